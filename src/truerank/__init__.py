@@ -1,0 +1,77 @@
+"""truerank: which recommender is truly better, from data that shows only part of the truth.
+
+Names load when they are first used, so that importing the package costs next to nothing.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+from truerank.version import __version__ as __version__
+
+if TYPE_CHECKING:
+    from truerank.core import Log as Log
+    from truerank.core import Results as Results
+    from truerank.core import Ties as Ties
+    from truerank.data.read import read as read
+    from truerank.data.split import split_by_time as split_by_time
+    from truerank.data.split import split_per_user as split_per_user
+    from truerank.data.split import split_random as split_random
+    from truerank.data.write import write as write
+    from truerank.estimators.full import Full as Full
+    from truerank.estimators.full import Traditional as Traditional
+    from truerank.estimators.random_exposure import Hajek as Hajek
+    from truerank.estimators.random_exposure import HorvitzThompson as HorvitzThompson
+    from truerank.estimators.random_exposure import Pooled as Pooled
+    from truerank.estimators.random_exposure import Published as Published
+    from truerank.evaluation import evaluate as evaluate
+    from truerank.exposure.kinds import FullExposure as FullExposure
+    from truerank.exposure.kinds import RandomExposure as RandomExposure
+    from truerank.exposure.kinds import Unlisted as Unlisted
+    from truerank.ids import Ids as Ids
+    from truerank.metrics.average_precision import AveragePrecision as AveragePrecision
+    from truerank.metrics.dcg import DCG as DCG
+    from truerank.metrics.dcg import NDCG as NDCG
+    from truerank.metrics.hit_rate import HitRate as HitRate
+    from truerank.metrics.precision import Precision as Precision
+    from truerank.metrics.recall import Recall as Recall
+    from truerank.metrics.reciprocal_rank import ReciprocalRank as ReciprocalRank
+    from truerank.ranks.candidates import Overlap as Overlap
+    from truerank.ranks.files import read_scores as read_scores
+    from truerank.ranks.files import write_scores as write_scores
+    from truerank.ranks.scores import dense as dense
+    from truerank.ranks.scores import factors as factors
+    from truerank.ranks.scores import function as function
+    from truerank.ranks.tables import lists as lists
+    from truerank.uncertainty.intervals import Bootstrap as Bootstrap
+    from truerank.uncertainty.intervals import Design as Design
+    from truerank.uncertainty.intervals import Population as Population
+
+_HOME = {
+    "core": ("Log", "Results", "Ties"),
+    "ids": ("Ids",),
+    "data.read": ("read",),
+    "data.split": ("split_by_time", "split_per_user", "split_random"),
+    "data.write": ("write",),
+    "evaluation": ("evaluate",),
+    "exposure.kinds": ("FullExposure", "RandomExposure", "Unlisted"),
+    "ranks.candidates": ("Overlap",),
+    "ranks.files": ("read_scores", "write_scores"),
+    "ranks.scores": ("dense", "factors", "function"),
+    "ranks.tables": ("lists",),
+    "uncertainty.intervals": ("Bootstrap", "Design", "Population"),
+}
+_MODULE = {name: module for module, names in _HOME.items() for name in names}
+
+
+def __getattr__(name: str) -> Any:
+    if name in _MODULE:
+        return getattr(importlib.import_module(f"truerank.{_MODULE[name]}"), name)
+    # metrics and estimators are found in their packages: a new one needs no entry here
+    if not name.startswith("_") and name[0].isupper():
+        for kind in ("metrics", "estimators"):
+            for cls in importlib.import_module(f"truerank.{kind}").catalogue().values():
+                if cls.__name__ == name:
+                    return cls
+    raise AttributeError(f"module 'truerank' has no attribute {name!r}")

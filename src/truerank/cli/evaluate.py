@@ -1,0 +1,205 @@
+"""truerank evaluate."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from pathlib import Path
+
+import click
+
+from truerank import estimators, metrics
+from truerank.cli.options import check_out, columns_of, common, deliver, ids_of, messages, named_paths, progress
+from truerank.core import Estimator, Results, Ties
+from truerank.data.read import read
+from truerank.errors import InputError
+from truerank.evaluation import evaluate as run
+from truerank.exposure.kinds import Exposure, FullExposure, RandomExposure, Unlisted
+from truerank.ranks.candidates import Overlap
+from truerank.ranks.files import read_scores
+from truerank.report import frames, text
+from truerank.uncertainty.intervals import Bootstrap, Design, Interval, Population
+
+
+@click.command()
+@click.argument("labels", type=click.Path(path_type=Path))
+@click.option(
+    "--scores",
+    "scores",
+    multiple=True,
+    required=True,
+    metavar="NAME=FILE",
+    help="A model's scores: a table user,item,score or user,item,rank (.parquet .csv .tsv), .npz or .npy.",
+)
+@click.option(
+    "--exposure",
+    type=click.Choice(["full", "random"]),
+    default="full",
+    show_default=True,
+    help="What the labels show: every candidate, or a uniform random sample of them.",
+)
+@click.option("--rate", type=float, help="Random exposure by independent draws with this probability.")
+@click.option(
+    "--unlisted",
+    type=click.Choice([each.value for each in Unlisted]),
+    default="unknown",
+    show_default=True,
+    help="What a pair that is not listed means, with --exposure full.",
+)
+@click.option("--positive", metavar="RULE", help='Which values are positive, as ">3"; not needed for 0/1.')
+@click.option("--columns", metavar="KEY=NAME,...", help="Column names of the files, as user=user_id,item=video_id.")
+@click.option(
+    "--exclude", type=click.Path(path_type=Path), metavar="TRAIN", help="Pairs that do not compete (seen in training)."
+)
+@click.option(
+    "--overlap",
+    type=click.Choice([each.value for each in Overlap]),
+    default="drop",
+    show_default=True,
+    help="What happens to an item that is both judged and excluded.",
+)
+@click.option("--candidates", type=click.Path(path_type=Path), help="Pairs user,item: explicit candidate sets.")
+@click.option("--items", type=click.Path(path_type=Path), help="The catalogue; also names the columns of .npy scores.")
+@click.option(
+    "--users", type=click.Path(path_type=Path), help="The users that count; also names the rows of .npy scores."
+)
+@click.option("--n-items", type=int, help="The size of the catalogue, where scores are top lists.")
+@click.option(
+    "--metric",
+    "metric_names",
+    multiple=True,
+    metavar="METRIC",
+    help="As Recall@50; several are allowed. Default: Recall@10 Recall@50 Precision@10 DCG@10.",
+)
+@click.option(
+    "--estimator",
+    "estimator_names",
+    multiple=True,
+    metavar="NAME",
+    help="full, traditional, published, pooled, horvitz-thompson, hajek; default by exposure and metric.",
+)
+@click.option("--baseline", metavar="NAME", help="Compare every model with this one instead of all pairs.")
+@click.option(
+    "--ties",
+    type=click.Choice([each.value for each in Ties]),
+    default="expected",
+    show_default=True,
+    help="The order of equal scores.",
+)
+@click.option(
+    "--interval",
+    type=click.Choice(["population", "design"]),
+    default="population",
+    show_default=True,
+    help="For the population these users come from, or for exactly these users.",
+)
+@click.option("--bootstrap", type=int, metavar="N", help="Population intervals by N bootstrap samples of users.")
+@click.option("--level", type=float, default=0.95, show_default=True, help="Confidence level of the intervals.")
+@click.option("--seed", type=int, default=0, show_default=True, help="For random ties and the bootstrap.")
+@click.option("--threads", type=int, help="Default: all cores.")
+@common
+def evaluate(  # noqa: PLR0917
+    labels: Path,
+    scores: tuple[str, ...],
+    exposure: str,
+    rate: float | None,
+    unlisted: str,
+    positive: str | None,
+    columns: str | None,
+    exclude: Path | None,
+    overlap: str,
+    candidates: Path | None,
+    items: Path | None,
+    users: Path | None,
+    n_items: int | None,
+    metric_names: tuple[str, ...],
+    estimator_names: tuple[str, ...],
+    baseline: str | None,
+    ties: str,
+    interval: str,
+    bootstrap: int | None,
+    level: float,
+    seed: int,
+    threads: int | None,
+    form: str,
+    out: Path | None,
+    quiet: bool,  # noqa: FBT001
+) -> None:
+    """Say which recommender is better, by how much, and how sure that is.
+
+    LABELS is a table user,item,label (.parquet .csv .tsv). With --exposure random its rows are a uniform random sample
+    of each user's candidates; with --exposure full every candidate is labelled.
+
+    \b
+    truerank evaluate random.parquet --positive ">3" --exposure random --exclude train.parquet \\
+        --scores als=als.npz --scores pop=pop.parquet --metric Recall@50 --metric DCG@50
+    """
+    mapping = columns_of(columns)
+    paths = named_paths(scores)
+    shown = _exposure(exposure, rate=rate, unlisted=unlisted)
+    chosen_metrics = [metrics.parse(name) for name in metric_names] or None
+    chosen = [_estimator(name, shown) for name in estimator_names] or None
+    chosen_interval = _interval(interval, bootstrap, seed=seed)
+    if threads is not None and threads < 1:
+        raise InputError(f"--threads {threads}; expected a whole number from 1.")
+    check_out(out)
+    user_ids, item_ids = ids_of(users, "user", mapping), ids_of(items, "item", mapping)
+    with progress(quiet=quiet) as report:
+        results = run(
+            {name: read_scores(path, columns=mapping, users=user_ids, items=item_ids) for name, path in paths.items()},
+            read(labels, columns=mapping, positive=positive, users=user_ids),
+            exposure=shown,
+            metrics=chosen_metrics,
+            estimators=chosen,
+            exclude=None if exclude is None else read(exclude, columns=mapping, values=False),
+            overlap=Overlap(overlap),
+            candidates=None if candidates is None else read(candidates, columns=mapping, values=False),
+            items=item_ids,
+            n_items=n_items,
+            baseline=baseline,
+            ties=Ties(ties),
+            interval=chosen_interval,
+            level=level,
+            seed=seed,
+            threads=threads,
+            progress=report,
+        )
+    messages(results.notes, quiet=quiet)
+    deliver(_content(results, form, to_terminal=out is None and sys.stdout.isatty()), out)
+
+
+def _exposure(name: str, *, rate: float | None, unlisted: str) -> Exposure:
+    if name == "full":
+        if rate is not None:
+            raise InputError("--rate goes with --exposure random.")
+        return FullExposure(Unlisted(unlisted))
+    if unlisted != "unknown":
+        raise InputError("--unlisted negative goes with --exposure full: with random exposure unlisted is unknown.")
+    return RandomExposure(rate)
+
+
+def _estimator(name: str, exposure: Exposure) -> Estimator:
+    cls = estimators.named(name)
+    takes_rate = "rate" in getattr(cls, "__dataclass_fields__", {})
+    rate = exposure.rate if isinstance(exposure, RandomExposure) else None
+    made: Estimator = cls(rate) if takes_rate else cls()
+    return made
+
+
+def _interval(name: str, bootstrap: int | None, *, seed: int) -> Interval:
+    if bootstrap is None:
+        return Design() if name == "design" else Population()
+    if name == "design":
+        raise InputError("--bootstrap redraws users; it goes with --interval population.")
+    if bootstrap < 2:
+        raise InputError(f"--bootstrap {bootstrap}; expected at least 2 samples, better 1000.")
+    return Bootstrap(bootstrap, seed)
+
+
+def _content(results: Results, form: str, *, to_terminal: bool) -> bytes:
+    if form == "json":
+        return frames.json(results)
+    if form == "csv":
+        return frames.csv(results)
+    width = shutil.get_terminal_size().columns if to_terminal else None
+    return text.render(results, width=width, color=to_terminal).encode()

@@ -1,0 +1,145 @@
+"""Options and helpers that commands share."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from truerank.data.files import whole_file
+from truerank.data.read import as_table, column
+from truerank.errors import InputError
+from truerank.evaluation import Report
+from truerank.ids import Ids
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+def common(command: Command) -> Command:
+    """--format, --out and --quiet."""
+    for option in (
+        click.option("--quiet", is_flag=True, help="No messages and no progress on standard error."),
+        click.option("-o", "--out", type=click.Path(path_type=Path), help="Write the results to a file."),
+        click.option(
+            "--format", "form", type=click.Choice(["table", "json", "csv"]), default="table", show_default=True,
+            help="What the results look like.",
+        ),
+    ):  # fmt: skip
+        command = option(command)
+    return command
+
+
+def columns_of(text: str | None) -> dict[str, str]:
+    """A mapping from `user=user_id,item=video_id`."""
+    mapping: dict[str, str] = {}
+    for part in (text or "").split(","):
+        key, separator, name = part.partition("=")
+        if part.strip() and not (separator and key.strip() and name.strip()):
+            raise InputError(f"--columns {text!r}: {part!r} is not NAME=COLUMN, as in user=user_id,item=video_id.")
+        if part.strip():
+            mapping[key.strip()] = name.strip()
+    return mapping
+
+
+def ids_of(path: Path | None, kind: str, mapping: dict[str, str]) -> Ids | None:
+    """The ids in a file's column `user` or `item`; a file with one column needs no name."""
+    if path is None:
+        return None
+    table, where = as_table(path)
+    only = table.columns[0] if len(table.columns) == 1 else None
+    found = table[only] if only is not None else column(table, kind, mapping, where=where)
+    return Ids.of(found, where=f"{where}, column {found.name!r}")
+
+
+def named_paths(values: Sequence[str]) -> dict[str, Path]:
+    """NAME=PATH, split at the first `=`; a bare path is named after the file."""
+    found: dict[str, Path] = {}
+    for value in values:
+        name, separator, path = value.partition("=")
+        name, path = (name, path) if separator else (Path(value).stem, value)
+        if not name or not path:
+            raise InputError(f"--scores {value!r}: expected NAME=FILE.")
+        if name in found:
+            raise InputError(f"--scores {value!r}: the name {name!r} is given twice; names must differ.")
+        found[name] = Path(path)
+    return found
+
+
+def check_out(out: Path | None) -> None:
+    """Refuse an output that cannot be written before any work is done."""
+    if out is None:
+        return
+    if out.is_dir():
+        raise InputError(f"{out}: is a folder; expected the name of a file to write.")
+    if not out.parent.is_dir() or not os.access(out.parent, os.W_OK):
+        raise InputError(f"{out}: cannot be written, its folder is missing or closed. Choose another place.")
+
+
+def deliver(content: bytes, out: Path | None) -> None:
+    """Results to a file, whole or not at all, or to standard output."""
+    if out is None:
+        sys.stdout.buffer.write(content)
+        sys.stdout.buffer.flush()
+        return
+    with whole_file(out) as temporary:
+        temporary.write_bytes(content)
+
+
+def messages(lines: Sequence[str], *, quiet: bool) -> None:
+    for line in () if quiet else lines:
+        click.echo(line, err=True)
+
+
+@contextmanager
+def progress(*, quiet: bool) -> Iterator[Report | None]:
+    """Progress on standard error for anything that takes longer than a second: a bar, or lines where none can be."""
+    if quiet:
+        yield None
+        return
+    if not sys.stderr.isatty():
+        yield _Lines()
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+    bar = Progress(
+        TextColumn("{task.description}"), BarColumn(), TextColumn("{task.percentage:>3.0f}%"), TimeRemainingColumn(),
+        console=Console(stderr=True), transient=True,
+    )  # fmt: skip
+    shown = _Bar(bar)
+    try:
+        yield shown
+    finally:
+        if shown.started:
+            bar.stop()
+
+
+class _Bar:
+    def __init__(self, bar: Any) -> None:
+        self.bar, self.begin, self.started, self.tasks = bar, time.monotonic(), False, dict[str, Any]()
+
+    def __call__(self, what: str, done: int, total: int) -> None:
+        if not self.started and time.monotonic() - self.begin > 1:
+            self.bar.start()
+            self.started = True
+        if what not in self.tasks:
+            self.tasks[what] = self.bar.add_task(what, total=total)
+        self.bar.update(self.tasks[what], completed=done, total=total)
+
+
+class _Lines:
+    """A line after the first second and every ten seconds."""
+
+    def __init__(self) -> None:
+        self.due = time.monotonic() + 1
+
+    def __call__(self, what: str, done: int, total: int) -> None:
+        if time.monotonic() >= self.due:
+            self.due = time.monotonic() + 10
+            click.echo(f"{what}: {done:,} of {total:,} ({done / max(total, 1):.0%})", err=True)

@@ -1,0 +1,66 @@
+"""What a data file holds, in numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from truerank.core import Floats, Log
+from truerank.data.read import read
+from truerank.data.rules import PositiveRule
+
+
+def describe(path: Path, *, columns: Mapping[str, str] | None, positive: str | PositiveRule | None) -> dict[str, Any]:
+    """Counts and spreads of a table of user-item rows."""
+    return summary(read(path, columns=columns, positive=positive))
+
+
+def summary(log: Log) -> dict[str, Any]:
+    """Counts and spreads of a log."""
+    per_user = np.bincount(log.user, minlength=len(log.users))
+    per_item = np.bincount(log.item, minlength=len(log.items))
+    pairs = len(np.unique(log.user * max(len(log.items), 1) + log.item))
+    cells = len(log.users) * len(log.items)
+    found: dict[str, Any] = {
+        "rows": len(log),
+        "users": len(log.users),
+        "items": len(log.items),
+        "density": pairs / cells if cells else 0.0,
+        "repeated pairs": len(log) - pairs,
+        "rows per user (min, median, max)": _spread(per_user),
+        "rows per item (min, median, max)": _spread(per_item),
+        "Gini of rows per item": gini(per_item.astype(np.float64)),
+    }
+    for name, values in log.rewards.items():
+        if name != "label" and len(values):
+            found[f"{name} (min, mean, max)"] = [float(values.min()), float(values.mean()), float(values.max())]
+    if "label" in log.rewards:
+        positives = np.bincount(log.user, weights=log.label, minlength=len(log.users))
+        found["positives"] = int(log.label.sum())
+        found["share positive"] = float(log.label.mean()) if len(log) else 0.0
+        found["users without a positive"] = int(np.count_nonzero(positives == 0))
+    return found
+
+
+def gini(counts: Floats) -> float:
+    """How unequal counts are: 0 all equal, near 1 all in one place.
+
+    G = Σ (2i - n - 1) x_(i) / (n Σ x), x sorted ascending.
+
+    >>> gini(np.array([1.0, 1.0])), gini(np.array([0.0, 4.0]))
+    (0.0, 0.5)
+    """
+    total, n = counts.sum(), len(counts)
+    if total == 0:
+        return 0.0
+    place = 2 * np.arange(1, n + 1) - n - 1
+    return float((place * np.sort(counts)).sum() / (n * total))
+
+
+def _spread(counts: Any) -> list[float]:
+    if len(counts) == 0:
+        return [0, 0, 0]
+    return [float(counts.min()), float(np.median(counts)), float(counts.max())]

@@ -1,0 +1,186 @@
+"""Read a Log from a file or a frame, checked once, here."""
+
+from __future__ import annotations
+
+import difflib
+import math
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from truerank.core import Floats, Log, frozen
+from truerank.data.files import read_table
+from truerank.data.rules import PositiveRule
+from truerank.errors import InputError
+from truerank.ids import Ids, as_ids
+
+VALUE_NAMES = ("label", "reward", "rating", "value")
+
+
+def read(
+    source: Any,
+    *,
+    columns: Mapping[str, str] | None = None,
+    positive: str | PositiveRule | None = None,
+    users: Ids | None = None,
+    items: Ids | None = None,
+    values: bool = True,
+    name: str | None = None,
+) -> Log:
+    """A Log from a Parquet, CSV or TSV file, or from a polars, pandas or arrow frame.
+
+    `columns` maps this library's names to the file's (`{"user": "user_id"}`). The value column is one of label,
+    reward, rating, value; 0/1 or boolean values are labels as they are, others become labels by `positive`, such as
+    ">3". `users` and `items` declare populations larger than what the rows show. Without `values` only pairs are read.
+
+    >>> log = read(pl.DataFrame({"user": ["b", "a"], "item": [7, 7], "rating": [5, 2]}), positive=">3")
+    >>> log.users.texts(), log.label.tolist()
+    (['a', 'b'], [0.0, 1.0])
+    """
+    table, where = as_table(source)
+    where = name or where
+    mapping = dict(columns or {})
+    rule = PositiveRule.parse(positive) if isinstance(positive, str) else positive
+    user, item = (as_ids(column(table, key, mapping, where=where), where=f"{where}, column {key!r}") for key in _PAIR)
+    known_users = Ids.of(user) if users is None else users
+    known_items = Ids.of(item) if items is None else items
+    user_at = _located(known_users, user, where=f"{where}, column 'user'", population="users")
+    item_at = _located(known_items, item, where=f"{where}, column 'item'", population="items")
+    rewards = _rewards(table, mapping, rule, where=where) if values else {}
+    # one order for all files with the same rows: results cannot depend on how a file was sorted
+    order = np.lexsort((item_at, user_at))
+    return Log(
+        users=known_users,
+        items=known_items,
+        user=frozen(user_at[order]),
+        item=frozen(item_at[order]),
+        rewards={key: frozen(each[order]) for key, each in rewards.items()},
+        propensity=_optional(table, "propensity", mapping, order, where=where),
+        position=_optional(table, "position", mapping, order, where=where),
+        session=_plain(table, "session", mapping, order),
+        time=_plain(table, "time", mapping, order),
+        source=where,
+    )
+
+
+_PAIR = ("user", "item")
+
+
+def as_table(source: Any) -> tuple[pl.DataFrame, str]:
+    """A polars frame of the source, and its name in messages."""
+    if isinstance(source, str | Path):
+        return read_table(Path(source)), str(source)
+    if isinstance(source, pl.LazyFrame):
+        return source.collect(), "frame"
+    if isinstance(source, pl.DataFrame):
+        return source, "frame"
+    if type(source).__module__.startswith("pandas"):
+        # column by column: needs neither pandas nor pyarrow to be importable here
+        return pl.DataFrame({str(name): _from_pandas(source[name]) for name in source.columns}), "frame"
+    if hasattr(source, "__arrow_c_stream__"):
+        return pl.DataFrame(source), "frame"
+    raise InputError(
+        f"cannot read rows from a {type(source).__name__}; expected a path or a polars, pandas or arrow frame."
+    )
+
+
+def _from_pandas(series: Any) -> pl.Series:
+    array = series.to_numpy()
+    if array.dtype == object:
+        return pl.Series([None if _missing(value) else value for value in array.tolist()])
+    return pl.Series(array)
+
+
+def _missing(value: Any) -> bool:
+    return value is None or (isinstance(value, float) and math.isnan(value)) or type(value).__name__ == "NAType"
+
+
+def column(table: pl.DataFrame, key: str, mapping: Mapping[str, str], *, where: str) -> pl.Series:
+    """The column that stands for `key`: the mapped one, or the one of that name."""
+    found = find_column(table, key, mapping)
+    if found is not None:
+        return found
+    wanted = mapping.get(key, key)
+    close = difflib.get_close_matches(wanted, table.columns, n=1, cutoff=0.4) or table.columns[:1] or ["NAME"]
+    raise InputError(
+        f"{where}: no column {wanted!r}; found {', '.join(table.columns) or 'no columns'}. "
+        f'Name the one that holds the {key}: --columns {key}={close[0]} (Python: columns={{"{key}": "{close[0]}"}}).'
+    )
+
+
+def find_column(table: pl.DataFrame, key: str, mapping: Mapping[str, str]) -> pl.Series | None:
+    for candidate in (mapping.get(key), key):
+        if candidate in table.columns:
+            return table[candidate]
+    return None
+
+
+def _located(ids: Ids, column: pl.Series, *, where: str, population: str) -> Any:
+    at = ids.locate(column, where=where)
+    if (at < 0).any():
+        row = int(np.argmax(at < 0))
+        raise InputError(f"{where}: row {row + 1}, id {column[row]!r} is not among the given {population}.")
+    return at
+
+
+def _rewards(
+    table: pl.DataFrame, mapping: Mapping[str, str], rule: PositiveRule | None, *, where: str
+) -> dict[str, Floats]:
+    """The value column as numbers, and the label where the values are binary or a rule is given."""
+    keys = [key for key in VALUE_NAMES if key in mapping] or [key for key in VALUE_NAMES if key in table.columns]
+    if len(keys) > 1:
+        raise InputError(
+            f"{where}: several value columns ({', '.join(keys)}); expected one. "
+            f"Say which holds the label: --columns label={keys[0]}."
+        )
+    if not keys:
+        if rule is not None:
+            column(table, "label", mapping, where=where)
+        return {}
+    values = column(table, keys[0], mapping, where=where)
+    numbers = _numbers(values, where=f"{where}, column {values.name!r}")
+    if rule is not None:
+        labels = rule.apply(numbers).cast(pl.Float64).to_numpy()
+        raw = {} if keys[0] == "label" else {keys[0]: numbers.to_numpy()}
+        return {"label": labels, **raw}
+    if bool(numbers.is_in([0.0, 1.0]).all()):
+        return {"label": numbers.to_numpy()}
+    return {("value" if keys[0] == "label" else keys[0]): numbers.to_numpy()}
+
+
+def _numbers(values: pl.Series, *, where: str) -> pl.Series:
+    if not (values.dtype.is_numeric() or values.dtype == pl.Boolean):
+        if len(values) == 0:
+            return pl.Series(values.name, [], dtype=pl.Float64)
+        raise InputError(f"{where}: {values.dtype} values such as {values[0]!r}; expected numbers or true/false.")
+    numbers = values.cast(pl.Float64)
+    bad = numbers.is_null() | numbers.is_nan() | numbers.is_infinite()
+    if bool(bad.any()):
+        row = int(bad.arg_true()[0])
+        raise InputError(f"{where}: row {row + 1} is {values[row]!r}; expected a finite number in every row.")
+    return numbers
+
+
+def _optional(table: pl.DataFrame, key: str, mapping: Mapping[str, str], order: Any, *, where: str) -> Any:
+    """A propensity in (0, 1] or a position of 1 or more, where there is such a column."""
+    found = find_column(table, key, mapping)
+    if found is None:
+        return None
+    numbers = _numbers(found, where=f"{where}, column {found.name!r}")
+    if key == "propensity":
+        bad, expected = (numbers <= 0) | (numbers > 1), "a probability in (0, 1]"
+    else:
+        bad, expected = (numbers < 1) | (numbers != numbers.round(0)), "a whole number from 1"
+    if bool(bad.any()):
+        row = int(bad.arg_true()[0])
+        raise InputError(f"{where}: row {row + 1}, {key} is {numbers[row]:g}; expected {expected}.")
+    kind = np.float64 if key == "propensity" else np.int64
+    return frozen(numbers.to_numpy().astype(kind)[order])
+
+
+def _plain(table: pl.DataFrame, key: str, mapping: Mapping[str, str], order: Any) -> Any:
+    found = find_column(table, key, mapping)
+    return None if found is None else frozen(found.to_numpy()[order])

@@ -1,0 +1,47 @@
+"""Which values count as positive."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+import polars as pl
+
+from truerank.errors import InputError
+
+_COMPARE = {
+    ">": pl.Series.__gt__,
+    ">=": pl.Series.__ge__,
+    "<": pl.Series.__lt__,
+    "<=": pl.Series.__le__,
+    "==": pl.Series.__eq__,
+    "!=": pl.Series.__ne__,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class PositiveRule:
+    """A value is positive if `value comparison threshold`, for example > 3.
+
+    >>> PositiveRule.parse(">3").apply(pl.Series([3.0, 4.0])).to_list()
+    [False, True]
+    """
+
+    comparison: str
+    threshold: float
+
+    @classmethod
+    def parse(cls, text: str) -> PositiveRule:
+        found = re.fullmatch(r"\s*(>=|<=|==|!=|>|<)\s*([-+]?[0-9.]+(?:[eE][-+]?[0-9]+)?)\s*", text)
+        try:
+            if found:
+                return cls(found[1], float(found[2]))
+        except ValueError:
+            pass
+        raise InputError(f'positive rule {text!r} is not understood; expected a comparison such as ">3" or ">=4".')
+
+    def apply(self, values: pl.Series) -> pl.Series:
+        return _COMPARE[self.comparison](values, self.threshold)
+
+    def __str__(self) -> str:
+        return f"{self.comparison}{self.threshold:g}"

@@ -1,0 +1,52 @@
+"""Split a log in two: at random, per user, or by time. Chance is keyed by cell, so the order of rows is irrelevant."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from truerank.chance import cell_keys, cell_uniforms
+from truerank.core import Bools, Log
+from truerank.errors import InputError
+from truerank.ids import Keys
+
+
+def split_random(log: Log, fraction: float, *, seed: int) -> tuple[Log, Log]:
+    """Each row goes to the first part with probability 1 - `fraction`, to the second with `fraction`."""
+    _check(fraction)
+    return _parts(log, cell_uniforms(seed, "split random", *_keys(log)) < fraction)
+
+
+def split_per_user(log: Log, fraction: float, *, seed: int) -> tuple[Log, Log]:
+    """Of each user's n rows, floor(fraction n) drawn uniformly go to the second part."""
+    _check(fraction)
+    key = cell_keys(seed, "split per user", *_keys(log))
+    order = np.lexsort((key, log.user))
+    count = np.bincount(log.user, minlength=len(log.users))
+    first = np.concatenate([[0], np.cumsum(count)])[:-1]
+    place = np.empty(len(log), dtype=np.int64)
+    place[order] = np.arange(len(log)) - np.repeat(first, count)
+    return _parts(log, place < np.floor(fraction * count[log.user] + 1e-9))
+
+
+def split_by_time(log: Log, fraction: float) -> tuple[Log, Log]:
+    """The latest `fraction` of rows go to the second part; rows of the same time stay together, in the second."""
+    _check(fraction)
+    if log.time is None:
+        raise InputError(f"{log.source}: a split by time needs a time column. Name it with --columns time=NAME.")
+    n_late = int(np.floor(fraction * len(log) + 1e-9))
+    if n_late == 0:
+        return _parts(log, np.zeros(len(log), dtype=bool))
+    return _parts(log, np.asarray(log.time >= np.sort(log.time)[len(log) - n_late]))
+
+
+def _parts(log: Log, second: Bools) -> tuple[Log, Log]:
+    return log.select(~second), log.select(second)
+
+
+def _keys(log: Log) -> tuple[Keys, Keys]:
+    return log.users.keys()[log.user], log.items.keys()[log.item]
+
+
+def _check(fraction: float) -> None:
+    if not 0 < fraction < 1:
+        raise InputError(f"fraction {fraction:g} of a split; expected a number between 0 and 1.")

@@ -1,0 +1,37 @@
+"""The errors of truerank, all of them.
+
+    TruerankError           anything this library raises on purpose
+    ├── InputError          a file, a frame, an option or a combination of them is wrong (exit code 2)
+    │   └── RefusedError    the question has no honest answer: the message says why and what to ask instead
+    └── InterruptedWorkError  the user stopped the work; it can be resumed (exit code 3)
+
+A message is one or two sentences: where, what was found, what was expected, what to do.
+"""
+
+from __future__ import annotations
+
+
+class TruerankError(Exception):
+    """Anything this library raises on purpose."""
+
+
+class InputError(TruerankError):
+    """A file, a frame, an option or a combination of them is wrong."""
+
+
+class RefusedError(InputError):
+    """The question has no honest answer from this data."""
+
+
+class InterruptedWorkError(TruerankError):
+    """The user stopped the work."""
+
+
+def some(values: list[str], *, most: int = 5) -> str:
+    """Name a few of many values for a message.
+
+    >>> some(["a", "b", "c"], most=2)
+    'a, b and 1 more'
+    """
+    shown = ", ".join(values[:most])
+    return shown if len(values) <= most else f"{shown} and {len(values) - most:,} more"

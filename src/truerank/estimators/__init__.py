@@ -1,0 +1,30 @@
+"""Layer 5: (Log, Ranks, Metric) -> Terms.
+
+A new estimator is one new module here; `catalogue`, the command line and the law tests find it by themselves.
+"""
+
+from __future__ import annotations
+
+import difflib
+from functools import cache
+from typing import Any
+
+from truerank.catalogue import members
+from truerank.core import Estimator
+from truerank.errors import InputError
+
+
+@cache
+def catalogue() -> dict[str, type[Any]]:
+    """Every estimator class by name."""
+    return members(__name__, Estimator)
+
+
+def named(name: str) -> type[Any]:
+    """The estimator class of a name such as horvitz-thompson."""
+    known = catalogue()
+    if name not in known:
+        close = difflib.get_close_matches(name, known, n=1)
+        hint = f" Did you mean {close[0]}?" if close else ""
+        raise InputError(f"unknown estimator {name!r}; expected one of {', '.join(known)}.{hint}")
+    return known[name]

@@ -1,0 +1,72 @@
+"""Estimators that treat the labels they see as all there are."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from truerank.core import Log, Metric, Pool, Ranks, Terms, Ties
+from truerank.metrics.worth import Positives, unit_values
+
+
+@dataclass(frozen=True, slots=True)
+class Full:
+    """The plain evaluation on full labels: the mean of the metric over users.
+
+    Users whose value is undefined (no relevant item for Recall, nDCG, AP, RR; no candidate) are left out and counted.
+    """
+
+    name: ClassVar[str] = "full"
+    pool: ClassVar[Pool] = Pool.CATALOGUE
+    complete: ClassVar[bool] = True
+    ties: ClassVar[frozenset[Ties]] = frozenset(Ties)
+    design: ClassVar[bool] = True
+    assumptions: ClassVar[tuple[str, ...]] = ("every candidate of every user carries its true label",)
+
+    def refusal(self, metric: Metric) -> str | None:
+        return None
+
+    def estimand(self, metric: Metric) -> str:
+        return f"mean {metric} over {metric.on_full_labels}"
+
+    def terms(self, log: Log, ranks: Ranks, *, metric: Metric, keep_rows: bool = False) -> Terms:
+        return _mean_over_units(log, ranks, metric, exact=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Traditional:
+    """The usual scheme on randomly exposed data: rank only the judged items, cut at K-bar (spec 5.1.5).
+
+    Among N-bar judged items instead of N candidates a cut-off of K-bar is about as deep as K-bar N / N-bar in the
+    catalogue (theorem 1 of the URE paper), so this is another quantity than the metric at the same K.
+    """
+
+    name: ClassVar[str] = "traditional"
+    pool: ClassVar[Pool] = Pool.JUDGED
+    complete: ClassVar[bool] = False
+    ties: ClassVar[frozenset[Ties]] = frozenset(Ties)
+    design: ClassVar[bool] = False
+    assumptions: ClassVar[tuple[str, ...]] = ("the judged items are all the items that matter",)
+
+    def refusal(self, metric: Metric) -> str | None:
+        return None
+
+    def estimand(self, metric: Metric) -> str:
+        return f"mean {metric} among the judged items only, over {metric.on_full_labels} judged; not {metric} itself"
+
+    def terms(self, log: Log, ranks: Ranks, *, metric: Metric, keep_rows: bool = False) -> Terms:
+        return _mean_over_units(log, ranks, metric, exact=False)
+
+
+def _mean_over_units(log: Log, ranks: Ranks, metric: Metric, *, exact: bool) -> Terms:
+    values = unit_values(metric, Positives.of(log, ranks))
+    defined = ranks.scored & ~np.isnan(values) & ~(ranks.n_candidates == 0)
+    return Terms(
+        num=np.where(defined, values, 0.0),
+        den=defined.astype(np.float64),
+        defined=defined,
+        cluster=np.arange(log.n_units),
+        exact=exact,
+    )

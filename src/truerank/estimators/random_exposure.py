@@ -1,0 +1,229 @@
+"""Estimators for judged items that are a uniform sample of the candidates (the URE papers, and beyond).
+
+Symbols, per user: N candidates, N-bar judged, n judged relevant, m of them with rank <= K in the full list of
+candidates, w(r) the worth of rank r.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from truerank.core import Additive, Bools, Floats, Log, Metric, Pool, Ranks, SampledRows, Terms, Ties, sums_by
+from truerank.errors import RefusedError
+from truerank.metrics.worth import expected_worth
+
+UNIFORM = "the judged items of a user are a uniform sample of the user's candidates, drawn without a look at the labels"
+# where a relevant item lands must not depend on labels that nobody knows
+LABEL_FREE = frozenset({Ties.EXPECTED, Ties.RANDOM, Ties.STRICT})
+
+
+@dataclass(frozen=True, slots=True)
+class Published:
+    """The URE paper's estimate (definition 5.1): m / n for each user, mean over users with n >= 1.
+
+    m / n is exactly unbiased for a user's recall given n >= 1. The mean is not unbiased for mean recall: it converges
+    to Σ π Recall / Σ π with π = 1 - C(N - N⁺, N-bar) / C(N, N-bar), the chance that a user has a judged relevant
+    item. Users with few relevant items are left out more often.
+    """
+
+    name: ClassVar[str] = "published"
+    pool: ClassVar[Pool] = Pool.CATALOGUE
+    complete: ClassVar[bool] = False
+    ties: ClassVar[frozenset[Ties]] = LABEL_FREE
+    design: ClassVar[bool] = False
+    assumptions: ClassVar[tuple[str, ...]] = (UNIFORM,)
+
+    def refusal(self, metric: Metric) -> str | None:
+        return _only_recall(metric, "the URE paper defines its estimate for Recall")
+
+    def estimand(self, metric: Metric) -> str:
+        return (
+            f"mean {metric} over users weighted by their chance to have a judged relevant item, "
+            "so users with many relevant items count more"
+        )
+
+    def terms(self, log: Log, ranks: Ranks, *, metric: Metric, keep_rows: bool = False) -> Terms:
+        hit, n = _sums(log, ranks, _additive(metric))
+        defined = ranks.scored & (n > 0)
+        share = np.divide(hit, n, out=np.zeros(len(n)), where=defined)
+        return Terms(share, defined.astype(np.float64), defined, np.arange(log.n_units))
+
+
+@dataclass(frozen=True, slots=True)
+class Pooled:
+    """Recall over all relevant pairs: Σ (N / N-bar) m / Σ (N / N-bar) n estimates ΣM / ΣN⁺.
+
+    Consistent for any N and N-bar >= 1. With N-bar / N the same for all users it is Σm / Σn. `rate`
+    declares Bernoulli exposure: weight 1 / rate.
+    """
+
+    rate: float | None = None
+    name: ClassVar[str] = "pooled"
+    pool: ClassVar[Pool] = Pool.CATALOGUE
+    complete: ClassVar[bool] = False
+    ties: ClassVar[frozenset[Ties]] = LABEL_FREE
+    design: ClassVar[bool] = True
+    assumptions: ClassVar[tuple[str, ...]] = (UNIFORM,)
+
+    def refusal(self, metric: Metric) -> str | None:
+        return _only_recall(metric, "pooling divides by the number of relevant items")
+
+    def estimand(self, metric: Metric) -> str:
+        return f"{metric} pooled over all relevant user-item pairs, so users with many relevant items count more"
+
+    def terms(self, log: Log, ranks: Ranks, *, metric: Metric, keep_rows: bool = False) -> Terms:
+        sample = _Sample.of(log, ranks, rate=self.rate)
+        hit, n = _sums(log, ranks, _additive(metric))
+        rows = sample.rows(log, _gain(log, ranks, _additive(metric)), log.label) if keep_rows else None
+        return sample.terms(sample.expansion * hit, sample.expansion * n, rows=rows)
+
+
+@dataclass(frozen=True, slots=True)
+class HorvitzThompson:
+    """The expanded sum of worth: (N / N-bar) Σ over judged relevant items of w(rank), mean over users.
+
+    Exactly unbiased for additive metrics given N-bar >= 1; a user without a judged item is undefined. `rate` declares
+    Bernoulli exposure: weight 1 / rate, and a user without a judged item contributes 0.
+    """
+
+    rate: float | None = None
+    name: ClassVar[str] = "horvitz-thompson"
+    pool: ClassVar[Pool] = Pool.CATALOGUE
+    complete: ClassVar[bool] = False
+    ties: ClassVar[frozenset[Ties]] = LABEL_FREE
+    design: ClassVar[bool] = True
+    assumptions: ClassVar[tuple[str, ...]] = (UNIFORM,)
+
+    def refusal(self, metric: Metric) -> str | None:
+        return _only_sums(metric)
+
+    def estimand(self, metric: Metric) -> str:
+        return f"mean {metric} over {metric.on_full_labels}"
+
+    def terms(self, log: Log, ranks: Ranks, *, metric: Metric, keep_rows: bool = False) -> Terms:
+        sample = _Sample.of(log, ranks, rate=self.rate)
+        gain = _gain(log, ranks, _additive(metric))
+        rows = sample.rows(log, gain, np.zeros(len(log))) if keep_rows else None
+        return sample.terms(sample.expansion * _per_unit(log, gain), np.ones(log.n_units), rows=rows)
+
+
+@dataclass(frozen=True, slots=True)
+class Hajek:
+    """The ratio Σ (N / N-bar) Σ y w / Σ (N / N-bar) Σ w, over judged items, times the known mean of Σ_{r <= K} w(r).
+
+    Consistent, and much steadier than Horvitz-Thompson at small K, where few judged items rank in the top K: chance in
+    how many do cancels.
+    """
+
+    rate: float | None = None
+    name: ClassVar[str] = "hajek"
+    pool: ClassVar[Pool] = Pool.CATALOGUE
+    complete: ClassVar[bool] = False
+    ties: ClassVar[frozenset[Ties]] = LABEL_FREE - {
+        Ties.STRICT
+    }  # the worth of a list is known if each rank is taken once
+    design: ClassVar[bool] = True
+    assumptions: ClassVar[tuple[str, ...]] = (UNIFORM,)
+
+    def refusal(self, metric: Metric) -> str | None:
+        return _only_sums(metric)
+
+    def estimand(self, metric: Metric) -> str:
+        return f"mean {metric} over {metric.on_full_labels}"
+
+    def terms(self, log: Log, ranks: Ranks, *, metric: Metric, keep_rows: bool = False) -> Terms:
+        additive = _additive(metric)
+        sample = _Sample.of(log, ranks, rate=self.rate)
+        worth, total = expected_worth(additive, ranks), _worth_of_list(additive, ranks)
+        rows = sample.rows(log, log.label * worth, worth) if keep_rows else None
+        num, den = (sample.expansion * _per_unit(log, values) for values in (log.label * worth, worth))
+        # pairs that are not listed are known negatives: the worth of the whole list was judged
+        return sample.terms(num, total if log.complete else den, total=total, rows=rows)
+
+
+@dataclass(frozen=True, slots=True)
+class _Sample:
+    """How much of each unit's candidates was judged, and what one judged item stands for."""
+
+    defined: Bools
+    expansion: Floats
+    n_judged: Floats
+    n_candidates: Floats
+    rate: float | None
+
+    @classmethod
+    def of(cls, log: Log, ranks: Ranks, *, rate: float | None) -> _Sample:
+        n = ranks.n_candidates
+        if np.isnan(n).any():
+            raise RefusedError(
+                "top lists do not tell how many candidates there are, which this estimator needs. "
+                "Give the catalogue: --items FILE or --n-items N (Python: items= or n_items=)."
+            )
+        judged = n if log.complete else np.bincount(log.unit, minlength=log.n_units).astype(np.float64)
+        if rate is not None and not log.complete:
+            return cls(ranks.scored & (n > 0), np.full(len(n), 1.0 / rate), judged, n, rate)
+        defined = ranks.scored & (judged > 0)
+        return cls(defined, np.divide(n, judged, out=np.ones(len(n)), where=defined), judged, n, None)
+
+    def rows(self, log: Log, num: Floats, den: Floats) -> SampledRows:
+        return SampledRows(log.unit, num, den, self.n_judged, self.n_candidates, self.rate)
+
+    def terms(self, num: Floats, den: Floats, *, total: Floats | None = None, rows: SampledRows | None = None) -> Terms:
+        return Terms(
+            num=np.where(self.defined, num, 0.0),
+            den=np.where(self.defined, den, 0.0),
+            defined=self.defined,
+            cluster=np.arange(len(num)),
+            total=None if total is None else np.where(self.defined, total, 0.0),
+            rows=rows,
+            exact=bool((self.n_judged == self.n_candidates)[self.defined].all()),
+        )
+
+
+def _additive(metric: Metric) -> Additive:
+    if not isinstance(metric, Additive):
+        raise RefusedError(f"{metric} is not additive over relevant items.")
+    return metric
+
+
+def _gain(log: Log, ranks: Ranks, metric: Additive) -> Floats:
+    return log.label * expected_worth(metric, ranks)
+
+
+def _per_unit(log: Log, values: Floats) -> Floats:
+    return sums_by(log.unit, values, n=log.n_units)
+
+
+def _sums(log: Log, ranks: Ranks, metric: Additive) -> tuple[Floats, Floats]:
+    return _per_unit(log, _gain(log, ranks, metric)), _per_unit(log, log.label)
+
+
+def _worth_of_list(metric: Additive, ranks: Ranks) -> Floats:
+    """Σ w(r) over the ranks that a unit's list has: 1 ... min(K, candidates that are ever recommended)."""
+    deepest = int(ranks.n_recommended.max(initial=0))
+    deepest = deepest if metric.cutoff is None else min(deepest, metric.cutoff)
+    running = np.concatenate([[0.0], np.cumsum(metric.worth(np.arange(1.0, deepest + 1)))])
+    return running[np.minimum(ranks.n_recommended, deepest).astype(np.int64)]
+
+
+def _only_recall(metric: Metric, reason: str) -> str | None:
+    if isinstance(metric, Additive) and metric.per_positive:
+        return None
+    if isinstance(metric, Additive):
+        return f"{reason}; for {metric} use horvitz-thompson or hajek."
+    return _not_additive(metric)
+
+
+def _only_sums(metric: Metric) -> str | None:
+    if not isinstance(metric, Additive):
+        return _not_additive(metric)
+    if metric.per_positive:
+        return "it divides by the unknown number of all relevant items of a user; use pooled."
+    return None
+
+
+def _not_additive(metric: Metric) -> str:
+    return f"partial labels cannot give {metric}: {getattr(metric, 'partial', 'it is not additive')}."

@@ -1,0 +1,1 @@
+"""Layer 2: what was shown, and how likely."""

@@ -1,0 +1,57 @@
+"""Hit rate."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from truerank.core import Floats
+from truerank.metrics.worth import Positives, check_cutoff, cutoff, text_form
+
+
+@dataclass(frozen=True, slots=True)
+class HitRate:
+    """1 if at least one relevant item is in the top K, else 0. A user without a relevant item has hit rate 0.
+
+    Over tie orders: the best tie group holds p relevant among t candidates, of which c lie within the cut-off, so
+    the expected value is 1 - C(t - p, c) / C(t, c) (McSherry and Najork 2008).
+
+    >>> str(HitRate(10))
+    'HitRate@10'
+    """
+
+    k: int
+    name: ClassVar[str] = "HitRate"
+    on_full_labels: ClassVar[str] = "users"
+    partial: ClassVar[str] = (
+        "one relevant item among those not judged would change it, and no unbiased form exists; use Recall or Precision"
+    )
+
+    __str__ = text_form
+    cutoff = property(cutoff)
+
+    def __post_init__(self) -> None:
+        check_cutoff(self)
+
+    def values(self, positives: Positives) -> Floats:
+        result = np.zeros(len(positives.count))
+        groups = positives.groups()
+        inside = np.clip(self.k - groups.above, 0, groups.size)
+        for at in np.flatnonzero(groups.first & (inside > 0)):
+            # all of the group inside, or its relevant items share one rank: a sure hit
+            sure = inside[at] == groups.size[at] or groups.positives[at] >= groups.size[at]
+            result[groups.unit[at]] = 1.0 if sure else 1.0 - _miss(groups.size[at], groups.positives[at], inside[at])
+        return result
+
+
+def _miss(size: float, positives: float, inside: float) -> float:
+    """C(size - positives, inside) / C(size, inside), as a product of the smaller number of factors.
+
+    >>> _miss(4, 1, 2)
+    0.5
+    """
+    few, many = sorted((positives, inside))
+    step = np.arange(few)
+    return float(np.prod(np.maximum(size - many - step, 0.0) / (size - step)))

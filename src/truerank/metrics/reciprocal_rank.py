@@ -1,0 +1,61 @@
+"""Reciprocal rank of the first relevant item."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from truerank.core import Floats
+from truerank.metrics.worth import Positives, check_cutoff, cutoff, text_form, with_positives
+
+
+@dataclass(frozen=True, slots=True)
+class ReciprocalRank:
+    """1 / rank of the best-ranked relevant item, 0 beyond the cut-off where one is given.
+
+    Undefined for a user without a relevant item. Over tie orders: in the best tie group of t candidates, p of them
+    relevant, the first relevant one stands at place j with probability C(t - j, p - 1) / C(t, p).
+
+    >>> str(ReciprocalRank()), str(ReciprocalRank(10))
+    ('RR', 'RR@10')
+    """
+
+    k: int | None = None
+    name: ClassVar[str] = "RR"
+    on_full_labels: ClassVar[str] = "users with a relevant item"
+    partial: ClassVar[str] = "a relevant item that was not judged may come first, and no unbiased form exists; use DCG"
+
+    __str__ = text_form
+    cutoff = property(cutoff)
+
+    def __post_init__(self) -> None:
+        check_cutoff(self)
+
+    def values(self, positives: Positives) -> Floats:
+        result = np.zeros(len(positives.count))
+        groups = positives.groups()
+        cutoff = np.inf if self.k is None else self.k
+        for at in np.flatnonzero(groups.first):
+            above, size = groups.above[at], groups.size[at]
+            if groups.positives[at] >= size:
+                result[groups.unit[at]] = 1.0 / (above + 1) if above + 1 <= cutoff else 0.0
+                continue
+            place = np.arange(1.0, size - groups.positives[at] + 2)
+            chance = _first(size, groups.positives[at], len(place))
+            rank = above + place
+            result[groups.unit[at]] = float(np.sum(np.where(rank <= cutoff, chance / rank, 0.0)))
+        return with_positives(positives, result)
+
+
+def _first(size: float, positives: float, n: int) -> Floats:
+    """The probability that the first of `positives` among `size` in random order stands at place 1 ... n.
+
+    P(1) = p / t and P(j + 1) = P(j) (t - j - p + 1) / (t - j).
+
+    >>> _first(3, 1, 3).round(6).tolist()
+    [0.333333, 0.333333, 0.333333]
+    """
+    place = np.arange(1.0, n)
+    return (positives / size) * np.concatenate([[1.0], np.cumprod((size - place - positives + 1) / (size - place))])

@@ -1,0 +1,206 @@
+"""Which items compete: the catalogue, the exclusions, and labels laid over them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+import numpy as np
+
+from truerank.core import Bools, Candidates, Ints, Log, Pairs, Pool, Scores, frozen
+from truerank.errors import InputError, some
+from truerank.ids import Ids
+
+
+class Overlap(StrEnum):
+    """What happens to an item that is both judged and excluded.
+
+    DROP    it leaves the candidates and the judged items, and is counted (default)
+    KEEP    it stays a candidate and stays judged
+    ERROR   it is an error
+    """
+
+    DROP = "drop"
+    KEEP = "keep"
+    ERROR = "error"
+
+
+@dataclass(frozen=True, slots=True)
+class Catalogue:
+    """The items that can be recommended; `n_items` is NaN where top lists leave their number open."""
+
+    items: Ids
+    n_items: float
+
+    @property
+    def closed(self) -> bool:
+        """Whether every item is known by name."""
+        return self.n_items == len(self.items)
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """Labels over units and catalogue, with the candidates of every pool; `notes` say what was dropped."""
+
+    labels: Log
+    catalogue: Catalogue
+    pools: Mapping[Pool, Candidates]
+    notes: tuple[str, ...]
+
+
+def catalogue_of(
+    scores: Mapping[str, Scores], *, others: list[Ids], items: Ids | None = None, n_items: int | None = None
+) -> Catalogue:
+    """The given items, or those of the whole score matrices (which must agree), or what top lists and labels name."""
+    whole = {name: each for name, each in scores.items() if each.depth is None}
+    if items is None and whole:
+        first, reference = next(iter(whole.items()))
+        for name, each in whole.items():
+            _same_items(first, reference.items, name, each.items)
+        items = reference.items
+    if items is not None:
+        if n_items is not None and n_items != len(items):
+            raise InputError(f"--n-items {n_items:,} but the catalogue has {len(items):,} items. Leave --n-items out.")
+        for name, each in scores.items():
+            if each.depth is not None:
+                _inside(items, each.items, where=f"{name}, items of the lists")
+        return Catalogue(items, float(len(items)))
+    known = Ids.union([*(each.items for each in scores.values()), *others])
+    if n_items is not None and n_items < len(known):
+        raise InputError(f"--n-items {n_items:,} but the files name {len(known):,} items. Give the true number.")
+    return Catalogue(known, math.nan if n_items is None else float(n_items))
+
+
+def lay_out(
+    labels: Log,
+    catalogue: Catalogue,
+    *,
+    exclude: Log | None = None,
+    overlap: Overlap = Overlap.DROP,
+    candidates: Log | None = None,
+) -> Setting:
+    """Labels and exclusions in positions of units and catalogue; judged items outside it are refused."""
+    notes: list[str] = []
+    n_units = len(labels.users)
+    item = catalogue.items.locate(labels.items, where=f"{labels.source}, column 'item'")[labels.item]
+    excluded = _excluded(exclude, labels, catalogue)
+    judged_too = _isin(labels.user, item, excluded)
+    if judged_too.any() and overlap is Overlap.ERROR:
+        raise InputError(
+            f"{labels.source}: {int(judged_too.sum()):,} judged pairs are also excluded, such as "
+            f"{_pair(labels, int(np.argmax(judged_too)))}. Say what to do: --overlap drop or --overlap keep."
+        )
+    if overlap is Overlap.KEEP and excluded is not None:
+        excluded = _without(excluded, labels.user[item >= 0], item[item >= 0])
+    dropped = judged_too & (overlap is Overlap.DROP)
+    if dropped.any():
+        notes.append(f"{int(dropped.sum()):,} judged rows are excluded items and were dropped (--overlap).")
+    outside = (item < 0) & ~_named_by(exclude, labels)
+    if outside.any():
+        row = int(np.argmax(outside))
+        raise InputError(
+            f"{labels.source}: {int(outside.sum()):,} judged items are not in the catalogue, such as "
+            f"{_pair(labels, row)}. Score every judged item, give the catalogue with --items, or remove the rows."
+        )
+    kept = np.flatnonzero((item >= 0) & ~dropped)
+    laid = replace(labels.select(kept), items=catalogue.items, item=frozen(item[kept]))
+    order = np.lexsort((laid.item, laid.user))
+    laid = laid.select(order)
+    _check_duplicates(laid)
+    only = None if candidates is None else _explicit(candidates, laid, catalogue, excluded)
+    judged = Pairs.of(laid.user, laid.item, n_units=n_units)
+    pools = {
+        Pool.CATALOGUE: Candidates(n_units, catalogue.n_items, only=only, exclude=excluded),
+        Pool.JUDGED: Candidates(n_units, catalogue.n_items, only=judged),
+    }
+    return Setting(laid, catalogue, pools, tuple(notes))
+
+
+def _excluded(exclude: Log | None, labels: Log, catalogue: Catalogue) -> Pairs | None:
+    if exclude is None:
+        return None
+    unit = labels.users.locate(exclude.users, where=f"{exclude.source}, column 'user'")[exclude.user]
+    item = catalogue.items.locate(exclude.items, where=f"{exclude.source}, column 'item'")[exclude.item]
+    known = (unit >= 0) & (item >= 0)
+    return Pairs.of(unit[known], item[known], n_units=len(labels.users))
+
+
+def _isin(unit: Ints, item: Ints, pairs: Pairs | None) -> Bools:
+    if pairs is None:
+        return np.zeros(len(unit), dtype=bool)
+    owner = np.repeat(np.arange(len(pairs.start) - 1), pairs.count)
+    width = max(int(pairs.item.max(initial=0)), int(item.max(initial=0))) + 1
+    return (item >= 0) & np.isin(unit * width + item, owner * width + pairs.item)
+
+
+def _without(pairs: Pairs, unit: Ints, item: Ints) -> Pairs:
+    owner = np.repeat(np.arange(len(pairs.start) - 1), pairs.count)
+    gone = _isin(owner, pairs.item, Pairs.of(unit, item, n_units=len(pairs.start) - 1))
+    return Pairs.of(owner[~gone], pairs.item[~gone], n_units=len(pairs.start) - 1)
+
+
+def _named_by(exclude: Log | None, labels: Log) -> Bools:
+    """Which judged pairs are listed in the exclusions, whether or not their item is in the catalogue."""
+    if exclude is None:
+        return np.zeros(len(labels), dtype=bool)
+    unit = labels.users.locate(exclude.users)[exclude.user]
+    item = labels.items.locate(exclude.items)[exclude.item]
+    known = (unit >= 0) & (item >= 0)
+    return _isin(labels.user, labels.item, Pairs.of(unit[known], item[known], n_units=len(labels.users)))
+
+
+def _explicit(candidates: Log, labels: Log, catalogue: Catalogue, excluded: Pairs | None) -> Pairs:
+    """The given candidate sets minus exclusions; every judged item must be among them."""
+    _inside(catalogue.items, candidates.items, where=f"{candidates.source}, column 'item'")
+    unit = labels.users.locate(candidates.users, where=f"{candidates.source}, column 'user'")[candidates.user]
+    item = catalogue.items.locate(candidates.items)[candidates.item]
+    kept = (unit >= 0) & ~_isin(unit, item, excluded)
+    pairs = Pairs.of(unit[kept], item[kept], n_units=len(labels.users))
+    missing = ~_isin(labels.user, labels.item, pairs)
+    if missing.any():
+        raise InputError(
+            f"{candidates.source}: {int(missing.sum()):,} judged items are not among their user's candidates, such as "
+            f"{_pair(labels, int(np.argmax(missing)))}. Add them to the candidates or remove the judged rows."
+        )
+    return pairs
+
+
+def _check_duplicates(log: Log) -> None:
+    same = np.flatnonzero((np.diff(log.user) == 0) & (np.diff(log.item) == 0))
+    if len(same):
+        raise InputError(
+            f"{log.source}: {len(same):,} pairs occur more than once, such as {_pair(log, int(same[0]))}; "
+            "expected one label per pair. Keep one row per pair."
+        )
+
+
+def _same_items(first: str, reference: Ids, name: str, items: Ids) -> None:
+    if reference == items:
+        return
+    missing = reference.values.filter(items.locate(reference, where=f"{name}, items") < 0)
+    extra = items.values.filter(reference.locate(items) < 0)
+    differences = [
+        f"{len(part):,} items only in {owner} ({some([str(x) for x in part.head(4).to_list()], most=3)})"
+        for owner, part in ((first, missing), (name, extra))
+        if len(part)
+    ]
+    raise InputError(
+        f"{first} and {name} have different catalogues: {'; '.join(differences)}. "
+        "Score the same items with every model, or give the catalogue with --items."
+    )
+
+
+def _inside(catalogue: Ids, items: Ids, *, where: str) -> None:
+    outside = items.values.filter(catalogue.locate(items, where=where) < 0)
+    if len(outside):
+        shown = some([str(x) for x in outside.head(4).to_list()], most=3)
+        raise InputError(
+            f"{where}: {len(outside):,} items are not in the catalogue ({shown}). Remove them or add them."
+        )
+
+
+def _pair(log: Log, row: int) -> str:
+    user, item = log.users.values[int(log.user[row])], log.items.values[int(log.item[row])]
+    return f"user {user}, item {item}"

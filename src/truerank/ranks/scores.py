@@ -1,0 +1,199 @@
+"""What recommenders say, in every shape they say it in. Each shape gives a block of score rows."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from truerank.core import Ints
+from truerank.errors import InputError
+from truerank.ids import Ids
+
+# BLAS gives an element the same bits wherever it lies in a tile only while the tile's shape is fixed
+TILE_USERS = 64
+TILE_ITEMS = 1024
+
+Matrix = npt.NDArray[np.floating]
+
+
+@dataclass(frozen=True, slots=True)
+class Dense:
+    """A matrix of scores [users x items], held or memory-mapped.
+
+    Keeps its own precision: rounding float64 to float32 would invent ties.
+
+    >>> dense(np.array([[1.0, 2.0]]), users=["u"], items=["b", "a"]).block(np.array([0])).tolist()
+    [[2.0, 1.0]]
+    """
+
+    matrix: Matrix
+    users: Ids
+    items: Ids
+    row: Ints
+    column: Ints | None
+    depth: None = None
+
+    def block(self, rows: Ints) -> Matrix:
+        found = self.matrix[self.row[rows]]
+        return found if self.column is None else found[:, self.column]
+
+
+def dense(matrix: Any, *, users: Any = None, items: Any = None, name: str = "scores") -> Dense:
+    """Dense scores; without ids, users and items are numbered from 0."""
+    scores = np.asanyarray(matrix)
+    if scores.ndim != 2 or scores.dtype.kind not in "fiub":
+        raise InputError(
+            f"{name}: scores are {scores.dtype} of shape {scores.shape}; expected numbers [users x items]."
+        )
+    if scores.dtype.kind != "f" or scores.dtype == np.float16:
+        scores = scores.astype(np.float64)
+    user_ids, row = _population(users, scores.shape[0], where=f"{name}, users")
+    item_ids, column = _population(items, scores.shape[1], where=f"{name}, items")
+    same_order = bool((column == np.arange(len(column))).all())
+    return Dense(scores, user_ids, item_ids, row, None if same_order else column)
+
+
+@dataclass(frozen=True, slots=True)
+class Factors:
+    """Scores p_u · q_i + b_u + b_i from factors; computed in tiles of one fixed shape, never stored.
+
+    >>> p, q = np.array([[1.0, 2.0]]), np.array([[3.0, 4.0], [0.0, 1.0]])
+    >>> factors(p, q).block(np.array([0])).tolist()
+    [[11.0, 2.0]]
+    """
+
+    user: npt.NDArray[np.float32]
+    item: npt.NDArray[np.float32]
+    users: Ids
+    items: Ids
+    depth: None = None
+
+    def block(self, rows: Ints) -> Matrix:
+        n, width = len(rows), len(self.items)
+        result = np.empty((n, self.item.shape[0]), dtype=np.float32)
+        tile = np.zeros((TILE_USERS, self.user.shape[1]), dtype=np.float32)
+        for start in range(0, n, TILE_USERS):
+            part = rows[start : start + TILE_USERS]
+            tile[: len(part)] = self.user[part]
+            for left in range(0, self.item.shape[0], TILE_ITEMS):
+                product = tile @ self.item[left : left + TILE_ITEMS].T
+                result[start : start + len(part), left : left + TILE_ITEMS] = product[: len(part)]
+        return result[:, :width]
+
+
+def factors(
+    user_factors: Any,
+    item_factors: Any,
+    *,
+    user_bias: Any = None,
+    item_bias: Any = None,
+    users: Any = None,
+    items: Any = None,
+    name: str = "scores",
+) -> Factors:
+    """Factor scores; biases become two more columns, so that one product gives the whole score."""
+    p, q = np.asarray(user_factors), np.asarray(item_factors)
+    if p.ndim != 2 or q.ndim != 2 or p.shape[1] != q.shape[1]:
+        raise InputError(
+            f"{name}: user_factors {p.shape} and item_factors {q.shape}; expected [users x d] and [items x d]."
+        )
+    b_user = _bias(user_bias, len(p), name=f"{name}, user_bias")
+    b_item = _bias(item_bias, len(q), name=f"{name}, item_bias")
+    if b_user is not None or b_item is not None:
+        p = np.column_stack([p, np.ones(len(p)), np.zeros(len(p)) if b_user is None else b_user])
+        q = np.column_stack([q, np.zeros(len(q)) if b_item is None else b_item, np.ones(len(q))])
+    user_ids, row = _population(users, len(p), where=f"{name}, users")
+    item_ids, column = _population(items, len(q), where=f"{name}, items")
+    for what, values in (("user factors or bias", p), ("item factors or bias", q)):
+        if values.dtype.kind not in "fiu" or not np.isfinite(values).all():
+            raise InputError(f"{name}: {what} hold values that are not finite numbers; expected finite numbers.")
+    padded = np.zeros((math.ceil(max(len(q), 1) / TILE_ITEMS) * TILE_ITEMS, q.shape[1]), dtype=np.float32)
+    padded[: len(q)] = q[column]
+    return Factors(np.ascontiguousarray(p[row], dtype=np.float32), padded, user_ids, item_ids)
+
+
+@dataclass(frozen=True, slots=True)
+class Lists:
+    """Scores of listed pairs only: all pairs or top lists. What is not listed is never recommended.
+
+    `level` numbers a user's distinct scores from the worst, so that no precision is lost.
+    """
+
+    users: Ids
+    items: Ids
+    start: Ints
+    item: Ints
+    level: npt.NDArray[np.float32]
+    depth: int | None
+
+    def block(self, rows: Ints) -> Matrix:
+        result = np.full((len(rows), len(self.items)), -np.inf, dtype=np.float32)
+        for at, row in enumerate(rows):
+            listed = slice(self.start[row], self.start[row + 1])
+            result[at, self.item[listed]] = self.level[listed]
+        return result
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    """Scores from a callable `positions of users -> [users x items]`, asked for one fixed number of users at a time.
+
+    The last tile is filled up with its last user, so that the callable always sees the same shape.
+    """
+
+    call: Callable[[Ints], Any]
+    users: Ids
+    items: Ids
+    name: str
+    depth: None = None
+
+    def block(self, rows: Ints) -> Matrix:
+        parts = []
+        for start in range(0, len(rows), TILE_USERS):
+            part = rows[start : start + TILE_USERS]
+            tile = np.concatenate([part, np.full(TILE_USERS - len(part), part[-1])])
+            found = np.asarray(self.call(tile))
+            if found.shape != (TILE_USERS, len(self.items)):
+                raise InputError(
+                    f"{self.name}: the callable gave shape {found.shape} for {TILE_USERS} users; "
+                    f"expected ({TILE_USERS}, {len(self.items)})."
+                )
+            parts.append(found[: len(part)] if found.dtype.kind == "f" else found[: len(part)].astype(np.float64))
+        return np.concatenate(parts)
+
+
+def function(call: Callable[[Ints], Any], *, users: Any, items: Any, name: str = "scores") -> Function:
+    """Scores from a callable over the given users and items, in the order given."""
+    user_ids, row = _population(users, len(users), where=f"{name}, users")
+    item_ids, column = _population(items, len(items), where=f"{name}, items")
+    return Function(lambda rows: np.asarray(call(row[rows]))[:, column], user_ids, item_ids, name)
+
+
+def _population(ids: Any, size: int, *, where: str) -> tuple[Ids, Ints]:
+    """The ids in sorted order, and where each stands in the array it describes."""
+    if ids is None:
+        return Ids.of(np.arange(size)), np.arange(size)
+    known = ids if isinstance(ids, Ids) else Ids.of(ids, where=where)
+    given = known.values if isinstance(ids, Ids) else ids
+    if len(given) != size:
+        raise InputError(f"{where}: {len(given):,} ids for {size:,} rows or columns; expected one each.")
+    if len(known) != size:
+        raise InputError(f"{where}: {size - len(known):,} ids are repeated; expected each id once.")
+    at = known.locate(given, where=where)
+    place = np.empty(size, dtype=np.int64)
+    place[at] = np.arange(size)
+    return known, place
+
+
+def _bias(bias: Any, size: int, *, name: str) -> npt.NDArray[Any] | None:
+    if bias is None:
+        return None
+    values = np.asarray(bias)
+    if values.shape != (size,):
+        raise InputError(f"{name}: shape {values.shape}; expected ({size},).")
+    return values

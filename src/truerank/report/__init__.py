@@ -1,0 +1,1 @@
+"""Layer 9: Results -> tables, text, HTML."""

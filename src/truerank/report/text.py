@@ -1,0 +1,106 @@
+"""Results as text: the estimand in words above the values it belongs to."""
+
+from __future__ import annotations
+
+import io
+import math
+from itertools import groupby
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from truerank.core import Estimate, Results
+
+WIDE = 240  # of text that no terminal cuts
+
+
+def render(results: Results, *, width: int | None = None, color: bool = False) -> str:
+    """Everything in the results, for a terminal of `width` columns, or uncut."""
+    stream = io.StringIO()
+    console = Console(
+        file=stream, width=width or WIDE, force_terminal=color, color_system="auto" if color else None, highlight=False
+    )
+    print_results(results, console)
+    return stream.getvalue()
+
+
+def print_results(results: Results, console: Console) -> None:
+    by_estimand = groupby(results.estimates, key=lambda each: (each.metric, each.estimator, each.estimand))
+    for (metric, estimator, estimand), group in by_estimand:
+        console.print(Text(f"{metric}, {estimator}", style="bold").append(f": {estimand}", style="not bold"))
+        console.print(_estimates(list(group)))
+        console.print()
+    if results.comparisons:
+        level = results.estimates[0].level
+        console.print(Text("Differences", style="bold").append(f" (paired, {level:.0%} intervals; p adjusted by Holm)"))
+        console.print(_comparisons(results))
+        console.print()
+    for each in _warnings(results):
+        console.print(Text("! ", style="yellow").append(each, style="default"))
+
+
+def number(value: float) -> str:
+    """Four decimals, more for small values.
+
+    >>> number(0.25), number(0.000123), number(float("nan"))
+    ('0.2500', '0.000123', 'undefined')
+    """
+    if math.isnan(value):
+        return "undefined"
+    return f"{value:.3g}" if 0 < abs(value) < 0.01 else f"{value:.4f}"
+
+
+def interval(low: float, high: float) -> str:
+    return "none" if math.isnan(low) or math.isnan(high) else f"{number(low)} to {number(high)}"
+
+
+def _estimates(group: list[Estimate]) -> Table:
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    level, kind = group[0].level, group[0].interval
+    for name in ("model", "value", f"{level:.0%} interval ({kind})", "users", "left out"):
+        table.add_column(name, justify="left" if name == "model" else "right", header_style="dim", no_wrap=True)
+    for each in group:
+        table.add_row(
+            Text(each.model),
+            number(each.value),
+            interval(each.low, each.high),
+            f"{each.units:,}",
+            f"{each.undefined:,}",
+        )
+    return table
+
+
+def _comparisons(results: Results) -> Table:
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    for name in ("metric", "estimator", "models", "difference", "interval", "p", "p adjusted", ""):
+        side = "left" if name in ("metric", "estimator", "models", "") else "right"
+        table.add_column(name, justify=side, header_style="dim", no_wrap=True)  # type: ignore[arg-type]
+    alpha = 1 - results.estimates[0].level
+    for c in results.comparisons:
+        verdict = ""
+        if c.p_adjusted <= alpha:
+            verdict = f"{c.model if c.difference > 0 else c.baseline} is better"
+        table.add_row(
+            c.metric, c.estimator, Text(f"{c.model} - {c.baseline}"), number(c.difference),
+            interval(c.low, c.high), _p(c.p), _p(c.p_adjusted), Text(verdict),
+        )  # fmt: skip
+    return table
+
+
+def _p(value: float) -> str:
+    if math.isnan(value):
+        return "none"
+    return "<0.0001" if value < 0.0001 else f"{value:.4f}"
+
+
+def _warnings(results: Results) -> list[str]:
+    """Each warning once, with all it applies to."""
+    where: dict[str, list[str]] = {}
+    for each in results.estimates:
+        for warning in each.warnings:
+            where.setdefault(warning, []).append(f"{each.model} {each.metric} {each.estimator}")
+    return [
+        f"{places[0]}{f' and {len(places) - 1} more' if len(places) > 1 else ''}: {warning}"
+        for warning, places in where.items()
+    ]

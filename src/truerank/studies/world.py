@@ -1,0 +1,167 @@
+"""A synthetic world whose truth is known: every user's rating of every item, and what logs would show of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from truerank.chance import cell_uniforms, generator
+from truerank.core import Floats, Ints, Log
+from truerank.data.files import write_table
+from truerank.data.read import read
+from truerank.errors import InputError
+from truerank.exposure.designs import Uniform
+from truerank.ids import Ids
+
+POSITIVE = ">3"
+
+
+@dataclass(frozen=True, slots=True)
+class WorldSettings:
+    """How large and how skewed a world is.
+
+    Appeal of item i to user u: popularity of i (heavy tail) + activity of u + `taste` · match of their taste clusters
+    + noise. Ratings 1 to 5 cut the appeal at fixed quantiles, so that about `density` of the pairs are positive (4 or
+    5). `disliking` of the users like nothing. The training log shows about `shown` items per user, more often popular
+    and liked ones; `judged` uniformly random unseen items per user make the random test set.
+    """
+
+    users: int = 2000
+    items: int = 1000
+    clusters: int = 12
+    density: float = 0.05
+    taste: float = 2.0
+    disliking: float = 0.05
+    shown: int = 60
+    judged: int = 20
+
+    def __post_init__(self) -> None:
+        for name in ("users", "items", "clusters", "shown", "judged"):
+            if getattr(self, name) < 1:
+                raise InputError(f"a world with {name} = {getattr(self, name)}; expected a whole number from 1.")
+        for name in ("density", "disliking"):
+            if not 0 <= getattr(self, name) < 1:
+                raise InputError(f"a world with {name} = {getattr(self, name):g}; expected a share in [0, 1).")
+        if self.shown + self.judged > self.items:
+            raise InputError(
+                f"a world that shows {self.shown} and judges {self.judged} of {self.items} items per user; "
+                "expected no more than there are items."
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class World:
+    """Ratings [users x items] of everything, and two logs of it."""
+
+    rating: npt.NDArray[np.int8]
+    users: Ids
+    items: Ids
+    train: Log
+    random: Log
+
+    @property
+    def truth(self) -> Log:
+        """Every pair with its label."""
+        user, item = (axis.ravel() for axis in np.indices(self.rating.shape))
+        return _log(self.rating, user, item, users=self.users, items=self.items, name="truth")
+
+    def judge(self, n: int, *, seed: int) -> Log:
+        """A new random test set: n unseen items per user, uniformly."""
+        return _judge(self.rating, self.train, n, seed=seed)
+
+
+def make_world(settings: WorldSettings | None = None, *, seed: int) -> World:
+    """Draw a world.
+
+    >>> world = make_world(WorldSettings(users=50, items=40, shown=10, judged=5), seed=1)
+    >>> world.rating.shape, len(world.random), bool((world.rating.max(axis=1) <= 3).any())
+    ((50, 40), 250, True)
+    """
+    settings = WorldSettings() if settings is None else settings
+    rng = generator(seed, "world")
+    users, items = Ids.of(np.arange(settings.users)), Ids.of(np.arange(settings.items))
+    appeal, popularity = _appeal(settings, rng)
+    likes = rng.random(settings.users) >= settings.disliking
+    cuts = np.quantile(appeal[likes], [0.35, 0.65, 1 - settings.density, 1 - settings.density / 3])
+    rating = (1 + np.searchsorted(cuts, appeal)).astype(np.int8)
+    rating[~likes] = np.minimum(rating[~likes], 3)
+    user, item = _shown(settings, appeal, popularity, rng, users=users, items=items, seed=seed)
+    train = _log(rating, user, item, users=users, items=items, name="train")
+    return World(rating, users, items, train, _judge(rating, train, settings.judged, seed=seed))
+
+
+def write_world(world: World, folder: Path) -> dict[str, Path]:
+    """Write truth, train, random and items as Parquet; the paths by name."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"{folder}: cannot be made ({error.strerror}). Choose another place.") from None
+    tables = {
+        "truth": _ratings(world.truth),
+        "train": _ratings(world.train),
+        "random": _ratings(world.random),
+        "items": pl.DataFrame({"item": world.items.values}),
+    }
+    paths = {name: folder / f"{name}.parquet" for name in tables}
+    for name, table in tables.items():
+        write_table(table, paths[name])
+    return paths
+
+
+def _appeal(settings: WorldSettings, rng: np.random.Generator) -> tuple[Floats, Floats]:
+    shape = (settings.users, settings.items)
+    popularity = rng.exponential(1.0, settings.items)
+    activity = rng.normal(0.0, 0.8, settings.users)
+    # a user has one or two favourite clusters, an item belongs mostly to one; clusters differ in size
+    size = 1.0 / np.arange(1, settings.clusters + 1) ** 0.7
+    user_taste = rng.dirichlet(0.5 * size / size.mean(), settings.users)
+    item_taste = rng.dirichlet(0.3 * size / size.mean(), settings.items)
+    match = np.sqrt(user_taste) @ np.sqrt(item_taste).T
+    noise = rng.normal(0.0, 0.6, shape)
+    return popularity + activity[:, None] + settings.taste * match + noise, popularity
+
+
+def _shown(
+    settings: WorldSettings,
+    appeal: Floats,
+    popularity: Floats,
+    rng: np.random.Generator,
+    *,
+    users: Ids,
+    items: Ids,
+    seed: int,
+) -> tuple[Ints, Ints]:
+    """What the deployed system showed: popular and liked items more often, active users more items."""
+    n = np.round(settings.shown * rng.lognormal(-0.18, 0.6, settings.users)).astype(np.int64)
+    n = np.clip(n, 1, settings.items - settings.judged)
+    user, item = (axis.ravel() for axis in np.indices(appeal.shape))
+    uniform = cell_uniforms(seed, "shown", users.keys()[user], items.keys()[item]).reshape(appeal.shape)
+    # successive draws without replacement, by Gumbel keys
+    key = 0.8 * popularity + 0.6 * appeal - np.log(-np.log(np.maximum(uniform, 1e-300)))
+    order = np.argsort(-key, axis=1)
+    place = np.empty_like(order)
+    np.put_along_axis(place, order, np.arange(settings.items)[None, :], axis=1)
+    user, item = np.nonzero(place < n[:, None])
+    return user.astype(np.int64), item.astype(np.int64)
+
+
+def _judge(rating: npt.NDArray[np.int8], train: Log, n: int, *, seed: int) -> Log:
+    unseen = np.ones(rating.shape, dtype=bool)
+    unseen[train.user, train.item] = False
+    user, item = np.nonzero(unseen)
+    drawn = Uniform(n).draw(train.users.keys()[user], train.items.keys()[item], seed=seed)
+    return _log(rating, user[drawn], item[drawn], users=train.users, items=train.items, name="random")
+
+
+def _log(rating: npt.NDArray[np.int8], user: Ints, item: Ints, *, users: Ids, items: Ids, name: str) -> Log:
+    frame = pl.DataFrame({"user": users.values[user], "item": items.values[item], "rating": rating[user, item]})
+    return read(frame, positive=POSITIVE, users=users, items=items, name=name)
+
+
+def _ratings(log: Log) -> pl.DataFrame:
+    rating = log.rewards["rating"].astype(np.int8)
+    return pl.DataFrame({"user": log.users.values[log.user], "item": log.items.values[log.item], "rating": rating})
