@@ -13,7 +13,7 @@ from truerank.core import Scores
 from truerank.data.files import check_readable, whole_file
 from truerank.errors import InputError
 from truerank.ids import Ids
-from truerank.ranks.scores import Dense, Factors, dense, factors
+from truerank.ranks.scores import Factors, dense, factors
 from truerank.ranks.tables import lists
 
 DENSE_KEYS = ("scores",)
@@ -37,14 +37,14 @@ def read_scores(
     return lists(path, columns=columns, name=str(path))
 
 
-def write_scores(scores: Dense | Factors, path: str | Path) -> None:
-    """Write dense or factor scores as `.npz`."""
+def write_scores(scores: Scores, path: str | Path) -> None:
+    """Write scores as `.npz`: factors as they are, anything else as a dense matrix."""
     ids = {"users": scores.users.values.to_numpy(), "items": scores.items.values.to_numpy()}
     ids = {name: np.array(values.tolist()) if values.dtype == object else values for name, values in ids.items()}
-    if isinstance(scores, Dense):
-        arrays: dict[str, Any] = {"scores": scores.block(np.arange(len(scores.users)))}
+    if isinstance(scores, Factors):
+        arrays: dict[str, Any] = {"user_factors": scores.user, "item_factors": scores.item[: len(scores.items)]}
     else:
-        arrays = {"user_factors": scores.user, "item_factors": scores.item[: len(scores.items)]}
+        arrays = {"scores": scores.block(np.arange(len(scores.users)))}
     with whole_file(Path(path)) as temporary, temporary.open("wb") as stream:
         np.savez(stream, **arrays, **ids)  # type: ignore[arg-type]
 

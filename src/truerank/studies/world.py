@@ -32,11 +32,11 @@ class WorldSettings:
 
     users: int = 2000
     items: int = 1000
-    clusters: int = 12
+    clusters: int = 8
     density: float = 0.05
-    taste: float = 2.0
+    taste: float = 2.5
     disliking: float = 0.05
-    shown: int = 60
+    shown: int = 80
     judged: int = 20
 
     def __post_init__(self) -> None:
@@ -114,14 +114,14 @@ def write_world(world: World, folder: Path) -> dict[str, Path]:
 
 def _appeal(settings: WorldSettings, rng: np.random.Generator) -> tuple[Floats, Floats]:
     shape = (settings.users, settings.items)
-    popularity = rng.exponential(1.0, settings.items)
-    activity = rng.normal(0.0, 0.8, settings.users)
+    popularity = rng.exponential(0.4, settings.items)
+    activity = rng.normal(0.0, 0.6, settings.users)
     # a user has one or two favourite clusters, an item belongs mostly to one; clusters differ in size
     size = 1.0 / np.arange(1, settings.clusters + 1) ** 0.7
-    user_taste = rng.dirichlet(0.5 * size / size.mean(), settings.users)
-    item_taste = rng.dirichlet(0.3 * size / size.mean(), settings.items)
+    user_taste = rng.dirichlet(0.2 * size / size.mean(), settings.users)
+    item_taste = rng.dirichlet(0.2 * size / size.mean(), settings.items)
     match = np.sqrt(user_taste) @ np.sqrt(item_taste).T
-    noise = rng.normal(0.0, 0.6, shape)
+    noise = rng.normal(0.0, 0.35, shape)
     return popularity + activity[:, None] + settings.taste * match + noise, popularity
 
 
@@ -141,7 +141,7 @@ def _shown(
     user, item = (axis.ravel() for axis in np.indices(appeal.shape))
     uniform = cell_uniforms(seed, "shown", users.keys()[user], items.keys()[item]).reshape(appeal.shape)
     # successive draws without replacement, by Gumbel keys
-    key = 0.8 * popularity + 0.6 * appeal - np.log(-np.log(np.maximum(uniform, 1e-300)))
+    key = 1.5 * popularity + 0.5 * appeal - np.log(-np.log(np.maximum(uniform, 1e-300)))
     order = np.argsort(-key, axis=1)
     place = np.empty_like(order)
     np.put_along_axis(place, order, np.arange(settings.items)[None, :], axis=1)

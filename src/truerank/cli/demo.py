@@ -1,0 +1,84 @@
+"""truerank demo."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+
+from truerank.cli.options import progress
+from truerank.report.text import WIDE
+from truerank.studies.demo import DRAWS, Finding, K, by_question, find, prepare
+
+
+@click.command()
+@click.option(
+    "--out",
+    "-o",
+    type=click.Path(path_type=Path),
+    default="truerank-demo",
+    show_default=True,
+    help="The folder for the demo's files.",
+)
+@click.option("--seed", type=int, default=0, show_default=True)
+@click.option("--quiet", is_flag=True, help="No progress on standard error.")
+def demo(out: Path, seed: int, quiet: bool) -> None:  # noqa: FBT001
+    """Hide a world whose truth is known, evaluate five recommenders in every way, and see which way finds the truth.
+
+    Leaves its files in a folder, so that you can run `truerank evaluate` on them, and then on your own.
+    """
+    console = Console(highlight=False)
+    if not console.is_terminal:
+        console = Console(highlight=False, width=WIDE)
+    with progress(quiet=quiet) as report:
+        if report is not None:
+            report("making a world and fitting models", 0, DRAWS + 1)
+        world, models, paths = prepare(out, seed=seed)
+        findings = find(world, models, seed=seed, say=report)
+    positive = world.rating > 3
+    console.print(
+        f"A world of {len(world.users):,} users and {len(world.items):,} items whose every rating is known: "
+        f"{positive.mean():.1%} of the pairs are relevant (4 or 5 stars), "
+        f"{int((~positive.any(axis=1)).sum()):,} users like nothing.\n"
+        f"A deployed system has shown {len(world.train):,} pairs, popular ones more often; five recommenders learnt "
+        f"from them.\nFor the test, {len(world.random) // len(world.users)} unseen items per user, chosen at random, were "
+        "judged. How good are the recommenders on everything unseen?\n"
+    )
+    for question, group in by_question(findings):
+        console.print(f"[bold]{question}[/bold]")
+        console.print(_table(group, list(models)))
+        console.print()
+    console.print("[bold]Why[/bold]")
+    for each in findings:
+        verdict = "finds the truth" if each.on_target else "misses the truth"
+        console.print(f"  {each.scheme.metric} {each.scheme.estimator.name} {verdict}: {each.scheme.why}.")
+    console.print(
+        f"\nMeans over users and over relevant pairs are different questions with different answers; choose one.\n"
+        f"The files are in {out}/. Next, with one of the random test sets and with intervals:\n\n"
+        f"  truerank evaluate {paths['random']} --positive '>3' --exposure random --exclude {paths['train']} \\\n"
+        f"      --scores ease={paths['scores/ease']} --scores popularity={paths['scores/popularity']} "
+        f"--metric Recall@{K} --metric Precision@{K}\n\n"
+        "and then the same command with your own files.",
+        soft_wrap=True,
+    )
+
+
+def _table(group: list[Finding], models: list[str]) -> Table:
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
+    table.add_column("")
+    for name in (*models, "error", "true order found"):
+        table.add_column(name, justify="right", no_wrap=True)
+    truth = group[0].truth
+    table.add_row("truth", *(f"{value:.4f}" for value in truth), "", "", style="bold")
+    for each in group:
+        error = each.error[np.argsort(-truth)][:-1]  # the last is random scores: too small a number to be relative to
+        table.add_row(
+            each.scheme.estimator.name,
+            *(f"{value:.4f}" for value in each.values.mean(axis=0)),
+            f"{error.min():+.0%} to {error.max():+.0%}",
+            f"{each.orders_right} of {len(each.values)} draws",
+        )
+    return table

@@ -1,0 +1,163 @@
+"""The demo: hide a known world, evaluate with every scheme, and see which scheme finds the truth."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from pathlib import Path
+from typing import TypeVar
+
+import numpy as np
+
+from truerank.core import Estimator, Floats, Log, Metric, Results, Scores
+from truerank.estimators.full import Full, Traditional
+from truerank.estimators.random_exposure import Hajek, HorvitzThompson, Pooled, Published
+from truerank.evaluation import evaluate
+from truerank.exposure.kinds import RandomExposure
+from truerank.metrics.dcg import DCG
+from truerank.metrics.precision import Precision
+from truerank.metrics.recall import Recall
+from truerank.models import Model
+from truerank.models.ease import EASE
+from truerank.models.item_knn import ItemKNN
+from truerank.models.popularity import Popularity
+from truerank.models.random import Random
+from truerank.ranks.files import write_scores
+from truerank.studies.world import World, WorldSettings, make_world, write_world
+
+Thing = TypeVar("Thing")
+K = 5
+DRAWS = 10
+
+Fitted = Mapping[str, Scores]
+Say = Callable[[str, int, int], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Scheme:
+    """One way to evaluate, what it is held against, and why it works or fails."""
+
+    metric: Metric
+    estimator: Estimator
+    truth: Estimator
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What a scheme said over repeated draws of the random test set, beside the truth; one column per model."""
+
+    scheme: Scheme
+    truth: Floats
+    values: Floats
+
+    @property
+    def error(self) -> Floats:
+        """How far the average over draws is from the truth, relative to it."""
+        error: Floats = (self.values.mean(axis=0) - self.truth) / self.truth
+        return error
+
+    @property
+    def on_target(self) -> bool:
+        """Every model's average is within 3 Monte-Carlo standard errors, or 1 %, of the truth."""
+        noise = 3 * self.values.std(axis=0, ddof=1) / np.sqrt(len(self.values))
+        return bool((np.abs(self.values.mean(axis=0) - self.truth) <= np.maximum(noise, 0.01 * self.truth)).all())
+
+    @property
+    def orders_right(self) -> int:
+        """In how many draws the models came in their true order."""
+        right = np.argsort(self.truth)
+        return sum(bool((np.argsort(row) == right).all()) for row in self.values)
+
+
+SCHEMES = (
+    Scheme(Recall(K), Traditional(), Full(),
+           "ranks 20 judged items instead of 1,000: its top 5 is a top 250, which rewards other models"),
+    Scheme(Recall(K), Published(), Full(),
+           "leaves out users without a judged relevant item, who are mostly those with few relevant items"),
+    Scheme(Recall(K), Pooled(), Pooled(), "every relevant pair counts once, so no user needs to be left out"),
+    Scheme(Precision(K), Traditional(), Full(), "ranks 20 judged items instead of 1,000"),
+    Scheme(Precision(K), HorvitzThompson(), Full(), "each judged item stands for the 1 / share of items judged"),
+    Scheme(Precision(K), Hajek(), Full(), "the same as a ratio: chance in how many judged items rank high cancels"),
+    Scheme(DCG(K), HorvitzThompson(), Full(), "works for every metric that is a sum over relevant items"),
+    Scheme(DCG(K), Hajek(), Full(), "the same as a ratio"),
+)  # fmt: skip
+
+
+def fit_models(train: Log, *, seed: int) -> dict[str, Scores]:
+    """Five simple recommenders of different kinds."""
+    models: dict[str, Model] = {
+        "random": Random(),
+        "popularity": Popularity(),
+        "narrow-knn": ItemKNN(neighbours=5),
+        "item-knn": ItemKNN(neighbours=100),
+        "ease": EASE(),
+    }
+    return {name: model.fit(train, seed=seed) for name, model in models.items()}
+
+
+def find(world: World, models: Fitted, *, draws: int = DRAWS, seed: int, say: Say | None = None) -> list[Finding]:
+    """Evaluate with every scheme on several draws of the random test set, and with full labels for the truth."""
+    steps = draws + 1
+    known = evaluate(
+        models, world.truth, exclude=world.train, metrics=_distinct([each.metric for each in SCHEMES]),
+        estimators=[Full(), Pooled()],
+    )  # fmt: skip
+    results = []
+    for draw in range(draws):
+        if say is not None:
+            say("evaluating", draw + 1, steps)
+        judged = world.random if draw == 0 else world.judge(len(world.random) // len(world.users), seed=seed + draw)
+        results.append(
+            evaluate(
+                models,
+                judged,
+                exclude=world.train,
+                exposure=RandomExposure(),
+                metrics=_distinct([each.metric for each in SCHEMES]),
+                estimators=_distinct([each.estimator for each in SCHEMES]),
+            )
+        )
+    return [
+        Finding(
+            scheme,
+            _values(known, scheme.metric, scheme.truth, list(models)),
+            np.array([_values(each, scheme.metric, scheme.estimator, list(models)) for each in results]),
+        )
+        for scheme in SCHEMES
+    ]
+
+
+def prepare(folder: Path, *, seed: int) -> tuple[World, dict[str, Scores], dict[str, Path]]:
+    """A world, fitted models, and all of it as files in a folder."""
+    world = make_world(WorldSettings(), seed=seed)
+    paths = write_world(world, folder)
+    models = fit_models(world.train, seed=seed)
+    for name, scores in models.items():
+        paths[f"scores/{name}"] = folder / f"scores/{name}.npz"
+        paths[f"scores/{name}"].parent.mkdir(exist_ok=True)
+        write_scores(scores, paths[f"scores/{name}"])
+    return world, models, paths
+
+
+def by_question(findings: Sequence[Finding]) -> list[tuple[str, list[Finding]]]:
+    """Findings that are held against the same truth, under that truth's estimand."""
+
+    def question(each: Finding) -> str:
+        return f"{each.scheme.metric}: {each.scheme.truth.estimand(each.scheme.metric)}"
+
+    return [(name, list(group)) for name, group in groupby(findings, key=question)]
+
+
+def _values(results: Results, metric: Metric, estimator: Estimator, models: list[str]) -> Floats:
+    found = {
+        each.model: each.value
+        for each in results.estimates
+        if (each.metric, each.estimator) == (str(metric), estimator.name)
+    }
+    return np.array([found[name] for name in models])
+
+
+def _distinct(things: Sequence[Thing]) -> list[Thing]:
+    return list(dict.fromkeys(things))
