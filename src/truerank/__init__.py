@@ -12,7 +12,6 @@ from truerank.version import __version__ as __version__
 
 if TYPE_CHECKING:
     from truerank.core import Log as Log
-    from truerank.core import Results as Results
     from truerank.core import Ties as Ties
     from truerank.data.read import read as read
     from truerank.data.split import split_by_time as split_by_time
@@ -44,12 +43,14 @@ if TYPE_CHECKING:
     from truerank.ranks.scores import factors as factors
     from truerank.ranks.scores import function as function
     from truerank.ranks.tables import lists as lists
+    from truerank.results import Results as Results
     from truerank.uncertainty.intervals import Bootstrap as Bootstrap
     from truerank.uncertainty.intervals import Design as Design
     from truerank.uncertainty.intervals import Population as Population
 
 _HOME = {
-    "core": ("Log", "Results", "Ties"),
+    "core": ("Log", "Ties"),
+    "results": ("Results",),
     "ids": ("Ids",),
     "data.read": ("read",),
     "data.split": ("split_by_time", "split_per_user", "split_random"),

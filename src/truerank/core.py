@@ -4,14 +4,14 @@ Almost everything reported is a ratio of two sums over units (a unit is a user).
 item at a rank is worth. An estimator says how the rows that were observed stand for those that were not. So
 metric x estimator is a product, and intervals, comparisons and merging are written once, for all of them:
 
-    Log, Scores --rank--> Ranks --Metric, Estimator--> Terms --Interval--> Estimate, Comparison --> Results
+    Log, Scores --rank--> Ranks --Metric, Estimator--> Terms --Interval--> Estimate --> Results (results.py)
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any, ClassVar, Protocol, Self, runtime_checkable
 
@@ -392,88 +392,3 @@ class Terms:
             total=np.concatenate(totals) if totals else None,
             exact=all(part.exact for part in parts),
         )
-
-
-# ------------------------------------------------------------------------------------------------- Estimate, Results
-
-
-@dataclass(frozen=True, slots=True)
-class Estimate:
-    """One number, what it estimates, and how sure it is."""
-
-    model: str
-    metric: str
-    estimator: str
-    estimand: str
-    value: float
-    stderr: float
-    low: float
-    high: float
-    level: float
-    interval: str
-    units: int
-    undefined: int
-    ess: float | None
-    reward: str
-    clip: float | None
-    assumptions: tuple[str, ...]
-    warnings: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Comparison:
-    """The difference model - baseline, from paired units; `p_adjusted` holds over all comparisons of the results."""
-
-    model: str
-    baseline: str
-    metric: str
-    estimator: str
-    difference: float
-    stderr: float
-    low: float
-    high: float
-    p: float
-    p_adjusted: float
-
-
-@dataclass(frozen=True, slots=True)
-class Results:
-    """Estimates and comparisons with their provenance; shows itself in a terminal and a notebook."""
-
-    estimates: tuple[Estimate, ...]
-    comparisons: tuple[Comparison, ...]
-    provenance: Mapping[str, Any] = field(default_factory=dict)
-    notes: tuple[str, ...] = ()
-
-    def table(self) -> Any:
-        """The estimates as a polars frame."""
-        from truerank.report import frames
-
-        return frames.estimates(self)
-
-    def compare(self, model: str, baseline: str) -> tuple[Comparison, ...]:
-        """All comparisons of two models, as model - baseline."""
-        found = [c for c in self.comparisons if {c.model, c.baseline} == {model, baseline}]
-        if not found:
-            raise InputError(f"no comparison of {model!r} with {baseline!r} in these results.")
-        return tuple(c if c.model == model else _turned(c) for c in found)
-
-    def json(self) -> bytes:
-        """The results as one JSON object; undefined numbers are null."""
-        from truerank.report import frames
-
-        return frames.json(self)
-
-    def __str__(self) -> str:
-        from truerank.report import text
-
-        return text.render(self)
-
-    def _repr_html_(self) -> str:
-        from truerank.report import frames
-
-        return frames.notebook(self)
-
-
-def _turned(c: Comparison) -> Comparison:
-    return replace(c, model=c.baseline, baseline=c.model, difference=-c.difference, low=-c.high, high=-c.low)

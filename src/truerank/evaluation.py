@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from truerank.core import Comparison, Estimate, Estimator, Log, Metric, Pool, Ranks, Results, Scores, Terms, Ties
+from truerank.core import Estimator, Log, Metric, Pool, Ranks, Scores, Terms, Ties
 from truerank.data.read import read
 from truerank.errors import InputError, RefusedError
 from truerank.estimators.full import Full
@@ -24,6 +24,7 @@ from truerank.ranks.candidates import Overlap, Setting, catalogue_of, lay_out
 from truerank.ranks.rank import rank
 from truerank.ranks.scores import dense
 from truerank.ranks.tables import lists
+from truerank.results import Comparison, Estimate, Results
 from truerank.uncertainty.diagnostics import warnings_of
 from truerank.uncertainty.intervals import Interval, Population
 from truerank.uncertainty.multiple import holm
@@ -62,6 +63,7 @@ def evaluate(
     honest answer is left out with a note, and refused if nothing is left of what was asked for. `block_users` and
     `threads` change speed and memory, never a bit of the results.
 
+    >>> import polars as pl
     >>> scores = {"a": np.array([[3.0, 2, 1], [3, 2, 1]]), "b": np.array([[1.0, 2, 3], [3, 1, 2]])}
     >>> labels = {"user": [0, 0, 0, 1, 1, 1], "item": [0, 1, 2, 0, 1, 2], "label": [1, 0, 0, 1, 0, 0]}
     >>> results = evaluate(scores, read(pl.DataFrame(labels)), metrics=[Recall(1)])

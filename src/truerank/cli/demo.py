@@ -44,8 +44,8 @@ def demo(out: Path, seed: int, quiet: bool) -> None:  # noqa: FBT001
         f"{positive.mean():.1%} of the pairs are relevant (4 or 5 stars), "
         f"{int((~positive.any(axis=1)).sum()):,} users like nothing.\n"
         f"A deployed system has shown {len(world.train):,} pairs, popular ones more often; five recommenders learnt "
-        f"from them.\nFor the test, {len(world.random) // len(world.users)} unseen items per user, chosen at random, were "
-        "judged. How good are the recommenders on everything unseen?\n"
+        f"from them.\nFor the test, {len(world.random) // len(world.users)} unseen items per user, chosen at random, "
+        "were judged. How good are the recommenders on everything unseen?\n"
     )
     for question, group in by_question(findings):
         console.print(f"[bold]{question}[/bold]")

@@ -10,7 +10,7 @@ import click
 
 from truerank import estimators, metrics
 from truerank.cli.options import check_out, columns_of, common, deliver, ids_of, messages, named_paths, progress
-from truerank.core import Estimator, Results, Ties
+from truerank.core import Estimator, Ties
 from truerank.data.read import read
 from truerank.errors import InputError
 from truerank.evaluation import evaluate as run
@@ -18,6 +18,7 @@ from truerank.exposure.kinds import Exposure, FullExposure, RandomExposure, Unli
 from truerank.ranks.candidates import Overlap
 from truerank.ranks.files import read_scores
 from truerank.report import frames, text
+from truerank.results import Results
 from truerank.uncertainty.intervals import Bootstrap, Design, Interval, Population
 
 

@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from truerank.core import Estimate, Results
+from truerank.results import Estimate, Results
 
 WIDE = 240  # of text that no terminal cuts
 

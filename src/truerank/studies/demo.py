@@ -10,7 +10,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from truerank.core import Estimator, Floats, Log, Metric, Results, Scores
+from truerank.core import Estimator, Floats, Log, Metric, Scores
 from truerank.estimators.full import Full, Traditional
 from truerank.estimators.random_exposure import Hajek, HorvitzThompson, Pooled, Published
 from truerank.evaluation import evaluate
@@ -24,6 +24,7 @@ from truerank.models.item_knn import ItemKNN
 from truerank.models.popularity import Popularity
 from truerank.models.random import Random
 from truerank.ranks.files import write_scores
+from truerank.results import Results
 from truerank.studies.world import World, WorldSettings, make_world, write_world
 
 Thing = TypeVar("Thing")

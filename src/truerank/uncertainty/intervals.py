@@ -106,7 +106,7 @@ class Bootstrap:
             return Spread(value, math.nan, math.nan, math.nan, math.nan)
         low, high = np.quantile(known, [(1 - level) / 2, (1 + level) / 2])
         one_side = min(np.count_nonzero(known <= 0), np.count_nonzero(known >= 0))
-        p = min(1.0, 2 * (one_side + 1) / (len(known) + 1))
+        p = float(min(1.0, 2 * (one_side + 1) / (len(known) + 1)))
         return Spread(value, float(np.std(known, ddof=1)), float(low), float(high), p)
 
 
@@ -186,7 +186,8 @@ def _design_error(terms: Terms, z: Floats) -> float:
             "Use --interval population, or leave that user out."
         )
     if len(alone):
-        variance[alone] = np.var(total[alone], ddof=1)
+        mean = exact_sum(total[alone]) / len(alone)
+        variance[alone] = exact_sum((total[alone] - mean) ** 2) / (len(alone) - 1)
     used_units = terms.defined & (n > 0)
     share = np.divide(n, size, out=np.ones(n_units), where=used_units)
     spread = np.divide(size**2 * (1 - share) * variance, n, out=np.zeros(n_units), where=used_units)

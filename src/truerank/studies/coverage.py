@@ -1,0 +1,168 @@
+"""Do intervals keep their promise? Draw random exposures of a fully observed world many times and count.
+
+Design: the users stay, their judged items are redrawn. Population: users are redrawn with replacement from the fully
+observed ones, each copy with its own judged items; the truth is over all of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+
+import numpy as np
+
+from truerank.chance import generator
+from truerank.core import Estimator, Floats, Ints, Log, Metric, Ranks, Terms
+from truerank.ids import Ids
+from truerank.uncertainty.intervals import Design, Interval, Population
+
+Asked = tuple[Metric, Estimator]
+Mapper = Callable[[Callable[[int], Floats], Sequence[int]], Sequence[Floats]]
+
+
+@dataclass(frozen=True, slots=True)
+class Truth:
+    """A fully observed world: the labels of every cell, and every cell's rank for each model."""
+
+    labels: Log
+    ranks: Mapping[str, Ranks]
+
+    @property
+    def n_users(self) -> int:
+        return len(self.labels.users)
+
+    @property
+    def n_items(self) -> int:
+        return len(self.labels.items)
+
+
+@dataclass(frozen=True, slots=True)
+class Coverage:
+    """How often intervals held what they estimate, over all runs."""
+
+    what: str
+    metric: str
+    estimator: str
+    kind: str
+    truth: float
+    mean: float
+    noise: float  # Monte-Carlo standard error of the mean
+    covered: float
+    width: float
+    runs: int
+
+    @property
+    def bias(self) -> float:
+        return self.mean - self.truth
+
+    @property
+    def unbiased(self) -> bool:
+        """Within 3 Monte-Carlo standard errors, or 0.5 % of the truth."""
+        return abs(self.bias) <= max(3 * self.noise, 0.005 * abs(self.truth))
+
+
+def draw(truth: Truth, n: int, *, units: Ints, rng: np.random.Generator) -> tuple[Log, dict[str, Ranks]]:
+    """n judged items for each of the given users (with repeats), uniformly and independently."""
+    keys = rng.random((len(units), truth.n_items), dtype=np.float32)
+    item = np.sort(np.argpartition(keys, n, axis=1)[:, :n], axis=1)
+    row = (units[:, None] * truth.n_items + item).ravel()
+    unit = np.repeat(np.arange(len(units)), n)
+    labels = truth.labels
+    log = Log(
+        users=Ids.of(np.arange(len(units))),
+        items=labels.items,
+        user=unit,
+        item=item.ravel(),
+        rewards={"label": labels.label[row]},
+    )
+    ranks = {
+        name: replace(
+            each,
+            above=each.above[row],
+            tied=each.tied[row],
+            n_candidates=each.n_candidates[units],
+            n_recommended=each.n_recommended[units],
+            scored=each.scored[units],
+        )
+        for name, each in truth.ranks.items()
+    }
+    return log, ranks
+
+
+def run_once(truth: Truth, asked: Sequence[Asked], *, n: int, interval: Interval, seed: int, run: int) -> Floats:
+    """[question x (value, low, high)] of one draw: every model with every asked pair, then every difference."""
+    rng = generator(seed, f"coverage {interval.name} {run}")
+    everyone = np.arange(truth.n_users)
+    units = everyone if isinstance(interval, Design) else rng.integers(0, truth.n_users, truth.n_users)
+    log, ranks = draw(truth, n, units=units, rng=rng)
+    rows = []
+    for metric, estimator in asked:
+        terms = _terms(log, ranks, metric, estimator, keep_rows=interval.needs_rows)
+        spreads = [interval.around(each, level=0.95) for each in terms.values()]
+        spreads += [interval.between(terms[b], terms[a], level=0.95) for a, b in combinations(terms, 2)]
+        rows += [(each.value, each.low, each.high) for each in spreads]
+    return np.array(rows)
+
+
+def measure(
+    truth: Truth,
+    asked: Sequence[Asked],
+    *,
+    n: int,
+    runs: int,
+    interval: Interval | None = None,
+    seed: int,
+    mapper: Mapper | None = None,
+) -> list[Coverage]:
+    """Coverage of 95 % intervals of every model and every difference of two models; runs may go to any mapper."""
+    interval = Population() if interval is None else interval
+    work = _Run(truth, tuple(asked), n, interval, seed)
+    found = np.array(list(map(work, range(runs)) if mapper is None else mapper(work, range(runs))))
+    questions = _questions(truth, asked)
+    return [
+        Coverage(
+            what=what,
+            metric=metric,
+            estimator=estimator,
+            kind=interval.name,
+            truth=value,
+            mean=float(found[:, at, 0].mean()),
+            noise=float(found[:, at, 0].std(ddof=1) / np.sqrt(runs)),
+            covered=float(((found[:, at, 1] <= value) & (value <= found[:, at, 2])).mean()),
+            width=float((found[:, at, 2] - found[:, at, 1]).mean()),
+            runs=runs,
+        )
+        for at, (what, metric, estimator, value) in enumerate(questions)
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class _Run:
+    """`run_once` with all but the run filled in, so that it can be sent to another process."""
+
+    truth: Truth
+    asked: tuple[Asked, ...]
+    n: int
+    interval: Interval
+    seed: int
+
+    def __call__(self, run: int) -> Floats:
+        return run_once(self.truth, self.asked, n=self.n, interval=self.interval, seed=self.seed, run=run)
+
+
+def _questions(truth: Truth, asked: Sequence[Asked]) -> list[tuple[str, str, str, float]]:
+    """What each row of a run estimates; on full labels every estimator gives its own estimand."""
+    found = []
+    for metric, estimator in asked:
+        terms = _terms(truth.labels, dict(truth.ranks), metric, estimator, keep_rows=False)
+        values = {name: each.value() for name, each in terms.items()}
+        pairs = [(f"{b} - {a}", values[b] - values[a]) for a, b in combinations(values, 2)]
+        found += [(what, str(metric), estimator.name, value) for what, value in (*values.items(), *pairs)]
+    return found
+
+
+def _terms(
+    log: Log, ranks: Mapping[str, Ranks], metric: Metric, estimator: Estimator, *, keep_rows: bool
+) -> dict[str, Terms]:
+    return {name: estimator.terms(log, each, metric=metric, keep_rows=keep_rows) for name, each in ranks.items()}

@@ -1,0 +1,62 @@
+"""Tiny worlds whose every possible sample can be listed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import product
+
+import numpy as np
+
+from truerank.core import Estimator, Log, Metric, Ranks, Terms
+from truerank.exposure.designs import Bernoulli, Uniform
+from truerank.ids import Ids
+
+
+@dataclass(frozen=True)
+class Tiny:
+    """Users with their candidates best first; `tied[u][i]` and `above[u][i]` default to a ranking without ties."""
+
+    labels: Sequence[Sequence[int]]
+    above: Sequence[Sequence[float]] | None = None
+    tied: Sequence[Sequence[float]] | None = None
+
+    def terms(
+        self, estimator: Estimator, metric: Metric, judged: Sequence[Sequence[int]], *, keep_rows: bool = False
+    ) -> Terms:
+        """The terms when these candidates of each user are judged."""
+        user = [u for u, members in enumerate(judged) for _ in members]
+        place = [i for members in judged for i in members]
+        n_users = len(self.labels)
+        size = np.array([float(len(row)) for row in self.labels])
+        log = Log(
+            users=Ids.of(np.arange(n_users)),
+            items=Ids.of(np.arange(int(size.max()))),
+            user=np.array(user, dtype=np.int64),
+            item=np.array(place, dtype=np.int64),
+            rewards={"label": np.array([float(self.labels[u][i]) for u, i in zip(user, place, strict=True)])},
+        )
+        above = [float(i) if self.above is None else self.above[u][i] for u, i in zip(user, place, strict=True)]
+        tied = [0.0 if self.tied is None else self.tied[u][i] for u, i in zip(user, place, strict=True)]
+        ranks = Ranks(np.array(above), np.array(tied), size, size, np.ones(n_users, dtype=bool))
+        return estimator.terms(log, ranks, metric=metric, keep_rows=keep_rows)
+
+    def everything(self) -> list[range]:
+        return [range(len(row)) for row in self.labels]
+
+    def samples(self, designs: Sequence[Uniform | Bernoulli]) -> Iterator[tuple[list[tuple[int, ...]], float]]:
+        """Every joint sample of all users with its probability."""
+        pools = [list(design.outcomes(len(row))) for design, row in zip(designs, self.labels, strict=True)]
+        for outcome in product(*pools):
+            yield [members for members, _ in outcome], float(np.prod([chance for _, chance in outcome]))
+
+
+def expectation(
+    world: Tiny,
+    estimator: Estimator,
+    metric: Metric,
+    designs: Sequence[Uniform | Bernoulli],
+    function: Callable[[Terms], float],
+) -> float:
+    """The exact expectation of a function of the terms over every sample."""
+    return sum(chance * function(world.terms(estimator, metric, members)) for members, chance in world.samples(designs))

@@ -1,0 +1,106 @@
+"""The tree is the data flow: a layer imports only layers with a smaller number."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import truerank
+from truerank import estimators, metrics
+
+ROOT = Path(truerank.__file__).parent
+LAYERS = {
+    "version": 0, "errors": 0, "ids": 0, "catalogue": 0, "core": 0, "chance": 0, "results": 0,
+    "data": 1, "exposure": 2, "ranks": 3, "metrics": 4, "estimators": 5, "uncertainty": 6,
+    "evaluation": 7, "models": 7, "studies": 8, "report": 9, "engines": 9, "cli": 10, "__main__": 11,
+}  # fmt: skip
+MODULES = sorted(ROOT.rglob("*.py"))
+
+
+def part_of(module: str) -> str:
+    return module.split(".")[1]
+
+
+def imports(path: Path, *, lazy: bool) -> set[str]:
+    """Modules of this package that a file imports at its top level, or inside functions."""
+    tree = ast.parse(path.read_text())
+    nodes = ast.walk(tree) if lazy else iter(tree.body)
+    found = set()
+    for node in nodes:
+        if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith("truerank"):
+            found |= {node.module if "." in node.module else f"truerank.{alias.name}" for alias in node.names}
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names if alias.name.startswith("truerank.")}
+    return found
+
+
+@pytest.mark.parametrize("path", [each for each in MODULES if each.parent != ROOT or each.stem in LAYERS], ids=str)
+def test_layers_import_downwards_only(path: Path) -> None:
+    relative = path.relative_to(ROOT)
+    own = relative.parts[0].removesuffix(".py")
+    # Results shows itself through report/: the one look upwards, and it is lazy
+    for module in imports(path, lazy=own != "results"):
+        other = part_of(module)
+        assert (
+            other == own
+            or LAYERS[other] < LAYERS[own]
+            or {own, other} <= {"core", "errors", "ids", "chance", "results"}
+        ), f"{relative} imports {module}"
+
+
+def test_nothing_outside_engines_imports_dask_or_spark() -> None:
+    for path in MODULES:
+        if "engines" not in path.parts:
+            names = {
+                alias.name.split(".")[0]
+                for node in ast.walk(ast.parse(path.read_text()))
+                if isinstance(node, ast.Import)
+                for alias in node.names
+            }
+            assert not names & {"dask", "distributed", "pyspark"}, path
+
+
+def test_modules_can_be_read_in_one_sitting() -> None:
+    long = {str(path.relative_to(ROOT)): n for path in MODULES if (n := len(path.read_text().splitlines())) > 420}
+    assert not long
+
+
+def test_start_is_light() -> None:
+    """`truerank --help` loads click and nothing heavy."""
+    code = (
+        "import sys; import truerank.cli; heavy = {'numpy', 'polars', 'scipy', 'rich', 'sklearn', 'torch', 'dask'};"
+        "print(sorted(heavy & set(sys.modules)))"
+    )
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert found.strip() == "[]"
+
+
+def test_evaluate_does_not_load_scipy_stats_or_sklearn() -> None:
+    code = "import sys, truerank; truerank.evaluate; print([m for m in ('scipy.stats', 'sklearn') if m in sys.modules])"
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert found.strip() == "[]"
+
+
+def test_public_names_exist_and_agree_with_what_type_checkers_see() -> None:
+    tree = ast.parse((ROOT / "__init__.py").read_text())
+    block = next(node for node in tree.body if isinstance(node, ast.If))
+    declared = {alias.asname or alias.name for node in ast.walk(block) if isinstance(node, ast.ImportFrom)
+                for alias in node.names}  # fmt: skip
+    for name in declared:
+        assert getattr(truerank, name) is not None
+    lazily = {name for names in truerank._HOME.values() for name in names}
+    classes = {cls.__name__ for kind in (metrics, estimators) for cls in kind.catalogue().values()}
+    assert declared == lazily | classes
+    with pytest.raises(AttributeError):
+        _ = truerank.Nonsense
+
+
+def test_catalogues_are_complete() -> None:
+    assert set(metrics.catalogue()) == {"Recall", "Precision", "HitRate", "DCG", "nDCG", "AP", "RR"}
+    assert set(estimators.catalogue()) == {
+        "full", "traditional", "published", "pooled", "horvitz-thompson", "hajek",
+    }  # fmt: skip
