@@ -80,13 +80,21 @@ class Log:
     @property
     def label(self) -> Floats:
         """The binary label of each row."""
-        if "label" not in self.rewards:
-            found = ", ".join(self.rewards) or "no value column"
+        self.check_labels()
+        return self.rewards["label"]
+
+    def check_labels(self) -> None:
+        """Refuse a log without binary labels."""
+        if not self.rewards:
             raise InputError(
-                f"{self.source}: labels are needed, found {found} with other values than 0 and 1. "
+                f"{self.source}: no value column; labels are needed, in a column label, reward, rating or value. "
+                'Name it: --columns label=NAME (Python: columns={"label": "NAME"}).'
+            )
+        if "label" not in self.rewards:
+            raise InputError(
+                f"{self.source}: labels are needed, but {', '.join(self.rewards)} has other values than 0 and 1. "
                 'Say which values are positive: --positive ">3" (Python: positive=">3").'
             )
-        return self.rewards["label"]
 
     @property
     def unit(self) -> Ints:

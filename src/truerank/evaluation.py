@@ -20,7 +20,7 @@ from truerank.ids import Ids
 from truerank.metrics.dcg import DCG
 from truerank.metrics.precision import Precision
 from truerank.metrics.recall import Recall
-from truerank.ranks.candidates import Overlap, Setting, catalogue_of, lay_out
+from truerank.ranks.candidates import Catalogue, Overlap, Setting, catalogue_of, lay_out, whole_tables
 from truerank.ranks.rank import rank
 from truerank.ranks.scores import dense
 from truerank.ranks.tables import lists
@@ -28,6 +28,7 @@ from truerank.results import Comparison, Estimate, Results
 from truerank.uncertainty.diagnostics import warnings_of
 from truerank.uncertainty.intervals import Interval, Population
 from truerank.uncertainty.multiple import holm
+from truerank.uncertainty.notes import about_ranks, differing_orders, matching
 from truerank.version import __version__
 
 DEFAULT_METRICS: tuple[Metric, ...] = (Recall(10), Recall(50), Precision(10), DCG(10))
@@ -78,16 +79,18 @@ def evaluate(
         raise InputError("no scores given; expected at least one model, as NAME=FILE.")
     if baseline is not None and baseline not in scores:
         raise InputError(f"baseline {baseline!r} is not among the models; expected one of {', '.join(scores)}.")
+    judged, excluded, explicit = _logs(labels, exclude, candidates)
+    others = {judged.source: judged.items} | ({} if excluded is None else {excluded.source: excluded.items})
     models = {name: as_scores(each, name=name) for name, each in scores.items()}
-    setting = _setting(
-        models, labels, exposure, exclude=exclude, overlap=overlap, candidates=candidates, items=items, n_items=n_items
-    )
+    models = whole_tables(models, others=others, items=items, n_items=n_items)
+    catalogue = catalogue_of(models, others=others, items=items, n_items=n_items)
+    setting = _setting(models, judged, catalogue, exposure, exclude=excluded, overlap=overlap, candidates=explicit)
     rules = _Rules(models, exposure, ties, interval, explicit=candidates is not None)
-    asked, left_out = _pairs(metrics, estimators, rules)
+    asked, left_out = _pairs(metrics, _with_rate(estimators, exposure), rules)
     pools = sorted({estimator.pool for _, estimator in asked})
     terms: dict[str, list[Terms]] = {}
     estimates: dict[tuple[int, str], Estimate] = {}
-    notes = [*setting.notes, *left_out, *_matching(models, setting)]
+    notes = [*setting.notes, *left_out, *matching(models, setting.labels)]
     for name, each in models.items():
         ranks = rank(
             each,
@@ -101,7 +104,7 @@ def evaluate(
             progress=None if progress is None else _named_progress(progress, name),
         )
         by_pool = dict(zip(pools, ranks, strict=True))
-        notes += _about_ranks(name, setting.labels, by_pool)
+        notes += about_ranks(name, setting.labels, by_pool)
         terms[name] = []
         for at, (metric, estimator) in enumerate(asked):
             found = by_pool[estimator.pool]
@@ -114,7 +117,7 @@ def evaluate(
         estimates=ordered,
         comparisons=comparisons,
         provenance=_provenance(setting, exposure, models, ties=ties, interval=interval, level=level, seed=seed),
-        notes=(*notes, *_differing_orders(ordered)),
+        notes=(*notes, *differing_orders(ordered)),
     )
 
 
@@ -130,38 +133,40 @@ def as_scores(source: Any, *, name: str) -> Scores:
 # ---------------------------------------------------------------------------------------------------------- the setting
 
 
-def _setting(
-    models: Mapping[str, Scores],
-    labels: Any,
-    exposure: Exposure,
-    *,
-    exclude: Any,
-    overlap: Overlap,
-    candidates: Any,
-    items: Ids | None,
-    n_items: int | None,
-) -> Setting:
+def _logs(labels: Any, exclude: Any, candidates: Any) -> tuple[Log, Log | None, Log | None]:
     judged, excluded, explicit = (
         source if source is None or isinstance(source, Log) else read(source, name=name, values=name == "labels")
         for source, name in ((labels, "labels"), (exclude, "exclude"), (candidates, "candidates"))
     )
-    if judged is None:
-        raise InputError("no labels given.")
-    _ = judged.label
-    if len(judged) == 0:
-        raise InputError(f"{judged.source}: no rows; expected judged pairs of users and items.")
-    complete = isinstance(exposure, FullExposure) and exposure.unlisted is Unlisted.NEGATIVE
-    judged = replace(judged, complete=complete)
-    others = [judged.items, *([] if excluded is None else [excluded.items])]
-    catalogue = catalogue_of(models, others=others, items=items, n_items=n_items)
+    if judged is None or len(judged) == 0:
+        where = "labels" if judged is None else judged.source
+        raise InputError(f"{where}: no rows; expected judged pairs of users and items.")
+    judged.check_labels()
+    return judged, excluded, explicit
+
+
+def _setting(
+    models: Mapping[str, Scores],
+    labels: Log,
+    catalogue: Catalogue,
+    exposure: Exposure,
+    *,
+    exclude: Log | None,
+    overlap: Overlap,
+    candidates: Log | None,
+) -> Setting:
     for name, each in models.items():
-        if (each.users.locate(judged.users, where=f"{name}, users against {judged.source}") < 0).all():
+        where = f"{labels.source}, column 'user', against the users of {name}"
+        if (each.users.locate(labels.users, where=where) < 0).all():
             raise InputError(
-                f"{name} and {judged.source} have no user in common: {name} has users such as "
+                f"{name} and {labels.source} have no user in common: {name} has users such as "
                 f"{', '.join(each.users.texts(np.arange(min(3, len(each.users)))))}, the labels "
-                f"{', '.join(judged.users.texts(np.arange(min(3, len(judged.users)))))}. Check the id columns."
+                f"{', '.join(labels.users.texts(np.arange(min(3, len(labels.users)))))}. Check the id columns."
             )
-    setting = lay_out(judged, catalogue, exclude=excluded, overlap=overlap, candidates=explicit)
+    complete = isinstance(exposure, FullExposure) and exposure.unlisted is Unlisted.NEGATIVE
+    setting = lay_out(
+        replace(labels, complete=complete), catalogue, exclude=exclude, overlap=overlap, candidates=candidates
+    )
     if isinstance(exposure, FullExposure) and not complete:
         _check_complete(setting)
     return setting
@@ -176,11 +181,17 @@ def _check_complete(setting: Setting) -> None:
         return
     unit = int(missing[0])
     user = setting.labels.users.texts(missing[:1])[0]
-    size = "an unknown number of" if np.isnan(n[unit]) else f"{int(n[unit]):,}"
+    if np.isnan(n[unit]):
+        raise InputError(
+            f"{setting.labels.source}: full exposure needs a label for every candidate, and top lists do not tell how "
+            "many there are. If pairs that are not listed are negatives, say --unlisted negative; else give the "
+            "catalogue with --items FILE or --n-items N."
+        )
     raise InputError(
         f"{setting.labels.source}: full exposure needs a label for every candidate, but user {user} has "
-        f"{int(judged[unit]):,} labels for {size} candidates ({len(missing):,} users so). If pairs that are not listed "
-        "are negatives, say --unlisted negative; if the judged items are a random sample, say --exposure random."
+        f"{int(judged[unit]):,} labels for {int(n[unit]):,} candidates ({len(missing):,} users so). If pairs that are "
+        "not listed are negatives, say --unlisted negative; if the judged items are a random sample, say "
+        "--exposure random."
     )
 
 
@@ -255,6 +266,20 @@ def _pairs(
     return asked, [f"left out: {reason}" for reason in reasons.values()]
 
 
+def _with_rate(estimators: Sequence[Estimator] | None, exposure: Exposure) -> list[Estimator] | None:
+    """Estimators that take a rate get the declared one."""
+    if estimators is None or isinstance(exposure, FullExposure) or exposure.rate is None:
+        return None if estimators is None else list(estimators)
+    found: list[Estimator] = []
+    for each in estimators:
+        own = getattr(each, "rate", exposure.rate)
+        if own not in (None, exposure.rate):
+            raise InputError(f"{each.name} has rate {own:g}, the exposure {exposure.rate:g}; expected one rate.")
+        made: Any = type(each)
+        found.append(made(exposure.rate) if hasattr(each, "rate") else each)
+    return found
+
+
 def _defaults(metric: Metric, exposure: Exposure) -> tuple[Estimator, ...]:
     if isinstance(exposure, FullExposure):
         return (Full(),)
@@ -293,7 +318,7 @@ def _estimate(
         reward="label",
         clip=None,
         assumptions=estimator.assumptions,
-        warnings=warnings_of(estimator, metric, terms, ranks),
+        warnings=warnings_of(estimator, metric, terms, ranks, exactly_these=interval.needs_rows),
     )
 
 
@@ -331,61 +356,7 @@ def _compare(
     return tuple(replace(each, p_adjusted=float(p)) for each, p in zip(found, adjusted, strict=True))
 
 
-# ------------------------------------------------------------------------------------------------- notes, provenance
-
-
-def _matching(models: Mapping[str, Scores], setting: Setting) -> list[str]:
-    """How many users, items and positives matched: the first thing to look at when a number surprises."""
-    labels = setting.labels
-    positives = int(labels.label.sum())
-    found = [
-        f"{len(labels.users):,} users, {len(labels.items):,} items, {len(labels):,} judged pairs, "
-        f"{positives:,} of them relevant."
-    ]
-    for name, each in models.items():
-        known = int(np.count_nonzero(each.users.locate(labels.users) >= 0))
-        without = len(each.users) - known
-        extra = f"; {without:,} users with scores have no labels and are not evaluated" if without else ""
-        unknown = int(np.count_nonzero(each.items.locate(labels.items) < 0)) if each.depth is None else 0
-        unscored = f"; {unknown:,} items of the catalogue have no score and are never recommended" if unknown else ""
-        found.append(f"{name}: scores for {known:,} of {len(labels.users):,} users{extra}{unscored}.")
-    if positives == 0:
-        found.append("no judged pair is relevant: Recall is undefined, Precision and DCG are 0.")
-    return found
-
-
-def _about_ranks(name: str, labels: Log, ranks: Mapping[Pool, Ranks]) -> list[str]:
-    found = next(iter(ranks.values()))
-    relevant = (labels.label == 1) & found.scored[labels.user]
-    never = int(np.count_nonzero(relevant & np.isinf(found.above)))
-    notes = (
-        [f"{name}: {never:,} of {int(relevant.sum()):,} relevant judged items are never recommended."] if never else []
-    )
-    tied = float(np.mean(found.tied[relevant] > 0)) if relevant.any() else 0.0
-    if tied > 0.1:
-        notes.append(
-            f"{name}: {tied:.0%} of the relevant judged items share their score with another candidate; "
-            "values are expected over tie orders."
-        )
-    return notes
-
-
-def _differing_orders(estimates: Sequence[Estimate]) -> list[str]:
-    """Recall pooled over pairs and recall averaged over users are different questions; say where answers differ."""
-    orders: dict[str, dict[str, list[str]]] = {}
-    for each in estimates:
-        orders.setdefault(each.metric, {}).setdefault(each.estimator, [])
-    for metric, by_estimator in orders.items():
-        for name in by_estimator:
-            chosen = [each for each in estimates if (each.metric, each.estimator) == (metric, name)]
-            by_estimator[name] = [each.model for each in sorted(chosen, key=lambda each: -each.value)]
-    return [
-        f"{metric}: {first} orders the models {' > '.join(a)}, {second} orders them {' > '.join(b)}: "
-        "they estimate different things."
-        for metric, by_estimator in orders.items()
-        for (first, a), (second, b) in combinations(by_estimator.items(), 2)
-        if a != b
-    ]
+# ------------------------------------------------------------------------------------------------------- provenance
 
 
 def _provenance(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -36,11 +36,13 @@ class Ids:
         return cls(as_ids(column, where=where).unique().sort())
 
     @classmethod
-    def union(cls, parts: Iterable[Ids]) -> Ids:
-        """All ids of several populations of one type."""
-        columns = [part.values for part in parts]
-        kinds = {str(column.dtype) for column in columns}
-        if len(kinds) > 1:
+    def union(cls, parts: Mapping[str, Ids]) -> Ids:
+        """All ids of several populations, named for messages."""
+        first, *others = ((name, part) for name, part in parts.items() if len(part))
+        for name, part in others:
+            _same_kind(first[1].values, part.values, where=f"{name} against {first[0]}")
+        columns = [part.values for _, part in (first, *others)]
+        if len({str(column.dtype) for column in columns}) > 1:
             columns = [column.cast(pl.Int128) for column in columns]
         return cls.of(pl.concat(columns))
 
@@ -69,12 +71,7 @@ class Ids:
         """
         asked = column.values if isinstance(column, Ids) else as_ids(column, where=where)
         known = self.values
-        if len(known) and len(asked) and self.is_text != (asked.dtype == pl.String):
-            raise InputError(
-                f"{where}: ids are {_kind(asked)} (such as {some(_shown(asked))}) where the others are "
-                f"{_kind(known)} (such as {some(_shown(known))}); text never matches numbers. "
-                "Store both as the same type."
-            )
+        _same_kind(known, asked, where=where)
         if known.dtype != asked.dtype and len(known) and len(asked):
             known, asked = known.cast(pl.Int128), asked.cast(pl.Int128)
         if not len(known) or not len(asked):
@@ -106,9 +103,10 @@ def as_ids(column: IdColumn, *, where: str) -> pl.Series:
         fits = kind not in (pl.UInt64, pl.Int128) or int(_maximum(series)) <= np.iinfo(np.int64).max
         return series.cast(pl.Int64 if fits else pl.Int128)
     if kind.is_float():
-        whole = series.round(0)
-        if bool((whole == series).all()) and float(_maximum(series.abs())) < 2**53:
-            return whole.cast(pl.Int64)
+        bad = ~(series.is_finite() & (series.round(0) == series) & (series.abs() < 2**53))
+        if not bool(bad.any()):
+            return series.cast(pl.Int64)
+        series = series.filter(bad)
     raise InputError(
         f"{where}: ids are {kind} (such as {some(_shown(series))}); expected whole numbers or text. Convert the column."
     )
@@ -127,6 +125,14 @@ def _series(column: IdColumn, *, where: str) -> pl.Series:
         raise InputError(f"{where}: ids of mixed types; expected whole numbers or text. {error}") from None
 
 
+def _same_kind(known: pl.Series, asked: pl.Series, *, where: str) -> None:
+    if len(known) and len(asked) and (known.dtype == pl.String) != (asked.dtype == pl.String):
+        raise InputError(
+            f"{where}: ids are {_kind(asked)} (such as {some(_shown(asked))}) where the others are "
+            f"{_kind(known)} (such as {some(_shown(known))}); text never matches numbers. Store both as the same type."
+        )
+
+
 def _maximum(series: pl.Series) -> Any:
     return series.max()
 
@@ -136,4 +142,8 @@ def _kind(series: pl.Series) -> str:
 
 
 def _shown(series: pl.Series) -> list[str]:
+    """A few ids for a message; of texts, those that are no numbers."""
+    if series.dtype == pl.String:
+        odd = series.filter(series.cast(pl.Int64, strict=False).is_null())
+        series = odd if len(odd) else series
     return [repr(value) for value in series.head(3).to_list()]

@@ -9,12 +9,13 @@ from pathlib import Path
 import click
 
 from truerank import estimators, metrics
-from truerank.cli.options import check_out, columns_of, common, deliver, ids_of, messages, named_paths, progress
+from truerank.cli.options import check_out, columns_of, common, deliver, id_column, messages, named_paths, progress
 from truerank.core import Estimator, Ties
 from truerank.data.read import read
 from truerank.errors import InputError
 from truerank.evaluation import evaluate as run
 from truerank.exposure.kinds import Exposure, FullExposure, RandomExposure, Unlisted
+from truerank.ids import Ids
 from truerank.ranks.candidates import Overlap
 from truerank.ranks.files import read_scores
 from truerank.report import frames, text
@@ -139,15 +140,16 @@ def evaluate(  # noqa: PLR0917
     paths = named_paths(scores)
     shown = _exposure(exposure, rate=rate, unlisted=unlisted)
     chosen_metrics = [metrics.parse(name) for name in metric_names] or None
-    chosen = [_estimator(name, shown) for name in estimator_names] or None
+    chosen = [_estimator(name) for name in estimator_names] or None
     chosen_interval = _interval(interval, bootstrap, seed=seed)
     if threads is not None and threads < 1:
         raise InputError(f"--threads {threads}; expected a whole number from 1.")
     check_out(out)
-    user_ids, item_ids = ids_of(users, "user", mapping), ids_of(items, "item", mapping)
+    row_ids, column_ids = id_column(users, "user", mapping), id_column(items, "item", mapping)
+    user_ids, item_ids = (None if ids is None else Ids.of(ids) for ids in (row_ids, column_ids))
     with progress(quiet=quiet) as report:
         results = run(
-            {name: read_scores(path, columns=mapping, users=user_ids, items=item_ids) for name, path in paths.items()},
+            {name: read_scores(path, columns=mapping, users=row_ids, items=column_ids) for name, path in paths.items()},
             read(labels, columns=mapping, positive=positive, users=user_ids),
             exposure=shown,
             metrics=chosen_metrics,
@@ -179,11 +181,8 @@ def _exposure(name: str, *, rate: float | None, unlisted: str) -> Exposure:
     return RandomExposure(rate)
 
 
-def _estimator(name: str, exposure: Exposure) -> Estimator:
-    cls = estimators.named(name)
-    takes_rate = "rate" in getattr(cls, "__dataclass_fields__", {})
-    rate = exposure.rate if isinstance(exposure, RandomExposure) else None
-    made: Estimator = cls(rate) if takes_rate else cls()
+def _estimator(name: str) -> Estimator:
+    made: Estimator = estimators.named(name)()
     return made
 
 

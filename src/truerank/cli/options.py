@@ -11,12 +11,16 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import click
+import polars as pl
 
 from truerank.data.files import whole_file
-from truerank.data.read import as_table, column
+from truerank.data.read import VALUE_NAMES, as_table, column
 from truerank.errors import InputError
 from truerank.evaluation import Report
-from truerank.ids import Ids
+from truerank.ids import as_ids
+
+LONGEST_NAME = 200  # leaves room for the temporary name beside it
+KEYS = ("user", "item", *VALUE_NAMES, "score", "rank", "propensity", "position", "session", "time")
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -42,19 +46,21 @@ def columns_of(text: str | None) -> dict[str, str]:
         key, separator, name = part.partition("=")
         if part.strip() and not (separator and key.strip() and name.strip()):
             raise InputError(f"--columns {text!r}: {part!r} is not NAME=COLUMN, as in user=user_id,item=video_id.")
+        if part.strip() and key.strip() not in KEYS:
+            raise InputError(f"--columns {text!r}: {key.strip()!r} is not known; expected one of {', '.join(KEYS)}.")
         if part.strip():
             mapping[key.strip()] = name.strip()
     return mapping
 
 
-def ids_of(path: Path | None, kind: str, mapping: dict[str, str]) -> Ids | None:
-    """The ids in a file's column `user` or `item`; a file with one column needs no name."""
+def id_column(path: Path | None, kind: str, mapping: dict[str, str]) -> pl.Series | None:
+    """A file's column `user` or `item`, in the order of its rows; a file with one column needs no name."""
     if path is None:
         return None
     table, where = as_table(path)
     only = table.columns[0] if len(table.columns) == 1 else None
     found = table[only] if only is not None else column(table, kind, mapping, where=where)
-    return Ids.of(found, where=f"{where}, column {found.name!r}")
+    return as_ids(found, where=f"{where}, column {found.name!r}")
 
 
 def named_paths(values: Sequence[str]) -> dict[str, Path]:
@@ -75,6 +81,8 @@ def check_out(out: Path | None) -> None:
     """Refuse an output that cannot be written before any work is done."""
     if out is None:
         return
+    if len(out.name.encode()) > LONGEST_NAME:
+        raise InputError(f"{out}: cannot be written, the name is too long. Choose a shorter one.")
     if out.is_dir():
         raise InputError(f"{out}: is a folder; expected the name of a file to write.")
     if not out.parent.is_dir() or not os.access(out.parent, os.W_OK):

@@ -138,7 +138,10 @@ def _rewards(
         )
     if not keys:
         if rule is not None:
-            column(table, "label", mapping, where=where)
+            raise InputError(
+                f"{where}: no value column for the rule {rule}; found {', '.join(table.columns)}. "
+                "Name the one that holds the values: --columns label=NAME."
+            )
         return {}
     values = column(table, keys[0], mapping, where=where)
     numbers = _numbers(values, where=f"{where}, column {values.name!r}")
@@ -155,13 +158,23 @@ def _numbers(values: pl.Series, *, where: str) -> pl.Series:
     if not (values.dtype.is_numeric() or values.dtype == pl.Boolean):
         if len(values) == 0:
             return pl.Series(values.name, [], dtype=pl.Float64)
-        raise InputError(f"{where}: {values.dtype} values such as {values[0]!r}; expected numbers or true/false.")
+        raise InputError(
+            f"{where}: {values.dtype} values such as {odd_value(values)!r}; expected numbers or true/false."
+        )
     numbers = values.cast(pl.Float64)
     bad = numbers.is_null() | numbers.is_nan() | numbers.is_infinite()
     if bool(bad.any()):
         row = int(bad.arg_true()[0])
         raise InputError(f"{where}: row {row + 1} is {values[row]!r}; expected a finite number in every row.")
     return numbers
+
+
+def odd_value(values: pl.Series) -> Any:
+    """A value that is no number, to show in a message."""
+    if values.dtype != pl.String:
+        return values[0]
+    odd = values.filter(values.cast(pl.Float64, strict=False).is_null() & values.is_not_null())
+    return odd[0] if len(odd) else values[0]
 
 
 def _optional(table: pl.DataFrame, key: str, mapping: Mapping[str, str], order: Any, *, where: str) -> Any:

@@ -39,7 +39,7 @@ class AveragePrecision:
         g = positives.groups()
         last = np.minimum(g.above + g.size, self.k).astype(np.int64)
         first = np.minimum(g.above, self.k).astype(np.int64)
-        harmonic = np.concatenate([[0.0], np.cumsum(1.0 / np.arange(1.0, self.k + 1))])
+        harmonic = np.concatenate([[0.0], np.cumsum(1.0 / np.arange(1.0, last.max(initial=0) + 1))])
         reciprocal, inside = harmonic[last] - harmonic[first], (last - first).astype(np.float64)
         others = np.divide(g.positives - 1, g.size - 1, out=np.zeros(len(g.size)), where=g.size > 1)
         shared = (g.before + 1) * reciprocal + others * (inside - (g.above + 1) * reciprocal)

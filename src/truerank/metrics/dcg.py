@@ -62,6 +62,7 @@ class NDCG:
 
     def values(self, positives: Positives) -> Floats:
         dcg = DCG(self.k)
-        ideal = np.concatenate([[1.0], np.cumsum(dcg.worth(np.arange(1.0, self.k + 1)))])
-        best = ideal[np.minimum(positives.count, self.k).astype(np.int64)]
+        most = int(min(positives.count.max(initial=0), self.k))
+        ideal = np.concatenate([[1.0], np.cumsum(dcg.worth(np.arange(1.0, most + 1)))])
+        best = ideal[np.minimum(positives.count, most).astype(np.int64)]
         return with_positives(positives, positives.sums(expected_worth(dcg, positives.ranks)) / best)

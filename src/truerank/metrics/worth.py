@@ -40,8 +40,8 @@ def expected_worth(metric: Additive, ranks: Ranks) -> Floats:
 
     From a table by rank, so that equal ranks are equal bits whatever the size of the array.
     """
-    finite = ranks.above[np.isfinite(ranks.above)]
-    deepest = metric.cutoff or int((finite + ranks.tied[np.isfinite(ranks.above)]).max(initial=0)) + 1
+    last = (ranks.above + ranks.tied)[np.isfinite(ranks.above)]
+    deepest = int(min(last.max(initial=0) + 1, np.inf if metric.cutoff is None else metric.cutoff))
     single = np.append(metric.worth(np.arange(1.0, deepest + 1)), 0.0)
     worth = single[np.minimum(ranks.above, deepest).astype(np.int64)]
     shared = np.flatnonzero(ranks.tied > 0)

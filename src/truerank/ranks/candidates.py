@@ -12,6 +12,7 @@ import numpy as np
 from truerank.core import Bools, Candidates, Ints, Log, Pairs, Pool, Scores, frozen
 from truerank.errors import InputError, some
 from truerank.ids import Ids
+from truerank.ranks.scores import Lists
 
 
 class Overlap(StrEnum):
@@ -51,7 +52,7 @@ class Setting:
 
 
 def catalogue_of(
-    scores: Mapping[str, Scores], *, others: list[Ids], items: Ids | None = None, n_items: int | None = None
+    scores: Mapping[str, Scores], *, others: Mapping[str, Ids], items: Ids | None = None, n_items: int | None = None
 ) -> Catalogue:
     """The given items, or those of the whole score matrices (which must agree), or what top lists and labels name."""
     whole = {name: each for name, each in scores.items() if each.depth is None}
@@ -67,10 +68,28 @@ def catalogue_of(
             if each.depth is not None:
                 _inside(items, each.items, where=f"{name}, items of the lists")
         return Catalogue(items, float(len(items)))
-    known = Ids.union([*(each.items for each in scores.values()), *others])
+    known = Ids.union({**{f"{name}, items": each.items for name, each in scores.items()}, **others})
     if n_items is not None and n_items < len(known):
         raise InputError(f"--n-items {n_items:,} but the files name {len(known):,} items. Give the true number.")
     return Catalogue(known, math.nan if n_items is None else float(n_items))
+
+
+def whole_tables(
+    scores: Mapping[str, Scores], *, others: Mapping[str, Ids], items: Ids | None, n_items: int | None
+) -> dict[str, Scores]:
+    """Tables in which every user lists every item of the catalogue are whole, not top lists of some depth.
+
+    Lists that are the same for everyone look alike; they are whole only if nothing else names another item.
+    """
+    known = [*others.values(), *(each.items for each in scores.values()), *([] if items is None else [items])]
+
+    def settled(each: Scores) -> Scores:
+        if not isinstance(each, Lists) or not each.every_pair or n_items not in (None, len(each.items)):
+            return each
+        named = all(ids.is_text == each.items.is_text and (each.items.locate(ids) >= 0).all() for ids in known)
+        return replace(each, depth=None) if named else each
+
+    return {name: settled(each) for name, each in scores.items()}
 
 
 def lay_out(
@@ -86,7 +105,7 @@ def lay_out(
     n_units = len(labels.users)
     item = catalogue.items.locate(labels.items, where=f"{labels.source}, column 'item'")[labels.item]
     excluded = _excluded(exclude, labels, catalogue)
-    judged_too = _isin(labels.user, item, excluded)
+    judged_too = _named_by(exclude, labels)
     if judged_too.any() and overlap is Overlap.ERROR:
         raise InputError(
             f"{labels.source}: {int(judged_too.sum()):,} judged pairs are also excluded, such as "
@@ -97,7 +116,7 @@ def lay_out(
     dropped = judged_too & (overlap is Overlap.DROP)
     if dropped.any():
         notes.append(f"{int(dropped.sum()):,} judged rows are excluded items and were dropped (--overlap).")
-    outside = (item < 0) & ~_named_by(exclude, labels)
+    outside = (item < 0) & ~dropped
     if outside.any():
         row = int(np.argmax(outside))
         raise InputError(
@@ -179,8 +198,8 @@ def _check_duplicates(log: Log) -> None:
 def _same_items(first: str, reference: Ids, name: str, items: Ids) -> None:
     if reference == items:
         return
-    missing = reference.values.filter(items.locate(reference, where=f"{name}, items") < 0)
-    extra = items.values.filter(reference.locate(items) < 0)
+    extra = items.values.filter(reference.locate(items, where=f"{name}, items against those of {first}") < 0)
+    missing = reference.values.filter(items.locate(reference) < 0)
     differences = [
         f"{len(part):,} items only in {owner} ({some([str(x) for x in part.head(4).to_list()], most=3)})"
         for owner, part in ((first, missing), (name, extra))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import zipfile
+import zlib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ import numpy as np
 from truerank.core import Scores
 from truerank.data.files import check_readable, whole_file
 from truerank.errors import InputError
-from truerank.ids import Ids
+from truerank.ids import IdColumn
 from truerank.ranks.scores import Factors, dense, factors
 from truerank.ranks.tables import lists
 
@@ -24,16 +25,16 @@ def read_scores(
     path: str | Path,
     *,
     columns: Mapping[str, str] | None = None,
-    users: Ids | None = None,
-    items: Ids | None = None,
+    users: IdColumn | None = None,
+    items: IdColumn | None = None,
 ) -> Scores:
-    """The scores in a file; `users` and `items` name the rows and columns of a `.npy` matrix."""
+    """The scores in a file; `users` and `items` name the rows and columns of a `.npy` matrix, in their order."""
     path = Path(path)
     if path.suffix == ".npz":
         return _from_npz(path)
     if path.suffix == ".npy":
         check_readable(path)
-        return dense(_load(path, mapped=True), users=users, items=items, name=str(path))
+        return dense(_map_npy(path), users=users, items=items, name=str(path))
     return lists(path, columns=columns, name=str(path))
 
 
@@ -51,7 +52,7 @@ def write_scores(scores: Scores, path: str | Path) -> None:
 
 def _from_npz(path: Path) -> Scores:
     check_readable(path)
-    arrays = _load(path, mapped=False)
+    arrays = _load_npz(path)
     name = str(path)
     if all(key in arrays for key in DENSE_KEYS):
         return dense(arrays["scores"], users=arrays.get("users"), items=arrays.get("items"), name=name)
@@ -70,19 +71,31 @@ def _from_npz(path: Path) -> Scores:
     )
 
 
-def _load(path: Path, *, mapped: bool) -> Any:
-    """The array, or all arrays by name. Object arrays would need pickle, which can run code: refused."""
+def _load_npz(path: Path) -> dict[str, Any]:
+    """All arrays of an archive by name. Object arrays would need pickle, which can run code: refused."""
     try:
-        if mapped:
-            return np.load(path, mmap_mode="r", allow_pickle=False)
-        with np.load(path, allow_pickle=False) as archive:
-            return {key: archive[key] for key in archive.files}
-    except ValueError as error:
-        if "pickle" in str(error).lower():
-            raise InputError(
-                f"{path}: holds an object array, which is never read. "
-                "Save ids as fixed-width text, e.g. np.array(ids, dtype=str)."
-            ) from None
-        raise InputError(f"{path}: cannot be read as {path.suffix} ({error}). Write the file anew.") from None
-    except (zipfile.BadZipFile, OSError, EOFError, AttributeError, KeyError) as error:
-        raise InputError(f"{path}: cannot be read as {path.suffix} ({error}). Write the file anew.") from None
+        with path.open("rb") as stream:
+            if stream.read(2) != b"PK":
+                raise InputError(f"{path}: cannot be read as .npz (it is no archive). Write it with np.savez.")
+            stream.seek(0)
+            with np.load(stream, allow_pickle=False) as archive:
+                return {key: archive[key] for key in archive.files}
+    except (ValueError, zipfile.BadZipFile, zlib.error, OSError, EOFError, KeyError, NotImplementedError) as error:
+        raise _unreadable(path, error) from None
+
+
+def _map_npy(path: Path) -> Any:
+    """The matrix of a file, memory-mapped."""
+    try:
+        return np.lib.format.open_memmap(path, mode="r")
+    except (ValueError, OSError, EOFError) as error:
+        raise _unreadable(path, error) from None
+
+
+def _unreadable(path: Path, error: Exception) -> InputError:
+    if "object" in str(error).lower():
+        return InputError(
+            f"{path}: holds an object array, which is never read. "
+            "Save ids as fixed-width text, e.g. np.array(ids, dtype=str)."
+        )
+    return InputError(f"{path}: cannot be read as {path.suffix} ({error}). Write the file anew.")

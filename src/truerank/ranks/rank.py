@@ -65,7 +65,7 @@ def rank(
     aligned = Aligned.of(scores, users=log.users, items=log.items, name=name)
     start = np.searchsorted(log.user, np.arange(log.n_units + 1))
     scored = aligned.row >= 0
-    units = np.flatnonzero(scored & (np.diff(start) > 0))
+    units = np.flatnonzero(scored)
     above = [np.full(len(log), np.inf) for _ in pools]
     tied = [np.zeros(len(log)) for _ in pools]
     recommended = [pool.count.copy() for pool in pools]

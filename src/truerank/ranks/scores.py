@@ -121,7 +121,8 @@ def factors(
 class Lists:
     """Scores of listed pairs only: all pairs or top lists. What is not listed is never recommended.
 
-    `level` numbers a user's distinct scores from the worst, so that no precision is lost.
+    `level` numbers a user's distinct scores from the worst, so that no precision is lost. `every_pair` says that each
+    user lists each of the items: whether these are the whole catalogue is for the evaluation to see.
     """
 
     users: Ids
@@ -130,6 +131,7 @@ class Lists:
     item: Ints
     level: npt.NDArray[np.float32]
     depth: int | None
+    every_pair: bool
 
     def block(self, rows: Ints) -> Matrix:
         result = np.full((len(rows), len(self.items)), -np.inf, dtype=np.float32)
@@ -180,10 +182,10 @@ def _population(ids: Any, size: int, *, where: str) -> tuple[Ids, Ints]:
         return Ids.of(np.arange(size)), np.arange(size)
     known = ids if isinstance(ids, Ids) else Ids.of(ids, where=where)
     given = known.values if isinstance(ids, Ids) else ids
+    if len(known) != len(given):
+        raise InputError(f"{where}: {len(given) - len(known):,} ids are repeated; expected each id once.")
     if len(given) != size:
         raise InputError(f"{where}: {len(given):,} ids for {size:,} rows or columns; expected one each.")
-    if len(known) != size:
-        raise InputError(f"{where}: {size - len(known):,} ids are repeated; expected each id once.")
     at = known.locate(given, where=where)
     place = np.empty(size, dtype=np.int64)
     place[at] = np.arange(size)

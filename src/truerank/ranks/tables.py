@@ -9,14 +9,14 @@ import numpy as np
 import polars as pl
 
 from truerank.core import Floats, frozen
-from truerank.data.read import as_table, column, find_column
+from truerank.data.read import as_table, column, find_column, odd_value
 from truerank.errors import InputError
 from truerank.ids import Ids
 from truerank.ranks.scores import Lists
 
 
 def lists(source: Any, *, columns: Mapping[str, str] | None = None, name: str | None = None) -> Lists:
-    """Scores from a table of all pairs or of top lists.
+    """Scores from a table of all pairs or of top lists; -inf is never recommended.
 
     >>> top = lists(pl.DataFrame({"user": [1, 1, 2], "item": [5, 6, 6], "rank": [1, 2, 1]}))
     >>> top.depth, top.block(np.array([0, 1])).tolist()
@@ -24,6 +24,8 @@ def lists(source: Any, *, columns: Mapping[str, str] | None = None, name: str | 
     """
     table, where = as_table(source)
     where = name or where
+    if len(table) == 0:
+        raise InputError(f"{where}: no rows; expected scores of user-item pairs.")
     mapping = dict(columns or {})
     users_column, items_column = (column(table, key, mapping, where=where) for key in ("user", "item"))
     users = Ids.of(users_column, where=f"{where}, column 'user'")
@@ -40,14 +42,14 @@ def lists(source: Any, *, columns: Mapping[str, str] | None = None, name: str | 
             "expected each pair once. Keep one row per pair."
         )
     count = np.bincount(user, minlength=len(users))
-    complete = len(table) == len(users) * len(items)
     return Lists(
         users=users,
         items=items,
         start=frozen(np.concatenate([[0], np.cumsum(count)]).astype(np.int64)),
         item=frozen(item[order]),
         level=frozen(_levels(user, score)[order].astype(np.float32)),
-        depth=None if complete else int(count.max(initial=0)),
+        depth=int(count.max(initial=0)),
+        every_pair=len(table) == len(users) * len(items),
     )
 
 
@@ -73,7 +75,8 @@ def _scores(table: pl.DataFrame, mapping: Mapping[str, str], *, where: str) -> F
             "Name the one that holds the score: --columns score=NAME."
         )
     if not found.dtype.is_numeric():
-        raise InputError(f"{where}, column {found.name!r}: {found.dtype} values; expected numbers.")
+        odd = odd_value(found)
+        raise InputError(f"{where}, column {found.name!r}: {found.dtype} values such as {odd!r}; expected numbers.")
     numbers = found.cast(pl.Float64)
     bad = numbers.is_null() | numbers.is_nan() | (numbers == np.inf)
     if scores is None:

@@ -36,7 +36,7 @@ def settle(ties: Ties, *, above: Floats, tied: Floats, unit: Ints, label: Floats
     best_first = label if ties is Ties.PESSIMISTIC else -label
     order = np.lexsort((best_first, above, unit))
     changed = np.ones(len(order), dtype=bool)
-    changed[1:] = (np.diff(above[order]) != 0) | (np.diff(unit[order]) != 0)
+    changed[1:] = (above[order][1:] != above[order][:-1]) | (np.diff(unit[order]) != 0)
     first = np.flatnonzero(changed)
     size = np.diff(np.append(first, len(order)))
     place = np.empty(len(order))

@@ -24,8 +24,7 @@ def json(results: Results) -> bytes:
     content = {
         "estimates": [msgspec.to_builtins(each) for each in results.estimates],
         "comparisons": [_fields(each) for each in results.comparisons],
-        "provenance": dict(results.provenance),
-        "notes": list(results.notes),
+        "provenance": {**results.provenance, "notes": list(results.notes)},
     }
     return msgspec.json.format(msgspec.json.encode(content), indent=2) + b"\n"
 

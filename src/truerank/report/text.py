@@ -12,7 +12,7 @@ from rich.text import Text
 
 from truerank.results import Estimate, Results
 
-WIDE = 240  # of text that no terminal cuts
+WIDE = 10_000  # of text that no terminal cuts
 
 
 def render(results: Results, *, width: int | None = None, color: bool = False) -> str:

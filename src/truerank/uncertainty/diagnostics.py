@@ -11,8 +11,10 @@ FEW_HITS = 20
 MANY_LEFT_OUT = 0.05
 
 
-def warnings_of(estimator: Estimator, metric: Metric, terms: Terms, ranks: Ranks) -> tuple[str, ...]:
-    """The warnings of one estimate."""
+def warnings_of(
+    estimator: Estimator, metric: Metric, terms: Terms, ranks: Ranks, *, exactly_these: bool
+) -> tuple[str, ...]:
+    """The warnings of one estimate; `exactly_these` units are meant, or the population they come from."""
     n = len(terms.num)
     found: list[str] = []
     unscored = int(np.count_nonzero(~ranks.scored))
@@ -32,6 +34,10 @@ def warnings_of(estimator: Estimator, metric: Metric, terms: Terms, ranks: Ranks
         )
     if terms.n_defined == 0:
         found.append("no user has a defined value")
+    elif not np.any(terms.den):
+        found.append("no judged item is relevant: there is nothing to divide by")
+    elif exactly_these:
+        pass
     elif terms.n_defined == 1:
         found.append("a single user: no interval for a population can be given")
     elif terms.n_defined < FEW_UNITS:

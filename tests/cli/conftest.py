@@ -1,0 +1,85 @@
+"""A small valid world of files, and the command line called as a user calls it."""
+
+from __future__ import annotations
+
+import signal
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import truerank.cli
+
+USERS = (1, 2, 3, 4)
+ITEMS = (10, 20, 30, 40, 50)
+RELEVANT = {(1, 10), (1, 30), (2, 20), (3, 50), (4, 10), (4, 40)}
+SCORES = np.array(
+    [
+        [5.0, 4.0, 3.0, 2.0, 1.0],
+        [1.0, 2.0, 3.0, 4.0, 5.0],
+        [2.0, 1.0, 5.0, 4.0, 3.0],
+        [3.0, 5.0, 1.0, 2.0, 4.0],
+    ]
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a call of the command line left behind."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def message(self) -> str:
+        """The one message on standard error: its only non-empty line that is not one of click's usage lines."""
+        lines = [line for line in self.err.splitlines() if line.strip() and not line.startswith(("Usage:", "Try '"))]
+        assert len(lines) == 1, f"expected exactly one message, found {lines}"
+        return lines[0]
+
+
+Run = Callable[..., Outcome]
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Four users and five items, every pair labelled and scored; the current folder, so that names stay short."""
+    pairs = [(user, item) for user in USERS for item in ITEMS]
+    _table(tmp_path / "labels.csv", "label", [(*pair, int(pair in RELEVANT)) for pair in pairs])
+    _table(tmp_path / "sample.csv", "label", [(*pair, int(pair in RELEVANT)) for pair in pairs if sum(pair) % 3])
+    _table(tmp_path / "b.csv", "score", [(*pair, sum(pair) % 7) for pair in pairs])
+    _table(tmp_path / "top.csv", "rank", [(user, ITEMS[(user + r) % 5], r) for user in USERS for r in (1, 2)])
+    (tmp_path / "train.csv").write_text("user,item\n1,20\n2,30\n")
+    np.savez(tmp_path / "a.npz", scores=SCORES, users=np.array(USERS), items=np.array(ITEMS))
+    (tmp_path / "result").mkdir()
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def run(folder: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Iterator[Run]:
+    """Call `truerank ARGS` in this process, in the folder of the files."""
+
+    def call(*args: str) -> Outcome:
+        monkeypatch.setattr(sys, "argv", ["truerank", *args])
+        capfd.readouterr()
+        try:
+            truerank.cli.main()
+            code = 0
+        except SystemExit as stop:
+            code = stop.code if isinstance(stop.code, int) else 1
+        return Outcome(code, *capfd.readouterr())
+
+    monkeypatch.delenv("TRUERANK_DEBUG", raising=False)
+    handler = signal.getsignal(signal.SIGTERM)
+    yield call
+    signal.signal(signal.SIGTERM, handler)
+
+
+def _table(path: Path, value: str, rows: list[tuple[int, ...]]) -> None:
+    lines = [f"user,item,{value}", *(",".join(map(str, row)) for row in rows)]
+    path.write_text("\n".join(lines) + "\n")

@@ -1,0 +1,298 @@
+"""What comes out: results on standard output or in a file, messages on standard error, everything whole."""
+
+from __future__ import annotations
+
+import io
+import json
+import math
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+import truerank
+
+if TYPE_CHECKING:
+    from tests.cli.conftest import Run
+
+CALL = "evaluate labels.csv --scores second=b.csv --scores first=a.npz --metric DCG@2 --metric Recall@2"
+
+# design, section 7
+ESTIMATE = [
+    "model", "metric", "estimator", "estimand", "value", "stderr", "low", "high", "level", "interval", "units",
+    "undefined", "ess", "reward", "clip", "assumptions", "warnings",
+]  # fmt: skip
+COMPARISON = ["model", "baseline", "metric", "estimator", "difference", "low", "high", "p", "p_adjusted"]
+
+
+def parsed(run: Run, call: str) -> dict[str, Any]:
+    """The JSON of a call, read by a parser that takes no NaN: strict readers must be able to read it."""
+    outcome = run(*call.split(), "--format", "json")
+    assert outcome.code == 0, outcome.err
+    content: dict[str, Any] = json.loads(outcome.out, parse_constant=pytest.fail)
+    return content
+
+
+# ---------------------------------------------------------------------------------------------------------------- JSON
+
+
+def test_json_has_the_keys_of_the_design(run: Run) -> None:
+    assert sorted(parsed(run, CALL)) == ["comparisons", "estimates", "provenance"]
+
+
+def test_json_estimates_and_comparisons_have_the_keys_of_the_design(run: Run) -> None:
+    content = parsed(run, CALL)
+    assert [list(each) for each in content["estimates"]] == [ESTIMATE] * 4
+    assert [list(each) for each in content["comparisons"]] == [COMPARISON] * 2
+    assert isinstance(content["provenance"], dict)
+
+
+def test_json_says_where_it_comes_from(run: Run) -> None:
+    provenance = parsed(run, f"{CALL} --seed 7 --level 0.9 --ties strict")["provenance"]
+    assert provenance["truerank"] == truerank.__version__
+    assert provenance["labels"] == "labels.csv"
+    assert provenance["models"] == ["second", "first"]
+    assert (provenance["seed"], provenance["level"], provenance["ties"]) == (7, 0.9, "strict")
+    assert (provenance["users"], provenance["items"], provenance["judged"], provenance["relevant"]) == (4, 5, 20, 6)
+
+
+def test_json_is_what_python_gives(run: Run, folder: Path) -> None:
+    results = truerank.evaluate(
+        {"second": truerank.read_scores("b.csv"), "first": truerank.read_scores("a.npz")},
+        truerank.read("labels.csv"),
+        metrics=[truerank.DCG(2), truerank.Recall(2)],
+    )
+    assert parsed(run, CALL) == json.loads(results.json())
+
+
+def test_labels_without_a_positive_are_a_result(run: Run, folder: Path) -> None:
+    text = (folder / "labels.csv").read_text()
+    (folder / "labels.csv").write_text(text.replace(",1\n", ",0\n"))
+    content = parsed(run, "evaluate labels.csv --scores a=a.npz --metric Recall@2 --metric Precision@2 --metric DCG@2")
+    recall, precision, dcg = content["estimates"]
+    assert [recall[key] for key in ("value", "stderr", "low", "high")] == [None] * 4
+    assert (recall["units"], recall["undefined"]) == (0, 4)
+    assert recall["warnings"] == ["no user has a defined value"]
+    for each in (precision, dcg):
+        assert (each["value"], each["low"], each["high"], each["units"], each["undefined"]) == (0, 0, 0, 4, 0)
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        "",
+        "--bootstrap 20",
+        "--interval design",
+        "--ties optimistic",
+        "--exposure random",
+        "--exposure random --interval design",
+        "--exposure random --bootstrap 20",
+    ],
+)
+def test_undefined_is_null_everywhere(run: Run, folder: Path, more: str) -> None:
+    """No positive at all: nothing may crash on the way, and every number of recall and its difference is null."""
+    text = (folder / "labels.csv").read_text()
+    (folder / "labels.csv").write_text(text.replace(",1\n", ",0\n"))
+    content = parsed(run, f"evaluate labels.csv --scores a=a.npz --scores b=b.csv --metric Recall@2 {more}")
+    for each in content["estimates"]:
+        assert each["value"] is None
+        assert each["low"] is None
+    for each in content["comparisons"]:
+        assert [each[key] for key in ("difference", "low", "high", "p", "p_adjusted")] == [None] * 5
+
+
+# ----------------------------------------------------------------------------------------------------------------- CSV
+
+
+def test_csv_reads_back(run: Run) -> None:
+    outcome = run(*CALL.split(), "--format", "csv")
+    frame = pl.read_csv(io.StringIO(outcome.out))
+    assert frame["kind"].to_list() == ["estimate"] * 4 + ["comparison"] * 2
+    assert set(ESTIMATE) <= set(frame.columns)
+    content = parsed(run, CALL)
+    values = [each["value"] for each in content["estimates"]] + [each["difference"] for each in content["comparisons"]]
+    assert frame["value"].to_list() == values
+    assert frame["p"].to_list() == [None] * 4 + [each["p"] for each in content["comparisons"]]
+
+
+def test_csv_leaves_undefined_empty(run: Run, folder: Path) -> None:
+    (folder / "labels.csv").write_text("user,item,label\n" + "".join(f"1,{item},0\n" for item in (10, 20, 30, 40, 50)))
+    outcome = run("evaluate", "labels.csv", "--scores", "a=a.npz", "--metric", "Recall@2", "--format", "csv")
+    frame = pl.read_csv(io.StringIO(outcome.out))
+    assert "nan" not in outcome.out.lower()
+    assert frame.select("value", "low", "high").row(0) == (None, None, None)
+
+
+def test_csv_quotes_what_needs_it(run: Run) -> None:
+    outcome = run("evaluate", "labels.csv", "--scores", 'a, "b"=a.npz', "--metric", "Recall@2", "--format", "csv")
+    assert pl.read_csv(io.StringIO(outcome.out))["model"].to_list() == ['a, "b"']
+
+
+# -------------------------------------------------------------------------------------------------------------- places
+
+
+@pytest.mark.parametrize("form", ["table", "json", "csv"])
+def test_out_writes_the_file_and_nothing_on_standard_output(run: Run, folder: Path, form: str) -> None:
+    shown = run(*CALL.split(), "--format", form)
+    written = run(*CALL.split(), "--format", form, "--out", "result/out")
+    assert (written.code, written.out) == (0, "")
+    assert [path.name for path in (folder / "result").iterdir()] == ["out"]
+    assert (folder / "result" / "out").read_text() == shown.out
+    assert written.err == shown.err
+
+
+def test_out_replaces_an_earlier_result(run: Run, folder: Path) -> None:
+    (folder / "result" / "out").write_text("earlier")
+    assert run(*CALL.split(), "--format", "json", "--out", "result/out").code == 0
+    assert json.loads((folder / "result" / "out").read_text())["estimates"]
+
+
+def test_messages_go_to_standard_error_unless_quiet(run: Run) -> None:
+    loud, quiet = run(*CALL.split()), run(*CALL.split(), "--quiet")
+    assert loud.err.splitlines()[:3] == [
+        "4 users, 5 items, 20 judged pairs, 6 of them relevant.",
+        "second: scores for 4 of 4 users.",
+        "first: scores for 4 of 4 users.",
+    ]
+    assert quiet.err == ""
+    assert quiet.out == loud.out
+
+
+# --------------------------------------------------------------------------------------------------------------- order
+
+
+def test_order_of_output_is_the_order_given(run: Run) -> None:
+    content = parsed(run, CALL)
+    found = [(each["metric"], each["model"]) for each in content["estimates"]]
+    assert found == [("DCG@2", "second"), ("DCG@2", "first"), ("Recall@2", "second"), ("Recall@2", "first")]
+    assert [each["metric"] for each in content["comparisons"]] == ["DCG@2", "Recall@2"]
+
+
+def test_estimators_keep_their_order_too(run: Run) -> None:
+    names = ["hajek", "published", "horvitz-thompson", "pooled"]
+    options = " ".join(f"--estimator {name}" for name in names)
+    call = f"evaluate sample.csv --scores a=a.npz --exposure random --metric Recall@2 --metric Precision@2 {options}"
+    found = [(each["metric"], each["estimator"]) for each in parsed(run, call)["estimates"]]
+    assert found == [
+        ("Recall@2", "published"),
+        ("Recall@2", "pooled"),
+        ("Precision@2", "hajek"),
+        ("Precision@2", "horvitz-thompson"),
+    ]
+
+
+def test_the_table_has_the_order_given(run: Run) -> None:
+    out = run(*CALL.split()).out
+    places = [out.index(word) for word in ("DCG@2, full", "second ", "first ", "Recall@2, full")]
+    assert places == sorted(places)
+
+
+def test_baseline_is_compared_with_every_other_model(run: Run) -> None:
+    content = parsed(run, f"{CALL} --scores third=a.npz --baseline first")
+    pairs = [(each["model"], each["baseline"]) for each in content["comparisons"] if each["metric"] == "DCG@2"]
+    assert pairs == [("second", "first"), ("third", "first")]
+
+
+# --------------------------------------------------------------------------------------------------------------- pipes
+
+
+def piped(folder: Path, *args: str) -> str:
+    """Standard output of a call whose reader is no terminal, started from a narrow one."""
+    found = subprocess.run(
+        [sys.executable, "-m", "truerank", *args],
+        cwd=folder,
+        env=os.environ | {"COLUMNS": "40"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return found.stdout
+
+
+@pytest.mark.parametrize("length", [60, 200])
+def test_piped_tables_are_not_cut(folder: Path, length: int) -> None:
+    first, second = "x" * length, "y" * length
+    out = piped(
+        folder, "evaluate", "sample.csv", "--scores", f"{first}=a.npz", "--scores", f"{second}=b.csv", "--exposure",
+        "random", "--metric", "Recall@2", "--estimator", "published",
+    )  # fmt: skip
+    lines = out.splitlines()
+    assert "…" not in out
+    assert sum(line.startswith(f"{first} ") for line in lines) == 1
+    assert sum(f"{second} - {first}" in line for line in lines) == 1
+    estimand = truerank.Published().estimand(truerank.Recall(2))
+    assert f"Recall@2, published: {estimand}" in lines
+    # every warning stands on a line of its own, whole
+    assert sum(line.endswith("only 4 users: the interval is rough") for line in lines) == 1
+
+
+def test_names_are_shown_as_they_are(run: Run) -> None:
+    """A model's name is no markup."""
+    out = run("evaluate", "labels.csv", "--scores", "[bold]a[/bold]=a.npz", "--metric", "Recall@2").out
+    assert "[bold]a[/bold] " in out
+
+
+# ------------------------------------------------------------------------------------------------- files and their ids
+
+
+def test_columns_are_mapped_in_every_file(run: Run, folder: Path) -> None:
+    expected = parsed(run, "evaluate labels.csv --scores b=b.csv --exclude train.csv --metric Recall@2")
+    for name in ("labels.csv", "b.csv", "train.csv"):
+        text = (folder / name).read_text()
+        text = text.replace("user,item", "uid,video").replace("label", "liked").replace("score", "points")
+        (folder / f"x{name}").write_text(text)
+    call = "evaluate xlabels.csv --scores b=xb.csv --exclude xtrain.csv --metric Recall@2"
+    found = parsed(run, f"{call} --columns user=uid,item=video,label=liked,score=points")
+    assert found["estimates"] == expected["estimates"]
+
+
+def test_a_matrix_takes_its_ids_from_files_in_their_order(run: Run, folder: Path) -> None:
+    """Line j of the file names column j, sorted or not."""
+    with np.load(folder / "a.npz") as archive:
+        np.save(folder / "turned.npy", archive["scores"][::-1, ::-1])
+    (folder / "users.csv").write_text("user\n4\n3\n2\n1\n")
+    (folder / "items.csv").write_text("item\n50\n40\n30\n20\n10\n")
+    plain = parsed(run, "evaluate labels.csv --scores m=a.npz --metric Recall@2")
+    named = parsed(
+        run, "evaluate labels.csv --scores m=turned.npy --users users.csv --items items.csv --metric Recall@2"
+    )
+    assert named["estimates"] == plain["estimates"]
+
+
+def test_a_matrix_with_sorted_ids(run: Run, folder: Path) -> None:
+    with np.load(folder / "a.npz") as archive:
+        np.save(folder / "m.npy", archive["scores"])
+    (folder / "users.csv").write_text("user\n1\n2\n3\n4\n")
+    (folder / "items.csv").write_text("item\n10\n20\n30\n40\n50\n")
+    plain = parsed(run, "evaluate labels.csv --scores m=a.npz --metric Recall@2")
+    named = parsed(run, "evaluate labels.csv --scores m=m.npy --users users.csv --items items.csv --metric Recall@2")
+    assert named["estimates"] == plain["estimates"]
+
+
+def test_users_without_rows_count_with_a_rate(run: Run, folder: Path) -> None:
+    """Declared by --users: with a rate an empty sample is worth 0, without one it is undefined."""
+    (folder / "users.csv").write_text("user\n1\n2\n3\n4\n")
+    (folder / "one.csv").write_text("user,item,label\n1,10,1\n")
+    call = "evaluate one.csv --scores a=a.npz --exposure random --users users.csv --metric Precision@1"
+    with_rate, without = (parsed(run, f"{call} {more}")["estimates"][0] for more in ("--rate 0.5", ""))
+    # user 1's item 10 has rank 1: 1 / 0.5 over four users; without a rate 5 candidates / 1 judged over one user
+    assert (with_rate["value"], with_rate["units"], with_rate["undefined"]) == (0.5, 4, 0)
+    assert (without["value"], without["units"], without["undefined"]) == (5.0, 1, 3)
+    assert "3 of 4 users (75%) have no judged item and are left out" in without["warnings"]
+
+
+def test_a_huge_cut_off_is_no_trouble(run: Run) -> None:
+    """K only says how deep to look: memory must not grow with it."""
+    content = parsed(
+        run, "evaluate labels.csv --scores a=a.npz --metric Recall@1000000000000 --metric DCG@1000000000000"
+    )
+    recall, dcg = (each["value"] for each in content["estimates"])
+    assert recall == 1
+    # ranks of the relevant items: user 1: 1 and 3; user 2: 4; user 3: 3; user 4: 3 and 4
+    ranks = [1, 3, 4, 3, 3, 4]
+    assert dcg == pytest.approx(sum(1 / math.log2(rank + 1) for rank in ranks) / 4, rel=1e-15)

@@ -1,0 +1,913 @@
+"""Inputs at the edge of what makes sense, each with the result that the documents state; small enough to do by hand."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+import truerank as tr
+from truerank.core import Metric
+from truerank.errors import InputError, RefusedError
+from truerank.results import Estimate, Results
+
+Rows = Sequence[tuple[Any, Any, float]]
+NEGATIVE = tr.FullExposure(tr.Unlisted.NEGATIVE)
+INF = math.inf
+
+
+def table(rows: Rows, value: str = "label") -> pl.DataFrame:
+    """A frame of (user, item, value)."""
+    return pl.DataFrame(list(rows), schema=["user", "item", value], orient="row")
+
+
+def grid(matrix: Sequence[Sequence[float]]) -> pl.DataFrame:
+    """Labels of every pair, users and items numbered from 0."""
+    return table([(user, item, value) for user, row in enumerate(matrix) for item, value in enumerate(row)])
+
+
+def dense(*rows: Sequence[float]) -> npt.NDArray[np.float64]:
+    return np.array(rows, dtype=np.float64)
+
+
+def one(results: Results, metric: Metric | str, *, model: str = "a", estimator: str | None = None) -> Estimate:
+    """The single estimate of a model's metric."""
+    (found,) = (
+        each
+        for each in results.estimates
+        if (each.model, each.metric) == (model, str(metric)) and estimator in (None, each.estimator)
+    )
+    return found
+
+
+def counts(estimate: Estimate) -> tuple[int, int]:
+    return estimate.units, estimate.undefined
+
+
+# ------------------------------------------------------------------------------------------------------------ top lists
+
+
+TOP = table([(1, 10, 1), (1, 20, 2), (2, 10, 1), (2, 40, 2)], "rank")
+# what a popularity model gives: all pairs of what it names, and yet no scores of a whole catalogue
+SAME = table([(1, 10, 1), (1, 20, 2), (2, 10, 1), (2, 20, 2)], "rank")
+
+
+def test_a_judged_item_missing_from_a_top_list_ranks_below_it() -> None:
+    labels = table([(1, 10, 1), (1, 30, 1), (2, 30, 1), (2, 20, 0)])
+    metrics: list[Metric] = [tr.Recall(1), tr.Recall(2), tr.Precision(2), tr.DCG(2)]
+    results = tr.evaluate({"a": TOP}, labels, exposure=NEGATIVE, metrics=metrics)
+    # user 1: item 10 at rank 1, item 30 nowhere; user 2: its only relevant item is nowhere
+    assert [one(results, metric).value for metric in metrics] == [0.25, 0.25, 0.25, 0.5]
+    assert all(counts(each) == (2, 0) for each in results.estimates)
+    assert "a: 2 of 3 relevant judged items are never recommended." in results.notes
+
+
+@pytest.mark.parametrize("how", [{"n_items": 9}, {"items": tr.Ids.of(range(10, 100, 10))}], ids=["n_items", "items"])
+def test_top_lists_that_are_the_same_for_everyone_are_top_lists(how: dict[str, Any]) -> None:
+    labels = table([(1, 10, 1), (1, 30, 1), (2, 30, 1), (2, 20, 0)])
+    results = tr.evaluate({"a": SAME}, labels, exposure=NEGATIVE, metrics=[tr.Recall(2), tr.DCG(2)], **how)
+    assert [each.value for each in results.estimates] == [0.25, 0.5]
+    # beyond the list nobody knows: 30 may well be third
+    with pytest.raises(RefusedError, match="a lists at most 2 items per user"):
+        tr.evaluate({"a": SAME}, labels, exposure=NEGATIVE, metrics=[tr.Recall(3)], **how)
+
+
+def test_cut_offs_reach_as_deep_as_the_list() -> None:
+    labels = table([(1, 10, 1), (1, 30, 1), (2, 30, 1)])
+    with pytest.raises(RefusedError, match=r"a lists at most 2 items per user.*up to 2"):
+        tr.evaluate({"a": TOP}, labels, exposure=NEGATIVE, metrics=[tr.Recall(3)])
+    with pytest.raises(RefusedError, match="a lists at most 2 items per user"):
+        tr.evaluate({"a": TOP}, labels, exposure=NEGATIVE, metrics=[tr.ReciprocalRank()])
+
+
+def test_a_cut_off_too_deep_is_left_out_beside_one_that_is_not() -> None:
+    labels = table([(1, 10, 1), (2, 30, 1)])
+    results = tr.evaluate({"a": TOP}, labels, exposure=tr.RandomExposure(), n_items=100, estimators=[tr.Pooled()],
+                          metrics=[tr.Recall(2)])  # fmt: skip
+    assert one(results, "Recall@2").value == 0.5
+    with pytest.raises(RefusedError, match="Recall@5 with pooled"):
+        tr.evaluate({"a": TOP}, labels, exposure=tr.RandomExposure(), n_items=100, metrics=[tr.Recall(2), tr.Recall(5)])
+
+
+def test_a_list_shorter_than_the_cut_off_has_empty_places() -> None:
+    short = table([(1, 10, 1), (1, 20, 2), (2, 10, 1)], "rank")
+    results = tr.evaluate(
+        {"a": short}, table([(1, 10, 1), (2, 10, 1)]), exposure=NEGATIVE, metrics=[tr.Precision(2)], n_items=5
+    )
+    found = one(results, "Precision@2")
+    assert (found.value, counts(found)) == (0.5, (2, 0))
+    assert "1 of 2 users (50%) are recommended fewer than 2 items; the empty places count as misses" in found.warnings
+
+
+def test_top_lists_with_pooled_need_the_number_of_items() -> None:
+    labels = table([(1, 10, 1), (1, 30, 1), (2, 20, 1)])
+    asked: dict[str, Any] = {"exposure": tr.RandomExposure(), "metrics": [tr.Recall(1)]}
+    with pytest.raises(RefusedError, match="--n-items"):
+        tr.evaluate({"a": TOP}, labels, **asked)
+    # weights N / N-bar: 9 / 2 for user 1, 9 / 1 for user 2; only item 10 of user 1 is at rank 1
+    expected = (9 / 2) / (9 / 2 * 2 + 9 / 1)
+    assert one(tr.evaluate({"a": TOP}, labels, n_items=9, **asked), "Recall@1").value == expected
+    named = tr.evaluate({"a": TOP}, labels, items=tr.Ids.of(range(10, 100, 10)), **asked)
+    assert one(named, "Recall@1").value == expected
+
+
+# ---------------------------------------------------------------------------------------------- users on one side only
+
+
+def test_users_without_scores_are_undefined_and_counted() -> None:
+    scores = tr.dense(dense([3, 2, 1], [1, 2, 3]), users=[0, 1], items=[0, 1, 2])
+    labels = grid([[1, 0, 0], [1, 0, 0], [1, 0, 0]])
+    results = tr.evaluate({"a": scores}, labels, metrics=[tr.Recall(1), tr.Precision(1), tr.HitRate(1)])
+    for each in results.estimates:
+        assert (each.value, counts(each)) == (0.5, (2, 1))
+        assert "1 of 3 users (33%) have no scores from this model and are left out" in each.warnings
+    assert "a: scores for 2 of 3 users." in results.notes
+
+
+def test_models_that_know_different_users_are_compared_on_common_ones() -> None:
+    labels = grid([[1, 0], [1, 0], [1, 0]])
+    scores = {
+        "a": tr.dense(dense([2, 1], [2, 1]), users=[0, 1], items=[0, 1]),
+        "b": tr.dense(dense([1, 2], [2, 1]), users=[1, 2], items=[0, 1]),
+    }
+    results = tr.evaluate(scores, labels, metrics=[tr.Recall(1)])
+    # a: 1 and 1 for users 0 and 1; b: 0 and 1 for users 1 and 2; only user 1 has both
+    assert (one(results, "Recall@1").value, one(results, "Recall@1", model="b").value) == (1.0, 0.5)
+    assert results.compare("a", "b")[0].difference == 1.0
+
+
+def test_users_without_labels_are_not_evaluated() -> None:
+    results = tr.evaluate({"a": dense([3, 2, 1], [1, 2, 3], [1, 2, 3])}, grid([[1, 0, 0]]), metrics=[tr.Recall(1)])
+    found = one(results, "Recall@1")
+    assert (found.value, counts(found)) == (1.0, (1, 0))
+    assert "a: scores for 1 of 1 users; 2 users with scores have no labels and are not evaluated." in results.notes
+
+
+def test_no_user_in_common_is_an_error() -> None:
+    scores = tr.dense(dense([1, 2]), users=[7], items=[0, 1])
+    with pytest.raises(InputError, match="no user in common"):
+        tr.evaluate({"a": scores}, grid([[1, 0]]))
+
+
+# ---------------------------------------------------------------------------------------------------- deep cut-offs
+
+
+@pytest.mark.parametrize("k", [3, 4, 1000, 10**12])
+def test_a_cut_off_beyond_the_candidates(k: int) -> None:
+    """Recall finds everything, Precision still divides by K, sums stop where the list does; memory does not grow."""
+    labels = grid([[1, 0, 1], [0, 1, 0]])
+    kinds = (tr.Recall, tr.Precision, tr.DCG, tr.NDCG, tr.HitRate, tr.AveragePrecision, tr.ReciprocalRank)
+    metrics: list[Metric] = [kind(k) for kind in kinds]
+    results = tr.evaluate({"a": dense([3, 2, 1], [3, 2, 1])}, labels, metrics=metrics)
+    # relevant ranks: user 0: 1 and 3; user 1: 2
+    second, third = 1 / math.log2(3), 1 / 2
+    expected = [
+        1.0,
+        (2 / k + 1 / k) / 2,
+        (1 + third + second) / 2,
+        ((1 + third) / (1 + second) + second / 1) / 2,
+        1.0,
+        ((1 + 2 / 3) / 2 + 1 / 2) / 2,
+        (1 + 1 / 2) / 2,
+    ]
+    assert [one(results, metric).value for metric in metrics] == pytest.approx(expected, rel=1e-14)
+
+
+def test_a_cut_off_beyond_the_candidates_of_a_sample() -> None:
+    labels = table([(0, 0, 1), (0, 1, 0), (1, 2, 1)])
+    results = tr.evaluate(
+        {"a": dense([3, 2, 1], [3, 2, 1])},
+        labels,
+        exposure=tr.RandomExposure(),
+        metrics=[tr.Recall(100), tr.Precision(100)],
+        estimators=[tr.Published(), tr.Pooled(), tr.HorvitzThompson(), tr.Hajek()],
+    )
+    assert one(results, "Recall@100", estimator="published").value == 1.0
+    assert one(results, "Recall@100", estimator="pooled").value == 1.0
+    # horvitz-thompson: 3/2 · 1/100 and 3/1 · 1/100; hajek: 4.5 of 6 expanded places, times 3 places of 1/100
+    assert one(results, "Precision@100", estimator="horvitz-thompson").value == pytest.approx(0.0225, rel=1e-15)
+    assert one(results, "Precision@100", estimator="hajek").value == pytest.approx(4.5 / 6 * 0.03, rel=1e-15)
+
+
+# ----------------------------------------------------------------------------------------------------------------- ties
+
+
+N = 4
+FLAT = {"a": np.ones((1, N))}
+
+
+@pytest.mark.parametrize("k", [1, 2, 3, 4, 5])
+def test_all_scores_tied(k: int) -> None:
+    """One relevant item among N tied ones: K / N on average, and the bounds on both sides."""
+    labels = grid([[0, 1, 0, 0]])
+
+    def recall(ties: tr.Ties) -> float:
+        return one(tr.evaluate(FLAT, labels, metrics=[tr.Recall(k)], ties=ties), f"Recall@{k}").value
+
+    assert recall(tr.Ties.EXPECTED) == min(k / N, 1.0)
+    assert recall(tr.Ties.STRICT) == (0.0 if k < N else 1.0)
+    assert recall(tr.Ties.OPTIMISTIC) == 1.0
+    assert recall(tr.Ties.PESSIMISTIC) == (0.0 if k < N else 1.0)
+    assert recall(tr.Ties.RANDOM) in (0.0, 1.0)
+
+
+def test_the_bounds_of_two_relevant_items_that_tie() -> None:
+    labels = grid([[0, 1, 1, 0]])
+    for k, best, worst in ((1, 0.5, 0.0), (2, 1.0, 0.0), (3, 1.0, 0.5), (4, 1.0, 1.0)):
+        metric = tr.Recall(k)
+        high = one(tr.evaluate(FLAT, labels, metrics=[metric], ties=tr.Ties.OPTIMISTIC), metric).value
+        low = one(tr.evaluate(FLAT, labels, metrics=[metric], ties=tr.Ties.PESSIMISTIC), metric).value
+        assert (low, high) == (worst, best)
+
+
+def test_all_scores_tied_and_only_positives_listed() -> None:
+    """Unlisted candidates are negatives: they come first in the worst order and last in the best."""
+    labels = table([(0, 1, 1)])
+    for ties, expected in ((tr.Ties.PESSIMISTIC, 0.0), (tr.Ties.OPTIMISTIC, 1.0), (tr.Ties.EXPECTED, 0.25)):
+        results = tr.evaluate(FLAT, labels, exposure=NEGATIVE, metrics=[tr.Recall(1)], ties=ties)
+        assert one(results, "Recall@1").value == expected
+
+
+def test_ties_are_said() -> None:
+    results = tr.evaluate(FLAT, grid([[0, 1, 0, 0]]), metrics=[tr.Recall(1)])
+    note = (
+        "a: 100% of the relevant judged items share their score with another candidate; "
+        "values are expected over tie orders."
+    )
+    assert note in results.notes
+
+
+def test_random_ties_are_one_order() -> None:
+    """Every item is relevant, so whatever the order is, exactly K of N are in the top K."""
+    everything = grid([[1] * 7] * 20)
+    for k in range(1, 8):
+        metric = tr.Recall(k)
+        found = one(tr.evaluate({"a": np.zeros((20, 7))}, everything, metrics=[metric], ties=tr.Ties.RANDOM), metric)
+        assert found.value == pytest.approx(k / 7, rel=1e-15)
+        assert found.stderr == pytest.approx(0.0, abs=1e-16)
+
+
+def test_random_ties_depend_on_the_seed_alone() -> None:
+    labels = grid([[0, 0, 1, 0, 0]] * 40)
+    scores = {"a": np.zeros((40, 5))}
+
+    def hits(seed: int, **how: Any) -> float:
+        results = tr.evaluate(scores, labels, metrics=[tr.Recall(2)], ties=tr.Ties.RANDOM, seed=seed, **how)
+        return one(results, "Recall@2").value
+
+    assert hits(1) == hits(1, threads=1, block_users=1) == hits(1, threads=3, block_users=7)
+    assert len({hits(seed) for seed in range(10)}) > 1
+
+
+def test_random_ties_are_the_same_for_two_equal_models() -> None:
+    scores = {"a": np.zeros((10, 5)), "b": np.zeros((10, 5))}
+    results = tr.evaluate(scores, grid([[0, 0, 1, 0, 0]] * 10), metrics=[tr.Recall(2)], ties=tr.Ties.RANDOM)
+    assert (results.comparisons[0].difference, results.comparisons[0].stderr) == (0.0, 0.0)
+
+
+# -------------------------------------------------------------------------------------------------- as small as it gets
+
+
+@pytest.mark.parametrize("interval", [tr.Population(), tr.Bootstrap(50)], ids=["population", "bootstrap"])
+def test_a_single_user_has_a_value_but_no_interval(interval: Any) -> None:
+    scores = {"a": dense([3, 2, 1]), "b": dense([1, 2, 3])}
+    results = tr.evaluate(scores, grid([[1, 0, 0]]), metrics=[tr.Recall(1)], interval=interval)
+    found = one(results, "Recall@1")
+    assert (found.value, counts(found)) == (1.0, (1, 0))
+    assert all(math.isnan(x) for x in (found.stderr, found.low, found.high))
+    assert found.warnings == ("a single user: no interval for a population can be given",)
+    (difference,) = results.comparisons
+    assert difference.difference == -1.0
+    assert all(math.isnan(x) for x in (difference.low, difference.high, difference.p, difference.p_adjusted))
+
+
+def test_a_single_user_fully_labelled_is_known_exactly() -> None:
+    """For exactly these users nothing is left to chance; a population is not what the interval is about."""
+    results = tr.evaluate({"a": dense([3, 2, 1])}, grid([[1, 0, 0]]), metrics=[tr.Recall(1)], interval=tr.Design())
+    found = one(results, "Recall@1")
+    assert (found.value, found.stderr, found.low, found.high) == (1.0, 0.0, 1.0, 1.0)
+    assert not any("population" in warning for warning in found.warnings)
+
+
+@pytest.mark.parametrize(("label", "recall"), [(1, 1.0), (0, math.nan)])
+def test_a_single_item(label: int, recall: float) -> None:
+    results = tr.evaluate({"a": dense([7])}, grid([[label]]), metrics=[tr.Recall(1), tr.Precision(2), tr.DCG(3)])
+    assert one(results, "Recall@1").value == pytest.approx(recall, nan_ok=True)
+    assert one(results, "Precision@2").value == label / 2
+    assert one(results, "DCG@3").value == label
+
+
+def test_a_single_item_in_a_sample() -> None:
+    results = tr.evaluate(
+        {"a": dense([7], [7])},
+        table([(0, 0, 1), (1, 0, 0)]),
+        exposure=tr.RandomExposure(),
+        metrics=[tr.Recall(1), tr.Precision(1)],
+    )
+    assert one(results, "Recall@1").value == 1.0
+    assert one(results, "Precision@1").value == 0.5
+
+
+# ----------------------------------------------------------------------------------------------------- nothing relevant
+
+
+def test_labels_without_a_positive_are_a_result() -> None:
+    kinds = (tr.Recall, tr.Precision, tr.DCG, tr.NDCG, tr.HitRate, tr.AveragePrecision, tr.ReciprocalRank)
+    metrics: list[Metric] = [kind(2) for kind in kinds]
+    results = tr.evaluate({"a": dense([3, 2, 1], [1, 2, 3])}, grid([[0, 0, 0], [0, 0, 0]]), metrics=metrics)
+    for name in ("Recall@2", "nDCG@2", "AP@2", "RR@2"):
+        found = one(results, name)
+        assert math.isnan(found.value)
+        assert math.isnan(found.low)
+        assert counts(found) == (0, 2)
+        assert found.warnings == ("no user has a defined value",)
+    for name in ("Precision@2", "DCG@2", "HitRate@2"):
+        found = one(results, name)
+        assert (found.value, found.low, found.high, counts(found)) == (0.0, 0.0, 0.0, (2, 0))
+    assert "no judged pair is relevant: Recall is undefined, Precision and DCG are 0." in results.notes
+
+
+def test_undefined_is_null_in_json() -> None:
+    scores = {"a": dense([3, 2, 1], [1, 2, 3]), "b": dense([1, 2, 3], [1, 2, 3])}
+    results = tr.evaluate(scores, grid([[0, 0, 0], [0, 0, 0]]), metrics=[tr.Recall(2)])
+    content = json.loads(results.json(), parse_constant=pytest.fail)
+    assert [content["estimates"][0][key] for key in ("value", "stderr", "low", "high")] == [None] * 4
+    assert [content["comparisons"][0][key] for key in ("difference", "low", "high", "p")] == [None] * 4
+
+
+def test_a_sample_without_a_positive() -> None:
+    results = tr.evaluate(
+        {"a": dense([3, 2, 1], [1, 2, 3])},
+        table([(0, 0, 0), (1, 2, 0)]),
+        exposure=tr.RandomExposure(),
+        metrics=[tr.Recall(1), tr.Precision(1)],
+        estimators=[tr.Published(), tr.Pooled(), tr.HorvitzThompson(), tr.Hajek()],
+    )
+    published, pooled = (one(results, "Recall@1", estimator=name) for name in ("published", "pooled"))
+    assert math.isnan(published.value)
+    assert counts(published) == (0, 2)
+    assert math.isnan(pooled.value)
+    assert math.isnan(pooled.low)
+    for name in ("horvitz-thompson", "hajek"):
+        assert one(results, "Precision@1", estimator=name).value == 0.0
+
+
+# -------------------------------------------------------------------------------------------------- exclusions, overlap
+
+
+SCORES3 = {"a": dense([4, 3, 2, 1], [4, 3, 2, 1])}
+LABELS3 = grid([[1, 0, 1, 0], [0, 1, 0, 0]])
+
+
+def test_a_judged_item_that_is_excluded_is_dropped_and_counted() -> None:
+    """Item 0 of user 0 leaves candidates and labels: item 2 moves up to rank 2 and is all there is to find."""
+    results = tr.evaluate(SCORES3, LABELS3, exclude=table([(0, 0, 1)]), metrics=[tr.Recall(1), tr.Recall(2)])
+    # user 1: item 1 at rank 2
+    assert (one(results, "Recall@1").value, one(results, "Recall@2").value) == (0.0, 1.0)
+    assert "1 judged rows are excluded items and were dropped (--overlap)." in results.notes
+
+
+def test_a_judged_item_that_is_excluded_can_be_kept() -> None:
+    """It stays a candidate and stays judged; what is excluded and not judged leaves all the same."""
+    labels = table([(0, 1, 1), (0, 2, 1), (1, 1, 1)])
+    exclude = table([(0, 0, 1), (0, 1, 1)])
+    results = tr.evaluate(SCORES3, labels, exclude=exclude, overlap=tr.Overlap.KEEP, exposure=NEGATIVE,
+                          metrics=[tr.Recall(1), tr.Recall(2)])  # fmt: skip
+    # user 0 without item 0: item 1 at rank 1, item 2 at rank 2; user 1: item 1 at rank 2
+    assert (one(results, "Recall@1").value, one(results, "Recall@2").value) == (0.25, 1.0)
+    assert not any("dropped" in note for note in results.notes)
+    dropped = tr.evaluate(SCORES3, labels, exclude=exclude, exposure=NEGATIVE, metrics=[tr.Recall(1)])
+    # user 0: items 0 and 1 leave, item 2 is at rank 1; user 1 as before
+    assert one(dropped, "Recall@1").value == 0.5
+
+
+def test_a_judged_item_that_is_excluded_can_be_an_error() -> None:
+    with pytest.raises(InputError, match="1 judged pairs are also excluded, such as user 0, item 0"):
+        tr.evaluate(SCORES3, LABELS3, exclude=table([(0, 0, 1)]), overlap=tr.Overlap.ERROR)
+    tr.evaluate(SCORES3, LABELS3, exclude=table([(9, 0, 1)]), overlap=tr.Overlap.ERROR)
+
+
+def test_exclusions_of_unknown_users_and_items_change_nothing() -> None:
+    plain = tr.evaluate(SCORES3, LABELS3, metrics=[tr.Recall(1)])
+    more = tr.evaluate(SCORES3, LABELS3, exclude=table([(9, 0, 1), (0, 99, 1)]), metrics=[tr.Recall(1)])
+    assert more.json() == plain.json()
+
+
+def test_an_excluded_item_need_not_be_in_the_catalogue() -> None:
+    """An item seen in training may be gone since; judged and excluded, it is dropped, not refused."""
+    labels = table([(0, 0, 1), (0, 99, 1)])
+    results = tr.evaluate(SCORES3, labels, exclude=table([(0, 99, 1)]), exposure=NEGATIVE, metrics=[tr.Recall(1)])
+    assert one(results, "Recall@1").value == 1.0
+    with pytest.raises(InputError, match="not in the catalogue, such as user 0, item 99"):
+        tr.evaluate(SCORES3, labels, exposure=NEGATIVE, metrics=[tr.Recall(1)])
+
+
+def test_a_judged_row_dropped_outside_the_catalogue_is_counted() -> None:
+    """Nothing is dropped in silence."""
+    labels = table([(0, 0, 1), (0, 99, 1)])
+    results = tr.evaluate(SCORES3, labels, exclude=table([(0, 99, 1)]), exposure=NEGATIVE, metrics=[tr.Recall(1)])
+    assert "1 judged rows are excluded items and were dropped (--overlap)." in results.notes
+
+
+def test_a_user_whose_judged_rows_are_all_excluded() -> None:
+    """Full labels: no candidate is left, so every metric of that user is undefined."""
+    exclude = table([(0, item, 1) for item in range(4)])
+    results = tr.evaluate(SCORES3, LABELS3, exclude=exclude, metrics=[tr.Recall(2), tr.Precision(2), tr.HitRate(2)])
+    for name, expected in (("Recall@2", 1.0), ("Precision@2", 0.5), ("HitRate@2", 1.0)):
+        found = one(results, name)
+        assert (found.value, counts(found)) == (expected, (1, 1))
+    assert "4 judged rows are excluded items and were dropped (--overlap)." in results.notes
+
+
+def test_a_user_whose_sample_is_all_excluded() -> None:
+    """Random exposure: nothing is left of the sample, so the user is undefined and said to be."""
+    labels = table([(0, 0, 1), (0, 1, 0), (1, 0, 1), (1, 1, 0)])
+    results = tr.evaluate(
+        SCORES3,
+        labels,
+        exclude=table([(0, 0, 1), (0, 1, 1)]),
+        exposure=tr.RandomExposure(),
+        metrics=[tr.Recall(1), tr.Precision(1)],
+    )
+    # user 1: item 0 at rank 1 of 4 candidates, 2 judged
+    for name, expected in (("Recall@1", 1.0), ("Precision@1", 2.0)):
+        found = one(results, name)
+        assert (found.value, counts(found)) == (expected, (1, 1))
+        assert "1 of 2 users (50%) have no judged item and are left out" in found.warnings
+
+
+def test_every_judged_row_excluded() -> None:
+    exclude = table([(user, item, 1) for user in range(2) for item in range(4)])
+    found = one(tr.evaluate(SCORES3, LABELS3, exclude=exclude, metrics=[tr.Precision(1)]), "Precision@1")
+    assert math.isnan(found.value)
+    assert counts(found) == (0, 2)
+    assert "no user has a defined value" in found.warnings
+
+
+# ------------------------------------------------------------------------------------------------------ never, only
+
+
+def test_minus_infinity_is_never_recommended() -> None:
+    """Worth 0 even at a cut-off beyond the catalogue, and counted; it still counts as relevant and as a candidate."""
+    scores = {"a": dense([3, -INF, -INF], [1, 2, 3])}
+    metrics: list[Metric] = [tr.Recall(2), tr.Recall(100), tr.DCG(100), tr.ReciprocalRank(), tr.HitRate(3)]
+    results = tr.evaluate(scores, grid([[1, 1, 0], [0, 0, 1]]), metrics=metrics)
+    # user 0: item 0 at rank 1, item 1 never; user 1: item 2 at rank 1
+    assert [one(results, metric).value for metric in metrics] == [0.75, 0.75, 1.0, 1.0, 1.0]
+    assert "a: 1 of 3 relevant judged items are never recommended." in results.notes
+    warning = "1 of 2 users (50%) are recommended fewer than 2 items; the empty places count as misses"
+    assert warning in one(results, "Recall@2").warnings
+
+
+def test_nothing_is_ever_recommended() -> None:
+    scores = {"a": dense([-INF, -INF])}
+    results = tr.evaluate(scores, grid([[1, 0]]), metrics=[tr.Recall(2), tr.Precision(2), tr.ReciprocalRank()])
+    assert [each.value for each in results.estimates] == [0.0, 0.0, 0.0]
+    assert [counts(each) for each in results.estimates] == [(1, 0)] * 3
+    assert "a: 1 of 1 relevant judged items are never recommended." in results.notes
+
+
+@pytest.mark.parametrize("ties", list(tr.Ties))
+def test_never_recommended_items_do_not_tie(ties: tr.Ties) -> None:
+    results = tr.evaluate({"a": dense([-INF, -INF, 1])}, grid([[1, 1, 0]]), metrics=[tr.Recall(3)], ties=ties)
+    assert one(results, "Recall@3").value == 0.0
+
+
+def test_minus_infinity_in_a_table_of_all_pairs() -> None:
+    scores = table([(0, 0, -INF), (0, 1, 2.0)], "score")
+    results = tr.evaluate({"a": scores}, grid([[1, 1]]), metrics=[tr.Recall(2)])
+    assert one(results, "Recall@2").value == 0.5
+
+
+@pytest.mark.parametrize("bad", [math.nan, INF])
+def test_nan_and_plus_infinity_are_refused(bad: float) -> None:
+    with pytest.raises(InputError, match=r"score of user 0, item 1 is (nan|inf)"):
+        tr.evaluate({"a": dense([1, bad])}, grid([[1, 0]]))
+
+
+def test_explicit_candidate_sets() -> None:
+    """Only the named items compete: ranks are counted among them, N is their number."""
+    scores = {"a": dense([5, 4, 3, 2, 1], [5, 4, 3, 2, 1])}
+    candidates = pl.DataFrame({"user": [0, 0, 0, 1, 1], "item": [1, 3, 4, 2, 4]})
+    labels = table([(0, 1, 0), (0, 3, 1), (0, 4, 1), (1, 2, 0), (1, 4, 1)])
+    metrics: list[Metric] = [tr.Recall(1), tr.Recall(2), tr.Precision(2)]
+    results = tr.evaluate(scores, labels, candidates=candidates, metrics=metrics)
+    # user 0: items 3 and 4 at ranks 2 and 3 of 3; user 1: item 4 at rank 2 of 2
+    assert [one(results, metric).value for metric in metrics] == [0.0, 0.75, 0.5]
+    sample = table([(0, 3, 1), (1, 4, 1), (1, 2, 0)])
+    results = tr.evaluate(
+        scores, sample, candidates=candidates, metrics=[tr.Precision(2)], exposure=tr.RandomExposure()
+    )
+    # expansion 3/1 for user 0 and 2/2 for user 1
+    assert one(results, "Precision@2").value == (3 / 2 + 1 / 2) / 2
+
+
+def test_explicit_candidates_lose_what_is_excluded() -> None:
+    scores = {"a": dense([5, 4, 3, 2, 1])}
+    candidates = pl.DataFrame({"user": [0, 0, 0], "item": [1, 3, 4]})
+    labels = table([(0, 3, 0), (0, 4, 1)])
+    results = tr.evaluate(scores, labels, candidates=candidates, exclude=table([(0, 1, 1)]), metrics=[tr.Recall(2)])
+    assert one(results, "Recall@2").value == 1.0
+    with pytest.raises(InputError, match="user 0, item 4"):
+        tr.evaluate(scores, labels, candidates=candidates.head(2), metrics=[tr.Recall(2)])
+
+
+# ------------------------------------------------------------------------------------------------------ declared users
+
+
+@pytest.mark.parametrize(
+    ("rate", "value", "n"),
+    [
+        # each judged item stands for 1 / rate: user 0 has one at rank 1, users 1 and 2 add 0
+        (0.5, (2.0 + 0.0 + 0.0) / 3, (3, 0)),
+        # each judged item stands for N / N-bar: 3 / 1 for user 0, 0 for user 1; user 2 is undefined
+        (None, (3.0 + 0.0) / 2, (2, 1)),
+    ],
+)
+def test_users_declared_without_rows(rate: float | None, value: float, n: tuple[int, int]) -> None:
+    labels = tr.read(table([(0, 0, 1), (1, 1, 0)]), users=tr.Ids.of([0, 1, 2]))
+    results = tr.evaluate(
+        {"a": dense([3, 2, 1], [3, 2, 1], [3, 2, 1])},
+        labels,
+        exposure=tr.RandomExposure(rate),
+        metrics=[tr.Precision(1)],
+    )
+    found = one(results, "Precision@1")
+    assert found.estimator == "horvitz-thompson"
+    assert found.value == pytest.approx(value, rel=1e-15)
+    assert counts(found) == n
+    left_out = "1 of 3 users (33%) have no judged item and are left out"
+    assert (left_out in found.warnings) == (rate is None)
+
+
+def test_a_declared_rate_also_holds_for_estimators_that_are_named() -> None:
+    """As on the command line: the results must not say rate 0.5 and be computed without it."""
+    labels = table([(0, 0, 1), (0, 1, 0), (1, 0, 1), (1, 1, 0)])
+    asked: dict[str, Any] = {"exposure": tr.RandomExposure(0.5), "metrics": [tr.Precision(1)]}
+    scores = {"a": dense([3, 2, 1], [3, 2, 1])}
+    chosen = tr.evaluate(scores, labels, **asked)
+    named = tr.evaluate(scores, labels, estimators=[tr.HorvitzThompson()], **asked)
+    # 1 / 0.5, not 3 candidates / 2 judged
+    assert (one(chosen, "Precision@1").value, one(named, "Precision@1").value) == (2.0, 2.0)
+
+
+@pytest.mark.parametrize("rows", [[], [(1, 2, 0)]], ids=["no row", "a row that is worth nothing"])
+def test_the_worth_of_a_short_list_is_known_without_rows(rows: Rows) -> None:
+    """Hajek multiplies by the mean worth of the lists: user 1 is recommended one item, judged or not."""
+    labels = tr.read(table([(0, 0, 1), (0, 1, 0), *rows]), users=tr.Ids.of([0, 1]))
+    results = tr.evaluate(
+        {"a": dense([3, 2, 1], [3, -INF, -INF])},
+        labels,
+        exposure=tr.RandomExposure(0.5),
+        metrics=[tr.Precision(2)],
+        estimators=[tr.Hajek(0.5)],
+    )
+    # one of two judged places is relevant; lists are worth 1 and 1/2
+    assert one(results, "Precision@2").value == 0.5 * (1 + 0.5) / 2
+
+
+def test_declared_users_count_in_full_labels_too() -> None:
+    """A user without a row has only known negatives: undefined for Recall, 0 for Precision."""
+    labels = tr.read(table([(0, 0, 1)]), users=tr.Ids.of([0, 1]))
+    results = tr.evaluate(
+        {"a": dense([2, 1], [2, 1])}, labels, exposure=NEGATIVE, metrics=[tr.Recall(1), tr.Precision(1)]
+    )
+    recall, precision = one(results, "Recall@1"), one(results, "Precision@1")
+    assert (recall.value, counts(recall)) == (1.0, (1, 1))
+    assert (precision.value, counts(precision)) == (0.5, (2, 0))
+
+
+def test_a_row_of_a_user_who_was_not_declared_is_an_error() -> None:
+    with pytest.raises(InputError, match="row 2, id 7 is not among the given users"):
+        tr.read(table([(0, 0, 1), (7, 0, 1)]), users=tr.Ids.of([0, 1]))
+
+
+# ----------------------------------------------------------------------------------------------------------------- ids
+
+
+USERS, ITEMS = np.arange(3), np.arange(4)
+MATRIX = dense([4, 3, 2, 1], [1, 2, 3, 4], [2, 4, 1, 3])
+OTHER = dense([1, 2, 3, 4], [1, 2, 3, 4], [4, 3, 2, 1])
+JUDGED = [(0, 0, 1), (0, 3, 0), (1, 1, 1), (1, 3, 1), (2, 0, 0), (2, 2, 1)]
+
+Name = Callable[[int], Any]
+
+
+def of_ids(user: Name, item: Name, *, score_ids: Callable[[list[Any]], Any] = list) -> Results:
+    """One evaluation with users and items under other names, which must keep their order."""
+    rows = [(user(u), item(i), label) for u, i, label in JUDGED]
+    columns = {"user": [row[0] for row in rows], "item": [row[1] for row in rows], "label": [row[2] for row in rows]}
+    users, items = score_ids([user(u) for u in range(3)]), score_ids([item(i) for i in range(4)])
+    return evaluated(pl.DataFrame(columns), users, items)
+
+
+def evaluated(labels: Any, users: Any = USERS, items: Any = ITEMS) -> Results:
+    scores = {
+        "a": tr.dense(MATRIX, users=users, items=items),
+        "b": tr.dense(OTHER, users=users, items=items),
+    }
+    return tr.evaluate(scores, labels, exposure=tr.RandomExposure(), metrics=[tr.Recall(2), tr.DCG(2)])
+
+
+def numbers(results: Results) -> Any:
+    """Everything but where it came from."""
+    content = json.loads(results.json())
+    return content["estimates"], content["comparisons"]
+
+
+REFERENCE = numbers(of_ids(lambda user: user, lambda item: item))
+
+
+def test_the_reference_is_what_the_hand_says() -> None:
+    """Ranks: user 0: item 0 at 1; user 1: items 1 and 3 at 3 and 1; user 2: item 2 at 4. Weights are all 4 / 2."""
+    recall = (1 + 1 + 0) / (1 + 2 + 1)
+    dcg = 2 * (1.0 + 1.0 + 0.0) / 3
+    assert [each["value"] for each in REFERENCE[0] if each["model"] == "a"] == [recall, pytest.approx(dcg, rel=1e-15)]
+
+
+def test_ids_as_text() -> None:
+    assert numbers(of_ids(lambda user: f"u{user}", lambda item: f"i{item}")) == REFERENCE
+
+
+def test_ids_that_look_like_numbers_but_are_text() -> None:
+    """Leading zeros survive: 007 and 7 are different ids."""
+    assert numbers(of_ids(lambda user: f"00{user}", lambda item: f"0{item}")) == REFERENCE
+
+
+def test_ids_beyond_signed_64_bits() -> None:
+    big = 2**63
+
+    def unsigned(ids: list[int]) -> npt.NDArray[np.uint64]:
+        return np.array(ids, dtype=np.uint64)
+
+    assert numbers(of_ids(lambda user: big + user, lambda item: 2**64 - 5 + item, score_ids=unsigned)) == REFERENCE
+
+
+def test_ids_on_both_sides_of_signed_64_bits() -> None:
+    """Some ids fit and some do not: still the same numbers, matched one by one."""
+    users = {0: 1, 1: 2**63 - 1, 2: 2**63 + 1}
+    few = table([(1, item, label) for user, item, label in JUDGED if user == 0])
+    mixed = tr.dense(MATRIX, users=np.array(list(users.values()), dtype=np.uint64), items=ITEMS)
+    results = tr.evaluate({"a": mixed}, few, exposure=tr.RandomExposure(), metrics=[tr.Recall(2)])
+    assert one(results, "Recall@2").value == 1.0
+    assert numbers(of_ids(users.__getitem__, lambda item: item)) == REFERENCE
+
+
+def test_negative_ids() -> None:
+    assert numbers(of_ids(lambda user: user - 2, lambda item: item - 100)) == REFERENCE
+
+
+@pytest.mark.parametrize("kind", [pl.Categorical, pl.Enum(["u0", "u1", "u2"])], ids=["categorical", "enum"])
+def test_ids_as_categories(kind: Any) -> None:
+    labels = table([(f"u{user}", f"i{item}", label) for user, item, label in JUDGED])
+    labels = labels.with_columns(pl.col("user").cast(kind), pl.col("item").cast(pl.Categorical))
+    users, items = [f"u{user}" for user in range(3)], [f"i{item}" for item in range(4)]
+    assert numbers(evaluated(labels, users, items)) == REFERENCE
+    assert numbers(evaluated(labels, pl.Series(users, dtype=kind), pl.Series(items).cast(pl.Categorical))) == REFERENCE
+
+
+def test_categories_in_pandas() -> None:
+    labels = pd.DataFrame(
+        {
+            "user": pd.Categorical([f"u{user}" for user, _, _ in JUDGED], categories=["u2", "u9", "u0", "u1"]),
+            "item": pd.Categorical([f"i{item}" for _, item, _ in JUDGED]),
+            "label": [label for _, _, label in JUDGED],
+        }
+    )
+    assert numbers(evaluated(labels, ["u0", "u1", "u2"], ["i0", "i1", "i2", "i3"])) == REFERENCE
+
+
+@pytest.mark.parametrize("ours", [pl.Int8, pl.UInt8, pl.Int16, pl.UInt32, pl.Int64, pl.UInt64, pl.Float32, pl.Float64])
+@pytest.mark.parametrize("theirs", ["i1", "u2", "i4", "u8", "f8"])
+def test_integers_of_different_widths_match(ours: Any, theirs: str) -> None:
+    labels = table(JUDGED).with_columns(pl.col("user", "item").cast(ours))
+    assert numbers(evaluated(labels, USERS.astype(theirs), ITEMS.astype(theirs))) == REFERENCE
+
+
+def test_text_never_matches_numbers() -> None:
+    with pytest.raises(InputError, match="text never matches numbers"):
+        evaluated(table(JUDGED), ["0", "1", "2"])
+    with pytest.raises(InputError, match="text never matches numbers"):
+        evaluated(table(JUDGED), items=["0", "1", "2", "3"])
+
+
+def test_text_items_never_match_numbers_in_top_lists() -> None:
+    top = table([(0, "i0", 1), (1, "i1", 1)], "rank")
+    with pytest.raises(InputError, match="text never matches numbers"):
+        tr.evaluate({"a": top}, table(JUDGED), exposure=tr.RandomExposure(), metrics=[tr.Recall(1)], n_items=9)
+
+
+@pytest.mark.parametrize("bad", [math.nan, 0.5, INF])
+def test_ids_that_are_no_whole_numbers_are_refused(bad: float) -> None:
+    labels = table([(float(user), item, label) for user, item, label in JUDGED] + [(bad, 0, 1)])
+    with pytest.raises(InputError, match="user"):
+        evaluated(labels)
+
+
+# -------------------------------------------------------------------------------------------------------- frames, files
+
+
+LONG = table([(u, i, MATRIX[u, i]) for u in range(3) for i in range(4)], "score")
+LABELS = table(JUDGED)
+
+
+def shuffled(frame: pl.DataFrame, seed: int) -> pl.DataFrame:
+    return frame.sample(fraction=1.0, shuffle=True, seed=seed)
+
+
+def as_pandas(frame: pl.DataFrame) -> Any:
+    return pd.DataFrame({name: frame[name].to_numpy() for name in frame.columns})
+
+
+def as_arrow(frame: pl.DataFrame) -> Any:
+    return pa.table({name: frame[name].to_list() for name in frame.columns})
+
+
+FRAMES: dict[str, Callable[[pl.DataFrame], Any]] = {
+    "polars": lambda frame: frame,
+    "polars lazy": lambda frame: frame.lazy(),
+    "pandas": as_pandas,
+    "pandas with another index": lambda frame: as_pandas(frame).set_index(np.arange(len(frame)) * 7 + 3),
+    "pandas nullable": lambda frame: as_pandas(frame).convert_dtypes(),
+    "pandas objects": lambda frame: as_pandas(frame).astype(object),
+    "arrow": as_arrow,
+    "arrow batches": lambda frame: pa.Table.from_batches(as_arrow(frame).to_batches(max_chunksize=2)),
+}
+
+
+@pytest.mark.parametrize("kind", FRAMES)
+def test_frames_of_every_library_give_the_same(kind: str) -> None:
+    def run(make: Callable[[pl.DataFrame], Any]) -> Results:
+        return tr.evaluate(
+            {"a": make(LONG), "b": OTHER},
+            make(LABELS),
+            exclude=make(pl.DataFrame({"user": [0], "item": [2]})),
+            exposure=tr.RandomExposure(),
+            metrics=[tr.Recall(2), tr.DCG(2)],
+        )
+
+    assert run(FRAMES[kind]).json() == run(FRAMES["polars"]).json()
+
+
+def test_text_ids_in_every_library() -> None:
+    labels = LABELS.with_columns(pl.format("u{}", "user").alias("user"), pl.format("i{}", "item").alias("item"))
+    users, items = ["u0", "u1", "u2"], ["i0", "i1", "i2", "i3"]
+    for make in FRAMES.values():
+        assert numbers(evaluated(make(labels), users, items)) == REFERENCE
+
+
+@pytest.mark.parametrize("kind", ["boolean", "numpy boolean", "float", "int8"])
+def test_labels_of_every_type_give_the_same(kind: str) -> None:
+    kinds: dict[str, Callable[[], Any]] = {
+        "boolean": lambda: LABELS.with_columns(pl.col("label") == 1),
+        "numpy boolean": lambda: as_pandas(LABELS).astype({"label": bool}),
+        "float": lambda: LABELS.with_columns(pl.col("label").cast(pl.Float64)),
+        "int8": lambda: LABELS.with_columns(pl.col("label").cast(pl.Int8)),
+    }
+    assert numbers(evaluated(kinds[kind]())) == REFERENCE
+
+
+def written(frame: pl.DataFrame, path: Path) -> Path:
+    if path.suffix == ".parquet":
+        frame.write_parquet(path)
+    else:
+        frame.write_csv(path, separator="," if path.suffix == ".csv" else "\t")
+    return path
+
+
+@pytest.mark.parametrize("ending", [".csv", ".tsv", ".parquet"])
+def test_files_of_every_kind_give_the_same(tmp_path: Path, ending: str) -> None:
+    labels = tr.read(written(LABELS, tmp_path / f"labels{ending}"))
+    scores = tr.read_scores(written(LONG, tmp_path / f"scores{ending}"))
+    exclude = tr.read(written(pl.DataFrame({"user": [0], "item": [2]}), tmp_path / f"train{ending}"), values=False)
+    asked: dict[str, Any] = {"exposure": tr.RandomExposure(), "metrics": [tr.Recall(2), tr.DCG(2)]}
+    from_files = tr.evaluate({"a": scores}, labels, exclude=exclude, **asked)
+    from_frames = tr.evaluate({"a": LONG}, LABELS, exclude=pl.DataFrame({"user": [0], "item": [2]}), **asked)
+    assert numbers(from_files) == numbers(from_frames)
+
+
+@pytest.mark.parametrize("newline", ["\n", "\r\n"], ids=["unix", "windows"])
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig"])
+def test_text_files_as_spreadsheets_write_them(tmp_path: Path, newline: str, encoding: str) -> None:
+    path = tmp_path / "labels.csv"
+    path.write_bytes(LABELS.write_csv().replace("\n", newline).encode(encoding))
+    assert numbers(evaluated(tr.read(path))) == REFERENCE
+
+
+def test_scores_of_every_shape_give_the_same(tmp_path: Path) -> None:
+    """Dense, dense with ids, a long table, ranks of all items, factors, a function, and files of them."""
+    np.savez(tmp_path / "dense.npz", scores=MATRIX, users=USERS, items=ITEMS)
+    np.savez(tmp_path / "factors.npz", user_factors=MATRIX, item_factors=np.eye(4), users=USERS, items=ITEMS)
+    np.save(tmp_path / "dense.npy", MATRIX)
+    ranks = table([(u, i, int((MATRIX[u] > MATRIX[u, i]).sum()) + 1) for u in range(3) for i in range(4)], "rank")
+    shapes = [
+        MATRIX,
+        MATRIX.astype(np.float32),
+        MATRIX.astype(int),
+        tr.dense(MATRIX, users=USERS, items=ITEMS),
+        LONG,
+        ranks,
+        tr.factors(MATRIX, np.eye(4)),
+        tr.function(lambda rows: MATRIX[rows], users=list(range(3)), items=list(range(4))),
+        *(tr.read_scores(tmp_path / name) for name in ("dense.npz", "factors.npz", "dense.npy")),
+    ]
+    for shape in shapes:
+        results = tr.evaluate(
+            {"a": shape, "b": OTHER}, LABELS, exposure=tr.RandomExposure(), metrics=[tr.Recall(2), tr.DCG(2)]
+        )
+        assert numbers(results) == REFERENCE
+
+
+# ------------------------------------------------------------------------------------------------------ names and order
+
+
+def test_columns_are_mapped() -> None:
+    labels = LABELS.rename({"user": "user_id", "item": "video_id", "label": "liked"})
+    log = tr.read(labels, columns={"user": "user_id", "item": "video_id", "label": "liked"})
+    assert numbers(evaluated(log)) == REFERENCE
+    scores = tr.lists(
+        LONG.rename({"user": "who", "item": "what", "score": "points"}),
+        columns={"user": "who", "item": "what", "score": "points"},
+    )
+    results = tr.evaluate(
+        {"a": scores, "b": OTHER}, LABELS, exposure=tr.RandomExposure(), metrics=[tr.Recall(2), tr.DCG(2)]
+    )
+    assert numbers(results) == REFERENCE
+
+
+def test_a_mapped_column_wins_over_one_of_that_name() -> None:
+    labels = LABELS.with_columns(pl.lit(0).alias("rating"), user=pl.col("item"), who=pl.col("user"))
+    assert numbers(evaluated(tr.read(labels, columns={"user": "who", "label": "label"}))) == REFERENCE
+
+
+def test_ratings_become_labels_by_a_rule() -> None:
+    rated = LABELS.select("user", "item", rating=pl.col("label") * 2 + 2)  # 4 and 2
+    for rule in (">3", ">=4", "==4", "!=2", "> 2.5", ">3e0"):
+        assert numbers(evaluated(tr.read(rated, positive=rule))) == REFERENCE
+    turned = LABELS.select("user", "item", rating=2 - pl.col("label") * 2)  # 0 and 2
+    for rule in ("<1", "<=0", "<-0.5"):
+        found = numbers(evaluated(tr.read(turned, positive=rule)))
+        assert (found == REFERENCE) == (rule != "<-0.5")
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_order_of_rows_does_not_matter(seed: int) -> None:
+    assert numbers(evaluated(shuffled(LABELS, seed))) == REFERENCE
+    results = tr.evaluate(
+        {"a": shuffled(LONG, seed), "b": OTHER},
+        shuffled(LABELS, seed + 1),
+        exposure=tr.RandomExposure(),
+        metrics=[tr.Recall(2), tr.DCG(2)],
+    )
+    assert numbers(results) == REFERENCE
+
+
+def test_the_order_of_users_and_items_in_scores_does_not_matter(tmp_path: Path) -> None:
+    users, items = np.array([2, 0, 1]), np.array([3, 1, 0, 2])
+    turned = MATRIX[users][:, items]
+    np.savez(tmp_path / "dense.npz", scores=turned, users=users, items=items)
+    np.savez(
+        tmp_path / "factors.npz", user_factors=MATRIX[users], item_factors=np.eye(4)[items], users=users, items=items
+    )
+    shapes = [
+        tr.dense(turned, users=users, items=items),
+        tr.dense(turned, users=users.tolist(), items=pl.Series(items)),
+        tr.factors(MATRIX[users], np.eye(4)[items], users=users, items=items),
+        tr.function(lambda rows: turned[rows], users=users, items=items),
+        tr.read_scores(tmp_path / "dense.npz"),
+        tr.read_scores(tmp_path / "factors.npz"),
+    ]
+    for shape in shapes:
+        results = tr.evaluate(
+            {"a": shape, "b": OTHER}, LABELS, exposure=tr.RandomExposure(), metrics=[tr.Recall(2), tr.DCG(2)]
+        )
+        assert numbers(results) == REFERENCE
+
+
+def test_more_users_and_other_populations_do_not_matter() -> None:
+    """Scores of users nobody asks for change nothing, not even the bits."""
+    more = np.vstack([MATRIX, np.zeros((50, 4))])
+    results = tr.evaluate(
+        {"a": more, "b": OTHER}, LABELS, exposure=tr.RandomExposure(), metrics=[tr.Recall(2), tr.DCG(2)]
+    )
+    assert numbers(results) == REFERENCE
+
+
+def test_nothing_writes_into_its_inputs() -> None:
+    matrix, frame = MATRIX.copy(), as_pandas(LABELS)
+    matrix.setflags(write=False)
+    before = frame.copy()
+    tr.evaluate({"a": matrix}, frame, exposure=tr.RandomExposure(), metrics=[tr.Recall(2)])
+    pd.testing.assert_frame_equal(frame, before)
+    writable = MATRIX.copy()
+    tr.evaluate({"a": writable}, LABELS, exposure=tr.RandomExposure(), metrics=[tr.Recall(2)])
+    assert writable.flags.writeable
