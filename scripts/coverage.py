@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 
 import kuairec
-from truerank.core import Floats
+from truerank.arrays import Floats
 from truerank.estimators.random_exposure import Hajek, HorvitzThompson, Pooled, Published
 from truerank.metrics.dcg import DCG
 from truerank.metrics.precision import Precision

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import kuairec
 import numpy as np
 from scipy.special import gammaln
 
-from truerank.core import Floats
+import kuairec
+from truerank.arrays import Floats
 from truerank.estimators.full import Full
 from truerank.estimators.random_exposure import Pooled
 from truerank.metrics.recall import Recall
@@ -57,9 +57,7 @@ def _row(truth: Truth, model: str, metric: Recall, n: int, chance: Floats) -> st
     terms = Full().terms(truth.labels, truth.ranks[model], metric=metric)
     pooled = Pooled().terms(truth.labels, truth.ranks[model], metric=metric).value()
     mean, limit = terms.value(), float((chance * terms.num).sum() / (chance * terms.den).sum())
-    return (
-        f"| {n} | {chance.sum():,.0f} | {metric} | {model} | {mean:.4f} | {limit:.4f} | {limit / mean - 1:+.1%} | {pooled:.4f} |"
-    )
+    return f"| {n} | {chance.sum():,.0f} | {metric} | {model} | {mean:.4f} | {limit:.4f} | {limit / mean - 1:+.1%} | {pooled:.4f} |"
 
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ from truerank import estimators, metrics
 
 ROOT = Path(truerank.__file__).parent
 LAYERS = {
-    "version": 0, "errors": 0, "ids": 0, "catalogue": 0, "core": 0, "chance": 0, "results": 0,
+    "version": 0, "arrays": 0, "errors": 0, "ids": 0, "catalogue": 0, "core": 0, "chance": 0, "results": 0,
     "data": 1, "exposure": 2, "ranks": 3, "metrics": 4, "estimators": 5, "uncertainty": 6,
     "evaluation": 7, "models": 7, "studies": 8, "report": 9, "engines": 9, "cli": 10, "__main__": 11,
 }  # fmt: skip
@@ -65,7 +65,7 @@ def test_nothing_outside_engines_imports_dask_or_spark() -> None:
 
 
 def test_modules_can_be_read_in_one_sitting() -> None:
-    long = {str(path.relative_to(ROOT)): n for path in MODULES if (n := len(path.read_text().splitlines())) > 420}
+    long = {str(path.relative_to(ROOT)): n for path in MODULES if (n := len(path.read_text().splitlines())) > 400}
     assert not long
 
 

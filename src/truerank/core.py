@@ -18,37 +18,9 @@ from typing import Any, ClassVar, Protocol, Self, runtime_checkable
 import numpy as np
 import numpy.typing as npt
 
+from truerank.arrays import Bools, Floats, Ints, exact_sum, frozen
 from truerank.errors import InputError
 from truerank.ids import Ids
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
-Bools = npt.NDArray[np.bool_]
-
-
-def frozen(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """The same array, read-only."""
-    array.setflags(write=False)
-    return array
-
-
-def exact_sum(values: Floats) -> float:
-    """The correctly rounded sum, hence the same bits in any order.
-
-    >>> exact_sum(np.array([1e16, 1.0, -1e16]))
-    1.0
-    """
-    return math.fsum(values.tolist())
-
-
-def sums_by(group: Ints, values: npt.NDArray[Any], *, n: int) -> Floats:
-    """The sum of the values of each group 0 ... n - 1, added in the order of rows.
-
-    >>> sums_by(np.array([1, 0, 1]), np.array([2.0, 5.0, 3.0]), n=3).tolist()
-    [5.0, 5.0, 0.0]
-    """
-    return np.bincount(group, weights=values, minlength=n).astype(np.float64)
-
 
 # ---------------------------------------------------------------------------------------------------------------- Log
 
@@ -314,6 +286,22 @@ class SampledRows:
     n_candidates: Floats
     rate: float | None = None
 
+    @staticmethod
+    def concatenate(parts: Sequence[SampledRows | None], n_units: Sequence[int]) -> SampledRows | None:
+        """The rows of all parts, None unless every part has kept them."""
+        kept = [part for part in parts if part is not None]
+        if not kept or len(kept) < len(parts):
+            return None
+        shift = np.cumsum([0, *n_units])
+        return SampledRows(
+            unit=np.concatenate([part.unit + s for part, s in zip(kept, shift, strict=False)]),
+            num=np.concatenate([part.num for part in kept]),
+            den=np.concatenate([part.den for part in kept]),
+            n_judged=np.concatenate([part.n_judged for part in kept]),
+            n_candidates=np.concatenate([part.n_candidates for part in kept]),
+            rate=kept[0].rate,
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class Terms:
@@ -389,14 +377,17 @@ class Terms:
 
     @staticmethod
     def concatenate(parts: Sequence[Terms]) -> Terms:
-        """The terms of all parts' units; parts share no cluster."""
+        """The terms of all parts' units; parts share no cluster and come from one estimator."""
         shift = np.cumsum([0, *(int(part.cluster.max(initial=-1)) + 1 for part in parts)])
         totals = [part.total for part in parts if part.total is not None]
+        if totals and len(totals) < len(parts):
+            raise InputError("terms with and without known totals cannot be merged: they are of different estimators.")
         return Terms(
             num=np.concatenate([part.num for part in parts]),
             den=np.concatenate([part.den for part in parts]),
             defined=np.concatenate([part.defined for part in parts]),
             cluster=np.concatenate([part.cluster + s for part, s in zip(parts, shift, strict=False)]),
             total=np.concatenate(totals) if totals else None,
+            rows=SampledRows.concatenate([part.rows for part in parts], [len(part.num) for part in parts]),
             exact=all(part.exact for part in parts),
         )

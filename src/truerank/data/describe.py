@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from truerank.core import Floats, Log
+from truerank.arrays import Floats
+from truerank.core import Log
 from truerank.data.read import read
 from truerank.data.rules import PositiveRule
 

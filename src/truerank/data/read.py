@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from truerank.core import Floats, Log, frozen
+from truerank.arrays import Floats, frozen
+from truerank.core import Log
 from truerank.data.files import read_table
 from truerank.data.rules import PositiveRule
 from truerank.errors import InputError

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from truerank.arrays import Bools
 from truerank.chance import cell_keys, cell_uniforms
-from truerank.core import Bools, Log
+from truerank.core import Log
 from truerank.errors import InputError
 from truerank.ids import Keys
 

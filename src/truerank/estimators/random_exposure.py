@@ -11,7 +11,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from truerank.core import Additive, Bools, Floats, Log, Metric, Pool, Ranks, SampledRows, Terms, Ties, sums_by
+from truerank.arrays import Bools, Floats, sums_by
+from truerank.core import Additive, Log, Metric, Pool, Ranks, SampledRows, Terms, Ties
 from truerank.errors import RefusedError
 from truerank.metrics.worth import expected_worth
 
@@ -179,7 +180,8 @@ class _Sample:
             cluster=np.arange(len(num)),
             total=None if total is None else np.where(self.defined, total, 0.0),
             rows=rows,
-            exact=bool((self.n_judged == self.n_candidates)[self.defined].all()),
+            # under independent draws a full sample is chance, and its rows are expanded all the same
+            exact=self.rate is None and bool((self.n_judged == self.n_candidates)[self.defined].all()),
         )
 
 

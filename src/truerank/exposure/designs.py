@@ -13,8 +13,8 @@ from typing import Protocol
 
 import numpy as np
 
+from truerank.arrays import Floats, Ints
 from truerank.chance import cell_keys, cell_uniforms
-from truerank.core import Floats, Ints
 from truerank.ids import Keys
 
 

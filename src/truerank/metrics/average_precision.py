@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from truerank.core import Floats, sums_by
+from truerank.arrays import Floats, sums_by
 from truerank.metrics.worth import Positives, check_cutoff, cutoff, text_form, with_positives
 
 

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from truerank.core import Floats
+from truerank.arrays import Floats
 from truerank.metrics.worth import Positives, check_cutoff, cutoff, expected_worth, text_form, with_positives
 
 

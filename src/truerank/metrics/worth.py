@@ -7,7 +7,8 @@ from typing import ClassVar, Protocol
 
 import numpy as np
 
-from truerank.core import Additive, Floats, Ints, Listwise, Log, Metric, Ranks, sums_by
+from truerank.arrays import Floats, Ints, sums_by
+from truerank.core import Additive, Listwise, Log, Metric, Ranks
 from truerank.errors import InputError
 
 

@@ -9,7 +9,8 @@ from enum import StrEnum
 
 import numpy as np
 
-from truerank.core import Bools, Candidates, Ints, Log, Pairs, Pool, Scores, frozen
+from truerank.arrays import Bools, Ints, frozen
+from truerank.core import Candidates, Log, Pairs, Pool, Scores
 from truerank.errors import InputError, some
 from truerank.ids import Ids
 from truerank.ranks.scores import Lists

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from truerank.core import Floats
+from truerank.arrays import Floats
 
 
 def count_above_and_tied(

@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 import numpy.typing as npt
-from threadpoolctl import threadpool_limits
+from threadpoolctl import ThreadpoolController
 
+from truerank.arrays import Floats, Ints, frozen
 from truerank.chance import cell_keys
-from truerank.core import Candidates, Floats, Ints, Log, Ranks, Scores, Ties, frozen
+from truerank.core import Candidates, Log, Ranks, Scores, Ties
 from truerank.errors import InputError
 from truerank.ids import Ids
 from truerank.ranks.kernel import count_above_and_tied
@@ -107,7 +109,7 @@ def _run(
 ) -> None:
     done = 0
     # one BLAS thread per Python thread: no oversubscription, and one arithmetic whatever the number of threads
-    with threadpool_limits(limits=1, user_api="blas"), ThreadPoolExecutor(max_workers=threads) as pool:
+    with _blas().limit(limits=1, user_api="blas"), ThreadPoolExecutor(max_workers=threads) as pool:
         results = map(work, blocks) if threads == 1 else pool.map(work, blocks)
         try:
             for finished in results:
@@ -117,6 +119,12 @@ def _run(
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
             raise
+
+
+@cache
+def _blas() -> ThreadpoolController:
+    """Finding the loaded libraries costs milliseconds: once is enough."""
+    return ThreadpoolController()
 
 
 def _members(pool: Candidates, unit: int, n_items: int) -> Ints | None:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from truerank.core import Ints
+from truerank.arrays import Ints
 from truerank.errors import InputError
 from truerank.ids import Ids
 

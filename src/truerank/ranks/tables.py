@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from truerank.core import Floats, frozen
+from truerank.arrays import Floats, frozen
 from truerank.data.read import as_table, column, find_column, odd_value
 from truerank.errors import InputError
 from truerank.ids import Ids

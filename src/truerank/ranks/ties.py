@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from truerank.core import Floats, Ints, Ties
+from truerank.arrays import Floats, Ints
+from truerank.core import Ties
 from truerank.ids import Keys
 
 

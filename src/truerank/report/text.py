@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from truerank.results import Estimate, Results
+from truerank.results import Comparison, Estimate, Results
 
 WIDE = 10_000  # of text that no terminal cuts
 
@@ -26,16 +26,17 @@ def render(results: Results, *, width: int | None = None, color: bool = False) -
 
 
 def print_results(results: Results, console: Console) -> None:
+    """Estimates under what they estimate, differences under their estimates, warnings at the end."""
     by_estimand = groupby(results.estimates, key=lambda each: (each.metric, each.estimator, each.estimand))
     for (metric, estimator, estimand), group in by_estimand:
         console.print(Text(f"{metric}, {estimator}", style="bold").append(f": {estimand}", style="not bold"))
         console.print(_estimates(list(group)))
+        differences = [c for c in results.comparisons if (c.metric, c.estimator) == (metric, estimator)]
+        if differences:
+            console.print(_comparisons(differences, alpha=1 - results.estimates[0].level))
         console.print()
     if results.comparisons:
-        level = results.estimates[0].level
-        console.print(Text("Differences", style="bold").append(f" (paired, {level:.0%} intervals; p adjusted by Holm)"))
-        console.print(_comparisons(results))
-        console.print()
+        console.print("Differences are paired, from the same users; p is adjusted by Holm over all comparisons shown.")
     for each in _warnings(results):
         console.print(Text("! ", style="yellow").append(each, style="default"))
 
@@ -56,35 +57,29 @@ def interval(low: float, high: float) -> str:
 
 
 def _estimates(group: list[Estimate]) -> Table:
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
     level, kind = group[0].level, group[0].interval
-    for name in ("model", "value", f"{level:.0%} interval ({kind})", "users", "left out"):
-        table.add_column(name, justify="left" if name == "model" else "right", header_style="dim", no_wrap=True)
+    table = _table("model", "value", f"{level:.0%} interval ({kind})", "users", "left out")
     for each in group:
-        table.add_row(
-            Text(each.model),
-            number(each.value),
-            interval(each.low, each.high),
-            f"{each.units:,}",
-            f"{each.undefined:,}",
-        )
+        bounds = interval(each.low, each.high)
+        table.add_row(Text(each.model), number(each.value), bounds, f"{each.units:,}", f"{each.undefined:,}")
     return table
 
 
-def _comparisons(results: Results) -> Table:
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    for name in ("metric", "estimator", "models", "difference", "interval", "p", "p adjusted", ""):
-        side = "left" if name in ("metric", "estimator", "models", "") else "right"
-        table.add_column(name, justify=side, header_style="dim", no_wrap=True)  # type: ignore[arg-type]
-    alpha = 1 - results.estimates[0].level
-    for c in results.comparisons:
-        verdict = ""
-        if c.p_adjusted <= alpha:
-            verdict = f"{c.model if c.difference > 0 else c.baseline} is better"
-        table.add_row(
-            c.metric, c.estimator, Text(f"{c.model} - {c.baseline}"), number(c.difference),
-            interval(c.low, c.high), _p(c.p), _p(c.p_adjusted), Text(verdict),
-        )  # fmt: skip
+def _comparisons(differences: list[Comparison], *, alpha: float) -> Table:
+    table = _table("difference", "value", "interval", "p", "p adjusted", "")
+    for c in differences:
+        verdict = f"{c.model if c.difference > 0 else c.baseline} is better" if c.p_adjusted <= alpha else ""
+        names = Text(f"{c.model} - {c.baseline}")
+        table.add_row(names, number(c.difference), interval(c.low, c.high), _p(c.p), _p(c.p_adjusted), Text(verdict))
+    return table
+
+
+def _table(first: str, *others: str) -> Table:
+    """A plain table; on a narrow terminal its cells fold, nothing is cut."""
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
+    table.add_column(first, overflow="fold")
+    for name in others:
+        table.add_column(name, justify="right" if name else "left", overflow="fold")
     return table
 
 

@@ -12,8 +12,9 @@ from itertools import combinations
 
 import numpy as np
 
+from truerank.arrays import Floats, Ints
 from truerank.chance import generator
-from truerank.core import Estimator, Floats, Ints, Log, Metric, Ranks, Terms
+from truerank.core import Estimator, Log, Metric, Ranks, Terms
 from truerank.ids import Ids
 from truerank.uncertainty.intervals import Design, Interval, Population
 

@@ -10,7 +10,8 @@ from typing import TypeVar
 
 import numpy as np
 
-from truerank.core import Estimator, Floats, Log, Metric, Scores
+from truerank.arrays import Floats
+from truerank.core import Estimator, Log, Metric, Scores
 from truerank.estimators.full import Full, Traditional
 from truerank.estimators.random_exposure import Hajek, HorvitzThompson, Pooled, Published
 from truerank.evaluation import evaluate

@@ -9,8 +9,9 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from truerank.arrays import Floats, Ints
 from truerank.chance import cell_uniforms, generator
-from truerank.core import Floats, Ints, Log
+from truerank.core import Log
 from truerank.data.files import write_table
 from truerank.data.read import read
 from truerank.errors import InputError

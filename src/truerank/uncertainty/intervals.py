@@ -13,8 +13,9 @@ from typing import ClassVar, Protocol
 import numpy as np
 from scipy.special import stdtr, stdtrit
 
+from truerank.arrays import Floats, exact_sum, sums_by
 from truerank.chance import generator
-from truerank.core import Floats, SampledRows, Terms, exact_sum, sums_by
+from truerank.core import SampledRows, Terms
 from truerank.errors import RefusedError
 
 REPLICATES_AT_ONCE = 100
@@ -122,7 +123,7 @@ class Design:
 
     Row variable z = num - R den; within a unit Var = N² (1 - N-bar / N) s² / N-bar with s² the variance of z over all
     judged rows, zeros included; under Bernoulli exposure Σ z² (1 - rate) / rate². A difference of two models takes
-    z_A - z_B row by row. Units with a single judged item pool s² among themselves, which is conservative.
+    z_A - z_B row by row. Units with a single judged item are taken together (collapsed strata), which is conservative.
     """
 
     name: ClassVar[str] = "design"
@@ -143,7 +144,7 @@ class Design:
 
 def _known(value: float) -> Spread:
     """No label is missing, so for exactly these units nothing is left to chance: no width, and no test to make."""
-    return Spread(value, 0.0, value, value, math.nan)
+    return Spread(value, math.nan if math.isnan(value) else 0.0, value, value, math.nan)
 
 
 def _rows(terms: Terms) -> SampledRows:
@@ -185,12 +186,13 @@ def _design_error(terms: Terms, z: Floats) -> float:
             "one user has a single judged item, which tells nothing about chance within that user. "
             "Use --interval population, or leave that user out."
         )
-    if len(alone):
-        mean = exact_sum(total[alone]) / len(alone)
-        variance[alone] = exact_sum((total[alone] - mean) ** 2) / (len(alone) - 1)
     used_units = terms.defined & (n > 0)
     share = np.divide(n, size, out=np.ones(n_units), where=used_units)
     spread = np.divide(size**2 * (1 - share) * variance, n, out=np.zeros(n_units), where=used_units)
+    if len(alone):
+        # collapsed strata on expanded totals: never too small on average, whatever the sizes of the pools
+        expanded = size[alone] * total[alone]
+        spread[alone] = exact_sum((expanded - exact_sum(expanded) / len(alone)) ** 2) / (len(alone) - 1)
     return math.sqrt(exact_sum(spread))
 
 
@@ -207,7 +209,7 @@ def normal(value: float, stderr: float, *, df: float, level: float) -> Spread:
     -0.96
     """
     if math.isnan(stderr) or math.isnan(value):
-        return Spread(value, stderr, math.nan, math.nan, math.nan)
+        return Spread(value, math.nan, math.nan, math.nan, math.nan)
     half = float(stdtrit(df, (1 + level) / 2)) * stderr
     if stderr == 0:
         return Spread(value, 0.0, value, value, 1.0 if value == 0 else 0.0)

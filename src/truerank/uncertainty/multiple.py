@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from truerank.core import Floats
+from truerank.arrays import Floats
 
 
 def holm(p: Floats) -> Floats:

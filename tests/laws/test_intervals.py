@@ -1,0 +1,613 @@
+"""Laws of intervals: textbook formulas where there are some, every possible sample on tiny pools elsewhere."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from itertools import product
+from typing import NamedTuple
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+from scipy import stats
+
+import truerank as tr
+from truerank.arrays import Floats, Ints
+from truerank.core import Additive, Candidates, Estimator, Log, Metric, Pairs, Ranks, Terms
+from truerank.errors import RefusedError
+from truerank.estimators.full import Full, Traditional
+from truerank.estimators.random_exposure import Hajek, HorvitzThompson, Pooled, Published
+from truerank.exposure import designs
+from truerank.ids import Ids
+from truerank.metrics import catalogue
+from truerank.metrics.dcg import DCG
+from truerank.metrics.precision import Precision
+from truerank.metrics.recall import Recall
+from truerank.ranks.rank import rank
+from truerank.ranks.scores import dense
+from truerank.uncertainty.intervals import Bootstrap, Design, Interval, Population, Spread
+from truerank.uncertainty.multiple import holm
+
+INTERVALS: list[Interval] = [Population(), Bootstrap(replicates=200), Design()]
+# sums over relevant items, which Horvitz-Thompson estimates without bias
+SUMS: list[Metric] = [
+    cls(k)
+    for cls in catalogue().values()
+    for k in (1, 2)
+    if isinstance(cls(k), Additive) and HorvitzThompson().refusal(cls(k)) is None
+]
+
+every_interval = pytest.mark.parametrize("interval", INTERVALS, ids=lambda each: type(each).__name__)
+
+
+def law(examples: int) -> settings:
+    return settings(max_examples=examples, deadline=None, derandomize=True)
+
+
+def same_spread(found: Spread, wanted: Spread, *, tolerance: float) -> None:
+    for name in ("value", "stderr", "low", "high", "p"):
+        assert getattr(found, name) == pytest.approx(getattr(wanted, name), abs=tolerance, nan_ok=True), name
+
+
+def means(values: Floats, *, undefined: int = 0) -> Terms:
+    """Terms of a mean over units, with some undefined ones."""
+    defined = np.arange(len(values) + undefined) < len(values)
+    padded = np.concatenate([values, np.zeros(undefined)])
+    return Terms.ratio(padded, defined.astype(np.float64), defined=defined)
+
+
+def ratios(n: int, *, seed: int) -> Terms:
+    """A ratio of sums with dependent parts, as pooled recall has."""
+    rng = np.random.default_rng(seed)
+    den = rng.integers(1, 12, size=n).astype(np.float64)
+    return Terms.ratio(rng.binomial(den.astype(np.int64), rng.beta(2, 5, size=n)).astype(np.float64), den)
+
+
+# ---------------------------------------------------------------------------------------------------------- population
+
+
+whole_numbers = arrays(np.float64, st.integers(2, 25), elements=st.integers(-20, 20).map(float))
+
+
+@law(60)
+@given(values=whole_numbers, undefined=st.integers(0, 3), level=st.sampled_from([0.5, 0.8, 0.95, 0.99]))
+def test_mean_has_the_textbook_interval(values: Floats, undefined: int, level: float) -> None:
+    assume(np.ptp(values) > 0)
+    found = Population().around(means(values, undefined=undefined), level=level)
+    test = stats.ttest_1samp(values, 0.0)
+    low, high = test.confidence_interval(level)
+    wanted = Spread(float(values.mean()), float(stats.sem(values)), float(low), float(high), float(test.pvalue))
+    same_spread(found, wanted, tolerance=1e-9)
+
+
+@law(60)
+@given(values=whole_numbers, data=st.data(), level=st.sampled_from([0.8, 0.95]))
+def test_difference_of_means_is_the_paired_t_test(values: Floats, data: st.DataObject, level: float) -> None:
+    other = data.draw(arrays(np.float64, len(values), elements=st.integers(-20, 20).map(float)))
+    assume(np.ptp(values - other) > 0)
+    found = Population().between(means(values), means(other), level=level)
+    test = stats.ttest_rel(values, other)
+    low, high = test.confidence_interval(level)
+    difference = values - other
+    wanted = Spread(float(difference.mean()), float(stats.sem(difference)), float(low), float(high), float(test.pvalue))
+    same_spread(found, wanted, tolerance=1e-9)
+
+
+def test_difference_is_over_the_units_that_both_define() -> None:
+    a, b = np.array([1.0, 5.0, 2.0, 8.0, 0.0, 4.0]), np.array([0.0, 2.0, 2.0, 3.0, 7.0, 0.0])
+    for_a, for_b = np.arange(6) != 4, np.arange(6) != 5
+    found = Population().between(
+        Terms.ratio(np.where(for_a, a, 0), for_a.astype(np.float64), defined=for_a),
+        Terms.ratio(np.where(for_b, b, 0), for_b.astype(np.float64), defined=for_b),
+        level=0.95,
+    )
+    test = stats.ttest_rel(a[:4], b[:4])
+    assert found.value == pytest.approx((a - b)[:4].mean(), abs=1e-12)
+    assert found.p == pytest.approx(test.pvalue, abs=1e-12)
+
+
+def test_ratio_has_the_textbook_standard_error() -> None:
+    # Cochran (1977), 6.3: sqrt(Σ (y - R x)² n / (n - 1)) / Σ x
+    terms = ratios(50, seed=1)
+    ratio = terms.num.sum() / terms.den.sum()
+    wanted = math.sqrt(float(((terms.num - ratio * terms.den) ** 2).sum()) * 50 / 49) / float(terms.den.sum())
+    assert Population().around(terms, level=0.95).stderr == pytest.approx(wanted, rel=1e-12)
+
+
+def test_known_totals_have_the_standard_error_of_a_product() -> None:
+    # R x mean total, both estimated from the same units: the delta method on means of (num, den, total)
+    rng, terms = np.random.default_rng(3), ratios(80, seed=3)
+    total = rng.gamma(2.0, 1.0, size=80) + 0.1 * terms.den
+    given_terms = replace(terms, total=total)
+    columns = np.stack([terms.num, terms.den, total])
+    num, den, mean = columns.mean(axis=1)
+    slope = np.array([mean / den, -num * mean / den**2, num / den])
+    wanted = math.sqrt(float(slope @ np.cov(columns) @ slope) / 80)
+    found = Population().around(given_terms, level=0.95)
+    assert found.value == pytest.approx(num / den * mean, rel=1e-12)
+    assert found.stderr == pytest.approx(wanted, rel=1e-9)
+
+
+# ------------------------------------------------------------------------------------------------------------ clusters
+
+
+@pytest.mark.parametrize("interval", [Population(), Bootstrap(replicates=200)], ids=lambda each: type(each).__name__)
+def test_clusters_of_one_unit_are_no_clusters(interval: Interval) -> None:
+    terms = ratios(40, seed=2)
+    numbered = replace(terms, cluster=5 * np.arange(40) + 2)  # any numbers, gaps included
+    same_spread(interval.around(numbered, level=0.9), interval.around(terms, level=0.9), tolerance=1e-12)
+
+
+def test_names_of_clusters_do_not_matter() -> None:
+    terms = replace(ratios(40, seed=2), cluster=np.arange(40) // 4)
+    renamed = replace(terms, cluster=np.random.default_rng(0).permutation(10)[terms.cluster] * 7)
+    same_spread(Population().around(renamed, level=0.9), Population().around(terms, level=0.9), tolerance=1e-12)
+
+
+def repeated(terms: Terms, times: int) -> Terms:
+    """Every unit several times, in one cluster."""
+    return Terms(
+        np.repeat(terms.num, times),
+        np.repeat(terms.den, times),
+        np.repeat(terms.defined, times),
+        np.repeat(terms.cluster, times),
+    )
+
+
+@pytest.mark.parametrize("interval", [Population(), Bootstrap(replicates=200)], ids=lambda each: type(each).__name__)
+def test_copies_in_a_cluster_add_no_information(interval: Interval) -> None:
+    terms = ratios(40, seed=4)
+    copies = repeated(terms, 3)
+    same_spread(interval.around(copies, level=0.95), interval.around(terms, level=0.95), tolerance=1e-12)
+    # taken for units of their own they would seem to
+    alone = replace(copies, cluster=np.arange(120))
+    assert interval.around(alone, level=0.95).stderr < 0.7 * interval.around(copies, level=0.95).stderr
+
+
+def test_opposite_members_of_a_cluster_cancel() -> None:
+    # the other direction: dependence can also narrow
+    values = np.array([1.0, -1.0, 3.0, -3.0, 2.0, -2.0])
+    paired = replace(means(values), cluster=np.array([0, 0, 1, 1, 2, 2]))
+    assert Population().around(paired, level=0.95).stderr == 0
+
+
+# ------------------------------------------------------------------------------------------------------ every interval
+
+
+@every_interval
+@pytest.mark.parametrize("c", [0.5, 0.1, 1 / 3])
+def test_constant_ratio_has_no_width(interval: Interval, c: float) -> None:
+    den = np.array([1.0, 2.0, 7.0, 4.0, 3.0, 3.0])
+    terms = replace(Terms.ratio(c * den, den), exact=isinstance(interval, Design))
+    found = interval.around(terms, level=0.95)
+    assert found.value == pytest.approx(c, rel=1e-12)
+    assert found.stderr == pytest.approx(0, abs=1e-12)
+    assert found.high - found.low == pytest.approx(0, abs=1e-12)
+
+
+@pytest.mark.parametrize("interval", [Population(), Bootstrap(replicates=200)], ids=lambda each: type(each).__name__)
+def test_difference_with_itself_is_nothing(interval: Interval) -> None:
+    terms = ratios(30, seed=5)
+    assert interval.between(terms, terms, level=0.95) == Spread(0.0, 0.0, 0.0, 0.0, 1.0)
+
+
+@pytest.mark.parametrize("interval", [Population(), Bootstrap(replicates=200)], ids=lambda each: type(each).__name__)
+def test_difference_turns_its_sign(interval: Interval) -> None:
+    a, b = ratios(30, seed=6), ratios(30, seed=7)
+    assert_turned(interval.between(a, b, level=0.9), interval.between(b, a, level=0.9))
+
+
+def assert_turned(found: Spread, turned: Spread) -> None:
+    assert found.stderr > 0
+    same_spread(found, Spread(-turned.value, turned.stderr, -turned.high, -turned.low, turned.p), tolerance=1e-12)
+
+
+@pytest.mark.parametrize("interval", [Population(), Bootstrap(replicates=200)], ids=lambda each: type(each).__name__)
+def test_what_both_models_share_cancels(interval: Interval) -> None:
+    # b is a plus a constant: units differ wildly, the difference does not
+    values = np.random.default_rng(8).normal(scale=50.0, size=40)
+    found = interval.between(means(values), means(values + 0.25), level=0.95)
+    assert found.value == pytest.approx(-0.25, abs=1e-12)
+    assert found.stderr == pytest.approx(0, abs=1e-12)
+
+
+def undefined_terms(case: str) -> Terms:
+    """Labels without any relevant item, or no judged item at all, are a result and not an error."""
+    log, ranks = Pools((3, 4, 2), seed=0).whole()
+    hopeless = replace(log, rewards={"label": np.zeros(len(log))})
+    if case == "none relevant among all":
+        return Pooled().terms(hopeless, ranks, metric=Recall(2), keep_rows=True)
+    if case == "none relevant among some":
+        some = chosen(hopeless, ranks, [(0, 2), (1, 3), (0, 1)])
+        return Pooled().terms(*some, metric=Recall(2), keep_rows=True)
+    nothing = chosen(log, ranks, [(), (), ()])
+    if case == "none judged":
+        return HorvitzThompson().terms(*nothing, metric=Precision(1), keep_rows=True)
+    return Pooled(rate=0.5).terms(*nothing, metric=Recall(2), keep_rows=True)
+
+
+@every_interval
+@pytest.mark.parametrize(
+    "case", ["none relevant among all", "none relevant among some", "none judged", "none drawn at a rate"]
+)
+def test_undefined_value_has_an_undefined_interval(interval: Interval, case: str) -> None:
+    terms = undefined_terms(case)
+    for found in (interval.around(terms, level=0.95), interval.between(terms, terms, level=0.95)):
+        assert all(math.isnan(x) for x in (found.value, found.stderr, found.low, found.high, found.p)), found
+
+
+@every_interval
+def test_width_grows_with_the_level(interval: Interval) -> None:
+    terms = partial_terms(HorvitzThompson(), DCG(2))
+    widths = [found.high - found.low for level in (0.5, 0.9, 0.99) for found in [interval.around(terms, level=level)]]
+    assert 0 < widths[0] < widths[1] < widths[2]
+
+
+@pytest.mark.parametrize("interval", [Population(), Bootstrap(replicates=50)], ids=lambda each: type(each).__name__)
+def test_one_cluster_gives_no_interval_for_a_population(interval: Interval) -> None:
+    terms = replace(ratios(5, seed=9), cluster=np.zeros(5, dtype=np.int64))
+    found = interval.around(terms, level=0.95)
+    assert found.value == terms.value()
+    assert all(math.isnan(x) for x in (found.stderr, found.low, found.high, found.p))
+
+
+# ----------------------------------------------------------------------------------------------------------- bootstrap
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_bootstrap_is_close_to_linearisation(seed: int) -> None:
+    a, b = ratios(400, seed=10 + seed), ratios(400, seed=20 + seed)
+    resampled, linear = Bootstrap(replicates=2000, seed=seed), Population()
+    for found, wanted in (
+        (resampled.around(a, level=0.95), linear.around(a, level=0.95)),
+        (resampled.between(a, b, level=0.95), linear.between(a, b, level=0.95)),
+    ):
+        assert found.value == wanted.value
+        assert found.stderr == pytest.approx(wanted.stderr, rel=0.1)
+        assert found.high - found.low == pytest.approx(wanted.high - wanted.low, rel=0.1)
+
+
+def test_bootstrap_of_a_product_is_close_to_linearisation() -> None:
+    terms = replace(ratios(400, seed=30), total=np.random.default_rng(30).gamma(2.0, size=400))
+    found, wanted = Bootstrap(replicates=2000).around(terms, level=0.95), Population().around(terms, level=0.95)
+    assert found.stderr == pytest.approx(wanted.stderr, rel=0.1)
+
+
+def test_bootstrap_is_fixed_by_its_seed() -> None:
+    terms = ratios(40, seed=11)
+    first, again, other = (Bootstrap(replicates=300, seed=seed).around(terms, level=0.95) for seed in (1, 1, 2))
+    assert first == again
+    assert first.low != other.low
+
+
+def test_bootstrap_leaves_undefined_units_out() -> None:
+    values = np.random.default_rng(12).normal(size=30)
+    found = Bootstrap(replicates=200).around(means(values, undefined=500), level=0.95)
+    same_spread(found, Bootstrap(replicates=200).around(means(values), level=0.95), tolerance=1e-12)
+
+
+def test_bootstrap_p_never_claims_more_than_its_replicates() -> None:
+    found = Bootstrap(replicates=199).around(means(np.linspace(5.0, 6.0, 20)), level=0.95)
+    assert found.p == pytest.approx(2 / 200)
+
+
+# --------------------------------------------------------------------------------------------- design: every sample
+
+
+class Pools(NamedTuple):
+    """Users with pools of several sizes, full labels, and the scores of one model."""
+
+    sizes: tuple[int, ...]
+    seed: int
+
+    def whole(self, *, model: int = 0) -> tuple[Log, Ranks]:
+        """Every candidate of every user with its label and rank; scores have ties."""
+        n_users, n_items = len(self.sizes), max(self.sizes)
+        kept = np.arange(n_items) < np.array(self.sizes)[:, None]
+        user, item = np.nonzero(kept)
+        label = (np.random.default_rng(self.seed).random((n_users, n_items)) < 0.5).astype(np.float64)[kept]
+        scores = np.random.default_rng((self.seed, model)).integers(0, 4, size=(n_users, n_items)).astype(np.float64)
+        log = Log(Ids.of(np.arange(n_users)), Ids.of(np.arange(n_items)), user, item, {"label": label})
+        exclude = Pairs.of(*np.nonzero(~kept), n_units=n_users)
+        (ranks,) = rank(dense(scores), log, pools=[Candidates(n_users, float(n_items), exclude=exclude)])
+        return log, ranks
+
+
+Pool3 = Pools((3, 4, 2), seed=0)
+
+
+def chosen(log: Log, ranks: Ranks, members: list[tuple[int, ...]]) -> tuple[Log, Ranks]:
+    """The rows of the drawn members of each user's pool; ranks stay those among all candidates."""
+    start = np.searchsorted(log.user, np.arange(log.n_units))
+    rows: Ints = np.array([start[user] + at for user, drawn in enumerate(members) for at in drawn], dtype=np.int64)
+    return log.select(rows), replace(ranks, above=ranks.above[rows], tied=ranks.tied[rows])
+
+
+def samples(design: designs.Design, sizes: tuple[int, ...]) -> Iterator[tuple[list[tuple[int, ...]], float]]:
+    """Every joint sample of all users' pools with its probability."""
+    for combination in product(*(list(design.outcomes(size)) for size in sizes)):
+        yield [members for members, _ in combination], math.prod(chance for _, chance in combination)
+
+
+def over_samples(
+    pools: Pools, design: designs.Design, spread: Callable[[list[Terms]], Spread], estimator: Estimator, metric: Metric
+) -> tuple[Floats, Floats, Floats]:
+    """The probability of each sample, the value it gives and the variance it claims, for one model or several."""
+    models = [pools.whole(model=model) for model in (0, 1)]
+    found = [
+        (chance, each.value, each.stderr**2)
+        for members, chance in samples(design, pools.sizes)
+        for terms in [[estimator.terms(*chosen(*whole, members), metric=metric, keep_rows=True) for whole in models]]
+        for each in [spread(terms)]
+    ]
+    chance, value, variance = np.array(found).T
+    assert math.fsum(chance) == pytest.approx(1, abs=1e-12)
+    return chance, value, variance
+
+
+def alone(terms: list[Terms]) -> Spread:
+    return Design().around(terms[0], level=0.95)
+
+
+def paired(terms: list[Terms]) -> Spread:
+    return Design().between(terms[0], terms[1], level=0.95)
+
+
+def truth(pools: Pools, metric: Metric) -> Floats:
+    return np.array([Full().terms(*pools.whole(model=model), metric=metric).value() for model in (0, 1)])
+
+
+def mean_and_variance(chance: Floats, value: Floats) -> tuple[float, float]:
+    mean = math.fsum(chance * value)
+    return mean, math.fsum(chance * (value - mean) ** 2)
+
+
+UNIFORM = [
+    (Pools((4, 5), seed=1), 2),
+    (Pools((4, 5), seed=2), 3),
+    (Pools((4, 5), seed=3), 4),  # one pool is judged completely
+    (Pools((3, 4, 3), seed=4), 2),
+    (Pools((6, 2, 3), seed=5), 2),
+]
+
+
+@pytest.mark.parametrize("metric", SUMS, ids=str)
+@pytest.mark.parametrize(("pools", "n"), UNIFORM, ids=str)
+def test_design_variance_is_unbiased_over_all_samples(pools: Pools, n: int, metric: Metric) -> None:
+    chance, value, claimed = over_samples(pools, designs.Uniform(n), alone, HorvitzThompson(), metric)
+    mean, variance = mean_and_variance(chance, value)
+    assert mean == pytest.approx(truth(pools, metric)[0], abs=1e-10)
+    assert math.fsum(chance * claimed) == pytest.approx(variance, abs=1e-10)
+
+
+@pytest.mark.parametrize("metric", SUMS, ids=str)
+@pytest.mark.parametrize(("pools", "n"), UNIFORM, ids=str)
+def test_design_variance_of_a_difference_is_unbiased(pools: Pools, n: int, metric: Metric) -> None:
+    chance, value, claimed = over_samples(pools, designs.Uniform(n), paired, HorvitzThompson(), metric)
+    mean, variance = mean_and_variance(chance, value)
+    first, second = truth(pools, metric)
+    assert mean == pytest.approx(first - second, abs=1e-10)
+    assert math.fsum(chance * claimed) == pytest.approx(variance, abs=1e-10)
+
+
+BERNOULLI = [(Pools((3, 4), seed=6), 0.4), (Pools((2, 3, 3), seed=7), 0.7), (Pools((4, 3), seed=8), 0.9)]
+
+
+@pytest.mark.parametrize("spread", [alone, paired])
+@pytest.mark.parametrize("metric", SUMS, ids=str)
+@pytest.mark.parametrize(("pools", "rate"), BERNOULLI, ids=str)
+def test_design_variance_is_unbiased_under_independent_draws(
+    pools: Pools, rate: float, metric: Metric, spread: Callable[[list[Terms]], Spread]
+) -> None:
+    # the outcomes include nothing judged at all and everything judged: both are samples like any other
+    estimator = HorvitzThompson(rate=rate)
+    chance, value, claimed = over_samples(pools, designs.Bernoulli(rate), spread, estimator, metric)
+    mean, variance = mean_and_variance(chance, value)
+    first, second = truth(pools, metric)
+    assert mean == pytest.approx(first if spread is alone else first - second, abs=1e-10)
+    assert math.fsum(chance * claimed) == pytest.approx(variance, abs=1e-10)
+
+
+@pytest.mark.parametrize("spread", [alone, paired])
+@pytest.mark.parametrize("metric", SUMS, ids=str)
+@pytest.mark.parametrize(
+    "pools",
+    [Pools((2, 2), seed=1), Pools((4, 4, 4), seed=2), Pools((6, 2, 3), seed=5), Pools((7, 2, 2), seed=9)],
+    ids=str,
+)
+def test_single_judged_items_are_conservative(
+    pools: Pools, metric: Metric, spread: Callable[[list[Terms]], Spread]
+) -> None:
+    # one row tells nothing about its own variance; what is borrowed from other users must not make it too small
+    chance, value, claimed = over_samples(pools, designs.Uniform(1), spread, HorvitzThompson(), metric)
+    _, variance = mean_and_variance(chance, value)
+    assert math.fsum(chance * claimed) >= variance - 1e-10
+
+
+def test_ignoring_the_pairing_is_wrong() -> None:
+    # negative control: two per-model variances do not give the variance of the difference
+    pools, n = UNIFORM[0]
+
+    def unpaired(terms: list[Terms]) -> Spread:
+        first, second = (Design().around(each, level=0.95) for each in terms)
+        return replace(first, value=first.value - second.value, stderr=math.hypot(first.stderr, second.stderr))
+
+    chance, value, claimed = over_samples(pools, designs.Uniform(n), unpaired, HorvitzThompson(), DCG(2))
+    assert abs(math.fsum(chance * claimed) / mean_and_variance(chance, value)[1] - 1) > 0.05
+
+
+def test_a_wrong_variance_is_caught() -> None:
+    # negative control: Bernoulli's formula on samples of fixed size
+    pools, n = UNIFORM[0]
+
+    def wrong(terms: list[Terms]) -> Spread:
+        rows = terms[0].rows
+        assert rows is not None
+        return Design().around(replace(terms[0], rows=replace(rows, rate=n / 4)), level=0.95)
+
+    chance, value, claimed = over_samples(pools, designs.Uniform(n), wrong, HorvitzThompson(), DCG(2))
+    assert math.fsum(chance * claimed) != pytest.approx(mean_and_variance(chance, value)[1], rel=0.05)
+
+
+# -------------------------------------------------------------------------------------------------- design: other laws
+
+
+def partial_terms(estimator: Estimator, metric: Metric, *, model: int = 0) -> Terms:
+    """Terms of 60 users with pools of 30, of which 12 were judged."""
+    log, ranks = large().whole(model=model)
+    return estimator.terms(*drawn(log, ranks, 12, seed=1), metric=metric, keep_rows=True)
+
+
+def large() -> Pools:
+    return Pools((30,) * 60, seed=3)
+
+
+def drawn(log: Log, ranks: Ranks, n: int, *, seed: int) -> tuple[Log, Ranks]:
+    keys = log.users.keys()[log.user], log.items.keys()[log.item]
+    rows = designs.Uniform(n).draw(*keys, seed=seed)
+    return log.select(rows), replace(ranks, above=ranks.above[rows], tied=ranks.tied[rows])
+
+
+PARTIAL: list[tuple[Estimator, Metric]] = [
+    (Pooled(), Recall(5)),
+    (HorvitzThompson(), DCG(5)),
+    (Hajek(), DCG(5)),
+    (Hajek(), Precision(3)),
+]
+
+
+@pytest.mark.parametrize(("estimator", "metric"), PARTIAL, ids=str)
+def test_design_interval_is_zero_where_everything_is_judged(estimator: Estimator, metric: Metric) -> None:
+    a, b = (estimator.terms(*Pool3.whole(model=model), metric=metric, keep_rows=True) for model in (0, 1))
+    for found, value in (
+        (Design().around(a, level=0.95), a.value()),
+        (Design().between(a, b, level=0.95), a.value() - b.value()),
+    ):
+        assert (found.value, found.stderr, found.low, found.high) == (value, 0.0, value, value)
+        assert math.isnan(found.p)  # nothing is left to chance, so there is nothing to test
+
+
+@pytest.mark.parametrize("metric", [Recall(2), DCG(2)], ids=str)
+def test_design_interval_of_full_labels_is_zero(metric: Metric) -> None:
+    found = Design().around(Full().terms(*Pool3.whole(), metric=metric), level=0.95)
+    assert (found.stderr, found.low, found.high) == (0.0, found.value, found.value)
+
+
+@pytest.mark.parametrize(("estimator", "metric"), PARTIAL, ids=str)
+def test_design_difference_turns_its_sign_and_vanishes_with_itself(estimator: Estimator, metric: Metric) -> None:
+    a, b = (partial_terms(estimator, metric, model=model) for model in (0, 1))
+    assert Design().between(a, a, level=0.95) == Spread(0.0, 0.0, 0.0, 0.0, 1.0)
+    assert_turned(Design().between(a, b, level=0.9), Design().between(b, a, level=0.9))
+
+
+@pytest.mark.parametrize(("estimator", "metric"), PARTIAL, ids=str)
+def test_design_variance_of_ratios_matches_redrawn_samples(estimator: Estimator, metric: Metric) -> None:
+    # ratios are linearised, so only close: 300 redraws know a variance to about 8 %
+    wholes = [large().whole(model=model) for model in (0, 1)]
+    found = []
+    for seed in range(300):
+        a, b = (estimator.terms(*drawn(*whole, 12, seed=seed), metric=metric, keep_rows=True) for whole in wholes)
+        one, two = Design().around(a, level=0.95), Design().between(a, b, level=0.95)
+        found.append((one.value, one.stderr**2, two.value, two.stderr**2))
+    value, claimed, difference, claimed_difference = np.array(found).T
+    assert claimed.mean() == pytest.approx(value.var(ddof=1), rel=0.25)
+    assert claimed_difference.mean() == pytest.approx(difference.var(ddof=1), rel=0.25)
+
+
+@pytest.mark.parametrize(("estimator", "metric"), PARTIAL, ids=str)
+def test_design_interval_is_narrower_than_that_of_the_population(estimator: Estimator, metric: Metric) -> None:
+    # users differ; an interval for exactly these users need not cover that
+    terms = partial_terms(estimator, metric)
+    assert 0 < Design().around(terms, level=0.95).stderr < Population().around(terms, level=0.95).stderr
+
+
+def test_rows_that_add_nothing_may_be_left_out() -> None:
+    terms = partial_terms(Pooled(), Recall(5))
+    rows = terms.rows
+    assert rows is not None
+    kept = (rows.num != 0) | (rows.den != 0)
+    assert not kept.all()
+    shorter = replace(rows, unit=rows.unit[kept], num=rows.num[kept], den=rows.den[kept])
+    same_spread(
+        Design().around(replace(terms, rows=shorter), level=0.95), Design().around(terms, level=0.95), tolerance=1e-15
+    )
+
+
+@pytest.mark.parametrize("estimator", [Published(), Traditional()], ids=repr)
+def test_design_interval_is_refused_where_none_is_known(estimator: Estimator) -> None:
+    assert not estimator.design
+    terms = partial_terms(estimator, Recall(5))
+    with pytest.raises(RefusedError, match="--interval population"):
+        Design().around(terms, level=0.95)
+
+
+def test_one_user_with_a_single_judged_item_is_refused() -> None:
+    log, ranks = Pool3.whole()
+    terms = HorvitzThompson().terms(*chosen(log, ranks, [(0,), (0, 1), (0, 1)]), metric=DCG(2), keep_rows=True)
+    with pytest.raises(RefusedError, match="single judged item"):
+        Design().around(terms, level=0.95)
+
+
+def test_a_pool_of_one_item_is_known_when_judged() -> None:
+    log, ranks = Pools((1, 4), seed=2).whole()
+    terms = HorvitzThompson().terms(*chosen(log, ranks, [(0,), (0, 2)]), metric=DCG(2), keep_rows=True)
+    assert math.isfinite(Design().around(terms, level=0.95).stderr)
+
+
+# ---------------------------------------------------------------------------------------------------------------- Holm
+
+
+def test_holm_by_hand() -> None:
+    # sorted .005 .01 .03 .04 times 4 3 2 1 = .02 .03 .06 .04, and never less than the one before
+    np.testing.assert_allclose(holm(np.array([0.01, 0.04, 0.03, 0.005])), [0.03, 0.06, 0.06, 0.02], rtol=1e-12)
+    assert holm(np.array([0.2])).tolist() == [0.2]
+    assert holm(np.array([0.6, 0.9])).tolist() == [1.0, 1.0]
+    assert holm(np.array([])).tolist() == []
+    np.testing.assert_array_equal(holm(np.array([np.nan, 0.02, np.nan, 0.03])), [np.nan, 0.04, np.nan, 0.04])
+
+
+def rejected_step_by_step(p: Floats, alpha: float) -> set[int]:
+    """As Holm wrote it: the smallest p against alpha / m, the next against alpha / (m - 1), until one fails."""
+    gone: set[int] = set()
+    for step, at in enumerate(np.argsort(p, kind="stable")):
+        if p[at] > alpha / (len(p) - step):
+            break
+        gone.add(int(at))
+    return gone
+
+
+probabilities = arrays(np.float64, st.integers(1, 8), elements=st.integers(0, 64).map(lambda x: x / 64))
+
+
+@law(100)
+@given(p=probabilities, data=st.data())
+def test_holm(p: Floats, data: st.DataObject) -> None:
+    adjusted = holm(p)
+    assert (adjusted >= p).all()
+    assert (adjusted <= np.minimum(len(p) * p, 1)).all()  # never worse than Bonferroni
+    assert adjusted.min() == min(1.0, len(p) * p.min())
+    assert (np.diff(adjusted[np.argsort(p, kind="stable")]) >= 0).all()
+    assert all(adjusted[i] == adjusted[j] for i in range(len(p)) for j in range(len(p)) if p[i] == p[j])
+    order: Ints = np.array(data.draw(st.permutations(range(len(p)))))
+    np.testing.assert_array_equal(holm(p[order]), adjusted[order])
+    # powers of two: the divisions of the procedure and the products of the adjustment are both exact enough
+    for alpha in (0.03, 0.11, 0.3):
+        assert rejected_step_by_step(p, alpha) == set(np.flatnonzero(adjusted <= alpha).tolist())
+    with_nan = holm(np.append(p, np.nan))
+    np.testing.assert_array_equal(with_nan, np.append(adjusted, np.nan))
+
+
+def test_comparisons_are_adjusted_together() -> None:
+    rng = np.random.default_rng(0)
+    user, item = np.divmod(np.arange(40 * 12), 12)
+    frame = pl.DataFrame({"user": user, "item": item, "label": rng.integers(0, 2, size=480)})
+    scores = {name: rng.normal(size=(40, 12)) for name in "abc"}
+    results = tr.evaluate(scores, tr.read(frame), metrics=[Recall(3), DCG(5)])
+    assert len(results.comparisons) == 6
+    p = np.array([each.p for each in results.comparisons])
+    assert [each.p_adjusted for each in results.comparisons] == holm(p).tolist()

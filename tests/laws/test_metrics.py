@@ -1,0 +1,487 @@
+"""Laws that every metric obeys, found through the catalogue: a new metric is held to them without a change here."""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib
+import math
+import pkgutil
+from itertools import permutations, product
+from typing import Any, NamedTuple
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+import truerank as tr
+from truerank import metrics
+from truerank.arrays import Floats, Ints
+from truerank.core import Additive, Candidates, Listwise, Log, Metric, Ranks, Ties
+from truerank.errors import InputError
+from truerank.ids import Ids
+from truerank.ranks.rank import rank
+from truerank.ranks.scores import dense
+
+CUTOFFS = (1, 2, 3, 10)
+TOLERANCE = 1e-12
+
+
+def instances(cls: type[Any]) -> list[Metric]:
+    """A metric at a few parameters, without one too where it has a form without."""
+    fields = dataclasses.fields(cls)
+    if not fields:
+        return [cls()]
+    bare = [cls()] if fields[0].default is None else []
+    return [*bare, *(cls(x) for x in ((0.5, 0.9) if "float" in str(fields[0].type) else CUTOFFS))]
+
+
+METRICS = {name: instances(cls) for name, cls in metrics.catalogue().items()}
+BOUNDED = sorted(set(METRICS) - {"DCG"})  # a sum of gains; all others are shares
+CUT = sorted(name for name, each in METRICS.items() if any(metric.cutoff is not None for metric in each))
+
+every_metric = pytest.mark.parametrize("name", sorted(METRICS))
+
+
+def law(examples: int) -> settings:
+    return settings(max_examples=examples, deadline=None, derandomize=True)
+
+
+# ------------------------------------------------------------------------------------------------------------- worlds
+
+
+class World(NamedTuple):
+    """Scores and full labels [users x items]."""
+
+    scores: Floats
+    labels: Floats
+
+
+@st.composite
+def worlds(draw: st.DrawFn, *, users: int = 3, items: int = 6, never: bool = True, distinct: bool = False) -> World:
+    """Few items and few distinct scores, so that ties are common; some items may be never recommended (-inf)."""
+    shape = (draw(st.integers(1, users)), draw(st.integers(1, items)))
+    if distinct:
+        scores = np.array([draw(st.permutations(range(shape[1]))) for _ in range(shape[0])], dtype=np.float64)
+    else:
+        level = st.sampled_from([0.0, 1.0, 2.0, 3.0, *([-math.inf] if never else [])])
+        scores = draw(arrays(np.float64, shape, elements=level))
+    return World(scores, draw(arrays(np.float64, shape, elements=st.sampled_from([0.0, 1.0]))))
+
+
+def ranked(world: World, *, ties: Ties = Ties.EXPECTED, seed: int = 0) -> tuple[Log, Ranks]:
+    n_users, n_items = world.scores.shape
+    user, item = np.divmod(np.arange(n_users * n_items), n_items)
+    log = Log(Ids.of(np.arange(n_users)), Ids.of(np.arange(n_items)), user, item, {"label": world.labels.ravel()})
+    (ranks,) = rank(dense(world.scores), log, pools=[Candidates(n_users, float(n_items))], ties=ties, seed=seed)
+    return log, ranks
+
+
+def values_of(name: str, world: World, *, ties: Ties = Ties.EXPECTED, seed: int = 0) -> dict[Metric, Floats]:
+    """The value of every user on full labels, NaN where undefined, for each instance of the metric."""
+    log, ranks = ranked(world, ties=ties, seed=seed)
+    found = {}
+    for metric in METRICS[name]:
+        terms = tr.Full().terms(log, ranks, metric=metric)
+        found[metric] = np.where(terms.defined, terms.num, np.nan)
+    return found
+
+
+def orders(scores: Floats) -> Floats:
+    """Every order of tied candidates, as rows of scores without ties; what is never recommended stays so."""
+    groups = [np.flatnonzero(scores == level) for level in np.unique(scores[np.isfinite(scores)])]
+    rows = []
+    for chosen in product(*(permutations(group) for group in groups)):
+        row = np.full(len(scores), -np.inf)
+        worst_first = [item for group in chosen for item in group]
+        row[worst_first] = np.arange(len(worst_first))
+        rows.append(row)
+    return np.array(rows)
+
+
+def in_every_order(name: str, world: World) -> dict[Metric, Floats]:
+    """The values of the only user of a world in every order of its tied candidates."""
+    rows = orders(world.scores[0])
+    return values_of(name, World(rows, np.tile(world.labels[0], (len(rows), 1))))
+
+
+def same(found: dict[Metric, Floats], wanted: dict[Metric, Floats], *, tolerance: float = TOLERANCE) -> None:
+    for metric, values in found.items():
+        np.testing.assert_allclose(values, wanted[metric], rtol=0, atol=tolerance, err_msg=str(metric))
+
+
+def same_bits(found: dict[Metric, Floats], wanted: dict[Metric, Floats]) -> None:
+    for metric, values in found.items():
+        np.testing.assert_array_equal(values, wanted[metric], err_msg=str(metric))
+
+
+# ----------------------------------------------------------------------------------------------------------- coverage
+
+
+def test_every_metric_of_the_catalogue_is_tested() -> None:
+    assert set(METRICS) == set(metrics.catalogue())
+    for name, cls in metrics.catalogue().items():
+        assert METRICS[name]
+        assert {type(metric) for metric in METRICS[name]} == {cls}
+
+
+def test_every_metric_class_is_in_the_catalogue() -> None:
+    # by what a metric must have to be of use, not by the rule that the catalogue itself applies
+    for entry in pkgutil.iter_modules(metrics.__path__):
+        module = importlib.import_module(f"truerank.metrics.{entry.name}")
+        for value in vars(module).values():
+            if dataclasses.is_dataclass(value) and isinstance(value, type) and value.__module__ == module.__name__:
+                usable = hasattr(value, "name") and (hasattr(value, "worth") or hasattr(value, "values"))
+                assert usable == (value in metrics.catalogue().values()), value
+
+
+# --------------------------------------------------------------------------------------------------------- text forms
+
+
+@every_metric
+def test_text_form_parses_back(name: str) -> None:
+    for metric in METRICS[name]:
+        again = metrics.parse(str(metric))
+        assert again == metric
+        assert hash(again) == hash(metric)
+        assert str(again) == str(metric)
+        assert str(metric).split("@", maxsplit=1)[0] == name == metric.name
+        assert metrics.parse(f" {str(metric).lower()} ") == metric
+    assert len(set(METRICS[name])) == len({str(metric) for metric in METRICS[name]}) == len(METRICS[name])
+
+
+@every_metric
+def test_metric_is_additive_or_listwise_and_says_so(name: str) -> None:
+    for metric in METRICS[name]:
+        assert isinstance(metric, Metric)
+        assert isinstance(metric, Additive) != isinstance(metric, Listwise)
+        assert metric.on_full_labels.startswith("users")
+        if isinstance(metric, Listwise):
+            assert "use " in metric.partial
+
+
+@pytest.mark.parametrize("name", CUT)
+@pytest.mark.parametrize("bad", [0, -1, 2.5, True])
+def test_cut_off_below_one_is_refused(name: str, bad: Any) -> None:
+    with pytest.raises(InputError, match="expected a whole number"):
+        metrics.catalogue()[name](bad)
+
+
+@pytest.mark.parametrize("name", CUT)
+def test_cut_off_is_the_deepest_rank_that_counts(name: str) -> None:
+    # one relevant item at rank r: worth something up to the cut-off, nothing beyond
+    scores, labels = -np.tile(np.arange(12.0), (12, 1)), np.eye(12)
+    for metric, found in values_of(name, World(scores, labels)).items():
+        deepest = metric.cutoff or 12
+        assert (found[:deepest] > 0).all(), str(metric)
+        assert (found[deepest:] == 0).all(), str(metric)
+
+
+# ------------------------------------------------------------------------------------------------------- size of values
+
+
+@pytest.mark.parametrize("name", BOUNDED)
+@law(25)
+@given(world=worlds(), ties=st.sampled_from(list(Ties)))
+def test_value_is_a_share(name: str, world: World, ties: Ties) -> None:
+    for metric, found in values_of(name, world, ties=ties).items():
+        known = found[~np.isnan(found)]
+        assert ((known >= -TOLERANCE) & (known <= 1 + TOLERANCE)).all(), str(metric)
+
+
+@law(25)
+@given(world=worlds(), ties=st.sampled_from(list(set(Ties) - {Ties.STRICT})))
+def test_gain_is_at_most_ideal(world: World, ties: Ties) -> None:
+    relevant = world.labels.sum(axis=1)
+    for metric, found in values_of("DCG", world, ties=ties).items():
+        ideal = [sum(1 / math.log2(r + 1) for r in range(1, int(min(n, metric.cutoff or n)) + 1)) for n in relevant]
+        assert (found >= 0).all()
+        assert (found <= np.array(ideal) + TOLERANCE).all(), str(metric)
+
+
+@every_metric
+@law(20)
+@given(world=worlds())
+def test_undefined_is_where_the_metric_says(name: str, world: World) -> None:
+    empty = world.labels.sum(axis=1) == 0
+    for metric, found in values_of(name, world).items():
+        if metric.on_full_labels == "users":
+            assert not np.isnan(found).any(), str(metric)
+            assert (found[empty] == 0).all(), str(metric)
+        if metric.on_full_labels == "users with a relevant item":
+            np.testing.assert_array_equal(np.isnan(found), empty, err_msg=str(metric))
+
+
+@every_metric
+def test_perfect_and_empty_lists(name: str) -> None:
+    # the best a list can be is worth 1 where the metric is a share that can reach it; nothing recommended is worth 0
+    scores, labels = np.arange(6.0)[None, ::-1], np.array([[1.0, 1, 1, 0, 0, 0]])
+    nothing = values_of(name, World(np.full((1, 6), -np.inf), labels))
+    for metric, found in values_of(name, World(scores, labels)).items():
+        assert nothing[metric][0] == 0, str(metric)
+        assert found[0] > 0, str(metric)
+        if name in {"AP", "nDCG", "RR", "HitRate"}:
+            assert found[0] == pytest.approx(1.0, abs=TOLERANCE), str(metric)
+
+
+# ---------------------------------------------------------------------------------------------------------- monotony
+
+
+@every_metric
+@law(25)
+@given(world=worlds(users=1, distinct=True), data=st.data())
+def test_moving_a_relevant_item_up_never_lowers_the_value(name: str, world: World, data: st.DataObject) -> None:
+    item = data.draw(st.integers(0, world.scores.shape[1] - 1))
+    world.labels[0, item] = 1.0
+    places = int(world.scores[0].max() - world.scores[0, item])
+    raised = world.scores.copy()
+    raised[0, item] += data.draw(st.integers(0, places)) + 0.5
+    before, after = values_of(name, world), values_of(name, World(raised, world.labels))
+    for metric in before:
+        assert after[metric][0] >= before[metric][0] - TOLERANCE, str(metric)
+
+
+@every_metric
+@law(25)
+@given(world=worlds(users=1), data=st.data())
+def test_raising_a_relevant_item_never_lowers_the_expected_value(name: str, world: World, data: st.DataObject) -> None:
+    # from, to and through ties, and from never recommended
+    item = data.draw(st.integers(0, world.scores.shape[1] - 1))
+    world.labels[0, item] = 1.0
+    raised = world.scores.copy()
+    raised[0, item] = max(raised[0, item], data.draw(st.sampled_from([0.0, 0.5, 1.0, 2.0, 3.0, 4.0])))
+    before, after = values_of(name, world), values_of(name, World(raised, world.labels))
+    for metric in before:
+        assert after[metric][0] >= before[metric][0] - TOLERANCE, str(metric)
+
+
+# --------------------------------------------------------------------------------------------------------------- ties
+
+
+@every_metric
+@law(25)
+@given(world=worlds(users=1))
+def test_expected_value_is_the_mean_over_all_tie_orders(name: str, world: World) -> None:
+    each = in_every_order(name, world)
+    for metric, found in values_of(name, world).items():
+        wanted = math.fsum(each[metric]) / len(each[metric])
+        assert found[0] == pytest.approx(wanted, abs=TOLERANCE, nan_ok=True), str(metric)
+
+
+@every_metric
+@pytest.mark.parametrize("relevant", [1, 2, 3, 5])
+def test_expected_value_where_all_candidates_are_tied(name: str, relevant: int) -> None:
+    # the whole list is one tie group that the cut-offs cut through
+    world = World(np.zeros((1, 6)), (np.arange(6) < relevant)[None].astype(np.float64))
+    each = in_every_order(name, world)
+    for metric, found in values_of(name, world).items():
+        assert found[0] == pytest.approx(math.fsum(each[metric]) / 720, abs=TOLERANCE), str(metric)
+
+
+@every_metric
+@law(20)
+@given(world=worlds(users=1))
+def test_optimistic_and_pessimistic_are_the_extremes_over_tie_orders(name: str, world: World) -> None:
+    each = in_every_order(name, world)
+    best, worst = (values_of(name, world, ties=ties) for ties in (Ties.OPTIMISTIC, Ties.PESSIMISTIC))
+    for metric, values in each.items():
+        assert best[metric][0] == pytest.approx(values.max(), abs=TOLERANCE, nan_ok=True), str(metric)
+        assert worst[metric][0] == pytest.approx(values.min(), abs=TOLERANCE, nan_ok=True), str(metric)
+
+
+@every_metric
+def test_extremes_with_items_that_are_never_recommended(name: str) -> None:
+    # the smallest such case: two relevant items without a rank stay without one, and no warning about inf - inf escapes
+    world = World(np.array([[1.0, 1.0, 2.0, -np.inf, -np.inf]]), np.array([[1.0, 0.0, 0.0, 1.0, 1.0]]))
+    each = in_every_order(name, world)
+    best, worst = (values_of(name, world, ties=ties) for ties in (Ties.OPTIMISTIC, Ties.PESSIMISTIC))
+    for metric, values in each.items():
+        assert best[metric][0] == pytest.approx(values.max(), abs=TOLERANCE), str(metric)
+        assert worst[metric][0] == pytest.approx(values.min(), abs=TOLERANCE), str(metric)
+
+
+@every_metric
+@law(10)
+@given(world=worlds(users=1))
+def test_extremes_need_no_rows_of_negatives(name: str, world: World) -> None:
+    # known negatives may be left unlisted: where tied relevant items land must not change
+    (kept,) = np.nonzero(world.labels[0])
+    log, _ = ranked(world)
+    for ties in Ties:
+        n_items = world.scores.shape[1]
+        listed = dataclasses.replace(log.select(kept), complete=True)
+        (ranks,) = rank(dense(world.scores), listed, pools=[Candidates(1, float(n_items))], ties=ties)
+        wanted = values_of(name, world, ties=ties)
+        for metric in METRICS[name]:
+            terms = tr.Full().terms(listed, ranks, metric=metric)
+            found = terms.num[0] if terms.defined[0] else math.nan
+            np.testing.assert_equal(found, wanted[metric][0], err_msg=f"{metric}, {ties}")
+
+
+@law(50)
+@given(world=worlds())
+def test_strict_is_the_rule_of_the_published_estimate(world: World) -> None:
+    # an item counts if it scores strictly more than the (K+1)-th candidate; without one, all that are recommended do
+    n_items = world.scores.shape[1]
+    for metric, found in values_of("Recall", world, ties=Ties.STRICT).items():
+        k = metric.cutoff
+        assert k is not None
+        for scores, labels, value in zip(world.scores, world.labels, found, strict=True):
+            threshold = np.sort(scores)[::-1][k] if k < n_items else -np.inf
+            hits, relevant = np.sum(labels[scores > threshold]), labels.sum()
+            np.testing.assert_equal(value, hits / relevant if relevant else math.nan)
+            if k >= n_items and relevant and np.isfinite(scores).all():
+                assert value == 1
+
+
+@law(20)
+@given(world=worlds())
+def test_strict_rank_is_the_number_that_score_at_least_as_high(world: World) -> None:
+    _, ranks = ranked(world, ties=Ties.STRICT)
+    wanted = (world.scores[:, None, :] >= world.scores[:, :, None]).sum(axis=2).astype(np.float64)
+    np.testing.assert_array_equal(ranks.above + 1, np.where(np.isfinite(world.scores), wanted, np.inf).ravel())
+    assert (ranks.tied == 0).all()
+
+
+@pytest.mark.parametrize("name", sorted(n for n, each in METRICS.items() if isinstance(each[0], Additive)))
+@law(20)
+@given(world=worlds(never=False))
+def test_strict_is_never_more_than_pessimistic(name: str, world: World) -> None:
+    # for metrics with a worth that falls with rank: strict gives each of several tied items the last rank
+    strict, worst = (values_of(name, world, ties=ties) for ties in (Ties.STRICT, Ties.PESSIMISTIC))
+    for metric in strict:
+        known = ~np.isnan(strict[metric])
+        assert (strict[metric][known] <= worst[metric][known] + TOLERANCE).all(), str(metric)
+
+
+@every_metric
+@law(20)
+@given(world=worlds(users=1), seed=st.integers(0, 2**31))
+def test_random_is_one_of_the_orders_and_fixed_by_the_seed(name: str, world: World, seed: int) -> None:
+    each = in_every_order(name, world)
+    found, again = (values_of(name, world, ties=Ties.RANDOM, seed=seed) for _ in range(2))
+    same_bits(found, again)
+    _, ranks = ranked(world, ties=Ties.RANDOM, seed=seed)
+    # one order for all metrics: the ranks that it gives are among the listed orders
+    listed = np.isfinite(world.scores[0]).sum()
+    place = listed - 1 - orders(world.scores[0])
+    matching = [at for at, row in enumerate(place) if np.array_equal(row, ranks.above)]
+    assert len(matching) == 1
+    for metric, values in found.items():
+        np.testing.assert_array_equal(values[0], each[metric][matching[0]], err_msg=str(metric))
+
+
+@every_metric
+def test_random_averages_to_expected(name: str) -> None:
+    # 40 seeds x 100 users with the same scores and labels; each user has an order of its own
+    scores = np.tile([2.0, 1.0, 1.0, 1.0, 1.0, 0.0, 0.0], (100, 1))
+    labels = np.tile([0.0, 1.0, 0.0, 1.0, 0.0, 1.0, 0.0], (100, 1))
+    expected = values_of(name, World(scores[:1], labels[:1]))
+    drawn = [values_of(name, World(scores, labels), ties=Ties.RANDOM, seed=seed) for seed in range(40)]
+    for metric, wanted in expected.items():
+        values = np.concatenate([each[metric] for each in drawn])
+        error = values.std() / math.sqrt(len(values))
+        assert abs(values.mean() - wanted[0]) <= 4 * error + TOLERANCE, str(metric)
+
+
+def test_random_orders_differ_between_seeds_and_users() -> None:
+    scores = World(np.zeros((5, 6)), np.zeros((5, 6)))
+    drawn = {
+        tuple(row)
+        for seed in range(5)
+        for row in ranked(scores, ties=Ties.RANDOM, seed=seed)[1].above.reshape(5, 6).tolist()
+    }
+    assert len(drawn) > 20
+
+
+# --------------------------------------------------------------------------------------------------------- invariance
+
+TRANSFORMS = {
+    "affine": lambda x: 2 * x + 1,
+    "cube": lambda x: (x - 1) ** 3,
+    "tiny": lambda x: x * 1e-300,
+    "huge": lambda x: (x - 2) * 1e300,
+    "float32": lambda x: x.astype(np.float32),
+}
+
+
+@every_metric
+@law(25)
+@given(
+    transform=st.sampled_from(sorted(TRANSFORMS)),
+    world=worlds(),
+    ties=st.sampled_from([Ties.EXPECTED, Ties.RANDOM, Ties.STRICT]),
+)
+def test_increasing_transforms_change_nothing(name: str, transform: str, world: World, ties: Ties) -> None:
+    changed = World(TRANSFORMS[transform](world.scores), world.labels)
+    same_bits(values_of(name, changed, ties=ties), values_of(name, world, ties=ties))
+
+
+@pytest.mark.parametrize("name", CUT)
+@law(20)
+@given(world=worlds(), level=st.sampled_from([-1.0, -math.inf]), ties=st.sampled_from([Ties.EXPECTED, Ties.STRICT]))
+def test_an_irrelevant_item_below_everything_changes_nothing(name: str, world: World, level: float, ties: Ties) -> None:
+    n_users = len(world.scores)
+    longer = World(
+        np.column_stack([world.scores, np.full(n_users, level)]),
+        np.column_stack([world.labels, np.zeros(n_users)]),
+    )
+    before, after = values_of(name, world, ties=ties), values_of(name, longer, ties=ties)
+    cut = {metric for metric in before if metric.cutoff is not None}
+    same_bits({metric: after[metric] for metric in cut}, before)
+
+
+@every_metric
+@law(20)
+@given(world=worlds(users=4), data=st.data(), ties=st.sampled_from([Ties.EXPECTED, Ties.STRICT]))
+def test_renaming_users_and_items_changes_nothing(name: str, world: World, data: st.DataObject, ties: Ties) -> None:
+    rows: Ints = np.array(data.draw(st.permutations(range(world.scores.shape[0]))))
+    columns: Ints = np.array(data.draw(st.permutations(range(world.scores.shape[1]))))
+    before = values_of(name, world, ties=ties)
+    users = values_of(name, World(world.scores[rows], world.labels[rows]), ties=ties)
+    same_bits(users, {metric: values[rows] for metric, values in before.items()})
+    # new names put a user's items in another order, so sums may differ in the last bit
+    items = values_of(name, World(world.scores[:, columns], world.labels[:, columns]), ties=ties)
+    same(items, before, tolerance=1e-14)
+
+
+@every_metric
+@law(10)
+@given(
+    world=worlds(users=4), data=st.data(), ties=st.sampled_from(list(set(Ties) - {Ties.OPTIMISTIC, Ties.PESSIMISTIC}))
+)
+def test_order_of_rows_and_columns_changes_no_bit(name: str, world: World, data: st.DataObject, ties: Ties) -> None:
+    # the same ids in another order, in the labels and in the scores alike, through the front door
+    n_users, n_items = world.scores.shape
+    user, item = np.divmod(np.arange(world.scores.size), n_items)
+    frame = pl.DataFrame({"user": user + 7, "item": item * 3, "label": world.labels.ravel()})
+    rows: Ints = np.array(data.draw(st.permutations(range(n_users))))
+    columns: Ints = np.array(data.draw(st.permutations(range(n_items))))
+    shuffled = frame[np.array(data.draw(st.permutations(range(len(frame)))))]
+    straight = dense(world.scores, users=np.arange(n_users) + 7, items=np.arange(n_items) * 3)
+    turned = dense(world.scores[rows][:, columns], users=rows + 7, items=columns * 3)
+    found = [
+        tr.evaluate({"model": scores}, tr.read(labels), metrics=METRICS[name], ties=ties, seed=5, threads=1)
+        for scores, labels in ((straight, frame), (turned, shuffled), (straight, shuffled), (turned, frame))
+    ]
+    assert len({each.json() for each in found}) == 1
+
+
+# --------------------------------------------------------------------------------------------------- negative controls
+
+
+def test_the_law_of_ties_catches_a_wrong_expected_value() -> None:
+    # the middle rank of a tie group is not the mean over orders for a convex worth
+    world = World(np.zeros((1, 3)), np.array([[1.0, 0.0, 0.0]]))
+    middle = values_of("DCG", World(np.array([[1.0, 2.0, 0.0]]), world.labels))
+    with pytest.raises(AssertionError):
+        same(middle, {metric: np.array([each.mean()]) for metric, each in in_every_order("DCG", world).items()})
+
+
+def test_orders_are_all_of_them_and_respect_scores() -> None:
+    found = orders(np.array([1.0, 1.0, -np.inf, 5.0, 1.0]))
+    assert len(found) == len({tuple(row) for row in found.tolist()}) == 6
+    assert (found[:, 3] == 3).all()
+    assert np.isneginf(found[:, 2]).all()

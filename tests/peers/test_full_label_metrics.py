@@ -1,0 +1,285 @@
+"""On full labels every metric agrees with the tools people use today, or differs in a stated way.
+
+Peers: trec_eval (pytrec-eval-terrier) and scikit-learn. Where a definition differs, the exact relation is tested.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+import polars as pl
+import pytest
+import pytrec_eval
+from sklearn.metrics import average_precision_score, dcg_score, ndcg_score
+
+import truerank as tr
+from truerank.arrays import Bools, Floats
+from truerank.core import Candidates, Log, Metric, Ties
+from truerank.ranks.rank import rank
+
+N_USERS, N_ITEMS = 200, 60
+CUTOFFS = (1, 5, 10, 60)
+SEEDS = (0, 1, 2)
+TOLERANCE = 1e-9
+
+
+@dataclass(frozen=True, slots=True)
+class World:
+    """Full labels of 200 users x 60 items with scores; every tenth user has no relevant item."""
+
+    labels: Floats
+    free: Floats  # all scores of a user differ
+    tied: Floats  # five distinct scores per user
+    short: Floats  # as `free`, but some items are never recommended (-inf)
+    log: Log
+
+    @property
+    def relevant(self) -> Floats:
+        return np.asarray(self.labels.sum(axis=1), dtype=np.float64)
+
+    @property
+    def empty(self) -> Bools:
+        return np.asarray(self.relevant == 0)
+
+
+@cache
+def world(seed: int) -> World:
+    rng = np.random.default_rng(seed)
+    share = rng.beta(1, 6, size=(N_USERS, 1))
+    share[::10] = 0.0
+    labels = (rng.random((N_USERS, N_ITEMS)) < share).astype(np.float64)
+    # whole numbers: trec_eval keeps scores as 32-bit floats, which would invent ties among close 64-bit ones
+    free = rng.permuted(np.tile(np.arange(N_ITEMS, dtype=np.float64), (N_USERS, 1)), axis=1)
+    tied = rng.integers(0, 5, size=(N_USERS, N_ITEMS)).astype(np.float64)
+    short = np.where(free < rng.integers(0, 58, size=(N_USERS, 1)), -np.inf, free)
+    user, item = np.divmod(np.arange(N_USERS * N_ITEMS), N_ITEMS)
+    frame = pl.DataFrame({"user": user, "item": item, "label": labels.ravel()})
+    return World(labels, free, tied, short, tr.read(frame))
+
+
+def per_user(metric: Metric, given: World, scores: Floats, *, ties: Ties = Ties.EXPECTED) -> Floats:
+    """The value of each user, NaN where undefined."""
+    pool = Candidates(N_USERS, float(N_ITEMS))
+    (ranks,) = rank(tr.dense(scores), given.log, pools=[pool], ties=ties)
+    terms = tr.Full().terms(given.log, ranks, metric=metric)
+    return np.where(terms.defined, terms.num, np.nan)
+
+
+def reported(metric: Metric, given: World, scores: Floats, *, ties: Ties = Ties.EXPECTED) -> tr.Results:
+    return tr.evaluate({"model": scores}, given.log, exposure=tr.FullExposure(), metrics=[metric], ties=ties)
+
+
+def same(ours: Floats, theirs: Floats) -> None:
+    np.testing.assert_allclose(ours, theirs, rtol=0, atol=TOLERANCE)
+
+
+# --------------------------------------------------------------------------------------------------------- trec_eval
+
+MEASURES = {f"{name}.{','.join(map(str, CUTOFFS))}" for name in ("recall", "P", "ndcg_cut", "success", "map_cut")} | {
+    "recip_rank"
+}
+
+
+@cache
+def trec(seed: int, *, short: bool = False) -> Mapping[str, Floats]:
+    """Every measure of trec_eval for each user. An item that is never recommended is one that was not retrieved."""
+    given = world(seed)
+    scores = given.short if short else given.free
+    items = [f"i{item}" for item in range(N_ITEMS)]
+    qrel = {f"u{u}": dict(zip(items, map(int, row), strict=True)) for u, row in enumerate(given.labels)}
+    run = {
+        f"u{u}": {item: float(s) for item, s in zip(items, row, strict=True) if np.isfinite(s)}
+        for u, row in enumerate(scores)
+    }
+    found = pytrec_eval.RelevanceEvaluator(qrel, MEASURES).evaluate(run)
+    names = next(iter(found.values()))
+    return {name: np.array([found[f"u{u}"][name] for u in range(N_USERS)]) for name in names}
+
+
+COMMON = [
+    *((f"recall_{k}", tr.Recall(k)) for k in CUTOFFS),
+    *((f"P_{k}", tr.Precision(k)) for k in CUTOFFS),
+    *((f"ndcg_cut_{k}", tr.NDCG(k)) for k in CUTOFFS),
+    *((f"success_{k}", tr.HitRate(k)) for k in CUTOFFS),
+    ("recip_rank", tr.ReciprocalRank()),
+]
+# trec_eval gives 0 to every query without a relevant document and keeps it in its mean; here these are undefined for
+# such users (the ideal, or the first relevant item, does not exist), left out of the mean, and counted
+UNDEFINED_WITHOUT_POSITIVES = (tr.Recall, tr.NDCG, tr.AveragePrecision, tr.ReciprocalRank)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize(("name", "metric"), COMMON, ids=str)
+def test_equals_trec_eval_for_each_user(name: str, metric: Metric, seed: int) -> None:
+    given, theirs = world(seed), trec(seed)[name]
+    ours = per_user(metric, given, given.free)
+    same(ours[~given.empty], theirs[~given.empty])
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize(("name", "metric"), COMMON, ids=str)
+def test_never_recommended_is_not_retrieved(name: str, metric: Metric, seed: int) -> None:
+    given, theirs = world(seed), trec(seed, short=True)[name]
+    assert np.isinf(given.short).any()
+    ours = per_user(metric, given, given.short)
+    same(ours[~given.empty], theirs[~given.empty])
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize(("name", "metric"), COMMON, ids=str)
+def test_users_without_positives_against_trec_eval(name: str, metric: Metric, seed: int) -> None:
+    given, theirs = world(seed), trec(seed)[name]
+    assert given.empty.sum() >= N_USERS // 10
+    assert (theirs[given.empty] == 0).all()
+    ours = per_user(metric, given, given.free)[given.empty]
+    if isinstance(metric, UNDEFINED_WITHOUT_POSITIVES):
+        assert np.isnan(ours).all()
+    else:
+        assert (ours == 0).all()
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize(("name", "metric"), COMMON, ids=str)
+def test_reported_mean_against_trec_eval(name: str, metric: Metric, seed: int) -> None:
+    given, theirs = world(seed), trec(seed)[name]
+    (estimate,) = reported(metric, given, given.free).estimates
+    if isinstance(metric, UNDEFINED_WITHOUT_POSITIVES):
+        assert (estimate.units, estimate.undefined) == ((~given.empty).sum(), given.empty.sum())
+        theirs = theirs[~given.empty]
+    else:
+        assert (estimate.units, estimate.undefined) == (N_USERS, 0)
+    assert estimate.value == pytest.approx(float(theirs.mean()), abs=TOLERANCE)
+
+
+@pytest.mark.parametrize("short", [False, True])
+@pytest.mark.parametrize("k", CUTOFFS)
+@pytest.mark.parametrize("seed", SEEDS)
+def test_average_precision_differs_from_trec_eval_by_its_divisor(seed: int, k: int, short: bool) -> None:
+    # trec_eval divides by all relevant items, so that a perfect list longer than K stays below 1; here by min(K, all)
+    given, theirs = world(seed), trec(seed, short=short)[f"map_cut_{k}"]
+    ours = per_user(tr.AveragePrecision(k), given, given.short if short else given.free)
+    kept = ~given.empty
+    relevant = given.relevant[kept]
+    same(ours[kept] * np.minimum(k, relevant) / relevant, theirs[kept])
+    assert (theirs[given.empty] == 0).all()
+    assert np.isnan(ours[given.empty]).all()
+
+
+def test_average_precision_without_a_cut_equals_trec_eval_also_in_the_mean() -> None:
+    given = world(0)
+    (estimate,) = reported(tr.AveragePrecision(N_ITEMS), given, given.free).estimates
+    theirs = trec(0)[f"map_cut_{N_ITEMS}"]
+    assert estimate.value == pytest.approx(float(theirs[~given.empty].mean()), abs=TOLERANCE)
+    # what trec_eval reports: users without a relevant item pull its mean down
+    assert estimate.value * estimate.units / N_USERS == pytest.approx(float(theirs.mean()), abs=TOLERANCE)
+
+
+@pytest.mark.parametrize("k", CUTOFFS)
+@pytest.mark.parametrize("seed", SEEDS)
+def test_reciprocal_rank_with_a_cut_is_that_of_trec_eval_or_zero(seed: int, k: int) -> None:
+    # trec_eval has no cut-off for it: beyond rank K the value is 0
+    given, theirs = world(seed), trec(seed)["recip_rank"]
+    ours = per_user(tr.ReciprocalRank(k), given, given.free)
+    first = 1 / theirs[~given.empty]
+    same(ours[~given.empty], np.where(np.round(first) <= k, 1 / first, 0.0))
+
+
+def test_without_the_factor_average_precision_differs() -> None:
+    # negative control: without the factor the average precisions do differ, so the relation above is a real one
+    given = world(0)
+    ours, theirs = per_user(tr.AveragePrecision(1), given, given.free), trec(0)["map_cut_1"]
+    assert np.abs(ours - theirs)[~given.empty].max() > 0.1
+
+
+# ------------------------------------------------------------------------------------------------------ scikit-learn
+
+
+def sklearn_rows(peer: object, given: World, scores: Floats, k: int, *, ignore_ties: bool) -> Floats:
+    assert callable(peer)
+    rows = zip(given.labels, scores, strict=True)
+    return np.array([peer(y[None], s[None], k=k, ignore_ties=ignore_ties) for y, s in rows])
+
+
+@pytest.mark.parametrize("ignore_ties", [False, True])
+@pytest.mark.parametrize("k", CUTOFFS)
+def test_gain_equals_sklearn_for_each_user_without_ties(k: int, ignore_ties: bool) -> None:
+    given = world(0)
+    same(
+        per_user(tr.DCG(k), given, given.free),
+        sklearn_rows(dcg_score, given, given.free, k, ignore_ties=ignore_ties),
+    )
+    theirs = sklearn_rows(ndcg_score, given, given.free, k, ignore_ties=ignore_ties)
+    ours = per_user(tr.NDCG(k), given, given.free)
+    same(ours[~given.empty], theirs[~given.empty])
+    # scikit-learn gives nDCG 0 where there is no relevant item; here it is undefined
+    assert (theirs[given.empty] == 0).all()
+    assert np.isnan(ours[given.empty]).all()
+
+
+@pytest.mark.parametrize("k", CUTOFFS)
+def test_expected_gain_over_ties_equals_sklearn_for_each_user(k: int) -> None:
+    # scikit-learn averages over tie orders by default, which is what Ties.EXPECTED does
+    given = world(0)
+    same(
+        per_user(tr.DCG(k), given, given.tied),
+        sklearn_rows(dcg_score, given, given.tied, k, ignore_ties=False),
+    )
+    ours = per_user(tr.NDCG(k), given, given.tied)[~given.empty]
+    same(ours, sklearn_rows(ndcg_score, given, given.tied, k, ignore_ties=False)[~given.empty])
+
+
+@pytest.mark.parametrize("k", CUTOFFS)
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("which", ["free", "tied"])
+def test_reported_gain_equals_sklearn(which: str, seed: int, k: int) -> None:
+    given = world(seed)
+    scores = given.free if which == "free" else given.tied
+    (dcg,) = reported(tr.DCG(k), given, scores).estimates
+    assert dcg.units == N_USERS  # a user without a relevant item has DCG 0, as in scikit-learn
+    assert dcg.value == pytest.approx(dcg_score(given.labels, scores, k=k), abs=TOLERANCE)
+    (ndcg,) = reported(tr.NDCG(k), given, scores).estimates
+    kept = ~given.empty
+    assert (ndcg.units, ndcg.undefined) == (kept.sum(), given.empty.sum())
+    assert ndcg.value == pytest.approx(ndcg_score(given.labels[kept], scores[kept], k=k), abs=TOLERANCE)
+
+
+def test_one_order_of_ties_is_not_the_average_over_orders() -> None:
+    # negative control: on tied scores ignore_ties=True is one arbitrary order, so the comparison above can fail
+    given = world(0)
+    theirs = sklearn_rows(dcg_score, given, given.tied, 5, ignore_ties=True)
+    assert np.abs(per_user(tr.DCG(5), given, given.tied) - theirs).max() > 0.1
+
+
+def sklearn_average_precision(given: World, scores: Floats) -> Floats:
+    rows = zip(given.labels[~given.empty], scores[~given.empty], strict=True)
+    return np.array([average_precision_score(y, s) for y, s in rows])
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_average_precision_without_a_cut_equals_sklearn(seed: int) -> None:
+    given = world(seed)
+    ours = per_user(tr.AveragePrecision(N_ITEMS), given, given.free)[~given.empty]
+    same(ours, sklearn_average_precision(given, given.free))
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_average_precision_on_ties_is_the_strict_rule_of_sklearn(seed: int) -> None:
+    # scikit-learn takes all candidates of one score at once: each has the rank of the last of them, as in Ties.STRICT
+    given = world(seed)
+    theirs = sklearn_average_precision(given, given.tied)
+    strict = per_user(tr.AveragePrecision(N_ITEMS), given, given.tied, ties=Ties.STRICT)[~given.empty]
+    same(strict, theirs)
+    expected = per_user(tr.AveragePrecision(N_ITEMS), given, given.tied)[~given.empty]
+    assert np.abs(expected - theirs).max() > 0.01
+
+
+def test_average_precision_of_a_user_without_positives_in_sklearn() -> None:
+    # scikit-learn warns and says 0; here the value is undefined
+    given = world(0)
+    user = int(np.flatnonzero(given.empty)[0])
+    with pytest.warns(UserWarning, match="No positive class"):
+        assert average_precision_score(given.labels[user], given.free[user]) == 0
+    assert np.isnan(per_user(tr.AveragePrecision(N_ITEMS), given, given.free)[user])
