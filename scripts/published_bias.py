@@ -32,9 +32,7 @@ def main() -> None:
     ]
     for n in (16, 80, 320):
         chance = kept(truth, n)
-        for k in (5, 50, 500):
-            for model in truth.ranks:
-                lines.append(_row(truth, model, Recall(k), n, chance))
+        lines += [_row(truth, model, Recall(k), n, chance) for k in (5, 50, 500) for model in truth.ranks]
     OUT.parent.mkdir(parents=True, exist_ok=True)
     OUT.write_text("\n".join(lines) + "\n")
 
