@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import os
-
 import numpy as np
 import pytest
 
 import coverage
 import kuairec
 import truerank as tr
+from realdata import folder_of
 from truerank.core import Candidates
 from truerank.models.ease import EASE
 from truerank.models.popularity import Popularity
@@ -43,10 +42,7 @@ def test_coverage_on_a_small_world() -> None:
 @pytest.mark.slow
 def test_coverage_on_kuairec() -> None:
     """2,000 draws of 80 exposures per user, as `make coverage` runs it."""
-    if not (kuairec.data_folder() / "kuairec").is_dir():
-        if os.environ.get("CI"):
-            pytest.fail("no KuaiRec data: set TRUERANK_DATA")
-        pytest.skip("no KuaiRec data: set TRUERANK_DATA")
+    folder_of("kuairec")
     truth = kuairec.truth()
     kuairec.check(truth)
     found = coverage.study(truth, runs=2000)
