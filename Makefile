@@ -32,7 +32,7 @@ check: $(READY)  ## style and types
 	$(BIN)/mypy
 
 coverage: $(READY)  ## coverage of intervals on KuaiRec, 2,000 draws, into docs/results/coverage.md
-	PYTHONPATH=scripts $(BIN)/python scripts/coverage.py
+	PYTHONPATH=scripts $(BIN)/python scripts/interval_coverage.py
 
 published-bias: $(READY)  ## what the published mean converges to on KuaiRec, into docs/results/published-bias.md
 	PYTHONPATH=scripts $(BIN)/python scripts/published_bias.py

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-import coverage
+import interval_coverage as coverage
 import kuairec
 import truerank as tr
 from realdata import folder_of

@@ -43,7 +43,7 @@ def write_scores(scores: Scores, path: str | Path) -> None:
     ids = {"users": scores.users.values.to_numpy(), "items": scores.items.values.to_numpy()}
     ids = {name: np.array(values.tolist()) if values.dtype == object else values for name, values in ids.items()}
     if isinstance(scores, Factors):
-        arrays: dict[str, Any] = {"user_factors": scores.user, "item_factors": scores.item[: len(scores.items)]}
+        arrays: dict[str, Any] = {"user_factors": scores.user, "item_factors": scores.item}
     else:
         arrays = {"scores": scores.block(np.arange(len(scores.users)))}
     with whole_file(Path(path)) as temporary, temporary.open("wb") as stream:

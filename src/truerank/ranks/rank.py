@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
+from importlib.util import find_spec
 
 import numpy as np
 import numpy.typing as npt
@@ -13,13 +14,17 @@ from threadpoolctl import ThreadpoolController
 
 from truerank.arrays import Floats, Ints, frozen
 from truerank.chance import cell_keys
-from truerank.core import Candidates, Log, Ranks, Scores, Ties
+from truerank.core import Candidates, Log, Pairs, Ranks, Scores, Ties
 from truerank.errors import InputError
 from truerank.ids import Ids
 from truerank.ranks.kernel import count_above_and_tied
+from truerank.ranks.scores import TILE_USERS, Factors, Lists
 from truerank.ranks.ties import places_by_key, settle
 
 BLOCK_CELLS = 2**24  # scores held at once by one thread
+FEW_ROWS = 64  # judged items per user up to which counting beats sorting
+LIST_USERS = 4096  # users whose lists are looked through at a time
+WORTH_IT = 2**24  # cells below which loading the compiled kernel costs more than it saves
 
 Progress = Callable[[int, int], None]
 
@@ -35,8 +40,17 @@ class Aligned:
     @classmethod
     def of(cls, scores: Scores, *, users: Ids, items: Ids, name: str) -> Aligned:
         row = scores.users.locate(users, where=f"{name}, users")
-        same = scores.items == items
-        return cls(scores, row, None if same else scores.items.locate(items, where=f"{name}, items"))
+        if scores.items == items:
+            return cls(scores, row, None)
+        column = scores.items.locate(items, where=f"{name}, items")
+        if isinstance(scores, Factors) and (column >= 0).all():
+            chosen = np.ascontiguousarray(scores.item[column])
+            return cls(replace(scores, item=chosen, items=items), row, None)
+        if isinstance(scores, Lists):
+            place = items.locate(scores.items)
+            if (place >= 0).all():
+                return cls(replace(scores, item=place[scores.item], items=items), row, None)
+        return cls(scores, row, column)
 
     def block(self, units: Ints) -> npt.NDArray[np.floating]:
         found = self.scores.block(self.row[units])
@@ -46,6 +60,91 @@ class Aligned:
         known = self.column >= 0
         result[:, known] = found[:, self.column[known]]
         return result
+
+
+@dataclass(frozen=True, slots=True)
+class _Work:
+    """What all blocks share: the question, and the arrays that each block fills in its own places."""
+
+    aligned: Aligned
+    log: Log
+    start: Ints
+    pools: Sequence[Candidates]
+    above: list[Floats]
+    tied: list[Floats]
+    recommended: list[Floats]
+    name: str
+    streams: bool  # scores come in tiles of finite numbers; no row is ever stored
+
+    def plain(self, block: Ints) -> int:
+        """By whole rows of scores, sorted: serves every case, and is what the fast way must equal."""
+        matrix = self.aligned.block(block)
+        self._check(matrix, block)
+        for unit, row in zip(block, matrix, strict=True):
+            rows = slice(self.start[unit], self.start[unit + 1])
+            for at, pool in enumerate(self.pools):
+                members = _members(pool, int(unit), len(row))
+                found = row if members is None else row[members]
+                self.above[at][rows], self.tied[at][rows] = count_above_and_tied(found, row[self.log.item[rows]])
+                self.recommended[at][unit] = np.count_nonzero(found > -np.inf)
+        return len(block)
+
+    def fast(self, block: Ints) -> int:
+        """By tiles of scores, counted as they are made; for few judged items per user."""
+        from truerank.ranks import stream
+
+        rows, start = self._rows(block)
+        item = self.log.item[rows]
+        tiles: stream.Tiles
+        if self.streams and isinstance(self.aligned.scores, Factors):
+            tiles = stream.FactorTiles.of(self.aligned.scores, self.aligned.row[block])
+        else:
+            matrix = self.aligned.block(block)
+            self._check(matrix, block)
+            tiles = stream.RowTiles(matrix)
+        for at, pool in enumerate(self.pools):
+            if pool.only is None:
+                found = stream.count(tiles, start, item, exclude=pool.exclude, units=block, finite=self.streams)
+            else:
+                found = stream.count_within(tiles, start, item)
+            self.above[at][rows], self.tied[at][rows] = found.above, found.tied
+            if not self.streams or pool.only is not None:
+                self.recommended[at][block] = found.recommended
+        return len(block)
+
+    def listed(self, block: Ints) -> int:
+        """By looking judged items up in their users' lists; no row of scores is made."""
+        from truerank.ranks import fast_lists
+
+        lists = self.aligned.scores
+        if not isinstance(lists, Lists):
+            return self.plain(block)
+        rows, start = self._rows(block)
+        for at, pool in enumerate(self.pools):
+            gone_start, gone = _of_block(pool.exclude, block)
+            above, tied = np.full(len(rows), np.inf), np.zeros(len(rows))
+            recommended = np.zeros(len(block))
+            fast_lists.look_up(
+                self.aligned.row[block], lists.start, lists.item, lists.above, lists.tied, start,
+                self.log.item[rows], gone_start, gone, len(self.log.items), above, tied, recommended,
+            )  # fmt: skip
+            self.above[at][rows], self.tied[at][rows] = above, tied
+            self.recommended[at][block] = recommended
+        return len(block)
+
+    def _rows(self, block: Ints) -> tuple[Ints, Ints]:
+        """The rows of a block's units, and where each unit's begin among them."""
+        return _gathered(self.start, block)
+
+    def _check(self, matrix: npt.NDArray[np.floating], block: Ints) -> None:
+        bad = ~(matrix < np.inf)
+        if bad.any():
+            at, item = (int(x) for x in np.argwhere(bad)[0])
+            user, thing = self.log.users.texts(block[[at]])[0], self.log.items.texts(np.array([item]))[0]
+            raise InputError(
+                f"{self.name}: the score of user {user}, item {thing} is {matrix[at, item]}; "
+                "expected a finite number, or -inf for an item that is never recommended."
+            )
 
 
 def rank(
@@ -59,53 +158,90 @@ def rank(
     block_users: int | None = None,
     name: str = "scores",
     progress: Progress | None = None,
+    fast: bool | None = None,
 ) -> tuple[Ranks, ...]:
     """The ranks of all rows of `log` (sorted by user) within each of several pools; scores are computed once.
 
-    A unit without scores has rank infinity everywhere and `scored` false.
+    A unit without scores has rank infinity everywhere and `scored` false. The `fast` kernel gives the same ranks as
+    the plain one; by default it is used where it can be and pays.
     """
     aligned = Aligned.of(scores, users=log.users, items=log.items, name=name)
-    start = np.searchsorted(log.user, np.arange(log.n_units + 1))
     scored = aligned.row >= 0
+    start = np.searchsorted(log.user, np.arange(log.n_units + 1))
+    work = _Work(
+        aligned,
+        log,
+        start,
+        pools,
+        above=[np.full(len(log), np.inf) for _ in pools],
+        tied=[np.zeros(len(log)) for _ in pools],
+        recommended=[pool.count.copy() for pool in pools],
+        name=name,
+        streams=aligned.column is None and _always_finite(scores),
+    )
     units = np.flatnonzero(scored)
-    above = [np.full(len(log), np.inf) for _ in pools]
-    tied = [np.zeros(len(log)) for _ in pools]
-    recommended = [pool.count.copy() for pool in pools]
-    keys = (log.users.keys(), log.items.keys()) if ties is Ties.RANDOM else None
-
-    def work(block: Ints) -> int:
-        matrix = aligned.block(block)
-        _check(matrix, log, block, name=name)
-        for unit, row in zip(block, matrix, strict=True):
-            rows = slice(start[unit], start[unit + 1])
-            asked = log.item[rows]
-            for at, pool in enumerate(pools):
-                members = _members(pool, int(unit), len(row))
-                found = row if members is None else row[members]
-                above[at][rows], tied[at][rows] = count_above_and_tied(found, row[asked])
-                recommended[at][unit] = np.count_nonzero(found > -np.inf)
-                if keys is not None and tied[at][rows].any():
-                    where = asked if members is None else np.searchsorted(members, asked)
-                    item_keys = keys[1] if members is None else keys[1][members]
-                    cell = cell_keys(seed, "ties", np.full(len(found), keys[0][unit]), item_keys)
-                    above[at][rows] += places_by_key(found, cell, where)
-                    tied[at][rows] = 0
-        return len(block)
-
-    size = block_users or max(1, min(256, BLOCK_CELLS // max(1, len(log.items))))
+    kernel, size = _kernel(work, len(units), fast=fast)
+    size = min(block_users or size, size)
     blocks = [units[i : i + size] for i in range(0, len(units), size)]
-    _run(work, blocks, threads=threads, total=len(units), progress=progress)
+    _run(kernel, blocks, threads=threads, total=len(units), progress=progress)
+    if ties is Ties.RANDOM:
+        _run(lambda block: _draw_orders(work, block, seed=seed), blocks, threads=threads, total=len(units))
+    label = log.label if ties.needs_every_label else np.zeros(0)
     settled = [
-        settle(ties, above=a, tied=t, unit=log.unit, label=_labels(log, ties)) for a, t in zip(above, tied, strict=True)
+        settle(ties, above=a, tied=t, unit=log.unit, label=label) for a, t in zip(work.above, work.tied, strict=True)
     ]
     return tuple(
         Ranks(frozen(a), frozen(t), frozen(pool.count), frozen(listed), frozen(scored))
-        for (a, t), pool, listed in zip(settled, pools, recommended, strict=True)
+        for (a, t), pool, listed in zip(settled, pools, work.recommended, strict=True)
     )
 
 
+def _always_finite(scores: Scores) -> bool:
+    """Whether scores are finite whatever the rounding: |p · q| <= |p| |q| stays far from the end of float32."""
+    if not isinstance(scores, Factors):
+        return False
+    longest = [float(np.square(side, dtype=np.float64).sum(axis=1).max(initial=0)) for side in scores.sides]
+    return longest[0] * longest[1] < 1e74
+
+
+def _kernel(work: _Work, n_units: int, *, fast: bool | None) -> tuple[Callable[[Ints], int], int]:
+    """The way to rank that can be used and pays, and how many users at a time it takes."""
+    n_items = max(1, len(work.log.items))
+    of_rows = max(1, BLOCK_CELLS // n_items)
+    wanted = (n_units * n_items >= WORTH_IT and find_spec("numba") is not None) if fast is None else fast
+    count = np.diff(work.start)
+    lists = work.aligned.column is None and isinstance(work.aligned.scores, Lists)
+    few = bool(fast) or len(work.log) <= FEW_ROWS * len(count)
+    if wanted and lists and all(pool.only is None for pool in work.pools):
+        return work.listed, LIST_USERS
+    # a pool of its own that is no larger than the judged items is the judged items
+    if wanted and few and all(pool.only is None or (pool.only.count == count).all() for pool in work.pools):
+        return work.fast, TILE_USERS if work.streams else min(TILE_USERS, of_rows)
+    return work.plain, min(256, of_rows)
+
+
+def _draw_orders(work: _Work, block: Ints, *, seed: int) -> int:
+    """Settle ties at random: a tied item stands behind those of its equals that have a smaller key."""
+    log = work.log
+    tied = [unit for unit in block if any(t[work.start[unit] : work.start[unit + 1]].any() for t in work.tied)]
+    if not tied:
+        return len(block)
+    user_key, item_key = log.users.keys(), log.items.keys()
+    for unit, row in zip(tied, work.aligned.block(np.array(tied)), strict=True):
+        rows = slice(work.start[unit], work.start[unit + 1])
+        for at, pool in enumerate(work.pools):
+            members = _members(pool, int(unit), len(row))
+            found, keys = (row, item_key) if members is None else (row[members], item_key[members])
+            where = log.item[rows] if members is None else np.searchsorted(members, log.item[rows])
+            cell = cell_keys(seed, "ties", np.full(len(found), user_key[unit]), keys)
+            shared = work.tied[at][rows] > 0
+            work.above[at][rows] += np.where(shared, places_by_key(found, cell, where), 0)
+            work.tied[at][rows] = 0
+    return len(block)
+
+
 def _run(
-    work: Callable[[Ints], int], blocks: list[Ints], *, threads: int, total: int, progress: Progress | None
+    work: Callable[[Ints], int], blocks: list[Ints], *, threads: int, total: int, progress: Progress | None = None
 ) -> None:
     done = 0
     # one BLAS thread per Python thread: no oversubscription, and one arithmetic whatever the number of threads
@@ -127,6 +263,21 @@ def _blas() -> ThreadpoolController:
     return ThreadpoolController()
 
 
+def _gathered(start: Ints, block: Ints) -> tuple[Ints, Ints]:
+    """The places start[u] ... start[u + 1] - 1 of all units of a block in a row, and where each unit's begin there."""
+    count = start[block + 1] - start[block]
+    first = np.concatenate([[0], np.cumsum(count)])
+    return np.arange(first[-1]) + np.repeat(start[block] - first[:-1], count), first
+
+
+def _of_block(pairs: Pairs | None, block: Ints) -> tuple[Ints, Ints]:
+    """Where each unit's items begin, and the items, of the units of a block."""
+    if pairs is None:
+        return np.zeros(len(block) + 1, dtype=np.int64), np.zeros(0, dtype=np.int64)
+    places, first = _gathered(pairs.start, block)
+    return first, pairs.item[places]
+
+
 def _members(pool: Candidates, unit: int, n_items: int) -> Ints | None:
     """The sorted positions of a unit's candidates, None for the whole catalogue."""
     if pool.only is not None:
@@ -139,18 +290,3 @@ def _members(pool: Candidates, unit: int, n_items: int) -> Ints | None:
     kept = np.ones(n_items, dtype=bool)
     kept[excluded] = False
     return np.flatnonzero(kept)
-
-
-def _labels(log: Log, ties: Ties) -> Floats:
-    return log.label if ties.needs_every_label else np.zeros(0)
-
-
-def _check(matrix: npt.NDArray[np.floating], log: Log, block: Ints, *, name: str) -> None:
-    bad = np.isnan(matrix) | np.isposinf(matrix)
-    if bad.any():
-        at, item = (int(x) for x in np.argwhere(bad)[0])
-        user = log.users.texts(np.array([block[at]]))[0]
-        raise InputError(
-            f"{name}: the score of user {user}, item {log.items.texts(np.array([item]))[0]} is {matrix[at, item]}; "
-            "expected a finite number, or -inf for an item that is never recommended."
-        )

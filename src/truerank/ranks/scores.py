@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,8 +14,8 @@ from truerank.errors import InputError
 from truerank.ids import Ids
 
 # BLAS gives an element the same bits wherever it lies in a tile only while the tile's shape is fixed
-TILE_USERS = 64
-TILE_ITEMS = 1024
+TILE_USERS = 384
+TILE_ITEMS = 768
 
 Matrix = npt.NDArray[np.floating]
 
@@ -73,17 +72,37 @@ class Factors:
     items: Ids
     depth: None = None
 
+    @property
+    def sides(self) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.float32]]:
+        return self.user, self.item
+
     def block(self, rows: Ints) -> Matrix:
         n, width = len(rows), len(self.items)
-        result = np.empty((n, self.item.shape[0]), dtype=np.float32)
+        result = np.empty((n, width), dtype=np.float32)
         tile = np.zeros((TILE_USERS, self.user.shape[1]), dtype=np.float32)
         for start in range(0, n, TILE_USERS):
             part = rows[start : start + TILE_USERS]
             tile[: len(part)] = self.user[part]
-            for left in range(0, self.item.shape[0], TILE_ITEMS):
-                product = tile @ self.item[left : left + TILE_ITEMS].T
-                result[start : start + len(part), left : left + TILE_ITEMS] = product[: len(part)]
-        return result[:, :width]
+            for left, product in self.products(tile, self.item):
+                here = result[start : start + len(part), left : left + TILE_ITEMS]
+                here[:] = product[: len(part), : here.shape[1]]
+        return result
+
+    def products(
+        self, users: npt.NDArray[np.float32], item: npt.NDArray[np.float32]
+    ) -> Iterator[tuple[int, npt.NDArray[np.float32]]]:
+        """(first item, scores [users x items]) of one whole tile of users with all the given items, tile by tile.
+
+        The same array is filled again for each tile; beyond the last item it holds zeros.
+        """
+        result = np.empty((len(users), TILE_ITEMS), dtype=np.float32)
+        for left in range(0, len(item), TILE_ITEMS):
+            part = item[left : left + TILE_ITEMS]
+            if len(part) < TILE_ITEMS:
+                part = np.concatenate([part, np.zeros((TILE_ITEMS - len(part), item.shape[1]), dtype=np.float32)])
+            with np.errstate(over="ignore", invalid="ignore"):  # infinite scores are refused where they are used
+                np.matmul(users, part.T, out=result)
+            yield left, result
 
 
 def factors(
@@ -112,32 +131,33 @@ def factors(
     for what, values in (("user factors or bias", p), ("item factors or bias", q)):
         if values.dtype.kind not in "fiu" or not np.isfinite(values).all():
             raise InputError(f"{name}: {what} hold values that are not finite numbers; expected finite numbers.")
-    padded = np.zeros((math.ceil(max(len(q), 1) / TILE_ITEMS) * TILE_ITEMS, q.shape[1]), dtype=np.float32)
-    padded[: len(q)] = q[column]
-    return Factors(np.ascontiguousarray(p[row], dtype=np.float32), padded, user_ids, item_ids)
+    side = [np.ascontiguousarray(each, dtype=np.float32) for each in (p[row], q[column])]
+    return Factors(side[0], side[1], user_ids, item_ids)
 
 
 @dataclass(frozen=True, slots=True)
 class Lists:
-    """Scores of listed pairs only: all pairs or top lists. What is not listed is never recommended.
+    """Lists of items, best first: all pairs or top lists. What is not listed is never recommended.
 
-    `level` numbers a user's distinct scores from the worst, so that no precision is lost. `every_pair` says that each
-    user lists each of the items: whether these are the whole catalogue is for the evaluation to see.
+    User u lists item[start[u]:start[u + 1]]; `above` listed items of the same user score higher than it, `tied` others
+    as high. `every_pair` says that each user lists each of the items: whether these are the whole catalogue is for the
+    evaluation to see.
     """
 
     users: Ids
     items: Ids
     start: Ints
     item: Ints
-    level: npt.NDArray[np.float32]
+    above: Ints
+    tied: Ints
     depth: int | None
     every_pair: bool
 
     def block(self, rows: Ints) -> Matrix:
-        result = np.full((len(rows), len(self.items)), -np.inf, dtype=np.float32)
+        result = np.full((len(rows), len(self.items)), -np.inf, dtype=np.float64)
         for at, row in enumerate(rows):
             listed = slice(self.start[row], self.start[row + 1])
-            result[at, self.item[listed]] = self.level[listed]
+            result[at, self.item[listed]] = -self.above[listed]
         return result
 
 

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from importlib.util import find_spec
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import polars as pl
 
-from truerank.arrays import Floats, frozen
+from truerank.arrays import Floats, Ints, frozen
 from truerank.data.read import as_table, column, find_column, odd_value
 from truerank.errors import InputError
 from truerank.ids import Ids
 from truerank.ranks.scores import Lists
+
+WORTH_IT = 200_000  # rows below which loading the compiled loops costs more than it saves
 
 
 def lists(source: Any, *, columns: Mapping[str, str] | None = None, name: str | None = None) -> Lists:
@@ -20,49 +26,80 @@ def lists(source: Any, *, columns: Mapping[str, str] | None = None, name: str | 
 
     >>> top = lists(pl.DataFrame({"user": [1, 1, 2], "item": [5, 6, 6], "rank": [1, 2, 1]}))
     >>> top.depth, top.block(np.array([0, 1])).tolist()
-    (2, [[2.0, 1.0], [-inf, 1.0]])
+    (2, [[0.0, -1.0], [-inf, 0.0]])
     """
     table, where = as_table(source)
     where = name or where
     if len(table) == 0:
         raise InputError(f"{where}: no rows; expected scores of user-item pairs.")
     mapping = dict(columns or {})
-    users_column, items_column = (column(table, key, mapping, where=where) for key in ("user", "item"))
-    users = Ids.of(users_column, where=f"{where}, column 'user'")
-    items = Ids.of(items_column, where=f"{where}, column 'item'")
-    user, item = users.locate(users_column), items.locate(items_column)
+    (users, user), (items, item) = (
+        Ids.factorise(column(table, key, mapping, where=where), where=f"{where}, column {key!r}")
+        for key in ("user", "item")
+    )
     score = _scores(table, mapping, where=where)
-    cell = user * len(items) + item
-    order = np.argsort(cell, kind="stable")
-    repeated = np.flatnonzero(np.diff(cell[order]) == 0)
-    if len(repeated):
-        row = int(order[repeated[0] + 1])
-        raise InputError(
-            f"{where}: row {row + 1} repeats user {users_column[row]!r}, item {items_column[row]!r}; "
-            "expected each pair once. Keep one row per pair."
-        )
     count = np.bincount(user, minlength=len(users))
+    if np.isneginf(score).any():
+        kept = np.flatnonzero(~np.isneginf(score))
+        user, item, score = user[kept], item[kept], score[kept]
+    start = np.concatenate([[0], np.cumsum(np.bincount(user, minlength=len(users)))]).astype(np.int64)
+    quick = len(table) >= WORTH_IT and find_spec("numba") is not None
+    ordered, above, tied = (_ordered_fast if quick else _ordered)(user, item, score, start, len(items))
+    if len(ordered) == 0 and len(user):
+        _refuse_repeated(users, items, user, item, where=where)
     return Lists(
         users=users,
         items=items,
-        start=frozen(np.concatenate([[0], np.cumsum(count)]).astype(np.int64)),
-        item=frozen(item[order]),
-        level=frozen(_levels(user, score)[order].astype(np.float32)),
+        start=frozen(start),
+        item=frozen(ordered),
+        above=frozen(above),
+        tied=frozen(tied),
         depth=int(count.max(initial=0)),
         every_pair=len(table) == len(users) * len(items),
     )
 
 
-def _levels(user: Any, score: Floats) -> Floats:
-    """The number of each row's distinct score among its user's, 1 for the worst; -inf stays."""
-    order = np.lexsort((score, user))
-    new_user = np.concatenate([[True], np.diff(user[order]) != 0]) if len(user) else np.zeros(0, dtype=bool)
-    new_score = new_user | np.concatenate([[True], score[order][1:] != score[order][:-1]])[: len(user)]
-    step = np.cumsum(new_score)
-    first = np.maximum.accumulate(np.where(new_user, step - 1, 0))
-    level = np.empty(len(user))
-    level[order] = step - first
-    return np.where(np.isneginf(score), -np.inf, level)
+Ordered = tuple[Ints, Ints, Ints]
+NOTHING: Ordered = (np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0, np.int64))
+
+
+def _ordered(user: Ints, item: Ints, score: Floats, start: Ints, n_items: int) -> Ordered:
+    """Items of all users best first, with their above and tied counts; nothing where a pair is repeated."""
+    if len(np.unique(user * n_items + item)) < len(user):
+        return NOTHING
+    order = np.lexsort((item, -score, user))
+    user, score = user[order], score[order]
+    changed = np.ones(len(user), dtype=bool)
+    changed[1:] = (np.diff(user) != 0) | (score[1:] != score[:-1])
+    first = np.flatnonzero(changed)
+    size = np.diff(np.append(first, len(user)))
+    return item[order], np.repeat(first, size) - start[user], np.repeat(size - 1, size)
+
+
+def _ordered_fast(user: Ints, item: Ints, score: Floats, start: Ints, n_items: int) -> Ordered:
+    """The same by bucketing rows by user before sorting, on all cores."""
+    from truerank.ranks import fast_lists
+
+    items, scores = fast_lists.bucket(user, item, score, start)
+    if fast_lists.repeated(items, start, n_items) >= 0:
+        return NOTHING
+    bounds = np.linspace(0, len(start) - 1, 4 * (os.cpu_count() or 1) + 1).astype(np.int64)
+    with ThreadPoolExecutor() as pool:
+        list(pool.map(lambda at: fast_lists.order_lists(items, scores, start, *at), pairwise(bounds)))
+    above, tied = np.empty(len(items), np.int64), np.empty(len(items), np.int64)
+    fast_lists.count_better(scores, start, above, tied)
+    return items, above, tied
+
+
+def _refuse_repeated(users: Ids, items: Ids, user: Ints, item: Ints, *, where: str) -> None:
+    order = np.lexsort((item, user))
+    same = (np.diff(user[order]) == 0) & (np.diff(item[order]) == 0)
+    row = int(order[np.argmax(same)])
+    pair = f"user {users.values[int(user[row])]!r}, item {items.values[int(item[row])]!r}"
+    raise InputError(
+        f"{where}: {int(same.sum()):,} rows repeat a pair, such as {pair}; expected each pair once. "
+        "Keep one row per pair."
+    )
 
 
 def _scores(table: pl.DataFrame, mapping: Mapping[str, str], *, where: str) -> Floats:

@@ -1,0 +1,181 @@
+"""The fast kernel gives the ranks of the plain one, to the last count."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import truerank as tr
+from truerank.core import Candidates, Log, Pairs, Ranks, Scores
+from truerank.errors import InputError
+from truerank.ids import Ids
+from truerank.ranks import fast
+from truerank.ranks.kernel import count_above_and_tied
+from truerank.ranks.rank import rank
+from truerank.ranks.tables import _ordered, _ordered_fast
+
+Array = np.ndarray[Any, Any]
+
+
+def log_of(user: Array, item: Array, n_users: int, n_items: int) -> Log:
+    order = np.lexsort((item, user))
+    return Log(
+        users=Ids.of(np.arange(n_users)),
+        items=Ids.of(np.arange(n_items)),
+        user=user[order].astype(np.int64),
+        item=item[order].astype(np.int64),
+        rewards={"label": np.ones(len(user))},
+    )
+
+
+def same(plain: tuple[Ranks, ...], quick: tuple[Ranks, ...]) -> None:
+    for a, b in zip(plain, quick, strict=True):
+        for name in ("above", "tied", "n_candidates", "n_recommended", "scored"):
+            assert (getattr(a, name) == getattr(b, name)).all(), name
+
+
+@st.composite
+def cases(draw: st.DrawFn) -> tuple[Scores, Log, list[Candidates]]:
+    """Few or many ties, exclusions, items never recommended, one user, one item, factors or a matrix."""
+    n_users, n_items = draw(st.integers(1, 9)), draw(st.sampled_from([1, 2, 5, 31, 32, 33, 64, 100, 800]))
+    rng = np.random.default_rng(draw(st.integers(0, 2**32)))
+    levels = draw(st.sampled_from([1, 2, 5, 10**6]))
+    if draw(st.booleans()):
+        d = draw(st.integers(1, 5))
+        p, q = (rng.integers(-levels, levels + 1, size=(n, d)) / 4 for n in (n_users, n_items))
+        scores: Scores = tr.factors(p, q, item_bias=q[:, 0] if draw(st.booleans()) else None)
+    else:
+        matrix = rng.integers(-levels, levels, size=(n_users, n_items)).astype(draw(st.sampled_from(["f4", "f8"])))
+        matrix[rng.random(matrix.shape) < draw(st.sampled_from([0, 0.3, 1]))] = -np.inf
+        scores = tr.dense(matrix)
+    judged = rng.random((n_users, n_items)) < draw(st.sampled_from([0.05, 0.5, 1]))
+    excluded = (rng.random((n_users, n_items)) < draw(st.sampled_from([0, 0.3]))) & ~judged
+    user, item = np.nonzero(judged)
+    log = log_of(user, item, n_users, n_items)
+    pairs = Pairs.of(*np.nonzero(excluded), n_units=n_users)
+    own = Pairs.of(log.user, log.item, n_units=n_users)
+    pools = [
+        Candidates(n_users, float(n_items), exclude=pairs),
+        Candidates(n_users, float(n_items)),
+        Candidates(n_users, float(n_items), only=own),
+    ]
+    return scores, log, pools
+
+
+@given(cases())
+@settings(max_examples=200, deadline=None, derandomize=True)
+def test_fast_equals_plain(case: tuple[Scores, Log, list[Candidates]]) -> None:
+    scores, log, pools = case
+    same(rank(scores, log, pools=pools, fast=False), rank(scores, log, pools=pools, fast=True))
+
+
+@st.composite
+def tables(draw: st.DrawFn) -> tuple[pl.DataFrame, Log, list[Candidates]]:
+    """Lists of uneven length with ties and -inf, judged items on and off them, exclusions."""
+    n_users, n_items = draw(st.integers(1, 7)), draw(st.sampled_from([1, 2, 6, 60]))
+    rng = np.random.default_rng(draw(st.integers(0, 2**32)))
+    user, item = np.nonzero(rng.random((n_users, n_items)) < draw(st.sampled_from([0.2, 0.8, 1])))
+    score = rng.integers(0, draw(st.sampled_from([1, 4, 10**6])), len(user)).astype(float)
+    score[rng.random(len(user)) < 0.1] = -np.inf
+    order = rng.permutation(len(user))
+    frame = pl.DataFrame({"user": user[order], "item": item[order], "score": score[order]})
+    judged = rng.random((n_users, n_items)) < draw(st.sampled_from([0.1, 0.6]))
+    gone_user, gone_item = np.nonzero((rng.random((n_users, n_items)) < 0.3) & ~judged)
+    user, item = np.nonzero(judged)
+    pairs = Pairs.of(gone_user, gone_item, n_units=n_users)
+    pools = [Candidates(n_users, float(n_items)), Candidates(n_users, float(n_items), exclude=pairs)]
+    return frame, log_of(user, item, n_users, n_items), pools
+
+
+@given(tables())
+@settings(max_examples=150, deadline=None, derandomize=True)
+def test_lists_looked_up_equal_rows_sorted(case: tuple[pl.DataFrame, Log, list[Candidates]]) -> None:
+    frame, log, pools = case
+    if len(frame) == 0:
+        return
+    scores = tr.lists(frame)
+    same(rank(scores, log, pools=pools, fast=False), rank(scores, log, pools=pools, fast=True))
+
+
+@given(tables())
+@settings(max_examples=100, deadline=None, derandomize=True)
+def test_lists_ordered_fast_equal_lists_ordered_plainly(case: tuple[pl.DataFrame, Log, list[Candidates]]) -> None:
+    frame = case[0]
+    user, item = (frame[name].to_numpy() for name in ("user", "item"))
+    score = frame["score"].to_numpy()
+    start = np.concatenate([[0], np.cumsum(np.bincount(user, minlength=7))])
+    plain, quick = (way(user, item, score, start, 60) for way in (_ordered, _ordered_fast))
+    for a, b in zip(plain, quick, strict=True):
+        assert (a == b).all()
+
+
+def test_long_lists_are_ordered() -> None:
+    """Long enough for the splitting part of the sort, sorted, reversed, constant and shuffled."""
+    rng = np.random.default_rng(2)
+    for score in (np.arange(5000.0), -np.arange(5000.0), np.zeros(5000), rng.normal(size=5000).round(1)):
+        user, item, start = np.zeros(5000, np.int64), rng.permutation(5000), np.array([0, 5000])
+        plain, quick = (way(user, item, score, start, 5000) for way in (_ordered, _ordered_fast))
+        for a, b in zip(plain, quick, strict=True):
+            assert (a == b).all()
+
+
+@pytest.mark.parametrize("ties", [tr.Ties.RANDOM, tr.Ties.STRICT])
+def test_tie_policies_do_not_depend_on_the_kernel(ties: tr.Ties) -> None:
+    rng = np.random.default_rng(4)
+    scores = tr.dense(rng.integers(0, 5, size=(40, 70)).astype(np.float32))
+    user, item = np.nonzero(rng.random((40, 70)) < 0.2)
+    log = log_of(user, item, 40, 70)
+    pool = Candidates(40, 70.0)
+    same(*(rank(scores, log, pools=[pool], ties=ties, seed=3, fast=each) for each in (False, True)))
+
+
+@pytest.mark.parametrize("dimensions", [1, 7, 64])
+def test_same_bits_across_threads_and_chunks(dimensions: int) -> None:
+    rng = np.random.default_rng(dimensions)
+    scores = tr.factors(rng.normal(size=(900, dimensions)), rng.normal(size=(2000, dimensions)))
+    user = np.repeat(np.arange(900), 5)
+    log = log_of(user, np.concatenate([rng.choice(2000, 5, replace=False) for _ in range(900)]), 900, 2000)
+    pools = [Candidates(900, 2000.0)]
+    expected = rank(scores, log, pools=pools, fast=True)
+    same(rank(scores, log, pools=pools, fast=False), expected)
+    for threads in (1, 2):
+        for block_users in (1, 100, 384):
+            again = rank(scores, log, pools=pools, fast=True, threads=threads, block_users=block_users)
+            same(again, expected)
+
+
+def test_a_score_of_an_item_is_the_score_in_its_row() -> None:
+    """An item never outranks itself: its score comes from the same arithmetic as the row."""
+    rng = np.random.default_rng(1)
+    scores = tr.factors(rng.normal(size=(50, 64)), rng.normal(size=(3000, 64)))
+    log = log_of(np.repeat(np.arange(50), 60), np.tile(np.arange(0, 3000, 50), 50), 50, 3000)
+    found = rank(scores, log, pools=[Candidates(50, 3000.0)], fast=True)[0]
+    assert (found.tied >= 0).all()
+    for unit in (0, 17, 49):
+        row = scores.block(np.array([unit]))[0]
+        above, tied = count_above_and_tied(row, row[log.item[log.user == unit]])
+        assert (found.above[log.user == unit] == above).all()
+        assert (found.tied[log.user == unit] == tied).all()
+
+
+def test_overflowing_factors_are_refused_not_ranked() -> None:
+    scores = tr.factors(np.full((2, 1), 1e30), np.full((3, 1), 1e30))
+    log = log_of(np.array([0, 1]), np.array([0, 2]), 2, 3)
+    for each in (False, True):
+        with pytest.raises(InputError, match="expected a finite number"):
+            rank(scores, log, pools=[Candidates(2, 3.0)], fast=each)
+
+
+def test_counts_beyond_32_bits() -> None:
+    """More than 2^31 cells: counts add up in 64 bits."""
+    tile = np.ones((1, 2**15), dtype=np.float32)
+    start, threshold = np.array([0, 1]), np.array([0.5], dtype=np.float32)
+    above, reaching = np.array([2**31 - 5]), np.zeros(1, dtype=np.int64)
+    fast.count_tile(tile, 1, start, threshold, above, reaching)
+    assert above[0] == 2**31 - 5 + 2**15
+    assert reaching[0] == 2**15
