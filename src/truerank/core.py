@@ -128,7 +128,10 @@ class Pairs:
         Pairs(start=array([0, 1, 3]), item=array([3, 2, 7]))
         """
         width = int(item.max()) + 1 if len(item) else 1
-        cell = np.unique(unit.astype(np.int64) * width + item)
+        cell = unit.astype(np.int64) * width + item
+        if not (cell[1:] > cell[:-1]).all():
+            cell = np.sort(cell)
+            cell = cell[np.concatenate([[True], cell[1:] != cell[:-1]])]
         count = np.bincount(cell // width, minlength=n_units)
         return cls(frozen(np.concatenate([[0], np.cumsum(count)]).astype(np.int64)), frozen(cell % width))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import truerank as tr
+from truerank.arrays import exact_sum
 from truerank.core import Candidates, Log, Pairs, Ranks, Scores
 from truerank.errors import InputError
 from truerank.ids import Ids
@@ -109,9 +111,16 @@ def test_lists_ordered_fast_equal_lists_ordered_plainly(case: tuple[pl.DataFrame
     user, item = (frame[name].to_numpy() for name in ("user", "item"))
     score = frame["score"].to_numpy()
     start = np.concatenate([[0], np.cumsum(np.bincount(user, minlength=7))])
-    plain, quick = (way(user, item, score, start, 60) for way in (_ordered, _ordered_fast))
-    for a, b in zip(plain, quick, strict=True):
-        assert (a == b).all()
+    agree(user, item, score, start)
+
+
+def agree(user: Array, item: Array, score: Array, start: Array) -> None:
+    """Both ways give each item of each user the same counts."""
+    plain, quick = (way(user, item, score, start, 5000) for way in (_ordered, _ordered_fast))
+    owner = np.repeat(np.arange(len(start) - 1), np.diff(start))
+    a, b = (np.lexsort((each[0], owner)) for each in (plain, quick))
+    for one, other in zip(plain, quick, strict=True):
+        assert (one[a] == other[b]).all()
 
 
 def test_long_lists_are_ordered() -> None:
@@ -119,9 +128,16 @@ def test_long_lists_are_ordered() -> None:
     rng = np.random.default_rng(2)
     for score in (np.arange(5000.0), -np.arange(5000.0), np.zeros(5000), rng.normal(size=5000).round(1)):
         user, item, start = np.zeros(5000, np.int64), rng.permutation(5000), np.array([0, 5000])
-        plain, quick = (way(user, item, score, start, 5000) for way in (_ordered, _ordered_fast))
-        for a, b in zip(plain, quick, strict=True):
-            assert (a == b).all()
+        agree(user, item, score, start)
+
+
+@given(st.integers(0, 2**32), st.sampled_from([1, 1999, 2000, 5000]), st.sampled_from([0, 20, 300]))
+@settings(max_examples=60, deadline=None, derandomize=True)
+def test_exact_sums(seed: int, n: int, spread: int) -> None:
+    """The vectorised sum is the correctly rounded one, whatever the order and the spread of magnitudes."""
+    rng = np.random.default_rng(seed)
+    values = rng.normal(size=n) * 2.0 ** rng.integers(-spread, spread + 1, n)
+    assert exact_sum(values) == math.fsum(values.tolist()) == exact_sum(values[::-1].copy())
 
 
 @pytest.mark.parametrize("ties", [tr.Ties.RANDOM, tr.Ties.STRICT])

@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from truerank.arrays import Floats, frozen
+from truerank.arrays import Floats, Ints, frozen
 from truerank.core import Log
 from truerank.data.files import read_table
 from truerank.data.rules import PositiveRule
 from truerank.errors import InputError
-from truerank.ids import Ids, as_ids
+from truerank.ids import Ids
 
 VALUE_NAMES = ("label", "reward", "rating", "value")
 
@@ -45,14 +45,13 @@ def read(
     where = name or where
     mapping = dict(columns or {})
     rule = PositiveRule.parse(positive) if isinstance(positive, str) else positive
-    user, item = (as_ids(column(table, key, mapping, where=where), where=f"{where}, column {key!r}") for key in _PAIR)
-    known_users = Ids.of(user) if users is None else users
-    known_items = Ids.of(item) if items is None else items
-    user_at = _located(known_users, user, where=f"{where}, column 'user'", population="users")
-    item_at = _located(known_items, item, where=f"{where}, column 'item'", population="items")
+    (known_users, user_at), (known_items, item_at) = (
+        _positions(column(table, key, mapping, where=where), ids, kind=key, where=f"{where}, column {key!r}")
+        for key, ids in zip(_PAIR, (users, items), strict=True)
+    )
     rewards = _rewards(table, mapping, rule, where=where) if values else {}
     # one order for all files with the same rows: results cannot depend on how a file was sorted
-    order = np.lexsort((item_at, user_at))
+    order = _order(user_at, item_at, len(known_items))
     return Log(
         users=known_users,
         items=known_items,
@@ -68,6 +67,12 @@ def read(
 
 
 _PAIR = ("user", "item")
+
+
+def _order(user: Ints, item: Ints, n_items: int) -> Ints:
+    """Rows by user, then item; rows of one pair in the order they came."""
+    cell = user * max(n_items, 1) + item
+    return np.arange(len(cell)) if (cell[1:] >= cell[:-1]).all() else np.argsort(cell, kind="stable")
 
 
 def as_table(source: Any) -> tuple[pl.DataFrame, str]:
@@ -119,12 +124,15 @@ def find_column(table: pl.DataFrame, key: str, mapping: Mapping[str, str]) -> pl
     return None
 
 
-def _located(ids: Ids, column: pl.Series, *, where: str, population: str) -> Any:
-    at = ids.locate(column, where=where)
+def _positions(column: pl.Series, known: Ids | None, *, kind: str, where: str) -> tuple[Ids, Ints]:
+    """The ids of a column (or the given population) and the position of each row's."""
+    if known is None:
+        return Ids.factorise(column, where=where)
+    at = known.locate(column, where=where)
     if (at < 0).any():
         row = int(np.argmax(at < 0))
-        raise InputError(f"{where}: row {row + 1}, id {column[row]!r} is not among the given {population}.")
-    return at
+        raise InputError(f"{where}: row {row + 1}, id {column[row]!r} is not among the given {kind}s.")
+    return known, at
 
 
 def _rewards(

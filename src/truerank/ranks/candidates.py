@@ -126,8 +126,9 @@ def lay_out(
         )
     kept = np.flatnonzero((item >= 0) & ~dropped)
     laid = replace(labels.select(kept), items=catalogue.items, item=frozen(item[kept]))
-    order = np.lexsort((laid.item, laid.user))
-    laid = laid.select(order)
+    cell = laid.user * len(catalogue.items) + laid.item
+    if (cell[1:] < cell[:-1]).any():
+        laid = laid.select(np.argsort(cell, kind="stable"))
     _check_duplicates(laid)
     only = None if candidates is None else _explicit(candidates, laid, catalogue, excluded)
     judged = Pairs.of(laid.user, laid.item, n_units=n_units)

@@ -44,8 +44,8 @@ def _counter(comparison: str) -> Any:
     return count
 
 
-_count_above = _counter(">")
-_count_reaching = _counter(">=")
+count_above = _counter(">")
+count_reaching = _counter(">=")
 
 
 @nb.njit(cache=True, nogil=True, boundscheck=False)
@@ -65,14 +65,14 @@ def count_tile(tile: Any, n_users: int, start: Any, threshold: Any, above: Any, 
             t0, t1, t2, t3 = threshold[j], threshold[j + 1], threshold[j + 2], threshold[j + 3]
             a0 = a1 = a2 = a3 = b0 = b1 = b2 = b3 = 0
             for i in range(base, base + width, LANES):
-                a0 += _count_above(scores, i, t0)
-                a1 += _count_above(scores, i, t1)
-                a2 += _count_above(scores, i, t2)
-                a3 += _count_above(scores, i, t3)
-                b0 += _count_reaching(scores, i, t0)
-                b1 += _count_reaching(scores, i, t1)
-                b2 += _count_reaching(scores, i, t2)
-                b3 += _count_reaching(scores, i, t3)
+                a0 += count_above(scores, i, t0)
+                a1 += count_above(scores, i, t1)
+                a2 += count_above(scores, i, t2)
+                a3 += count_above(scores, i, t3)
+                b0 += count_reaching(scores, i, t0)
+                b1 += count_reaching(scores, i, t1)
+                b2 += count_reaching(scores, i, t2)
+                b3 += count_reaching(scores, i, t3)
             above[j] += a0
             above[j + 1] += a1
             above[j + 2] += a2
@@ -85,8 +85,8 @@ def count_tile(tile: Any, n_users: int, start: Any, threshold: Any, above: Any, 
             t0 = threshold[j]
             a0 = b0 = 0
             for i in range(base, base + width, LANES):
-                a0 += _count_above(scores, i, t0)
-                b0 += _count_reaching(scores, i, t0)
+                a0 += count_above(scores, i, t0)
+                b0 += count_reaching(scores, i, t0)
             above[j] += a0
             reaching[j] += b0
 

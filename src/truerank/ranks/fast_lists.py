@@ -7,6 +7,8 @@ from typing import Any
 import numba as nb
 import numpy as np
 
+from truerank.ranks.fast import LANES, count_above, count_reaching
+
 SHORT = 24  # up to this length insertion beats splitting
 
 
@@ -81,6 +83,28 @@ def order_lists(item: Any, score: Any, start: Any, first: int, last: int) -> Non
             _insert(item, score, low, high)
 
 
+@nb.njit(cache=True, nogil=True, boundscheck=False)
+def count_lists(score: Any, start: Any, first: int, last: int, above: Any, tied: Any) -> None:
+    """Above and tied counts of every listed item by comparing it with its whole list: no order is needed.
+
+    For lists of some hundred items n² vector comparisons are several times faster than sorting.
+    """
+    for user in range(first, last):
+        begin, end = start[user], start[user + 1]
+        whole = begin + (end - begin) // LANES * LANES
+        for at in range(begin, end):
+            threshold = score[at]
+            up = equal = 0
+            for i in range(begin, whole, LANES):
+                up += count_above(score, i, threshold)
+                equal += count_reaching(score, i, threshold)
+            for i in range(whole, end):
+                up += score[i] > threshold
+                equal += score[i] >= threshold
+            above[at] = up
+            tied[at] = equal - up - 1
+
+
 @nb.njit(cache=True, nogil=True)
 def repeated(item: Any, start: Any, n_items: int) -> int:
     """The place of an item that a user lists twice, -1 where there is none."""
@@ -94,9 +118,9 @@ def repeated(item: Any, start: Any, n_items: int) -> int:
 
 
 @nb.njit(cache=True, nogil=True)
-def count_better(score: Any, start: Any, above: Any, tied: Any) -> None:
+def count_ordered(score: Any, start: Any, first: int, last: int, above: Any, tied: Any) -> None:
     """For each place of each ordered list, how many listed items score above it and how many others equal it."""
-    for user in range(len(start) - 1):
+    for user in range(first, last):
         at = start[user]
         while at < start[user + 1]:
             end = at
@@ -118,33 +142,26 @@ def look_up(
     `row` names the list of each user of a block. Excluded items take their own counts with them.
     """
     seen, place = np.zeros(n_items, np.int64), np.empty(n_items, np.int64)
-    missing = np.zeros(1, np.int64)
     for u in range(len(row)):
         first, last = start[row[u]], start[row[u] + 1]
-        n = last - first
         for at in range(first, last):
             seen[item[at]] = u + 1
-            place[item[at]] = at - first
-        # missing[k]: excluded items among the best k of the list
+            place[item[at]] = at
         excluded = 0
         for at in range(gone_start[u], gone_start[u + 1]):
             excluded += seen[gone[at]] == u + 1
-        if excluded > 0:
-            if len(missing) < n + 1:
-                missing = np.zeros(n + 1, np.int64)
-            missing[: n + 1] = 0
-            for at in range(gone_start[u], gone_start[u + 1]):
-                if seen[gone[at]] == u + 1:
-                    missing[place[gone[at]] + 1] = 1
-            for at in range(n):
-                missing[at + 1] += missing[at]
-        recommended[u] = n - excluded
+        recommended[u] = last - first - excluded
         for at in range(asked_start[u], asked_start[u + 1]):
-            if seen[asked[at]] == u + 1:
-                listed = first + place[asked[at]]
-                up, same = better[listed], equal[listed]
-                if excluded > 0:
-                    same -= missing[up + same + 1] - missing[up]
-                    up -= missing[better[listed]]
-                above[at] = up
-                tied[at] = same
+            if seen[asked[at]] != u + 1:
+                continue
+            listed = place[asked[at]]
+            up, same = better[listed], equal[listed]
+            if excluded > 0:
+                # of two listed items the one with fewer better ones is the better one
+                for k in range(gone_start[u], gone_start[u + 1]):
+                    if seen[gone[k]] == u + 1:
+                        other = better[place[gone[k]]]
+                        up -= other < better[listed]
+                        same -= other == better[listed]
+            above[at] = up
+            tied[at] = same

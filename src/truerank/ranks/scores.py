@@ -137,7 +137,7 @@ def factors(
 
 @dataclass(frozen=True, slots=True)
 class Lists:
-    """Lists of items, best first: all pairs or top lists. What is not listed is never recommended.
+    """Lists of items: all pairs or top lists. What is not listed is never recommended.
 
     User u lists item[start[u]:start[u + 1]]; `above` listed items of the same user score higher than it, `tied` others
     as high. `every_pair` says that each user lists each of the items: whether these are the whole catalogue is for the
@@ -147,9 +147,9 @@ class Lists:
     users: Ids
     items: Ids
     start: Ints
-    item: Ints
-    above: Ints
-    tied: Ints
+    item: npt.NDArray[np.integer]
+    above: npt.NDArray[np.integer]
+    tied: npt.NDArray[np.integer]
     depth: int | None
     every_pair: bool
 

@@ -10,6 +10,7 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import polars as pl
 
 from truerank.arrays import Floats, Ints, frozen
@@ -18,6 +19,7 @@ from truerank.errors import InputError
 from truerank.ids import Ids
 from truerank.ranks.scores import Lists
 
+COUNTED = 512  # length of lists up to which comparing all with all beats sorting
 WORTH_IT = 200_000  # rows below which loading the compiled loops costs more than it saves
 
 
@@ -59,12 +61,12 @@ def lists(source: Any, *, columns: Mapping[str, str] | None = None, name: str | 
     )
 
 
-Ordered = tuple[Ints, Ints, Ints]
+Ordered = tuple[npt.NDArray[np.integer], npt.NDArray[np.integer], npt.NDArray[np.integer]]
 NOTHING: Ordered = (np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0, np.int64))
 
 
 def _ordered(user: Ints, item: Ints, score: Floats, start: Ints, n_items: int) -> Ordered:
-    """Items of all users best first, with their above and tied counts; nothing where a pair is repeated."""
+    """Items of all users, side by side, with their above and tied counts; nothing where a pair is repeated."""
     if len(np.unique(user * n_items + item)) < len(user):
         return NOTHING
     order = np.lexsort((item, -score, user))
@@ -77,17 +79,24 @@ def _ordered(user: Ints, item: Ints, score: Floats, start: Ints, n_items: int) -
 
 
 def _ordered_fast(user: Ints, item: Ints, score: Floats, start: Ints, n_items: int) -> Ordered:
-    """The same by bucketing rows by user before sorting, on all cores."""
+    """The same by bucketing rows by user first, on all cores; the items of a user may come in another order."""
     from truerank.ranks import fast_lists
 
     items, scores = fast_lists.bucket(user, item, score, start)
     if fast_lists.repeated(items, start, n_items) >= 0:
         return NOTHING
-    bounds = np.linspace(0, len(start) - 1, 4 * (os.cpu_count() or 1) + 1).astype(np.int64)
-    with ThreadPoolExecutor() as pool:
-        list(pool.map(lambda at: fast_lists.order_lists(items, scores, start, *at), pairwise(bounds)))
-    above, tied = np.empty(len(items), np.int64), np.empty(len(items), np.int64)
-    fast_lists.count_better(scores, start, above, tied)
+    above, tied = np.empty(len(items), np.int32), np.empty(len(items), np.int32)
+    short = int(np.diff(start).max(initial=0)) <= COUNTED
+
+    def work(bounds: tuple[int, int]) -> None:
+        if short:
+            fast_lists.count_lists(scores, start, *bounds, above, tied)
+        else:
+            fast_lists.order_lists(items, scores, start, *bounds)
+            fast_lists.count_ordered(scores, start, *bounds, above, tied)
+
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        list(pool.map(work, pairwise(np.linspace(0, len(start) - 1, 65).astype(np.int64))))
     return items, above, tied
 
 

@@ -61,7 +61,7 @@ class Population:
         return self._spread(a.value() - b.value(), a.influence() - b.influence(), a, level=level)
 
     def _spread(self, value: float, influence: Floats, terms: Terms, *, level: float) -> Spread:
-        n = len(np.unique(terms.cluster[terms.defined]))
+        n = _n_clusters(terms)
         if n < 2:
             return Spread(value, math.nan, math.nan, math.nan, math.nan)
         effect = sums_by(terms.cluster, influence, n=int(terms.cluster.max()) + 1)
@@ -103,12 +103,16 @@ class Bootstrap:
 
     def _spread(self, value: float, redrawn: Floats, terms: Terms, *, level: float) -> Spread:
         known = redrawn[~np.isnan(redrawn)]
-        if len(known) < 2 or len(np.unique(terms.cluster[terms.defined])) < 2:
+        if len(known) < 2 or _n_clusters(terms) < 2:
             return Spread(value, math.nan, math.nan, math.nan, math.nan)
         low, high = np.quantile(known, [(1 - level) / 2, (1 + level) / 2])
         one_side = min(np.count_nonzero(known <= 0), np.count_nonzero(known >= 0))
         p = float(min(1.0, 2 * (one_side + 1) / (len(known) + 1)))
         return Spread(value, float(np.std(known, ddof=1)), float(low), float(high), p)
+
+
+def _n_clusters(terms: Terms) -> int:
+    return int(np.count_nonzero(np.bincount(terms.cluster[terms.defined])))
 
 
 def _counts(rng: np.random.Generator, n: int, size: int) -> Floats:
