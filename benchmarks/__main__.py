@@ -1,0 +1,26 @@
+"""python -m benchmarks lists|ranks|start [--json] [--rounds N]"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import json
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
+    parser.add_argument("workload", choices=["lists", "ranks", "start"])
+    parser.add_argument("--json", action="store_true", help="one JSON object on standard output")
+    parser.add_argument("--rounds", type=int, help="interleaved rounds")
+    arguments = parser.parse_args()
+    options = {} if arguments.rounds is None else {"rounds": arguments.rounds}
+    found = importlib.import_module(f"benchmarks.{arguments.workload}").run(**options)
+    if arguments.json:
+        print(json.dumps(found, indent=2))
+        return
+    for name, value in found.items():
+        print(f"{name}: {value}")
+
+
+if __name__ == "__main__":
+    main()
