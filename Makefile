@@ -1,13 +1,14 @@
 # make demo and make test do all the set-up themselves; PYTHON chooses the interpreter.
-PYTHON ?= python3.11
+PYTHON ?= $(firstword $(foreach name,python3.11 python3.12 python3.13 python3,\
+            $(if $(shell $(name) -c 'import sys, venv, ensurepip; print(sys.version_info >= (3, 11) or "")' 2>/dev/null),$(name))))
 VENV ?= .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo test test-all check coverage published-bias format clean
+.PHONY: demo test test-all check coverage published-bias bench-setup bench format clean
 
 $(READY): pyproject.toml constraints.txt
-	@command -v $(PYTHON) >/dev/null || { echo "$(PYTHON) is needed; set PYTHON=python3.x (3.11 or newer)"; exit 2; }
+	@[ -n "$(PYTHON)" ] || { echo "Python 3.11 or newer with venv is needed; set PYTHON=..."; exit 2; }
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev]'
 	touch $(READY)
@@ -27,8 +28,8 @@ test-all: $(READY)  ## every test, also on newer Pythons where they are found
 	done
 
 check: $(READY)  ## style and types
-	$(BIN)/ruff format --check src tests scripts
-	$(BIN)/ruff check src tests scripts
+	$(BIN)/ruff format --check src tests scripts benchmarks
+	$(BIN)/ruff check src tests scripts benchmarks
 	$(BIN)/mypy
 
 coverage: $(READY)  ## coverage of intervals on KuaiRec, 2,000 draws, into docs/results/coverage.md
@@ -37,9 +38,19 @@ coverage: $(READY)  ## coverage of intervals on KuaiRec, 2,000 draws, into docs/
 published-bias: $(READY)  ## what the published mean converges to on KuaiRec, into docs/results/published-bias.md
 	PYTHONPATH=scripts $(BIN)/python scripts/published_bias.py
 
+bench-setup:  ## one environment per peer of the benchmarks, in .bench
+	@for peer in ranx rectools pytrec_eval; do \
+	  [ -x .bench/$$peer/bin/python ] || { python3.11 -m venv .bench/$$peer && \
+	  .bench/$$peer/bin/python -m pip install --quiet --disable-pip-version-check --only-binary :all: \
+	    --requirement benchmarks/requirements/$$peer.txt; } || exit 1; \
+	done
+
+bench: $(READY) bench-setup  ## the benchmarks, into docs/performance.md
+	$(BIN)/python -m benchmarks page
+
 format: $(READY)
-	$(BIN)/ruff check --fix src tests scripts
-	$(BIN)/ruff format src tests scripts
+	$(BIN)/ruff check --fix src tests scripts benchmarks
+	$(BIN)/ruff format src tests scripts benchmarks
 
 clean:
 	rm -rf $(VENV) .venv-* build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis truerank-demo

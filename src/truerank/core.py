@@ -252,6 +252,7 @@ class Listwise(Metric, Protocol):
     def values(self, positives: Any) -> Floats: ...
 
 
+@runtime_checkable
 class Estimator(Protocol):
     """How observed rows stand for unobserved ones: gives Terms, and says what they estimate."""
 
@@ -261,6 +262,9 @@ class Estimator(Protocol):
     complete: ClassVar[bool]  # every candidate must carry a label
     ties: ClassVar[frozenset[Ties]]  # the tie policies it works with
     design: ClassVar[bool]  # whether an interval for exactly these units is known
+    needs_size: ClassVar[bool]  # the number of candidates must be known
+    left_out: ClassVar[str]  # whom it leaves out although they have scores, and whether that matters
+    caution: ClassVar[str]  # what a reader must know of every value, if anything
 
     def refusal(self, metric: Metric) -> str | None:
         """Why this metric cannot be estimated this way and what to use, or None."""

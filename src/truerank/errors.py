@@ -1,9 +1,8 @@
 """The errors of truerank, all of them.
 
     TruerankError           anything this library raises on purpose
-    ├── InputError          a file, a frame, an option or a combination of them is wrong (exit code 2)
-    │   └── RefusedError    the question has no honest answer: the message says why and what to ask instead
-    └── InterruptedWorkError  the user stopped the work; it can be resumed (exit code 3)
+    └── InputError          a file, a frame, an option or a combination of them is wrong (exit code 2)
+        └── RefusedError    the question has no honest answer: the message says why and what to ask instead
 
 A message is one or two sentences: where, what was found, what was expected, what to do.
 """
@@ -21,10 +20,6 @@ class InputError(TruerankError):
 
 class RefusedError(InputError):
     """The question has no honest answer from this data."""
-
-
-class InterruptedWorkError(TruerankError):
-    """The user stopped the work."""
 
 
 def some(values: list[str], *, most: int = 5) -> str:

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+import math
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Any
 
 import numpy as np
 
-from truerank.core import Estimator, Log, Metric, Pool, Ranks, Scores, Terms, Ties
-from truerank.data.read import read
+from truerank.core import Estimator, Metric, Pool, Ranks, Scores, Terms, Ties
 from truerank.errors import InputError, RefusedError
 from truerank.estimators.full import Full
 from truerank.estimators.random_exposure import HorvitzThompson, Pooled
@@ -20,15 +20,16 @@ from truerank.ids import Ids
 from truerank.metrics.dcg import DCG
 from truerank.metrics.precision import Precision
 from truerank.metrics.recall import Recall
-from truerank.ranks.candidates import Catalogue, Overlap, Setting, catalogue_of, lay_out, whole_tables
+from truerank.ranks.candidates import Overlap, Setting, catalogue_of, whole_tables
 from truerank.ranks.rank import rank
 from truerank.ranks.scores import dense
 from truerank.ranks.tables import lists
 from truerank.results import Comparison, Estimate, Results
+from truerank.setting import check_call, check_sizes, logs, make_setting
 from truerank.uncertainty.diagnostics import warnings_of
 from truerank.uncertainty.intervals import Interval, Population
 from truerank.uncertainty.multiple import holm
-from truerank.uncertainty.notes import about_ranks, differing_orders, matching
+from truerank.uncertainty.notes import about_catalogue, about_exclusions, about_ranks, differing_orders, matching
 from truerank.version import __version__
 
 DEFAULT_METRICS: tuple[Metric, ...] = (Recall(10), Recall(50), Precision(10), DCG(10))
@@ -67,30 +68,39 @@ def evaluate(
     >>> import polars as pl
     >>> scores = {"a": np.array([[3.0, 2, 1], [3, 2, 1]]), "b": np.array([[1.0, 2, 3], [3, 1, 2]])}
     >>> labels = {"user": [0, 0, 0, 1, 1, 1], "item": [0, 1, 2, 0, 1, 2], "label": [1, 0, 0, 1, 0, 0]}
-    >>> results = evaluate(scores, read(pl.DataFrame(labels)), metrics=[Recall(1)])
+    >>> results = evaluate(scores, pl.DataFrame(labels), metrics=[Recall(1)])
     >>> [(each.model, each.value) for each in results.estimates], results.comparisons[0].difference
     ([('a', 1.0), ('b', 0.5)], -0.5)
     """
     exposure = FullExposure() if exposure is None else exposure
     interval = Population() if interval is None else interval
-    if not 0 < level < 1:
-        raise InputError(f"level {level:g}; expected a number between 0 and 1, such as 0.95.")
-    if not scores:
-        raise InputError("no scores given; expected at least one model, as NAME=FILE.")
-    if baseline is not None and baseline not in scores:
-        raise InputError(f"baseline {baseline!r} is not among the models; expected one of {', '.join(scores)}.")
-    judged, excluded, explicit = _logs(labels, exclude, candidates)
+    overlap, ties = Overlap(overlap), Ties(ties)
+    check_call(scores, exposure, metrics, estimators, baseline=baseline, level=level)
+    check_sizes(threads=threads, block_users=block_users, n_items=n_items)
+    items = items if items is None or isinstance(items, Ids) else Ids.of(items, where="items")
+    if overlap is Overlap.KEEP and isinstance(exposure, RandomExposure):
+        raise RefusedError(
+            "--overlap keep makes the candidates depend on which items were judged, so a random sample of them stands "
+            "for nothing; use --overlap drop, or leave --exclude out."
+        )
+    judged, excluded, explicit = logs(labels, exclude, candidates)
     others = {judged.source: judged.items} | ({} if excluded is None else {excluded.source: excluded.items})
     models = {name: as_scores(each, name=name) for name, each in scores.items()}
     models = whole_tables(models, others=others, items=items, n_items=n_items)
     catalogue = catalogue_of(models, others=others, items=items, n_items=n_items)
-    setting = _setting(models, judged, catalogue, exposure, exclude=excluded, overlap=overlap, candidates=explicit)
-    rules = _Rules(models, exposure, ties, interval, explicit=candidates is not None)
+    setting = make_setting(models, judged, catalogue, exposure, exclude=excluded, overlap=overlap, candidates=explicit)
+    rules = _Rules(models, exposure, ties, interval, catalogue.n_items, explicit=candidates is not None)
     asked, left_out = _pairs(metrics, _with_rate(estimators, exposure), rules)
     pools = sorted({estimator.pool for _, estimator in asked})
     terms: dict[str, list[Terms]] = {}
     estimates: dict[tuple[int, str], Estimate] = {}
-    notes = [*setting.notes, *left_out, *matching(models, setting.labels)]
+    notes = [
+        *setting.notes,
+        *left_out,
+        *about_exclusions(setting, excluded),
+        *matching(models, setting.labels, n_items=catalogue.n_items),
+        *about_catalogue(models, catalogue.items),
+    ]
     for name, each in models.items():
         ranks = rank(
             each,
@@ -107,6 +117,8 @@ def evaluate(
         notes += about_ranks(name, setting.labels, by_pool)
         terms[name] = []
         for at, (metric, estimator) in enumerate(asked):
+            if progress is not None:
+                progress(f"estimating {name}", at + 1, len(asked))
             found = by_pool[estimator.pool]
             part = estimator.terms(setting.labels, found, metric=metric, keep_rows=interval.needs_rows)
             terms[name].append(part)
@@ -130,71 +142,6 @@ def as_scores(source: Any, *, name: str) -> Scores:
     return lists(source, name=name)
 
 
-# ---------------------------------------------------------------------------------------------------------- the setting
-
-
-def _logs(labels: Any, exclude: Any, candidates: Any) -> tuple[Log, Log | None, Log | None]:
-    judged, excluded, explicit = (
-        source if source is None or isinstance(source, Log) else read(source, name=name, values=name == "labels")
-        for source, name in ((labels, "labels"), (exclude, "exclude"), (candidates, "candidates"))
-    )
-    if judged is None or len(judged) == 0:
-        where = "labels" if judged is None else judged.source
-        raise InputError(f"{where}: no rows; expected judged pairs of users and items.")
-    judged.check_labels()
-    return judged, excluded, explicit
-
-
-def _setting(
-    models: Mapping[str, Scores],
-    labels: Log,
-    catalogue: Catalogue,
-    exposure: Exposure,
-    *,
-    exclude: Log | None,
-    overlap: Overlap,
-    candidates: Log | None,
-) -> Setting:
-    for name, each in models.items():
-        where = f"{labels.source}, column 'user', against the users of {name}"
-        if (each.users.locate(labels.users, where=where) < 0).all():
-            raise InputError(
-                f"{name} and {labels.source} have no user in common: {name} has users such as "
-                f"{', '.join(each.users.texts(np.arange(min(3, len(each.users)))))}, the labels "
-                f"{', '.join(labels.users.texts(np.arange(min(3, len(labels.users)))))}. Check the id columns."
-            )
-    complete = isinstance(exposure, FullExposure) and exposure.unlisted is Unlisted.NEGATIVE
-    setting = lay_out(
-        replace(labels, complete=complete), catalogue, exclude=exclude, overlap=overlap, candidates=candidates
-    )
-    if isinstance(exposure, FullExposure) and not complete:
-        _check_complete(setting)
-    return setting
-
-
-def _check_complete(setting: Setting) -> None:
-    """With full exposure every candidate carries a label."""
-    n = setting.pools[Pool.CATALOGUE].count
-    judged = setting.pools[Pool.JUDGED].count
-    missing = np.flatnonzero(~(judged == n))
-    if len(missing) == 0:
-        return
-    unit = int(missing[0])
-    user = setting.labels.users.texts(missing[:1])[0]
-    if np.isnan(n[unit]):
-        raise InputError(
-            f"{setting.labels.source}: full exposure needs a label for every candidate, and top lists do not tell how "
-            "many there are. If pairs that are not listed are negatives, say --unlisted negative; else give the "
-            "catalogue with --items FILE or --n-items N."
-        )
-    raise InputError(
-        f"{setting.labels.source}: full exposure needs a label for every candidate, but user {user} has "
-        f"{int(judged[unit]):,} labels for {int(n[unit]):,} candidates ({len(missing):,} users so). If pairs that are "
-        "not listed are negatives, say --unlisted negative; if the judged items are a random sample, say "
-        "--exposure random."
-    )
-
-
 # ------------------------------------------------------------------------------------------------- metric x estimator
 
 Asked = tuple[Metric, Estimator]
@@ -208,10 +155,18 @@ class _Rules:
     exposure: Exposure
     ties: Ties
     interval: Interval
+    n_items: float
     explicit: bool
 
     def refusal(self, metric: Metric, estimator: Estimator) -> str | None:
         """Why not, and what to use instead; None if it can."""
+        if estimator.pool is Pool.JUDGED and self.exposure == FullExposure(Unlisted.NEGATIVE):
+            return "it ranks the listed items only, and here those are the relevant ones; use full."
+        if estimator.needs_size and math.isnan(self.n_items):
+            return (
+                "top lists do not tell how many candidates there are, which it needs. "
+                "Give the catalogue: --items FILE or --n-items N."
+            )
         if estimator.complete and isinstance(self.exposure, RandomExposure):
             return "it needs a label for every candidate, and randomly exposed labels are partial; use pooled."
         if self.interval.needs_rows and not estimator.design:
@@ -243,40 +198,49 @@ def _pairs(
 ) -> tuple[list[Asked], list[str]]:
     """Every metric with every estimator that can give it; notes on the pairs left out."""
     asked: list[Asked] = []
-    reasons: dict[tuple[int, int], str] = {}
-    chosen = DEFAULT_METRICS if metrics is None else tuple(metrics)
+    reasons: dict[tuple[int, int], tuple[str, str]] = {}
+    chosen = DEFAULT_METRICS if metrics is None else tuple(dict.fromkeys(metrics))
     for i, metric in enumerate(chosen):
-        options = _defaults(metric, rules.exposure) if estimators is None else tuple(estimators)
+        options = _defaults(metric, rules.exposure) if estimators is None else tuple(dict.fromkeys(estimators))
         for j, estimator in enumerate(options):
             reason = rules.refusal(metric, estimator)
             if reason is None:
                 asked.append((metric, estimator))
             else:
-                reasons[i, j] = f"{metric} with {estimator.name}: {reason}"
+                reasons[i, j] = (f"{metric} with {estimator.name}", reason)
     used_metrics = {str(metric) for metric, _ in asked}
     used_estimators = {estimator.name for _, estimator in asked}
     for i, metric in enumerate(chosen):
         if metrics is not None and str(metric) not in used_metrics:
-            raise RefusedError(" ".join(reason for (at, _), reason in reasons.items() if at == i))
+            raise RefusedError(_together(reason for (at, _), reason in reasons.items() if at == i))
     for j, estimator in enumerate(estimators or ()):
         if estimator.name not in used_estimators:
-            raise RefusedError(" ".join(reason for (_, at), reason in reasons.items() if at == j))
+            raise RefusedError(_together(reason for (_, at), reason in reasons.items() if at == j))
     if not asked:
-        raise RefusedError(" ".join(reasons.values()))
-    return asked, [f"left out: {reason}" for reason in reasons.values()]
+        raise RefusedError(_together(reasons.values()))
+    return asked, [f"left out: {what}: {reason}" for what, reason in reasons.values()]
+
+
+def _together(reasons: Iterable[tuple[str, str]]) -> str:
+    """Each reason once, after all it refuses."""
+    found: dict[str, list[str]] = {}
+    for what, reason in reasons:
+        found.setdefault(reason, []).append(what)
+    return " ".join(f"{', '.join(whats)}: {reason}" for reason, whats in found.items())
 
 
 def _with_rate(estimators: Sequence[Estimator] | None, exposure: Exposure) -> list[Estimator] | None:
-    """Estimators that take a rate get the declared one."""
-    if estimators is None or isinstance(exposure, FullExposure) or exposure.rate is None:
-        return None if estimators is None else list(estimators)
+    """Estimators that take a rate get the declared one; a rate of their own that is another is an error."""
+    if estimators is None:
+        return None
+    declared = exposure.rate if isinstance(exposure, RandomExposure) else None
     found: list[Estimator] = []
     for each in estimators:
-        own = getattr(each, "rate", exposure.rate)
-        if own not in (None, exposure.rate):
-            raise InputError(f"{each.name} has rate {own:g}, the exposure {exposure.rate:g}; expected one rate.")
-        made: Any = type(each)
-        found.append(made(exposure.rate) if hasattr(each, "rate") else each)
+        own = getattr(each, "rate", None)
+        if own not in (None, declared):
+            raise InputError(f"{each.name} has rate {own}, the exposure has {declared}; declare it in RandomExposure.")
+        made: Any = each
+        found.append(replace(made, rate=declared) if hasattr(each, "rate") else each)
     return found
 
 
@@ -301,6 +265,9 @@ def _estimate(
     level: float,
 ) -> Estimate:
     spread = interval.around(terms, level=level)
+    if not terms.exact and not np.any(terms.num):
+        # nobody was hit, so nothing shows how far from 0 the value may be: an interval of no width would be a lie
+        spread = replace(spread, stderr=math.nan, low=math.nan, high=math.nan)
     return Estimate(
         model=model,
         metric=str(metric),
@@ -347,6 +314,7 @@ def _compare(
             high=spread.high,
             p=spread.p,
             p_adjusted=spread.p,
+            units=int(np.count_nonzero(terms[model][at].defined & terms[other][at].defined)),
         )
         for at, (metric, estimator) in enumerate(asked)
         for model, other in pairs

@@ -34,7 +34,10 @@ class Estimate:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """The difference model - baseline, from paired units; `p_adjusted` holds over all comparisons of the results."""
+    """The difference model - baseline, over the `units` that both define.
+
+    `p_adjusted` holds over all comparisons of the results.
+    """
 
     model: str
     baseline: str
@@ -46,6 +49,7 @@ class Comparison:
     high: float
     p: float
     p_adjusted: float
+    units: int
 
 
 @dataclass(frozen=True, slots=True)

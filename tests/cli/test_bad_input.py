@@ -482,7 +482,7 @@ MATCHING = [
     ),
     Case(
         "a judged user who does not count",
-        f"{FULL} --users some.csv",
+        f"{FULL} --population some.csv",
         ("labels.csv", "'user'", "id 3", "users"),
         content("some.csv", "user\n1\n2\n"),
     ),

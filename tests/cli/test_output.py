@@ -275,15 +275,15 @@ def test_a_matrix_with_sorted_ids(run: Run, folder: Path) -> None:
 
 
 def test_users_without_rows_count_with_a_rate(run: Run, folder: Path) -> None:
-    """Declared by --users: with a rate an empty sample is worth 0, without one it is undefined."""
+    """Declared by --population: with a rate an empty sample is worth 0, without one it is undefined."""
     (folder / "users.csv").write_text("user\n1\n2\n3\n4\n")
     (folder / "one.csv").write_text("user,item,label\n1,10,1\n")
-    call = "evaluate one.csv --scores a=a.npz --exposure random --users users.csv --metric Precision@1"
+    call = "evaluate one.csv --scores a=a.npz --exposure random --population users.csv --metric Precision@1"
     with_rate, without = (parsed(run, f"{call} {more}")["estimates"][0] for more in ("--rate 0.5", ""))
     # user 1's item 10 has rank 1: 1 / 0.5 over four users; without a rate 5 candidates / 1 judged over one user
     assert (with_rate["value"], with_rate["units"], with_rate["undefined"]) == (0.5, 4, 0)
     assert (without["value"], without["units"], without["undefined"]) == (5.0, 1, 3)
-    assert "3 of 4 users (75%) have no judged item and are left out" in without["warnings"]
+    assert "3 of 4 users (75%) are left out: they have no judged item" in without["warnings"]
 
 
 def test_a_huge_cut_off_is_no_trouble(run: Run) -> None:

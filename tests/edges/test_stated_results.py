@@ -105,7 +105,7 @@ def test_a_list_shorter_than_the_cut_off_has_empty_places() -> None:
     )
     found = one(results, "Precision@2")
     assert (found.value, counts(found)) == (0.5, (2, 0))
-    assert "1 of 2 users (50%) are recommended fewer than 2 items; the empty places count as misses" in found.warnings
+    assert any(each.startswith("1 of 2 users (50%) are recommended fewer than 2 items") for each in found.warnings)
 
 
 def test_top_lists_with_pooled_need_the_number_of_items() -> None:
@@ -399,7 +399,9 @@ def test_a_judged_item_that_is_excluded_can_be_an_error() -> None:
 def test_exclusions_of_unknown_users_and_items_change_nothing() -> None:
     plain = tr.evaluate(SCORES3, LABELS3, metrics=[tr.Recall(1)])
     more = tr.evaluate(SCORES3, LABELS3, exclude=table([(9, 0, 1), (0, 99, 1)]), metrics=[tr.Recall(1)])
-    assert more.json() == plain.json()
+    assert repr(more.estimates) == repr(plain.estimates)
+    assert "0 of 2 excluded pairs concern users and items of this evaluation." in more.notes
+    assert any(note.startswith("nothing is excluded: check the ids") for note in more.notes)
 
 
 def test_an_excluded_item_need_not_be_in_the_catalogue() -> None:
@@ -442,7 +444,7 @@ def test_a_user_whose_sample_is_all_excluded() -> None:
     for name, expected in (("Recall@1", 1.0), ("Precision@1", 2.0)):
         found = one(results, name)
         assert (found.value, counts(found)) == (expected, (1, 1))
-        assert "1 of 2 users (50%) have no judged item and are left out" in found.warnings
+        assert "1 of 2 users (50%) are left out: they have no judged item" in found.warnings
 
 
 def test_every_judged_row_excluded() -> None:
@@ -464,8 +466,8 @@ def test_minus_infinity_is_never_recommended() -> None:
     # user 0: item 0 at rank 1, item 1 never; user 1: item 2 at rank 1
     assert [one(results, metric).value for metric in metrics] == [0.75, 0.75, 1.0, 1.0, 1.0]
     assert "a: 1 of 3 relevant judged items are never recommended." in results.notes
-    warning = "1 of 2 users (50%) are recommended fewer than 2 items; the empty places count as misses"
-    assert warning in one(results, "Recall@2").warnings
+    warning = "1 of 2 users (50%) are recommended fewer than 2 items, and the empty places count as misses"
+    assert any(each.startswith(warning) for each in one(results, "Recall@2").warnings)
 
 
 def test_nothing_is_ever_recommended() -> None:
@@ -545,7 +547,7 @@ def test_users_declared_without_rows(rate: float | None, value: float, n: tuple[
     assert found.estimator == "horvitz-thompson"
     assert found.value == pytest.approx(value, rel=1e-15)
     assert counts(found) == n
-    left_out = "1 of 3 users (33%) have no judged item and are left out"
+    left_out = "1 of 3 users (33%) are left out: they have no judged item"
     assert (left_out in found.warnings) == (rate is None)
 
 

@@ -575,6 +575,9 @@ class OneTooMany:
     complete: ClassVar[bool] = False
     ties: ClassVar[frozenset[Ties]] = frozenset({Ties.EXPECTED})
     design: ClassVar[bool] = False
+    needs_size: ClassVar[bool] = True
+    left_out: ClassVar[str] = ""
+    caution: ClassVar[str] = ""
     assumptions: ClassVar[tuple[str, ...]] = ()
 
     def refusal(self, metric: Metric) -> str | None:

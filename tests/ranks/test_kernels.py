@@ -120,7 +120,7 @@ def agree(user: Array, item: Array, score: Array, start: Array) -> None:
     owner = np.repeat(np.arange(len(start) - 1), np.diff(start))
     a, b = (np.lexsort((each[0], owner)) for each in (plain, quick))
     for one, other in zip(plain, quick, strict=True):
-        assert (one[a] == other[b]).all()
+        assert (np.asarray(one)[a] == np.asarray(other)[b]).all()
 
 
 def test_long_lists_are_ordered() -> None:

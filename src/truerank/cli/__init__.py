@@ -11,7 +11,7 @@ from typing import Any
 
 import click
 
-from truerank.errors import InputError, InterruptedWorkError, TruerankError
+from truerank.errors import InputError, TruerankError
 from truerank.version import __version__
 
 # command: (module, name in it, one line for the help page)
@@ -62,16 +62,13 @@ def main() -> None:
         cli.main(standalone_mode=False)
     except click.exceptions.Exit as stop:
         _leave(stop.exit_code)
-    except click.UsageError as error:
-        error.show(sys.stderr)
-        _leave(2)
     except click.ClickException as error:
         error.show(sys.stderr)
         _leave(2)
     except InputError as error:
         _say(str(error))
         _leave(2)
-    except (KeyboardInterrupt, click.Abort, InterruptedWorkError):
+    except (KeyboardInterrupt, click.Abort):
         _say("interrupted.")
         _leave(3)
     except BrokenPipeError:

@@ -62,9 +62,8 @@ from truerank.uncertainty.intervals import Bootstrap, Design, Interval, Populati
 )
 @click.option("--candidates", type=click.Path(path_type=Path), help="Pairs user,item: explicit candidate sets.")
 @click.option("--items", type=click.Path(path_type=Path), help="The catalogue; also names the columns of .npy scores.")
-@click.option(
-    "--users", type=click.Path(path_type=Path), help="The users that count; also names the rows of .npy scores."
-)
+@click.option("--users", type=click.Path(path_type=Path), help="Names the rows of .npy scores, in their order.")
+@click.option("--population", type=click.Path(path_type=Path), help="All users that count, also those without a row.")
 @click.option("--n-items", type=int, help="The size of the catalogue, where scores are top lists.")
 @click.option(
     "--metric",
@@ -113,6 +112,7 @@ def evaluate(  # noqa: PLR0917
     candidates: Path | None,
     items: Path | None,
     users: Path | None,
+    population: Path | None,
     n_items: int | None,
     metric_names: tuple[str, ...],
     estimator_names: tuple[str, ...],
@@ -145,8 +145,11 @@ def evaluate(  # noqa: PLR0917
     if threads is not None and threads < 1:
         raise InputError(f"--threads {threads}; expected a whole number from 1.")
     check_out(out)
+    if users is not None and not any(path.suffix == ".npy" for path in paths.values()):
+        raise InputError("--users names the rows of .npy scores; to declare the users that count, say --population.")
     row_ids, column_ids = id_column(users, "user", mapping), id_column(items, "item", mapping)
-    user_ids, item_ids = (None if ids is None else Ids.of(ids) for ids in (row_ids, column_ids))
+    everyone = id_column(population, "user", mapping)
+    user_ids, item_ids = (None if ids is None else Ids.of(ids) for ids in (everyone, column_ids))
     with progress(quiet=quiet) as report:
         results = run(
             {name: read_scores(path, columns=mapping, users=row_ids, items=column_ids) for name, path in paths.items()},

@@ -69,6 +69,10 @@ def write_table(table: pl.DataFrame, path: Path) -> None:
 @contextmanager
 def whole_file(path: Path) -> Iterator[Path]:
     """A temporary name beside `path` that becomes `path` if all goes well and vanishes if not."""
+    if path.exists() and not path.is_file() and not path.is_dir():
+        yield path  # a pipe or a device is written to, never replaced
+        return
+    path = path.resolve()
     try:
         handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".part", dir=path.parent)
         os.close(handle)

@@ -23,6 +23,9 @@ class Full:
     complete: ClassVar[bool] = True
     ties: ClassVar[frozenset[Ties]] = frozenset(Ties)
     design: ClassVar[bool] = True
+    needs_size: ClassVar[bool] = False
+    left_out: ClassVar[str] = ""
+    caution: ClassVar[str] = ""
     assumptions: ClassVar[tuple[str, ...]] = ("every candidate of every user carries its true label",)
 
     def refusal(self, metric: Metric) -> str | None:
@@ -48,6 +51,12 @@ class Traditional:
     complete: ClassVar[bool] = False
     ties: ClassVar[frozenset[Ties]] = frozenset(Ties)
     design: ClassVar[bool] = False
+    needs_size: ClassVar[bool] = False
+    left_out: ClassVar[str] = ""
+    caution: ClassVar[str] = (
+        "it ranks only the judged items: this is not the metric over the catalogue, "
+        "and it changes with the number judged"
+    )
     assumptions: ClassVar[tuple[str, ...]] = ("the judged items are all the items that matter",)
 
     def refusal(self, metric: Metric) -> str | None:

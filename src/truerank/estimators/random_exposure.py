@@ -35,6 +35,12 @@ class Published:
     complete: ClassVar[bool] = False
     ties: ClassVar[frozenset[Ties]] = LABEL_FREE
     design: ClassVar[bool] = False
+    needs_size: ClassVar[bool] = False
+    left_out: ClassVar[str] = (
+        "have no judged relevant item; they tend to have few relevant items, so this mean leans towards users "
+        "with many (compare pooled)"
+    )
+    caution: ClassVar[str] = ""
     assumptions: ClassVar[tuple[str, ...]] = (UNIFORM,)
 
     def refusal(self, metric: Metric) -> str | None:
@@ -67,6 +73,9 @@ class Pooled:
     complete: ClassVar[bool] = False
     ties: ClassVar[frozenset[Ties]] = LABEL_FREE
     design: ClassVar[bool] = True
+    needs_size: ClassVar[bool] = True
+    left_out: ClassVar[str] = "have no judged item"
+    caution: ClassVar[str] = ""
     assumptions: ClassVar[tuple[str, ...]] = (UNIFORM,)
 
     def refusal(self, metric: Metric) -> str | None:
@@ -96,6 +105,9 @@ class HorvitzThompson:
     complete: ClassVar[bool] = False
     ties: ClassVar[frozenset[Ties]] = LABEL_FREE
     design: ClassVar[bool] = True
+    needs_size: ClassVar[bool] = True
+    left_out: ClassVar[str] = "have no judged item"
+    caution: ClassVar[str] = ""
     assumptions: ClassVar[tuple[str, ...]] = (UNIFORM,)
 
     def refusal(self, metric: Metric) -> str | None:
@@ -127,6 +139,9 @@ class Hajek:
         Ties.STRICT
     }  # the worth of a list is known if each rank is taken once
     design: ClassVar[bool] = True
+    needs_size: ClassVar[bool] = True
+    left_out: ClassVar[str] = "have no judged item"
+    caution: ClassVar[str] = ""
     assumptions: ClassVar[tuple[str, ...]] = (UNIFORM,)
 
     def refusal(self, metric: Metric) -> str | None:

@@ -21,6 +21,9 @@ class FullExposure:
 
     unlisted: Unlisted = Unlisted.UNKNOWN
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "unlisted", Unlisted(self.unlisted))
+
 
 @dataclass(frozen=True, slots=True)
 class RandomExposure:

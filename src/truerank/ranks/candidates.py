@@ -36,11 +36,6 @@ class Catalogue:
     items: Ids
     n_items: float
 
-    @property
-    def closed(self) -> bool:
-        """Whether every item is known by name."""
-        return self.n_items == len(self.items)
-
 
 @dataclass(frozen=True, slots=True)
 class Setting:

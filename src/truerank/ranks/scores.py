@@ -59,7 +59,7 @@ def dense(matrix: Any, *, users: Any = None, items: Any = None, name: str = "sco
 
 @dataclass(frozen=True, slots=True)
 class Factors:
-    """Scores p_u · q_i + b_u + b_i from factors; computed in tiles of one fixed shape, never stored.
+    """Scores p_u · q_i + b_i from factors; computed in tiles of one fixed shape, never stored.
 
     >>> p, q = np.array([[1.0, 2.0]]), np.array([[3.0, 4.0], [0.0, 1.0]])
     >>> factors(p, q).block(np.array([0])).tolist()
@@ -115,7 +115,10 @@ def factors(
     items: Any = None,
     name: str = "scores",
 ) -> Factors:
-    """Factor scores; biases become two more columns, so that one product gives the whole score."""
+    """Factor scores; the item bias becomes one more column, so that one product gives the score.
+
+    A user's bias is the same for all items: it changes no rank, and in the sum it would only cost precision.
+    """
     p, q = np.asarray(user_factors), np.asarray(item_factors)
     if p.ndim != 2 or q.ndim != 2 or p.shape[1] != q.shape[1]:
         raise InputError(
@@ -123,13 +126,12 @@ def factors(
         )
     b_user = _bias(user_bias, len(p), name=f"{name}, user_bias")
     b_item = _bias(item_bias, len(q), name=f"{name}, item_bias")
-    if b_user is not None or b_item is not None:
-        p = np.column_stack([p, np.ones(len(p)), np.zeros(len(p)) if b_user is None else b_user])
-        q = np.column_stack([q, np.zeros(len(q)) if b_item is None else b_item, np.ones(len(q))])
+    if b_item is not None:
+        p, q = np.column_stack([p, np.ones(len(p))]), np.column_stack([q, b_item])
     user_ids, row = _population(users, len(p), where=f"{name}, users")
     item_ids, column = _population(items, len(q), where=f"{name}, items")
-    for what, values in (("user factors or bias", p), ("item factors or bias", q)):
-        if values.dtype.kind not in "fiu" or not np.isfinite(values).all():
+    for what, values in (("user factors", p), ("item factors or bias", q), ("user bias", b_user)):
+        if values is not None and (values.dtype.kind not in "fiu" or not np.isfinite(values).all()):
             raise InputError(f"{name}: {what} hold values that are not finite numbers; expected finite numbers.")
     side = [np.ascontiguousarray(each, dtype=np.float32) for each in (p[row], q[column])]
     return Factors(side[0], side[1], user_ids, item_ids)

@@ -46,9 +46,11 @@ def lists(source: Any, *, columns: Mapping[str, str] | None = None, name: str | 
         user, item, score = user[kept], item[kept], score[kept]
     start = np.concatenate([[0], np.cumsum(np.bincount(user, minlength=len(users)))]).astype(np.int64)
     quick = len(table) >= WORTH_IT and find_spec("numba") is not None
-    ordered, above, tied = (_ordered_fast if quick else _ordered)(user, item, score, start, len(items))
+    ordered, above, tied, scores = (_ordered_fast if quick else _ordered)(user, item, score, start, len(items))
     if len(ordered) == 0 and len(user):
         _refuse_repeated(users, items, user, item, where=where)
+    if find_column(table, "score", mapping) is None:
+        _check_ranks(users, start, above, -scores, where=where)
     return Lists(
         users=users,
         items=items,
@@ -61,12 +63,12 @@ def lists(source: Any, *, columns: Mapping[str, str] | None = None, name: str | 
     )
 
 
-Ordered = tuple[npt.NDArray[np.integer], npt.NDArray[np.integer], npt.NDArray[np.integer]]
-NOTHING: Ordered = (np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0, np.int64))
+Ordered = tuple[npt.NDArray[np.integer], npt.NDArray[np.integer], npt.NDArray[np.integer], Floats]
+NOTHING: Ordered = (np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0))
 
 
 def _ordered(user: Ints, item: Ints, score: Floats, start: Ints, n_items: int) -> Ordered:
-    """Items of all users, side by side, with their above and tied counts; nothing where a pair is repeated."""
+    """Items of all users, side by side, with above and tied counts and scores; nothing where a pair is repeated."""
     if len(np.unique(user * n_items + item)) < len(user):
         return NOTHING
     order = np.lexsort((item, -score, user))
@@ -75,7 +77,7 @@ def _ordered(user: Ints, item: Ints, score: Floats, start: Ints, n_items: int) -
     changed[1:] = (np.diff(user) != 0) | (score[1:] != score[:-1])
     first = np.flatnonzero(changed)
     size = np.diff(np.append(first, len(user)))
-    return item[order], np.repeat(first, size) - start[user], np.repeat(size - 1, size)
+    return item[order], np.repeat(first, size) - start[user], np.repeat(size - 1, size), score
 
 
 def _ordered_fast(user: Ints, item: Ints, score: Floats, start: Ints, n_items: int) -> Ordered:
@@ -97,7 +99,19 @@ def _ordered_fast(user: Ints, item: Ints, score: Floats, start: Ints, n_items: i
 
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         list(pool.map(work, pairwise(np.linspace(0, len(start) - 1, 65).astype(np.int64))))
-    return items, above, tied
+    return items, above, tied, scores
+
+
+def _check_ranks(users: Ids, start: Ints, above: npt.NDArray[np.integer], rank: Floats, *, where: str) -> None:
+    """Ranks are places in a list of which nothing is missing: after a gap an item would count as better than it is."""
+    gap = np.flatnonzero(rank > above + 1)
+    if len(gap):
+        user = int(np.searchsorted(start, gap[0], side="right")) - 1
+        raise InputError(
+            f"{where}, column 'rank': user {users.values[user]!r} has rank {int(rank[gap[0]])} after "
+            f"{int(above[gap[0]])} better items; expected ranks from 1 without gaps. "
+            "List every item down to the last rank, or give scores."
+        )
 
 
 def _refuse_repeated(users: Ids, items: Ids, user: Ints, item: Ints, *, where: str) -> None:

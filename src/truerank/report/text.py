@@ -28,12 +28,15 @@ def render(results: Results, *, width: int | None = None, color: bool = False) -
 def print_results(results: Results, console: Console) -> None:
     """Estimates under what they estimate, differences under their estimates, warnings at the end."""
     by_estimand = groupby(results.estimates, key=lambda each: (each.metric, each.estimator, each.estimand))
-    for (metric, estimator, estimand), group in by_estimand:
+    for (metric, estimator, estimand), found in by_estimand:
+        group = list(found)
         console.print(Text(f"{metric}, {estimator}", style="bold").append(f": {estimand}", style="not bold"))
-        console.print(_estimates(list(group)))
+        console.print(_estimates(group))
         differences = [c for c in results.comparisons if (c.metric, c.estimator) == (metric, estimator)]
         if differences:
             console.print(_comparisons(differences, alpha=1 - results.estimates[0].level))
+        if any(c.units < max(each.units for each in group) for c in differences):
+            console.print(f"Over the users that both models have: {', '.join(_over(differences))}.")
         console.print()
     if results.comparisons:
         console.print("Differences are paired, from the same users; p is adjusted by Holm over all comparisons shown.")
@@ -81,6 +84,10 @@ def _table(first: str, *others: str) -> Table:
     for name in others:
         table.add_column(name, justify="right" if name else "left", overflow="fold")
     return table
+
+
+def _over(differences: list[Comparison]) -> list[str]:
+    return [f"{c.model} - {c.baseline} over the {c.units:,} users" for c in differences]
 
 
 def _p(value: float) -> str:

@@ -8,7 +8,7 @@ from truerank.core import Estimator, Metric, Ranks, Terms
 
 FEW_UNITS = 30
 FEW_HITS = 20
-MANY_LEFT_OUT = 0.05
+MANY_LEFT_OUT = 0.01
 
 
 def warnings_of(
@@ -21,21 +21,16 @@ def warnings_of(
     if unscored:
         found.append(f"{_of(unscored, n)} have no scores from this model and are left out")
     left_out = n - unscored - terms.n_defined
-    if estimator.name == "published" and left_out > MANY_LEFT_OUT * n:
-        found.append(
-            f"{_of(left_out, n)} have no judged relevant item and are left out; they tend to have few relevant items, "
-            "so this mean leans towards users with many (compare pooled)"
-        )
-    elif left_out and not estimator.complete and estimator.name not in ("published", "traditional"):
-        found.append(f"{_of(left_out, n)} have no judged item and are left out")
-    if estimator.name == "traditional":
-        found.append(
-            f"ranks only the judged items: this is not {metric} over the catalogue and changes with the number judged"
-        )
+    if left_out > MANY_LEFT_OUT * n and estimator.left_out:
+        found.append(f"{_of(left_out, n)} are left out: they {estimator.left_out}")
+    if estimator.caution:
+        found.append(estimator.caution)
     if terms.n_defined == 0:
         found.append("no user has a defined value")
     elif not np.any(terms.den):
         found.append("no judged item is relevant: there is nothing to divide by")
+    elif not np.any(terms.num) and not terms.exact:
+        found.append("no judged relevant item is in any list: the value may be above 0, but nothing tells how far")
     elif exactly_these:
         pass
     elif terms.n_defined == 1:
@@ -46,11 +41,12 @@ def warnings_of(
     if terms.n_defined >= FEW_UNITS and hits < FEW_HITS and not terms.exact:
         found.append(f"rests on {hits} users with a judged relevant item in the list: the interval is rough")
     if metric.cutoff is not None:
-        short = ranks.scored & (ranks.n_recommended < metric.cutoff) & (ranks.n_recommended < ranks.n_candidates)
+        # the number of candidates may be unknown
+        short = ranks.scored & (ranks.n_recommended < metric.cutoff) & ~(ranks.n_recommended >= ranks.n_candidates)
         if short.any():
             found.append(
-                f"{_of(int(short.sum()), n)} are recommended fewer than {metric.cutoff} items; "
-                "the empty places count as misses"
+                f"{_of(int(short.sum()), n)} are recommended fewer than {metric.cutoff} items, and the empty places "
+                "count as misses; if exclusions have shortened top lists, give longer ones"
             )
     return tuple(found)
 

@@ -7,7 +7,7 @@ choice of judged items is redrawn. The two answer different questions; every res
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar, Protocol
 
 import numpy as np
@@ -16,9 +16,10 @@ from scipy.special import stdtr, stdtrit
 from truerank.arrays import Floats, exact_sum, sums_by
 from truerank.chance import generator
 from truerank.core import SampledRows, Terms
-from truerank.errors import RefusedError
+from truerank.errors import InputError, RefusedError
 
 REPLICATES_AT_ONCE = 100
+MOST_REPLICATES = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +67,7 @@ class Population:
             return Spread(value, math.nan, math.nan, math.nan, math.nan)
         effect = sums_by(terms.cluster, influence, n=int(terms.cluster.max()) + 1)
         stderr = math.sqrt(exact_sum(effect**2) * n / (n - 1))
-        return normal(value, stderr, df=n - 1, level=level)
+        return _cautious(normal(value, stderr, df=n - 1, level=level), n)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +80,13 @@ class Bootstrap:
 
     replicates: int = 1000
     seed: int = 0
+
+    def __post_init__(self) -> None:
+        if not 2 <= self.replicates <= MOST_REPLICATES:
+            raise InputError(
+                f"a bootstrap of {self.replicates:,} samples; expected 2 to {MOST_REPLICATES:,}, and 1,000 is enough."
+            )
+
     name: ClassVar[str] = "population"
     needs_rows: ClassVar[bool] = False
 
@@ -108,7 +116,15 @@ class Bootstrap:
         low, high = np.quantile(known, [(1 - level) / 2, (1 + level) / 2])
         one_side = min(np.count_nonzero(known <= 0), np.count_nonzero(known >= 0))
         p = float(min(1.0, 2 * (one_side + 1) / (len(known) + 1)))
-        return Spread(value, float(np.std(known, ddof=1)), float(low), float(high), p)
+        spread = Spread(value, float(np.std(known, ddof=1)), float(low), float(high), p)
+        return _cautious(spread, _n_clusters(terms))
+
+
+def _cautious(spread: Spread, n: int) -> Spread:
+    """Where all n units differ by the same amount there is no spread to test with: a sign test is all there is."""
+    if spread.stderr > 0 or math.isnan(spread.stderr):
+        return spread
+    return replace(spread, p=1.0 if spread.value == 0 else min(1.0, 2.0 ** (1 - n)))
 
 
 def _n_clusters(terms: Terms) -> int:

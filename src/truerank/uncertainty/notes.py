@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from itertools import combinations
 
 import numpy as np
 
 from truerank.core import Log, Pool, Ranks, Scores
+from truerank.ids import Ids
+from truerank.ranks.candidates import Setting
+from truerank.ranks.scores import Lists
 from truerank.results import Estimate
 
 
-def matching(models: Mapping[str, Scores], labels: Log) -> list[str]:
+def matching(models: Mapping[str, Scores], labels: Log, *, n_items: float) -> list[str]:
     """How many users, items and positives matched: the first thing to look at when a number surprises."""
     positives = int(labels.label.sum())
     found = [
-        f"{len(labels.users):,} users, {len(labels.items):,} items, {len(labels):,} judged pairs, "
+        f"{len(labels.users):,} users, {'unknown' if math.isnan(n_items) else f'{int(n_items):,}'} items, "
+        f"{len(labels):,} judged pairs, "
         f"{positives:,} of them relevant."
     ]
     for name, each in models.items():
@@ -48,17 +53,48 @@ def about_ranks(name: str, labels: Log, ranks: Mapping[Pool, Ranks]) -> list[str
 
 def differing_orders(estimates: Sequence[Estimate]) -> list[str]:
     """Recall pooled over pairs and recall averaged over users are different questions; say where answers differ."""
-    orders: dict[str, dict[str, list[str]]] = {}
+    groups: dict[str, dict[str, list[Estimate]]] = {}
     for each in estimates:
-        orders.setdefault(each.metric, {}).setdefault(each.estimator, [])
-    for metric, by_estimator in orders.items():
-        for name in by_estimator:
-            chosen = [each for each in estimates if (each.metric, each.estimator) == (metric, name)]
-            by_estimator[name] = [each.model for each in sorted(chosen, key=lambda each: -each.value)]
+        groups.setdefault(each.metric, {}).setdefault(each.estimator, []).append(each)
     return [
-        f"{metric}: {first} orders the models {' > '.join(a)}, {second} orders them {' > '.join(b)}: "
+        f"{metric}: {first} orders the models {_order(a)}, {second} orders them {_order(b)}: "
         "they estimate different things."
-        for metric, by_estimator in orders.items()
+        for metric, by_estimator in groups.items()
         for (first, a), (second, b) in combinations(by_estimator.items(), 2)
-        if a != b
+        if a[0].estimand != b[0].estimand and _ordered(a) and _ordered(b) and _order(a) != _order(b)
     ]
+
+
+def _ordered(estimates: Sequence[Estimate]) -> bool:
+    return not any(math.isnan(each.value) for each in estimates)
+
+
+def _order(estimates: Sequence[Estimate]) -> str:
+    return " > ".join(each.model for each in sorted(estimates, key=lambda each: -each.value))
+
+
+def about_exclusions(setting: Setting, exclude: Log | None) -> list[str]:
+    """How much of the exclusions has a user and an item of this evaluation."""
+    if exclude is None:
+        return []
+    pairs = setting.pools[Pool.CATALOGUE].exclude
+    matched = 0 if pairs is None else len(pairs.item)
+    found = [f"{matched:,} of {len(exclude):,} excluded pairs concern users and items of this evaluation."]
+    return (
+        found if matched or not len(exclude) else [*found, f"nothing is excluded: check the ids of {exclude.source}."]
+    )
+
+
+def about_catalogue(models: Mapping[str, Scores], items: Ids) -> list[str]:
+    """Items that are scored but do not compete, and tables that were taken as the whole catalogue."""
+    found = []
+    for name, each in models.items():
+        ignored = len(each.items) - int(np.count_nonzero(each.items.locate(items) >= 0))
+        if ignored and each.depth is None:
+            found.append(f"{name}: {ignored:,} scored items are not in the catalogue and do not compete.")
+        if isinstance(each, Lists) and each.depth is None:
+            found.append(
+                f"{name}: every user lists all {len(each.items):,} items, taken as the whole catalogue; "
+                "if there are more, give --items or --n-items."
+            )
+    return found
