@@ -33,7 +33,7 @@ def test_a_rate_needs_the_users_whose_sample_came_out_empty() -> None:
 
 
 def test_a_rate_that_the_data_contradict_is_refused() -> None:
-    with pytest.raises(InputError, match="where a rate of .* gives about 7,4"):
+    with pytest.raises(InputError, match=r"where a rate of .* gives about 7,4"):
         tr.evaluate(SCORES, tr.read(labels(RNG.random(LIKED.shape) < 0.1)), exposure=tr.RandomExposure(0.5))
 
 
