@@ -21,6 +21,7 @@ import numpy.typing as npt
 from truerank.arrays import Bools, Floats, Ints, exact_sum, frozen
 from truerank.errors import InputError
 from truerank.ids import Ids
+from truerank.options import Denominator
 
 # ---------------------------------------------------------------------------------------------------------------- Log
 
@@ -173,8 +174,8 @@ class Ties(StrEnum):
 
     EXPECTED     every order is equally likely; metrics give their expected value (default)
     RANDOM       one order, drawn by seed, user and item
-    OPTIMISTIC   relevant items first: the largest value any order gives; needs every label
-    PESSIMISTIC  relevant items last: the smallest value any order gives; needs every label
+    OPTIMISTIC   relevant items first, higher grades before lower: the largest value any order gives; needs every label
+    PESSIMISTIC  relevant items last, higher grades after lower: the smallest value any order gives; needs every label
     STRICT       the rule of the URE paper: an item counts only if it scores strictly higher than the (K+1)-th
                  candidate, so its rank is the number of candidates that score at least as high
     """
@@ -219,21 +220,22 @@ class Metric(Protocol):
     """
 
     name: ClassVar[str]
-    on_full_labels: ClassVar[str]
 
+    @property
+    def on_full_labels(self) -> str: ...
     @property
     def cutoff(self) -> int | None: ...
 
 
 @runtime_checkable
 class Additive(Metric, Protocol):
-    """A metric that is a sum over relevant items of `worth(rank)`, divided by their number if `per_positive`.
+    """A metric that is a sum over relevant items of gain x `worth(rank)`, divided by `denominator`.
 
-    Only these can be estimated without bias from partial labels.
+    Only these can be estimated without bias from partial labels. The gain is the label, unless a metric has its own.
     """
 
-    per_positive: ClassVar[bool]
-
+    @property
+    def denominator(self) -> Denominator: ...
     def worth(self, rank: Floats) -> Floats: ...
 
 

@@ -18,6 +18,7 @@ from truerank.estimators.random_exposure import HorvitzThompson, Pooled
 from truerank.exposure.kinds import Exposure, FullExposure, RandomExposure, Unlisted
 from truerank.ids import Ids
 from truerank.metrics.dcg import DCG
+from truerank.metrics.gains import gains_of, relevant, reward_of
 from truerank.metrics.precision import Precision
 from truerank.metrics.recall import Recall
 from truerank.ranks.candidates import Catalogue, Overlap, Setting, catalogue_of, lay_out, whole_tables
@@ -80,6 +81,8 @@ def evaluate(
     if baseline is not None and baseline not in scores:
         raise InputError(f"baseline {baseline!r} is not among the models; expected one of {', '.join(scores)}.")
     judged, excluded, explicit = _logs(labels, exclude, candidates)
+    for metric in DEFAULT_METRICS if metrics is None else metrics:
+        gains_of(metric, judged)  # labels or grades that it cannot use are refused before any work
     others = {judged.source: judged.items} | ({} if excluded is None else {excluded.source: excluded.items})
     models = {name: as_scores(each, name=name) for name, each in scores.items()}
     models = whole_tables(models, others=others, items=items, n_items=n_items)
@@ -87,6 +90,7 @@ def evaluate(
     setting = _setting(models, judged, catalogue, exposure, exclude=excluded, overlap=overlap, candidates=explicit)
     rules = _Rules(models, exposure, ties, interval, explicit=candidates is not None)
     asked, left_out = _pairs(metrics, _with_rate(estimators, exposure), rules)
+    rewards = [reward_of(metric, setting.labels) for metric, _ in asked]
     pools = sorted({estimator.pool for _, estimator in asked})
     terms: dict[str, list[Terms]] = {}
     estimates: dict[tuple[int, str], Estimate] = {}
@@ -110,7 +114,9 @@ def evaluate(
             found = by_pool[estimator.pool]
             part = estimator.terms(setting.labels, found, metric=metric, keep_rows=interval.needs_rows)
             terms[name].append(part)
-            estimates[at, name] = _estimate(name, metric, estimator, part, found, interval=interval, level=level)
+            estimates[at, name] = _estimate(
+                name, metric, estimator, part, found, interval=interval, level=level, reward=rewards[at]
+            )
     comparisons = _compare(terms, asked, baseline=baseline, interval=interval, level=level)
     ordered = tuple(estimates[at, name] for at in range(len(asked)) for name in models)
     return Results(
@@ -141,7 +147,6 @@ def _logs(labels: Any, exclude: Any, candidates: Any) -> tuple[Log, Log | None, 
     if judged is None or len(judged) == 0:
         where = "labels" if judged is None else judged.source
         raise InputError(f"{where}: no rows; expected judged pairs of users and items.")
-    judged.check_labels()
     return judged, excluded, explicit
 
 
@@ -299,6 +304,7 @@ def _estimate(
     *,
     interval: Interval,
     level: float,
+    reward: str,
 ) -> Estimate:
     spread = interval.around(terms, level=level)
     return Estimate(
@@ -315,7 +321,7 @@ def _estimate(
         units=terms.n_defined,
         undefined=len(terms.num) - terms.n_defined,
         ess=None,
-        reward="label",
+        reward=reward,
         clip=None,
         assumptions=estimator.assumptions,
         warnings=warnings_of(estimator, metric, terms, ranks, exactly_these=interval.needs_rows),
@@ -382,7 +388,7 @@ def _provenance(
         "users": len(labels.users),
         "items": None if np.isnan(setting.catalogue.n_items) else int(setting.catalogue.n_items),
         "judged": len(labels),
-        "relevant": int(labels.label.sum()),
+        "relevant": int(relevant(labels).sum()),
     }
 
 

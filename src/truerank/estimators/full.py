@@ -8,14 +8,14 @@ from typing import ClassVar
 import numpy as np
 
 from truerank.core import Log, Metric, Pool, Ranks, Terms, Ties
-from truerank.metrics.worth import Positives, unit_values
+from truerank.metrics.worth import Pairwise, unit_values
 
 
 @dataclass(frozen=True, slots=True)
 class Full:
     """The plain evaluation on full labels: the mean of the metric over users.
 
-    Users whose value is undefined (no relevant item for Recall, nDCG, AP, RR; no candidate) are left out and counted.
+    Users whose value is undefined (no relevant item for Recall, nDCG, AP or RR; no candidate) are left out and counted.
     """
 
     name: ClassVar[str] = "full"
@@ -40,7 +40,9 @@ class Traditional:
     """The usual scheme on randomly exposed data: rank only the judged items, cut at K-bar (spec 5.1.5).
 
     Among N-bar judged items instead of N candidates a cut-off of K-bar is about as deep as K-bar N / N-bar in the
-    catalogue (theorem 1 of the URE paper), so this is another quantity than the metric at the same K.
+    catalogue (theorem 1 of the URE paper), so this is another quantity than the metric at the same K. AUC has no
+    cut-off: among judged items that are a uniform sample it is exactly unbiased for each user given both classes, and
+    its mean over those users converges to Σ π AUC / Σ π, π the chance to have both judged.
     """
 
     name: ClassVar[str] = "traditional"
@@ -54,6 +56,8 @@ class Traditional:
         return None
 
     def estimand(self, metric: Metric) -> str:
+        if isinstance(metric, Pairwise):
+            return f"mean {metric} over {metric.judged_only}"
         return f"mean {metric} among the judged items only, over {metric.on_full_labels} judged; not {metric} itself"
 
     def terms(self, log: Log, ranks: Ranks, *, metric: Metric, keep_rows: bool = False) -> Terms:
@@ -61,7 +65,7 @@ class Traditional:
 
 
 def _mean_over_units(log: Log, ranks: Ranks, metric: Metric, *, exact: bool) -> Terms:
-    values = unit_values(metric, Positives.of(log, ranks))
+    values = unit_values(metric, log, ranks)
     defined = ranks.scored & ~np.isnan(values) & ~(ranks.n_candidates == 0)
     return Terms(
         num=np.where(defined, values, 0.0),

@@ -8,7 +8,8 @@ from typing import ClassVar
 import numpy as np
 
 from truerank.arrays import Floats
-from truerank.metrics.worth import Positives, check_cutoff, cutoff, text_form, with_positives
+from truerank.metrics.parameters import check, cutoff, text_form
+from truerank.metrics.worth import Positives, with_positives
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +32,7 @@ class ReciprocalRank:
     cutoff = property(cutoff)
 
     def __post_init__(self) -> None:
-        check_cutoff(self)
+        check(self)
 
     def values(self, positives: Positives) -> Floats:
         result = np.zeros(len(positives.count))

@@ -17,7 +17,7 @@ from truerank.core import Candidates, Log, Ranks, Scores, Ties
 from truerank.errors import InputError
 from truerank.ids import Ids
 from truerank.ranks.kernel import count_above_and_tied
-from truerank.ranks.ties import places_by_key, settle
+from truerank.ranks.ties import places_by_key, relevance, settle
 
 BLOCK_CELLS = 2**24  # scores held at once by one thread
 
@@ -142,7 +142,7 @@ def _members(pool: Candidates, unit: int, n_items: int) -> Ints | None:
 
 
 def _labels(log: Log, ties: Ties) -> Floats:
-    return log.label if ties.needs_every_label else np.zeros(0)
+    return relevance(log) if ties.needs_every_label else np.zeros(0)
 
 
 def _check(matrix: npt.NDArray[np.floating], log: Log, block: Ints, *, name: str) -> None:

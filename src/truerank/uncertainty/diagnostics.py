@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from truerank.core import Estimator, Metric, Ranks, Terms
+from truerank.metrics.worth import Pairwise
 
 FEW_UNITS = 30
 FEW_HITS = 20
@@ -29,9 +30,7 @@ def warnings_of(
     elif left_out and not estimator.complete and estimator.name not in ("published", "traditional"):
         found.append(f"{_of(left_out, n)} have no judged item and are left out")
     if estimator.name == "traditional":
-        found.append(
-            f"ranks only the judged items: this is not {metric} over the catalogue and changes with the number judged"
-        )
+        found += _about_judged_only(metric, left_out, n)
     if terms.n_defined == 0:
         found.append("no user has a defined value")
     elif not np.any(terms.den):
@@ -53,6 +52,19 @@ def warnings_of(
                 "the empty places count as misses"
             )
     return tuple(found)
+
+
+def _about_judged_only(metric: Metric, left_out: int, n: int) -> list[str]:
+    if not isinstance(metric, Pairwise):
+        return [
+            f"ranks only the judged items: this is not {metric} over the catalogue and changes with the number judged"
+        ]
+    if left_out <= MANY_LEFT_OUT * n:
+        return []
+    return [
+        f"{_of(left_out, n)} lack a judged relevant item or a judged other one and are left out, "
+        "so this mean leans towards users who have many of both"
+    ]
 
 
 def _of(part: int, whole: int) -> str:
