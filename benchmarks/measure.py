@@ -53,7 +53,8 @@ def ratios(reference: Callable[[], dict[str, float]], other: Callable[[], dict[s
     pairs = [(reference(), other()) for _ in range(rounds)]
     return {
         **{
-            f"ratio_{kind}": round(statistics.median(b[kind] / a[kind] for a, b in pairs), 3) for kind in ("wall", "cpu")
+            f"ratio_{kind}": round(statistics.median(b[kind] / a[kind] for a, b in pairs), 3)
+            for kind in ("wall", "cpu")
         },
         "reference_us": round(1e6 * statistics.median(a["wall"] for a, _ in pairs), 3),
         "us": round(1e6 * statistics.median(b["wall"] for _, b in pairs), 3),

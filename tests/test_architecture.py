@@ -14,7 +14,8 @@ from truerank import estimators, metrics
 
 ROOT = Path(truerank.__file__).parent
 LAYERS = {
-    "version": 0, "arrays": 0, "errors": 0, "ids": 0, "catalogue": 0, "core": 0, "chance": 0, "results": 0,
+    "version": 0, "options": 0, "arrays": 0, "errors": 0, "ids": 0, "catalogue": 0, "core": 0, "chance": 0,
+    "results": 0,
     "data": 1, "exposure": 2, "ranks": 3, "metrics": 4, "estimators": 5, "uncertainty": 6,
     "setting": 6, "evaluation": 7, "models": 7, "studies": 8, "report": 9, "engines": 9, "cli": 10, "__main__": 11,
 }  # fmt: skip
@@ -97,7 +98,9 @@ def test_public_names_exist_and_agree_with_what_type_checkers_see() -> None:
 
 
 def test_catalogues_are_complete() -> None:
-    assert set(metrics.catalogue()) == {"Recall", "Precision", "HitRate", "DCG", "nDCG", "AP", "RR"}
+    assert set(metrics.catalogue()) == {
+        "Recall", "Precision", "RPrecision", "HitRate", "DCG", "nDCG", "AP", "AUC", "RR", "MeanRR", "RBP", "ERR",
+    }  # fmt: skip
     assert set(estimators.catalogue()) == {
         "full", "traditional", "published", "pooled", "horvitz-thompson", "hajek",
     }  # fmt: skip

@@ -29,13 +29,21 @@ if TYPE_CHECKING:
     from truerank.exposure.kinds import RandomExposure as RandomExposure
     from truerank.exposure.kinds import Unlisted as Unlisted
     from truerank.ids import Ids as Ids
+    from truerank.metrics.auc import AUC as AUC
     from truerank.metrics.average_precision import AveragePrecision as AveragePrecision
     from truerank.metrics.dcg import DCG as DCG
-    from truerank.metrics.dcg import NDCG as NDCG
+    from truerank.metrics.expected_reciprocal_rank import ERR as ERR
     from truerank.metrics.hit_rate import HitRate as HitRate
+    from truerank.metrics.mean_reciprocal_rank import MeanRR as MeanRR
+    from truerank.metrics.ndcg import NDCG as NDCG
     from truerank.metrics.precision import Precision as Precision
+    from truerank.metrics.r_precision import RPrecision as RPrecision
+    from truerank.metrics.rank_biased_precision import RBP as RBP
     from truerank.metrics.recall import Recall as Recall
     from truerank.metrics.reciprocal_rank import ReciprocalRank as ReciprocalRank
+    from truerank.options import Denominator as Denominator
+    from truerank.options import Gain as Gain
+    from truerank.options import Ideal as Ideal
     from truerank.ranks.candidates import Overlap as Overlap
     from truerank.ranks.files import read_scores as read_scores
     from truerank.ranks.files import write_scores as write_scores
@@ -52,6 +60,7 @@ _HOME = {
     "core": ("Log", "Ties"),
     "results": ("Results",),
     "ids": ("Ids",),
+    "options": ("Denominator", "Gain", "Ideal"),
     "data.read": ("read",),
     "data.split": ("split_by_time", "split_per_user", "split_random"),
     "data.write": ("write",),

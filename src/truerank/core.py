@@ -21,6 +21,7 @@ import numpy.typing as npt
 from truerank.arrays import Bools, Floats, Ints, exact_sum, frozen
 from truerank.errors import InputError
 from truerank.ids import Ids
+from truerank.options import Denominator
 
 # ---------------------------------------------------------------------------------------------------------------- Log
 
@@ -176,8 +177,8 @@ class Ties(StrEnum):
 
     EXPECTED     every order is equally likely; metrics give their expected value (default)
     RANDOM       one order, drawn by seed, user and item
-    OPTIMISTIC   relevant items first: the largest value any order gives; needs every label
-    PESSIMISTIC  relevant items last: the smallest value any order gives; needs every label
+    OPTIMISTIC   relevant items first, higher grades before lower: the largest value any order gives; needs every label
+    PESSIMISTIC  relevant items last, higher grades after lower: the smallest value any order gives; needs every label
     STRICT       the rule of the URE paper: an item counts only if it scores strictly higher than the (K+1)-th
                  candidate, so its rank is the number of candidates that score at least as high
     """
@@ -222,21 +223,22 @@ class Metric(Protocol):
     """
 
     name: ClassVar[str]
-    on_full_labels: ClassVar[str]
 
+    @property
+    def on_full_labels(self) -> str: ...
     @property
     def cutoff(self) -> int | None: ...
 
 
 @runtime_checkable
 class Additive(Metric, Protocol):
-    """A metric that is a sum over relevant items of `worth(rank)`, divided by their number if `per_positive`.
+    """A metric that is a sum over relevant items of gain x `worth(rank)`, divided by `denominator`.
 
-    Only these can be estimated without bias from partial labels.
+    Only these can be estimated without bias from partial labels. The gain is the label, unless a metric has its own.
     """
 
-    per_positive: ClassVar[bool]
-
+    @property
+    def denominator(self) -> Denominator: ...
     def worth(self, rank: Floats) -> Floats: ...
 
 
@@ -264,7 +266,6 @@ class Estimator(Protocol):
     design: ClassVar[bool]  # whether an interval for exactly these units is known
     needs_size: ClassVar[bool]  # the number of candidates must be known
     left_out: ClassVar[str]  # whom it leaves out although they have scores, and whether that matters
-    caution: ClassVar[str]  # what a reader must know of every value, if anything
 
     def refusal(self, metric: Metric) -> str | None:
         """Why this metric cannot be estimated this way and what to use, or None."""
@@ -314,9 +315,8 @@ class SampledRows:
 class Terms:
     """What each unit contributes: the value is Σ num / Σ den, times the mean of `total` where that is known.
 
-    Units that are not `defined` contribute nothing. Units of one `cluster` are dependent. Intervals, comparisons
-    and merging know only `value`, `values`, `influence` and `concatenate`; an estimator that is no ratio offers the
-    same four.
+    Units that are not `defined` contribute nothing. Units of one `cluster` are dependent. Intervals and merging know
+    only `value`, `values`, `influence` and `concatenate`; an estimator that is no ratio offers the same four.
     """
 
     num: Floats

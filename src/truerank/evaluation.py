@@ -11,13 +11,15 @@ from typing import Any
 
 import numpy as np
 
-from truerank.core import Estimator, Metric, Pool, Ranks, Scores, Terms, Ties
+from truerank.core import Estimator, Log, Metric, Pool, Ranks, Scores, Terms, Ties
 from truerank.errors import InputError, RefusedError
+from truerank.estimators import terms_of
 from truerank.estimators.full import Full
 from truerank.estimators.random_exposure import HorvitzThompson, Pooled
 from truerank.exposure.kinds import Exposure, FullExposure, RandomExposure, Unlisted
 from truerank.ids import Ids
 from truerank.metrics.dcg import DCG
+from truerank.metrics.gains import gains_of, relevant, reward_of
 from truerank.metrics.precision import Precision
 from truerank.metrics.recall import Recall
 from truerank.ranks.candidates import Overlap, Setting, catalogue_of, whole_tables
@@ -84,6 +86,8 @@ def evaluate(
             "for nothing; use --overlap drop, or leave --exclude out."
         )
     judged, excluded, explicit = logs(labels, exclude, candidates)
+    for metric in DEFAULT_METRICS if metrics is None else metrics:
+        gains_of(metric, judged)  # labels or grades that it cannot use are refused before any work
     others = {judged.source: judged.items} | ({} if excluded is None else {excluded.source: excluded.items})
     models = {name: as_scores(each, name=name) for name, each in scores.items()}
     models = whole_tables(models, others=others, items=items, n_items=n_items)
@@ -91,6 +95,7 @@ def evaluate(
     setting = make_setting(models, judged, catalogue, exposure, exclude=excluded, overlap=overlap, candidates=explicit)
     rules = _Rules(models, exposure, ties, interval, catalogue.n_items, explicit=candidates is not None)
     asked, left_out = _pairs(metrics, _with_rate(estimators, exposure), rules)
+    rewards = [reward_of(metric, setting.labels) for metric, _ in asked]
     pools = sorted({estimator.pool for _, estimator in asked})
     terms: dict[str, list[Terms]] = {}
     estimates: dict[tuple[int, str], Estimate] = {}
@@ -115,14 +120,20 @@ def evaluate(
         )
         by_pool = dict(zip(pools, ranks, strict=True))
         notes += about_ranks(name, setting.labels, by_pool)
-        terms[name] = []
+        terms[name] = _all_terms(asked, setting.labels, by_pool, keep_rows=interval.needs_rows)
         for at, (metric, estimator) in enumerate(asked):
             if progress is not None:
                 progress(f"estimating {name}", at + 1, len(asked))
-            found = by_pool[estimator.pool]
-            part = estimator.terms(setting.labels, found, metric=metric, keep_rows=interval.needs_rows)
-            terms[name].append(part)
-            estimates[at, name] = _estimate(name, metric, estimator, part, found, interval=interval, level=level)
+            estimates[at, name] = _estimate(
+                name,
+                metric,
+                estimator,
+                terms[name][at],
+                by_pool[estimator.pool],
+                interval=interval,
+                level=level,
+                reward=rewards[at],
+            )
     comparisons = _compare(terms, asked, baseline=baseline, interval=interval, level=level)
     ordered = tuple(estimates[at, name] for at in range(len(asked)) for name in models)
     return Results(
@@ -263,6 +274,7 @@ def _estimate(
     *,
     interval: Interval,
     level: float,
+    reward: str,
 ) -> Estimate:
     spread = interval.around(terms, level=level)
     if not terms.exact and not np.any(terms.num):
@@ -282,11 +294,22 @@ def _estimate(
         units=terms.n_defined,
         undefined=len(terms.num) - terms.n_defined,
         ess=None,
-        reward="label",
+        reward=reward,
         clip=None,
         assumptions=estimator.assumptions,
         warnings=warnings_of(estimator, metric, terms, ranks, exactly_these=interval.needs_rows),
     )
+
+
+def _all_terms(asked: Sequence[Asked], labels: Log, ranks: Mapping[Pool, Ranks], *, keep_rows: bool) -> list[Terms]:
+    """The terms of every pair, each estimator with all its metrics at once."""
+    found: dict[int, Terms] = {}
+    for estimator in dict.fromkeys(each for _, each in asked):
+        places = [at for at, (_, each) in enumerate(asked) if each == estimator]
+        metrics = [asked[at][0] for at in places]
+        parts = terms_of(estimator, labels, ranks[estimator.pool], metrics=metrics, keep_rows=keep_rows)
+        found |= dict(zip(places, parts, strict=True))
+    return [found[at] for at in range(len(asked))]
 
 
 def _compare(
@@ -350,7 +373,7 @@ def _provenance(
         "users": len(labels.users),
         "items": None if np.isnan(setting.catalogue.n_items) else int(setting.catalogue.n_items),
         "judged": len(labels),
-        "relevant": int(labels.label.sum()),
+        "relevant": int(relevant(labels).sum()),
     }
 
 

@@ -56,7 +56,6 @@ def logs(labels: Any, exclude: Any, candidates: Any) -> tuple[Log, Log | None, L
     if judged is None or len(judged) == 0:
         where = "labels" if judged is None else judged.source
         raise InputError(f"{where}: no rows; expected judged pairs of users and items.")
-    judged.check_labels()
     return judged, excluded, explicit
 
 

@@ -15,7 +15,7 @@ from tiny import expectation as expect
 
 import truerank as tr
 from truerank.core import Additive, Metric, Terms
-from truerank.errors import InputError
+from truerank.errors import InputError, RefusedError
 from truerank.exposure.designs import Bernoulli, Uniform
 
 # three users with different numbers of candidates and relevant items, one of whom likes nothing
@@ -203,6 +203,154 @@ def test_the_bias_of_hajek_is_not_zero() -> None:
     mean = expect(world, tr.Hajek(), tr.DCG(2), [Uniform(1)], lambda terms: terms.value())
     assert mean == pytest.approx((1 + 1 / log2(3)) / 2, abs=1e-12)
     assert truth(world, tr.DCG(2)) == 1
+
+
+# --------------------------------------------------------------------------------------------------------- graded gains
+
+# three users with grades 0 ... 3 instead of labels
+GRADES = Tiny([[3, 0, 1, 0, 2, 0], [0, 2, 0, 1, 0], [0, 0, 0, 3]], column="rating")
+GRADED: list[Additive] = [tr.DCG(k, gain) for k in (2, 4) for gain in (tr.Gain.LINEAR, tr.Gain.EXPONENTIAL)]
+
+
+@pytest.mark.parametrize("metric", GRADED, ids=str)
+def test_horvitz_thompson_is_exactly_unbiased_for_graded_gains(metric: Additive) -> None:
+    known = truth(GRADES, metric)
+    exponential = getattr(metric, "gain", None) is tr.Gain.EXPONENTIAL
+    by_hand = [
+        sum((2**g - 1 if exponential else g) / log2(r + 2) for r, g in enumerate(row[: metric.cutoff]))
+        for row in GRADES.labels
+    ]
+    assert known == pytest.approx(sum(by_hand) / 3, abs=1e-12)
+    mean = expect(GRADES, tr.HorvitzThompson(), metric, DESIGNS, lambda terms: terms.value())
+    assert mean == pytest.approx(known, abs=1e-12)
+    # a declared rate: users without a judged item contribute 0
+    small = Tiny([[3, 0, 1], [0, 2]], column="rating")
+    mean = expect(small, tr.HorvitzThompson(0.3), metric, [Bernoulli(0.3)] * 2, lambda terms: terms.value())
+    assert mean == pytest.approx(truth(small, metric), abs=1e-12)
+
+
+@pytest.mark.parametrize("metric", GRADED, ids=str)
+def test_both_parts_of_hajek_are_unbiased_for_graded_gains(metric: Additive) -> None:
+    """Σ gain x worth over Σ worth, times the known mean of Σ worth, so that with everything judged it is the truth."""
+    full = GRADES.terms(tr.Hajek(), metric, GRADES.everything())
+    assert full.value() == pytest.approx(truth(GRADES, metric), abs=1e-12)
+    assert full.den.sum() == pytest.approx(sum(metric.worth(np.arange(1.0, n + 1)).sum() for n in (6, 5, 4)), abs=1e-12)
+    assert expect(GRADES, tr.Hajek(), metric, DESIGNS, num) == pytest.approx(full.num.sum(), abs=1e-12)
+    assert expect(GRADES, tr.Hajek(), metric, DESIGNS, den) == pytest.approx(full.den.sum(), abs=1e-12)
+
+
+def test_hajek_is_exact_where_the_gain_is_the_same_for_all() -> None:
+    """Chance in how many judged items rank high cancels, also with gains: every sample that has one gives the truth."""
+    world = Tiny([[2, 2, 2, 2], [2, 2, 2]], column="rating")
+    metric = tr.DCG(2, tr.Gain.EXPONENTIAL)
+    for members, _ in world.samples([Uniform(2), Uniform(1)]):
+        terms = world.terms(tr.Hajek(), metric, members)
+        if any(place < 2 for judged in members for place in judged):
+            assert terms.value() == pytest.approx(truth(world, metric), abs=1e-12)
+        else:
+            assert isnan(terms.value())
+
+
+def test_the_bias_of_hajek_with_graded_gains_has_this_size() -> None:
+    """Two candidates of grades 2 and 1, one judged, w = 1, 1/log2(3), gain 3 and 1.
+
+    The estimate is 3 (w_1 + w_2) or 1 (w_1 + w_2): its mean is 2 (w_1 + w_2), the truth 3 w_1 + w_2.
+    """
+    world = Tiny([[2, 1]], column="rating")
+    metric = tr.DCG(2, tr.Gain.EXPONENTIAL)
+    second = 1 / log2(3)
+    mean = expect(world, tr.Hajek(), metric, [Uniform(1)], lambda terms: terms.value())
+    assert mean == pytest.approx(2 * (1 + second), abs=1e-12)
+    assert truth(world, metric) == pytest.approx(3 + second, abs=1e-12)
+
+
+# --------------------------------------------------------------------- other additive metrics, and AUC among the judged
+
+
+@pytest.mark.parametrize("world", [WORLD, TIED], ids=["distinct", "tied"])
+@pytest.mark.parametrize(
+    "metric", [tr.RBP(0.9), tr.RBP(0.3), tr.Precision(5, tr.Denominator.LIST), tr.Precision(2, tr.Denominator.LIST)],
+    ids=str,
+)  # fmt: skip
+def test_horvitz_thompson_is_unbiased_for_every_known_denominator(world: Tiny, metric: Additive) -> None:
+    designs = DESIGNS[: len(world.labels)]
+    mean = expect(world, tr.HorvitzThompson(), metric, designs, lambda terms: terms.value())
+    assert mean == pytest.approx(truth(world, metric), abs=1e-12)
+    full = world.terms(tr.Hajek(), metric, world.everything())
+    assert full.value() == pytest.approx(truth(world, metric), abs=1e-12)
+    assert expect(world, tr.Hajek(), metric, designs, num) == pytest.approx(full.num.sum(), abs=1e-12)
+    assert expect(world, tr.Hajek(), metric, designs, den) == pytest.approx(full.den.sum(), abs=1e-12)
+
+
+def test_mean_reciprocal_rank_pooled_and_published() -> None:
+    """Both parts of pooled are unbiased; published is unbiased for each user given a judged relevant item."""
+    metric = tr.MeanRR()
+    full = WORLD.terms(tr.Pooled(), metric, WORLD.everything())
+    assert full.value() == pytest.approx((1 + 1 / 4 + 1 / 5 + 1 / 2) / 4, abs=1e-12)
+    assert expect(WORLD, tr.Pooled(), metric, DESIGNS, num) == pytest.approx(full.num.sum(), abs=1e-12)
+    assert expect(WORLD, tr.Pooled(), metric, DESIGNS, den) == pytest.approx(full.den.sum(), abs=1e-12)
+    one = Tiny([[1, 0, 0, 1, 1, 0]])
+    kept = [one.terms(tr.Published(), metric, [m]).value() for m in combinations(range(6), 3) if set(m) & {0, 3, 4}]
+    assert np.mean(kept) == pytest.approx((1 + 1 / 4 + 1 / 5) / 3, abs=1e-12)
+
+
+def auc_by_pairs(labels: Sequence[int], scores: Sequence[float]) -> float:
+    pairs = [(a > b) + (a == b) / 2 for x, a in zip(labels, scores, strict=True) if x
+             for y, b in zip(labels, scores, strict=True) if not y]  # fmt: skip
+    return float(np.mean(pairs)) if pairs else float("nan")
+
+
+@pytest.mark.parametrize("scores", [[5.0, 4, 3, 2, 1, 0], [2.0, 2, 1, 1, 1, 0]], ids=["distinct", "tied"])
+@pytest.mark.parametrize("n", [2, 3, 4])
+def test_auc_among_judged_items_is_unbiased_for_a_user_given_both_classes(scores: list[float], n: int) -> None:
+    """Every pair of a relevant and another item is as likely as any other to be judged, whatever the sample holds."""
+    labels = [1, 0, 0, 1, 1, 0]
+    found = []
+    for members in combinations(range(6), n):
+        frame = pl.DataFrame({"user": [0] * n, "item": list(members), "label": [labels[i] for i in members]})
+        if frame["label"].n_unique() < 2:
+            continue
+        model = {"m": np.array([scores])}
+        (estimate,) = tr.evaluate(
+            model, tr.read(frame), exposure=tr.RandomExposure(), metrics=[tr.AUC()], estimators=[tr.Traditional()]
+        ).estimates
+        assert estimate.estimand.startswith("mean AUC over users weighted by their chance")
+        assert not any("not AUC" in each for each in estimate.warnings)
+        found.append(estimate.value)
+    assert np.mean(found) == pytest.approx(auc_by_pairs(labels, scores), abs=1e-12)
+
+
+def test_auc_of_several_users_converges_to_a_weighted_mean() -> None:
+    """Σ over users with both classes judged has mean Σ π AUC; their number has mean Σ π."""
+    rows = [[1, 0, 0, 1, 0], [0, 1, 1, 1], [0, 0, 1]]
+    designs = [Uniform(2), Uniform(2), Uniform(2)]
+    num_mean = den_mean = wanted_num = wanted_den = 0.0
+    for row, design in zip(rows, designs, strict=True):
+        both = [(chance, [row[i] for i in members]) for members, chance in design.outcomes(len(row))]
+        keep = sum(chance for chance, labels in both if len(set(labels)) == 2)
+        wanted_num += keep * auc_by_pairs(row, [-float(i) for i in range(len(row))])
+        wanted_den += keep
+        for members, chance in design.outcomes(len(row)):
+            judged = Tiny([[row[i] for i in members]])
+            terms = judged.terms(tr.Traditional(), tr.AUC(), judged.everything())
+            num_mean += chance * terms.num.sum()
+            den_mean += chance * terms.den.sum()
+    assert num_mean == pytest.approx(wanted_num, abs=1e-12)
+    assert den_mean == pytest.approx(wanted_den, abs=1e-12)
+
+
+def test_refusals_say_what_to_use() -> None:
+    labels = pl.DataFrame({"user": [0, 0], "item": [0, 1], "label": [1, 0]})
+
+    def refused(metric: Metric) -> str:
+        with pytest.raises(RefusedError) as error:
+            tr.evaluate({"m": np.zeros((1, 4))}, tr.read(labels), exposure=tr.RandomExposure(), metrics=[metric])
+        return str(error.value)
+
+    assert "unbiased for each user with both judged: use traditional" in refused(tr.AUC())
+    assert "no unbiased form exists; use Recall divided by all" in refused(tr.Recall(2, tr.Denominator.SMALLER))
+    assert "use Recall or Precision" in refused(tr.RPrecision())
+    assert "use DCG or RBP" in refused(tr.ERR(2))
 
 
 # ----------------------------------------------------------------------------- through evaluate: exclusions and scores

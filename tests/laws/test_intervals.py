@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 import polars as pl
 import pytest
+from cases import instances
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
@@ -36,10 +37,10 @@ from truerank.uncertainty.multiple import holm
 INTERVALS: list[Interval] = [Population(), Bootstrap(replicates=200), Design()]
 # sums over relevant items, which Horvitz-Thompson estimates without bias
 SUMS: list[Metric] = [
-    cls(k)
+    metric
     for cls in catalogue().values()
-    for k in (1, 2)
-    if isinstance(cls(k), Additive) and HorvitzThompson().refusal(cls(k)) is None
+    for metric in instances(cls, (1, 2))
+    if isinstance(metric, Additive) and HorvitzThompson().refusal(metric) is None
 ]
 
 every_interval = pytest.mark.parametrize("interval", INTERVALS, ids=lambda each: type(each).__name__)

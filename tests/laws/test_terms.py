@@ -12,6 +12,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import pytest
+from cases import instances
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
@@ -25,6 +26,7 @@ from truerank.ids import Ids
 from truerank.metrics.dcg import DCG
 from truerank.metrics.precision import Precision
 from truerank.metrics.recall import Recall
+from truerank.options import Denominator
 from truerank.ranks.rank import rank
 from truerank.ranks.scores import dense
 
@@ -38,7 +40,7 @@ class Harmonic:
 
     name: ClassVar[str] = "Harmonic"
     on_full_labels: ClassVar[str] = "users"
-    per_positive: ClassVar[bool] = False
+    denominator: ClassVar[Denominator] = Denominator.NOTHING
     cutoff: ClassVar[None] = None
 
     def __str__(self) -> str:
@@ -48,21 +50,13 @@ class Harmonic:
         return 1.0 / rank
 
 
-def metric_instances(cls: type[Any]) -> list[Metric]:
-    fields = dataclasses.fields(cls)
-    if not fields:
-        return [cls()]
-    bare = [cls()] if fields[0].default is None else []
-    return [*bare, *(cls(x) for x in ((0.5, 0.9) if "float" in str(fields[0].type) else CUTOFFS))]
-
-
 def estimator_instances(cls: type[Any]) -> list[Estimator]:
     """As it comes, and with Bernoulli exposure declared where it can be; one that needs more must be added here."""
     fields = {field.name for field in dataclasses.fields(cls)}
     return [cls(), *([cls(rate=0.4), cls(rate=1.0)] if "rate" in fields else [])]
 
 
-METRICS: list[Metric] = [m for cls in metrics.catalogue().values() for m in metric_instances(cls)] + [Harmonic()]
+METRICS: list[Metric] = [m for cls in metrics.catalogue().values() for m in instances(cls, CUTOFFS)] + [Harmonic()]
 ESTIMATORS: list[Estimator] = [e for cls in estimators.catalogue().values() for e in estimator_instances(cls)]
 
 every_estimator = pytest.mark.parametrize("estimator", ESTIMATORS, ids=repr)
@@ -219,7 +213,8 @@ def test_every_metric_has_an_estimator_on_full_and_an_answer_on_partial_labels()
         partial = [e for e in ESTIMATORS if not e.complete and e.pool is Pool.CATALOGUE]
         answers = [e for e in partial if e.refusal(metric) is None]
         assert Full().refusal(metric) is None
-        assert bool(answers) == isinstance(metric, Additive), str(metric)
+        additive = isinstance(metric, Additive) and metric.denominator is not Denominator.SMALLER
+        assert bool(answers) == additive, str(metric)
 
 
 # ------------------------------------------------------------------------------------------------------------- weights
@@ -441,7 +436,7 @@ def test_a_refusal_says_why_and_what_to_use(estimator: Estimator) -> None:
             if word in estimators.catalogue():
                 assert estimators.named(word)().refusal(metric) is None, reason
             else:
-                other = metric_instances(metrics.catalogue()[word])[0]
+                other = instances(metrics.catalogue()[word], CUTOFFS)[0]
                 assert any(e.refusal(other) is None for e in ESTIMATORS if not e.complete), reason
 
 
@@ -577,7 +572,6 @@ class OneTooMany:
     design: ClassVar[bool] = False
     needs_size: ClassVar[bool] = True
     left_out: ClassVar[str] = ""
-    caution: ClassVar[str] = ""
     assumptions: ClassVar[tuple[str, ...]] = ()
 
     def refusal(self, metric: Metric) -> str | None:

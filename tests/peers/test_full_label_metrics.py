@@ -6,80 +6,23 @@ Peers: trec_eval (pytrec-eval-terrier) and scikit-learn. Where a definition diff
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
-import polars as pl
 import pytest
 import pytrec_eval
-from sklearn.metrics import average_precision_score, dcg_score, ndcg_score
+from peer_world import CUTOFFS, N_ITEMS, N_USERS, SEEDS, TOLERANCE, World, per_user, reported, same, world
+from sklearn.metrics import average_precision_score, dcg_score, ndcg_score, roc_auc_score
 
 import truerank as tr
-from truerank.arrays import Bools, Floats
-from truerank.core import Candidates, Log, Metric, Ties
-from truerank.ranks.rank import rank
-
-N_USERS, N_ITEMS = 200, 60
-CUTOFFS = (1, 5, 10, 60)
-SEEDS = (0, 1, 2)
-TOLERANCE = 1e-9
-
-
-@dataclass(frozen=True, slots=True)
-class World:
-    """Full labels of 200 users x 60 items with scores; every tenth user has no relevant item."""
-
-    labels: Floats
-    free: Floats  # all scores of a user differ
-    tied: Floats  # five distinct scores per user
-    short: Floats  # as `free`, but some items are never recommended (-inf)
-    log: Log
-
-    @property
-    def relevant(self) -> Floats:
-        return np.asarray(self.labels.sum(axis=1), dtype=np.float64)
-
-    @property
-    def empty(self) -> Bools:
-        return np.asarray(self.relevant == 0)
-
-
-@cache
-def world(seed: int) -> World:
-    rng = np.random.default_rng(seed)
-    share = rng.beta(1, 6, size=(N_USERS, 1))
-    share[::10] = 0.0
-    labels = (rng.random((N_USERS, N_ITEMS)) < share).astype(np.float64)
-    # whole numbers: trec_eval keeps scores as 32-bit floats, which would invent ties among close 64-bit ones
-    free = rng.permuted(np.tile(np.arange(N_ITEMS, dtype=np.float64), (N_USERS, 1)), axis=1)
-    tied = rng.integers(0, 5, size=(N_USERS, N_ITEMS)).astype(np.float64)
-    short = np.where(free < rng.integers(0, 58, size=(N_USERS, 1)), -np.inf, free)
-    user, item = np.divmod(np.arange(N_USERS * N_ITEMS), N_ITEMS)
-    frame = pl.DataFrame({"user": user, "item": item, "label": labels.ravel()})
-    return World(labels, free, tied, short, tr.read(frame))
-
-
-def per_user(metric: Metric, given: World, scores: Floats, *, ties: Ties = Ties.EXPECTED) -> Floats:
-    """The value of each user, NaN where undefined."""
-    pool = Candidates(N_USERS, float(N_ITEMS))
-    (ranks,) = rank(tr.dense(scores), given.log, pools=[pool], ties=ties)
-    terms = tr.Full().terms(given.log, ranks, metric=metric)
-    return np.where(terms.defined, terms.num, np.nan)
-
-
-def reported(metric: Metric, given: World, scores: Floats, *, ties: Ties = Ties.EXPECTED) -> tr.Results:
-    return tr.evaluate({"model": scores}, given.log, exposure=tr.FullExposure(), metrics=[metric], ties=ties)
-
-
-def same(ours: Floats, theirs: Floats) -> None:
-    np.testing.assert_allclose(ours, theirs, rtol=0, atol=TOLERANCE)
-
+from truerank.arrays import Floats
+from truerank.core import Metric, Ties
 
 # --------------------------------------------------------------------------------------------------------- trec_eval
 
 MEASURES = {f"{name}.{','.join(map(str, CUTOFFS))}" for name in ("recall", "P", "ndcg_cut", "success", "map_cut")} | {
-    "recip_rank"
+    "recip_rank",
+    "Rprec",
 }
 
 
@@ -104,11 +47,13 @@ COMMON = [
     *((f"P_{k}", tr.Precision(k)) for k in CUTOFFS),
     *((f"ndcg_cut_{k}", tr.NDCG(k)) for k in CUTOFFS),
     *((f"success_{k}", tr.HitRate(k)) for k in CUTOFFS),
+    *((f"map_cut_{k}", tr.AveragePrecision(k, tr.Denominator.POSITIVES)) for k in CUTOFFS),
     ("recip_rank", tr.ReciprocalRank()),
+    ("Rprec", tr.RPrecision()),
 ]
 # trec_eval gives 0 to every query without a relevant document and keeps it in its mean; here these are undefined for
 # such users (the ideal, or the first relevant item, does not exist), left out of the mean, and counted
-UNDEFINED_WITHOUT_POSITIVES = (tr.Recall, tr.NDCG, tr.AveragePrecision, tr.ReciprocalRank)
+UNDEFINED_WITHOUT_POSITIVES = (tr.Recall, tr.NDCG, tr.AveragePrecision, tr.ReciprocalRank, tr.RPrecision)
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -194,6 +139,21 @@ def test_without_the_factor_average_precision_differs() -> None:
     assert np.abs(ours - theirs)[~given.empty].max() > 0.1
 
 
+@pytest.mark.parametrize("k", CUTOFFS)
+@pytest.mark.parametrize("seed", SEEDS)
+def test_graded_gain_is_that_of_trec_eval(seed: int, k: int) -> None:
+    # trec_eval takes the grade itself as the gain
+    given = world(seed)
+    items = [f"i{item}" for item in range(N_ITEMS)]
+    qrel = {f"u{u}": dict(zip(items, map(int, row), strict=True)) for u, row in enumerate(given.grades)}
+    run = {f"u{u}": dict(zip(items, map(float, row), strict=True)) for u, row in enumerate(given.free)}
+    found = pytrec_eval.RelevanceEvaluator(qrel, {f"ndcg_cut.{k}"}).evaluate(run)
+    theirs = np.array([found[f"u{u}"][f"ndcg_cut_{k}"] for u in range(N_USERS)])
+    ours = per_user(tr.NDCG(k, tr.Gain.LINEAR), given, given.free)
+    same(ours[~given.empty], theirs[~given.empty])
+    assert np.abs(per_user(tr.NDCG(k), given, given.free) - theirs)[~given.empty].max() > 0.01
+
+
 # ------------------------------------------------------------------------------------------------------ scikit-learn
 
 
@@ -251,6 +211,34 @@ def test_one_order_of_ties_is_not_the_average_over_orders() -> None:
     given = world(0)
     theirs = sklearn_rows(dcg_score, given, given.tied, 5, ignore_ties=True)
     assert np.abs(per_user(tr.DCG(5), given, given.tied) - theirs).max() > 0.1
+
+
+@pytest.mark.parametrize("k", CUTOFFS)
+@pytest.mark.parametrize("which", ["free", "tied"])
+@pytest.mark.parametrize("gain", [tr.Gain.LINEAR, tr.Gain.EXPONENTIAL])
+def test_graded_gain_equals_sklearn_for_each_user(gain: tr.Gain, which: str, k: int) -> None:
+    # scikit-learn takes the numbers it is given as gains, and averages over tie orders
+    given = world(1)
+    scores = given.free if which == "free" else given.tied
+    gains = given.grades if gain is tr.Gain.LINEAR else 2**given.grades - 1
+    rows = list(zip(gains, scores, strict=True))
+    same(per_user(tr.DCG(k, gain), given, scores), np.array([dcg_score(y[None], s[None], k=k) for y, s in rows]))
+    theirs = np.array([ndcg_score(y[None], s[None], k=k) for y, s in rows])
+    same(per_user(tr.NDCG(k, gain), given, scores)[~given.empty], theirs[~given.empty])
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("which", ["free", "tied", "short"])
+def test_area_under_the_curve_equals_sklearn(which: str, seed: int) -> None:
+    # ties count one half in both; what is never recommended is tied below everything else
+    given = world(seed)
+    scores = {"free": given.free, "tied": given.tied, "short": given.short}[which]
+    finite = np.where(np.isneginf(scores), -1.0, scores)
+    both = ~given.empty & (given.relevant < N_ITEMS)
+    theirs = np.array([roc_auc_score(y, s) for y, s in zip(given.labels[both], finite[both], strict=True)])
+    ours = per_user(tr.AUC(), given, scores)
+    same(ours[both], theirs)
+    assert np.isnan(ours[~both]).all()
 
 
 def sklearn_average_precision(given: World, scores: Floats) -> Floats:

@@ -20,6 +20,7 @@ class Tiny:
     labels: Sequence[Sequence[int]]
     above: Sequence[Sequence[float]] | None = None
     tied: Sequence[Sequence[float]] | None = None
+    column: str = "label"  # or the name of a column of grades
 
     def terms(
         self, estimator: Estimator, metric: Metric, judged: Sequence[Sequence[int]], *, keep_rows: bool = False
@@ -34,7 +35,7 @@ class Tiny:
             items=Ids.of(np.arange(int(size.max()))),
             user=np.array(user, dtype=np.int64),
             item=np.array(place, dtype=np.int64),
-            rewards={"label": np.array([float(self.labels[u][i]) for u, i in zip(user, place, strict=True)])},
+            rewards={self.column: np.array([float(self.labels[u][i]) for u, i in zip(user, place, strict=True)])},
         )
         above = [float(i) if self.above is None else self.above[u][i] for u, i in zip(user, place, strict=True)]
         tied = [0.0 if self.tied is None else self.tied[u][i] for u, i in zip(user, place, strict=True)]

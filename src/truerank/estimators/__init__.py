@@ -6,12 +6,24 @@ A new estimator is one new module here; `catalogue`, the command line and the la
 from __future__ import annotations
 
 import difflib
+from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
 from truerank.catalogue import members
-from truerank.core import Estimator
+from truerank.core import Estimator, Log, Metric, Ranks, Terms
 from truerank.errors import InputError
+
+
+def terms_of(
+    estimator: Estimator, log: Log, ranks: Ranks, *, metrics: Sequence[Metric], keep_rows: bool
+) -> list[Terms]:
+    """The terms of several metrics, in one pass where the estimator can."""
+    together = getattr(estimator, "all_terms", None)
+    if together is not None:
+        found: list[Terms] = together(log, ranks, metrics=metrics)
+        return found
+    return [estimator.terms(log, ranks, metric=metric, keep_rows=keep_rows) for metric in metrics]
 
 
 @cache

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
+from truerank.arrays import Floats
 from truerank.core import Log, Metric, Pool, Ranks, Terms, Ties
-from truerank.metrics.worth import Positives, unit_values
+from truerank.metrics.tables import unit_values_of
+from truerank.metrics.worth import Pairwise
 
 
 @dataclass(frozen=True, slots=True)
 class Full:
     """The plain evaluation on full labels: the mean of the metric over users.
 
-    Users whose value is undefined (no relevant item for Recall, nDCG, AP, RR; no candidate) are left out and counted.
+    Users whose value is undefined (no relevant item for Recall, nDCG, AP or RR; no candidate) are left out and counted.
     """
 
     name: ClassVar[str] = "full"
@@ -25,7 +28,6 @@ class Full:
     design: ClassVar[bool] = True
     needs_size: ClassVar[bool] = False
     left_out: ClassVar[str] = ""
-    caution: ClassVar[str] = ""
     assumptions: ClassVar[tuple[str, ...]] = ("every candidate of every user carries its true label",)
 
     def refusal(self, metric: Metric) -> str | None:
@@ -35,7 +37,10 @@ class Full:
         return f"mean {metric} over {metric.on_full_labels}"
 
     def terms(self, log: Log, ranks: Ranks, *, metric: Metric, keep_rows: bool = False) -> Terms:
-        return _mean_over_units(log, ranks, metric, exact=True)
+        return self.all_terms(log, ranks, metrics=[metric])[0]
+
+    def all_terms(self, log: Log, ranks: Ranks, *, metrics: Sequence[Metric]) -> list[Terms]:
+        return _means_over_units(log, ranks, metrics, exact=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +48,9 @@ class Traditional:
     """The usual scheme on randomly exposed data: rank only the judged items, cut at K-bar (spec 5.1.5).
 
     Among N-bar judged items instead of N candidates a cut-off of K-bar is about as deep as K-bar N / N-bar in the
-    catalogue (theorem 1 of the URE paper), so this is another quantity than the metric at the same K.
+    catalogue (theorem 1 of the URE paper), so this is another quantity than the metric at the same K. AUC has no
+    cut-off: among judged items that are a uniform sample it is exactly unbiased for each user given both classes, and
+    its mean over those users converges to Σ π AUC / Σ π, π the chance to have both judged.
     """
 
     name: ClassVar[str] = "traditional"
@@ -53,29 +60,34 @@ class Traditional:
     design: ClassVar[bool] = False
     needs_size: ClassVar[bool] = False
     left_out: ClassVar[str] = ""
-    caution: ClassVar[str] = (
-        "it ranks only the judged items: this is not the metric over the catalogue, "
-        "and it changes with the number judged"
-    )
     assumptions: ClassVar[tuple[str, ...]] = ("the judged items are all the items that matter",)
 
     def refusal(self, metric: Metric) -> str | None:
         return None
 
     def estimand(self, metric: Metric) -> str:
+        if isinstance(metric, Pairwise):
+            return f"mean {metric} over {metric.judged_only}"
         return f"mean {metric} among the judged items only, over {metric.on_full_labels} judged; not {metric} itself"
 
     def terms(self, log: Log, ranks: Ranks, *, metric: Metric, keep_rows: bool = False) -> Terms:
-        return _mean_over_units(log, ranks, metric, exact=False)
+        return self.all_terms(log, ranks, metrics=[metric])[0]
+
+    def all_terms(self, log: Log, ranks: Ranks, *, metrics: Sequence[Metric]) -> list[Terms]:
+        return _means_over_units(log, ranks, metrics, exact=False)
 
 
-def _mean_over_units(log: Log, ranks: Ranks, metric: Metric, *, exact: bool) -> Terms:
-    values = unit_values(metric, Positives.of(log, ranks))
+def _means_over_units(log: Log, ranks: Ranks, metrics: Sequence[Metric], *, exact: bool) -> list[Terms]:
+    values = unit_values_of(metrics, log, ranks)
+    return [_mean(values[each], ranks, exact=exact) for each in metrics]
+
+
+def _mean(values: Floats, ranks: Ranks, *, exact: bool) -> Terms:
     defined = ranks.scored & ~np.isnan(values) & ~(ranks.n_candidates == 0)
     return Terms(
         num=np.where(defined, values, 0.0),
         den=defined.astype(np.float64),
         defined=defined,
-        cluster=np.arange(log.n_units),
+        cluster=np.arange(len(values)),
         exact=exact,
     )

@@ -14,7 +14,9 @@ import numpy as np
 from truerank.arrays import Bools, Floats, sums_by
 from truerank.core import Additive, Log, Metric, Pool, Ranks, SampledRows, Terms, Ties
 from truerank.errors import RefusedError
-from truerank.metrics.worth import expected_worth
+from truerank.metrics.gains import gains_of
+from truerank.metrics.worth import expected_worth, known_divisor
+from truerank.options import Denominator
 
 UNIFORM = "the judged items of a user are a uniform sample of the user's candidates, drawn without a look at the labels"
 # where a relevant item lands must not depend on labels that nobody knows
@@ -40,7 +42,6 @@ class Published:
         "have no judged relevant item; they tend to have few relevant items, so this mean leans towards users "
         "with many (compare pooled)"
     )
-    caution: ClassVar[str] = ""
     assumptions: ClassVar[tuple[str, ...]] = (UNIFORM,)
 
     def refusal(self, metric: Metric) -> str | None:
@@ -53,7 +54,9 @@ class Published:
         )
 
     def terms(self, log: Log, ranks: Ranks, *, metric: Metric, keep_rows: bool = False) -> Terms:
-        hit, n = _sums(log, ranks, _additive(metric))
+        hit, n = (
+            _per_unit(log, values) for values in (log.label * expected_worth(_additive(metric), ranks), log.label)
+        )
         defined = ranks.scored & (n > 0)
         share = np.divide(hit, n, out=np.zeros(len(n)), where=defined)
         return Terms(share, defined.astype(np.float64), defined, np.arange(log.n_units))
@@ -75,7 +78,6 @@ class Pooled:
     design: ClassVar[bool] = True
     needs_size: ClassVar[bool] = True
     left_out: ClassVar[str] = "have no judged item"
-    caution: ClassVar[str] = ""
     assumptions: ClassVar[tuple[str, ...]] = (UNIFORM,)
 
     def refusal(self, metric: Metric) -> str | None:
@@ -86,14 +88,17 @@ class Pooled:
 
     def terms(self, log: Log, ranks: Ranks, *, metric: Metric, keep_rows: bool = False) -> Terms:
         sample = _Sample.of(log, ranks, rate=self.rate)
-        hit, n = _sums(log, ranks, _additive(metric))
-        rows = sample.rows(log, _gain(log, ranks, _additive(metric)), log.label) if keep_rows else None
-        return sample.terms(sample.expansion * hit, sample.expansion * n, rows=rows)
+        hit = log.label * expected_worth(_additive(metric), ranks)
+        rows = sample.rows(log, hit, log.label) if keep_rows else None
+        num, den = (sample.expansion * _per_unit(log, values) for values in (hit, log.label))
+        return sample.terms(num, den, rows=rows)
 
 
 @dataclass(frozen=True, slots=True)
 class HorvitzThompson:
-    """The expanded sum of worth: (N / N-bar) Σ over judged relevant items of w(rank), mean over users.
+    """The expanded sum of worth: (N / N-bar) Σ over judged items of gain x w(rank), mean over users.
+
+    The gain is the label y unless the metric has graded gains.
 
     Exactly unbiased for additive metrics given N-bar >= 1; a user without a judged item is undefined. `rate` declares
     Bernoulli exposure: weight 1 / rate, and a user without a judged item contributes 0.
@@ -107,7 +112,6 @@ class HorvitzThompson:
     design: ClassVar[bool] = True
     needs_size: ClassVar[bool] = True
     left_out: ClassVar[str] = "have no judged item"
-    caution: ClassVar[str] = ""
     assumptions: ClassVar[tuple[str, ...]] = (UNIFORM,)
 
     def refusal(self, metric: Metric) -> str | None:
@@ -117,18 +121,19 @@ class HorvitzThompson:
         return f"mean {metric} over {metric.on_full_labels}"
 
     def terms(self, log: Log, ranks: Ranks, *, metric: Metric, keep_rows: bool = False) -> Terms:
-        sample = _Sample.of(log, ranks, rate=self.rate)
-        gain = _gain(log, ranks, _additive(metric))
-        rows = sample.rows(log, gain, np.zeros(len(log))) if keep_rows else None
-        return sample.terms(sample.expansion * _per_unit(log, gain), np.ones(log.n_units), rows=rows)
+        parts = _Parts.of(log, ranks, _additive(metric))
+        sample = _Sample.of(log, ranks, rate=self.rate, usable=parts.defined)
+        rows = sample.rows(log, parts.value, np.zeros(len(log))) if keep_rows else None
+        return sample.terms(sample.expansion * _per_unit(log, parts.value), np.ones(log.n_units), rows=rows)
 
 
 @dataclass(frozen=True, slots=True)
 class Hajek:
     """The ratio Σ (N / N-bar) Σ y w / Σ (N / N-bar) Σ w, over judged items, times the known mean of Σ_{r <= K} w(r).
 
-    Consistent, and much steadier than Horvitz-Thompson at small K, where few judged items rank in the top K: chance in
-    how many do cancels.
+    y is the label, or the gain of a graded metric: the first factor is then the mean gain per unit of worth, and the
+    denominator stays Σ w, which is known for the whole list. Consistent, and much steadier than Horvitz-Thompson at
+    small K, where few judged items rank in the top K: chance in how many do cancels.
     """
 
     rate: float | None = None
@@ -141,7 +146,6 @@ class Hajek:
     design: ClassVar[bool] = True
     needs_size: ClassVar[bool] = True
     left_out: ClassVar[str] = "have no judged item"
-    caution: ClassVar[str] = ""
     assumptions: ClassVar[tuple[str, ...]] = (UNIFORM,)
 
     def refusal(self, metric: Metric) -> str | None:
@@ -151,13 +155,30 @@ class Hajek:
         return f"mean {metric} over {metric.on_full_labels}"
 
     def terms(self, log: Log, ranks: Ranks, *, metric: Metric, keep_rows: bool = False) -> Terms:
-        additive = _additive(metric)
-        sample = _Sample.of(log, ranks, rate=self.rate)
-        worth, total = expected_worth(additive, ranks), _worth_of_list(additive, ranks)
-        rows = sample.rows(log, log.label * worth, worth) if keep_rows else None
-        num, den = (sample.expansion * _per_unit(log, values) for values in (log.label * worth, worth))
+        parts = _Parts.of(log, ranks, _additive(metric))
+        sample = _Sample.of(log, ranks, rate=self.rate, usable=parts.defined)
+        rows = sample.rows(log, parts.value, parts.worth) if keep_rows else None
+        num, den = (sample.expansion * _per_unit(log, values) for values in (parts.value, parts.worth))
         # pairs that are not listed are known negatives: the worth of the whole list was judged
-        return sample.terms(num, total if log.complete else den, total=total, rows=rows)
+        return sample.terms(num, parts.total if log.complete else den, total=parts.total, rows=rows)
+
+
+@dataclass(frozen=True, slots=True)
+class _Parts:
+    """The worth of each row and gain x worth, both divided by the unit's denominator; the worth of a whole list."""
+
+    value: Floats
+    worth: Floats
+    total: Floats
+    defined: Bools
+
+    @classmethod
+    def of(cls, log: Log, ranks: Ranks, metric: Additive) -> _Parts:
+        divisor = known_divisor(metric.denominator, metric.cutoff, ranks)
+        defined = ~np.isnan(divisor)
+        divisor = np.where(defined, divisor, 1.0)
+        worth = expected_worth(metric, ranks) / divisor[log.unit]
+        return cls(gains_of(metric, log) * worth, worth, _worth_of_list(metric, ranks) / divisor, defined)
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,8 +192,10 @@ class _Sample:
     rate: float | None
 
     @classmethod
-    def of(cls, log: Log, ranks: Ranks, *, rate: float | None) -> _Sample:
+    def of(cls, log: Log, ranks: Ranks, *, rate: float | None, usable: Bools | None = None) -> _Sample:
+        """`usable` units are those for which the metric is defined, all by default."""
         n = ranks.n_candidates
+        scored = ranks.scored if usable is None else ranks.scored & usable
         if np.isnan(n).any():
             raise RefusedError(
                 "top lists do not tell how many candidates there are, which this estimator needs. "
@@ -180,8 +203,8 @@ class _Sample:
             )
         judged = n if log.complete else np.bincount(log.unit, minlength=log.n_units).astype(np.float64)
         if rate is not None and not log.complete:
-            return cls(ranks.scored & (n > 0), np.full(len(n), 1.0 / rate), judged, n, rate)
-        defined = ranks.scored & (judged > 0)
+            return cls(scored & (n > 0), np.full(len(n), 1.0 / rate), judged, n, rate)
+        defined = scored & (judged > 0)
         return cls(defined, np.divide(n, judged, out=np.ones(len(n)), where=defined), judged, n, None)
 
     def rows(self, log: Log, num: Floats, den: Floats) -> SampledRows:
@@ -206,16 +229,8 @@ def _additive(metric: Metric) -> Additive:
     return metric
 
 
-def _gain(log: Log, ranks: Ranks, metric: Additive) -> Floats:
-    return log.label * expected_worth(metric, ranks)
-
-
 def _per_unit(log: Log, values: Floats) -> Floats:
     return sums_by(log.unit, values, n=log.n_units)
-
-
-def _sums(log: Log, ranks: Ranks, metric: Additive) -> tuple[Floats, Floats]:
-    return _per_unit(log, _gain(log, ranks, metric)), _per_unit(log, log.label)
 
 
 def _worth_of_list(metric: Additive, ranks: Ranks) -> Floats:
@@ -227,18 +242,27 @@ def _worth_of_list(metric: Additive, ranks: Ranks) -> Floats:
 
 
 def _only_recall(metric: Metric, reason: str) -> str | None:
-    if isinstance(metric, Additive) and metric.per_positive:
-        return None
-    if isinstance(metric, Additive):
-        return f"{reason}; for {metric} use horvitz-thompson or hajek."
-    return _not_additive(metric)
+    if not isinstance(metric, Additive):
+        return _not_additive(metric)
+    if metric.denominator.needs_every_label:
+        return _no_known_number(metric)
+    return f"{reason}; for {metric} use horvitz-thompson or hajek."
 
 
 def _only_sums(metric: Metric) -> str | None:
     if not isinstance(metric, Additive):
         return _not_additive(metric)
-    if metric.per_positive:
+    if metric.denominator is Denominator.POSITIVES:
         return "it divides by the unknown number of all relevant items of a user; use pooled."
+    return _no_known_number(metric)
+
+
+def _no_known_number(metric: Additive) -> str | None:
+    if metric.denominator is Denominator.SMALLER:
+        return (
+            "it divides by the smaller of K and the number of all relevant items of a user, which is not known, and no "
+            f"unbiased form exists; use {metric.name} divided by all relevant items, its default."
+        )
     return None
 
 

@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import dataclasses
 import difflib
+import re
 from functools import cache
 from typing import Any
 
 from truerank.catalogue import members
 from truerank.core import Metric
 from truerank.errors import InputError
+from truerank.metrics.parameters import form, number_of, options_of
 
 
 @cache
@@ -22,38 +24,37 @@ def catalogue() -> dict[str, type[Any]]:
 
 
 def parse(text: str) -> Metric:
-    """The metric of a text form.
+    """The metric of a text form: a name, a number where the metric has one, options where they are not the default.
 
     >>> from truerank.metrics.recall import Recall
     >>> parse("Recall@50") == Recall(50)
     True
+    >>> str(parse("ndcg@10(gain=exponential)"))
+    'nDCG@10(gain=exponential)'
     """
-    name, _, parameter = text.strip().partition("@")
+    found = _TEXT.fullmatch(text)
+    name = "" if found is None else found["name"].lower()
     known = {key.lower(): cls for key, cls in catalogue().items()}
-    if name.lower() not in known:
-        close = difflib.get_close_matches(name.lower(), known, n=1)
+    if found is None or name not in known:
+        close = difflib.get_close_matches(name or text.lower(), known, n=1)
         hint = f" Did you mean {known[close[0]].name}?" if close else ""
         raise InputError(f"unknown metric {text!r}; expected one of {', '.join(forms())}.{hint}")
-    cls = known[name.lower()]
+    cls, number = known[name], found["number"]
     fields = dataclasses.fields(cls)
-    if parameter and fields:
-        try:
-            number = float(parameter) if "float" in str(fields[0].type) else int(parameter)
-        except ValueError:
-            raise InputError(f"metric {text!r}: {parameter!r} is not a number; expected {_form(cls)}.") from None
-        return cls(number)  # type: ignore[no-any-return]
-    if bool(parameter) != bool(fields) and not (fields and fields[0].default is None):
-        raise InputError(f"metric {text!r} is not understood; expected {_form(cls)}.")
-    return cls()  # type: ignore[no-any-return]
+    if bool(number) != bool(fields) and not (fields and fields[0].default is None):
+        raise InputError(f"metric {text!r} is not understood; expected {form(cls)}.")
+    try:
+        numbers = [number_of(cls, number)] if number else []
+    except ValueError:
+        raise InputError(f"metric {text!r}: {number!r} is not a number; expected {form(cls)}.") from None
+    options = found["options"]
+    given = {} if options is None else options_of(cls, options.lower(), where=text)
+    return cls(*numbers, **given)  # type: ignore[no-any-return]
+
+
+_TEXT = re.compile(r"\s*(?P<name>[^@()]*?)\s*(?:@(?P<number>[^()]*?))?\s*(?:\((?P<options>[^()]*)\))?\s*")
 
 
 def forms() -> list[str]:
     """The text form of every metric, for messages and help."""
-    return [_form(cls) for cls in catalogue().values()]
-
-
-def _form(cls: type[Any]) -> str:
-    fields = dataclasses.fields(cls)
-    if not fields:
-        return str(cls.name)
-    return f"{cls.name}@{fields[0].name.upper()}" + (f" or {cls.name}" if fields[0].default is None else "")
+    return [form(cls) for cls in catalogue().values()]

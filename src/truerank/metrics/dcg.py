@@ -1,4 +1,4 @@
-"""Discounted cumulative gain, plain and normalised."""
+"""Discounted cumulative gain."""
 
 from __future__ import annotations
 
@@ -8,61 +8,43 @@ from typing import ClassVar
 import numpy as np
 
 from truerank.arrays import Floats
-from truerank.metrics.worth import Positives, check_cutoff, cutoff, expected_worth, text_form, with_positives
+from truerank.core import Log
+from truerank.metrics.gains import gains
+from truerank.metrics.parameters import check, cutoff, text_form
+from truerank.options import Denominator, Gain
 
 
 @dataclass(frozen=True, slots=True)
 class DCG:
-    """The sum over relevant items in the top K of 1 / log2(rank + 1) (Järvelin and Kekäläinen 2002, gain 1).
+    """The sum over relevant items in the top K of gain / log2(rank + 1) (Järvelin and Kekäläinen 2002).
 
-    A user without a relevant item has DCG 0.
+    The gain is the label by default; `Gain.LINEAR` takes the grade, `Gain.EXPONENTIAL` 2^grade - 1 (Burges et al.
+    2005). A user without a relevant item has DCG 0.
 
     >>> DCG(2).worth(np.array([1.0, 3.0])).tolist()
     [1.0, 0.0]
+    >>> str(DCG(10, Gain.LINEAR))
+    'DCG@10(gain=linear)'
     """
 
     k: int
+    gain: Gain = Gain.BINARY
     name: ClassVar[str] = "DCG"
     on_full_labels: ClassVar[str] = "users"
-    per_positive: ClassVar[bool] = False
+    denominator: ClassVar[Denominator] = Denominator.NOTHING
 
     __str__ = text_form
     cutoff = property(cutoff)
 
     def __post_init__(self) -> None:
-        check_cutoff(self)
+        check(self)
+
+    @property
+    def graded(self) -> bool:
+        return self.gain is not Gain.BINARY
+
+    def gains(self, log: Log) -> Floats:
+        return gains(log, self.gain)
 
     def worth(self, rank: Floats) -> Floats:
         return np.where(rank <= self.k, 1.0 / np.log2(rank + 1.0), 0.0)
-
-
-@dataclass(frozen=True, slots=True)
-class NDCG:
-    """DCG@K divided by the DCG@K of the best possible order, which has min(K, relevant) items at the top.
-
-    Undefined for a user without a relevant item. Over tie orders only the numerator varies, so its expected value
-    is the expected DCG divided by the ideal.
-
-    >>> str(NDCG(10))
-    'nDCG@10'
-    """
-
-    k: int
-    name: ClassVar[str] = "nDCG"
-    on_full_labels: ClassVar[str] = "users with a relevant item"
-    partial: ClassVar[str] = (
-        "its normaliser needs the number of all relevant items of each user, and no unbiased form exists; use DCG"
-    )
-
-    __str__ = text_form
-    cutoff = property(cutoff)
-
-    def __post_init__(self) -> None:
-        check_cutoff(self)
-
-    def values(self, positives: Positives) -> Floats:
-        dcg = DCG(self.k)
-        most = int(min(positives.count.max(initial=0), self.k))
-        ideal = np.concatenate([[1.0], np.cumsum(dcg.worth(np.arange(1.0, most + 1)))])
-        best = ideal[np.minimum(positives.count, most).astype(np.int64)]
-        return with_positives(positives, positives.sums(expected_worth(dcg, positives.ranks)) / best)

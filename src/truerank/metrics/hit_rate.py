@@ -8,7 +8,8 @@ from typing import ClassVar
 import numpy as np
 
 from truerank.arrays import Floats
-from truerank.metrics.worth import Positives, check_cutoff, cutoff, text_form
+from truerank.metrics.parameters import check, cutoff, text_form
+from truerank.metrics.worth import Positives
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +34,16 @@ class HitRate:
     cutoff = property(cutoff)
 
     def __post_init__(self) -> None:
-        check_cutoff(self)
+        check(self)
+
+    def by_rank(self, rank: Floats) -> Floats:
+        return (rank <= self.k).astype(np.float64)
+
+    def by_hit(self, hit: Floats) -> Floats:
+        return np.where(hit == 1, 1.0, 0.0)
+
+    def divide(self, positives: Positives) -> Floats:
+        return np.ones(len(positives.count))
 
     def values(self, positives: Positives) -> Floats:
         result = np.zeros(len(positives.count))

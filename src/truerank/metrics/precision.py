@@ -3,34 +3,39 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 import numpy as np
 
 from truerank.arrays import Floats
-from truerank.metrics.worth import check_cutoff, cutoff, text_form
+from truerank.metrics.parameters import check, cutoff, text_form
+from truerank.options import Denominator
 
 
 @dataclass(frozen=True, slots=True)
 class Precision:
     """The share of the K places that hold a relevant item: #{relevant, rank <= K} / K.
 
-    Divides by K also where there are fewer candidates. A user without a relevant item has precision 0.
+    Divides by K also where fewer are recommended; `Denominator.LIST` divides by the length of the list instead, and is
+    undefined for an empty one. A user without a relevant item has precision 0.
 
     >>> Precision(2).worth(np.array([1.0, 2.0, 3.0])).tolist()
-    [0.5, 0.5, 0.0]
+    [1.0, 1.0, 0.0]
     """
 
     k: int
+    denominator: Literal[Denominator.CUTOFF, Denominator.LIST] = Denominator.CUTOFF
     name: ClassVar[str] = "Precision"
-    on_full_labels: ClassVar[str] = "users"
-    per_positive: ClassVar[bool] = False
 
     __str__ = text_form
     cutoff = property(cutoff)
 
     def __post_init__(self) -> None:
-        check_cutoff(self)
+        check(self)
+
+    @property
+    def on_full_labels(self) -> str:
+        return "users" if self.denominator is Denominator.CUTOFF else "users with a recommended item"
 
     def worth(self, rank: Floats) -> Floats:
-        return np.where(rank <= self.k, 1.0 / self.k, 0.0)
+        return (rank <= self.k).astype(np.float64)

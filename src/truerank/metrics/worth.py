@@ -3,37 +3,25 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import ClassVar, Protocol
+from typing import ClassVar, Protocol, runtime_checkable
 
 import numpy as np
 
-from truerank.arrays import Floats, Ints, sums_by
+from truerank.arrays import Bools, Floats, Ints, sums_by
 from truerank.core import Additive, Listwise, Log, Metric, Ranks
 from truerank.errors import InputError
+from truerank.metrics.gains import gains_of
+from truerank.options import Denominator
 
 
-class _AtCutoff(Protocol):
-    name: ClassVar[str]
+@runtime_checkable
+class Pairwise(Listwise, Protocol):
+    """A metric of pairs of candidates: among a uniform sample of them it is unbiased for every unit that has it.
 
-    @property
-    def k(self) -> int | None: ...
+    `judged_only` says in words what its mean over those units estimates.
+    """
 
-
-def check_cutoff(metric: _AtCutoff) -> None:
-    """Cut-offs are whole numbers from 1."""
-    k = metric.k
-    if k is not None and (isinstance(k, bool) or not isinstance(k, int | np.integer) or k < 1):
-        raise InputError(f"{metric.name}@{k}: the cut-off is {k}; expected a whole number from 1.")
-
-
-def cutoff(metric: _AtCutoff) -> int | None:
-    """The deepest rank that counts."""
-    return metric.k
-
-
-def text_form(metric: _AtCutoff) -> str:
-    """The form that `metrics.parse` reads, such as Recall@50."""
-    return metric.name if metric.k is None else f"{metric.name}@{metric.k}"
+    judged_only: ClassVar[str]
 
 
 def expected_worth(metric: Additive, ranks: Ranks) -> Floats:
@@ -56,36 +44,52 @@ def expected_worth(metric: Additive, ranks: Ranks) -> Floats:
 
 @dataclass(frozen=True, slots=True)
 class Positives:
-    """The relevant items of every unit with their ranks; `count` includes those that are never recommended."""
+    """The relevant items of every unit, with what each adds and their ranks.
+
+    `count`, the number of relevant items of each unit, includes those that are never recommended.
+    """
 
     unit: Ints
+    gain: Floats
     ranks: Ranks
     count: Floats
 
     @classmethod
-    def of(cls, log: Log, ranks: Ranks) -> Positives:
-        rows = np.flatnonzero(log.label == 1)
+    def of(cls, log: Log, ranks: Ranks, *, gain: Floats) -> Positives:
+        rows = np.flatnonzero(gain > 0)
         chosen = replace(ranks, above=ranks.above[rows], tied=ranks.tied[rows])
         unit = log.unit[rows]
-        return cls(unit, chosen, np.bincount(unit, minlength=log.n_units).astype(np.float64))
+        return cls(unit, gain[rows], chosen, np.bincount(unit, minlength=log.n_units).astype(np.float64))
 
     def sums(self, values: Floats) -> Floats:
         """Sums per unit, in the order of rows."""
         return sums_by(self.unit, values, n=len(self.count))
 
+    def best_first(self) -> tuple[Ints, Floats]:
+        """The items of each unit in falling order of gain, and the place of each from 0."""
+        order = np.lexsort((-self.gain, self.unit))
+        start = np.cumsum(self.count) - self.count
+        return order, np.arange(len(order)) - start[self.unit[order]]
+
     def groups(self) -> TieGroups:
         """The relevant items of each unit that share a score, best first."""
         kept = np.flatnonzero(np.isfinite(self.ranks.above))
+        kept = kept[np.lexsort((self.ranks.above[kept], self.unit[kept]))]
         unit, above, tied = self.unit[kept], self.ranks.above[kept], self.ranks.tied[kept]
-        order = np.lexsort((above, unit))
-        unit, above, tied = unit[order], above[order], tied[order]
         new_unit = np.append(True, np.diff(unit) != 0)[: len(unit)]
         new_group = new_unit | np.append(True, np.diff(above) != 0)[: len(unit)]
         first = np.flatnonzero(new_group)
         size = np.diff(np.append(first, len(unit))).astype(np.float64)
         seen = np.arange(len(unit)) - np.maximum.accumulate(np.where(new_unit, np.arange(len(unit)), 0))
         return TieGroups(
-            unit[first], above[first], tied[first] + 1, size, seen[first].astype(np.float64), new_unit[first]
+            unit[first],
+            above[first],
+            tied[first] + 1,
+            size,
+            seen[first].astype(np.float64),
+            new_unit[first],
+            np.append(first, len(unit)),
+            self.gain[kept],
         )
 
 
@@ -94,7 +98,8 @@ class TieGroups:
     """Groups of candidates with one score that hold a relevant item.
 
     Of `size` candidates after `above` better ones, `positives` are relevant; `before` relevant items are better;
-    `first` marks the best group of a unit. A size below the number of positives means that they share one rank.
+    `first` marks the best group of a unit. A size below the number of positives means that they share one rank. The
+    relevant items of group i add `gain[start[i]:start[i + 1]]`.
     """
 
     unit: Ints
@@ -102,20 +107,46 @@ class TieGroups:
     size: Floats
     positives: Floats
     before: Floats
-    first: np.ndarray[tuple[int, ...], np.dtype[np.bool_]]
+    first: Bools
+    start: Ints
+    gain: Floats
+
+    @property
+    def share_one_rank(self) -> Bools:
+        """Whether the relevant items of a group all stand at above + 1: a single candidate, or the strict rule."""
+        return np.asarray(self.size == 1)
 
 
-def unit_values(metric: Metric, positives: Positives) -> Floats:
+def unit_values(metric: Metric, log: Log, ranks: Ranks) -> Floats:
     """The value of every unit on full labels, NaN where it is undefined."""
+    positives = Positives.of(log, ranks, gain=gains_of(metric, log))
     if isinstance(metric, Additive):
-        total = positives.sums(expected_worth(metric, positives.ranks))
-        if not metric.per_positive:
-            return total
-        return with_positives(positives, total / np.maximum(positives.count, 1.0))
+        total = positives.sums(positives.gain * expected_worth(metric, positives.ranks))
+        return total / divisor(metric.denominator, metric.cutoff, positives)
     if isinstance(metric, Listwise):
         values: Floats = metric.values(positives)
         return values
     raise InputError(f"{metric} is neither additive nor listwise: it needs worth(rank) or values(positives).")
+
+
+def divisor(denominator: Denominator, k: int | None, positives: Positives) -> Floats:
+    """What the sum of each unit is divided by, NaN where that would be nothing."""
+    if not denominator.needs_every_label:
+        return known_divisor(denominator, k, positives.ranks)
+    count = positives.count
+    if denominator is Denominator.SMALLER and k is not None:
+        count = np.minimum(count, k)
+    return with_positives(positives, count)
+
+
+def known_divisor(denominator: Denominator, k: int | None, ranks: Ranks) -> Floats:
+    """The same where it does not depend on labels."""
+    if denominator is Denominator.NOTHING or k is None:
+        return np.ones(len(ranks.scored))
+    if denominator is Denominator.CUTOFF:
+        return np.full(len(ranks.scored), float(k))
+    length = np.minimum(ranks.n_recommended, k)
+    return np.where(length > 0, length, np.nan)
 
 
 def with_positives(positives: Positives, values: Floats) -> Floats:

@@ -19,7 +19,7 @@ from truerank.errors import InputError
 from truerank.ids import Ids
 from truerank.ranks.kernel import count_above_and_tied
 from truerank.ranks.scores import TILE_USERS, Factors, Lists
-from truerank.ranks.ties import places_by_key, settle
+from truerank.ranks.ties import places_by_key, relevance, settle
 
 BLOCK_CELLS = 2**24  # scores held at once by one thread
 FEW_ROWS = 64  # judged items per user up to which counting beats sorting
@@ -186,7 +186,7 @@ def rank(
     _run(kernel, blocks, threads=threads, total=len(units), progress=progress)
     if ties is Ties.RANDOM:
         _run(lambda block: _draw_orders(work, block, seed=seed), blocks, threads=threads, total=len(units))
-    label = log.label if ties.needs_every_label else np.zeros(0)
+    label = relevance(log) if ties.needs_every_label else np.zeros(0)
     settled = [
         settle(ties, above=a, tied=t, unit=log.unit, label=label) for a, t in zip(work.above, work.tied, strict=True)
     ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from truerank.arrays import Floats, Ints
-from truerank.core import Ties
+from truerank.core import Log, Ties
 from truerank.ids import Keys
 
 
@@ -19,6 +19,14 @@ def places_by_key(scores: Floats, keys: Keys, asked: Ints) -> Floats:
     place = np.empty(len(order))
     place[order] = np.arange(len(order)) - np.searchsorted(scores[order], scores[order], side="left")
     return place[asked]
+
+
+def relevance(log: Log) -> Floats:
+    """What puts tied rows in their best order: the label, then the grade where there is one."""
+    keys = [log.rewards[name] for name in sorted(log.rewards, key=lambda name: name != "label")]
+    if len(keys) <= 1:
+        return keys[0] if keys else log.label
+    return np.unique(np.column_stack(keys), axis=0, return_inverse=True)[1].astype(np.float64)
 
 
 def settle(ties: Ties, *, above: Floats, tied: Floats, unit: Ints, label: Floats) -> tuple[Floats, Floats]:

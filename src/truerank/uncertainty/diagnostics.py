@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from truerank.core import Estimator, Metric, Ranks, Terms
+from truerank.core import Estimator, Metric, Pool, Ranks, Terms
+from truerank.metrics.worth import Pairwise
 
 FEW_UNITS = 30
 FEW_HITS = 20
@@ -23,23 +24,9 @@ def warnings_of(
     left_out = n - unscored - terms.n_defined
     if left_out > MANY_LEFT_OUT * n and estimator.left_out:
         found.append(f"{_of(left_out, n)} are left out: they {estimator.left_out}")
-    if estimator.caution:
-        found.append(estimator.caution)
-    if terms.n_defined == 0:
-        found.append("no user has a defined value")
-    elif not np.any(terms.den):
-        found.append("no judged item is relevant: there is nothing to divide by")
-    elif not np.any(terms.num) and not terms.exact:
-        found.append("no judged relevant item is in any list: the value may be above 0, but nothing tells how far")
-    elif exactly_these:
-        pass
-    elif terms.n_defined == 1:
-        found.append("a single user: no interval for a population can be given")
-    elif terms.n_defined < FEW_UNITS:
-        found.append(f"only {terms.n_defined} users: the interval is rough")
-    hits = int(np.count_nonzero(terms.num))
-    if terms.n_defined >= FEW_UNITS and hits < FEW_HITS and not terms.exact:
-        found.append(f"rests on {hits} users with a judged relevant item in the list: the interval is rough")
+    if estimator.pool is Pool.JUDGED:
+        found += _about_judged_only(metric, left_out, n)
+    found += _about_the_interval(terms, exactly_these=exactly_these)
     if metric.cutoff is not None:
         # the number of candidates may be unknown
         short = ranks.scored & (ranks.n_recommended < metric.cutoff) & ~(ranks.n_recommended >= ranks.n_candidates)
@@ -49,6 +36,42 @@ def warnings_of(
                 "count as misses; if exclusions have shortened top lists, give longer ones"
             )
     return tuple(found)
+
+
+def _about_the_interval(terms: Terms, *, exactly_these: bool) -> list[str]:
+    if terms.n_defined == 0:
+        return ["no user has a defined value"]
+    if not np.any(terms.den):
+        return ["no judged item is relevant: there is nothing to divide by"]
+    if not np.any(terms.num) and not terms.exact:
+        return ["no judged relevant item is in any list: the value may be above 0, but nothing tells how far"]
+    if exactly_these:
+        return []
+    if terms.n_defined == 1:
+        return ["a single user: no interval for a population can be given"]
+    found = []
+    if terms.n_defined < FEW_UNITS:
+        found.append(f"only {terms.n_defined} users: the interval is rough")
+    contributing = terms.num[terms.defined & (terms.den > 0)]
+    if (contributing == contributing[0]).all():
+        found.append("all users have the same value: an interval cannot show how others would differ")
+    hits = int(np.count_nonzero(terms.num))
+    if terms.n_defined >= FEW_UNITS and hits < FEW_HITS and not terms.exact:
+        found.append(f"rests on {hits} users with a judged relevant item in the list: the interval is rough")
+    return found
+
+
+def _about_judged_only(metric: Metric, left_out: int, n: int) -> list[str]:
+    if not isinstance(metric, Pairwise):
+        return [
+            f"ranks only the judged items: this is not {metric} over the catalogue and changes with the number judged"
+        ]
+    if left_out <= MANY_LEFT_OUT * n:
+        return []
+    return [
+        f"{_of(left_out, n)} lack a judged relevant item or a judged other one and are left out, "
+        "so this mean leans towards users who have many of both"
+    ]
 
 
 def _of(part: int, whole: int) -> str:

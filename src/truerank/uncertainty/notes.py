@@ -10,6 +10,7 @@ import numpy as np
 
 from truerank.core import Log, Pool, Ranks, Scores
 from truerank.ids import Ids
+from truerank.metrics.gains import relevant
 from truerank.ranks.candidates import Setting
 from truerank.ranks.scores import Lists
 from truerank.results import Estimate
@@ -17,7 +18,7 @@ from truerank.results import Estimate
 
 def matching(models: Mapping[str, Scores], labels: Log, *, n_items: float) -> list[str]:
     """How many users, items and positives matched: the first thing to look at when a number surprises."""
-    positives = int(labels.label.sum())
+    positives = int(relevant(labels).sum())
     found = [
         f"{len(labels.users):,} users, {'unknown' if math.isnan(n_items) else f'{int(n_items):,}'} items, "
         f"{len(labels):,} judged pairs, "
@@ -37,12 +38,12 @@ def matching(models: Mapping[str, Scores], labels: Log, *, n_items: float) -> li
 
 def about_ranks(name: str, labels: Log, ranks: Mapping[Pool, Ranks]) -> list[str]:
     found = next(iter(ranks.values()))
-    relevant = (labels.label == 1) & found.scored[labels.user]
-    never = int(np.count_nonzero(relevant & np.isinf(found.above)))
+    positive = relevant(labels) & found.scored[labels.user]
+    never = int(np.count_nonzero(positive & np.isinf(found.above)))
     notes = (
-        [f"{name}: {never:,} of {int(relevant.sum()):,} relevant judged items are never recommended."] if never else []
+        [f"{name}: {never:,} of {int(positive.sum()):,} relevant judged items are never recommended."] if never else []
     )
-    tied = float(np.mean(found.tied[relevant] > 0)) if relevant.any() else 0.0
+    tied = float(np.mean(found.tied[positive] > 0)) if positive.any() else 0.0
     if tied > 0.1:
         notes.append(
             f"{name}: {tied:.0%} of the relevant judged items share their score with another candidate; "

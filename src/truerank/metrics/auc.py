@@ -1,0 +1,50 @@
+"""Area under the ROC curve, per user."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from truerank.arrays import Floats, sums_by
+from truerank.metrics.parameters import text_form
+from truerank.metrics.worth import Positives
+
+
+@dataclass(frozen=True, slots=True)
+class AUC:
+    """The share of a user's pairs of a relevant and another candidate in which the relevant one scores higher.
+
+    Ties count one half, which is their expected value; items that are never recommended are tied at the bottom. With n
+    of N candidates relevant, at ranks r, it is (Σ (N - r) - n(n - 1)/2) / (n (N - n)). Undefined for a user whose
+    candidates are all relevant, or none.
+
+    >>> str(AUC())
+    'AUC'
+    """
+
+    name: ClassVar[str] = "AUC"
+    on_full_labels: ClassVar[str] = "users with both relevant and other candidates"
+    cutoff: ClassVar[None] = None
+    partial: ClassVar[str] = (
+        "it compares relevant candidates with all others, and what was not judged may be either; among the judged "
+        "items alone it is unbiased for each user with both judged: use traditional"
+    )
+    judged_only: ClassVar[str] = "users weighted by their chance to have both relevant and other items judged"
+
+    __str__ = text_form
+
+    def values(self, positives: Positives) -> Floats:
+        ranks, n = positives.ranks, positives.count
+        candidates, unit = ranks.n_candidates, positives.unit
+        # no policy orders what is never recommended: such items share the places after the list
+        bottom = (ranks.n_recommended + candidates + 1) / 2
+        rank = np.where(np.isfinite(ranks.above), ranks.above + 1 + ranks.tied / 2, bottom[unit])
+        below = positives.sums(candidates[unit] - rank)
+        # of two relevant items one is below the other, unless the strict rule puts both at one rank
+        groups = positives.groups()
+        apart = np.where(groups.share_one_rank, groups.positives * (groups.positives - 1) / 2, 0.0)
+        won = below - (n * (n - 1) / 2 - sums_by(groups.unit, apart, n=len(n)))
+        pairs = n * (candidates - n)
+        return np.asarray(np.divide(won, pairs, out=np.full(len(n), np.nan), where=pairs > 0))

@@ -1,0 +1,76 @@
+"""Normalised discounted cumulative gain."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from truerank.arrays import Floats, sums_by
+from truerank.core import Log
+from truerank.metrics.dcg import DCG
+from truerank.metrics.gains import gains
+from truerank.metrics.parameters import check, cutoff, text_form
+from truerank.metrics.worth import Positives, expected_worth, with_positives
+from truerank.options import Gain, Ideal
+
+
+@dataclass(frozen=True, slots=True)
+class NDCG:
+    """DCG@K divided by the DCG@K of the ideal list: the user's own items in their best order.
+
+    `Ideal.CUTOFF` divides by a list of K items as good as the user's best, also where the user has fewer. Undefined for
+    a user without a relevant item. Over tie orders only the numerator varies, so its expected value is the expected
+    DCG divided by the ideal.
+
+    >>> str(NDCG(10)), str(NDCG(10, Gain.EXPONENTIAL, Ideal.CUTOFF))
+    ('nDCG@10', 'nDCG@10(gain=exponential,ideal=cutoff)')
+    """
+
+    k: int
+    gain: Gain = Gain.BINARY
+    ideal: Ideal = Ideal.POSITIVES
+    name: ClassVar[str] = "nDCG"
+    on_full_labels: ClassVar[str] = "users with a relevant item"
+    partial: ClassVar[str] = (
+        "its normaliser needs the number of all relevant items of each user, and no unbiased form exists; use DCG"
+    )
+
+    __str__ = text_form
+    cutoff = property(cutoff)
+
+    def __post_init__(self) -> None:
+        check(self)
+
+    @property
+    def graded(self) -> bool:
+        return self.gain is not Gain.BINARY
+
+    def gains(self, log: Log) -> Floats:
+        return gains(log, self.gain)
+
+    def by_rank(self, rank: Floats) -> Floats:
+        return DCG(self.k).worth(rank)
+
+    def by_hit(self, hit: Floats) -> Floats:
+        return np.ones(len(hit))
+
+    def divide(self, positives: Positives) -> Floats:
+        """The DCG of the ideal list."""
+        dcg = DCG(self.k)
+        if self.ideal is Ideal.CUTOFF:
+            best = np.zeros(len(positives.count))
+            np.maximum.at(best, positives.unit, positives.gain)
+            return with_positives(positives, best * np.sum(dcg.worth(np.arange(1.0, self.k + 1))))
+        if not self.graded:
+            most = int(min(positives.count.max(initial=0), self.k))
+            running = np.concatenate([[np.nan], np.cumsum(dcg.worth(np.arange(1.0, most + 1)))])
+            return running[np.minimum(positives.count, most).astype(np.int64)]
+        best_first, place = positives.best_first()
+        worth = positives.gain[best_first] * dcg.worth(place + 1.0)
+        return with_positives(positives, sums_by(positives.unit[best_first], worth, n=len(positives.count)))
+
+    def values(self, positives: Positives) -> Floats:
+        found = positives.sums(positives.gain * expected_worth(DCG(self.k), positives.ranks))
+        return found / self.divide(positives)

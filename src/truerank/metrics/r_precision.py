@@ -1,0 +1,40 @@
+"""R-precision."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from truerank.arrays import Floats
+from truerank.metrics.parameters import text_form
+from truerank.metrics.worth import Positives, with_positives
+
+
+@dataclass(frozen=True, slots=True)
+class RPrecision:
+    """The share of a user's n relevant items that are ranked in the top n; precision and recall at n are the same.
+
+    Undefined for a user without a relevant item. Over tie orders a relevant item in a group of t candidates after a
+    better ones is in the top n with probability (n - a) / t, between 0 and 1.
+
+    >>> str(RPrecision())
+    'RPrecision'
+    """
+
+    name: ClassVar[str] = "RPrecision"
+    on_full_labels: ClassVar[str] = "users with a relevant item"
+    cutoff: ClassVar[None] = None
+    partial: ClassVar[str] = (
+        "it looks as deep as a user has relevant items, a number that is not known, and no unbiased form exists; "
+        "use Recall or Precision"
+    )
+
+    __str__ = text_form
+
+    def values(self, positives: Positives) -> Floats:
+        ranks, n = positives.ranks, positives.count
+        size = ranks.tied + 1
+        hits = positives.sums(np.clip(n[positives.unit] - ranks.above, 0, size) / size)
+        return with_positives(positives, hits / np.maximum(n, 1))

@@ -1,0 +1,38 @@
+"""Rank-biased precision."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from truerank.arrays import Floats
+from truerank.metrics.parameters import check, text_form
+from truerank.options import Denominator
+
+
+@dataclass(frozen=True, slots=True)
+class RBP:
+    """The sum over relevant items of (1 - p) p^(rank - 1) (Moffat and Zobel 2008).
+
+    The share of relevant items among those that a reader sees who goes on to the next one with probability p, the
+    persistence. A user without a relevant item has RBP 0.
+
+    >>> RBP(0.5).worth(np.array([1.0, 2.0, 3.0])).tolist()
+    [0.5, 0.25, 0.125]
+    """
+
+    p: float
+    name: ClassVar[str] = "RBP"
+    on_full_labels: ClassVar[str] = "users"
+    denominator: ClassVar[Denominator] = Denominator.NOTHING
+    cutoff: ClassVar[None] = None
+
+    __str__ = text_form
+
+    def __post_init__(self) -> None:
+        check(self)
+
+    def worth(self, rank: Floats) -> Floats:
+        return np.asarray((1.0 - self.p) * self.p ** (rank - 1.0))

@@ -1,0 +1,51 @@
+"""The choices in which tools of the same name differ, as named values; docs/definitions.md says who chooses what."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+
+class Denominator(StrEnum):
+    """What the sum over a user's relevant items is divided by.
+
+    NOTHING    it stays a sum
+    CUTOFF     K
+    LIST       the length of the list: K, or the number of items that are recommended where that is less
+    POSITIVES  all relevant items of the user
+    SMALLER    the smaller of K and all relevant items of the user
+    """
+
+    NOTHING = "nothing"
+    CUTOFF = "cutoff"
+    LIST = "list"
+    POSITIVES = "positives"
+    SMALLER = "smaller"
+
+    @property
+    def needs_every_label(self) -> bool:
+        """From partial labels the number of all relevant items is not known."""
+        return self in (Denominator.POSITIVES, Denominator.SMALLER)
+
+
+class Gain(StrEnum):
+    """What an item of grade g adds at rank 1.
+
+    BINARY       its label, 0 or 1
+    LINEAR       g
+    EXPONENTIAL  2^g - 1
+    """
+
+    BINARY = "binary"
+    LINEAR = "linear"
+    EXPONENTIAL = "exponential"
+
+
+class Ideal(StrEnum):
+    """The list that nDCG divides by.
+
+    POSITIVES  the best order of the user's own items, which ends with the last relevant one
+    CUTOFF     always K long: K items as good as the user's best
+    """
+
+    POSITIVES = "positives"
+    CUTOFF = "cutoff"
