@@ -1,4 +1,4 @@
-"""python -m benchmarks lists|ranks|start [--json] [--rounds N]"""
+"""python -m benchmarks lists|ranks|start [--json] [--rounds N], or page: all three, into docs/performance.md."""
 
 from __future__ import annotations
 
@@ -9,11 +9,16 @@ import json
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
-    parser.add_argument("workload", choices=["lists", "ranks", "start"])
+    parser.add_argument("workload", choices=["lists", "ranks", "start", "page"])
     parser.add_argument("--json", action="store_true", help="one JSON object on standard output")
     parser.add_argument("--rounds", type=int, help="interleaved rounds")
     arguments = parser.parse_args()
     options = {} if arguments.rounds is None else {"rounds": arguments.rounds}
+    if arguments.workload == "page":
+        from benchmarks import page
+
+        page.write()
+        return
     found = importlib.import_module(f"benchmarks.{arguments.workload}").run(**options)
     if arguments.json:
         print(json.dumps(found, indent=2))

@@ -16,7 +16,7 @@ def sum_tables(
     """For each unit Σ by_rank[rank], and Σ walk_rank[rank] walk_hit[j] over its relevant items, the j-th from the top.
 
     Relevant item i of unit u stands at rank above[i] + 1, start[u] <= i < start[u + 1]; ranks beyond `deepest` are
-    worth nothing. Tables are [rank or j] x [metric]. Units in which ranks are tied or shared are marked and left to others.
+    worth nothing. Tables are [rank or j] x [metric]. Units with tied or shared ranks are marked and left to others.
     """
     place = np.empty(deepest + 1, np.int64)
     for u in range(len(start) - 1):

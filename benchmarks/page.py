@@ -1,0 +1,82 @@
+"""docs/performance.md, written from one run of all workloads."""
+
+from __future__ import annotations
+
+import os
+import platform
+from pathlib import Path
+from typing import Any
+
+from benchmarks import lists, ranks, start
+
+PAGE = Path("docs/performance.md")
+
+
+def write() -> None:
+    """Run everything and write the page."""
+    PAGE.write_text(page(start.run(), lists.run(), ranks.run()))
+
+
+def page(begin: dict[str, Any], lists_found: dict[str, Any], ranks_found: dict[str, Any]) -> str:
+    peers = lists_found["peers"]
+    goals = {**begin["goals"], **lists_found["goals"], **ranks_found["goals"]}
+    lines = [
+        "# Speed",
+        "",
+        "Written by `make bench` from one run. Times depend on the machine and on what else it does; ratios are medians of "
+        f"interleaved rounds in the same run. {os.cpu_count()} cores, {platform.machine()}, Python {platform.python_version()}.",
+        "",
+        "| goal | met |",
+        "|---|---|",
+        *(f"| {name} | {'yes' if met else 'no'} |" for name, met in goals.items()),
+        "",
+        "## A. Metrics from top-100 lists",
+        "",
+        f"{lists_found['users']:,} users, {lists_found['rows']:,} rows, 17 metrics (Recall, Precision, nDCG, AP at 5, 10, 50, 100, and RR). "
+        "The kernel starts from lists and labels in memory and ends with the values of every user; peers start from their own prepared "
+        "objects. End to end starts from a shuffled table user, item, score and ends, for us, with estimates and intervals.",
+        "",
+        "| peer | against | peer, us per user | ours, us per user | ratio (wall) | ratio (processor) |",
+        "|---|---|---|---|---|---|",
+        *(
+            f"| {name} | {row['against']} | {row['us']:.2f} | {row['reference_us']:.2f} | {row['ratio_wall']:.1f} | {row['ratio_cpu']:.1f} |"
+            for name, row in peers.items()
+        ),
+        "",
+        f"End to end: {lists_found['end_to_end_ns_per_row']} ns per row (best round).",
+        "",
+        "## B. Ranks from factors",
+        "",
+        f"{ranks_found['users']:,} users, {ranks_found['items']:,} items, 64 dimensions, 20 judged and 50 excluded items per user: above and tied counts of "
+        "every judged item, and Recall, Precision and DCG at 5, 50 and 500, against the matrix product alone in its fastest blocks. A rank "
+        "tells of every cut-off whether an item is inside, so no cut-off score is selected.",
+        "",
+        "| | product alone | ranks and metrics | ratio (wall) | ratio (processor) | memory above the inputs |",
+        "|---|---|---|---|---|---|",
+        f"| us per user | {ranks_found['reference_us']:.1f} | {ranks_found['us']:.1f} | {ranks_found['ratio_wall']:.2f} | "
+        f"{ranks_found['ratio_cpu']:.2f} | {ranks_found['memory_mb_above_inputs']:.0f} MB |",
+        "",
+        "Growth, nanoseconds of processor time per score (constant means linear):",
+        "",
+        "| users (5,000 items) | ns per score |",
+        "|---|---|",
+        *(f"| {n:,} | {value} |" for n, value in ranks_found["growth_users"].items()),
+        "",
+        "| items (2,000 users) | ns per score |",
+        "|---|---|",
+        *(f"| {n:,} | {value} |" for n, value in ranks_found["growth_items"].items()),
+        "",
+        "## Start",
+        "",
+        "| | ms |",
+        "|---|---|",
+        *(f"| {name.removesuffix(' ms')} | {value} |" for name, value in begin.items() if name.endswith(" ms")),
+        "",
+        "## How",
+        "",
+        "Scores are made in tiles that stay in cache, masked, counted against the scores of the judged items with vector compares, and thrown away; the "
+        "score matrix is never stored. The tile's shape is fixed, so a score has the same bits wherever it is computed. Lists are "
+        "bucketed by user and counted, not sorted. Metrics enter one compiled walk as tables made from themselves. The plain numpy kernels give the "
+        "same ranks and the same values; they serve small inputs and machines without numba, and are what the tests compare with.",
+    ]
+    return "\n".join(lines) + "\n"
