@@ -95,6 +95,7 @@ SAME: dict[str, dict[str, Metric]] = {
 RELATED = {
     "lenskit": {"AveragePrecision", "DCG", "NDCG", "NDCG(gain=rating)", "RBP(patience=0.5)"},
     "replay": {"RocAuc"},
+    "ranx": {"rbp.50 of grades"},
     "implicit": {"precision", "map", "ndcg", "auc"},
     "torchmetrics": {"average_precision"},
 }
@@ -220,6 +221,16 @@ def test_lenskit_cuts_rank_biased_precision(k: int, name: str) -> None:
         close(math.fsum(0.5**r for r in ranks), theirs[str(user)])
         if k == max(CUTOFFS):
             close(ours(tr.RBP(0.5), case)[str(user)], theirs[str(user)])
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_ranx_multiplies_rank_biased_precision_by_the_grade(name: str) -> None:
+    case = CASES[name]
+    for user, theirs in stored("ranx")[name]["rbp.50 of grades"].items():
+        if user != MEAN:
+            grades = case.grades[int(user)]
+            ranked = enumerate(case.lists[int(user)], start=1)
+            close(math.fsum(grades.get(item, 0) * 0.5**rank for rank, item in ranked), theirs)
 
 
 @pytest.mark.parametrize("name", CASES)

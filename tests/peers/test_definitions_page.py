@@ -160,6 +160,16 @@ def test_values_with_ties() -> None:
     assert second[1:] == [shown(here(tr.AveragePrecision(4), tr.Ties.EXPECTED)), "AP@4, expected"]
 
 
+def test_trec_eval_breaks_ties_by_name() -> None:
+    def first(relevant: str) -> float:
+        found = pytrec_eval.RelevanceEvaluator({"u": {relevant: 1}}, {"recip_rank"}).evaluate(
+            {"u": {"a": 1.0, "b": 1.0}}
+        )
+        return float(found["u"]["recip_rank"])
+
+    assert (first("b"), first("a")) == (1, 0.5)
+
+
 def test_forms_on_the_page_parse() -> None:
     for text in re.findall(r"`([A-Za-z]+@[0-9.]+(?:\([a-z=,]+\))?)`", PAGE):
         assert str(metrics.parse(text)) == text

@@ -24,12 +24,12 @@ def answers(case: Case) -> dict[str, Values]:
     asked: list[tuple[str, Any]] = [(f"{name}@{k}", grades) for name in NAMES for k in CUTOFFS]
     asked += [("r-precision", grades), ("mrr", grades), ("rbp.50", binary), ("rbp.90", binary)]
     found: dict[str, Values] = {}
-    for name, truth in asked:
+    for name, truth in (*asked, ("rbp.50 of grades", grades)):
         qrels, listed = Qrels(truth), Run(run)
-        values = evaluate(qrels, listed, name, return_mean=False)
+        values = evaluate(qrels, listed, name.split()[0], return_mean=False)
         found[name] = {
             **dict(zip(sorted(grades), map(float, values), strict=True)),
-            MEAN: float(evaluate(qrels, listed, name)),
+            MEAN: float(evaluate(qrels, listed, name.split()[0])),
         }
     return found
 
