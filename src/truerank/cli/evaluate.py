@@ -70,7 +70,8 @@ from truerank.uncertainty.intervals import Bootstrap, Design, Interval, Populati
     "metric_names",
     multiple=True,
     metavar="METRIC",
-    help="As Recall@50; several are allowed. Default: Recall@10 Recall@50 Precision@10 DCG@10.",
+    help='As Recall@50 or "AP@10(denominator=positives)"; several are allowed. '
+    "Default: Recall@10 Recall@50 Precision@10 DCG@10.",
 )
 @click.option(
     "--estimator",
