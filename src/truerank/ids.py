@@ -90,6 +90,8 @@ class Ids:
         >>> Ids.of(["a", "c"]).locate(["c", "b"]).tolist()
         [1, -1]
         """
+        if isinstance(column, Ids) and self == column:
+            return np.arange(len(self))
         asked = column.values if isinstance(column, Ids) else as_ids(column, where=where)
         known = self.values
         _same_kind(known, asked, where=where)

@@ -56,6 +56,9 @@ class Positives:
 
     @classmethod
     def of(cls, log: Log, ranks: Ranks, *, gain: Floats) -> Positives:
+        if (gain > 0).all():
+            count = np.bincount(log.unit, minlength=log.n_units).astype(np.float64)
+            return cls(log.unit, gain, ranks, count)
         rows = np.flatnonzero(gain > 0)
         chosen = replace(ranks, above=ranks.above[rows], tied=ranks.tied[rows])
         unit = log.unit[rows]

@@ -141,25 +141,25 @@ def look_up(
 
     `row` names the list of each user of a block. Excluded items take their own counts with them.
     """
-    seen, place = np.zeros(n_items, np.int64), np.empty(n_items, np.int64)
+    # where an item stands; what an earlier user left there lies outside this user's list, so nothing is ever cleared
+    place = np.full(n_items, -1, np.int32)
     for u in range(len(row)):
         first, last = start[row[u]], start[row[u] + 1]
         for at in range(first, last):
-            seen[item[at]] = u + 1
             place[item[at]] = at
         excluded = 0
         for at in range(gone_start[u], gone_start[u + 1]):
-            excluded += seen[gone[at]] == u + 1
+            excluded += first <= place[gone[at]] < last
         recommended[u] = last - first - excluded
         for at in range(asked_start[u], asked_start[u + 1]):
-            if seen[asked[at]] != u + 1:
-                continue
             listed = place[asked[at]]
+            if not first <= listed < last:
+                continue
             up, same = better[listed], equal[listed]
             if excluded > 0:
                 # of two listed items the one with fewer better ones is the better one
                 for k in range(gone_start[u], gone_start[u + 1]):
-                    if seen[gone[k]] == u + 1:
+                    if first <= place[gone[k]] < last:
                         other = better[place[gone[k]]]
                         up -= other < better[listed]
                         same -= other == better[listed]

@@ -167,7 +167,7 @@ def rank(
     """
     aligned = Aligned.of(scores, users=log.users, items=log.items, name=name)
     scored = aligned.row >= 0
-    start = np.searchsorted(log.user, np.arange(log.n_units + 1))
+    start = np.concatenate([[0], np.cumsum(np.bincount(log.user, minlength=log.n_units))])
     work = _Work(
         aligned,
         log,
@@ -210,7 +210,8 @@ def _kernel(work: _Work, n_units: int, *, fast: bool | None) -> tuple[Callable[[
     of_rows = max(1, BLOCK_CELLS // n_items)
     wanted = (n_units * n_items >= WORTH_IT and find_spec("numba") is not None) if fast is None else fast
     count = np.diff(work.start)
-    lists = work.aligned.column is None and isinstance(work.aligned.scores, Lists)
+    found = work.aligned.scores
+    lists = work.aligned.column is None and isinstance(found, Lists) and len(found.item) < 2**31
     few = bool(fast) or len(work.log) <= FEW_ROWS * len(count)
     if wanted and lists and all(pool.only is None for pool in work.pools):
         return work.listed, LIST_USERS

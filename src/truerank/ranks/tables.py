@@ -84,7 +84,7 @@ def _ordered_fast(user: Ints, item: Ints, score: Floats, start: Ints, n_items: i
     """The same by bucketing rows by user first, on all cores; the items of a user may come in another order."""
     from truerank.ranks import fast_lists
 
-    items, scores = fast_lists.bucket(user, item, score, start)
+    items, scores = fast_lists.bucket(user, item.astype(np.int32), score, start)
     if fast_lists.repeated(items, start, n_items) >= 0:
         return NOTHING
     above, tied = np.empty(len(items), np.int32), np.empty(len(items), np.int32)
