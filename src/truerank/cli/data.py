@@ -15,7 +15,7 @@ from truerank.cli.options import check_out, columns_of, common, deliver, message
 from truerank.core import Scores
 from truerank.data.describe import describe as describe_log
 from truerank.ranks.files import read_scores
-from truerank.ranks.scores import Factors
+from truerank.ranks.scores import Factors, Lists
 
 
 @click.group()
@@ -48,10 +48,12 @@ def describe(  # noqa: PLR0917
 
 
 def _scores(scores: Scores) -> dict[str, Any]:
-    kind = "factors" if isinstance(scores, Factors) else "dense"
+    kind = "factors" if isinstance(scores, Factors) else "top lists" if isinstance(scores, Lists) else "dense"
     found: dict[str, Any] = {"scores": kind, "users": len(scores.users), "items": len(scores.items)}
     if isinstance(scores, Factors):
         found["dimensions (with biases)"] = scores.user.shape[1]
+    if isinstance(scores, Lists):
+        found |= {"stored scores": len(scores.item), "longest list": scores.depth}
     for name, ids in (("users", scores.users), ("items", scores.items)):
         found[f"first {name}"] = ids.texts(np.arange(min(3, len(ids))))
     return found

@@ -13,10 +13,11 @@ import polars as pl
 
 from truerank.arrays import Floats, frozen
 from truerank.core import Log
-from truerank.data.files import read_table
+from truerank.data.matrices import is_sparse, population, rows_of, stored
+from truerank.data.parts import read_path
 from truerank.data.rules import PositiveRule
 from truerank.errors import InputError
-from truerank.ids import Ids, as_ids
+from truerank.ids import IdColumn, Ids, as_ids
 
 VALUE_NAMES = ("label", "reward", "rating", "value")
 
@@ -26,28 +27,39 @@ def read(
     *,
     columns: Mapping[str, str] | None = None,
     positive: str | PositiveRule | None = None,
-    users: Ids | None = None,
-    items: Ids | None = None,
+    users: Ids | IdColumn | None = None,
+    items: Ids | IdColumn | None = None,
     values: bool = True,
     name: str | None = None,
 ) -> Log:
-    """A Log from a Parquet, CSV or TSV file, or from a polars, pandas or arrow frame.
+    """A Log from a Parquet, CSV, TSV or TREC qrels file, or from a polars, pandas or arrow frame.
+
+    A folder of part files and a glob are read as one file. Text files may be gzipped. Of a scipy.sparse matrix every
+    stored entry is a row, explicit zeros too; `users` and `items` then name its rows and columns in their order, which
+    are numbered from 0 without them.
 
     `columns` maps this library's names to the file's (`{"user": "user_id"}`). The value column is one of label,
     reward, rating, value; 0/1 or boolean values are labels as they are, others become labels by `positive`, such as
-    ">3". `users` and `items` declare populations larger than what the rows show. Without `values` only pairs are read.
+    ">3". A relevance below 0 in qrels is read as 0. `users` and `items` declare populations larger than what the rows
+    show. Without `values` only pairs are read.
 
     >>> log = read(pl.DataFrame({"user": ["b", "a"], "item": [7, 7], "rating": [5, 2]}), positive=">3")
     >>> log.users.texts(), log.label.tolist()
     (['a', 'b'], [0.0, 1.0])
     """
-    table, where = as_table(source)
-    where = name or where
-    mapping = dict(columns or {})
+    if is_sparse(source):
+        where, mapping = name or "matrix", dict[str, str]()
+        entries = stored(source, name=where)
+        table = rows_of(entries, users=users, items=items, name=where)
+        users = population(users, entries.shape[0], where=f"{where}, users")
+        items = population(items, entries.shape[1], where=f"{where}, items")
+    else:
+        table, where = as_table(source)
+        where, mapping = name or where, dict(columns or {})
     rule = PositiveRule.parse(positive) if isinstance(positive, str) else positive
     user, item = (as_ids(column(table, key, mapping, where=where), where=f"{where}, column {key!r}") for key in _PAIR)
-    known_users = Ids.of(user) if users is None else users
-    known_items = Ids.of(item) if items is None else items
+    known_users = _known(users, user, where=f"{where}, users")
+    known_items = _known(items, item, where=f"{where}, items")
     user_at = _located(known_users, user, where=f"{where}, column 'user'", population="users")
     item_at = _located(known_items, item, where=f"{where}, column 'item'", population="items")
     rewards = _rewards(table, mapping, rule, where=where) if values else {}
@@ -70,10 +82,16 @@ def read(
 _PAIR = ("user", "item")
 
 
+def _known(ids: Ids | IdColumn | None, column: pl.Series, *, where: str) -> Ids:
+    if isinstance(ids, Ids):
+        return ids
+    return Ids.of(column if ids is None else ids, where=where)
+
+
 def as_table(source: Any) -> tuple[pl.DataFrame, str]:
     """A polars frame of the source, and its name in messages."""
     if isinstance(source, str | Path):
-        return read_table(Path(source)), str(source)
+        return read_path(Path(source)), str(source)
     if isinstance(source, pl.LazyFrame):
         return source.collect(), "frame"
     if isinstance(source, pl.DataFrame):
@@ -84,7 +102,8 @@ def as_table(source: Any) -> tuple[pl.DataFrame, str]:
     if hasattr(source, "__arrow_c_stream__"):
         return pl.DataFrame(source), "frame"
     raise InputError(
-        f"cannot read rows from a {type(source).__name__}; expected a path or a polars, pandas or arrow frame."
+        f"cannot read rows from a {type(source).__name__}; expected a path, a polars, pandas or arrow frame, "
+        "or a scipy.sparse matrix."
     )
 
 
