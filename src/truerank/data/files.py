@@ -77,7 +77,7 @@ def _read_text(path: Path, *, separator: str, text: frozenset[str]) -> pl.DataFr
 
 
 def _open(path: Path) -> IO[bytes]:
-    return path.open("rb") if path.suffix.lower() != ".gz" else cast(IO[bytes], gzip.open(path, "rb"))  # noqa: SIM115
+    return path.open("rb") if path.suffix.lower() != ".gz" else cast(IO[bytes], gzip.open(path, "rb"))
 
 
 def _bytes(path: Path) -> bytes:

@@ -31,10 +31,12 @@ def read_arrays(path: Path, wanted: Collection[str]) -> dict[str, Any]:
             stream.seek(0)
             with zipfile.ZipFile(stream) as archive, warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # numpy's, about files of Python 2
+                entries = {entry.filename.removesuffix(".npy"): entry for entry in archive.infolist()}
+                if len(entries) < len(archive.infolist()):
+                    raise ValueError("two arrays have the same name")
                 return {
                     name: _array(archive, entry, path=path) if name in wanted else None
-                    for entry in archive.infolist()
-                    for name in [entry.filename.removesuffix(".npy")]
+                    for name, entry in entries.items()
                 }
     except DAMAGED as error:
         raise unreadable(path, error) from None

@@ -25,6 +25,7 @@ SPARSE_KEYS = ("format", "shape", "data")  # what scipy.sparse.save_npz writes, 
 PLACES = {"csr": ("indices", "indptr"), "csc": ("indices", "indptr"), "coo": ("row", "col")}
 KEYS = {*DENSE_KEYS, *FACTOR_KEYS, *SPARSE_KEYS, "indices", "indptr", "row", "col", "users", "items"}
 BIASES = {"user_bias", "item_bias"}
+MOST = float(np.finfo(np.float32).max)
 
 
 def read_scores(
@@ -67,6 +68,8 @@ def _from_npz(path: Path, *, users: IdColumn | None, items: IdColumn | None) -> 
     if all(key in arrays for key in DENSE_KEYS):
         return dense(arrays["scores"], users=arrays.get("users"), items=arrays.get("items"), name=name)
     if all(key in arrays for key in FACTOR_KEYS):
+        for key in (*FACTOR_KEYS, *sorted(BIASES & arrays.keys())):
+            _check_size(arrays[key], name=f"{name}, {key}")
         return factors(
             *(arrays[key] for key in FACTOR_KEYS),
             user_bias=arrays.get("user_bias"),
@@ -87,6 +90,16 @@ def _from_npz(path: Path, *, users: IdColumn | None, items: IdColumn | None) -> 
         "user_factors and item_factors (with users, items and optional user_bias, item_bias), "
         "or what scipy.sparse.save_npz writes."
     )
+
+
+def _check_size(array: Any, *, name: str) -> None:
+    """Factors are multiplied in single precision: what does not fit there would be infinite."""
+    if array.dtype.kind != "f":
+        return
+    if not np.isfinite(array).all():
+        raise InputError(f"{name}: values that are not finite numbers; expected finite numbers.")
+    if array.size and np.abs(array).max() > MOST:
+        raise InputError(f"{name}: values up to {np.abs(array).max():.3g}; expected at most {MOST:.3g}. Rescale them.")
 
 
 def _stored(arrays: Mapping[str, Any], *, name: str) -> Stored:
