@@ -31,7 +31,7 @@ from truerank.uncertainty.intervals import Bootstrap, Design, Interval, Populati
     multiple=True,
     required=True,
     metavar="NAME=FILE",
-    help="A model's scores: a table user,item,score or user,item,rank (.parquet .csv .tsv), .npz or .npy.",
+    help="A model's scores: a table user,item,score or user,item,rank, a TREC run, .npz or .npy.",
 )
 @click.option(
     "--exposure",
@@ -129,8 +129,9 @@ def evaluate(  # noqa: PLR0917
 ) -> None:
     """Say which recommender is better, by how much, and how sure that is.
 
-    LABELS is a table user,item,label (.parquet .csv .tsv). With --exposure random its rows are a uniform random sample
-    of each user's candidates; with --exposure full every candidate is labelled.
+    LABELS is a table user,item,label (.parquet .csv .tsv, TREC .qrels; a folder of parts, a glob). With
+    --exposure random its rows are a uniform random sample of each user's candidates; with --exposure full every
+    candidate is labelled.
 
     \b
     truerank evaluate random.parquet --positive ">3" --exposure random --exclude train.parquet \\

@@ -47,7 +47,7 @@ class Jester:
         paths = {
             number: path
             for number in FILES
-            for ending in (".csv", ".xls", ".xlsx")
+            for ending in (".xlsx", ".xls", ".csv")  # the last one found counts
             if (path := find(folder, f"jester-data-{number}{ending}")) is not None
         }
         if not paths and compact is None:
