@@ -98,8 +98,9 @@ def _check_size(array: Any, *, name: str) -> None:
         return
     if not np.isfinite(array).all():
         raise InputError(f"{name}: values that are not finite numbers; expected finite numbers.")
-    if array.size and np.abs(array).max() > MOST:
-        raise InputError(f"{name}: values up to {np.abs(array).max():.3g}; expected at most {MOST:.3g}. Rescale them.")
+    largest = float(np.abs(array).max(initial=0))
+    if largest > MOST:
+        raise InputError(f"{name}: values up to {largest:.3g}; expected at most {MOST:.3g}. Rescale them.")
 
 
 def _stored(arrays: Mapping[str, Any], *, name: str) -> Stored:
