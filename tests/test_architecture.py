@@ -11,6 +11,7 @@ import pytest
 
 import truerank
 from truerank import estimators, metrics
+from truerank.data import datasets
 
 ROOT = Path(truerank.__file__).parent
 LAYERS = {
@@ -100,4 +101,7 @@ def test_catalogues_are_complete() -> None:
     assert set(metrics.catalogue()) == {"Recall", "Precision", "HitRate", "DCG", "nDCG", "AP", "RR"}
     assert set(estimators.catalogue()) == {
         "full", "traditional", "published", "pooled", "horvitz-thompson", "hajek",
+    }  # fmt: skip
+    assert set(datasets.catalogue()) == {
+        "coat", "jester", "kuairand", "kuairec", "movielens-100k", "movielens-1m", "open-bandit", "yahoo-r3",
     }  # fmt: skip

@@ -188,6 +188,30 @@ def test_what_is_kept_beside_the_label(tmp_path: Path) -> None:
     assert rated["train"].users.texts() == ["0", "48483"]  # the third file begins after 24,983 + 23,500 users
 
 
+def test_features(tmp_path: Path) -> None:
+    for dataset in (KuaiRec(), Coat(), OpenBandit()):
+        with pytest.raises(InputError, match="expected"):
+            dataset.features(tmp_path)
+    kuairec(tmp_path)
+    (tmp_path / "data" / "item_categories.csv").write_text('video_id,feat\n0,[8]\n1,"[27, 9]"\n')
+    assert KuaiRec().features(tmp_path)["items"].rows() == [(0, [8]), (1, [27, 9])]
+    (tmp_path / "user_item_features").mkdir()
+    (tmp_path / "user_item_features" / "user_features.ascii").write_text("0 1\n1 0\n")
+    assert Coat().features(tmp_path)["users"].rows() == [(0, 0, 1), (1, 1, 0)]
+    open_bandit(tmp_path)
+    (tmp_path / "bts" / "men" / "item_context.csv").write_text(",item_id,item_feature_0\n0,0,-0.5\n1,1,0.25\n")
+    assert OpenBandit().features(tmp_path)["men"].rows() == [(0, -0.5), (1, 0.25)]
+
+
+@pytest.mark.realdata
+def test_features_of_real_data() -> None:
+    assert KuaiRec().features(real_folder("kuairec"))["items"].shape == (10_722, 2)
+    shapes = {key: table.shape for key, table in Coat().features(real_folder("coat")).items()}
+    assert shapes == {"users": (290, 15), "items": (300, 34)}
+    items = {key: len(table) for key, table in OpenBandit().features(real_folder("open_bandit_sample")).items()}
+    assert items == {"all": 80, "men": 34, "women": 46}
+
+
 def test_choices_that_cannot_be(tmp_path: Path) -> None:
     kuairand(tmp_path)
     (tmp_path / "log_random_4_22_to_5_08_pure.csv").write_text("")

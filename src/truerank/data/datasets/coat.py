@@ -14,6 +14,7 @@ import polars as pl
 from truerank.arrays import Floats, frozen
 from truerank.core import Log
 from truerank.data.dataset import Counts, Part, as_log, cells, find, gather, nothing_found, read_columns, reading
+from truerank.data.files import read_table
 from truerank.errors import InputError
 from truerank.ids import Ids
 
@@ -56,6 +57,22 @@ class Coat:
         if not found:
             raise nothing_found(Coat, folder)
         return gather(self.name, found, parts=parts, check=check)
+
+    def features(self, folder: Path) -> dict[str, pl.DataFrame]:
+        """`users` and `items`: their features, 0 or 1, in the order of the matrices."""
+        found = {}
+        for kind, key in (("user", "users"), ("item", "items")):
+            matrix = find(Path(folder), f"user_item_features/{kind}_features.ascii", under=PLACES)
+            table = find(Path(folder), f"{kind}_features.parquet")
+            if matrix is not None:
+                values = read_matrix(matrix)
+                columns = {f"{kind}_feature_{at}": values[:, at] for at in range(values.shape[1])}
+                found[key] = pl.DataFrame({kind: np.arange(len(values)), **columns})
+            elif table is not None:
+                found[key] = read_table(table).rename({f"{kind}_id": kind})
+        if not found:
+            raise InputError(f"{folder}: no features of {self.name}; expected the folder user_item_features.")
+        return found
 
     def _read(self, path: Path, propensities: Path | None) -> Log:
         if path.suffix == ".ascii":

@@ -55,6 +55,22 @@ class KuaiRec:
             raise nothing_found(KuaiRec, folder)
         return gather(self.name, found, parts=parts, check=check)
 
+    def features(self, folder: Path) -> dict[str, pl.DataFrame]:
+        """`items`: the categories of each video, as a list."""
+        paths = (find(Path(folder), f"item_categories{ending}", under=PLACES) for ending in (".csv", ".parquet"))
+        path = next((each for each in paths if each is not None), None)
+        if path is None:
+            raise InputError(f"{folder}: no item_categories.csv; expected it beside the matrices of {self.name}.")
+        if path.suffix == ".parquet":
+            table = read_columns(path, {"video_id": pl.Int64, "categories": pl.List}).rename({"video_id": "item"})
+        else:
+            table = read_columns(path, {"video_id": pl.Int64, "feat": pl.String}).select(
+                item="video_id", categories=pl.col("feat").str.extract_all(r"\d+")
+            )
+        return {
+            "items": table.with_columns(pl.col("item").cast(pl.Int64), pl.col("categories").cast(pl.List(pl.Int64)))
+        }
+
     def _counts(self, counts: Counts) -> Counts:
         return counts if self.positive == RULE else Counts(counts.users, counts.items, counts.rows)
 

@@ -12,6 +12,8 @@ import polars as pl
 
 from truerank.core import Log
 from truerank.data.dataset import Counts, Part, as_log, find, gather, nothing_found, read_columns
+from truerank.data.files import read_table
+from truerank.errors import InputError
 
 POLICIES, CAMPAIGNS = ("random", "bts"), {"all": 80, "men": 34, "women": 46}
 PLACES = ("", "open_bandit_dataset", "obd")
@@ -62,6 +64,22 @@ class OpenBandit:
         if not found:
             raise nothing_found(OpenBandit, folder)
         return gather(self.name, found, parts=parts, check=check)
+
+    def features(self, folder: Path) -> dict[str, pl.DataFrame]:
+        """The features of the items of each campaign, by its name."""
+        found = {}
+        for campaign in CAMPAIGNS:
+            names = (
+                *(f"{policy}/{campaign}/item_context.csv" for policy in POLICIES),
+                f"item_context_{campaign}.parquet",
+            )
+            path = next((each for name in names if (each := find(Path(folder), name, under=PLACES)) is not None), None)
+            if path is not None:
+                table = read_table(path).rename({"item_id": "item"})
+                found[campaign] = table.select(name for name in table.columns if name)
+        if not found:
+            raise InputError(f"{folder}: no item_context.csv; expected one beside the log of a campaign.")
+        return found
 
     def _counts(self, path: Path, part: str) -> Counts:
         """The sample is as published as the whole: a file of its size is one."""
