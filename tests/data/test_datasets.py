@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -241,6 +242,15 @@ def test_data_list() -> None:
         assert row["terms"]
         assert row["files"]
         assert row["parts"]
+
+
+def test_the_guide_has_every_dataset_with_its_counts() -> None:
+    guide = (Path(__file__).parents[2] / "docs" / "datasets.md").read_text()
+    for name, kind in datasets.catalogue().items():
+        assert re.search(rf"^## .*{name}", guide, flags=re.M), name
+        counts = [getattr(each, what) for each in kind.published.values() for what in ("users", "items", "rows")]
+        missing = [f"{count:,}" for count in counts if count is not None and f"{count:,}" not in guide]
+        assert missing == (["17,783", "1,090,455"] if name == "jester" else []), name
 
 
 def test_describe_a_dataset(tmp_path: Path) -> None:

@@ -288,6 +288,15 @@ def test_damaged_sparse_files_are_refused(tmp_path: Path, changed: dict[str, Any
     assert all(word in str(caught.value) for word in ("x.npz", *words)), caught.value
 
 
+def test_a_sparse_matrix_is_a_table_of_its_entries() -> None:
+    table, where = as_table(sparse.csr_array(np.array([[0, 2], [3, 0]])))
+    assert (table.columns, table.rows(), where) == (["user", "item", "value"], [(0, 1, 2), (1, 0, 3)], "matrix")
+    seen = sparse.csr_array(np.array([[0, 1, 0], [0, 0, 0]]))
+    numbered = LABELS.with_columns(user=pl.col("user") - 1, item=pl.col("item") // 10 - 1)
+    found = tr.evaluate({"m": np.array([[1.0, 3, 2], [1, 2, 3]])}, numbered, metrics=[tr.Recall(1)], exclude=seen)
+    assert found.estimates[0].value == 0.25  # without its second item the first user's best is the third, not relevant
+
+
 def test_wrong_sparse_inputs() -> None:
     empty = sparse.csr_array((2, 2))
     assert len(tr.read(empty, values=False)) == 0

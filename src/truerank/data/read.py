@@ -99,6 +99,8 @@ def as_table(source: Any) -> tuple[pl.DataFrame, str]:
     if type(source).__module__.startswith("pandas"):
         # column by column: needs neither pandas nor pyarrow to be importable here
         return pl.DataFrame({str(name): _from_pandas(source[name]) for name in source.columns}), "frame"
+    if is_sparse(source):
+        return rows_of(stored(source, name="matrix"), users=None, items=None, name="matrix"), "matrix"
     if hasattr(source, "__arrow_c_stream__"):
         return pl.DataFrame(source), "frame"
     raise InputError(
