@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import polars as pl
 from scipy import sparse
 
 USERS, ITEMS = (1, 2, 3, 4), (10, 20, 30, 40, 50)
@@ -34,6 +35,12 @@ def qrels() -> bytes:
 
 def run() -> bytes:
     return "".join(f"{user} Q0 {item} 1 {(user * item) % 7 / 2} tag\n" for user, item in PAIRS).encode()
+
+
+def parquet() -> bytes:
+    stream = io.BytesIO()
+    pl.read_csv(csv()).write_parquet(stream)
+    return stream.getvalue()
 
 
 def archive(**arrays: Any) -> bytes:
@@ -191,6 +198,9 @@ TEXT: tuple[Mutation, ...] = (
     swap_lines,
 )  # fmt: skip
 BINARY: tuple[Mutation, ...] = (flip, overwrite, truncate, behead, insert, delete, repeat, *(inside,) * 10)
+
+
+PLAIN: tuple[Mutation, ...] = (flip, overwrite, truncate, behead, insert, delete, repeat)
 
 
 def damaged(valid: bytes, mutations: tuple[Mutation, ...], *, kind: str, number: int) -> bytes:

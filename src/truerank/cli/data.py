@@ -113,7 +113,7 @@ def describe(  # noqa: PLR0917
         found = _scores(read_scores(path))
     else:
         found = describe_log(path, columns=columns_of(columns), positive=positive)
-        if "positives" not in found:
+        if "positives" not in found and any(name.endswith("(min, mean, max)") for name in found):
             messages(['values are not 0/1: add --positive ">3", say, to count positives.'], quiet=quiet)
     deliver(_content(found, form), out)
 

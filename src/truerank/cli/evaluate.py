@@ -61,9 +61,15 @@ from truerank.uncertainty.intervals import Bootstrap, Design, Interval, Populati
     help="What happens to an item that is both judged and excluded.",
 )
 @click.option("--candidates", type=click.Path(path_type=Path), help="Pairs user,item: explicit candidate sets.")
-@click.option("--items", type=click.Path(path_type=Path), help="The catalogue; also names the columns of .npy scores.")
 @click.option(
-    "--users", type=click.Path(path_type=Path), help="The users that count; also names the rows of .npy scores."
+    "--items",
+    type=click.Path(path_type=Path),
+    help="The catalogue; also names the columns of .npy or sparse .npz scores.",
+)
+@click.option(
+    "--users",
+    type=click.Path(path_type=Path),
+    help="The users that count; also names the rows of .npy or sparse .npz scores.",
 )
 @click.option("--n-items", type=int, help="The size of the catalogue, where scores are top lists.")
 @click.option(
