@@ -11,6 +11,7 @@ import pytest
 
 import truerank
 from truerank import estimators, metrics
+from truerank.data import datasets
 
 ROOT = Path(truerank.__file__).parent
 LAYERS = {
@@ -103,4 +104,7 @@ def test_catalogues_are_complete() -> None:
     }  # fmt: skip
     assert set(estimators.catalogue()) == {
         "full", "traditional", "published", "pooled", "horvitz-thompson", "hajek",
+    }  # fmt: skip
+    assert set(datasets.catalogue()) == {
+        "coat", "jester", "kuairand", "kuairec", "movielens-100k", "movielens-1m", "open-bandit", "yahoo-r3",
     }  # fmt: skip

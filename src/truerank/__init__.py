@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from truerank.ranks.scores import dense as dense
     from truerank.ranks.scores import factors as factors
     from truerank.ranks.scores import function as function
+    from truerank.ranks.sparse import sparse as sparse
     from truerank.ranks.tables import lists as lists
     from truerank.results import Results as Results
     from truerank.uncertainty.intervals import Bootstrap as Bootstrap
@@ -69,6 +70,7 @@ _HOME = {
     "ranks.candidates": ("Overlap",),
     "ranks.files": ("read_scores", "write_scores"),
     "ranks.scores": ("dense", "factors", "function"),
+    "ranks.sparse": ("sparse",),
     "ranks.tables": ("lists",),
     "uncertainty.intervals": ("Bootstrap", "Design", "Population"),
 }

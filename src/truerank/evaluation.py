@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from truerank.core import Estimator, Log, Metric, Pool, Ranks, Scores, Terms, Ties
+from truerank.data.matrices import is_sparse
 from truerank.errors import InputError, RefusedError
 from truerank.estimators import terms_of
 from truerank.estimators.full import Full
@@ -25,6 +26,7 @@ from truerank.metrics.recall import Recall
 from truerank.ranks.candidates import Overlap, Setting, catalogue_of, whole_tables
 from truerank.ranks.rank import rank
 from truerank.ranks.scores import dense
+from truerank.ranks.sparse import sparse
 from truerank.ranks.tables import lists
 from truerank.results import Comparison, Estimate, Results
 from truerank.setting import check_call, check_sizes, logs, make_setting
@@ -62,10 +64,10 @@ def evaluate(
 ) -> Results:
     """Evaluate recommenders on labels, with intervals and paired comparisons.
 
-    `scores` gives each model's name and its Scores (or a matrix, or a frame). `exposure` says what the labels show:
-    FullExposure() (default) or RandomExposure(). Every metric is combined with every estimator; a pair that has no
-    honest answer is left out with a note, and refused if nothing is left of what was asked for. `block_users` and
-    `threads` change speed and memory, never a bit of the results.
+    `scores` gives each model's name and its Scores (or a matrix, dense or sparse, or a frame). `exposure` says what
+    the labels show: FullExposure() (default) or RandomExposure(). Every metric is combined with every estimator; a pair
+    that has no honest answer is left out with a note, and refused if nothing is left of what was asked for.
+    `block_users` and `threads` change speed and memory, never a bit of the results.
 
     >>> import polars as pl
     >>> scores = {"a": np.array([[3.0, 2, 1], [3, 2, 1]]), "b": np.array([[1.0, 2, 3], [3, 1, 2]])}
@@ -150,6 +152,8 @@ def as_scores(source: Any, *, name: str) -> Scores:
         return source
     if isinstance(source, np.ndarray):
         return dense(source, name=name)
+    if is_sparse(source):
+        return sparse(source, name=name)
     return lists(source, name=name)
 
 

@@ -123,8 +123,8 @@ def as_ids(column: IdColumn, *, where: str) -> pl.Series:
     if isinstance(kind, pl.Categorical | pl.Enum):
         return series.cast(pl.String)
     if kind.is_integer():
-        fits = kind not in (pl.UInt64, pl.Int128) or int(_maximum(series)) <= np.iinfo(np.int64).max
-        return series.cast(pl.Int64 if fits else pl.Int128)
+        numbers = series.cast(pl.Int64, strict=False)
+        return series.cast(pl.Int128) if numbers.null_count() else numbers
     if kind.is_float():
         bad = ~(series.is_finite() & (series.round(0) == series) & (series.abs() < 2**53))
         if not bool(bad.any()):

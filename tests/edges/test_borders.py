@@ -158,3 +158,17 @@ def test_ranking_only_what_is_listed_needs_more_than_positives() -> None:
     exposure = tr.FullExposure(tr.Unlisted.NEGATIVE)
     with pytest.raises(RefusedError, match="use full"):
         tr.evaluate(SCORES, positives, exposure=exposure, metrics=[tr.Recall(5)], estimators=[tr.Traditional()])
+
+
+def test_a_named_column_that_is_not_there_is_an_error() -> None:
+    """Falling back to another column would answer another question."""
+    frame = labels(np.ones_like(LIKED)).with_columns(clicked=pl.col("label"))
+    for wrong in ({"label": "cliked"}, {"user": "usr"}):
+        with pytest.raises(InputError, match=r"no column '(cliked|usr)'"):
+            tr.read(frame, columns=wrong)
+
+
+def test_grades_in_a_column_called_label_are_kept() -> None:
+    log = tr.read(pl.DataFrame({"user": [0, 0], "item": [0, 1], "label": [2, 5]}), positive=">3")
+    assert log.label.tolist() == [0, 1]
+    assert log.rewards["value"].tolist() == [2, 5]

@@ -22,7 +22,7 @@ COMMANDS = {
         "Which recommender is better, by how much, and how sure is that.",
     ),
     "simulate": ("truerank.cli.simulate", "simulate", "Make data whose truth is known."),
-    "data": ("truerank.cli.data", "data", "Look at data files."),
+    "data": ("truerank.cli.data", "data", "Look at data files, and at public datasets."),
     "demo": ("truerank.cli.demo", "demo", "A small world with known truth, end to end."),
 }
 

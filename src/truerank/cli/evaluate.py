@@ -31,7 +31,7 @@ from truerank.uncertainty.intervals import Bootstrap, Design, Interval, Populati
     multiple=True,
     required=True,
     metavar="NAME=FILE",
-    help="A model's scores: a table user,item,score or user,item,rank (.parquet .csv .tsv), .npz or .npy.",
+    help="A model's scores: a table user,item,score or user,item,rank, a TREC run, .npz or .npy.",
 )
 @click.option(
     "--exposure",
@@ -61,8 +61,14 @@ from truerank.uncertainty.intervals import Bootstrap, Design, Interval, Populati
     help="What happens to an item that is both judged and excluded.",
 )
 @click.option("--candidates", type=click.Path(path_type=Path), help="Pairs user,item: explicit candidate sets.")
-@click.option("--items", type=click.Path(path_type=Path), help="The catalogue; also names the columns of .npy scores.")
-@click.option("--users", type=click.Path(path_type=Path), help="Names the rows of .npy scores, in their order.")
+@click.option(
+    "--items",
+    type=click.Path(path_type=Path),
+    help="The catalogue; also names the columns of .npy or sparse .npz scores.",
+)
+@click.option(
+    "--users", type=click.Path(path_type=Path), help="Names the rows of .npy or sparse .npz scores, in their order."
+)
 @click.option("--population", type=click.Path(path_type=Path), help="All users that count, also those without a row.")
 @click.option("--n-items", type=int, help="The size of the catalogue, where scores are top lists.")
 @click.option(
@@ -130,8 +136,9 @@ def evaluate(  # noqa: PLR0917
 ) -> None:
     """Say which recommender is better, by how much, and how sure that is.
 
-    LABELS is a table user,item,label (.parquet .csv .tsv). With --exposure random its rows are a uniform random sample
-    of each user's candidates; with --exposure full every candidate is labelled.
+    LABELS is a table user,item,label (.parquet .csv .tsv, TREC .qrels; a folder of parts, a glob). With
+    --exposure random its rows are a uniform random sample of each user's candidates; with --exposure full every
+    candidate is labelled.
 
     \b
     truerank evaluate random.parquet --positive ">3" --exposure random --exclude train.parquet \\
@@ -146,8 +153,10 @@ def evaluate(  # noqa: PLR0917
     if threads is not None and threads < 1:
         raise InputError(f"--threads {threads}; expected a whole number from 1.")
     check_out(out)
-    if users is not None and not any(path.suffix == ".npy" for path in paths.values()):
-        raise InputError("--users names the rows of .npy scores; to declare the users that count, say --population.")
+    if users is not None and not any(path.suffix in (".npy", ".npz") for path in paths.values()):
+        raise InputError(
+            "--users names the rows of .npy or sparse .npz scores; to declare the users that count, say --population."
+        )
     row_ids, column_ids = id_column(users, "user", mapping), id_column(items, "item", mapping)
     everyone = id_column(population, "user", mapping)
     user_ids, item_ids = (None if ids is None else Ids.of(ids) for ids in (everyone, column_ids))

@@ -13,10 +13,11 @@ import polars as pl
 
 from truerank.arrays import Floats, Ints, frozen
 from truerank.core import Log
-from truerank.data.files import read_table
+from truerank.data.matrices import is_sparse, population, rows_of, stored
+from truerank.data.parts import read_path
 from truerank.data.rules import PositiveRule
 from truerank.errors import InputError
-from truerank.ids import Ids
+from truerank.ids import IdColumn, Ids
 
 VALUE_NAMES = ("label", "reward", "rating", "value")
 
@@ -26,27 +27,40 @@ def read(
     *,
     columns: Mapping[str, str] | None = None,
     positive: str | PositiveRule | None = None,
-    users: Ids | None = None,
-    items: Ids | None = None,
+    users: Ids | IdColumn | None = None,
+    items: Ids | IdColumn | None = None,
     values: bool = True,
     name: str | None = None,
 ) -> Log:
-    """A Log from a Parquet, CSV or TSV file, or from a polars, pandas or arrow frame.
+    """A Log from a Parquet, CSV, TSV or TREC qrels file, or from a polars, pandas or arrow frame.
+
+    A folder of part files and a glob are read as one file. Text files may be gzipped. Of a scipy.sparse matrix every
+    stored entry is a row, explicit zeros too; `users` and `items` then name its rows and columns in their order, which
+    are numbered from 0 without them.
 
     `columns` maps this library's names to the file's (`{"user": "user_id"}`). The value column is one of label,
     reward, rating, value; 0/1 or boolean values are labels as they are, others become labels by `positive`, such as
-    ">3". `users` and `items` declare populations larger than what the rows show. Without `values` only pairs are read.
+    ">3". A relevance below 0 in qrels is read as 0. `users` and `items` declare populations larger than what the rows
+    show. Without `values` only pairs are read.
 
     >>> log = read(pl.DataFrame({"user": ["b", "a"], "item": [7, 7], "rating": [5, 2]}), positive=">3")
     >>> log.users.texts(), log.label.tolist()
     (['a', 'b'], [0.0, 1.0])
     """
-    table, where = as_table(source)
-    where = name or where
-    mapping = dict(columns or {})
+    if is_sparse(source):
+        where, mapping = name or "matrix", dict[str, str]()
+        entries = stored(source, name=where)
+        table = rows_of(entries, users=users, items=items, name=where)
+        users = population(users, entries.shape[0], where=f"{where}, users")
+        items = population(items, entries.shape[1], where=f"{where}, items")
+    else:
+        table, where = as_table(source)
+        where, mapping = name or where, dict(columns or {})
     rule = PositiveRule.parse(positive) if isinstance(positive, str) else positive
     (known_users, user_at), (known_items, item_at) = (
-        _positions(column(table, key, mapping, where=where), ids, kind=key, where=f"{where}, column {key!r}")
+        _positions(
+            column(table, key, mapping, where=where, strict=values), ids, kind=key, where=f"{where}, column {key!r}"
+        )
         for key, ids in zip(_PAIR, (users, items), strict=True)
     )
     rewards = _rewards(table, mapping, rule, where=where) if values else {}
@@ -78,7 +92,7 @@ def _order(user: Ints, item: Ints, n_items: int) -> Ints:
 def as_table(source: Any) -> tuple[pl.DataFrame, str]:
     """A polars frame of the source, and its name in messages."""
     if isinstance(source, str | Path):
-        return read_table(Path(source)), str(source)
+        return read_path(Path(source)), str(source)
     if isinstance(source, pl.LazyFrame):
         return source.collect(), "frame"
     if isinstance(source, pl.DataFrame):
@@ -86,10 +100,13 @@ def as_table(source: Any) -> tuple[pl.DataFrame, str]:
     if type(source).__module__.startswith("pandas"):
         # column by column: needs neither pandas nor pyarrow to be importable here
         return pl.DataFrame({str(name): _from_pandas(source[name]) for name in source.columns}), "frame"
+    if is_sparse(source):
+        return rows_of(stored(source, name="matrix"), users=None, items=None, name="matrix"), "matrix"
     if hasattr(source, "__arrow_c_stream__"):
         return pl.DataFrame(source), "frame"
     raise InputError(
-        f"cannot read rows from a {type(source).__name__}; expected a path or a polars, pandas or arrow frame."
+        f"cannot read rows from a {type(source).__name__}; expected a path, a polars, pandas or arrow frame, "
+        "or a scipy.sparse matrix."
     )
 
 
@@ -104,9 +121,9 @@ def _missing(value: Any) -> bool:
     return value is None or (isinstance(value, float) and math.isnan(value)) or type(value).__name__ == "NAType"
 
 
-def column(table: pl.DataFrame, key: str, mapping: Mapping[str, str], *, where: str) -> pl.Series:
-    """The column that stands for `key`: the mapped one, or the one of that name."""
-    found = find_column(table, key, mapping)
+def column(table: pl.DataFrame, key: str, mapping: Mapping[str, str], *, where: str, strict: bool = False) -> pl.Series:
+    """The column that stands for `key`: the mapped one or, unless `strict`, the one of that name."""
+    found = find_column(table, key, mapping, strict=strict)
     if found is not None:
         return found
     wanted = mapping.get(key, key)
@@ -117,17 +134,19 @@ def column(table: pl.DataFrame, key: str, mapping: Mapping[str, str], *, where: 
     )
 
 
-def find_column(table: pl.DataFrame, key: str, mapping: Mapping[str, str]) -> pl.Series | None:
-    for candidate in (mapping.get(key), key):
+def find_column(table: pl.DataFrame, key: str, mapping: Mapping[str, str], *, strict: bool = False) -> pl.Series | None:
+    named = mapping.get(key, key)
+    for candidate in (named,) if strict else (named, key):
         if candidate in table.columns:
             return table[candidate]
     return None
 
 
-def _positions(column: pl.Series, known: Ids | None, *, kind: str, where: str) -> tuple[Ids, Ints]:
+def _positions(column: pl.Series, given: Ids | IdColumn | None, *, kind: str, where: str) -> tuple[Ids, Ints]:
     """The ids of a column (or the given population) and the position of each row's."""
-    if known is None:
+    if given is None:
         return Ids.factorise(column, where=where)
+    known = given if isinstance(given, Ids) else Ids.of(given, where=f"{kind}s")
     at = known.locate(column, where=where)
     if (at < 0).any():
         row = int(np.argmax(at < 0))
@@ -152,15 +171,15 @@ def _rewards(
                 "Name the one that holds the values: --columns label=NAME."
             )
         return {}
-    values = column(table, keys[0], mapping, where=where)
+    # what was named must be there: another column in its place would be another question
+    values = column(table, keys[0], {keys[0]: mapping.get(keys[0], keys[0])}, where=where, strict=True)
     numbers = _numbers(values, where=f"{where}, column {values.name!r}")
+    binary = bool(numbers.is_in([0.0, 1.0]).all())
+    raw = "value" if keys[0] == "label" else keys[0]  # the name label is kept for what is 0 or 1
     if rule is not None:
         labels = rule.apply(numbers).cast(pl.Float64).to_numpy()
-        raw = {} if keys[0] == "label" else {keys[0]: numbers.to_numpy()}
-        return {"label": labels, **raw}
-    if bool(numbers.is_in([0.0, 1.0]).all()):
-        return {"label": numbers.to_numpy()}
-    return {("value" if keys[0] == "label" else keys[0]): numbers.to_numpy()}
+        return {"label": labels} if binary and keys[0] == "label" else {"label": labels, raw: numbers.to_numpy()}
+    return {"label" if binary else raw: numbers.to_numpy()}
 
 
 def _numbers(values: pl.Series, *, where: str) -> pl.Series:
