@@ -55,7 +55,7 @@ def worlds(draw: st.DrawFn) -> tuple[Log, Ranks]:
         Ids.of(np.arange(n_units)), Ids.of(np.arange(n_items)), user, item, {"label": label.ravel()}, complete=True
     )
     size = np.full(n_units, float(n_items))
-    return log, Ranks(above.ravel(), tied.ravel().astype(float), size, n_items - never.sum(axis=1), size > 0)
+    return log, Ranks(above.ravel(), tied.ravel().astype(float), size, size, size > 0)
 
 
 @given(worlds())

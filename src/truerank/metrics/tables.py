@@ -6,8 +6,8 @@ from the top at rank r_j, n of them in all. One walk over the relevant items the
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from typing import Protocol, runtime_checkable
 
@@ -38,51 +38,59 @@ def unit_values_of(
 
     Both ways add up in the same order, so they agree to the last bit.
     """
-    tabular = [each for each in metrics if isinstance(each, Walked | Additive) and _is_tabular(each)]
     wanted = len(log) >= WORTH_IT and find_spec("numba") is not None if fast is None else fast
-    if not tabular or not wanted:
-        return {each: unit_values(each, log, ranks) for each in metrics}
-    found = _walk(tabular, log, ranks)
+    tables = [entry for each in metrics if (entry := _tables(each)) is not None] if wanted else []
+    found = _walk(tables, log, ranks) if tables else {}
     return {each: found[each] if each in found else unit_values(each, log, ranks) for each in metrics}
 
 
-def _is_tabular(metric: Walked | Additive) -> bool:
+@dataclass(frozen=True, slots=True)
+class _Tables:
+    """How a metric enters the walk."""
+
+    metric: Metric
+    by_rank: Callable[[Floats], Floats]
+    by_hit: Callable[[Floats], Floats] | None
+    divide: Callable[[Positives], Floats]
+
+
+def _tables(metric: Metric) -> _Tables | None:
     if isinstance(metric, Graded) and metric.graded:
-        return False
-    return isinstance(metric, Walked) or metric.denominator is not Denominator.LIST
+        return None
+    if isinstance(metric, Walked):
+        # where the number of the hit is of no matter the order is free, and rows are added up as they come
+        counts = bool((metric.by_hit(np.arange(1.0, 4.0)) != 1).any())
+        return _Tables(metric, metric.by_rank, metric.by_hit if counts else None, metric.divide)
+    if isinstance(metric, Additive) and metric.denominator is not Denominator.LIST:
+        denominator, k = metric.denominator, metric.cutoff
+        return _Tables(metric, metric.worth, None, lambda positives: divisor(denominator, k, positives))
+    return None
 
 
-def _walk(metrics: Sequence[Walked | Additive], log: Log, ranks: Ranks) -> dict[Metric, Floats]:
+def _walk(tables: Sequence[_Tables], log: Log, ranks: Ranks) -> dict[Metric, Floats]:
     from truerank.ranks.fast_tables import sum_tables
 
     positives = Positives.of(log, ranks, gain=log.label)
-    above, tied = positives.ranks.above, positives.ranks.tied
-    last = int((above + tied)[np.isfinite(above)].max(initial=0)) + 1
-    deepest = max(last if each.cutoff is None else min(each.cutoff, last) for each in metrics)
+    last = max(1, int(ranks.n_recommended.max(initial=1)))  # no rank is deeper
+    cutoffs = [each.metric.cutoff for each in tables]
+    deepest = max(last if k is None else min(k, last) for k in cutoffs)
     rank, hit = np.arange(deepest + 1.0), np.arange(deepest + 1.0)
     rank[0] = 1.0  # no rank is 0; its entry is never read
-    # where the number of the hit is of no matter the order is free, and rows are added up as they come
-    walks = [each for each in metrics if isinstance(each, Walked) and (each.by_hit(hit) != 1).any()]
-    sums = [each for each in metrics if each not in walks]
-    total, walked = np.zeros((log.n_units, len(sums))), np.zeros((log.n_units, len(walks)))
+    sums = [each for each in tables if each.by_hit is None]
+    walks = [(each, each.by_hit(hit)) for each in tables if each.by_hit is not None]
+    total, walked = np.zeros((len(sums), log.n_units)), np.zeros((len(walks), log.n_units))
     shared = np.zeros(log.n_units, dtype=bool)
-    start = np.concatenate([[0], np.cumsum(positives.count)]).astype(np.int64)
     sum_tables(
-        start, above, tied, deepest,
-        _table([each.worth(rank) if isinstance(each, Additive) else each.by_rank(rank) for each in sums], deepest),
-        _table([each.by_rank(rank) for each in walks], deepest),
-        _table([each.by_hit(hit) for each in walks], deepest),
+        np.concatenate([[0], np.cumsum(positives.count)]).astype(np.int64),
+        positives.ranks.above, positives.ranks.tied, deepest,
+        _stacked([each.by_rank(rank) for each in sums], deepest),
+        _stacked([each.by_rank(rank) for each, _ in walks], deepest),
+        _stacked([by_hit for _, by_hit in walks], deepest),
         total, walked, shared,
     )  # fmt: skip
-    found: dict[Metric, Floats] = {each: total[:, at] / _divide(each, positives) for at, each in enumerate(sums)}
-    found |= {each: walked[:, at] / _divide(each, positives) for at, each in enumerate(walks)}
+    found = {each.metric: total[at] / each.divide(positives) for at, each in enumerate(sums)}
+    found |= {each.metric: walked[at] / each.divide(positives) for at, (each, _) in enumerate(walks)}
     return _with_ties(found, log, ranks, np.flatnonzero(shared)) if shared.any() else found
-
-
-def _divide(metric: Walked | Additive, positives: Positives) -> Floats:
-    if isinstance(metric, Walked):
-        return metric.divide(positives)
-    return divisor(metric.denominator, metric.cutoff, positives)
 
 
 def _with_ties(found: dict[Metric, Floats], log: Log, ranks: Ranks, units: Ints) -> dict[Metric, Floats]:
@@ -95,5 +103,5 @@ def _with_ties(found: dict[Metric, Floats], log: Log, ranks: Ranks, units: Ints)
     return {each: np.where(tied, unit_values(each, few, part), values) for each, values in found.items()}
 
 
-def _table(columns: list[Floats], deepest: int) -> Floats:
-    return np.column_stack(columns) if columns else np.zeros((deepest + 1, 0))
+def _stacked(columns: list[Floats], deepest: int) -> Floats:
+    return np.array(columns) if columns else np.zeros((0, deepest + 1))

@@ -7,7 +7,7 @@ from typing import Any
 import numba as nb
 import numpy as np
 
-from truerank.ranks.fast import LANES, count_above, count_reaching
+from truerank.ranks.fast import LANES, count_above
 
 SHORT = 24  # up to this length insertion beats splitting
 
@@ -84,25 +84,31 @@ def order_lists(item: Any, score: Any, start: Any, first: int, last: int) -> Non
 
 
 @nb.njit(cache=True, nogil=True, boundscheck=False)
-def count_lists(score: Any, start: Any, first: int, last: int, above: Any, tied: Any) -> None:
-    """Above and tied counts of every listed item by comparing it with its whole list: no order is needed.
+def count_lists(item: Any, score: Any, start: Any, first: int, last: int, longest: int) -> None:
+    """Sort lists as `order_lists` does, up to the order of equal scores, by comparing each item with its whole list.
 
-    For lists of some hundred items n² vector comparisons are several times faster than sorting.
+    An item's place is the number of those that score higher. For lists of some hundred items n² vector comparisons are
+    several times faster than sorting.
     """
+    filled, items, scores = np.empty(longest, np.int32), np.empty(longest, item.dtype), np.empty(longest, score.dtype)
     for user in range(first, last):
         begin, end = start[user], start[user + 1]
         whole = begin + (end - begin) // LANES * LANES
+        filled[: end - begin] = 0
         for at in range(begin, end):
             threshold = score[at]
-            up = equal = 0
+            up = 0
             for i in range(begin, whole, LANES):
                 up += count_above(score, i, threshold)
-                equal += count_reaching(score, i, threshold)
             for i in range(whole, end):
                 up += score[i] > threshold
-                equal += score[i] >= threshold
-            above[at] = up
-            tied[at] = equal - up - 1
+            place = up + filled[up]
+            filled[up] += 1
+            items[place] = item[at]
+            scores[place] = threshold
+        for i in range(end - begin):
+            item[begin + i] = items[i]
+            score[begin + i] = scores[i]
 
 
 @nb.njit(cache=True, nogil=True)
@@ -135,7 +141,7 @@ def count_ordered(score: Any, start: Any, first: int, last: int, above: Any, tie
 @nb.njit(cache=True, nogil=True)
 def look_up(
     row: Any, start: Any, item: Any, better: Any, equal: Any, asked_start: Any, asked: Any,
-    gone_start: Any, gone: Any, n_items: int, above: Any, tied: Any, recommended: Any,
+    gone_start: Any, gone: Any, n_items: int, distinct: bool, above: Any, tied: Any, recommended: Any,
 ) -> None:  # fmt: skip
     """Ranks of asked items in their users' lists, without the excluded ones; an item that is not listed keeps its rank.
 
@@ -151,17 +157,23 @@ def look_up(
         for at in range(gone_start[u], gone_start[u + 1]):
             excluded += first <= place[gone[at]] < last
         recommended[u] = last - first - excluded
+        if distinct and excluded == 0:
+            # without branches: nobody can guess which items are listed
+            for at in range(asked_start[u], asked_start[u + 1]):
+                listed = place[asked[at]]
+                above[at] = listed - first if (listed >= first) & (listed < last) else np.inf
+            continue
         for at in range(asked_start[u], asked_start[u + 1]):
             listed = place[asked[at]]
             if not first <= listed < last:
                 continue
-            up, same = better[listed], equal[listed]
+            # in lists without equal scores the place tells it all, and two columns need not be read
+            up, same = (listed - first, 0) if distinct else (better[listed], equal[listed])
             if excluded > 0:
                 # of two listed items the one with fewer better ones is the better one
                 for k in range(gone_start[u], gone_start[u + 1]):
                     if first <= place[gone[k]] < last:
-                        other = better[place[gone[k]]]
-                        up -= other < better[listed]
-                        same -= other == better[listed]
+                        up -= better[place[gone[k]]] < better[listed]
+                        same -= better[place[gone[k]]] == better[listed]
             above[at] = up
             tied[at] = same

@@ -122,18 +122,22 @@ class _Work:
         rows, start = self._rows(block)
         for at, pool in enumerate(self.pools):
             gone_start, gone = _of_block(pool.exclude, block)
-            above, tied = np.full(len(rows), np.inf), np.zeros(len(rows))
+            above, tied = self.above[at][rows], self.tied[at][rows]  # the very rows where they are one run, else copies
             recommended = np.zeros(len(block))
             fast_lists.look_up(
-                self.aligned.row[block], lists.start, lists.item, lists.above, lists.tied, start,
-                self.log.item[rows], gone_start, gone, len(self.log.items), above, tied, recommended,
+                self.aligned.row[block], lists.start, lists.item, lists.above, lists.tied, start, self.log.item[rows],
+                gone_start, gone, len(self.log.items), lists.distinct, above, tied, recommended,
             )  # fmt: skip
-            self.above[at][rows], self.tied[at][rows] = above, tied
+            if not isinstance(rows, slice):
+                self.above[at][rows], self.tied[at][rows] = above, tied
             self.recommended[at][block] = recommended
         return len(block)
 
-    def _rows(self, block: Ints) -> tuple[Ints, Ints]:
+    def _rows(self, block: Ints) -> tuple[Ints | slice, Ints]:
         """The rows of a block's units, and where each unit's begin among them."""
+        if block[-1] - block[0] == len(block) - 1:
+            start = self.start[block[0] : block[-1] + 2]
+            return slice(int(start[0]), int(start[-1])), start - start[0]
         return _gathered(self.start, block)
 
     def _check(self, matrix: npt.NDArray[np.floating], block: Ints) -> None:

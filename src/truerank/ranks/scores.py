@@ -139,7 +139,7 @@ def factors(
 
 @dataclass(frozen=True, slots=True)
 class Lists:
-    """Lists of items: all pairs or top lists. What is not listed is never recommended.
+    """Lists of items, best first: all pairs or top lists. What is not listed is never recommended.
 
     User u lists item[start[u]:start[u + 1]]; `above` listed items of the same user score higher than it, `tied` others
     as high. `every_pair` says that each user lists each of the items: whether these are the whole catalogue is for the
@@ -152,6 +152,7 @@ class Lists:
     item: npt.NDArray[np.integer]
     above: npt.NDArray[np.integer]
     tied: npt.NDArray[np.integer]
+    distinct: bool  # no two items of a list have the same score
     depth: int | None
     every_pair: bool
 

@@ -58,6 +58,7 @@ def lists(source: Any, *, columns: Mapping[str, str] | None = None, name: str | 
         item=frozen(ordered),
         above=frozen(above),
         tied=frozen(tied),
+        distinct=not tied.any(),
         depth=int(count.max(initial=0)),
         every_pair=len(table) == len(users) * len(items),
     )
@@ -68,7 +69,7 @@ NOTHING: Ordered = (np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0, np
 
 
 def _ordered(user: Ints, item: Ints, score: Floats, start: Ints, n_items: int) -> Ordered:
-    """Items of all users, side by side, with above and tied counts and scores; nothing where a pair is repeated."""
+    """Items of all users, best first, with above and tied counts and scores; nothing where a pair is repeated."""
     if len(np.unique(user * n_items + item)) < len(user):
         return NOTHING
     order = np.lexsort((item, -score, user))
@@ -81,21 +82,21 @@ def _ordered(user: Ints, item: Ints, score: Floats, start: Ints, n_items: int) -
 
 
 def _ordered_fast(user: Ints, item: Ints, score: Floats, start: Ints, n_items: int) -> Ordered:
-    """The same by bucketing rows by user first, on all cores; the items of a user may come in another order."""
+    """The same by bucketing rows by user first, on all cores; items of equal scores may come in another order."""
     from truerank.ranks import fast_lists
 
     items, scores = fast_lists.bucket(user, item.astype(np.int32), score, start)
     if fast_lists.repeated(items, start, n_items) >= 0:
         return NOTHING
     above, tied = np.empty(len(items), np.int32), np.empty(len(items), np.int32)
-    short = int(np.diff(start).max(initial=0)) <= COUNTED
+    longest = int(np.diff(start).max(initial=0))
 
     def work(bounds: tuple[int, int]) -> None:
-        if short:
-            fast_lists.count_lists(scores, start, *bounds, above, tied)
+        if longest <= COUNTED:
+            fast_lists.count_lists(items, scores, start, *bounds, longest)
         else:
             fast_lists.order_lists(items, scores, start, *bounds)
-            fast_lists.count_ordered(scores, start, *bounds, above, tied)
+        fast_lists.count_ordered(scores, start, *bounds, above, tied)
 
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         list(pool.map(work, pairwise(np.linspace(0, len(start) - 1, 65).astype(np.int64))))
