@@ -18,7 +18,13 @@ def split_random(log: Log, fraction: float, *, seed: int) -> tuple[Log, Log]:
 
 
 def split_per_user(log: Log, fraction: float, *, seed: int) -> tuple[Log, Log]:
-    """Of each user's n rows, floor(fraction n) drawn uniformly go to the second part."""
+    """Of each user's n rows, floor(fraction n) drawn uniformly go to the second part.
+
+    >>> import polars as pl, truerank as tr
+    >>> log = tr.read(pl.DataFrame({"user": [1, 1, 1, 2], "item": [1, 2, 3, 1], "label": [1, 0, 1, 1]}))
+    >>> [len(part) for part in split_per_user(log, 0.4, seed=0)]
+    [3, 1]
+    """
     _check(fraction)
     key = cell_keys(seed, "split per user", *_keys(log))
     order = np.lexsort((key, log.user))

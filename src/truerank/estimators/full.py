@@ -19,6 +19,14 @@ class Full:
     """The plain evaluation on full labels: the mean of the metric over users.
 
     Users whose value is undefined (no relevant item for Recall, nDCG, AP or RR; no candidate) are left out and counted.
+
+    >>> import polars as pl, truerank as tr
+    >>> scores = {"m": tr.dense([[4.0, 3, 2, 1]], users=[7], items=[1, 2, 3, 4])}
+    >>> labels = pl.DataFrame({"user": [7] * 4, "item": [1, 2, 3, 4], "label": [1, 0, 1, 0]})
+    >>> how = {"exposure": tr.FullExposure(), "metrics": [tr.Recall(1)], "estimators": [Full()]}
+    >>> found = tr.evaluate(scores, labels, **how)
+    >>> found.estimates[0].value
+    0.5
     """
 
     name: ClassVar[str] = "full"
@@ -51,6 +59,14 @@ class Traditional:
     catalogue (theorem 1 of the URE paper), so this is another quantity than the metric at the same K. AUC has no
     cut-off: among judged items that are a uniform sample it is exactly unbiased for each user given both classes, and
     its mean over those users converges to Σ π AUC / Σ π, π the chance to have both judged.
+
+    >>> import polars as pl, truerank as tr
+    >>> scores = {"m": tr.dense([[4.0, 3, 2, 1]], users=[7], items=[1, 2, 3, 4])}
+    >>> labels = pl.DataFrame({"user": [7] * 2, "item": [1, 3], "label": [1, 1]})
+    >>> how = {"exposure": tr.RandomExposure(), "metrics": [tr.Recall(1)], "estimators": [Traditional()]}
+    >>> found = tr.evaluate(scores, labels, **how)
+    >>> found.estimates[0].value
+    0.5
     """
 
     name: ClassVar[str] = "traditional"

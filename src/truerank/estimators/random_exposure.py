@@ -30,6 +30,14 @@ class Published:
     m / n is exactly unbiased for a user's recall given n >= 1. The mean is not unbiased for mean recall: it converges
     to Σ π Recall / Σ π with π = 1 - C(N - N⁺, N-bar) / C(N, N-bar), the chance that a user has a judged relevant
     item. Users with few relevant items are left out more often.
+
+    >>> import polars as pl, truerank as tr
+    >>> scores = {"m": tr.dense([[4.0, 3, 2, 1]], users=[7], items=[1, 2, 3, 4])}
+    >>> labels = pl.DataFrame({"user": [7] * 2, "item": [1, 3], "label": [1, 1]})
+    >>> how = {"exposure": tr.RandomExposure(), "metrics": [tr.Recall(1)], "estimators": [Published()]}
+    >>> found = tr.evaluate(scores, labels, **how)
+    >>> found.estimates[0].value
+    0.5
     """
 
     name: ClassVar[str] = "published"
@@ -68,6 +76,14 @@ class Pooled:
 
     Consistent for any N and N-bar >= 1. With N-bar / N the same for all users it is Σm / Σn. `rate`
     declares Bernoulli exposure: weight 1 / rate.
+
+    >>> import polars as pl, truerank as tr
+    >>> scores = {"m": tr.dense([[4.0, 3, 2, 1]], users=[7], items=[1, 2, 3, 4])}
+    >>> labels = pl.DataFrame({"user": [7] * 2, "item": [1, 3], "label": [1, 1]})
+    >>> how = {"exposure": tr.RandomExposure(), "metrics": [tr.Recall(1)], "estimators": [Pooled()]}
+    >>> found = tr.evaluate(scores, labels, **how)
+    >>> found.estimates[0].value
+    0.5
     """
 
     rate: float | None = None
@@ -102,6 +118,14 @@ class HorvitzThompson:
 
     Exactly unbiased for additive metrics given N-bar >= 1; a user without a judged item is undefined. `rate` declares
     Bernoulli exposure: weight 1 / rate, and a user without a judged item contributes 0.
+
+    >>> import polars as pl, truerank as tr
+    >>> scores = {"m": tr.dense([[4.0, 3, 2, 1]], users=[7], items=[1, 2, 3, 4])}
+    >>> labels = pl.DataFrame({"user": [7] * 2, "item": [1, 3], "label": [1, 1]})
+    >>> how = {"exposure": tr.RandomExposure(), "metrics": [tr.Precision(2)], "estimators": [HorvitzThompson()]}
+    >>> found = tr.evaluate(scores, labels, **how)
+    >>> found.estimates[0].value
+    1.0
     """
 
     rate: float | None = None
@@ -134,6 +158,14 @@ class Hajek:
     y is the label, or the gain of a graded metric: the first factor is then the mean gain per unit of worth, and the
     denominator stays Σ w, which is known for the whole list. Consistent, and much steadier than Horvitz-Thompson at
     small K, where few judged items rank in the top K: chance in how many do cancels.
+
+    >>> import polars as pl, truerank as tr
+    >>> scores = {"m": tr.dense([[4.0, 3, 2, 1]], users=[7], items=[1, 2, 3, 4])}
+    >>> labels = pl.DataFrame({"user": [7] * 2, "item": [1, 3], "label": [1, 1]})
+    >>> how = {"exposure": tr.RandomExposure(), "metrics": [tr.Precision(2)], "estimators": [Hajek()]}
+    >>> found = tr.evaluate(scores, labels, **how)
+    >>> found.estimates[0].value
+    1.0
     """
 
     rate: float | None = None

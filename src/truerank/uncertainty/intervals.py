@@ -49,6 +49,10 @@ class Population:
 
     Var = G / (G - 1) Σ_g (Σ_{u in g} z_u)², z the influence of a unit, g its cluster; Student's t with G - 1 degrees
     of freedom. Clusters that are undefined do not count in G.
+
+    >>> mean_of_two = Terms.ratio(np.array([0.0, 1.0]), np.ones(2))
+    >>> Population().around(mean_of_two, level=0.95).stderr
+    0.5
     """
 
     name: ClassVar[str] = "population"
@@ -76,6 +80,11 @@ class Bootstrap:
 
     Percentile interval over `replicates`; a difference redraws the same clusters for both models. p = twice the
     smaller share of replicates on one side of 0, counting the data itself.
+
+    >>> mean_of_two = Terms.ratio(np.array([0.0, 1.0]), np.ones(2))
+    >>> found = Bootstrap(1000).around(mean_of_two, level=0.95)
+    >>> found.low, found.high
+    (0.0, 1.0)
     """
 
     replicates: int = 1000
