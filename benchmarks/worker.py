@@ -21,9 +21,8 @@ import numpy as np
 from benchmarks.workloads import CUTOFFS, lists_work
 
 
-def ranx(n_users: int) -> Callable[[], Any]:
-    from ranx import Qrels, Run, evaluate
-
+def as_dicts(n_users: int) -> tuple[dict[str, dict[str, int]], dict[str, dict[str, float]]]:
+    """Relevant items and lists in the form that retrieval tools take."""
     work = lists_work(n_users)
     relevant: dict[str, dict[str, int]] = {}
     for user, item in zip(work.relevant_user, work.relevant_item, strict=True):
@@ -32,6 +31,13 @@ def ranx(n_users: int) -> Callable[[], Any]:
         str(user): {str(item): float(100 - place) for place, item in enumerate(row)}
         for user, row in enumerate(work.items)
     }
+    return relevant, listed
+
+
+def ranx(n_users: int) -> Callable[[], Any]:
+    from ranx import Qrels, Run, evaluate
+
+    relevant, listed = as_dicts(n_users)
     qrels, run = Qrels(relevant), Run(listed)
     names = [f"{name}@{k}" for k in CUTOFFS for name in ("recall", "precision", "ndcg", "map")] + ["mrr"]
     return lambda: evaluate(qrels, run, names)
@@ -40,14 +46,7 @@ def ranx(n_users: int) -> Callable[[], Any]:
 def pytrec_eval(n_users: int) -> Callable[[], Any]:
     import pytrec_eval as peer
 
-    work = lists_work(n_users)
-    relevant: dict[str, dict[str, int]] = {}
-    for user, item in zip(work.relevant_user, work.relevant_item, strict=True):
-        relevant.setdefault(str(user), {})[str(item)] = 1
-    listed = {
-        str(user): {str(item): float(100 - place) for place, item in enumerate(row)}
-        for user, row in enumerate(work.items)
-    }
+    relevant, listed = as_dicts(n_users)
     cut = ",".join(str(k) for k in CUTOFFS)
     names = {f"recall.{cut}", f"P.{cut}", f"ndcg_cut.{cut}", f"map_cut.{cut}", "recip_rank"}
     return lambda: peer.RelevanceEvaluator(relevant, names).evaluate(listed)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from truerank.cli.options import messages
+from truerank.cli.options import messages, progress
 from truerank.studies.world import POSITIVE, WorldSettings, make_world, write_world
 
 DEFAULT = WorldSettings()
@@ -49,8 +49,9 @@ def world(  # noqa: PLR0917
         users=users, items=items, clusters=clusters, density=density, disliking=disliking, shown=shown, judged=judged
     )
     messages([f"drawing {users:,} users x {items:,} items"], quiet=quiet)
-    made = make_world(settings, seed=seed)
-    paths = write_world(made, out)
+    with progress(quiet=quiet) as report:
+        made = make_world(settings, seed=seed)
+        paths = write_world(made, out, say=report)
     positive = made.rating > 3
     for name, path in paths.items():
         click.echo(f"{name:8} {path}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -95,21 +96,23 @@ def make_world(settings: WorldSettings | None = None, *, seed: int) -> World:
     return World(rating, users, items, train, _judge(rating, train, settings.judged, seed=seed))
 
 
-def write_world(world: World, folder: Path) -> dict[str, Path]:
+def write_world(world: World, folder: Path, *, say: Callable[[str, int, int], None] | None = None) -> dict[str, Path]:
     """Write truth, train, random and items as Parquet; the paths by name."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise InputError(f"{folder}: cannot be made ({error.strerror}). Choose another place.") from None
-    tables = {
-        "truth": _ratings(world.truth),
-        "train": _ratings(world.train),
-        "random": _ratings(world.random),
-        "items": pl.DataFrame({"item": world.items.values}),
+    tables: dict[str, Callable[[], pl.DataFrame]] = {
+        "truth": lambda: _ratings(world.truth),
+        "train": lambda: _ratings(world.train),
+        "random": lambda: _ratings(world.random),
+        "items": lambda: pl.DataFrame({"item": world.items.values}),
     }
     paths = {name: folder / f"{name}.parquet" for name in tables}
-    for name, table in tables.items():
-        write_table(table, paths[name])
+    for at, (name, table) in enumerate(tables.items()):
+        if say is not None:
+            say(f"writing {name}", at, len(tables))
+        write_table(table(), paths[name])
     return paths
 
 
