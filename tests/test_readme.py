@@ -41,6 +41,7 @@ def test_the_demo_finds_which_schemes_are_right(folder: Path) -> None:
         "DCG@5 horvitz-thompson finds the truth",
     ):
         assert line in shown
+    assert "AP@10(denominator=positives)" in shown
     # the command it suggests is one that works
     suggested = re.search(r"truerank evaluate .*?(?=\n\n)", shown, flags=re.S)
     assert suggested is not None

@@ -11,7 +11,7 @@ from rich.table import Table
 
 from truerank.cli.options import progress
 from truerank.report.text import WIDE
-from truerank.studies.demo import DRAWS, Finding, K, by_question, find, prepare
+from truerank.studies.demo import DRAWS, Finding, K, by_question, find, prepare, variants
 
 
 @click.command()
@@ -38,6 +38,7 @@ def demo(out: Path, seed: int, quiet: bool) -> None:  # noqa: FBT001
             report("making a world and fitting models", 0, DRAWS + 1)
         world, models, paths = prepare(out, seed=seed)
         findings = find(world, models, seed=seed, say=report)
+        options = variants(world, models["ease"])
     positive = world.rating > 3
     console.print(
         f"A world of {len(world.users):,} users and {len(world.items):,} items whose every rating is known: "
@@ -55,6 +56,8 @@ def demo(out: Path, seed: int, quiet: bool) -> None:  # noqa: FBT001
     for each in findings:
         verdict = "finds the truth" if each.on_target else "misses the truth"
         console.print(f"  {each.scheme.metric} {each.scheme.estimator.name} {verdict}: {each.scheme.why}.")
+    console.print("\n[bold]One name, several numbers[/bold]: ease on full labels; tools differ in what they mean")
+    console.print(_variants(options))
     console.print(
         f"\nMeans over users and over relevant pairs are different questions with different answers; choose one.\n"
         f"The files are in {out}/. Next, with one of the random test sets and with intervals:\n\n"
@@ -64,6 +67,16 @@ def demo(out: Path, seed: int, quiet: bool) -> None:  # noqa: FBT001
         "and then the same command with your own files.",
         soft_wrap=True,
     )
+
+
+def _variants(options: list[tuple[str, float, str]]) -> Table:
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), show_header=False)
+    table.add_column(no_wrap=True)
+    table.add_column(justify="right")
+    table.add_column()
+    for name, value, why in options:
+        table.add_row(name, f"{value:.4f}", why)
+    return table
 
 
 def _table(group: list[Finding], models: list[str]) -> Table:

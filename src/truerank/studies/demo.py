@@ -16,7 +16,9 @@ from truerank.estimators.full import Full, Traditional
 from truerank.estimators.random_exposure import Hajek, HorvitzThompson, Pooled, Published
 from truerank.evaluation import evaluate
 from truerank.exposure.kinds import RandomExposure
+from truerank.metrics.average_precision import AveragePrecision
 from truerank.metrics.dcg import DCG
+from truerank.metrics.ndcg import NDCG
 from truerank.metrics.precision import Precision
 from truerank.metrics.recall import Recall
 from truerank.models import Model
@@ -24,6 +26,7 @@ from truerank.models.ease import EASE
 from truerank.models.item_knn import ItemKNN
 from truerank.models.popularity import Popularity
 from truerank.models.random import Random
+from truerank.options import Denominator, Gain, Ideal
 from truerank.ranks.files import write_scores
 from truerank.results import Results
 from truerank.studies.world import World, WorldSettings, make_world, write_world
@@ -129,6 +132,23 @@ def find(world: World, models: Fitted, *, draws: int = DRAWS, seed: int, say: Sa
         )
         for scheme in SCHEMES
     ]
+
+
+VARIANTS: dict[Metric, str] = {
+    Recall(K): "divides by all relevant items of the user",
+    Recall(K, Denominator.SMALLER): "divides by the smaller of K and those, as LensKit",
+    AveragePrecision(10): "divides by the smaller of K and the relevant items",
+    AveragePrecision(10, Denominator.POSITIVES): "divides by all relevant items, as trec_eval",
+    NDCG(10): "the ideal list has the user's own items",
+    NDCG(10, ideal=Ideal.CUTOFF): "the ideal list is always K long, as RecTools",
+    NDCG(10, Gain.EXPONENTIAL): "every rating adds 2^rating - 1",
+}
+
+
+def variants(world: World, scores: Scores) -> list[tuple[str, float, str]]:
+    """One recommender, full labels: what the options of metrics with one name make of it."""
+    found = evaluate({"model": scores}, world.truth, exclude=world.train, metrics=list(VARIANTS))
+    return [(each.metric, each.value, why) for each, why in zip(found.estimates, VARIANTS.values(), strict=True)]
 
 
 def prepare(folder: Path, *, seed: int) -> tuple[World, dict[str, Scores], dict[str, Path]]:
