@@ -87,3 +87,12 @@ def __getattr__(name: str) -> Any:
                 if cls.__name__ == name:
                     return cls
     raise AttributeError(f"module 'truerank' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    classes = [
+        cls.__name__
+        for kind in ("metrics", "estimators")
+        for cls in importlib.import_module(f"truerank.{kind}").catalogue().values()
+    ]
+    return sorted([*_MODULE, *classes, "__version__"])

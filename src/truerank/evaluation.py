@@ -29,7 +29,7 @@ from truerank.ranks.scores import dense
 from truerank.ranks.sparse import sparse
 from truerank.ranks.tables import lists
 from truerank.results import Comparison, Estimate, Results
-from truerank.setting import check_call, check_sizes, logs, make_setting
+from truerank.setting import check_call, check_option, check_sizes, logs, make_setting
 from truerank.uncertainty.diagnostics import warnings_of
 from truerank.uncertainty.intervals import Interval, Population
 from truerank.uncertainty.multiple import holm
@@ -78,7 +78,7 @@ def evaluate(
     """
     exposure = FullExposure() if exposure is None else exposure
     interval = Population() if interval is None else interval
-    overlap, ties = Overlap(overlap), Ties(ties)
+    overlap, ties = check_option(Overlap, overlap), check_option(Ties, ties)
     check_call(scores, exposure, metrics, estimators, baseline=baseline, level=level)
     check_sizes(threads=threads, block_users=block_users, n_items=n_items)
     items = items if items is None or isinstance(items, Ids) else Ids.of(items, where="items")
@@ -154,6 +154,8 @@ def as_scores(source: Any, *, name: str) -> Scores:
         return dense(source, name=name)
     if is_sparse(source):
         return sparse(source, name=name)
+    if callable(source):
+        raise InputError(f"{name}: a function needs users and items: truerank.function(call, users=..., items=...).")
     return lists(source, name=name)
 
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from enum import StrEnum
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -14,6 +15,8 @@ from truerank.data.read import read
 from truerank.errors import InputError
 from truerank.exposure.kinds import Exposure, FullExposure, RandomExposure, Unlisted
 from truerank.ranks.candidates import Catalogue, Overlap, Setting, lay_out
+
+Option = TypeVar("Option", bound=StrEnum)
 
 
 def check_call(
@@ -28,6 +31,11 @@ def check_call(
     """What a caller can get wrong, said before any work is done."""
     if not 0 < level < 1:
         raise InputError(f"level {level:g}; expected a number between 0 and 1, such as 0.95.")
+    if not isinstance(scores, Mapping):
+        raise InputError(f"scores are a {type(scores).__name__}; expected a name for each model: {{name: scores}}.")
+    for name, given in (("metrics", metrics), ("estimators", estimators)):
+        if given is not None and not isinstance(given, Sequence):
+            raise InputError(f"{name} are {given!r}; expected a list of them.")
     if not scores:
         raise InputError("no scores given; expected at least one model, as NAME=FILE.")
     if baseline is not None and baseline not in scores:
@@ -40,6 +48,15 @@ def check_call(
         for each in given or ():
             if isinstance(each, type | str) or not isinstance(each, kind):
                 raise InputError(f"{name}: {each!r} is none; expected values such as Recall(50) or Pooled().")
+
+
+def check_option(kind: type[Option], value: Any) -> Option:
+    """The option of a name."""
+    try:
+        return kind(value)
+    except ValueError:
+        allowed = ", ".join(each.value for each in kind)
+        raise InputError(f"{kind.__name__.lower()} {value!r}; expected one of {allowed}.") from None
 
 
 def check_sizes(**sizes: int | None) -> None:

@@ -27,7 +27,9 @@ ESTIMATE = [
     "model", "metric", "estimator", "estimand", "value", "stderr", "low", "high", "level", "interval", "units",
     "undefined", "ess", "reward", "clip", "assumptions", "warnings",
 ]  # fmt: skip
-COMPARISON = ["model", "baseline", "metric", "estimator", "difference", "low", "high", "p", "p_adjusted"]
+COMPARISON = [
+    "model", "baseline", "metric", "estimator", "difference", "stderr", "low", "high", "p", "p_adjusted", "units",
+]  # fmt: skip
 
 
 def parsed(run: Run, call: str) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -172,3 +173,44 @@ def test_grades_in_a_column_called_label_are_kept() -> None:
     log = tr.read(pl.DataFrame({"user": [0, 0], "item": [0, 1], "label": [2, 5]}), positive=">3")
     assert log.label.tolist() == [0, 1]
     assert log.rewards["value"].tolist() == [2, 5]
+
+
+def test_a_sparse_matrix_tells_its_catalogue() -> None:
+    """Its shape is the catalogue: full exposure needs no word about the number of items."""
+    from scipy.sparse import csr_array
+
+    stored = csr_array(np.where(SCORES["m"] > 0.5, SCORES["m"], 0))
+    found = tr.evaluate({"m": stored}, tr.read(labels(np.ones_like(LIKED))), metrics=[tr.Recall(5)])
+    dense = np.where(SCORES["m"] > 0.5, SCORES["m"], -np.inf)
+    same = tr.evaluate({"m": dense}, tr.read(labels(np.ones_like(LIKED))), metrics=[tr.Recall(5)])
+    assert found.estimates[0].value == same.estimates[0].value
+
+
+def test_names_of_metric_options_stand_for_them() -> None:
+    assert tr.DCG(5, gain="linear") == tr.DCG(5, tr.Gain.LINEAR)  # type: ignore[arg-type]
+
+
+def test_ids_of_a_matrix_without_ids_are_the_given_ones(tmp_path: Path) -> None:
+    """Dense and factor archives take names in their order, as a bare matrix does."""
+    np.savez(tmp_path / "dense.npz", scores=SCORES["m"])
+    np.savez(tmp_path / "factors.npz", user_factors=SCORES["m"], item_factors=np.eye(N_ITEMS))
+    np.save(tmp_path / "bare.npy", SCORES["m"])
+    users, items = np.arange(N_USERS)[::-1].copy(), np.arange(N_ITEMS)[::-1].copy()
+    rows = [
+        tr.read_scores(tmp_path / name, users=users, items=items).block(np.arange(3))
+        for name in ("dense.npz", "factors.npz", "bare.npy")
+    ]
+    for each in rows:
+        assert np.allclose(each, SCORES["m"][::-1, ::-1][:3])
+
+
+def test_calls_that_are_no_mapping_or_list_are_explained() -> None:
+    judged = tr.read(labels(np.ones_like(LIKED)))
+    for scores, options in (
+        (SCORES["m"], {}),
+        (SCORES, {"metrics": tr.Recall(5)}),
+        (SCORES, {"ties": "foo"}),
+        ({"m": lambda rows: rows}, {}),
+    ):
+        with pytest.raises(InputError, match=r"expected|needs"):
+            tr.evaluate(scores, judged, **options)  # type: ignore[arg-type]

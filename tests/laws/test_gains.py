@@ -296,7 +296,7 @@ def test_options_are_read_and_defaults_are_not_printed() -> None:
     assert str(metrics.parse("AP@5(denominator=positives)")) == "AP@5(denominator=positives)"
 
 
-@pytest.mark.parametrize("bad", [tr.Denominator.LIST, "smaller", None])
+@pytest.mark.parametrize("bad", [tr.Denominator.LIST, "nonsense", None])
 def test_options_of_other_metrics_are_refused(bad: Any) -> None:
     with pytest.raises(InputError, match="expected positives or smaller"):
         tr.Recall(5, bad)

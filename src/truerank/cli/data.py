@@ -31,7 +31,7 @@ def data() -> None:
 
 @data.command(name="list")
 @common
-def list_datasets(form: str, out: Path | None, quiet: bool) -> None:  # noqa: FBT001
+def list_datasets(form: str | None, out: Path | None, quiet: bool) -> None:  # noqa: FBT001
     """List the public datasets that have loaders: what they are, where to get them, on what terms."""
     check_out(out)
     rows = [
@@ -53,7 +53,7 @@ def _known(counts: Counts) -> dict[str, int]:
     return {name: value for name, value in asdict(counts).items() if value is not None}
 
 
-def _listed(rows: list[dict[str, Any]], form: str) -> bytes:
+def _listed(rows: list[dict[str, Any]], form: str | None) -> bytes:
     if form == "json":
         return msgspec.json.format(msgspec.json.encode({"datasets": rows}), indent=2) + b"\n"
     flat = [
@@ -92,7 +92,7 @@ def describe(  # noqa: PLR0917
     columns: str | None,
     dataset: str | None,
     no_check: bool,  # noqa: FBT001
-    form: str,
+    form: str | None,
     out: Path | None,
     quiet: bool,  # noqa: FBT001
 ) -> None:
@@ -139,7 +139,7 @@ def _scores(scores: Scores) -> dict[str, Any]:
     return found
 
 
-def _content(found: dict[str, Any], form: str) -> bytes:
+def _content(found: dict[str, Any], form: str | None) -> bytes:
     if form == "json":
         return msgspec.json.format(msgspec.json.encode(found), indent=2) + b"\n"
     flat = {

@@ -64,10 +64,12 @@ from truerank.uncertainty.intervals import Bootstrap, Design, Interval, Populati
 @click.option(
     "--items",
     type=click.Path(path_type=Path),
-    help="The catalogue; also names the columns of .npy or sparse .npz scores.",
+    help="The catalogue; also names the columns of .npy and .npz scores without ids.",
 )
 @click.option(
-    "--users", type=click.Path(path_type=Path), help="Names the rows of .npy or sparse .npz scores, in their order."
+    "--users",
+    type=click.Path(path_type=Path),
+    help="Names the rows of .npy and .npz scores that have no ids, in order.",
 )
 @click.option("--population", type=click.Path(path_type=Path), help="All users that count, also those without a row.")
 @click.option("--n-items", type=int, help="The size of the catalogue, where scores are top lists.")
@@ -130,7 +132,7 @@ def evaluate(  # noqa: PLR0917
     level: float,
     seed: int,
     threads: int | None,
-    form: str,
+    form: str | None,
     out: Path | None,
     quiet: bool,  # noqa: FBT001
 ) -> None:
@@ -155,7 +157,8 @@ def evaluate(  # noqa: PLR0917
     check_out(out)
     if users is not None and not any(path.suffix in (".npy", ".npz") for path in paths.values()):
         raise InputError(
-            "--users names the rows of .npy or sparse .npz scores; to declare the users that count, say --population."
+            "--users names the rows of .npy and .npz scores without ids; "
+            "to declare the users that count, say --population."
         )
     row_ids, column_ids = id_column(users, "user", mapping), id_column(items, "item", mapping)
     everyone = id_column(population, "user", mapping)
@@ -181,6 +184,7 @@ def evaluate(  # noqa: PLR0917
             progress=report,
         )
     messages(results.notes, quiet=quiet)
+    form = form or (out.suffix[1:] if out is not None and out.suffix in (".json", ".csv") else "table")
     deliver(_content(results, form, to_terminal=out is None and sys.stdout.isatty()), out)
 
 

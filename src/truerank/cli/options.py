@@ -31,8 +31,8 @@ def common(command: Command) -> Command:
         click.option("--quiet", is_flag=True, help="No messages and no progress on standard error."),
         click.option("-o", "--out", type=click.Path(path_type=Path), help="Write the results to a file."),
         click.option(
-            "--format", "form", type=click.Choice(["table", "json", "csv"]), default="table", show_default=True,
-            help="What the results look like.",
+            "--format", "form", type=click.Choice(["table", "json", "csv"]),
+            help="What the results look like; by default a table, or what the ending of --out says.",
         ),
     ):  # fmt: skip
         command = option(command)

@@ -22,6 +22,9 @@ def check(metric: Any) -> None:
         _check_number(metric, getattr(metric, field.name), whole=field.name == "k", needed=field.default is not None)
     for field in dataclasses.fields(metric)[1:]:
         value, allowed = getattr(metric, field.name), choices(type(metric), field.name)
+        if value in allowed and isinstance(value, str):
+            value = next(each for each in allowed if each == value)  # a name stands for its value
+            object.__setattr__(metric, field.name, value)
         if allowed and not any(value is each for each in allowed):
             raise InputError(f"{metric.name}: {field.name}={value}; expected {' or '.join(allowed)}.")
         if not allowed and value is not None and not (_is_whole(value) and value >= 1):

@@ -38,7 +38,7 @@ def read_scores(
     """The scores in a file: a table or TREC run (also in parts), `.npz` or `.npy`.
 
     `users` and `items` name the rows and columns of a matrix that comes without ids, in their order: `.npy`, or
-    `.npz` as scipy.sparse.save_npz writes it.
+    `.npz` without `users` and `items`, such as scipy.sparse.save_npz writes.
     """
     path = Path(path)
     if path.suffix == ".npz":
@@ -65,8 +65,9 @@ def _from_npz(path: Path, *, users: IdColumn | None, items: IdColumn | None) -> 
     check_readable(path)
     arrays = read_arrays(path, KEYS | BIASES)
     name = str(path)
+    users, items = arrays.get("users", users), arrays.get("items", items)
     if all(key in arrays for key in DENSE_KEYS):
-        return dense(arrays["scores"], users=arrays.get("users"), items=arrays.get("items"), name=name)
+        return dense(arrays["scores"], users=users, items=items, name=name)
     if all(key in arrays for key in FACTOR_KEYS):
         for key in (*FACTOR_KEYS, *sorted(BIASES & arrays.keys())):
             _check_size(arrays[key], name=f"{name}, {key}")
@@ -74,17 +75,12 @@ def _from_npz(path: Path, *, users: IdColumn | None, items: IdColumn | None) -> 
             *(arrays[key] for key in FACTOR_KEYS),
             user_bias=arrays.get("user_bias"),
             item_bias=arrays.get("item_bias"),
-            users=arrays.get("users"),
-            items=arrays.get("items"),
+            users=users,
+            items=items,
             name=name,
         )
     if all(key in arrays for key in SPARSE_KEYS):
-        return from_stored(
-            _stored(arrays, name=name),
-            users=arrays.get("users", users),
-            items=arrays.get("items", items),
-            name=name,
-        )
+        return from_stored(_stored(arrays, name=name), users=users, items=items, name=name)
     raise InputError(
         f"{path}: arrays {', '.join(arrays) or 'none'}; expected scores (with users, items), "
         "user_factors and item_factors (with users, items and optional user_bias, item_bias), "

@@ -155,6 +155,7 @@ class Lists:
     distinct: bool  # no two items of a list have the same score
     depth: int | None
     every_pair: bool
+    closed: bool = False  # `items` is the whole catalogue, also those that nobody lists
 
     def block(self, rows: Ints) -> Matrix:
         result = np.full((len(rows), len(self.items)), -np.inf, dtype=np.float64)

@@ -50,4 +50,5 @@ def from_stored(
         start=frozen(np.concatenate([[0], np.cumsum(count)]).astype(np.int64)),
         item=frozen(known_items.locate(listed.items)[listed.item]),
         every_pair=len(entries.value) == len(known_users) * len(known_items),
+        closed=True,
     )

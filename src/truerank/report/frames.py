@@ -11,7 +11,9 @@ import polars as pl
 
 from truerank.results import Comparison, Estimate, Results
 
-COMPARISON_FIELDS = ("model", "baseline", "metric", "estimator", "difference", "low", "high", "p", "p_adjusted")
+COMPARISON_FIELDS = (
+    "model", "baseline", "metric", "estimator", "difference", "stderr", "low", "high", "p", "p_adjusted", "units",
+)  # fmt: skip
 
 
 def estimates(results: Results) -> pl.DataFrame:
@@ -34,7 +36,7 @@ def csv(results: Results) -> bytes:
     rows = [{"kind": "estimate", "baseline": None, **_plain(each)} for each in results.estimates]
     for each in results.comparisons:
         fields = _fields(each)
-        rows.append({"kind": "comparison", "stderr": each.stderr, "value": fields.pop("difference"), **fields})
+        rows.append({"kind": "comparison", "value": fields.pop("difference"), **fields})
     frame = pl.DataFrame(rows, schema=_csv_schema(), strict=False)
     return frame.with_columns(pl.col(pl.Float64).fill_nan(None)).write_csv().encode()
 
