@@ -22,9 +22,12 @@ test: $(READY)  ## the fast tests
 test-all: $(READY)  ## every test, also on newer Pythons where they are found
 	$(BIN)/python -m pytest -n auto -q -m ""
 	@for version in 3.12 3.13; do \
-	  if python$$version -c '' 2>/dev/null; then \
-	    $(MAKE) test PYTHON=python$$version VENV=.venv-$$version || exit 1; \
-	  else echo "python$$version not found: skipped"; fi; \
+	  found=; for name in python$$version $$HOME/.pyenv/versions/$$version.*/bin/python; do \
+	    [ -n "$$found" ] || { "$$name" -c 'import venv, ensurepip' 2>/dev/null && found=$$name; }; \
+	  done; \
+	  if [ -n "$$found" ]; then \
+	    $(MAKE) test PYTHON=$$found VENV=.venv-$$version || exit 1; \
+	  else echo "Python $$version not found: skipped"; fi; \
 	done
 
 check: $(READY)  ## style and types
