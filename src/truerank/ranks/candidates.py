@@ -51,7 +51,12 @@ def catalogue_of(
     scores: Mapping[str, Scores], *, others: Mapping[str, Ids], items: Ids | None = None, n_items: int | None = None
 ) -> Catalogue:
     """The given items, or those of the whole score matrices (which must agree), or what top lists and labels name."""
-    whole = {name: each for name, each in scores.items() if each.depth is None or getattr(each, "closed", False)}
+    # a sparse matrix is its own catalogue, unless a larger one is declared
+    whole = {
+        name: each
+        for name, each in scores.items()
+        if each.depth is None or (n_items is None and isinstance(each, Lists) and each.closed)
+    }
     if items is None and whole:
         first, reference = next(iter(whole.items()))
         for name, each in whole.items():
