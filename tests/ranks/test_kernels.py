@@ -195,3 +195,25 @@ def test_counts_beyond_32_bits() -> None:
     fast.count_tile(tile, 1, start, threshold, above, reaching)
     assert above[0] == 2**31 - 5 + 2**15
     assert reaching[0] == 2**15
+
+
+def test_more_than_2_to_the_31_cells() -> None:
+    """Factors and lists over more cells than 32 bits can number; users from all over agree with the plain kernel."""
+    n_users, n_items = 44_000, 50_000
+    assert n_users * n_items > 2**31
+    rng = np.random.default_rng(9)
+    user, item = np.repeat(np.arange(n_users), 2), rng.integers(0, n_items // 2, 2 * n_users)
+    item[1::2] += n_items // 2  # two different items per user, the last of the catalogue within reach
+    log, pool = log_of(user, item, n_users, n_items), Candidates(n_users, float(n_items))
+    # whole-numbered factors: products are exact and often equal, so ties are counted too
+    p, q = (rng.integers(-20, 21, size=(n, 2)).astype(np.float32) for n in (n_users, n_items))
+    listed = pl.DataFrame({"user": user, "item": log.item, "score": rng.random(2 * n_users)})
+    for scores in (tr.factors(p, q), tr.lists(listed)):
+        found = rank(scores, log, pools=[pool], fast=True, threads=2)[0]
+        for unit in (0, 1, 21_999, n_users - 2, n_users - 1):
+            mine = log.user == unit
+            row = np.full(n_items, -np.inf)
+            row[scores.items.values.to_numpy()] = scores.block(np.array([unit]))[0]
+            above, tied = count_above_and_tied(row, row[log.item[mine]])
+            assert (found.above[mine] == above).all()
+            assert (found.tied[mine] == tied).all()
