@@ -571,6 +571,7 @@ class OneTooMany:
     ties: ClassVar[frozenset[Ties]] = frozenset({Ties.EXPECTED})
     design: ClassVar[bool] = False
     needs_size: ClassVar[bool] = True
+    biased: ClassVar[bool] = False
     left_out: ClassVar[str] = ""
     assumptions: ClassVar[tuple[str, ...]] = ()
 

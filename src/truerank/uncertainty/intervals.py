@@ -15,8 +15,9 @@ from scipy.special import stdtr, stdtrit
 
 from truerank.arrays import Floats, exact_sum, sums_by
 from truerank.chance import generator
-from truerank.core import SampledRows, Terms
+from truerank.core import Terms
 from truerank.errors import InputError, RefusedError
+from truerank.row_terms import SampledRows
 
 REPLICATES_AT_ONCE = 100
 MOST_REPLICATES = 1_000_000
