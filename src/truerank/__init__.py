@@ -18,13 +18,18 @@ if TYPE_CHECKING:
     from truerank.data.split import split_per_user as split_per_user
     from truerank.data.split import split_random as split_random
     from truerank.data.write import write as write
+    from truerank.estimators.doubly_robust import DoublyRobust as DoublyRobust
     from truerank.estimators.full import Full as Full
     from truerank.estimators.full import Traditional as Traditional
+    from truerank.estimators.propensity import IPS as IPS
+    from truerank.estimators.propensity import SNIPS as SNIPS
+    from truerank.estimators.propensity import Naive as Naive
     from truerank.estimators.random_exposure import Hajek as Hajek
     from truerank.estimators.random_exposure import HorvitzThompson as HorvitzThompson
     from truerank.estimators.random_exposure import Pooled as Pooled
     from truerank.estimators.random_exposure import Published as Published
     from truerank.evaluation import evaluate as evaluate
+    from truerank.exposure.kinds import BiasedExposure as BiasedExposure
     from truerank.exposure.kinds import FullExposure as FullExposure
     from truerank.exposure.kinds import RandomExposure as RandomExposure
     from truerank.exposure.kinds import Unlisted as Unlisted
@@ -66,7 +71,7 @@ _HOME = {
     "data.split": ("split_by_time", "split_per_user", "split_random"),
     "data.write": ("write",),
     "evaluation": ("evaluate",),
-    "exposure.kinds": ("FullExposure", "RandomExposure", "Unlisted"),
+    "exposure.kinds": ("BiasedExposure", "FullExposure", "RandomExposure", "Unlisted"),
     "ranks.candidates": ("Overlap",),
     "ranks.files": ("read_scores", "write_scores"),
     "ranks.scores": ("dense", "factors", "function"),
