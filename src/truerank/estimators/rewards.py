@@ -10,10 +10,11 @@ import numpy as np
 
 from truerank.arrays import Bools, Floats, Ints, sums_by
 from truerank.chance import cell_keys
-from truerank.core import Additive, Candidates, Log, Pairs, Scores, Ties
+from truerank.core import Additive, Candidates, Log, Pairs, Ranks, Scores, Ties
 from truerank.errors import InputError
 from truerank.ids import Ids
 from truerank.metrics.worth import expected_worth, known_divisor
+from truerank.options import Denominator
 from truerank.ranks.rank import Aligned, rank
 
 CELLS_AT_ONCE = 2**21
@@ -155,11 +156,18 @@ def list_sums(
         ranks = rank(scores, part, pools=[pool], ties=ties, seed=seed, threads=threads, name=name)[0]
         for sums, (metric, predicted) in zip(found, questions, strict=True):
             gain = predicted.block(units)[unit, item]
-            divisor = known_divisor(metric.denominator, metric.cutoff, ranks)
-            worth = expected_worth(metric, ranks) / np.where(np.isnan(divisor), 1.0, divisor)[unit]
+            worth = expected_worth(metric, ranks) / _divisor(metric, ranks)[unit]
             sums.worth[units] = sums_by(unit, worth * gain, n=len(units))
             sums.gain[units] = sums_by(unit, gain, n=len(units))
     return found
+
+
+def _divisor(metric: Additive, ranks: Ranks) -> Floats:
+    """What sums are divided by; the number of relevant items is no constant but the other half of a ratio."""
+    if metric.denominator is Denominator.POSITIVES:
+        return np.ones(len(ranks.scored))
+    found = known_divisor(metric.denominator, metric.cutoff, ranks)
+    return np.where(np.isnan(found), 1.0, found)
 
 
 def _blocks(n_units: int, n_items: int) -> Iterator[Ints]:
