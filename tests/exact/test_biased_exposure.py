@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from itertools import product
+from typing import Any
 
 import numpy as np
 import pytest
@@ -89,7 +90,7 @@ def logs(design: Design, *, propensity: Floats | None = None) -> Iterator[Possib
 
 
 @cache
-def drawn(design: Design) -> list[Possible]:
+def drawn(design: Any) -> list[Possible]:
     item = [np.flatnonzero(each) for each in CANDIDATE]
     found = []
     for outcome in product(*(list(design.outcomes(members(user))) for user in range(3))):
