@@ -7,7 +7,6 @@ A new model is one new module here: a frozen configuration that has `name` and `
 from __future__ import annotations
 
 import difflib
-from dataclasses import dataclass
 from functools import cache
 from typing import Any, ClassVar, Protocol
 
@@ -16,18 +15,8 @@ import numpy as np
 from truerank.arrays import Floats
 from truerank.catalogue import members
 from truerank.core import Candidates, Log
+from truerank.data.features import Features
 from truerank.errors import InputError
-from truerank.ids import Ids
-
-
-@dataclass(frozen=True, slots=True)
-class Features:
-    """One row of numbers for each of `ids`; a column with several values has spread to learn from."""
-
-    ids: Ids
-    value: Floats  # [ids x columns]
-    names: tuple[str, ...]
-    source: str = "features"
 
 
 class Fitted(Protocol):
@@ -114,3 +103,14 @@ def check_propensity(value: Floats, log: Log, *, what: str, advice: str) -> Floa
             f"expected a probability in (0, 1] ({len(bad):,} rows are not). {advice}"
         )
     return value
+
+
+def n_cells(log: Log, candidates: Candidates | None) -> Floats:
+    """How many pairs of each user could have been in the log."""
+    n = np.full(log.n_units, float(len(log.items))) if candidates is None else candidates.count
+    if np.isnan(n).any():
+        raise InputError(
+            f"{log.source}: propensities need the number of candidates, which top lists leave open. Give the catalogue "
+            "with --items FILE or --n-items N."
+        )
+    return n

@@ -7,8 +7,9 @@ from typing import ClassVar
 
 from truerank.arrays import Floats
 from truerank.core import Candidates, Log
+from truerank.data.features import Features
 from truerank.errors import InputError
-from truerank.exposure.propensities import Features, Fitted, check_propensity
+from truerank.exposure.propensities import Fitted, check_propensity
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,8 +9,9 @@ import numpy as np
 
 from truerank.arrays import Floats, Ints, frozen
 from truerank.core import Candidates, Log
+from truerank.data.features import Features
 from truerank.errors import InputError
-from truerank.exposure.propensities import Features, Fitted
+from truerank.exposure.propensities import Fitted
 
 
 @dataclass(frozen=True, slots=True)
