@@ -79,7 +79,7 @@ def inclusion(design: Design) -> Floats:
     return found
 
 
-def logs(design: Design, *, propensity: Floats | None = None) -> Iterator[Possible]:
+def logs(design: Any, *, propensity: Floats | None = None) -> Iterator[Possible]:
     """Every log with its probability; propensities are the design's own unless others are claimed."""
     for case in drawn(design):
         if propensity is None:

@@ -207,7 +207,7 @@ def odd_value(values: pl.Series) -> Any:
 
 def _optional(table: pl.DataFrame, key: str, mapping: Mapping[str, str], order: Any, *, where: str) -> Any:
     """A propensity in (0, 1] or a position of 1 or more, where there is such a column."""
-    found = find_column(table, key, mapping)
+    found = find_column(table, key, mapping, strict=key in mapping)
     if found is None:
         return None
     numbers = _numbers(found, where=f"{where}, column {found.name!r}")

@@ -6,8 +6,9 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from truerank.core import Candidates, Log
+from truerank.data.features import Features
 from truerank.errors import InputError
-from truerank.exposure.propensities import Features, Fitted, PropensityModel
+from truerank.exposure.propensities import Fitted, PropensityModel
 from truerank.exposure.propensities.given import GivenPropensity
 
 
