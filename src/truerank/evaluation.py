@@ -31,7 +31,14 @@ from truerank.setting import check_call, check_option, check_sizes, logs, make_s
 from truerank.uncertainty.diagnostics import warnings_of
 from truerank.uncertainty.intervals import Interval
 from truerank.uncertainty.multiple import holm
-from truerank.uncertainty.notes import about_catalogue, about_exclusions, about_ranks, differing_orders, matching
+from truerank.uncertainty.notes import (
+    about_catalogue,
+    about_exclusions,
+    about_propensities,
+    about_ranks,
+    differing_orders,
+    matching,
+)
 from truerank.version import __version__
 
 Report = Callable[[str, int, int], None]
@@ -109,7 +116,7 @@ def evaluate(
         *about_exclusions(setting, excluded),
         *matching(models, setting.labels, n_items=catalogue.n_items),
         *about_catalogue(models, catalogue.items),
-        *([] if fitted is None else [f"{fitted.description}."]),
+        *about_propensities(fitted, setting.labels, setting.pools[Pool.CATALOGUE]),
     ]
     for name, each in models.items():
         ranks = rank(
