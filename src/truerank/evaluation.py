@@ -23,6 +23,7 @@ from truerank.metrics.dcg import DCG
 from truerank.metrics.gains import gains_of, relevant, reward_of
 from truerank.metrics.precision import Precision
 from truerank.metrics.recall import Recall
+from truerank.multiple import holm
 from truerank.ranks.candidates import Overlap, Setting, catalogue_of, whole_tables
 from truerank.ranks.rank import rank
 from truerank.ranks.scores import dense
@@ -32,7 +33,6 @@ from truerank.results import Comparison, Estimate, Results
 from truerank.setting import check_call, check_option, check_sizes, logs, make_setting
 from truerank.uncertainty.diagnostics import warnings_of
 from truerank.uncertainty.intervals import Interval, Population
-from truerank.uncertainty.multiple import holm
 from truerank.uncertainty.notes import about_catalogue, about_exclusions, about_ranks, differing_orders, matching
 from truerank.version import __version__
 
