@@ -21,6 +21,7 @@ from truerank.exposure.kinds import BiasedExposure, Exposure, FullExposure
 from truerank.exposure.propensities import Fitted
 from truerank.ids import Ids
 from truerank.metrics.gains import gains_of, relevant, reward_of
+from truerank.multiple import holm
 from truerank.ranks.candidates import Overlap, Setting, catalogue_of, whole_tables
 from truerank.ranks.rank import rank
 from truerank.ranks.scores import dense
@@ -30,7 +31,6 @@ from truerank.results import Comparison, Estimate, Results
 from truerank.setting import check_call, check_option, check_sizes, logs, make_setting
 from truerank.uncertainty.diagnostics import warnings_of
 from truerank.uncertainty.intervals import Interval
-from truerank.uncertainty.multiple import holm
 from truerank.uncertainty.notes import (
     about_catalogue,
     about_exclusions,
