@@ -91,7 +91,8 @@ def propensities(label: Floats) -> Floats:
     return np.asarray((0.03 + 0.3 * popularity) * np.where(label == 1, 1.5, 1.0))
 
 
-def study(*, runs: int, seed: int) -> list[Row]:
+def study(*, runs: int, seed: int, only: str | None = None) -> list[Row]:
+    """All rows, or those of one claim about propensities."""
     truth, right = world()
     blind = np.broadcast_to(right.mean(axis=0), right.shape)
     claims = {
@@ -102,6 +103,8 @@ def study(*, runs: int, seed: int) -> list[Row]:
     }
     rows = []
     for name, (claimed, asked) in claims.items():
+        if only not in (None, name):
+            continue
         start = time.monotonic()
         drawing = ByPropensity(right, claimed)
         found = measure(truth, asked, drawing=drawing, runs=runs, seed=seed, mapper=on_all_cores)
