@@ -30,8 +30,9 @@ def test_coverage_on_a_small_world() -> None:
         assert each.bias > 0.5 * each.truth, each
         assert each.covered == 0, each
     blind = np.broadcast_to(right.mean(axis=0), right.shape)
-    wrong = measure(truth, asked, drawing=ByPropensity(right, blind), runs=30, seed=1)
-    assert all(abs(each.bias) > 5 * each.noise for each in wrong)
+    # what is liked was shown more often than such propensities know, so it counts too much
+    wrong = measure(truth, asked[1:], drawing=ByPropensity(right, blind), runs=30, seed=1)
+    assert all(each.bias > 0.1 * each.truth for each in wrong)
 
 
 @pytest.mark.slow
