@@ -217,7 +217,8 @@ def exposure_sizes(count: Ints, *, sparsity: float | None = None, size: int | No
     if sparsity is not None:
         if not 0 <= sparsity <= 1:
             raise InputError(f"sparsity {sparsity:g}; expected a number from 0 (everything is shown) to 1.")
-        return np.floor((1 - sparsity) * count + 1e-9).astype(np.int64)  # 0.1 x 30 is a little less than 3 in binary
+        # 0.1 x 30 is a little less than 3 in binary
+        return np.asarray(np.floor((1 - sparsity) * count + 1e-9), dtype=np.int64)
     if size is None or size < 0:
         raise InputError(f"a size of {size} per user; expected a whole number from 0.")
     return np.minimum(count, size).astype(np.int64)
