@@ -13,13 +13,13 @@ from typing import ClassVar, Protocol
 
 import numpy as np
 
-from truerank.arrays import Bools, Floats, Ints, frozen, sums_by
+from truerank.arrays import Bools, Floats, Ints, frozen, places, sums_by
 from truerank.chance import cell_uniforms
 from truerank.core import Log
 from truerank.errors import InputError
 from truerank.exposure.clocks import checked_weights
 from truerank.exposure.forced import Propensities, shown_propensities
-from truerank.exposure.orders import ROWS_AT_ONCE, places_in_pools, pool_blocks, ring_times, rings
+from truerank.exposure.orders import ROWS_AT_ONCE, pool_blocks, ring_times, rings
 
 PURPOSE = "exposure"
 
@@ -69,7 +69,7 @@ class Order:
             rows = slice(int(start[low]), int(start[high]))
             time = ring_times(seed, PURPOSE, user_key[world.user[rows]], item_key[world.item[rows]])
             clock[rows] = rings(time, of_row[rows])
-        place = places_in_pools(start, clock)
+        place = places(world.user, (clock,))
         first = count.astype(np.int64)
         positive = np.flatnonzero(world.label == 1)
         np.minimum.at(first, world.user[positive], place[positive])
@@ -159,8 +159,7 @@ def expose_independently(world: Log, probability: Floats, *, keep_positive: bool
     positive = np.flatnonzero((world.label == 1) & (chance > 0))
     user, n_users = world.user[positive], len(world.users)
     second = ring_times(seed, f"{PURPOSE} of one positive", *(key[positive] for key in keys))
-    start = np.concatenate([[0], np.cumsum(np.bincount(user, minlength=n_users))]).astype(np.int64)
-    first = places_in_pools(start, rings(second, chance[positive])) == 0
+    first = places(user, (rings(second, chance[positive]),)) == 0
     lacking = sums_by(user, shown[positive], n=n_users) == 0
     shown[positive[first & lacking[user]]] = True
     none, total = np.ones(n_users), sums_by(user, chance[positive], n=n_users)

@@ -6,6 +6,7 @@ smaller one, all models are ranked among the same items, and samplers with equal
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import ClassVar, Protocol
@@ -196,8 +197,8 @@ class Sampled:
         return Propensities(value, approximate)
 
 
-def sample(
-    log: Log | Logged,
+def sample_candidates(
+    log: Log,
     sampler: Sampler,
     *,
     seed: int,
@@ -215,33 +216,40 @@ def sample(
     >>> from truerank.data.read import read
     >>> from truerank.ranks.samplers.random import Random
     >>> log = read(pl.DataFrame({"user": [1, 1, 2], "item": [1, 2, 3], "label": [1, 0, 1]}))
-    >>> sampled = sample(log, Random(5), seed=0)
+    >>> sampled = sample_candidates(log, Random(5), seed=0)
     >>> sampled.labels().item.tolist(), sampled.labels().label.tolist()
     ([0, 1, 2, 0, 1, 2], [1.0, 0.0, 0.0, 0.0, 0.0, 1.0])
     """
-    logged = log if isinstance(log, Logged) else Logged.of(log, pool=pool, train=train, random=random)
-    if sampler.among is Among.EXPOSED:
-        return Sampled(logged, sampler, logged.exposed.start, logged.exposed.item)
-    weight = checked_weights(sampler.weights(logged.counts))
-    wanted = sampler.wanted(logged.exposed.count)
+    return draw_all(Logged.of(log, pool=pool, train=train, random=random), [sampler], seed=seed)[0]
+
+
+def draw_all(logged: Logged, samplers: Sequence[Sampler], *, seed: int) -> tuple[Sampled, ...]:
+    """What several samplers draw from one log, each as it would by itself; the chance that they share is made once."""
+    weights = [checked_weights(sampler.weights(logged.counts)) for sampler in samplers]
+    sizes = [_sizes(logged, sampler) for sampler in samplers]
     n_users, n_items = len(logged.users), len(logged.items)
-    size = np.full(n_users, n_items) if wanted is None else np.minimum(wanted, n_items)
     user_key, item_key = logged.users.keys(), logged.items.keys()
+    items: list[list[Ints]] = [[np.zeros(0, np.int64)] for _ in samplers]
+    counts: list[list[Ints]] = [[np.zeros(1, np.int64)] for _ in samplers]
+    drawn = [at for at, sampler in enumerate(samplers) if sampler.among is Among.POOL]
     step = max(1, CELLS_AT_ONCE // max(n_items, 1))
-    items: list[Ints] = []
-    counts: list[Ints] = []
-    for low in range(0, n_users, step):
+    for low in range(0, n_users if drawn else 0, step):
         users = np.arange(low, min(low + step, n_users))
         time = ring_times(seed, PURPOSE, user_key[users, None], item_key[None, :])
-        clock = np.where(weight > 0, rings(time, weight), NEVER)
-        if sampler.positives is Positives.EXCLUDED:
-            owner, positive = rows_of_users(logged.positive, users)
-            clock[owner, positive] = NEVER
-        taken, count = first_to_ring(clock, size[users])
-        items.append(taken)
-        counts.append(count)
-    start = np.concatenate([[0], np.cumsum(np.concatenate([np.zeros(0, np.int64), *counts]))]).astype(np.int64)
-    return Sampled(logged, sampler, frozen(start), frozen(np.concatenate([np.zeros(0, np.int64), *items])))
+        owner, positive = _rows_of(logged.positive, users)
+        for at in drawn:
+            clock = np.where(weights[at] > 0, rings(time, weights[at]), NEVER)
+            if samplers[at].positives is Positives.EXCLUDED:
+                clock[owner, positive] = NEVER
+            taken, count = first_to_ring(clock, sizes[at][users])
+            items[at].append(taken)
+            counts[at].append(count)
+    return tuple(
+        Sampled(logged, sampler, frozen(np.cumsum(np.concatenate(count))), frozen(np.concatenate(item)))
+        if sampler.among is Among.POOL
+        else Sampled(logged, sampler, logged.exposed.start, logged.exposed.item)
+        for sampler, item, count in zip(samplers, items, counts, strict=True)
+    )
 
 
 def first_to_ring(clock: Floats, size: Ints) -> tuple[Ints, Ints]:
@@ -263,7 +271,12 @@ def first_to_ring(clock: Floats, size: Ints) -> tuple[Ints, Ints]:
     return order[taken].astype(np.int64), count.astype(np.int64)
 
 
-def rows_of_users(pairs: Pairs, users: Ints) -> tuple[Ints, Ints]:
+def _sizes(logged: Logged, sampler: Sampler) -> Ints:
+    wanted, n_items = sampler.wanted(logged.exposed.count), len(logged.items)
+    return np.full(len(logged.users), n_items) if wanted is None else np.minimum(wanted, n_items)
+
+
+def _rows_of(pairs: Pairs, users: Ints) -> tuple[Ints, Ints]:
     """The pairs of a run of users: which of them (from 0), and the item."""
     low, high = pairs.start[users[0]], pairs.start[users[-1] + 1]
     return np.repeat(np.arange(len(users)), pairs.count[users[0] : users[-1] + 1]), pairs.item[low:high]
