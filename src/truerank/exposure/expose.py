@@ -144,7 +144,7 @@ def expose_independently(world: Log, probability: Floats, *, keep_positive: bool
     >>> expose_independently(world, np.array([1.0, 0.0]), seed=0).propensity.tolist()
     [1.0]
     """
-    given = np.asarray(probability, dtype=np.float64)
+    given = np.array(probability, dtype=np.float64)
     if given.shape != (len(world),):
         raise InputError(f"probabilities of shape {given.shape} for {len(world):,} rows; expected one for each.")
     bad = np.flatnonzero(~((given >= 0) & (given <= 1)))

@@ -10,14 +10,16 @@ the non-positives. Where all positives have weight 0, they come last in uniform 
 from __future__ import annotations
 
 import hashlib
+import math
 from dataclasses import dataclass
 
 import numpy as np
 
 from truerank.arrays import Bools, Floats, Ints
-from truerank.exposure.clocks import EXACT_STEPS, exact_steps, inclusion_probabilities
+from truerank.exposure.clocks import EXACT_STEPS, exact_steps, inclusion_of_first, inclusion_probabilities
 
 TOTAL_STEPS = 10 * EXACT_STEPS  # about five seconds
+CALL = 1e5  # what taking one member into a distribution costs besides its multiplications
 SMALL = 50  # members up to which the approximation is too rough: always exact, some milliseconds for each pool
 
 
@@ -44,10 +46,11 @@ class Pool:
         equal = len(able) == 0 or bool((able == able[0]).all())
         return cls(min(n, len(weight)), len(able), equal, len(weight))
 
-    @property
-    def steps(self) -> float:
-        """What the integral costs; nothing where all weights are equal or all members are drawn."""
-        return 0.0 if self.equal or self.n == 0 or self.n >= self.able else exact_steps(self.able, self.n)
+    def steps(self, *, first: bool = False) -> float:
+        """What the integral costs, or that of the first member alone; nothing where no integral is needed."""
+        if self.equal or self.n == 0 or self.n >= self.able:
+            return 0.0
+        return exact_steps(self.able, self.n, first=first) + CALL * self.able * (1 if first else math.log2(self.able))
 
 
 def shown_propensities(start: Ints, weight: Floats, positive: Bools, *, size: Ints) -> Propensities:
@@ -92,8 +95,11 @@ def none_shown(pools: list[tuple[Floats, Bools]], size: Ints) -> tuple[Floats, B
         else:
             merged[at] = np.concatenate([[weight[positive].sum()], weight[~positive]])
     found = [Pool.of(weight, int(size[at])) for at, weight in merged.items()]
-    for (at, weight), pool, exact in zip(merged.items(), found, _exactly(found), strict=True):
-        chance[at] = 1 - _inclusion(weight, pool, exact=exact)[0]
+    exactly = _exactly(found, [pool.steps(first=True) for pool in found])
+    for (at, weight), pool, exact in zip(merged.items(), found, exactly, strict=True):
+        integral = exact and pool.steps() > 0
+        first = inclusion_of_first(weight[weight > 0], pool.n) if integral else _inclusion(weight, pool, exact=exact)[0]
+        chance[at] = 1 - first
         rough[at] = not exact
     return chance, rough
 
@@ -113,7 +119,7 @@ def inclusion_of_pools(weights: list[Floats], size: Ints) -> Propensities:
     name = [_name(weight, int(n)) for weight, n in zip(weights, size.tolist(), strict=True)]
     distinct = {key: at for at, key in reversed(list(enumerate(name)))}
     pools = {key: Pool.of(weights[at], int(size[at])) for key, at in distinct.items()}
-    exactly = _exactly(list(pools.values()))
+    exactly = _exactly(list(pools.values()), [pool.steps() for pool in pools.values()])
     found = {
         key: _inclusion(weights[distinct[key]], pool, exact=exact)
         for (key, pool), exact in zip(pools.items(), exactly, strict=True)
@@ -124,9 +130,8 @@ def inclusion_of_pools(weights: list[Floats], size: Ints) -> Propensities:
     )
 
 
-def _exactly(pools: list[Pool]) -> list[bool]:
+def _exactly(pools: list[Pool], steps: list[float]) -> list[bool]:
     """Which pools are worth the integral: small ones, and all that can be had for it if the whole stays affordable."""
-    steps = [pool.steps for pool in pools]
     large = sum(each for each, pool in zip(steps, pools, strict=True) if pool.able > SMALL)
     return [
         each == 0 or pool.able <= SMALL or (each <= EXACT_STEPS and large <= TOTAL_STEPS)
