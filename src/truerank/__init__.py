@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from truerank.estimators.random_exposure import Pooled as Pooled
     from truerank.estimators.random_exposure import Published as Published
     from truerank.evaluation import evaluate as evaluate
+    from truerank.exposure.expose import expose as expose
     from truerank.exposure.kinds import FullExposure as FullExposure
     from truerank.exposure.kinds import RandomExposure as RandomExposure
     from truerank.exposure.kinds import Unlisted as Unlisted
@@ -47,6 +48,7 @@ if TYPE_CHECKING:
     from truerank.ranks.candidates import Overlap as Overlap
     from truerank.ranks.files import read_scores as read_scores
     from truerank.ranks.files import write_scores as write_scores
+    from truerank.ranks.sampling import sample_candidates as sample_candidates
     from truerank.ranks.scores import dense as dense
     from truerank.ranks.scores import factors as factors
     from truerank.ranks.scores import function as function
@@ -66,9 +68,11 @@ _HOME = {
     "data.split": ("split_by_time", "split_per_user", "split_random"),
     "data.write": ("write",),
     "evaluation": ("evaluate",),
+    "exposure.expose": ("expose",),
     "exposure.kinds": ("FullExposure", "RandomExposure", "Unlisted"),
     "ranks.candidates": ("Overlap",),
     "ranks.files": ("read_scores", "write_scores"),
+    "ranks.sampling": ("sample_candidates",),
     "ranks.scores": ("dense", "factors", "function"),
     "ranks.sparse": ("sparse",),
     "ranks.tables": ("lists",),
