@@ -12,6 +12,8 @@ import pytest
 import truerank
 from truerank import estimators, metrics
 from truerank.data import datasets
+from truerank.exposure import loggers
+from truerank.ranks import samplers
 
 ROOT = Path(truerank.__file__).parent
 LAYERS: dict[str, float] = {
@@ -106,6 +108,10 @@ def test_catalogues_are_complete() -> None:
     assert set(estimators.catalogue()) == {
         "full", "traditional", "published", "pooled", "horvitz-thompson", "hajek",
         "ips", "snips", "naive", "doubly-robust",
+    }  # fmt: skip
+    assert set(loggers.catalogue()) == {"uniform", "popularity", "positivity", "duration"}
+    assert set(samplers.catalogue()) == {
+        "Full", "Exposed", "Random", "Popularity", "Positivity", "WTD", "WTDH", "Skew",
     }  # fmt: skip
     assert set(datasets.catalogue()) == {
         "coat", "jester", "kuairand", "kuairec", "movielens-100k", "movielens-1m", "open-bandit", "yahoo-r3",

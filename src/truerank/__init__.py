@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from truerank.estimators.random_exposure import Pooled as Pooled
     from truerank.estimators.random_exposure import Published as Published
     from truerank.evaluation import evaluate as evaluate
+    from truerank.exposure.expose import expose as expose
     from truerank.exposure.kinds import BiasedExposure as BiasedExposure
     from truerank.exposure.kinds import FullExposure as FullExposure
     from truerank.exposure.kinds import RandomExposure as RandomExposure
@@ -52,6 +53,7 @@ if TYPE_CHECKING:
     from truerank.ranks.candidates import Overlap as Overlap
     from truerank.ranks.files import read_scores as read_scores
     from truerank.ranks.files import write_scores as write_scores
+    from truerank.ranks.sampling import sample_candidates as sample_candidates
     from truerank.ranks.scores import dense as dense
     from truerank.ranks.scores import factors as factors
     from truerank.ranks.scores import function as function
@@ -72,8 +74,10 @@ _HOME = {
     "data.write": ("write",),
     "evaluation": ("evaluate",),
     "exposure.kinds": ("BiasedExposure", "FullExposure", "RandomExposure", "Unlisted"),
+    "exposure.expose": ("expose",),
     "ranks.candidates": ("Overlap",),
     "ranks.files": ("read_scores", "write_scores"),
+    "ranks.sampling": ("sample_candidates",),
     "ranks.scores": ("dense", "factors", "function"),
     "ranks.sparse": ("sparse",),
     "ranks.tables": ("lists",),
