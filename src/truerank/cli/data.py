@@ -112,11 +112,10 @@ def describe(  # noqa: PLR0917
     out: Path | None,
     quiet: bool,  # noqa: FBT001
 ) -> None:
-    """Say what a file holds: a table of user-item rows, or scores (.npz .npy); and whether the rows were shown at random.
+    """Say what a file holds: a table of user-item rows, and whether they were shown at random; or scores (.npz .npy).
 
     A table is .parquet, .csv, .tsv, .qrels, .run or .trec, text also gzipped; a folder of part files, or a glob. With
-    --dataset it is the folder of a public dataset, whose parts are described one by one. docs/is-this-log-random.md says
-    what is tested.
+    --dataset it is the folder of a public dataset, whose parts are described one by one.
     """
     check_out(out)
     others = {"--train": train, "--items": items, "--population": population, "--drawn": drawn}

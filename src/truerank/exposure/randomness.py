@@ -276,6 +276,8 @@ def _detectable(draws: Draws, dispersion: Dispersion) -> float:
     varies = variance > 1e-9
     critical = float(chdtri(dispersion.df, ALPHA))
     noncentral = float(chndtrinc(critical, dispersion.df, 1 - POWER))
+    if not noncentral > 0 or dispersion.variance <= 1e-9 * dispersion.n:
+        return math.nan
     return math.sqrt(noncentral / float((expected[varies] ** 2 / variance[varies]).sum()))
 
 
@@ -327,6 +329,8 @@ def _power(detectable: float, dispersion: Dispersion) -> str:
             "Items were shown more evenly than independent draws give: a balanced design. Each item is equally likely, "
             "but intervals for independent draws are too wide."
         )
+    if math.isnan(detectable) or detectable > 1:
+        return "With so few rows hardly any difference between items would be found: the test has little power."
     return (
         f"With so many rows, exposure rates of items that differ by a standard deviation of {detectable:.0%} of their "
         f"mean are found with {POWER:.0%} probability; smaller differences would go unnoticed."
