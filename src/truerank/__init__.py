@@ -13,6 +13,8 @@ from truerank.version import __version__ as __version__
 if TYPE_CHECKING:
     from truerank.core import Log as Log
     from truerank.core import Ties as Ties
+    from truerank.data.features import Features as Features
+    from truerank.data.features import read_features as read_features
     from truerank.data.read import read as read
     from truerank.data.split import split_by_time as split_by_time
     from truerank.data.split import split_per_user as split_per_user
@@ -29,11 +31,19 @@ if TYPE_CHECKING:
     from truerank.estimators.random_exposure import Pooled as Pooled
     from truerank.estimators.random_exposure import Published as Published
     from truerank.evaluation import evaluate as evaluate
+    from truerank.exposure.calibration import calibration as calibration
+    from truerank.exposure.description import describe as describe
     from truerank.exposure.expose import expose as expose
     from truerank.exposure.kinds import BiasedExposure as BiasedExposure
     from truerank.exposure.kinds import FullExposure as FullExposure
     from truerank.exposure.kinds import RandomExposure as RandomExposure
     from truerank.exposure.kinds import Unlisted as Unlisted
+    from truerank.exposure.propensities.given import GivenPropensity as GivenPropensity
+    from truerank.exposure.propensities.logistic import Logistic as Logistic
+    from truerank.exposure.propensities.naive_bayes import NaiveBayes as NaiveBayes
+    from truerank.exposure.propensities.power import PopularityPower as PopularityPower
+    from truerank.exposure.randomness import Randomness as Randomness
+    from truerank.exposure.randomness import randomness as randomness
     from truerank.ids import Ids as Ids
     from truerank.metrics.auc import AUC as AUC
     from truerank.metrics.average_precision import AveragePrecision as AveragePrecision
@@ -48,6 +58,7 @@ if TYPE_CHECKING:
     from truerank.metrics.recall import Recall as Recall
     from truerank.metrics.reciprocal_rank import ReciprocalRank as ReciprocalRank
     from truerank.options import Denominator as Denominator
+    from truerank.options import Drawn as Drawn
     from truerank.options import Gain as Gain
     from truerank.options import Ideal as Ideal
     from truerank.ranks.candidates import Overlap as Overlap
@@ -68,13 +79,22 @@ _HOME = {
     "core": ("Log", "Ties"),
     "results": ("Results",),
     "ids": ("Ids",),
-    "options": ("Denominator", "Gain", "Ideal"),
+    "options": ("Denominator", "Drawn", "Gain", "Ideal"),
+    "data.features": ("Features", "read_features"),
     "data.read": ("read",),
     "data.split": ("split_by_time", "split_per_user", "split_random"),
     "data.write": ("write",),
     "evaluation": ("evaluate",),
     "exposure.kinds": ("BiasedExposure", "FullExposure", "RandomExposure", "Unlisted"),
     "exposure.expose": ("expose",),
+    "exposure.calibration": ("calibration",),
+    "exposure.description": ("describe",),
+    "exposure.propensities.given": ("GivenPropensity",),
+    "exposure.propensities.logistic": ("Logistic",),
+    "exposure.propensities.naive_bayes": ("NaiveBayes",),
+    "exposure.propensities.power": ("PopularityPower",),
+    "exposure.randomness": ("Randomness", "randomness"),
+    "exposure.kinds": ("FullExposure", "RandomExposure", "Unlisted"),
     "ranks.candidates": ("Overlap",),
     "ranks.files": ("read_scores", "write_scores"),
     "ranks.sampling": ("sample_candidates",),

@@ -130,7 +130,7 @@ class Dispersion:
         """Upper tail of the scaled chi-square that has the exact mean and variance of the total."""
         from scipy.special import chdtrc
 
-        if self.variance <= 0:
+        if self.variance <= 1e-9 * self.n:  # one user: every outcome has the same total
             return 1.0
         return float(chdtrc(2 * self.n**2 / self.variance, self.total * 2 * self.n / self.variance))
 
@@ -156,7 +156,9 @@ def item_dispersion(draws: Draws) -> Dispersion | None:
     around = squares - np.divide(sums**2, n, out=np.zeros(len(n)), where=n > 0)
     own = (1 - 2 * draws.share) ** 2 * draws.spread_of_sums * np.maximum(around, 0.0)
     trace = float(np.count_nonzero(varies)) + _off_diagonal(draws, h, inverse)
-    return Dispersion(total, int(np.count_nonzero(varies)), float(2 * (trace - per_user.sum()) + own.sum()), trace)
+    return Dispersion(
+        total, int(np.count_nonzero(varies)), max(float(2 * (trace - per_user.sum()) + own.sum()), 0.0), trace
+    )
 
 
 def _off_diagonal(draws: Draws, h: Floats, inverse: Floats) -> float:
