@@ -95,7 +95,10 @@ def test_users_permuted_in_the_files(interval: Any, ties: tr.Ties) -> None:
 def _renamed(order: np.ndarray[Any, Any]) -> tuple[Log, Scores]:
     """The same users under permuted names, so that they come in another order inside."""
     labels, _, p, q, _ = parts()
-    frame = pl.DataFrame({"user": order[labels.user], "item": labels.item, "label": labels.label})
+    inclusion = 0.1 + 0.9 * ((labels.user * 7 + labels.item * 3) % 10) / 9
+    frame = pl.DataFrame(
+        {"user": order[labels.user], "item": labels.item, "label": labels.label, "inclusion": inclusion}
+    )
     scores = tr.factors(p, q, users=order, items=np.arange(90))
     return tr.read(frame, users=labels.users, items=labels.items), scores
 

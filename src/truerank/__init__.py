@@ -20,11 +20,15 @@ if TYPE_CHECKING:
     from truerank.data.write import write as write
     from truerank.estimators.full import Full as Full
     from truerank.estimators.full import Traditional as Traditional
+    from truerank.estimators.intervened import Intervened as Intervened
+    from truerank.estimators.intervened import IntervenedPooled as IntervenedPooled
     from truerank.estimators.random_exposure import Hajek as Hajek
     from truerank.estimators.random_exposure import HorvitzThompson as HorvitzThompson
     from truerank.estimators.random_exposure import Pooled as Pooled
     from truerank.estimators.random_exposure import Published as Published
     from truerank.evaluation import evaluate as evaluate
+    from truerank.exposure.interventions import intervene as intervene
+    from truerank.exposure.interventions import with_inclusion as with_inclusion
     from truerank.exposure.kinds import FullExposure as FullExposure
     from truerank.exposure.kinds import RandomExposure as RandomExposure
     from truerank.exposure.kinds import Unlisted as Unlisted
@@ -66,6 +70,7 @@ _HOME = {
     "data.split": ("split_by_time", "split_per_user", "split_random"),
     "data.write": ("write",),
     "evaluation": ("evaluate",),
+    "exposure.interventions": ("intervene", "with_inclusion"),
     "exposure.kinds": ("FullExposure", "RandomExposure", "Unlisted"),
     "ranks.candidates": ("Overlap",),
     "ranks.files": ("read_scores", "write_scores"),

@@ -121,7 +121,17 @@ def ranked(
     judged = world.judged[chosen]
     user, item = np.nonzero(judged & (world.labels[chosen] == 1) if unlisted else judged)
     label = world.labels[chosen][user, item]
-    log = Log(Ids.of(chosen), Ids.of(np.arange(n_items)), user, item, {"label": label}, complete=unlisted)
+    # what a row of an intervened test set needs, a function of the pair alone
+    inclusion = 0.1 + 0.9 * ((chosen[user] * 7 + item * 3) % 10) / 9
+    log = Log(
+        users=Ids.of(chosen),
+        items=Ids.of(np.arange(n_items)),
+        user=user,
+        item=item,
+        rewards={"label": label},
+        inclusion=inclusion,
+        complete=unlisted,
+    )
     known = np.flatnonzero(world.scored)
     only = Pairs.of(*np.nonzero(judged), n_units=len(chosen)) if pool is Pool.JUDGED else None
     exclude = Pairs.of(*np.nonzero(world.excluded[chosen]), n_units=len(chosen)) if only is None else None
@@ -307,7 +317,7 @@ Ranked = tuple[Log, Ranks]
 def fully_judged_value(estimator: Estimator, world: World, metric: Metric, reference: Ranked) -> float:
     """What the estimator must give when nothing is left to estimate, from the full labels alone."""
     full = Full().terms(*reference, metric=metric)
-    if estimator.name == "pooled":
+    if estimator.name in ("pooled", "intervened-pooled"):
         # ΣM / ΣN⁺: a user's recall times the number of the user's relevant candidates is M
         relevant = (world.labels * ~world.excluded).sum(axis=1)[full.defined]
         return math.fsum(full.num[full.defined] * relevant) / total if (total := math.fsum(relevant)) else math.nan
@@ -316,7 +326,8 @@ def fully_judged_value(estimator: Estimator, world: World, metric: Metric, refer
 
 def check_fully_judged(estimator: Estimator, world: World, chosen: list[Metric], *, ties: Ties, unlisted: bool) -> None:
     assert (world.judged == ~world.excluded).all()
-    asked = ranked(world, estimator.pool, ties=ties, unlisted=unlisted)
+    log, ranks = ranked(world, estimator.pool, ties=ties, unlisted=unlisted)
+    asked = replace(log, inclusion=np.ones(len(log))), ranks  # and every row is drawn
     reference = ranked(world, Pool.CATALOGUE, ties=ties)
     for metric in chosen:
         found = estimator.terms(*asked, metric=metric).value()
