@@ -167,7 +167,11 @@ def _shares_of(chance: Floats) -> Floats:
     n = chance.shape[1]
     node, weight = _gauss(min((n + 1) // 2, MOST_NODES))
     # the polynomial is below exp(-(1 - t) Σ π): of many rows, only those t count where that is not nothing
-    width = np.ones(len(chance)) if n <= 2 * MOST_NODES else np.minimum(1.0, NOTHING / np.maximum(chance.sum(axis=1) - 1, 1))
+    width = (
+        np.ones(len(chance))
+        if n <= 2 * MOST_NODES
+        else np.minimum(1.0, NOTHING / np.maximum(chance.sum(axis=1) - 1, 1))
+    )
     found = np.zeros(chance.shape)
     for x, w in zip(node, weight, strict=True):
         factor = 1 - chance * (width * (1 - x))[:, None]  # never 0: nodes lie inside (0, 1)

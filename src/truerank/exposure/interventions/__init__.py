@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from truerank.arrays import frozen
+from truerank.arrays import Ints, frozen
 from truerank.catalogue import members
 from truerank.core import Log
 from truerank.errors import InputError
@@ -42,8 +42,15 @@ def intervene(
     >>> len(intervene(log, Skew(), train=log, seed=0))
     2
     """
+    return log.select(drawn_rows(log, strategy, train=train, random=random, fraction=fraction, seed=seed))
+
+
+def drawn_rows(
+    log: Log, strategy: Strategy, *, train: Log | None = None, random: Log | None = None, fraction: float, seed: int
+) -> Ints:
+    """The rows that `intervene` draws, ascending."""
     plan = _plan(log, strategy, train=train, random=random, fraction=fraction, seed=seed)
-    return log.select(plan.draw(seed=seed))
+    return plan.draw(seed=seed)
 
 
 def with_inclusion(

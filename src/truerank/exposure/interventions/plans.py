@@ -74,3 +74,9 @@ def by_weight(log: Log, weight: Floats, *, fraction: float) -> Plan:
 def pair_keys(log: Log) -> Keys:
     """A key of each row that depends on its user and item alone."""
     return cell_keys(0, "pair", log.users.keys()[log.user], log.items.keys()[log.item])
+
+
+def check_powers(**powers: float) -> None:
+    for name, power in powers.items():
+        if not 0 <= power < np.inf:
+            raise InputError(f"{name} is {power:g}; expected a number from 0.")

@@ -49,7 +49,8 @@ class PopularityStratified:
     def plan(self, log: Log, *, train: Log, random: Log | None, fraction: float, seed: int) -> Plan:
         stratum = self.strata_of(log, train=train)[log.item]
         members = Members(stratum.astype(np.uint64), pair_keys(log))
-        return Plan(np.arange(len(log)), members, Uniform(Share(fraction).of(len(log)) // self.strata))
+        n_strata = len(np.unique(stratum))  # fewer than asked for where there are fewer items
+        return Plan(np.arange(len(log)), members, Uniform(Share(fraction).of(len(log)) // n_strata))
 
     def strata_of(self, log: Log, *, train: Log) -> Ints:
         """The stratum of each item of the log, 0 for the least popular; equally popular items in the order of ids."""

@@ -87,8 +87,10 @@ def counts_in(ids: Ids, other: Log, *, margin: str, size: int) -> Counts:
 
 def ratio_of(log: Log, margin: str, *, train: Log, random: Log | None, zero: Zero) -> Floats:
     """w of every user or item of a log; `random` is the randomly shown slice, None for the hypothesised one."""
-    sources = [log, train, *([] if random is None else [random])]
-    populations = {f"{each.source}, column {margin!r}": population(each, margin) for each in sources}
+    sources = {"log": log, "train": train} | ({} if random is None else {"random": random})
+    populations = {  # by role: two frames may have the same name
+        f"{role} {each.source}, column {margin!r}": population(each, margin) for role, each in sources.items()
+    }
     ids, size = population(log, margin), len(Ids.union(populations))
     seen, shown = (
         None if other is None else counts_in(ids, other, margin=margin, size=size) for other in (train, random)

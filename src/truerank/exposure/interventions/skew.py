@@ -11,7 +11,7 @@ import numpy as np
 from truerank.arrays import Floats
 from truerank.chance import cell_uniforms
 from truerank.core import Log
-from truerank.exposure.interventions.plans import Plan, by_weight
+from truerank.exposure.interventions.plans import Plan, by_weight, check_powers
 from truerank.exposure.interventions.posteriors import counts_in
 
 
@@ -42,6 +42,9 @@ class Skew:
     name: ClassVar[str] = "skew"
     margins: ClassVar[tuple[str, ...]] = ("item",)
     needs_random: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        check_powers(item_power=self.item_power)
 
     @classmethod
     def published(cls) -> Self:

@@ -9,8 +9,7 @@ import numpy as np
 
 from truerank.arrays import Floats
 from truerank.core import Log
-from truerank.errors import InputError
-from truerank.exposure.interventions.plans import Plan, by_weight
+from truerank.exposure.interventions.plans import Plan, by_weight, check_powers
 from truerank.exposure.interventions.posteriors import Floor, Zero, ratio_of
 
 DEFAULT = Floor()
@@ -38,7 +37,7 @@ class WTD:
     needs_random: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        _check_powers(self.user_power, self.item_power)
+        check_powers(user_power=self.user_power, item_power=self.item_power)
 
     @classmethod
     def published(cls) -> Self:
@@ -73,7 +72,7 @@ class WTDH:
     needs_random: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
-        _check_powers(self.user_power, self.item_power)
+        check_powers(user_power=self.user_power, item_power=self.item_power)
 
     @classmethod
     def published(cls) -> Self:
@@ -93,9 +92,3 @@ class WTDH:
 def _weights(strategy: WTD | WTDH, log: Log, *, train: Log, random: Log | None) -> Floats:
     user, item = (ratio_of(log, margin, train=train, random=random, zero=strategy.zero) for margin in strategy.margins)
     return np.asarray((user**strategy.user_power)[log.user] * (item**strategy.item_power)[log.item])
-
-
-def _check_powers(user_power: float, item_power: float) -> None:
-    for name, power in (("user_power", user_power), ("item_power", item_power)):
-        if not 0 <= power < np.inf:
-            raise InputError(f"{name} is {power:g}; expected a number from 0.")
