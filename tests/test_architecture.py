@@ -12,7 +12,7 @@ import pytest
 import truerank
 from truerank import estimators, metrics
 from truerank.data import datasets
-from truerank.exposure import loggers
+from truerank.exposure import interventions, loggers
 from truerank.ranks import samplers
 
 ROOT = Path(truerank.__file__).parent
@@ -106,12 +106,15 @@ def test_catalogues_are_complete() -> None:
         "Recall", "Precision", "RPrecision", "HitRate", "DCG", "nDCG", "AP", "AUC", "RR", "MeanRR", "RBP", "ERR",
     }  # fmt: skip
     assert set(estimators.catalogue()) == {
-        "full", "traditional", "published", "pooled", "horvitz-thompson", "hajek",
+        "full", "traditional", "published", "pooled", "horvitz-thompson", "hajek", "intervened", "intervened-pooled",
         "ips", "snips", "naive", "doubly-robust",
     }  # fmt: skip
     assert set(loggers.catalogue()) == {"uniform", "popularity", "positivity", "duration"}
     assert set(samplers.catalogue()) == {
         "Full", "Exposed", "Random", "Popularity", "Positivity", "WTD", "WTDH", "Skew",
+    }  # fmt: skip
+    assert set(interventions.catalogue()) == {
+        "full", "reg", "skew", "wtd", "wtd_h", "popularity-stratified", "equal-per-item",
     }  # fmt: skip
     assert set(datasets.catalogue()) == {
         "coat", "jester", "kuairand", "kuairec", "movielens-100k", "movielens-1m", "open-bandit", "yahoo-r3",

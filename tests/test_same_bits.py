@@ -97,9 +97,9 @@ def _renamed(order: np.ndarray[Any, Any]) -> tuple[Log, Scores]:
     """The same users under permuted names, so that they come in another order inside."""
     labels, _, p, q, _ = parts()
     propensity = (1 + (labels.user + labels.item) % 7) / 8
-    frame = pl.DataFrame(
-        {"user": order[labels.user], "item": labels.item, "label": labels.label, "propensity": propensity}
-    )
+    inclusion = 0.1 + 0.9 * ((labels.user * 7 + labels.item * 3) % 10) / 9
+    pairs = {"user": order[labels.user], "item": labels.item, "label": labels.label}
+    frame = pl.DataFrame({**pairs, "propensity": propensity, "inclusion": inclusion})
     scores = tr.factors(p, q, users=order, items=np.arange(90))
     return tr.read(frame, users=labels.users, items=labels.items), scores
 

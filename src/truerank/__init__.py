@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from truerank.estimators.doubly_robust import DoublyRobust as DoublyRobust
     from truerank.estimators.full import Full as Full
     from truerank.estimators.full import Traditional as Traditional
+    from truerank.estimators.intervened import Intervened as Intervened
+    from truerank.estimators.intervened import IntervenedPooled as IntervenedPooled
     from truerank.estimators.propensity import IPS as IPS
     from truerank.estimators.propensity import SNIPS as SNIPS
     from truerank.estimators.propensity import Naive as Naive
@@ -34,6 +36,8 @@ if TYPE_CHECKING:
     from truerank.exposure.calibration import calibration as calibration
     from truerank.exposure.description import describe as describe
     from truerank.exposure.expose import expose as expose
+    from truerank.exposure.interventions import intervene as intervene
+    from truerank.exposure.interventions import with_inclusion as with_inclusion
     from truerank.exposure.kinds import BiasedExposure as BiasedExposure
     from truerank.exposure.kinds import FullExposure as FullExposure
     from truerank.exposure.kinds import RandomExposure as RandomExposure
@@ -94,7 +98,7 @@ _HOME = {
     "exposure.propensities.naive_bayes": ("NaiveBayes",),
     "exposure.propensities.power": ("PopularityPower",),
     "exposure.randomness": ("Randomness", "randomness"),
-    "exposure.kinds": ("FullExposure", "RandomExposure", "Unlisted"),
+    "exposure.interventions": ("intervene", "with_inclusion"),
     "ranks.candidates": ("Overlap",),
     "ranks.files": ("read_scores", "write_scores"),
     "ranks.sampling": ("sample_candidates",),

@@ -31,9 +31,9 @@ from truerank.row_terms import Reweighted, SampledRows, Weighting
 class Log:
     """Rows of (user, item) with what was observed: training data, judged test data and impressions alike.
 
-    `user` and `item` are positions in the populations `users` and `items`; a user without a row still counts.
-    `rewards` are named columns; the one called `label` is 0 or 1. `complete` says that a pair which is not listed
-    is a known negative; otherwise it is unknown.
+    `user` and `item` are positions in the populations `users` and `items`; a user without a row still counts. `rewards`
+    are named columns; the one called `label` is 0 or 1. `inclusion` is a row's chance to be drawn into an intervened
+    test set. `complete` says that a pair which is not listed is a known negative; otherwise it is unknown.
     """
 
     users: Ids
@@ -45,6 +45,7 @@ class Log:
     position: Ints | None = None
     session: npt.NDArray[Any] | None = None
     time: npt.NDArray[Any] | None = None
+    inclusion: Floats | None = None
     complete: bool = False
     source: str = "labels"
 
@@ -82,9 +83,8 @@ class Log:
     def select(self, rows: Ints | Bools) -> Self:
         """The given rows, in that order; the populations stay."""
         optional: dict[str, Any] = {
-            name: None if column is None else frozen(column[rows])
-            for name in ("propensity", "position", "session", "time")
-            for column in [getattr(self, name)]
+            name: None if (column := getattr(self, name)) is None else frozen(column[rows])
+            for name in ("propensity", "position", "session", "time", "inclusion")
         }
         return replace(
             self,

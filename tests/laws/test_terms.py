@@ -133,7 +133,18 @@ def ranked(
     user, item = np.nonzero(judged & (world.labels[chosen] == 1) if unlisted else judged)
     label = world.labels[chosen][user, item]
     propensity = np.ones(len(user)) if surely else (1 + (3 * chosen[user] + item) % 4) / 4
-    log = Log(Ids.of(chosen), Ids.of(np.arange(n_items)), user, item, {"label": label}, propensity, complete=unlisted)
+    # what a row of an intervened test set needs, a function of the pair alone
+    inclusion = np.ones(len(user)) if surely else 0.1 + 0.9 * ((chosen[user] * 7 + item * 3) % 10) / 9
+    log = Log(
+        users=Ids.of(chosen),
+        items=Ids.of(np.arange(n_items)),
+        user=user,
+        item=item,
+        rewards={"label": label},
+        propensity=propensity,
+        inclusion=inclusion,
+        complete=unlisted,
+    )
     known = np.flatnonzero(world.scored)
     only = Pairs.of(*np.nonzero(judged), n_units=len(chosen)) if pool is Pool.JUDGED else None
     exclude = Pairs.of(*np.nonzero(world.excluded[chosen]), n_units=len(chosen)) if only is None else None
@@ -331,7 +342,7 @@ Ranked = tuple[Log, Ranks]
 def fully_judged_value(estimator: Estimator, world: World, metric: Metric, reference: Ranked) -> float:
     """What the estimator must give when nothing is left to estimate, from the full labels alone."""
     full = Full().terms(*reference, metric=metric)
-    if estimator.name == "pooled" or (estimator.biased and is_recall(metric)):
+    if estimator.name in ("pooled", "intervened-pooled") or (estimator.biased and is_recall(metric)):
         # ΣM / ΣN⁺: a user's recall times the number of the user's relevant candidates is M
         relevant = (world.labels * ~world.excluded).sum(axis=1)[full.defined]
         return math.fsum(full.num[full.defined] * relevant) / total if (total := math.fsum(relevant)) else math.nan
