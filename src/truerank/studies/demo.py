@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby
 from pathlib import Path
 from typing import TypeVar
@@ -12,10 +12,13 @@ import numpy as np
 
 from truerank.arrays import Floats
 from truerank.core import Estimator, Log, Metric, Scores
+from truerank.data.write import write
 from truerank.estimators.full import Full, Traditional
+from truerank.estimators.propensity import IPS, SNIPS, Naive
 from truerank.estimators.random_exposure import Hajek, HorvitzThompson, Pooled, Published
 from truerank.evaluation import evaluate
-from truerank.exposure.kinds import RandomExposure
+from truerank.exposure.expose import expose_independently
+from truerank.exposure.kinds import BiasedExposure, RandomExposure
 from truerank.metrics.average_precision import AveragePrecision
 from truerank.metrics.dcg import DCG
 from truerank.metrics.ndcg import NDCG
@@ -34,6 +37,7 @@ from truerank.studies.world import World, WorldSettings, make_world, write_world
 Thing = TypeVar("Thing")
 K = 5
 DRAWS = 10
+BIASED_DRAWS = 5
 
 Fitted = Mapping[str, Scores]
 Say = Callable[[str, int, int], None]
@@ -90,6 +94,15 @@ SCHEMES = (
 )  # fmt: skip
 
 
+BIASED = (
+    Scheme(Recall(K), Naive(), Pooled(), "takes the log for a random sample: what was shown anyway looks relevant"),
+    Scheme(Recall(K), SNIPS(), Pooled(), "each shown item stands for 1 / propensity items like it"),
+    Scheme(DCG(K), Naive(), Full(), "takes the log for a random sample"),
+    Scheme(DCG(K), IPS(), Full(), "each shown item stands for 1 / propensity; unbiased, and noisy where that is large"),
+    Scheme(DCG(K), SNIPS(), Full(), "the same as a ratio: chance in how much of the top 5 was shown cancels"),
+)  # fmt: skip
+
+
 def fit_models(train: Log, *, seed: int) -> dict[str, Scores]:
     """Five simple recommenders of different kinds."""
     models: dict[str, Model] = {
@@ -134,6 +147,44 @@ def find(world: World, models: Fitted, *, draws: int = DRAWS, seed: int, say: Sa
     ]
 
 
+def biased_log(world: World, *, seed: int) -> Log:
+    """What a deployed system shows of the unseen pairs: popular items up to 13 times as often, liked ones 1.5 times."""
+    shape = world.rating.shape
+    seen = np.zeros(shape, dtype=bool)
+    seen[world.train.user, world.train.item] = True
+    unseen = world.truth.select(np.flatnonzero(~seen.ravel()))
+    liked = world.rating > 3
+    popularity = liked.mean(axis=0) / liked.mean(axis=0).max()
+    chance = (0.02 + 0.24 * popularity) * np.where(liked, 1.5, 1.0)
+    return expose_independently(unseen, chance[unseen.user, unseen.item], seed=seed)
+
+
+def find_biased(
+    world: World, models: Fitted, *, draws: int = BIASED_DRAWS, seed: int, say: Say | None = None
+) -> list[Finding]:
+    """The same with biased logs, whose propensities are known."""
+    metrics, estimators = (_distinct([getattr(each, name) for each in BIASED]) for name in ("metric", "estimator"))
+    known = evaluate(models, world.truth, exclude=world.train, metrics=metrics, estimators=[Full(), Pooled()])
+    results = []
+    for draw in range(draws):
+        if say is not None:
+            say("evaluating biased logs", draw + 1, draws)
+        log = biased_log(world, seed=seed + draw)
+        results.append(
+            evaluate(
+                models, log, exclude=world.train, exposure=BiasedExposure(), metrics=metrics, estimators=estimators
+            )
+        )
+    return [
+        Finding(
+            scheme,
+            _values(known, scheme.metric, scheme.truth, list(models)),
+            np.array([_values(each, scheme.metric, scheme.estimator, list(models)) for each in results]),
+        )
+        for scheme in BIASED
+    ]
+
+
 VARIANTS: dict[Metric, str] = {
     Recall(K): "divides by all relevant items of the user",
     Recall(K, Denominator.SMALLER): "divides by the smaller of K and those, as LensKit",
@@ -155,6 +206,10 @@ def prepare(folder: Path, *, seed: int) -> tuple[World, dict[str, Scores], dict[
     """A world, fitted models, and all of it as files in a folder."""
     world = make_world(WorldSettings(), seed=seed)
     paths = write_world(world, folder)
+    paths["biased"] = folder / "biased.parquet"
+    biased = biased_log(world, seed=seed)
+    # one value column, as in the other files: labels follow from ratings
+    write(replace(biased, rewards={"rating": biased.rewards["rating"]}), paths["biased"])
     models = fit_models(world.train, seed=seed)
     for name, scores in models.items():
         paths[f"scores/{name}"] = folder / f"scores/{name}.npz"
