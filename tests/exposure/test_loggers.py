@@ -98,7 +98,7 @@ def test_logs_have_their_sizes_are_nested_and_keep_a_positive(logger: Logger) ->
         log = expose(world, logger, sparsity=sparsity, train=TRAIN, seed=2)
         count = np.bincount(log.user, minlength=40)
         size = int(np.floor((1 - sparsity) * 60 + 1e-9))
-        plain = expose(world, logger, sparsity=sparsity, train=TRAIN, keep_positive=False, seed=2)
+        plain = expose(world, logger, sparsity=sparsity, train=TRAIN, keep_positive=False, propensities=False, seed=2)
         assert (np.bincount(plain.user, minlength=40) == size).all()
         assert cells(plain) <= cells(log)
         assert count[0] == size  # a user without positives gets nothing added
