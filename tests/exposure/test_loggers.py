@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from logs import cells, full_world, log_of
 
-from truerank.arrays import Floats, frozen
+from truerank.arrays import Floats, frozen, places
 from truerank.core import Log
 from truerank.data.split import split_per_user
 from truerank.errors import InputError
@@ -98,7 +98,7 @@ def test_logs_have_their_sizes_are_nested_and_keep_a_positive(logger: Logger) ->
         log = expose(world, logger, sparsity=sparsity, train=TRAIN, seed=2)
         count = np.bincount(log.user, minlength=40)
         size = int(np.floor((1 - sparsity) * 60 + 1e-9))
-        plain = expose(world, logger, sparsity=sparsity, train=TRAIN, keep_positive=False, seed=2)
+        plain = expose(world, logger, sparsity=sparsity, train=TRAIN, keep_positive=False, propensities=False, seed=2)
         assert (np.bincount(plain.user, minlength=40) == size).all()
         assert cells(plain) <= cells(log)
         assert count[0] == size  # a user without positives gets nothing added
@@ -222,3 +222,15 @@ def test_bad_input_is_explained() -> None:
 
 def test_sizes_are_rounded_down_in_decimals() -> None:
     assert exposure_sizes(np.array([10, 20, 30, 19]), sparsity=0.9).tolist() == [1, 2, 3, 1]
+
+
+@pytest.mark.parametrize("count", [[100, 0, 200, 64], [3, 0, 5]], ids=str)
+def test_long_groups_get_the_places_that_short_ones_get(count: list[int]) -> None:
+    group = np.repeat(np.arange(len(count)), count)
+    key = np.random.default_rng(0).integers(0, 20, len(group)).astype(float)
+    first = np.cumsum(count) - count
+    order = np.lexsort((key, group))
+    assert places(group, (key,))[order].tolist() == (np.arange(len(group)) - np.repeat(first, count)).tolist()
+    shuffled = np.random.default_rng(1).permutation(len(group))
+    distinct = key + np.arange(len(group)) / 1e6
+    assert places(group[shuffled], (distinct[shuffled],)).tolist() == places(group, (distinct,))[shuffled].tolist()

@@ -1,0 +1,26 @@
+"""Candidate sets sampled in Python, evaluated on the command line."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+import truerank as tr
+from truerank.ranks.samplers import parse
+
+
+@pytest.mark.parametrize("text", ["Full", "Random@2", "Popularity@2(shift=1,positives=drawn)"])
+def test_a_file_of_sampled_candidates_gives_what_python_gives(folder: Path, run: object, text: str) -> None:
+    sampled = tr.sample_candidates(tr.read("labels.csv"), parse(text), seed=1)
+    labels = sampled.labels()
+    tr.write(labels, "sampled.parquet")
+    assert callable(run)
+    outcome = run(
+        "evaluate", "sampled.parquet", "--candidates", "sampled.parquet", "--scores", "a=a.npz",
+        "--metric", "nDCG@2", "--format", "json",
+    )  # fmt: skip
+    assert outcome.code == 0, outcome.err
+    found = tr.evaluate({"a": tr.read_scores("a.npz")}, labels, candidates=labels, metrics=[tr.NDCG(2)])
+    assert json.loads(outcome.out)["estimates"][0]["value"] == found.estimates[0].value
