@@ -5,7 +5,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo test test-all check coverage biased published-bias bench-setup bench format clean
+.PHONY: demo test test-all check coverage biased published-bias intervened bench-setup bench format clean
 
 $(READY): pyproject.toml constraints.txt
 	@[ -n "$(PYTHON)" ] || { echo "Python 3.11 or newer with venv is needed; set PYTHON=..."; exit 2; }
@@ -43,6 +43,9 @@ biased: $(READY)  ## estimators for biased logs on a world with known propensiti
 
 published-bias: $(READY)  ## what the published mean converges to on KuaiRec, into docs/results/published-bias.md
 	PYTHONPATH=scripts $(BIN)/python scripts/published_bias.py
+
+intervened: $(READY)  ## intervened test sets on Coat, 2,000 draws, into docs/results/intervened.md
+	PYTHONPATH=scripts $(BIN)/python scripts/intervened_tests.py
 
 bench-setup:  ## one environment per peer of the benchmarks, in .bench
 	@for peer in ranx rectools pytrec_eval; do \

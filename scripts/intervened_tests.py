@@ -180,6 +180,13 @@ def by_drawing(world: World, strategy: Strategy, *, seeds: Sequence[int]) -> lis
     return found
 
 
+def by_raw_weights(world: World, strategy: Strategy) -> float:
+    """Pooled recall of PosPop with the weights themselves in the place of probabilities: a common shortcut, and wrong."""
+    plan = strategy.plan(world.heldout, train=world.train, random=world.weights, fraction=0.5, seed=0)
+    log = replace(world.heldout, inclusion=plan.members.weights)
+    return IntervenedPooled().terms(log, world.ranks["PosPop"], metric=Recall(K)).value()
+
+
 # ---------------------------------------------------------------------------------------------------- exposure and truth
 
 
@@ -213,7 +220,12 @@ def against_truth(worlds: Sequence[World]) -> dict[str, dict[str, float]]:
 # ------------------------------------------------------------------------------------------------------------ the page
 
 
-def page(found: Sequence[Agreement], shown: Mapping[str, Any], truth: Mapping[str, Mapping[str, float]]) -> str:
+def page(
+    found: Sequence[Agreement],
+    shown: Mapping[str, Any],
+    truth: Mapping[str, Mapping[str, float]],
+    raw: Mapping[str, float],
+) -> str:
     runs = found[0].runs
     regular = np.mean([value for _, value in shown["REG"]])
     lines = [
@@ -245,7 +257,7 @@ def page(found: Sequence[Agreement], shown: Mapping[str, Any], truth: Mapping[st
         "## One evaluation instead of 2,000",
         "",
         f"Split 0, {runs:,} drawn test sets (seeds from {SEED}), against the form by inclusion probabilities. It holds if the difference is at most "
-        "3 Monte-Carlo standard errors or 1 % of the value.",
+        "3 Monte-Carlo standard errors or 1 % of the value. All rows share their seeds, so their errors go together.",
         "",
         "| test set | model | metric | drawn, mean | Monte-Carlo error | by probabilities | difference | holds |",
         "|---|---|---|---|---|---|---|---|",
@@ -256,6 +268,11 @@ def page(found: Sequence[Agreement], shown: Mapping[str, Any], truth: Mapping[st
         for each in found
     ]
     lines += [
+        "",
+        "Weights are no probabilities: half of the rows are drawn without replacement, so a row of twice the weight is not drawn twice as often. "
+        "With the weights themselves in their place, pooled Recall@10 of PosPop would be "
+        + ", ".join(f"{value:.4f} for {name}" for name, value in raw.items())
+        + ".",
         "",
         "Cost, all four models and metrics, ranks given to both; weights are made once for all drawn sets:",
         "",
@@ -310,8 +327,9 @@ def main() -> None:
             print(f"{name}: {kept[0].drawn_seconds:.0f} s", file=sys.stderr)
         found += kept
     arguments.out.parent.mkdir(parents=True, exist_ok=True)
-    arguments.out.write_text(page(found, exposures(worlds), against_truth(worlds)))
-    failures = [each for each in found if not each.holds]
+    raw = {name: by_raw_weights(worlds[0], strategy) for name, strategy in COMPARED.items()}
+    arguments.out.write_text(page(found, exposures(worlds), against_truth(worlds), raw))
+    failures = [each for each in found if not (each.holds and each.drawn_seconds >= 100 * each.formula_seconds)]
     for each in failures:
         print(f"does not hold: {each}", file=sys.stderr)
     sys.exit(1 if failures else 0)

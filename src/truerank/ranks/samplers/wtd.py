@@ -6,14 +6,11 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import ClassVar
 
-import numpy as np
-
 from truerank.arrays import Floats, Ints
 from truerank.errors import InputError
+from truerank.exposure.interventions.posteriors import Counts, Floor, posterior_ratio
 from truerank.ranks.sampler_text import check, same_for_all, text_form
 from truerank.ranks.sampling import Among, ItemCounts, Positives
-
-FLOOR = 1e-4  # stands for a share of 0, as in the authors' code
 
 
 class Source(StrEnum):
@@ -32,6 +29,7 @@ class WTD:
     its uniform logger and took the log itself (`random=log`), which makes all weights equal. `mnar_source=train` takes
     P_biased from the training data, which is what the published figure for the uniform logger looks like.
 
+    >>> import numpy as np
     >>> counts = ItemCounts(np.array([3, 1]), np.array([0, 1]), random=np.array([0.5, 0.5]))
     >>> WTD(1).weights(counts).round(4).tolist(), WTD.released(1).weights(counts).round(4).tolist()
     ([0.4444, 4.0], [0.6667, 2.0])
@@ -68,13 +66,14 @@ class WTD:
                 f"{self} needs random data; give random=, the part that was held out before logging, or use WTDH, "
                 "which assumes uniform exposure."
             )
-        return _ratio(counts.random, counts, self.mnar_source, self.power)
+        return _ratio(counts.random, counts, self.mnar_source) ** self.power
 
 
 @dataclass(frozen=True, slots=True)
 class WTDH:
     """WTD with a hypothesis in place of random data: P_random(i) = 1 / number of items of the pool.
 
+    >>> import numpy as np
     >>> counts = ItemCounts(np.array([3, 1]), np.array([0, 1]))
     >>> WTDH(1).weights(counts).round(4).tolist(), str(WTDH.released(1))
     ([0.4444, 4.0], 'WTDH@1(power=1)')
@@ -106,15 +105,16 @@ class WTDH:
         return same_for_all(self.n, exposed)
 
     def weights(self, counts: ItemCounts) -> Floats:
-        n_items = len(counts.rows)
-        return _ratio(np.full(n_items, 1 / max(n_items, 1)), counts, self.mnar_source, self.power)
+        return _ratio(None, counts, self.mnar_source) ** self.power
 
 
-def _ratio(random: Floats, counts: ItemCounts, mnar: Source, power: int) -> Floats:
-    """(share in random data / share in biased data)^power, shares of 0 at the floor."""
+def _ratio(random: Floats | None, counts: ItemCounts, mnar: Source) -> Floats:
+    """Share in random data (uniform where there are none) / share in biased data; shares of 0 at the floor."""
     if mnar is Source.TRAIN and counts.train is None:
         raise InputError("mnar_source=train needs the training data; give train=, or take mnar_source=logged.")
     logged = counts.rows / max(int(counts.rows.sum()), 1)
     biased = logged if counts.train is None or mnar is Source.LOGGED else counts.train
-    above, below = (np.where(share > 0, share, FLOOR) for share in (random, biased))
-    return np.asarray((above / below) ** power)
+    n_items = max(len(counts.rows), 1)
+    target = None if random is None else Counts(random, rows=1, size=n_items)
+    seen = Counts(biased, rows=1, size=n_items)
+    return posterior_ratio(target, seen, zero=Floor())
