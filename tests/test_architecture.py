@@ -12,7 +12,7 @@ import pytest
 import truerank
 from truerank import estimators, metrics
 from truerank.data import datasets
-from truerank.exposure import interventions, loggers
+from truerank.exposure import interventions, loggers, propensities
 from truerank.ranks import samplers
 
 ROOT = Path(truerank.__file__).parent
@@ -81,8 +81,11 @@ def test_start_is_light() -> None:
     assert found.strip() == "[]"
 
 
-def test_evaluate_does_not_load_scipy_stats_or_sklearn() -> None:
-    code = "import sys, truerank; truerank.evaluate; print([m for m in ('scipy.stats', 'sklearn') if m in sys.modules])"
+def test_evaluate_and_describe_do_not_load_scipy_stats_or_sklearn() -> None:
+    code = (
+        "import sys, truerank; truerank.evaluate; truerank.describe; truerank.Logistic;"
+        " print([m for m in ('scipy.stats', 'sklearn') if m in sys.modules])"
+    )
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
     assert found.strip() == "[]"
 
@@ -119,3 +122,4 @@ def test_catalogues_are_complete() -> None:
     assert set(datasets.catalogue()) == {
         "coat", "jester", "kuairand", "kuairec", "movielens-100k", "movielens-1m", "open-bandit", "yahoo-r3",
     }  # fmt: skip
+    assert set(propensities.catalogue()) == {"column", "power", "naive-bayes", "logistic"}

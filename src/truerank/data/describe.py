@@ -7,14 +7,14 @@ from typing import Any
 import numpy as np
 
 from truerank.arrays import Floats
-from truerank.core import Log
+from truerank.core import Log, Pairs
 
 
 def summary(log: Log) -> dict[str, Any]:
     """Counts and spreads of a log."""
     per_user = np.bincount(log.user, minlength=len(log.users))
     per_item = np.bincount(log.item, minlength=len(log.items))
-    pairs = len(np.unique(log.user * max(len(log.items), 1) + log.item))
+    pairs = len(Pairs.of(log.user, log.item, n_units=len(log.users)).item)
     cells = len(log.users) * len(log.items)
     found: dict[str, Any] = {
         "rows": len(log),

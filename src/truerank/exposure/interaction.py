@@ -51,7 +51,10 @@ def interaction(draws: Draws, source: Pairs) -> Interaction | None:
     residual = shown - chance
     z = np.array([float((each * residual).sum()) for each in contrasts])
     weight = chance * (1 - chance)
-    covariance = np.array([[float((a * b * weight).sum()) for b in contrasts] for a in contrasts])
+    # fixed margins make pairs of a row and of a column compete; exactly this factor where all margins are equal
+    n_users, n_items = shown.shape
+    competing = n_users * n_items / ((n_users - 1) * (n_items - 1))
+    covariance = competing * np.array([[float((a * b * weight).sum()) for b in contrasts] for a in contrasts])
     statistic = float(z @ np.linalg.pinv(covariance, hermitian=True) @ z)
     df = int(np.linalg.matrix_rank(covariance, hermitian=True))
     return Interaction(statistic, df, _upper_tail(statistic, df), int(shown.sum()))
