@@ -92,10 +92,8 @@ def ratio_of(log: Log, margin: str, *, train: Log, random: Log | None, zero: Zer
         f"{role} {each.source}, column {margin!r}": population(each, margin) for role, each in sources.items()
     }
     ids, size = population(log, margin), len(Ids.union(populations))
-    seen, shown = (
-        None if other is None else counts_in(ids, other, margin=margin, size=size) for other in (train, random)
-    )
-    assert seen is not None
+    seen = counts_in(ids, train, margin=margin, size=size)
+    shown = None if random is None else counts_in(ids, random, margin=margin, size=size)
     ratio = posterior_ratio(shown, seen, zero=zero)
     bad = np.flatnonzero(~np.isfinite(ratio))
     if len(bad):
