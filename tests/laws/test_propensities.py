@@ -17,7 +17,6 @@ from truerank.data.features import Features, read_features
 from truerank.errors import InputError
 from truerank.exposure.calibration import calibration
 from truerank.exposure.propensities import Fitted, PropensityModel, logistic, parse_propensity
-from truerank.exposure.propensities.clipping import clipped
 from truerank.exposure.propensities.given import GivenPropensity
 from truerank.exposure.propensities.logistic import Logistic
 from truerank.exposure.propensities.naive_bayes import NaiveBayes
@@ -166,17 +165,6 @@ def test_naive_bayes_recovers_propensities_by_label() -> None:
     right, wrong = (world.fit(NaiveBayes(drawn=each), random=apart).value for each in (Drawn.UNSEEN, Drawn.ALL))
     assert right == pytest.approx(world.log.propensity, rel=0.1)
     assert np.abs(wrong - world.truth[world.log.user, world.log.item]).max() > 0.05
-
-
-def test_clipping_is_a_rule_with_a_name() -> None:
-    found = clipped(WORLD.fit(GivenPropensity()), 0.2)
-    assert found.value.min() == 0.2
-    assert found.under(np.ones(N_USERS)).min() == 0.2
-    assert "clipped from below at 0.2" in found.description
-    assert clipped(found, None) is found
-    for wrong in (0.0, -1.0, 2.0):
-        with pytest.raises(InputError, match="expected a probability"):
-            clipped(found, wrong)
 
 
 # ---------------------------------------------------------------------------------------------------------- calibration

@@ -109,7 +109,7 @@ from truerank.uncertainty.intervals import Bootstrap, Design, Interval
     multiple=True,
     metavar="NAME",
     help="full, traditional; published, pooled, horvitz-thompson, hajek; snips, ips, doubly-robust, naive; "
-    "default by exposure and metric.",
+    "intervened, intervened-pooled; default by exposure and metric.",
 )
 @click.option("--baseline", metavar="NAME", help="Compare every model with this one instead of all pairs.")
 @click.option(
