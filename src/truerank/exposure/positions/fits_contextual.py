@@ -41,7 +41,9 @@ class ContextualFit:
 
     def model(self, features: npt.ArrayLike) -> PositionModel:
         """The position model of one row of features."""
-        return FAMILIES[self.family].model(float(self._scale(np.atleast_2d(np.asarray(features)))[0]), cutoff=self.cutoff)
+        return FAMILIES[self.family].model(
+            float(self._scale(np.atleast_2d(np.asarray(features)))[0]), cutoff=self.cutoff
+        )
 
     def view(self, position: Floats, features: npt.ArrayLike) -> Floats:
         """P(V = 1 | r, x) of each row."""
@@ -98,7 +100,7 @@ def fit_contextual(
         log_likelihood=log_likelihood,
         n=len(at),
         n_censored=int(ended.sum()),
-        goodness=_goodness(law, design @ beta, at, ended, parameters=len(beta)),
+        goodness=_goodness(law, design @ beta, at, ended),
         cutoff=cutoff,
     )
 
@@ -161,8 +163,11 @@ def _newton(law: DepthFamily, at: Floats, ended: npt.NDArray[np.bool_], design: 
     return beta, information, value
 
 
-def _goodness(law: DepthFamily, u: Floats, at: Floats, ended: npt.NDArray[np.bool_], *, parameters: int) -> Goodness:
-    """Stops by depth against Σ h_k(x) over the sessions that came there."""
+def _goodness(law: DepthFamily, u: Floats, at: Floats, ended: npt.NDArray[np.bool_]) -> Goodness:
+    """Stops by depth against Σ h_k(x) over the sessions that came there.
+
+    One degree of freedom goes to the intercept; slopes move who stops, hardly how many, so none is taken for them.
+    """
     last = int(min(at.max(), DEEPEST))
     n, stops, expected, variance = (np.zeros(last) for _ in range(4))
     observed_view, expected_view = np.ones(last), np.ones(last)
@@ -187,5 +192,5 @@ def _goodness(law: DepthFamily, u: Floats, at: Floats, ended: npt.NDArray[np.boo
         variance=variance,
         observed_view=observed_view,
         expected_view=expected_view,
-        parameters=parameters,
+        parameters=1,
     )

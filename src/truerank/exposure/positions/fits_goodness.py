@@ -70,7 +70,8 @@ def at_risk(depth: Floats, stopped: Floats, censored: Floats, *, last: int) -> t
     stops = np.bincount(at, weights=stopped[kept], minlength=last + 2)[1 : last + 1]
     ends = np.bincount(at, weights=censored[kept], minlength=last + 2)[1 : last + 1]
     gone = np.cumsum(stops + ends)
-    return (stopped + censored).sum() - gone + stops, stops
+    whole = float((stopped + censored).sum())
+    return np.asarray(whole - gone + stops, dtype=np.float64), np.asarray(stops, dtype=np.float64)
 
 
 def goodness_of_depths(

@@ -49,7 +49,7 @@ class Positions:
     >>> from truerank.exposure.positions.exponential import Exponential
     >>> from truerank.exposure.positions.yule_simon import YuleSimon
     >>> feed = Positions(((Place("first"), YuleSimon(1.5)), (Place("second"), Exponential(0.5))))
-    >>> feed.view(np.array([2.0, 2.0]), surface=np.array(["first", "second"])).tolist()
+    >>> feed.view(np.array([2.0, 2.0]), surface=np.array(["first", "second"])).round(12).tolist()
     [0.4, 0.5]
     >>> str(feed)
     'first=yule:1.5,second=exp:0.5'
