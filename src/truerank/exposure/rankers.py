@@ -196,8 +196,8 @@ def logging_exposures(ranker: Ranker, position: PositionModel) -> Floats:
     if not ranker.exact:
         raise RefusedError(
             "the exposure of a logging policy cannot be a Monte-Carlo mean: it is divided by, which biases every "
-            "weight by about (1 - ε0) / (draws x ε0) and makes it infinite where no draw shows an item. Log the exposure, "
-            "or give the policy as a deterministic, Plackett-Luce or two-stage ranker."
+            "weight by about (1 - ε0) / (draws x ε0) and makes it infinite where no draw shows an item. Log the "
+            "exposure, or give the policy as a deterministic, Plackett-Luce or two-stage ranker."
         )
     return ranker.exposures(position).value
 

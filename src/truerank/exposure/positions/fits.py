@@ -18,6 +18,7 @@ from truerank.exposure.positions.table import Table
 BOUND = 20.0  # on the scale of a family; beyond it a parameter is at the border of what it can be
 FAR = 30.0
 STEPS = 200
+CLOSE = 1e-9  # a last step of this length leaves an error of its square
 DEEPEST_TABLE = 100_000
 
 
@@ -199,11 +200,10 @@ def solve(law: DepthFamily, data: Depths, *, centre: float = 0.0, precision: flo
         low, high = np.where(first > 0, u, low), np.where(first > 0, high, u)
         with np.errstate(invalid="ignore", divide="ignore"):
             step = u - first / second
+        close = (second < 0) & (np.abs(step - u) <= CLOSE * (1 + np.abs(u)))
         inside = (second < 0) & (step > low) & (step < high)
-        new = np.where(inside, step, (low + high) / 2)
-        done = np.abs(new - u) <= 1e-11 * (1 + np.abs(u))
-        u = new
-        if done.all():
+        u = np.where(close | inside, step, (low + high) / 2)
+        if (close | (high - low <= CLOSE)).all():
             break
     value, _, second = derivatives(law, data, u)
     return Solution(u, -second + precision, value)

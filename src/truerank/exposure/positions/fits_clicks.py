@@ -1,4 +1,4 @@
-"""Position bias from clicks, where every displayed item is logged: expectation-maximisation and intervention harvesting.
+"""Position bias from clicks, where all displayed items are logged: expectation-maximisation, intervention harvesting.
 
 P(click | item, rank) = θ_rank q_item. Only products are seen, so θ is known up to its value at rank 1, which is set to
 1, and only between ranks that some item connects. Coverage is not claimed for these fits: bootstrap over sessions.
@@ -35,7 +35,7 @@ class Logged(StrEnum):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Clicks:
-    """One row per displayed item: which item (or context-item pair), at which rank, clicked or not, in which session."""
+    """One row per displayed item: its item (or context-item pair), its rank, whether it was clicked, its session."""
 
     item: Ints
     position: Ints
@@ -55,8 +55,8 @@ class Clicks:
         """Checked rows. Logs of viewed items alone are refused: given a view, clicks carry no signal of the rank."""
         if Logged(logged) is Logged.VIEWED:
             raise RefusedError(
-                "only viewed items are logged, and given a view a click says nothing about the rank (assumption 4). Fit the "
-                "scroll depths instead (fit:yule, fit:exp), or log every displayed item."
+                "only viewed items are logged, and given a view a click says nothing about the rank (assumption 4). Fit "
+                "the scroll depths instead (fit:yule, fit:exp), or log every displayed item."
             )
         items = np.unique(np.asarray(item), return_inverse=True)[1].reshape(-1)
         rank, clicked = np.asarray(position), np.asarray(click, dtype=np.float64)
@@ -102,8 +102,8 @@ def fit_harvest(rows: Clicks, *, replicates: int = 0, level: float = 0.95, seed:
     """Intervention harvesting (Agarwal et al. 2019, all pairs): items seen at two ranks compare these two ranks.
 
     For each pair of ranks the click rates of the items shown at both are added up, each item once, so that no item's
-    quality is estimated; θ and one quality per pair then maximise Σ ĉ ln(θq) + (1 - ĉ) ln(1 - θq). Needs that what moves
-    an item between ranks does not depend on how good it is in that session.
+    quality is estimated; θ and one quality per pair then maximise Σ ĉ ln(θq) + (1 - ĉ) ln(1 - θq). Needs that what
+    moves an item between ranks does not depend on how good it is in that session.
 
     >>> item, rank = [0] * 20 + [1] * 20, ([1] * 10 + [2] * 10) * 2
     >>> clicks = ([1] * 8 + [0] * 2 + [1] * 4 + [0] * 6) + ([1] * 4 + [0] * 6 + [1] * 2 + [0] * 8)
@@ -166,8 +166,8 @@ def _connected(rows: Clicks) -> int:
     apart = np.flatnonzero(part != part[0]) + 1
     if len(apart):
         raise RefusedError(
-            f"rank {some([str(r) for r in apart])} shares no clicked item with rank 1, not even through other ranks: clicks "
-            "there may come from good items or from views, nobody can tell. Randomise some rankings, or fit scroll depths."
+            f"rank {some([str(r) for r in apart])} shares no clicked item with rank 1, not even through other ranks: "
+            "clicks there may come from good items or from many views. Randomise some rankings, or fit scroll depths."
         )
     return n_ranks
 
@@ -246,7 +246,7 @@ def _described(
 ) -> PositionFit:
     if (np.diff(theta) > 0).any():
         notes = (*notes, "some rank was fitted above the one before it; the model is the nearest one that never rises")
-    shown = np.bincount(rows.position, minlength=len(theta) + 1)[1:]
+    shown = np.bincount(rows.position, minlength=len(theta) + 1)[1:].astype(np.float64)
     parameters = tuple(
         Parameter(f"P(V|{rank})", float(value), *([float("nan")] * 3)) for rank, value in enumerate(theta, 1)
     )
@@ -279,7 +279,15 @@ def _goodness(rows: Clicks, theta: Floats, quality: Floats) -> Goodness:
     with np.errstate(invalid="ignore", divide="ignore"):
         observed_view = totals[1] / totals[2] * theta
     buckets = tuple(
-        Bucket(r + 1, r + 1, *(float(total[r]) for total in totals[:3]), float(observed_view[r]), float(theta[r]))
+        Bucket(
+            first=r + 1,
+            last=r + 1,
+            at_risk=float(totals[0][r]),
+            observed=float(totals[1][r]),
+            expected=float(totals[2][r]),
+            observed_view=float(observed_view[r]),
+            expected_view=float(theta[r]),
+        )
         for r in range(n_ranks)
     )
     return Goodness(buckets, statistic, degrees, value)
