@@ -41,9 +41,9 @@ def subset_rank_probabilities(weight: Floats, k: int, *, depth: int | None = Non
         t = time[start : start + NODES_AT_ONCE, None]
         rung = -np.expm1(-weight * t)
         density = step * weight * t * np.exp(-weight * t) * (k / n)
-        nobody = np.zeros((len(t), k, depth))
+        nobody = np.zeros((len(t), 1, depth))
         nobody[:, 0, 0] = 1.0
-        _leave_one_out(rung, density, nobody, np.arange(n), found, seen=0)
+        _leave_one_out(rung, density, nobody, np.arange(n), found, seen=0, k=k)
     return found
 
 
@@ -129,23 +129,38 @@ def _log_choose(n: Floats | np.float64, k: Floats | np.float64) -> Floats:
         return np.asarray(gammaln(n + 1.0) - gammaln(k + 1.0) - gammaln(n - k + 1.0))
 
 
-def _leave_one_out(rung: Floats, density: Floats, others: Floats, members: Ints, found: Floats, *, seen: int) -> None:
+def _leave_one_out(
+    rung: Floats, density: Floats, others: Floats, members: Ints, found: Floats, *, seen: int, k: int
+) -> None:
     """As in clocks.py, by halving: every item enters all states but its own, with additions of positive numbers only.
 
-    `others` [nodes x members of the subset x rung] after `seen` of the n - 1 other items.
+    `others` [nodes x members of the subset x rung] after `seen` of the n - 1 other items; only numbers of members are
+    kept from which k - 1 can still be reached.
     """
     if len(members) == 1:
         found[members[0]] += density[:, members[0]] @ others[:, -1, :]
         return
-    n, k = rung.shape[1], others.shape[1]
+    n = rung.shape[1]
     for kept, joined in ((members[::2], members[1::2]), (members[1::2], members[::2])):
         state = others
         for number, j in enumerate(joined, seen):
+            low, _ = _reachable(number, n, k)
+            new_low, new_high = _reachable(number + 1, n, k)
             # k - 1 of n - 1 others: the next one is in with the share of places that are left
-            enters = ((k - 1 - np.arange(k)) / (n - 1 - number)).clip(0.0, 1.0)[None, :, None]
+            enters = ((k - 1 - low - np.arange(state.shape[1])) / (n - 1 - number))[None, :, None]
             p = rung[:, j, None, None]
             moved = state * enters
-            state = state - moved
-            state[:, 1:, :] += moved[:, :-1, :] * (1 - p)
-            state[:, 1:, 1:] += moved[:, :-1, :-1] * p
-        _leave_one_out(rung, density, state, kept, found, seen=seen + len(joined))
+            new = np.zeros((len(state), new_high - new_low + 1, state.shape[2]))
+            stays = (state - moved)[:, new_low - low :]
+            new[:, : stays.shape[1]] = stays
+            moved = moved[:, : new_high - low]
+            at = low + 1 - new_low
+            new[:, at : at + moved.shape[1]] += moved * (1 - p)
+            new[:, at : at + moved.shape[1], 1:] += moved[:, :, :-1] * p
+            state = new
+        _leave_one_out(rung, density, state, kept, found, seen=seen + len(joined), k=k)
+
+
+def _reachable(seen: int, n: int, k: int) -> tuple[int, int]:
+    """How many of `seen` others can be in the subset when k - 1 of all n - 1 are."""
+    return max(0, k - 1 - (n - 1 - seen)), min(seen, k - 1)

@@ -55,7 +55,7 @@ class Clicks:
         """Checked rows. Logs of viewed items alone are refused: given a view, clicks carry no signal of the rank."""
         if Logged(logged) is Logged.VIEWED:
             raise RefusedError(
-                "only viewed items are logged, and given a view a click says nothing about the rank (assumption 4). Fit "
+                "only viewed items are logged, and given a view a click says nothing of the rank (assumption 4). Fit "
                 "the scroll depths instead (fit:yule, fit:exp), or log every displayed item."
             )
         items = np.unique(np.asarray(item), return_inverse=True)[1].reshape(-1)
