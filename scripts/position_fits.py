@@ -219,10 +219,10 @@ def study(
     start = time.monotonic()
     depths = depth_study(runs=runs, mapper=mapper)
     contextual = []
-    for family in INTERCEPT:
+    for family, intercept in INTERCEPT.items():
         drawn = measured(Task(contextual_run, family), runs, mapper=mapper)
         what = f"{family}, two features, {2 * N_SESSIONS:,} sessions, feeds of 30"
-        planted = [INTERCEPT[family], *FEATURES]
+        planted = [intercept, *FEATURES]
         contextual += recoveries(what, drawn, ["intercept", "a", "b"], planted, claimed=True)
     groups = {family: measured(Task(group_run, family), max(runs // 10, 2), mapper=mapper) for family in INTERCEPT}
     print(f"depths: {time.monotonic() - start:.0f} s", file=sys.stderr)
