@@ -21,6 +21,11 @@ COMMANDS = {
         "evaluate",
         "Which recommender is better, by how much, and how sure is that.",
     ),
+    "intervene": (
+        "truerank.cli.intervene",
+        "intervene",
+        "Draw a less biased test set from a biased log.",
+    ),
     "simulate": ("truerank.cli.simulate", "simulate", "Make data whose truth is known."),
     "data": ("truerank.cli.data", "data", "Look at data files, and at public datasets."),
     "demo": ("truerank.cli.demo", "demo", "A small world with known truth, end to end."),

@@ -20,7 +20,7 @@ from truerank.evaluation import Report
 from truerank.ids import as_ids
 
 LONGEST_NAME = 200  # leaves room for the temporary name beside it
-KEYS = ("user", "item", *VALUE_NAMES, "score", "rank", "propensity", "position", "session", "time")
+KEYS = ("user", "item", *VALUE_NAMES, "score", "rank", "propensity", "position", "session", "time", "inclusion")
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
