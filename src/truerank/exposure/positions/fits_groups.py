@@ -68,7 +68,10 @@ def fit_groups(family: str, depths: Depths, *, cutoff: int | None = None, level:
 def _alone(everyone: PositionFit, depths: Depths, group: int) -> PositionFit:
     own = depths.only(group)
     return replace(
-        everyone, n=own.n, n_censored=int(own.censored.sum()), notes=("groups do not differ: everyone's value holds",)
+        everyone,
+        n=own.n,
+        n_censored=int(own.censored.sum()),
+        notes=("no difference between groups was found: these are everyone's value and interval",),
     )
 
 
