@@ -5,7 +5,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo test test-all check coverage biased published-bias intervened bench-setup bench format clean
+.PHONY: demo test test-all check coverage biased published-bias intervened bench-setup bench format clean position-fits
 
 $(READY): pyproject.toml constraints.txt
 	@[ -n "$(PYTHON)" ] || { echo "Python 3.11 or newer with venv is needed; set PYTHON=..."; exit 2; }
@@ -46,6 +46,8 @@ published-bias: $(READY)  ## what the published mean converges to on KuaiRec, in
 
 intervened: $(READY)  ## intervened test sets on Coat, 2,000 draws, into docs/results/intervened.md
 	PYTHONPATH=scripts $(BIN)/python scripts/intervened_tests.py
+position-fits: $(READY)  ## recovery of planted position models, into docs/results/position-fits.md
+	PYTHONPATH=scripts $(BIN)/python scripts/position_fits.py
 
 bench-setup:  ## one environment per peer of the benchmarks, in .bench
 	@for peer in ranx rectools pytrec_eval; do \

@@ -129,7 +129,7 @@ def _positive(weight: Floats, depth: int) -> Floats:
         density = step * weight * t * np.exp(-weight * t)
         nobody = np.zeros((len(t), depth))
         nobody[:, 0] = 1.0
-        _leave_one_out(rung, density, nobody, np.arange(len(weight)), found)
+        add_without_each(rung, density, nobody, np.arange(len(weight)), found)
     return found
 
 
@@ -143,7 +143,7 @@ def _nodes(weight: Floats, depth: int) -> tuple[Floats, float]:
     return time[expected < depth + 12 * math.sqrt(depth) + 40], step
 
 
-def _leave_one_out(rung: Floats, density: Floats, others: Floats, members: Ints, found: Floats) -> None:
+def add_without_each(rung: Floats, density: Floats, others: Floats, members: Ints, found: Floats) -> None:
     """Add Σ over nodes of density x P(r - 1 of the others have rung) to `found`, for each of `members`.
 
     `others` [nodes x depth] is the distribution of how many of those outside `members` have rung. Halving the members
@@ -156,7 +156,7 @@ def _leave_one_out(rung: Floats, density: Floats, others: Floats, members: Ints,
         count = others.copy()
         for i in joined:
             _join(count, rung[:, i : i + 1])
-        _leave_one_out(rung, density, count, kept, found)
+        add_without_each(rung, density, count, kept, found)
 
 
 def _join(count: Floats, p: Floats) -> None:
