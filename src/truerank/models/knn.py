@@ -1,0 +1,28 @@
+"""What nearest-neighbour models share."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Any
+
+from truerank.core import Log
+from truerank.models.matrix import positives, valued
+from truerank.models.settings import OneOf
+
+GRID = OneOf(tuple(range(10, 101, 10)))
+
+
+class Rows(StrEnum):
+    """What a nearest-neighbour model takes for the preference r of a user for an item.
+
+    POSITIVES  1 for each positive pair
+    VALUES     the raw values of all rows, such as ratings
+    """
+
+    POSITIVES = "positives"
+    VALUES = "values"
+
+
+def matrix_of(log: Log, rows: Rows) -> Any:
+    """Users x items, the preferences r."""
+    return positives(log) if rows is Rows.POSITIVES else valued(log)
