@@ -32,7 +32,7 @@ class ALS:
     [[0.75]]
     """
 
-    factors: int = setting(64, "numbers that describe a user or an item", least=1, search=FACTORS)
+    factors: int = setting(32, "numbers that describe a user or an item", least=1, search=FACTORS)
     iterations: int = setting(15, "rounds of both sides", least=1, search=ITERATIONS)
     regularisation: float = setting(0.1, "λ", least=0, search=REGULARISATION)
     alpha: float = setting(10.0, "α: how much a positive row counts more than an unlisted pair", least=0,
@@ -48,7 +48,7 @@ class ALS:
     def fit(self, log: Log, *, seed: int, side: Side = NOTHING_BESIDE, progress: Progress | None = None) -> Factors:
         confidence = counts(log)
         confidence.data[:] = 1 + self.alpha * confidence.data
-        library = load("implicit.cpu.als", extra="models", who=self.name)
+        library = load("implicit.cpu.als", install='"truerank[models]"', who=self.name)
         with one_thread():
             model = library.AlternatingLeastSquares(
                 factors=self.factors,

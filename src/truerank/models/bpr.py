@@ -32,7 +32,7 @@ class BPR:
     (True, True)
     """
 
-    factors: int = setting(64, "numbers that describe a user or an item", least=1, search=FACTORS)
+    factors: int = setting(32, "numbers that describe a user or an item", least=1, search=FACTORS)
     iterations: int = setting(50, "passes over the positives", least=1, search=ITERATIONS)
     regularisation: float = setting(0.01, "λ", least=0, search=REGULARISATION)
     learning_rate: float = setting(0.05, "size of a step", above=0, search=LogUniform(1e-4, 0.1))
@@ -46,7 +46,7 @@ class BPR:
 
     def fit(self, log: Log, *, seed: int, side: Side = NOTHING_BESIDE, progress: Progress | None = None) -> Factors:
         liked = as_input(positives(log))
-        library = load("implicit.cpu.bpr", extra="models", who=self.name)
+        library = load("implicit.cpu.bpr", install='"truerank[models]"', who=self.name)
         with one_thread():
             model = library.BayesianPersonalizedRanking(
                 factors=self.factors,

@@ -66,7 +66,7 @@ class LightFM:
         liked = coo_matrix((liked.data.astype(np.float32), (liked.row, liked.col)), shape=liked.shape)
         user_features = indicators(side.user_features, log.users, kind="user")
         item_features = indicators(side.item_features, log.items, kind="item")
-        library = load("lightfm", extra="lightfm", who=self.name)
+        library = load("lightfm", install='"truerank[lightfm]"', who=self.name)
         with one_thread():
             model = library.LightFM(
                 no_components=self.components,

@@ -73,8 +73,8 @@ def tune(
         raise InputError(f"{model.name}: nothing to search; every setting is fixed or has no search space.")
     _check_question(folder, _question(model, log, side, searched, str(objective), seed=seed))
     task = objective.task(log, side, labels=model.labels, seed=seed)
-    optuna = load("optuna", extra="tune", who="tuning")
-    load("optuna.storages.journal", extra="tune", who="tuning")
+    optuna = load("optuna", install='"truerank[tune]"', who="tuning")
+    load("optuna.storages.journal", install='"truerank[tune]"', who="tuning")
     before = optuna.logging.get_verbosity()
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     try:
