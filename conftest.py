@@ -1,4 +1,4 @@
-"""`make test TORCH=0`: files that import torch, or what is made with it, are not collected. Nothing is left out else."""
+"""`make test TORCH=0`: files that import torch, or what is made with it, are not collected; no others are left out."""
 
 from __future__ import annotations
 

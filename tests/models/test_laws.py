@@ -44,6 +44,14 @@ def test_the_names_are_those_announced() -> None:
     }  # fmt: skip
 
 
+def test_the_guide_names_every_model() -> None:
+    guide = (Path(__file__).resolve().parents[2] / "docs" / "models.md").read_text()
+    for name in NAMES:
+        assert f"| `{name}` |" in guide
+        needs = models.named(name).needs
+        assert needs is None or f"`truerank[{needs}]`" in next(x for x in guide.splitlines() if f"| `{name}` |" in x)
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_the_same_seed_gives_the_same_scores(name: str) -> None:
     assert (block(fit(name, WORLD.train)) == block(fit(name, WORLD.train))).all()
