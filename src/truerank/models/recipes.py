@@ -64,7 +64,7 @@ class Training:
 
     loss: Loss = setting(Loss.BCE, "what is minimised for a row")
     learning_rate: float = setting(0.01, "of Adam", above=0, search=RATES)
-    weight_decay: float = setting(0.001, "weight of ½(‖p_u‖² + ‖q_i‖²) of each row", least=0, search=RATES)
+    weight_decay: float = setting(0.01, "weight of ½(‖p_u‖² + ‖q_i‖²) of each row", least=0, search=RATES)
     batch: int = setting(1024, "rows of a batch; large ones are faster and take more memory", least=1)
     epochs: int = setting(500, "passes over the rows, at most", least=1)
     patience: int = setting(60, "epochs without a better validation AUC after which training stops", least=1)
@@ -94,11 +94,12 @@ class GraphConvolution:
     about: ClassVar[str] = "LightGCN"
     dimensions: int = setting(64, "numbers that describe a user and an item", least=1, search=OneOf((32, 64)))
     layers: int = setting(3, "steps over the graph", least=0, search=OneOf((1, 2, 3)))
+    biases: bool = setting(False, "add b_u + b_i to the score", search=OneOf((False, True)))
 
     def network(self, examples: Any) -> Any:
         from truerank.models.learners.networks import Convolution
 
-        return Convolution.of(examples, self.dimensions, self.layers)
+        return Convolution.of(examples, self.dimensions, self.layers, biases=self.biases)
 
 
 # ------------------------------------------------------------------------------------------------------------- methods
@@ -140,7 +141,7 @@ class DoublyRobust:
     labels: ClassVar[Labels] = Labels.BOTH
     beside: ClassVar[Beside] = Beside.PROPENSITY
     imputation_rate: float = setting(0.01, "learning rate of the imputation model", above=0, search=RATES)
-    imputation_decay: float = setting(0.001, "weight decay of the imputation model", least=0, search=RATES)
+    imputation_decay: float = setting(0.1, "weight decay of the imputation model", least=0, search=RATES)
 
     def objective(self, setup: Any) -> Any:
         from truerank.models.learners.doubly_robust import JointLearning

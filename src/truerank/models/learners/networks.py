@@ -31,7 +31,7 @@ class Network(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Factorisation:
-    """p_u · q_i + b_u + b_i; the biases are two more columns, (p_u, b_u, 1) · (q_i, 1, b_i).
+    """p_u · q_i + b_u + b_i; the biases are two more columns of the sides.
 
     Starts from normal numbers of variance 2 / rows (Kaiming, fan_out), as AutoDebias's code does.
     """
@@ -47,7 +47,7 @@ class Factorisation:
 
     def sides(self, parameters: Tensors) -> Sides:
         p, q, b_user, b_item = parameters
-        return torch.cat([p, b_user, torch.ones_like(b_user)], 1), torch.cat([q, torch.ones_like(b_item), b_item], 1)
+        return with_biases(p, q, b_user, b_item)
 
     def squares(self, parameters: Tensors) -> Sides:
         return parameters[0].square().sum(1), parameters[1].square().sum(1)
@@ -58,33 +58,46 @@ class Factorisation:
 
 @dataclass(frozen=True, slots=True)
 class Convolution:
-    """e_u · e_i of embeddings propagated over the graph of positives; starts from normal numbers of deviation 0.1."""
+    """e_u · e_i of embeddings propagated over the graph of positives, plus biases where wanted.
+
+    Starts from normal numbers of deviation 0.1, biases from 0.
+    """
 
     n_users: int
     n_items: int
     dimensions: int
     graph: Graph
+    biases: bool = False
 
     @classmethod
-    def of(cls, examples: Examples, dimensions: int, layers: int) -> Convolution:
+    def of(cls, examples: Examples, dimensions: int, layers: int, *, biases: bool) -> Convolution:
         liked, shape = examples.positives, (examples.n_users, examples.n_items)
         user = np.repeat(np.arange(shape[0]), liked.count)
         graph = Graph.of(user, liked.item, n_users=shape[0], n_items=shape[1], layers=layers)
-        return cls(*shape, dimensions, graph)
+        return cls(*shape, dimensions, graph, biases)
 
     def start(self, rng: np.random.Generator) -> Tensors:
-        return [normal(rng, (self.n_users + self.n_items, self.dimensions), scale=0.1)]
+        embedding = normal(rng, (self.n_users + self.n_items, self.dimensions), scale=0.1)
+        zeros = [torch.zeros(n, 1, requires_grad=True) for n in (self.n_users, self.n_items)]
+        return [embedding, *zeros] if self.biases else [embedding]
 
     def sides(self, parameters: Tensors) -> Sides:
-        found = self.graph.propagate(parameters[0])
-        return found[: self.n_users], found[self.n_users :]
+        embedding, *biases = parameters
+        found = self.graph.propagate(embedding)
+        user, item = found[: self.n_users], found[self.n_users :]
+        return with_biases(user, item, *biases) if biases else (user, item)
 
     def squares(self, parameters: Tensors) -> Sides:
         found = parameters[0].square().sum(1)
         return found[: self.n_users], found[self.n_users :]
 
     def apart(self, user: Floats, item: Floats) -> tuple[Floats, Floats, Floats | None, Floats | None]:
-        return user, item, None, None
+        return (user[:, :-2], item[:, :-2], user[:, -2], item[:, -1]) if self.biases else (user, item, None, None)
+
+
+def with_biases(p: torch.Tensor, q: torch.Tensor, b_user: torch.Tensor, b_item: torch.Tensor) -> Sides:
+    """(p, b_u, 1) and (q, 1, b_i), whose product is p · q + b_u + b_i."""
+    return torch.cat([p, b_user, torch.ones_like(b_user)], 1), torch.cat([q, torch.ones_like(b_item), b_item], 1)
 
 
 def normal(rng: np.random.Generator, shape: tuple[int, int], *, scale: float) -> torch.Tensor:
