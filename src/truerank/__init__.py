@@ -41,6 +41,13 @@ if TYPE_CHECKING:
     from truerank.metrics.rank_biased_precision import RBP as RBP
     from truerank.metrics.recall import Recall as Recall
     from truerank.metrics.reciprocal_rank import ReciprocalRank as ReciprocalRank
+    from truerank.models.adapters import from_callable as from_callable
+    from truerank.models.adapters import from_cornac as from_cornac
+    from truerank.models.adapters import from_factors as from_factors
+    from truerank.models.adapters import from_implicit as from_implicit
+    from truerank.models.adapters import from_lenskit as from_lenskit
+    from truerank.models.adapters import from_lightfm as from_lightfm
+    from truerank.models.adapters import from_rectools as from_rectools
     from truerank.options import Denominator as Denominator
     from truerank.options import Gain as Gain
     from truerank.options import Ideal as Ideal
@@ -67,6 +74,15 @@ _HOME = {
     "data.write": ("write",),
     "evaluation": ("evaluate",),
     "exposure.kinds": ("FullExposure", "RandomExposure", "Unlisted"),
+    "models.adapters": (
+        "from_callable",
+        "from_cornac",
+        "from_factors",
+        "from_implicit",
+        "from_lenskit",
+        "from_lightfm",
+        "from_rectools",
+    ),
     "ranks.candidates": ("Overlap",),
     "ranks.files": ("read_scores", "write_scores"),
     "ranks.scores": ("dense", "factors", "function"),

@@ -8,6 +8,7 @@ from typing import ClassVar
 import numpy as np
 from scipy.linalg import lapack
 
+from truerank.arrays import Floats
 from truerank.core import Log
 from truerank.models import NOTHING_BESIDE, Labels, Progress, Side
 from truerank.models.blas import one_thread
@@ -50,9 +51,17 @@ class EASE:
             # the inverse in place, from the Cholesky factor: the matrix is positive definite as λ > 0
             factor, _ = lapack.dpotrf(gram, lower=True, overwrite_a=True)
             inverse, _ = lapack.dpotri(factor, lower=True, overwrite_c=True)
-        weights = np.tril(inverse)
-        weights += np.tril(inverse, -1).T
-        scale = -1.0 / np.diag(weights).copy()
-        weights *= scale[None, :]
-        np.fill_diagonal(weights, 0.0)
-        return Product(liked.astype(np.float32), weights.astype(np.float32), log.users, log.items)
+        _mirror(inverse)
+        inverse /= -np.diag(inverse).copy()[None, :]
+        np.fill_diagonal(inverse, 0.0)
+        weights = inverse.astype(np.float32, order="C")
+        return Product(liked.astype(np.float32), weights, log.users, log.items)
+
+
+def _mirror(matrix: Floats, *, block: int = 1024) -> None:
+    """Copy what is below the diagonal to above it, in place."""
+    for start in range(0, len(matrix), block):
+        stop = min(start + block, len(matrix))
+        corner = np.tril(matrix[start:stop, start:stop], -1)
+        matrix[start:stop, start:stop] = corner + corner.T + np.diag(np.diag(matrix)[start:stop])
+        matrix[start:stop, stop:] = matrix[stop:, start:stop].T

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from truerank.core import Log
 from truerank.models import NOTHING_BESIDE, Labels, Progress, Side
-from truerank.models.knn import GRID, Rows, matrix_of
+from truerank.models.knn import GRID, Rows, matrix_of, saying
 from truerank.models.settings import check, setting
 from truerank.models.similarity import cosine_neighbours
 from truerank.ranks.products import Product
@@ -41,6 +41,5 @@ class ItemKNN:
 
     def fit(self, log: Log, *, seed: int, side: Side = NOTHING_BESIDE, progress: Progress | None = None) -> Product:
         matrix = matrix_of(log, self.rows)
-        say = None if progress is None else lambda done, total: progress("comparing items", done, total)
-        similar = cosine_neighbours(matrix.T.tocsr(), self.neighbours, say=say)
+        similar = cosine_neighbours(matrix.T.tocsr(), self.neighbours, say=saying(progress, "comparing items"))
         return Product(matrix, similar, log.users, log.items)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from enum import StrEnum
 from typing import Any
 
 from truerank.core import Log
+from truerank.models import Progress
 from truerank.models.matrix import positives, valued
 from truerank.models.settings import OneOf
 
@@ -21,6 +23,11 @@ class Rows(StrEnum):
 
     POSITIVES = "positives"
     VALUES = "values"
+
+
+def saying(progress: Progress | None, what: str) -> Callable[[int, int], None] | None:
+    """Progress of one step, under its name."""
+    return None if progress is None else lambda done, total: progress(what, done, total)
 
 
 def matrix_of(log: Log, rows: Rows) -> Any:

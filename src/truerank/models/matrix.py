@@ -42,12 +42,17 @@ def check_both_classes(log: Log) -> None:
 def values(log: Log) -> Floats:
     """The raw value of each row, such as its rating; its label where the log has no other."""
     check_rows(log)
+    if not log.rewards:
+        raise InputError(f"{log.source}: no value column; expected values to learn from, as rating or label.")
+    return log.rewards[raw_name(log) or "label"]
+
+
+def raw_name(log: Log) -> str | None:
+    """The name of the values beside the label, None where there are none."""
     raw = [name for name in log.rewards if name != "label"]
     if len(raw) > 1:
         raise InputError(f"{log.source}: several value columns ({', '.join(raw)}); expected one to learn from.")
-    if not log.rewards:
-        return np.ones(len(log))
-    return log.rewards[raw[0] if raw else "label"]
+    return raw[0] if raw else None
 
 
 def positives(log: Log) -> Any:

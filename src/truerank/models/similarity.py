@@ -15,8 +15,8 @@ BLOCK_CELLS = 2**24  # similarities held at once before the nearest are kept
 Say = Callable[[int, int], None]
 
 
-def together(rows: Any) -> Iterator[tuple[int, Any]]:
-    """(first row, similarities of some rows with all rows): rows · rowsᵀ in blocks that fit any memory.
+def together(rows: Any, *, weight: Floats | None = None) -> Iterator[tuple[int, Any]]:
+    """(first row, products of some rows with all rows): Σ_c weight_c a_c b_c in blocks that fit any memory.
 
     An entry is added up in the order of the columns, so it has the same bits in any block.
     """
@@ -25,10 +25,11 @@ def together(rows: Any) -> Iterator[tuple[int, Any]]:
     most = rows.astype(bool).astype(np.int64) @ np.diff(columns.indptr)
     most = np.minimum(most, rows.shape[0])
     start, size = 0, np.cumsum(most)
+    weighted = rows if weight is None else scaled(rows, np.ones(rows.shape[0]), weight)
     while start < rows.shape[0]:
         before = size[start - 1] if start else 0
         stop = max(start + 1, int(np.searchsorted(size, before + BLOCK_CELLS, side="right")))
-        block = rows[start:stop] @ columns
+        block = weighted[start:stop] @ columns
         block.sort_indices()
         yield start, block
         start = stop
@@ -72,10 +73,17 @@ def nearest(block: Any, k: int) -> Any:
     return _kept(block, (block.data > 0) & (block.data >= weakest))
 
 
-def neighbours(rows: Any, k: int, *, similarity: Callable[[Any, int], Any], say: Say | None = None) -> Any:
+def neighbours(
+    rows: Any,
+    k: int,
+    *,
+    similarity: Callable[[Any, int], Any],
+    weight: Floats | None = None,
+    say: Say | None = None,
+) -> Any:
     """For each row of a matrix its k nearest other rows with their similarity [rows x rows], sparse."""
     parts = []
-    for first, block in together(rows):
+    for first, block in together(rows, weight=weight):
         if say is not None:
             say(first, rows.shape[0])
         parts.append(nearest(without_self(similarity(block, first), first), k))

@@ -6,10 +6,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from scipy.sparse import csr_array
 
 from truerank.arrays import Ints
+from truerank.errors import InputError
 from truerank.ids import Ids
-from truerank.ranks.scores import Matrix
+from truerank.ranks.scores import Matrix, population
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,3 +36,13 @@ class Product:
     def block(self, rows: Ints) -> Matrix:
         found = self.left[rows] @ self.right
         return np.asarray(found if isinstance(found, np.ndarray) else found.toarray())
+
+
+def product(left: Any, right: Any, *, users: Any = None, items: Any = None, name: str = "scores") -> Product:
+    """Scores left · right; ids name the rows of `left` and the columns of `right`, else they are numbered from 0."""
+    if left.ndim != 2 or right.ndim != 2 or left.shape[1] != right.shape[0]:
+        raise InputError(f"{name}: {left.shape} times {right.shape}; expected [users x d] and [d x items].")
+    user_ids, row = population(users, left.shape[0], where=f"{name}, users")
+    item_ids, column = population(items, right.shape[1], where=f"{name}, items")
+    dense = isinstance(right, np.ndarray)
+    return Product(csr_array(left)[row], right[:, column] if dense else csr_array(right)[:, column], user_ids, item_ids)
