@@ -52,7 +52,9 @@ def entries() -> list[Entry]:
 
     Of models that learn from values nothing is left here: every listed value is a 1.
     """
-    plain = [Entry(name) for name, each in models.catalogue().items() if each.labels in (Labels.NOTHING, Labels.POSITIVES)]
+    plain = [
+        Entry(name) for name, each in models.catalogue().items() if each.labels in (Labels.NOTHING, Labels.POSITIVES)
+    ]
     variants = [
         Entry("sar", {"similarity": "jaccard"}),
         Entry("ease", {"regularisation": "500"}),

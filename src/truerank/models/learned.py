@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import importlib.util
 import typing
 from dataclasses import field, fields, make_dataclass
 from typing import Any
 
 from truerank.core import Log
-from truerank.errors import InputError
 from truerank.models import NOTHING_BESIDE, Progress, Side
+from truerank.models.extras import load
 from truerank.models.recipes import Recipe, Training
 from truerank.models.settings import check
 from truerank.ranks.scores import Factors, factors
@@ -24,10 +23,7 @@ def learned(title: str, name: str, *, backbone: type[Any], method: type[Any], mo
     def fit(
         self: Any, log: Log, *, seed: int, side: Side = NOTHING_BESIDE, progress: Progress | None = None
     ) -> Factors:
-        if importlib.util.find_spec("torch") is None:
-            raise InputError(
-                f"{name} needs torch, which is not installed. Install it: pip install 'truerank[{EXTRA}]'."
-            )
+        load("torch", install=f"'truerank[{EXTRA}]'", who=name)
         from truerank.models.learners.train import train
 
         own: list[Any] = [part(**{each.name: getattr(self, each.name) for each in fields(part)}) for part in parts]

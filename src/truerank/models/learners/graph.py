@@ -10,6 +10,7 @@ import torch
 from torch.autograd import Function
 
 from truerank.arrays import Ints
+from truerank.models.learners.pairs import compressed
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,8 +37,7 @@ class Graph:
         weight = 1.0 / np.sqrt(degree[node] * degree[other].astype(np.float64))
         parts = (np.concatenate([[0], np.cumsum(degree)]), other[order], weight[order])
         start, column, values = (torch.from_numpy(part) for part in parts)
-        matrix = torch.sparse_csr_tensor(start, column, values.to(dtype), (size, size), check_invariants=False)
-        return cls(matrix, layers)
+        return cls(compressed(start, column, values.to(dtype), (size, size)), layers)
 
     def propagate(self, embedding: torch.Tensor) -> torch.Tensor:
         """The mean of layers 0 ... L: (E + ÂE + ... + Â^L E) / (L + 1) (He et al. 2020, eq. 8 with equal weights)."""

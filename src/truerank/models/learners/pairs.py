@@ -7,6 +7,7 @@ that pattern with Q and P.
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 from typing import Any
 
@@ -53,7 +54,17 @@ class Pattern:
         return Pattern(start, column, order, self.shape[::-1], (self.start, self.column, self.order))
 
     def matrix(self, values: torch.Tensor) -> torch.Tensor:
-        return torch.sparse_csr_tensor(self.start, self.column, values, self.shape, check_invariants=False)
+        return compressed(self.start, self.column, values, self.shape)
+
+
+def compressed(start: torch.Tensor, column: torch.Tensor, values: torch.Tensor, shape: tuple[int, int]) -> torch.Tensor:
+    """A sparse matrix of compressed rows."""
+    return torch.sparse_csr_tensor(start, column, values, shape, check_invariants=False)
+
+
+with warnings.catch_warnings():  # torch says once in a process that such matrices are new to it
+    warnings.simplefilter("ignore")
+    compressed(torch.tensor([0, 0]), torch.tensor([], dtype=torch.int64), torch.tensor([]), (1, 1))
 
 
 def scores(p: torch.Tensor, q: torch.Tensor, pattern: Pattern) -> torch.Tensor:
@@ -74,6 +85,11 @@ class _Products(Function):
     def forward(ctx: Any, p: torch.Tensor, q: torch.Tensor, pattern: Pattern) -> torch.Tensor:
         ctx.save_for_backward(p, q)
         ctx.pattern = pattern
+        if (
+            len(pattern.column) > pattern.shape[0] * pattern.shape[1]
+        ):  # repeated so often that torch refuses the pattern
+            row = torch.repeat_interleave(torch.arange(pattern.shape[0]), pattern.start.diff())
+            return (p @ q.T)[row, pattern.column]
         empty = pattern.matrix(torch.zeros(len(pattern.column), dtype=p.dtype))
         return torch.sparse.sampled_addmm(empty, p, q.T, beta=0.0).values()
 
