@@ -20,7 +20,7 @@ HELD_OUT = 0.1  # part of the log that decides when to stop where there is no ra
 
 @dataclass(frozen=True, slots=True)
 class Examples:
-    """Rows sorted by user and item. `weight` is 1, or mean propensity / propensity of the row."""
+    """Rows sorted by user and item. `weight` is 1, or mean propensity / propensity of the row once it is known."""
 
     user: Ints
     item: Ints
@@ -79,10 +79,10 @@ def material(name: str, method: Method, log: Log, *, side: Side, seed: int) -> M
         uniform, validation = _halves(name, side.random, log, seed=seed)
         parts = Material(train, uniform, validation)
     _check_classes(parts.validation.label, f"{name}: the rows that decide when to stop")
+    weight = np.ones(len(parts.train))
     if method.beside is Beside.PROPENSITY:
-        weight = _inverse(name, log, parts) if log.propensity is None else _known(name, log, parts.train)
-        parts = replace(parts, train=replace(parts.train, weight=weight))
-    return parts
+        weight = _inverse(name, parts) if log.propensity is None else _known(name, log, parts.train)
+    return replace(parts, train=replace(parts.train, weight=weight))
 
 
 def naive_bayes(label: Floats, slice_label: Floats, *, n_pairs: int) -> Floats:
@@ -167,7 +167,7 @@ def others(positives: Pairs, user: Ints, place: Ints, *, n_items: int) -> Ints:
     return np.asarray(place + found - positives.start[user])
 
 
-def _inverse(name: str, log: Log, parts: Material) -> Floats:
+def _inverse(name: str, parts: Material) -> Floats:
     """Mean propensity / propensity of the rows' classes, P(y) / P(y | O=1)."""
     assert parts.uniform is not None  # a method that needs propensities has been refused without
     _check_classes(parts.uniform.label, f"{name}: P(y) of the random slice")
