@@ -299,8 +299,8 @@ def test_weights_rest_while_warming_up_and_imputed_labels_do_not() -> None:
     user, item = np.nonzero(rng.random((5, 6)) < 0.6)
     rows = Examples(user, item, (rng.random(len(user)) < 0.5).astype(float), np.ones(len(user)), 5, 6)
     state = setup(
-        Factorisation(5, 6, 3).start(rng), rows, network=Factorisation(5, 6, 3), uniform=rows.select(slice(4))
-    )  # type: ignore[arg-type]
+        Factorisation(5, 6, 3).start(rng), rows, network=Factorisation(5, 6, 3), uniform=rows.select(np.arange(4))
+    )
     objective = MetaLearning(AutoDebias(warm_up=2), state)
     before = [part.detach().clone() for part in objective.meta.all]
     objective.prepare(Batch.of(rows), 1)
