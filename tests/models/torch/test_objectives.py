@@ -12,7 +12,7 @@ import torch
 
 from truerank.models.learners.autodebias import MISSING, NEGATIVE, POSITIVE, MetaLearning, known_states
 from truerank.models.learners.doubly_robust import JointLearning
-from truerank.models.learners.examples import Examples, naive_bayes
+from truerank.models.learners.examples import Examples, Others, naive_bayes
 from truerank.models.learners.hard_negatives import Sampled, hardest
 from truerank.models.learners.losses import LogLoss, SquaredLoss
 from truerank.models.learners.networks import Convolution, Factorisation
@@ -182,7 +182,9 @@ def test_the_hardest_of_the_drawn_items_are_kept(drawn: int, hardness: float, ke
     rows, method = liked(rng), HardNegatives(drawn=drawn, hardness=hardness)
     p, q = (torch.from_numpy(rng.normal(size=(n, 3)).astype(np.float32)) for n in (12, 25))
     assert method.kept == kept
-    user, found = hardest(rows.user, rows.positives, rows, sides=(p, q), method=method, rng=np.random.default_rng(9))
+    user, found = hardest(
+        rows.user, Others.of(rows.positives, n_items=25), (p, q), method=method, rng=np.random.default_rng(9)
+    )
     place = np.random.default_rng(9).random((len(user), drawn))
     for at, u in enumerate(user):
         own = np.setdiff1d(np.arange(25), rows.positives.of_unit(u))

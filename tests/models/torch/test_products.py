@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from truerank.core import Pairs
-from truerank.models.learners.examples import Examples, others
+from truerank.models.learners.examples import Examples, Others
 from truerank.models.learners.graph import Graph
 from truerank.models.learners.networks import Convolution, Factorisation
 from truerank.models.learners.pairs import Pattern, scores
@@ -176,7 +176,9 @@ def test_items_that_are_no_positives() -> None:
     liked = rng.random((20, 30)) < 0.3
     liked[4], liked[7] = False, True
     pairs = Pairs.of(*np.nonzero(liked), n_units=20)
+    others = Others.of(pairs, n_items=30)
+    assert (others.count(np.arange(20)) == (~liked).sum(axis=1)).all()
     for user in range(20):
         expected = np.flatnonzero(~liked[user])
         place = np.arange(len(expected))
-        assert (others(pairs, np.full(len(place), user), place, n_items=30) == expected).all()
+        assert (others.at(np.full(len(place), user), place) == expected).all()

@@ -48,6 +48,37 @@ class Examples:
 
 
 @dataclass(frozen=True, slots=True)
+class Others:
+    """The items that are no positives of a user, by their place among them.
+
+    `before` has, for each positive, the user and how many others come before it, as one ascending number.
+    """
+
+    start: Ints
+    before: Ints
+    n_items: int
+
+    @classmethod
+    def of(cls, positives: Pairs, *, n_items: int) -> Others:
+        owner = np.repeat(np.arange(len(positives.count)), positives.count)
+        rank = np.arange(len(owner)) - positives.start[owner]
+        return cls(positives.start, owner * (n_items + 1) + positives.item - rank, n_items)
+
+    def count(self, user: Ints) -> Ints:
+        return np.asarray(self.n_items - (self.start[user + 1] - self.start[user]))
+
+    def at(self, user: Ints, place: Ints) -> Ints:
+        """The item at each place, from 0.
+
+        >>> others = Others.of(Pairs.of(np.array([0, 0]), np.array([1, 2]), n_units=1), n_items=5)
+        >>> others.at(np.zeros(3, int), np.arange(3))
+        array([0, 3, 4])
+        """
+        found = np.searchsorted(self.before, user * (self.n_items + 1) + place, side="right")
+        return np.asarray(place + found - self.start[user])
+
+
+@dataclass(frozen=True, slots=True)
 class Material:
     """What trains the model, what of the random slice corrects it, and what decides when to stop."""
 
@@ -143,28 +174,15 @@ def _halves(name: str, shown: Log, log: Log, *, seed: int) -> tuple[Examples, Ex
 
 
 def _with_negatives(held: Examples, positives: Pairs, *, seed: int) -> Examples:
-    room = held.n_items - positives.count[held.user]
-    own = held.select(room > 0)
+    others = Others.of(positives, n_items=held.n_items)
+    own = held.select(others.count(held.user) > 0)
     draw = generator(seed, "negatives for early stopping").random(len(own))
-    other = others(positives, own.user, (draw * room[room > 0]).astype(np.int64), n_items=held.n_items)
-    negative = replace(own, item=other, label=np.zeros(len(own)))
+    item = others.at(own.user, (draw * others.count(own.user)).astype(np.int64))
+    negative = replace(own, item=item, label=np.zeros(len(own)))
     user, item = (np.concatenate([getattr(part, name) for part in (held, negative)]) for name in ("user", "item"))
     label = np.concatenate([held.label, negative.label])
     both = Examples(user, item, label, np.ones(len(user)), held.n_users, held.n_items)
     return both.select(np.lexsort((both.item, both.user)))
-
-
-def others(positives: Pairs, user: Ints, place: Ints, *, n_items: int) -> Ints:
-    """The item at each place, from 0, among those that are no positive of the user.
-
-    >>> others(Pairs.of(np.array([0, 0]), np.array([1, 2]), n_units=1), np.zeros(3, int), np.arange(3), n_items=5)
-    array([0, 3, 4])
-    """
-    owner = np.repeat(np.arange(len(positives.count)), positives.count)
-    # the k-th positive i of a user has i - k others before it; ascending over all users with the user as first key
-    before = owner * (n_items + 1) + positives.item - (np.arange(len(owner)) - positives.start[owner])
-    found = np.searchsorted(before, user * (n_items + 1) + place, side="right")
-    return np.asarray(place + found - positives.start[user])
 
 
 def _inverse(name: str, parts: Material) -> Floats:

@@ -6,9 +6,9 @@ import numpy as np
 import torch
 
 from truerank.arrays import Bools, Ints
-from truerank.core import Pairs
-from truerank.models.learners.examples import Examples, others
-from truerank.models.learners.pairs import Pattern, scores
+from truerank.models.learners.examples import Others
+from truerank.models.learners.networks import Sides
+from truerank.models.learners.pairs import Pattern, plain_scores, scores, starts
 from truerank.models.learners.setup import Batch, Setup
 from truerank.models.recipes import HardNegatives
 
@@ -27,7 +27,8 @@ class Sampled:
     def __init__(self, method: HardNegatives, setup: Setup) -> None:
         self.setup, self.method = setup, method
         self.examples = setup.train
-        self.positives: Pairs = setup.train.positives
+        self.positives = setup.train.positives
+        self.others = Others.of(self.positives, n_items=setup.train.n_items)
 
     @property
     def reached(self) -> tuple[Bools, Bools]:
@@ -40,10 +41,8 @@ class Sampled:
         setup = self.setup
         sides = setup.network.sides(setup.parameters)
         positive = setup.fit.loss(batch.scores(sides), torch.ones(len(batch))).mean()
-        user, kept = hardest(
-            batch.user.numpy(), self.positives, self.examples,
-            sides=(sides[0].detach(), sides[1].detach()), method=self.method, rng=setup.rng,
-        )  # fmt: skip
+        fixed = (sides[0].detach(), sides[1].detach())
+        user, kept = hardest(batch.user.numpy(), self.others, fixed, method=self.method, rng=setup.rng)
         pattern = Pattern.of(np.repeat(user, kept.shape[1]), kept.ravel(), shape=batch.pattern.shape)
         score = scores(*sides, pattern)
         negative = setup.fit.loss(score, torch.zeros(len(score))).sum() / (self.method.kept * len(batch))
@@ -51,28 +50,22 @@ class Sampled:
 
 
 def hardest(
-    user: Ints,
-    positives: Pairs,
-    examples: Examples,
-    *,
-    sides: tuple[torch.Tensor, torch.Tensor],
-    method: HardNegatives,
-    rng: np.random.Generator,
+    user: Ints, others: Others, sides: Sides, *, method: HardNegatives, rng: np.random.Generator
 ) -> tuple[Ints, Ints]:
     """For each given user (ascending), U items that are no positive, of which the H with the highest scores are kept.
 
     The users who have such items, and their kept items [rows x H]. Equal scores: any of them.
     """
-    room = examples.n_items - positives.count[user]
-    user, room = user[room > 0], room[room > 0]
+    user = user[others.count(user) > 0]
+    room = others.count(user)
     kept = np.empty((len(user), method.kept), dtype=np.int64)
     rows = max(1, TILE // method.drawn)
     for start in range(0, len(user), rows):
         own = user[start : start + rows]
-        place = (rng.random((len(own), method.drawn)) * room[start : start + rows, None]).astype(np.int64)
-        drawn = others(positives, own[:, None], place, n_items=examples.n_items)
-        flat = np.repeat(own, method.drawn)
-        score = scores(*sides, Pattern.of(flat, drawn.ravel(), shape=(examples.n_users, examples.n_items)))
+        uniform = np.sort(rng.random((len(own), method.drawn)), axis=1)  # ascending ones are found faster
+        drawn = others.at(own[:, None], (uniform * room[start : start + rows, None]).astype(np.int64))
+        begin = torch.from_numpy(starts(own, n=len(sides[0])) * method.drawn)
+        score = plain_scores(*sides, begin, torch.from_numpy(drawn.ravel()))
         best = np.argpartition(-score.numpy().reshape(drawn.shape), method.kept - 1, axis=1)[:, : method.kept]
         kept[start : start + rows] = np.take_along_axis(drawn, best, axis=1)
     return user, kept

@@ -39,7 +39,7 @@ class Pattern:
         >>> Pattern.of(np.array([0, 1, 1]), np.array([1, 0, 1]), shape=(2, 2)).transposed.order.tolist()
         [1, 0, 2]
         """
-        start = np.concatenate([[0], np.cumsum(np.bincount(row, minlength=shape[0]))])
+        start = starts(row, n=shape[0])
         # a matrix whose values are the places of the pairs, turned to compressed columns: a counting sort
         turned = csr_array((np.arange(len(row)), column, start), shape=shape).tocsc()
         order, back = turned.data, np.empty(len(row), dtype=np.int64)
@@ -55,6 +55,11 @@ class Pattern:
 
     def matrix(self, values: torch.Tensor) -> torch.Tensor:
         return compressed(self.start, self.column, values, self.shape)
+
+
+def starts(row: Ints, *, n: int) -> Ints:
+    """Where each of n rows starts among pairs whose rows ascend."""
+    return np.concatenate([[0], np.cumsum(np.bincount(row, minlength=n))])
 
 
 def compressed(start: torch.Tensor, column: torch.Tensor, values: torch.Tensor, shape: tuple[int, int]) -> torch.Tensor:
@@ -78,6 +83,16 @@ def scores(p: torch.Tensor, q: torch.Tensor, pattern: Pattern) -> torch.Tensor:
     return found
 
 
+def plain_scores(p: torch.Tensor, q: torch.Tensor, start: torch.Tensor, column: torch.Tensor) -> torch.Tensor:
+    """The same, where no gradient is wanted."""
+    shape = (len(p), len(q))
+    if len(column) > shape[0] * shape[1]:  # repeated so often that torch refuses the pattern
+        row = torch.repeat_interleave(torch.arange(shape[0]), start.diff())
+        return (p @ q.T)[row, column]
+    empty = compressed(start, column, torch.zeros(len(column), dtype=p.dtype), shape)
+    return torch.sparse.sampled_addmm(empty, p, q.T, beta=0.0).values()
+
+
 class _Products(Function):
     """s_k = p[row_k] · q[column_k]."""
 
@@ -85,13 +100,7 @@ class _Products(Function):
     def forward(ctx: Any, p: torch.Tensor, q: torch.Tensor, pattern: Pattern) -> torch.Tensor:
         ctx.save_for_backward(p, q)
         ctx.pattern = pattern
-        if (
-            len(pattern.column) > pattern.shape[0] * pattern.shape[1]
-        ):  # repeated so often that torch refuses the pattern
-            row = torch.repeat_interleave(torch.arange(pattern.shape[0]), pattern.start.diff())
-            return (p @ q.T)[row, pattern.column]
-        empty = pattern.matrix(torch.zeros(len(pattern.column), dtype=p.dtype))
-        return torch.sparse.sampled_addmm(empty, p, q.T, beta=0.0).values()
+        return plain_scores(p, q, pattern.start, pattern.column)
 
     @staticmethod
     def backward(ctx: Any, *gradients: torch.Tensor) -> Any:
