@@ -4,29 +4,37 @@ PYTHON ?= $(firstword $(foreach name,python3.11 python3.12 python3.13 python3,\
 VENV ?= .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+# TORCH=0 leaves torch and its tests out
+TORCH ?= 1
+WITH_TORCH := $(if $(filter 0,$(TORCH)),,$(VENV)/.torch)
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: demo test test-all check coverage published-bias bench-setup bench format clean
+.PHONY: demo test test-all check coverage published-bias models-on-kuairec bench-setup bench format clean
 
 $(READY): pyproject.toml constraints.txt
 	@[ -n "$(PYTHON)" ] || { echo "Python 3.11 or newer with venv is needed; set PYTHON=..."; exit 2; }
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev]'
+	$(PIP) --editable '.[dev]'
 	touch $(READY)
+
+$(VENV)/.torch: $(READY)
+	$(PIP) --editable '.[torch]'
+	touch $@
 
 demo: $(READY)  ## a small world with known truth, end to end
 	$(BIN)/truerank demo
 
-test: $(READY)  ## the fast tests
-	$(BIN)/python -m pytest -n auto -q
+test: $(READY) $(WITH_TORCH)  ## the fast tests; TORCH=0 leaves torch out
+	TORCH=$(TORCH) $(BIN)/python -m pytest -n auto -q
 
-test-all: $(READY)  ## every test, also on newer Pythons where they are found
-	$(BIN)/python -m pytest -n auto -q -m ""
+test-all: $(READY) $(WITH_TORCH)  ## every test, also on newer Pythons where they are found, there without torch
+	TORCH=$(TORCH) $(BIN)/python -m pytest -n auto -q -m ""
 	@for version in 3.12 3.13; do \
 	  found=; for name in python$$version $$HOME/.pyenv/versions/$$version.*/bin/python; do \
 	    [ -n "$$found" ] || { "$$name" -c 'import venv, ensurepip' 2>/dev/null && found=$$name; }; \
 	  done; \
 	  if [ -n "$$found" ]; then \
-	    $(MAKE) test PYTHON=$$found VENV=.venv-$$version || exit 1; \
+	    $(MAKE) test PYTHON=$$found VENV=.venv-$$version TORCH=0 || exit 1; \
 	  else echo "Python $$version not found: skipped"; fi; \
 	done
 
@@ -40,6 +48,9 @@ coverage: $(READY)  ## coverage of intervals on KuaiRec, 2,000 draws, into docs/
 
 published-bias: $(READY)  ## what the published mean converges to on KuaiRec, into docs/results/published-bias.md
 	PYTHONPATH=scripts $(BIN)/python scripts/published_bias.py
+
+models-on-kuairec: $(READY) $(WITH_TORCH)  ## times and true recall of recommenders, into docs/results/models.md
+	PYTHONPATH=scripts $(BIN)/python scripts/models_on_kuairec.py
 
 bench-setup:  ## one environment per peer of the benchmarks, in .bench
 	@for peer in ranx rectools pytrec_eval; do \

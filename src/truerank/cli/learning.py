@@ -85,6 +85,16 @@ def read_learning(
     )
 
 
+def about(log: Log) -> list[str]:
+    """What to tell about a log that has no value column."""
+    if log.rewards:
+        return []
+    return [
+        f"{log.source}: no value column, so each of its {len(log):,} rows counts as positive; "
+        "if it has one, name it: --columns label=NAME."
+    ]
+
+
 def _all(found: list[Ids], given: pl.Series | None, *, kind: str) -> Ids:
     """The ids of all logs, and those that are declared."""
     parts = {f"{kind} of log {at + 1}": ids for at, ids in enumerate(found)}

@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from truerank import models
-from truerank.cli.learning import learning, read_learning, settings_of
+from truerank.cli.learning import about, learning, read_learning, settings_of
 from truerank.cli.options import check_out, messages, progress
 from truerank.errors import InputError
 from truerank.ranks.files import write_scores
@@ -53,6 +53,7 @@ def train(  # noqa: PLR0917
         log, random=random, user_features=user_features, item_features=item_features, positive=positive,
         columns=columns, population=population, items=items,
     )  # fmt: skip
+    messages(about(learnt), quiet=quiet)
     start = time.monotonic()
     with progress(quiet=quiet) as report:
         scores = model.fit(learnt, seed=seed, side=side, progress=report)

@@ -12,7 +12,7 @@ import msgspec
 import polars as pl
 
 from truerank import estimators, metrics, models
-from truerank.cli.learning import learning, read_learning, settings_of
+from truerank.cli.learning import about, learning, read_learning, settings_of
 from truerank.cli.options import messages, progress
 from truerank.data.files import whole_file, write_table
 from truerank.errors import InputError
@@ -67,6 +67,7 @@ def tune(  # noqa: PLR0917
         log, random=random, user_features=user_features, item_features=item_features, positive=positive,
         columns=columns, population=population, items=items,
     )  # fmt: skip
+    messages(about(learnt), quiet=quiet)
     try:
         with progress(quiet=quiet) as report:
             found = search(

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from truerank.core import Scores
 from truerank.errors import InputError
@@ -14,6 +15,8 @@ from truerank.models.extras import load
 from truerank.ranks.products import product
 from truerank.ranks.scores import factors, per_user
 from truerank.ranks.tables import lists
+
+Named = Sequence[Any] | npt.NDArray[Any]  # ids in an order, each asked for by its place
 
 
 def from_implicit(
@@ -56,7 +59,7 @@ def from_lightfm(
     return factors(user, item, item_bias=bias, users=users, items=items, name="lightfm")
 
 
-def from_lenskit(model: Any, *, users: Sequence[Any], items: Sequence[Any]) -> Scores:
+def from_lenskit(model: Any, *, users: Named, items: Named) -> Scores:
     """Scores of a trained LensKit pipeline, or of a trained scorer alone, for these users and items.
 
     What LensKit gives no score (an item or user it has not seen) is never recommended.
@@ -133,7 +136,7 @@ def from_factors(
     return factors(model.transform(matrix), np.asarray(model.components_).T, users=users, items=items, name="factors")
 
 
-def from_callable(call: Callable[[Any, Any], Any], *, users: Sequence[Any], items: Sequence[Any]) -> Scores:
+def from_callable(call: Callable[[Any, Any], Any], *, users: Named, items: Named) -> Scores:
     """Scores of any function `(user id, item ids) -> one score for each item`, asked for one user at a time.
 
     A function that answers for many users at once is faster as `truerank.function`.

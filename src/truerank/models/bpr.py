@@ -21,7 +21,8 @@ class BPR:
     """Factors and item biases by gradient steps on -ln σ(s_ui - s_uj) + λ‖·‖² (Rendle et al. 2009).
 
     i is a positive of u, j an item drawn uniformly that is none. Fitted by implicit on one thread: several would race,
-    and no two runs would agree. A user or an item without positives has factors 0, hence scores 0.
+    and no two runs would agree. A user without positives has factors 0, so that the item biases alone decide; an item
+    without positives has factors and bias 0.
 
     Whoever likes 7 or 8 likes both, and the same for 5 and 6: user 1 gets 8 next, user 2 gets 6.
 

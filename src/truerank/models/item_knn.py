@@ -9,7 +9,7 @@ from truerank.core import Log
 from truerank.models import NOTHING_BESIDE, Labels, Progress, Side
 from truerank.models.knn import GRID, Rows, matrix_of, saying
 from truerank.models.settings import check, setting
-from truerank.models.similarity import cosine_neighbours
+from truerank.models.similarity import Draw, cosine_neighbours
 from truerank.ranks.products import Product
 
 
@@ -18,8 +18,8 @@ class ItemKNN:
     """s_u(i) = Σ_j cosine(j, i) r_uj over the user's items j that have i among their k nearest items.
 
     RankSys's form (Cremonesi et al. 2010): no normalisation, an item is no neighbour of itself. With binary r the
-    cosine is users who like both / √(users who like i · users who like j). Neighbours that equal the k-th all count,
-    so names never decide. A user or an item without rows scores 0.
+    cosine is users who like both / √(users who like i · users who like j). Of the neighbours that equal the
+    k-th, as many as have room are drawn by the seed. A user or an item without rows scores 0.
 
     Items 7 and 8 share one of their users, cosine = 1/√(2 · 1):
 
@@ -41,5 +41,8 @@ class ItemKNN:
 
     def fit(self, log: Log, *, seed: int, side: Side = NOTHING_BESIDE, progress: Progress | None = None) -> Product:
         matrix = matrix_of(log, self.rows)
-        similar = cosine_neighbours(matrix.T.tocsr(), self.neighbours, say=saying(progress, "comparing items"))
+        draw = Draw(log.items.keys(), seed)
+        similar = cosine_neighbours(
+            matrix.T.tocsr(), self.neighbours, draw=draw, say=saying(progress, "comparing items")
+        )
         return Product(matrix, similar, log.users, log.items)

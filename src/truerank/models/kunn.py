@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -14,7 +15,7 @@ from truerank.models import NOTHING_BESIDE, Labels, Progress, Side
 from truerank.models.knn import saying
 from truerank.models.matrix import positives
 from truerank.models.settings import OneOf, check, setting
-from truerank.models.similarity import Say, neighbours, scaled
+from truerank.models.similarity import Draw, neighbours, scaled
 from truerank.ranks.products import Product
 
 GRID = OneOf(tuple(range(70, 111, 5)))
@@ -26,7 +27,8 @@ class KUNN:
 
     S_U(u, i) = Σ_v R_vi sim(u, v) / √c(i) over the nearest users v of u, sim(u, v) = Σ_i R_ui R_vi / √(c(u) c(v) c(i));
     S_I(u, i) = Σ_j R_uj sim(i, j) / √c(u) over the nearest items j of i, sim(i, j) = Σ_u R_ui R_uj / √(c(i) c(u) c(j)).
-    Nobody is a neighbour of herself. Neighbours that equal the k-th all count. Without positives the score is 0.
+    Nobody is a neighbour of herself. Of the neighbours that equal the k-th, as many as have room are drawn by the seed.
+    Without positives the score is 0.
 
     User 1 likes 7, user 2 likes 7 and 8: sim(1, 2) = 1/√(1·2·2) = 1/2, so S_U(1, 8) = 1/2, and sim(8, 7) =
     1/√(1·2·2) = 1/2, so S_I(1, 8) = 1/2, together 1:
@@ -51,18 +53,27 @@ class KUNN:
         liked = positives(log)
         by_item = liked.T.tocsr()
         of_user, of_item = (1 / np.sqrt(np.maximum(np.diff(each.indptr), 1)) for each in (liked, by_item))
-        users = _similar(liked, of_user, of_item, self.users, say=saying(progress, "comparing users"))
-        items = _similar(by_item, of_item, of_user, self.items, say=saying(progress, "comparing items"))
+        users = neighbours(
+            liked,
+            self.users,
+            similarity=_over(of_user),
+            weight=of_item,
+            draw=Draw(log.users.keys(), seed),
+            say=saying(progress, "comparing users"),
+        )
+        items = neighbours(
+            by_item,
+            self.items,
+            similarity=_over(of_item),
+            weight=of_user,
+            draw=Draw(log.items.keys(), seed),
+            say=saying(progress, "comparing items"),
+        )
         left = hstack([users, scaled(liked, of_user, np.ones(len(of_item)))], format="csr")
         right = vstack([scaled(liked, np.ones(len(of_user)), of_item), items.T.tocsr()], format="csr")
         return Product(csr_array(left), csr_array(right), log.users, log.items)
 
 
-def _similar(rows: Any, of_row: Floats, of_column: Floats, k: int, *, say: Say | None) -> Any:
-    return neighbours(
-        rows,
-        k,
-        weight=of_column,
-        similarity=lambda block, first: scaled(block, of_row[first : first + block.shape[0]], of_row),
-        say=say,
-    )
+def _over(of_row: Floats) -> Callable[[Any, int], Any]:
+    """Products of rows, divided by the square roots of both rows' counts."""
+    return lambda block, first: scaled(block, of_row[first : first + block.shape[0]], of_row)

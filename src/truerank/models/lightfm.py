@@ -36,7 +36,8 @@ class LightFM:
     Without feature tables every user and item has one feature, itself: plain factors. With user or item features (Side)
     these are added to it. Fitted on one thread: several would race, and no two runs would agree. A user without
     positives and without features has factors 0, so that the item biases alone decide. WARP draws items until one
-    scores above the positive less 1, and steps by ln of how few it took.
+    scores above the positive less 1, and steps by ln of how few it took. Adadelta sets its own steps: there is no
+    learning rate to choose.
 
     Whoever likes 7 or 8 likes both, and the same for 5 and 6: user 1 gets 8 next, user 2 gets 6.
 
@@ -50,7 +51,6 @@ class LightFM:
     components: int = setting(32, "numbers that describe a feature", least=1, search=Whole(10, 200))
     loss: Loss = setting(Loss.WARP, "what is minimised", search=OneOf(tuple(Loss)))
     epochs: int = setting(20, "passes over the positives", least=1, search=Whole(10, 50))
-    learning_rate: float = setting(0.01, "size of a step", above=0, search=LogUniform(1e-3, 1e-2))
     user_alpha: float = setting(1e-6, "penalty on features of users", least=0, search=LogUniform(1e-6, 1e-2))
     item_alpha: float = setting(1e-6, "penalty on features of items", least=0, search=LogUniform(1e-6, 1e-2))
     name: ClassVar[str] = "lightfm"
@@ -72,16 +72,19 @@ class LightFM:
                 no_components=self.components,
                 loss=self.loss.value,
                 learning_schedule="adadelta",
-                learning_rate=self.learning_rate,
                 user_alpha=self.user_alpha,
                 item_alpha=self.item_alpha,
                 random_state=library_seed(seed, self.name),
             )
             for epoch in range(self.epochs):
                 try:
-                    model.fit_partial(liked, user_features, item_features, epochs=1, num_threads=1)
-                except ValueError as error:
-                    raise InputError(f"{self.name}: {error}. Take a smaller learning_rate or more penalty.") from None
+                    with np.errstate(invalid="ignore"):
+                        model.fit_partial(liked, user_features, item_features, epochs=1, num_threads=1)
+                except ValueError:
+                    raise InputError(
+                        f"{self.name}: the fit diverged in epoch {epoch + 1} with user_alpha={self.user_alpha:g} and "
+                        f"item_alpha={self.item_alpha:g}; expected finite factors. Take smaller penalties."
+                    ) from None
                 if progress is not None:
                     progress("fitting lightfm", epoch + 1, self.epochs)
             _, user = model.get_user_representations(user_features)

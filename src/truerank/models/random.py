@@ -10,7 +10,7 @@ import numpy as np
 from truerank.chance import cell_uniforms
 from truerank.core import Log
 from truerank.models import NOTHING_BESIDE, Labels, Progress, Side
-from truerank.ranks.scores import Function, Matrix
+from truerank.ranks.scores import Matrix, PerUser
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,11 +31,10 @@ class Random:
     needs: ClassVar[str | None] = None
     labels: ClassVar[Labels] = Labels.NOTHING
 
-    def fit(self, log: Log, *, seed: int, side: Side = NOTHING_BESIDE, progress: Progress | None = None) -> Function:
+    def fit(self, log: Log, *, seed: int, side: Side = NOTHING_BESIDE, progress: Progress | None = None) -> PerUser:
         user_key, item_key = log.users.keys(), log.items.keys()
 
-        def scores(rows: np.ndarray[tuple[int], np.dtype[np.int64]]) -> Matrix:
-            user, item = np.repeat(user_key[rows], len(item_key)), np.tile(item_key, len(rows))
-            return cell_uniforms(seed, "random model", user, item).reshape(len(rows), len(item_key))
+        def scores(row: int) -> Matrix:
+            return cell_uniforms(seed, "random model", np.full(len(item_key), user_key[row]), item_key)
 
-        return Function(scores, log.users, log.items, self.name)
+        return PerUser(scores, log.users, log.items, self.name)

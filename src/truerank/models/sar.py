@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy.sparse import csr_array, vstack
 
-from truerank.arrays import Floats, Ints
+from truerank.arrays import Floats
 from truerank.chance import cell_uniforms
 from truerank.core import Log, Scores
 from truerank.models import NOTHING_BESIDE, Labels, Progress, Side
@@ -18,7 +18,7 @@ from truerank.models.matrix import counts, positives, valued
 from truerank.models.settings import check, setting
 from truerank.models.similarity import Say, cosine, together
 from truerank.ranks.products import Product
-from truerank.ranks.scores import Function, Matrix
+from truerank.ranks.scores import Matrix, PerUser
 
 
 class Similarity(StrEnum):
@@ -113,13 +113,12 @@ def _jaccard(block: Any, first: int, n: Floats) -> Any:
     return csr_array((value, block.indices, block.indptr), shape=block.shape)
 
 
-def _noisy(scores: Product, *, seed: int) -> Function:
+def _noisy(scores: Product, *, seed: int) -> PerUser:
     user_key, item_key = scores.users.keys(), scores.items.keys()
 
-    def call(rows: Ints) -> Matrix:
-        found = scores.block(rows)
-        user, item = np.repeat(user_key[rows], len(item_key)), np.tile(item_key, len(rows))
-        noise = cell_uniforms(seed, "sar zeros", user, item).reshape(found.shape)
+    def call(row: int) -> Matrix:
+        found = scores.block(np.array([row]))[0]
+        noise = cell_uniforms(seed, "sar zeros", np.full(len(item_key), user_key[row]), item_key)
         return np.where(found == 0, 0.01 * noise, found + 0.02)
 
-    return Function(call, scores.users, scores.items, SAR.name)
+    return PerUser(call, scores.users, scores.items, SAR.name)

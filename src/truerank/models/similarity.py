@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_array, vstack
 
 from truerank.arrays import Floats, Ints
+from truerank.chance import cell_keys
+from truerank.ids import Keys
 
 BLOCK_CELLS = 2**24  # similarities held at once before the nearest are kept
 
@@ -44,7 +47,7 @@ def cosine(product: Any, first: int, norm: Floats) -> Any:
     """Products of rows as cosines, given the squared norms of all rows.
 
     As √(p² / (a b)) rather than p / (√a √b): for whole numbers p², a and b are exact, so that cosines which are equal
-    as numbers are equal in bits, and ties are ties.
+    as numbers are equal in bits, and equals are known as such.
     """
     row = first + np.repeat(np.arange(product.shape[0]), np.diff(product.indptr))
     with np.errstate(invalid="ignore", divide="ignore"):
@@ -59,18 +62,36 @@ def without_self(block: Any, first: int) -> Any:
     return _kept(block, block.indices != row)
 
 
-def nearest(block: Any, k: int) -> Any:
-    """The k largest similarities above 0 of each row; all that equal the k-th stay, so names never decide.
+@dataclass(frozen=True, slots=True)
+class Draw:
+    """How equals are told apart: by chance, keyed by the seed and the two ids, so that order never matters."""
 
-    >>> nearest(csr_array(np.array([[0.0, 0.5, 0.2, 0.2]])), 2).toarray().tolist()
-    [[0.0, 0.5, 0.2, 0.2]]
+    key: Keys  # of each row
+    seed: int
+
+    def order(self, row: int, others: Ints) -> Keys:
+        return cell_keys(self.seed, "neighbours", np.full(len(others), self.key[row]), self.key[others])
+
+
+def nearest(block: Any, k: int, *, first: int, draw: Draw) -> Any:
+    """The k largest similarities above 0 of each row; of those that equal the k-th, as many as have room are drawn.
+
+    >>> draw = Draw(np.arange(4, dtype=np.uint64), seed=0)
+    >>> nearest(csr_array(np.array([[0.0, 0.5, 0.2, 0.9]])), 2, first=0, draw=draw).toarray().tolist()
+    [[0.0, 0.5, 0.0, 0.9]]
     """
-    weakest = np.zeros(block.shape[0])
+    keep = block.data > 0
     for row in np.flatnonzero(np.diff(block.indptr) > k):
-        entries = block.data[block.indptr[row] : block.indptr[row + 1]]
-        weakest[row] = np.partition(entries, len(entries) - k)[len(entries) - k]
-    weakest = np.repeat(weakest, np.diff(block.indptr))
-    return _kept(block, (block.data > 0) & (block.data >= weakest))
+        here = slice(block.indptr[row], block.indptr[row + 1])
+        value, kept = block.data[here], keep[here]
+        weakest = np.partition(value, len(value) - k)[len(value) - k]
+        equal = np.flatnonzero(value == weakest)
+        room = k - np.count_nonzero(value > weakest)
+        kept &= value >= weakest
+        if room < len(equal) and weakest > 0:
+            key = draw.order(first + int(row), block.indices[here][equal])
+            kept[equal[np.argsort(key)[room:]]] = False
+    return _kept(block, keep)
 
 
 def neighbours(
@@ -78,6 +99,7 @@ def neighbours(
     k: int,
     *,
     similarity: Callable[[Any, int], Any],
+    draw: Draw,
     weight: Floats | None = None,
     say: Say | None = None,
 ) -> Any:
@@ -86,14 +108,14 @@ def neighbours(
     for first, block in together(rows, weight=weight):
         if say is not None:
             say(first, rows.shape[0])
-        parts.append(nearest(without_self(similarity(block, first), first), k))
+        parts.append(nearest(without_self(similarity(block, first), first), k, first=first, draw=draw))
     return csr_array(vstack(parts, format="csr"))
 
 
-def cosine_neighbours(rows: Any, k: int, *, say: Say | None = None) -> Any:
+def cosine_neighbours(rows: Any, k: int, *, draw: Draw, say: Say | None = None) -> Any:
     """The k nearest other rows by cosine."""
     norm = squared_norms(rows)
-    return neighbours(rows, k, similarity=lambda block, first: cosine(block, first, norm), say=say)
+    return neighbours(rows, k, similarity=lambda block, first: cosine(block, first, norm), draw=draw, say=say)
 
 
 def scaled(matrix: Any, row: Floats, column: Floats) -> Any:

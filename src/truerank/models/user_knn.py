@@ -9,7 +9,7 @@ from truerank.core import Log
 from truerank.models import NOTHING_BESIDE, Labels, Progress, Side
 from truerank.models.knn import GRID, Rows, matrix_of, saying
 from truerank.models.settings import check, setting
-from truerank.models.similarity import cosine_neighbours
+from truerank.models.similarity import Draw, cosine_neighbours
 from truerank.ranks.products import Product
 
 
@@ -17,8 +17,8 @@ from truerank.ranks.products import Product
 class UserKNN:
     """s_u(i) = Σ_v cosine(u, v) r_vi over the k users v nearest to u.
 
-    RankSys's form: no normalisation, a user is no neighbour of herself. Neighbours that equal the k-th all count, so
-    names never decide. A user without neighbours and an item without rows score 0.
+    RankSys's form: no normalisation, a user is no neighbour of herself. Of the neighbours that equal the
+    k-th, as many as have room are drawn by the seed. A user without neighbours and an item without rows score 0.
 
     Users 1 and 2 share item 7, cosine = 1/√(1 · 2):
 
@@ -40,5 +40,6 @@ class UserKNN:
 
     def fit(self, log: Log, *, seed: int, side: Side = NOTHING_BESIDE, progress: Progress | None = None) -> Product:
         matrix = matrix_of(log, self.rows)
-        similar = cosine_neighbours(matrix, self.neighbours, say=saying(progress, "comparing users"))
+        draw = Draw(log.users.keys(), seed)
+        similar = cosine_neighbours(matrix, self.neighbours, draw=draw, say=saying(progress, "comparing users"))
         return Product(similar, matrix, log.users, log.items)

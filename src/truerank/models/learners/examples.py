@@ -100,7 +100,7 @@ def material(name: str, method: Method, log: Log, *, side: Side, seed: int) -> M
         if method.beside is Beside.SLICE or (method.beside is Beside.PROPENSITY and log.propensity is None):
             raise InputError(
                 f"{name}: {log.source} comes without a random slice; it needs {method.beside}. Give rows that were "
-                "shown at random: side=Side(random=...)."
+                "shown at random: --random FILE (Python: side=Side(random=...))."
             )
         kept, held = _divided(train, log, share=HELD_OUT, seed=seed, purpose="held out for early stopping")
         if not (train.label == 0).any():

@@ -86,7 +86,7 @@ def _descend(
     best, found, auc = 0, setup.parameters, list[float]()
     for epoch in range(training.epochs):
         if progress is not None:
-            progress(f"{recipe.name}: epoch {epoch + 1}", epoch, training.epochs)
+            progress(f"training {recipe.name}, epochs", epoch, training.epochs)
         for rows in batches(len(objective.examples), training.batch, shuffle):
             batch = Batch.of(objective.examples, rows)
             objective.prepare(batch, epoch)
