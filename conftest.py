@@ -1,4 +1,4 @@
-"""`make test TORCH=0`: files that import torch, or what is made with it, are not collected; no others are left out."""
+"""`make test TORCH=0`: files that import torch or what is made with it, and tests/models/torch, are not collected."""
 
 from __future__ import annotations
 
@@ -12,4 +12,5 @@ NEEDS_TORCH = re.compile(r"^(import|from) (torch|truerank\.models\.learners)\b",
 def pytest_ignore_collect(collection_path: Path) -> bool | None:
     """Whether a file is left out; None leaves the question to pytest."""
     left_out = os.environ.get("TORCH") == "0" and collection_path.suffix == ".py"
-    return True if left_out and NEEDS_TORCH.search(collection_path.read_text()) else None
+    own = collection_path.parent.name == "torch"
+    return True if left_out and (own or NEEDS_TORCH.search(collection_path.read_text())) else None
