@@ -54,3 +54,17 @@ def sums_by(group: Ints, values: npt.NDArray[Any], *, n: int) -> Floats:
     [5.0, 5.0, 0.0]
     """
     return np.bincount(group, weights=values, minlength=n).astype(np.float64)
+
+
+def places(group: Ints, keys: tuple[npt.NDArray[Any], ...]) -> Ints:
+    """The place of each row within its group, from 0, in the order of the last key, then the one before.
+
+    >>> places(np.array([0, 1, 0]), (np.array([5, 1, 3]),)).tolist()
+    [1, 0, 0]
+    """
+    order = np.lexsort((*keys, group))
+    count = np.bincount(group)
+    first = np.cumsum(count) - count
+    place = np.empty(len(group), dtype=np.int64)
+    place[order] = np.arange(len(group)) - np.repeat(first, count)
+    return place

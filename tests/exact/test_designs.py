@@ -2,47 +2,127 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
-from truerank.exposure.designs import Bernoulli, Design, Uniform
+from truerank.errors import InputError
+from truerank.exposure.designs import Bernoulli, Design, Members, Share, Stratified, Uniform, Weighted
 
-DESIGNS = [Uniform(1), Uniform(2), Uniform(4), Uniform(9), Bernoulli(0.3), Bernoulli(1.0)]
+WEIGHT = np.array([0.1, 3.0, 0.7, 1.0, 0.7])
+SOME_ZERO = np.array([0.0, 3.0, 0.0, 1.0, 0.5])
+STRATUM = np.array([0, 1, 1, 0, 1])
+PLAIN, UNEQUAL, ZEROS = (Members.alone(5, weight=weight) for weight in (None, WEIGHT, SOME_ZERO))
+STRATA = Members.alone(5, weight=WEIGHT, stratum=STRATUM)
+
+SEVERAL: list[Design] = [Bernoulli(0.3), *(Weighted(n) for n in range(7)), Weighted(Share(0.5))]
+CASES: list[tuple[Design, Members]] = [
+    *((design, PLAIN) for design in (Uniform(0), Uniform(1), Uniform(2), Uniform(9), Uniform(Share(0.6)))),
+    *((design, PLAIN) for design in (Bernoulli(0.3), Bernoulli(1.0), Weighted(2))),
+    *((design, UNEQUAL) for design in SEVERAL),
+    *((Weighted(n, fill=fill), ZEROS) for n in (1, 2, 3, 4, 5) for fill in (False, True)),
+    *((Stratified(within), STRATA) for within in (Uniform(1), Uniform(2), Weighted(1), Weighted(2), Bernoulli(0.3))),
+]
 
 
-@pytest.mark.parametrize("design", DESIGNS, ids=str)
-def test_outcomes_have_the_stated_probabilities(design: Design) -> None:
-    inclusion, total = np.zeros(5), 0.0
-    for members, chance in design.outcomes(5):
+def name_of(case: object) -> str:
+    return str(case) if not isinstance(case, Members) else f"weights {case.weights.tolist()}"
+
+
+@pytest.mark.parametrize(("design", "pool"), CASES, ids=name_of)
+def test_outcomes_have_the_stated_probabilities(design: Design, pool: Members) -> None:
+    inclusion, total = np.zeros(len(pool)), 0.0
+    seen: dict[tuple[int, ...], float] = defaultdict(float)
+    for rows, chance in design.outcomes(pool):
+        assert rows == tuple(sorted(set(rows)))
+        seen[rows] += chance
         total += chance
-        inclusion[list(members)] += chance
+        inclusion[list(rows)] += chance
     assert total == pytest.approx(1, abs=1e-12)
-    assert inclusion == pytest.approx(design.inclusion(5), abs=1e-12)
+    assert inclusion == pytest.approx(design.inclusion(pool), abs=1e-12)
 
 
-@pytest.mark.parametrize("design", [Uniform(2), Bernoulli(0.3)], ids=str)
-def test_draws_follow_the_outcomes(design: Design) -> None:
-    """A chi-square test of 20,000 users' samples of a pool of 4; seed fixed, the bound is the 99.99 % quantile."""
-    n = 20_000
-    user = np.repeat(np.arange(n, dtype=np.uint64), 4)
-    item = np.tile(np.arange(4, dtype=np.uint64), n)
-    drawn = design.draw(user, item, seed=5)
-    code = np.bincount(drawn // 4, weights=2.0 ** (drawn % 4), minlength=n).astype(int)
-    expected = np.zeros(16)
-    for members, chance in design.outcomes(4):
-        expected[sum(2**i for i in members)] = chance * n
-    counted = np.bincount(code, minlength=16)
+@pytest.mark.parametrize(("design", "pool"), CASES, ids=name_of)
+def test_draws_follow_the_outcomes(design: Design, pool: Members) -> None:
+    """A chi-square test of 20,000 users' samples; seed fixed, the bound is beyond the 99.99 % quantile."""
+    n, size = 20_000, len(pool)
+    many = Members(
+        np.repeat(np.arange(n, dtype=np.uint64), size),
+        np.tile(np.arange(size, dtype=np.uint64), n),
+        None if pool.weight is None else np.tile(pool.weight, n),
+        None if pool.stratum is None else np.tile(pool.stratum, n),
+    )
+    drawn = design.draw(many, seed=5, purpose="test")
+    code = np.bincount(drawn // size, weights=2.0 ** (drawn % size), minlength=n).astype(int)
+    expected = np.zeros(2**size)
+    for rows, chance in design.outcomes(pool):
+        expected[sum(2**i for i in rows)] += chance * n
+    counted = np.bincount(code, minlength=2**size)
     possible = expected > 0
     assert counted[~possible].sum() == 0
-    statistic = ((counted - expected)[possible] ** 2 / expected[possible]).sum()
-    assert statistic < 45  # 5 to 15 degrees of freedom; 99.99 % of chi-square(15) is below 44.3
+    # rare outcomes are taken together, or their squares would be no chi-square
+    common = expected >= 5
+    parts = [*((counted - expected)[common] ** 2 / expected[common])]
+    rare = possible & ~common
+    if expected[rare].sum() >= 5:
+        parts.append((counted[rare].sum() - expected[rare].sum()) ** 2 / expected[rare].sum())
+    assert sum(parts) < 75  # at most 31 degrees of freedom; 99.99 % of chi-square(31) is below 68
 
 
-def test_uniform_draws_are_nested_and_independent_of_order() -> None:
-    user = np.repeat(np.arange(50, dtype=np.uint64), 20)
-    item = np.tile(np.arange(20, dtype=np.uint64), 50)
-    small, large = (set(Uniform(n).draw(user, item, seed=1).tolist()) for n in (3, 7))
+@pytest.mark.parametrize(
+    ("smaller", "larger"),
+    [
+        (Uniform(3), Uniform(7)),
+        (Weighted(3), Weighted(7)),
+        (Weighted(3, fill=True), Weighted(19, fill=True)),
+        (Bernoulli(0.1), Bernoulli(0.2)),
+        (Stratified(Uniform(1)), Stratified(Uniform(2))),
+    ],
+    ids=str,
+)
+def test_draws_are_nested_and_independent_of_order(smaller: Design, larger: Design) -> None:
+    rng = np.random.default_rng(0)
+    members = Members(
+        np.repeat(np.arange(50, dtype=np.uint64), 20),
+        np.tile(np.arange(20, dtype=np.uint64), 50),
+        np.round(rng.random(1000), 1),
+        rng.integers(0, 3, 1000),
+    )
+    small, large = (set(design.draw(members, seed=1, purpose="test").tolist()) for design in (smaller, larger))
     assert small < large
-    shuffled = np.random.default_rng(0).permutation(len(user))
-    again = shuffled[Uniform(3).draw(user[shuffled], item[shuffled], seed=1)]
+    shuffled = rng.permutation(len(members))
+    again = shuffled[smaller.draw(members.select(shuffled), seed=1, purpose="test")]
     assert set(again.tolist()) == small
+    other = set(smaller.draw(members, seed=1, purpose="another").tolist())
+    assert other != small
+
+
+def test_a_share_is_rounded_down_in_decimals() -> None:
+    assert [Share(1 - 0.9).of(n) for n in (10, 19, 20)] == [1, 1, 2]
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: Members.alone(2, weight=np.array([1.0, -1.0])), "weight -1 of row 1"),
+        (lambda: Members.alone(2, weight=np.array([1.0, np.nan])), "weight nan of row 1"),
+        (lambda: Bernoulli(0.5).inclusion(Members.alone(1, weight=np.array([3.0]))), "Lower the rate"),
+        (lambda: Stratified(Uniform(1)).inclusion(PLAIN), "without strata"),
+        (lambda: Share(1.5), "a share of 1.5"),
+        (lambda: Uniform(-1).inclusion(PLAIN), "a sample of -1"),
+    ],
+)
+def test_bad_designs_are_refused(make: object, message: str) -> None:
+    assert callable(make)
+    with pytest.raises(InputError, match=message):
+        make()
+
+
+def test_pools_of_several_users_are_drawn_from_one_by_one() -> None:
+    members = Members(
+        np.array([1, 1, 1, 2, 2], dtype=np.uint64), np.arange(5, dtype=np.uint64), np.array([1.0, 1, 2, 1, 3])
+    )
+    assert Weighted(1).inclusion(members) == pytest.approx([0.25, 0.25, 0.5, 0.25, 0.75])
+    assert Uniform(2).inclusion(replace(members, weight=None)) == pytest.approx([2 / 3, 2 / 3, 2 / 3, 1, 1])

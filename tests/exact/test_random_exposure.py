@@ -16,7 +16,7 @@ from tiny import expectation as expect
 import truerank as tr
 from truerank.core import Additive, Metric, Terms
 from truerank.errors import InputError, RefusedError
-from truerank.exposure.designs import Bernoulli, Uniform
+from truerank.exposure.designs import Bernoulli, Members, Uniform, size_of
 
 # three users with different numbers of candidates and relevant items, one of whom likes nothing
 WORLD = Tiny([[1, 0, 0, 1, 1, 0], [0, 1, 0, 0, 0], [0, 0, 0, 0]])
@@ -172,7 +172,8 @@ def test_published_converges_to_a_weighted_mean_of_recall(world: Tiny, k: int) -
         world.labels, designs, world.terms(tr.Published(), tr.Recall(k), world.everything()).num, strict=True
     ):
         size, relevant = len(row), sum(row)
-        keep.append(1 - comb(size - relevant, design.n) / comb(size, design.n))
+        drawn = size_of(design.n, size)
+        keep.append(1 - comb(size - relevant, drawn) / comb(size, drawn))
         recall.append(float(values))
     assert expect(world, tr.Published(), tr.Recall(k), designs, num) == pytest.approx(
         float(np.dot(keep, recall)), abs=1e-12
@@ -326,11 +327,11 @@ def test_auc_of_several_users_converges_to_a_weighted_mean() -> None:
     designs = [Uniform(2), Uniform(2), Uniform(2)]
     num_mean = den_mean = wanted_num = wanted_den = 0.0
     for row, design in zip(rows, designs, strict=True):
-        both = [(chance, [row[i] for i in members]) for members, chance in design.outcomes(len(row))]
+        both = [(chance, [row[i] for i in members]) for members, chance in design.outcomes(Members.alone(len(row)))]
         keep = sum(chance for chance, labels in both if len(set(labels)) == 2)
         wanted_num += keep * auc_by_pairs(row, [-float(i) for i in range(len(row))])
         wanted_den += keep
-        for members, chance in design.outcomes(len(row)):
+        for members, chance in design.outcomes(Members.alone(len(row))):
             judged = Tiny([[row[i] for i in members]])
             terms = judged.terms(tr.Traditional(), tr.AUC(), judged.everything())
             num_mean += chance * terms.num.sum()

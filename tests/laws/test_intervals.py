@@ -331,7 +331,7 @@ def chosen(log: Log, ranks: Ranks, members: list[tuple[int, ...]]) -> tuple[Log,
 
 def samples(design: designs.Design, sizes: tuple[int, ...]) -> Iterator[tuple[list[tuple[int, ...]], float]]:
     """Every joint sample of all users' pools with its probability."""
-    for combination in product(*(list(design.outcomes(size)) for size in sizes)):
+    for combination in product(*(list(design.outcomes(designs.Members.alone(size))) for size in sizes)):
         yield [members for members, _ in combination], math.prod(chance for _, chance in combination)
 
 
@@ -469,8 +469,7 @@ def large() -> Pools:
 
 
 def drawn(log: Log, ranks: Ranks, n: int, *, seed: int) -> tuple[Log, Ranks]:
-    keys = log.users.keys()[log.user], log.items.keys()[log.item]
-    rows = designs.Uniform(n).draw(*keys, seed=seed)
+    rows = designs.Uniform(n).draw(designs.members_of(log), seed=seed, purpose="uniform")
     return log.select(rows), replace(ranks, above=ranks.above[rows], tied=ranks.tied[rows])
 
 

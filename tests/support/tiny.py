@@ -9,7 +9,7 @@ from itertools import product
 import numpy as np
 
 from truerank.core import Estimator, Log, Metric, Ranks, Terms
-from truerank.exposure.designs import Bernoulli, Uniform
+from truerank.exposure.designs import Design, Members
 from truerank.ids import Ids
 
 
@@ -45,9 +45,11 @@ class Tiny:
     def everything(self) -> list[range]:
         return [range(len(row)) for row in self.labels]
 
-    def samples(self, designs: Sequence[Uniform | Bernoulli]) -> Iterator[tuple[list[tuple[int, ...]], float]]:
+    def samples(self, designs: Sequence[Design]) -> Iterator[tuple[list[tuple[int, ...]], float]]:
         """Every joint sample of all users with its probability."""
-        pools = [list(design.outcomes(len(row))) for design, row in zip(designs, self.labels, strict=True)]
+        pools = [
+            list(design.outcomes(Members.alone(len(row)))) for design, row in zip(designs, self.labels, strict=True)
+        ]
         for outcome in product(*pools):
             yield [members for members, _ in outcome], float(np.prod([chance for _, chance in outcome]))
 
@@ -56,7 +58,7 @@ def expectation(
     world: Tiny,
     estimator: Estimator,
     metric: Metric,
-    designs: Sequence[Uniform | Bernoulli],
+    designs: Sequence[Design],
     function: Callable[[Terms], float],
 ) -> float:
     """The exact expectation of a function of the terms over every sample."""

@@ -12,7 +12,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from truerank.arrays import Floats, Ints, frozen, sums_by
+from truerank.arrays import Floats, frozen, places, sums_by
 from truerank.chance import cell_keys, cell_uniforms
 from truerank.core import Log
 from truerank.data.split import split_per_user
@@ -49,9 +49,9 @@ def ure_kuairec(
     count = np.bincount(full.user, minlength=len(full.users))
     # the n largest of log weight + Gumbel noise are a weighted sample without replacement
     noise = -np.log(-np.log(np.maximum(cell_uniforms(seed, "ure train", *_keys(full)), 2.0**-54)))
-    chosen = _place(full, -(weight[full.item] + noise)) < np.floor(share * count + 0.5)[full.user]
+    chosen = places(full.user, (-(weight[full.item] + noise),)) < np.floor(share * count + 0.5)[full.user]
     rest = full.select(~chosen)
-    place = _place(rest, cell_keys(seed, "ure random", *_keys(rest)))
+    place = places(rest.user, (cell_keys(seed, "ure random", *_keys(rest)),))
     parts = {"train": full.select(chosen), "full": rest, "random": rest.select(place < shown)}
     if uniform > 0:
         spare = rest.select(place >= shown)
@@ -159,16 +159,6 @@ def _by_size(log: Log, sizes: Sequence[int], *, seed: int, purpose: str) -> list
     """Uniformly random parts of exactly these sizes, and the rest as the last one."""
     order = np.argsort(cell_keys(seed, purpose, *_keys(log)), kind="stable")
     return [log.select(np.sort(rows)) for rows in np.split(order, np.cumsum(sizes))]
-
-
-def _place(log: Log, key: Floats | Keys) -> Ints:
-    """The place of each row among its user's, in the order of the keys, from 0."""
-    order = np.lexsort((key, log.user))
-    count = np.bincount(log.user, minlength=len(log.users))
-    first = np.concatenate([[0], np.cumsum(count)])[:-1]
-    place = np.empty(len(log), dtype=np.int64)
-    place[order] = np.arange(len(log)) - np.repeat(first, count)
-    return place
 
 
 def _without(log: Log, gone: Log) -> Log:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from truerank.arrays import Bools
+from truerank.arrays import Bools, places
 from truerank.chance import cell_keys, cell_uniforms
 from truerank.core import Log
 from truerank.errors import InputError
@@ -27,12 +27,8 @@ def split_per_user(log: Log, fraction: float, *, seed: int) -> tuple[Log, Log]:
     """
     _check(fraction)
     key = cell_keys(seed, "split per user", *_keys(log))
-    order = np.lexsort((key, log.user))
     count = np.bincount(log.user, minlength=len(log.users))
-    first = np.concatenate([[0], np.cumsum(count)])[:-1]
-    place = np.empty(len(log), dtype=np.int64)
-    place[order] = np.arange(len(log)) - np.repeat(first, count)
-    return _parts(log, place < np.floor(fraction * count[log.user] + 1e-9))
+    return _parts(log, places(log.user, (key,)) < np.floor(fraction * count[log.user] + 1e-9))
 
 
 def split_by_time(log: Log, fraction: float) -> tuple[Log, Log]:

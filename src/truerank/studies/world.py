@@ -16,7 +16,7 @@ from truerank.core import Log
 from truerank.data.files import write_table
 from truerank.data.read import read
 from truerank.errors import InputError
-from truerank.exposure.designs import Uniform
+from truerank.exposure.designs import Members, Uniform
 from truerank.ids import Ids
 
 POSITIVE = ">3"
@@ -157,7 +157,7 @@ def _judge(rating: npt.NDArray[np.int8], train: Log, n: int, *, seed: int) -> Lo
     unseen = np.ones(rating.shape, dtype=bool)
     unseen[train.user, train.item] = False
     user, item = np.nonzero(unseen)
-    drawn = Uniform(n).draw(train.users.keys()[user], train.items.keys()[item], seed=seed)
+    drawn = Uniform(n).draw(Members(train.users.keys()[user], train.items.keys()[item]), seed=seed, purpose="uniform")
     return _log(rating, user[drawn], item[drawn], users=train.users, items=train.items, name="random")
 
 

@@ -1,0 +1,311 @@
+"""Position bias from clicks, where all displayed items are logged: expectation-maximisation, intervention harvesting.
+
+P(click | item, rank) = θ_rank q_item. Only products are seen, so θ is known up to its value at rank 1, which is set to
+1, and only between ranks that some item connects. Coverage is not claimed for these fits: bootstrap over sessions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+import numpy as np
+import numpy.typing as npt
+
+from truerank.arrays import Floats, Ints, sums_by
+from truerank.chance import generator
+from truerank.errors import InputError, RefusedError, some
+from truerank.exposure.positions.fits import Parameter, PositionFit
+from truerank.exposure.positions.fits_goodness import Bucket, Goodness, chi_square
+from truerank.exposure.positions.table import Table
+
+ROUNDS = 20_000
+CLOSE = 1e-9
+FEW = 20  # impressions of an item below which its quality is so noisy that it bends θ
+THIRDS = 3
+
+
+class Logged(StrEnum):
+    """Which items a log has: only those that were viewed, or every displayed one."""
+
+    VIEWED = "viewed"
+    DISPLAYED = "displayed"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Clicks:
+    """One row per displayed item: its item (or context-item pair), its rank, whether it was clicked, its session."""
+
+    item: Ints
+    position: Ints
+    click: Floats
+    session: Ints
+
+    @classmethod
+    def of(
+        cls,
+        item: npt.ArrayLike,
+        position: npt.ArrayLike,
+        click: npt.ArrayLike,
+        *,
+        logged: Logged,
+        session: npt.ArrayLike | None = None,
+    ) -> Clicks:
+        """Checked rows. Logs of viewed items alone are refused: given a view, clicks carry no signal of the rank."""
+        if Logged(logged) is Logged.VIEWED:
+            raise RefusedError(
+                "only viewed items are logged, and given a view a click says nothing of the rank (assumption 4). Fit "
+                "the scroll depths instead (fit:yule, fit:exp), or log every displayed item."
+            )
+        items = np.unique(np.asarray(item), return_inverse=True)[1].reshape(-1)
+        rank, clicked = np.asarray(position), np.asarray(click, dtype=np.float64)
+        of = np.arange(len(items)) if session is None else np.unique(np.asarray(session), return_inverse=True)[1]
+        if not len(items) == len(rank) == len(clicked) == len(of) or not len(items):
+            raise InputError(f"{len(items)} items, {len(rank)} positions and {len(clicked)} clicks; expected as many.")
+        if not ((clicked == 0) | (clicked == 1)).all():
+            raise InputError(
+                "a click that is neither 0 nor 1; expected binary clicks. Make other rewards binary first."
+            )
+        if not ((rank >= 1) & (rank == np.floor(rank))).all():
+            raise InputError("a position below 1 or between ranks; expected whole numbers from 1.")
+        return cls(items, rank.astype(np.int64), clicked, of.reshape(-1))
+
+
+def fit_clicks(rows: Clicks, *, replicates: int = 0, level: float = 0.95, seed: int = 0) -> PositionFit:
+    """Maximum likelihood of θ_r and q_i together, by expectation-maximisation (Wang et al. 2018, without features).
+
+    E: an item that was not clicked was viewed with probability θ(1 - q) / (1 - θq) and liked with q(1 - θ) / (1 - θq).
+    M: θ_r and q_i are the means. Items with few impressions bias θ, because their q is fitted to their own noise.
+
+    >>> item, rank = [0] * 20 + [1] * 20, ([1] * 10 + [2] * 10) * 2
+    >>> clicks = ([1] * 8 + [0] * 2 + [1] * 4 + [0] * 6) + ([1] * 4 + [0] * 6 + [1] * 2 + [0] * 8)
+    >>> fit = fit_clicks(Clicks.of(item, rank, clicks, logged=Logged.DISPLAYED))
+    >>> [round(value, 4) for value in fit.model.probability]
+    [1.0, 0.5]
+    """
+    n_ranks = _connected(rows)
+    theta, quality, log_likelihood = _maximise(_cells(rows, np.ones(len(rows.item))), n_ranks)
+    few = int((np.bincount(rows.item) < FEW).sum())
+    notes = (f"{few:,} items have fewer than {FEW} impressions; their noise biases the fit",) if few else ()
+    found = _described(rows, theta, quality, log_likelihood=log_likelihood, notes=notes)
+    if not replicates:
+        return found
+
+    def again(weight: Floats) -> Floats:
+        return _maximise(_cells(rows, weight), n_ranks, start=(theta, quality))[0]
+
+    return _with_bootstrap(found, rows, again, replicates=replicates, level=level, seed=seed)
+
+
+def fit_harvest(rows: Clicks, *, replicates: int = 0, level: float = 0.95, seed: int = 0) -> PositionFit:
+    """Intervention harvesting (Agarwal et al. 2019, all pairs): items seen at two ranks compare these two ranks.
+
+    For each pair of ranks the click rates of the items shown at both are added up, each item once, so that no item's
+    quality is estimated; θ and one quality per pair then maximise Σ ĉ ln(θq) + (1 - ĉ) ln(1 - θq). Needs that what
+    moves an item between ranks does not depend on how good it is in that session.
+
+    >>> item, rank = [0] * 20 + [1] * 20, ([1] * 10 + [2] * 10) * 2
+    >>> clicks = ([1] * 8 + [0] * 2 + [1] * 4 + [0] * 6) + ([1] * 4 + [0] * 6 + [1] * 2 + [0] * 8)
+    >>> fit = fit_harvest(Clicks.of(item, rank, clicks, logged=Logged.DISPLAYED))
+    >>> [round(value, 4) for value in fit.model.probability]
+    [1.0, 0.5]
+    """
+    n_ranks = _connected(rows)
+    theta = _harvested(rows, np.ones(len(rows.item)), n_ranks)
+    quality, log_likelihood = _qualities(rows, theta)
+    found = _described(rows, theta, quality, log_likelihood=log_likelihood, notes=())
+    if not replicates:
+        return found
+    return _with_bootstrap(
+        found, rows, lambda weight: _harvested(rows, weight, n_ranks), replicates=replicates, level=level, seed=seed
+    )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Cells:
+    """Weighted clicks and other impressions of each (item, rank)."""
+
+    item: Ints
+    rank: Ints  # from 0
+    clicks: Floats
+    others: Floats
+
+    @property
+    def n_items(self) -> int:
+        return int(self.item.max(initial=-1)) + 1
+
+
+def _cells(rows: Clicks, weight: Floats) -> _Cells:
+    width = int(rows.position.max())
+    key, row = np.unique(rows.item * width + rows.position - 1, return_inverse=True)
+    clicks = sums_by(row, weight * rows.click, n=len(key))
+    others = sums_by(row, weight * (1 - rows.click), n=len(key))
+    return _Cells(key // width, key % width, clicks, others)
+
+
+def _connected(rows: Clicks) -> int:
+    """The number of ranks; refused unless items that were ever clicked connect every rank with rank 1."""
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import connected_components
+
+    if not rows.click.any():
+        raise RefusedError(
+            "no click in the log, so nothing tells ranks apart. Collect clicks, or name a position model."
+        )
+    useful = np.bincount(rows.item, weights=rows.click)[rows.item] > 0
+    n_items, n_ranks = int(rows.item.max()) + 1, int(rows.position.max())
+    missing = sorted(set(range(1, n_ranks + 1)) - set(np.unique(rows.position).tolist()))
+    if missing:
+        raise RefusedError(
+            f"nothing was displayed at rank {some([str(r) for r in missing])}; expected every rank from 1."
+        )
+    edges = (np.ones(int(useful.sum())), (rows.item[useful], n_items + rows.position[useful] - 1))
+    size = n_items + n_ranks
+    part = connected_components(coo_array(edges, shape=(size, size)), directed=False)[1][n_items:]
+    apart = np.flatnonzero(part != part[0]) + 1
+    if len(apart):
+        raise RefusedError(
+            f"rank {some([str(r) for r in apart])} shares no clicked item with rank 1, not even through other ranks: "
+            "clicks there may come from good items or from many views. Randomise some rankings, or fit scroll depths."
+        )
+    return n_ranks
+
+
+def _maximise(
+    cells: _Cells, n_ranks: int, *, start: tuple[Floats, Floats] | None = None
+) -> tuple[Floats, Floats, float]:
+    """θ with θ_1 = 1 and q by expectation-maximisation; what is said at each round only rises the likelihood."""
+    shown = cells.clicks + cells.others
+    of_rank, of_item = sums_by(cells.rank, shown, n=n_ranks), sums_by(cells.item, shown, n=cells.n_items)
+    if start is None:
+        theta = 1.0 / np.arange(1.0, n_ranks + 1.0) ** 0.5
+        quality = np.full(cells.n_items, np.clip(cells.clicks.sum() / max(shown.sum(), 1e-300) * 2, 0.01, 0.9))
+    else:
+        theta, quality = start[0].copy(), np.clip(start[1], 1e-6, 1 - 1e-6)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        for _ in range(ROUNDS):
+            t, q = theta[cells.rank], quality[cells.item]
+            missed = 1.0 - t * q
+            viewed = np.where(missed > 0, t * (1 - q) / missed, 0.0)
+            liked = np.where(missed > 0, q * (1 - t) / missed, 0.0)
+            new_theta = sums_by(cells.rank, cells.clicks + cells.others * viewed, n=n_ranks) / of_rank
+            new_quality = sums_by(cells.item, cells.clicks + cells.others * liked, n=cells.n_items) / of_item
+            new_theta = np.where(of_rank > 0, new_theta, theta)
+            new_quality = np.where(of_item > 0, new_quality, quality)
+            new_theta[0] = 1.0
+            moved = max(float(np.abs(new_theta - theta).max()), float(np.abs(new_quality - quality).max()))
+            theta, quality = new_theta, new_quality
+            if moved < CLOSE:
+                break
+    return theta, quality, _log_likelihood(cells, theta, quality)
+
+
+def _log_likelihood(cells: _Cells, theta: Floats, quality: Floats) -> float:
+    p = theta[cells.rank] * quality[cells.item]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        hit = np.where(cells.clicks > 0, cells.clicks * np.log(p), 0.0)
+        miss = np.where(cells.others > 0, cells.others * np.log1p(-p), 0.0)
+    return float((hit + miss).sum())
+
+
+def _harvested(rows: Clicks, weight: Floats, n_ranks: int) -> Floats:
+    cells = _cells(rows, weight)
+    shown = cells.clicks + cells.others
+    rate = np.zeros((cells.n_items, n_ranks))
+    there = np.zeros((cells.n_items, n_ranks))
+    kept = shown > 0
+    rate[cells.item[kept], cells.rank[kept]] = cells.clicks[kept] / shown[kept]
+    there[cells.item[kept], cells.rank[kept]] = 1.0
+    both = there.T @ there  # items shown at both ranks
+    clicked = rate.T @ there  # at [r, s]: rates at r of items that were shown at s too
+    first, second = np.nonzero(np.triu(both, 1) > 0)
+    pair = np.arange(len(first))
+    pairs = _Cells(
+        item=np.concatenate([pair, pair]),
+        rank=np.concatenate([first, second]),
+        clicks=np.concatenate([clicked[first, second], clicked[second, first]]),
+        others=np.concatenate(
+            [both[first, second] - clicked[first, second], both[first, second] - clicked[second, first]]
+        ).clip(0.0),
+    )
+    return _maximise(pairs, n_ranks)[0]
+
+
+def _qualities(rows: Clicks, theta: Floats) -> tuple[Floats, float]:
+    """Each item's quality given θ: clicks over expected views."""
+    cells = _cells(rows, np.ones(len(rows.item)))
+    clicks = sums_by(cells.item, cells.clicks, n=cells.n_items)
+    views = sums_by(cells.item, (cells.clicks + cells.others) * theta[cells.rank], n=cells.n_items)
+    quality = np.minimum(clicks / np.maximum(views, 1e-300), 1.0)
+    return quality, _log_likelihood(cells, theta, quality)
+
+
+def _described(
+    rows: Clicks, theta: Floats, quality: Floats, *, log_likelihood: float, notes: tuple[str, ...]
+) -> PositionFit:
+    if (np.diff(theta) > 0).any():
+        notes = (*notes, "some rank was fitted above the one before it; the model is the nearest one that never rises")
+    shown = np.bincount(rows.position, minlength=len(theta) + 1)[1:].astype(np.float64)
+    parameters = tuple(
+        Parameter(f"P(V|{rank})", float(value), *([float("nan")] * 3)) for rank, value in enumerate(theta, 1)
+    )
+    return PositionFit(
+        model=Table.of_frequencies(theta * shown, shown),
+        parameters=parameters,
+        scale="",
+        log_likelihood=log_likelihood,
+        n=len(rows.item),
+        n_censored=0,
+        goodness=_goodness(rows, theta, quality),
+        notes=notes,
+    )
+
+
+def _goodness(rows: Clicks, theta: Floats, quality: Floats) -> Goodness:
+    """Clicks at each rank for the worst, middle and best third of items against Σ n θ q: does rank act on all alike?"""
+    cells = _cells(rows, np.ones(len(rows.item)))
+    shown = cells.clicks + cells.others
+    third = np.argsort(np.argsort(quality, kind="stable"), kind="stable") * THIRDS // len(quality)
+    n_ranks = len(theta)
+    part = cells.rank * THIRDS + third[cells.item]
+    p = theta[cells.rank] * quality[cells.item]
+    sums = [sums_by(part, each, n=n_ranks * THIRDS) for each in (shown, cells.clicks, shown * p, shown * p * (1 - p))]
+    used = sums[3] > 0
+    statistic, degrees, value = chi_square(
+        sums[1][used], sums[2][used], sums[3][used], parameters=int(used.sum()) - max((n_ranks - 1) * (THIRDS - 1), 0)
+    )
+    totals = [each.reshape(n_ranks, THIRDS).sum(axis=1) for each in sums]
+    with np.errstate(invalid="ignore", divide="ignore"):
+        observed_view = totals[1] / totals[2] * theta
+    buckets = tuple(
+        Bucket(
+            first=r + 1,
+            last=r + 1,
+            at_risk=float(totals[0][r]),
+            observed=float(totals[1][r]),
+            expected=float(totals[2][r]),
+            observed_view=float(observed_view[r]),
+            expected_view=float(theta[r]),
+        )
+        for r in range(n_ranks)
+    )
+    return Goodness(buckets, statistic, degrees, value)
+
+
+def _with_bootstrap(
+    found: PositionFit, rows: Clicks, again: Callable[[Floats], Floats], *, replicates: int, level: float, seed: int
+) -> PositionFit:
+    """Standard errors and percentile intervals from sessions drawn with replacement."""
+    rng, n = generator(seed, "position bootstrap"), int(rows.session.max()) + 1
+    drawn = np.empty((replicates, len(found.parameters)))
+    for at in range(replicates):
+        weight = np.bincount(rng.integers(0, n, n), minlength=n).astype(np.float64)
+        drawn[at] = again(weight[rows.session])
+    low, high = np.quantile(drawn, [0.5 - level / 2, 0.5 + level / 2], axis=0)
+    stderr = drawn.std(axis=0, ddof=1)
+    parameters = tuple(
+        replace(each, stderr=float(stderr[at]), low=float(low[at]), high=float(high[at]))
+        for at, each in enumerate(found.parameters)
+    )
+    return replace(found, parameters=parameters, scale="bootstrap over sessions")

@@ -1,0 +1,136 @@
+"""Position models by surface and user group: a two-level feed is scrolled in two ways (paper 3, section 6)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from truerank.arrays import Floats
+from truerank.errors import InputError, some
+from truerank.exposure.positions.model import PositionModel
+
+ANY = "*"
+
+
+@dataclass(frozen=True, slots=True)
+class FitRequest:
+    """A model that is to be fitted to the log: `fit:yule`, `fit:exp@20`, `fit:clicks`, `fit:harvest`."""
+
+    family: str
+    cutoff: int | None = None
+
+    def __str__(self) -> str:
+        return f"fit:{self.family}" if self.cutoff is None else f"fit:{self.family}@{self.cutoff}"
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a model holds: a surface, a user group, both, or everywhere (None)."""
+
+    surface: str | None = None
+    group: str | None = None
+
+    def __str__(self) -> str:
+        return (self.surface or ANY) if self.group is None else f"{self.surface or ANY}/{self.group}"
+
+    @property
+    def rank(self) -> int:
+        """How special it is: everywhere < group < surface < surface and group."""
+        return 2 * (self.surface is not None) + (self.group is not None)
+
+
+@dataclass(frozen=True, slots=True)
+class Positions:
+    """A position model for each place; where several fit, the most special one holds, a surface before a group.
+
+    >>> from truerank.exposure.positions.exponential import Exponential
+    >>> from truerank.exposure.positions.yule_simon import YuleSimon
+    >>> feed = Positions(((Place("first"), YuleSimon(1.5)), (Place("second"), Exponential(0.5))))
+    >>> feed.view(np.array([2.0, 2.0]), surface=np.array(["first", "second"])).round(12).tolist()
+    [0.4, 0.5]
+    >>> str(feed)
+    'first=yule:1.5,second=exp:0.5'
+    """
+
+    rules: tuple[tuple[Place, PositionModel | FitRequest], ...]
+
+    def __post_init__(self) -> None:
+        places = [str(place) for place, _ in self.rules]
+        repeated = sorted({name for name in places if places.count(name) > 1})
+        if repeated or not places:
+            found = f"several position models for {some(repeated)}" if repeated else "no position model"
+            raise InputError(f"{found}; expected one for each surface or group.")
+
+    def __str__(self) -> str:
+        if len(self.rules) == 1 and self.rules[0][0] == Place():
+            return str(self.rules[0][1])
+        return ",".join(f"{place}={model}" for place, model in self.rules)
+
+    @classmethod
+    def everywhere(cls, model: PositionModel | FitRequest | Positions) -> Positions:
+        """One model for every place; several stay what they are."""
+        return model if isinstance(model, Positions) else cls(((Place(), model),))
+
+    @property
+    def requests(self) -> tuple[tuple[Place, FitRequest], ...]:
+        """The places whose model is still to be fitted."""
+        return tuple((place, model) for place, model in self.rules if isinstance(model, FitRequest))
+
+    @property
+    def by_surface(self) -> bool:
+        return any(place.surface is not None for place, _ in self.rules)
+
+    @property
+    def by_group(self) -> bool:
+        return any(place.group is not None for place, _ in self.rules)
+
+    def view(
+        self, position: Floats, *, surface: npt.NDArray[Any] | None = None, group: npt.NDArray[Any] | None = None
+    ) -> Floats:
+        """The probability of a view for each row, by the model of the row's surface and group."""
+        position = np.asarray(position, dtype=np.float64)
+        at = self.at(len(position), surface=surface, group=group)
+        result = np.zeros(len(position))
+        for number, (place, model) in enumerate(self.rules):
+            if isinstance(model, FitRequest):
+                raise InputError(f"the position model of {place} is still to be fitted ({model}). Fit it first.")
+            rows = at == number
+            result[rows] = model.view(position[rows])
+        return result
+
+    def at(
+        self, n: int, *, surface: npt.NDArray[Any] | None = None, group: npt.NDArray[Any] | None = None
+    ) -> npt.NDArray[np.int64]:
+        """Which rule holds for each of n rows."""
+        surfaces = _column(surface, n, needed=self.by_surface, what="surface")
+        groups = _column(group, n, needed=self.by_group, what="group")
+        at = np.full(n, -1, dtype=np.int64)
+        for number, (place, _) in sorted(enumerate(self.rules), key=lambda rule: rule[1][0].rank):
+            rows = np.ones(n, dtype=bool)
+            if place.surface is not None:
+                rows &= surfaces == place.surface
+            if place.group is not None:
+                rows &= groups == place.group
+            at[rows] = number
+        lost = np.flatnonzero(at < 0)
+        if len(lost):
+            row = lost[0]
+            place = Place(surfaces[row] or None, groups[row] or None)
+            raise InputError(
+                f"row {row + 1}: no position model for {place}; there are models for "
+                f"{some([str(place) for place, _ in self.rules])}. Add one, or one for {ANY}."
+            )
+        return at
+
+
+def _column(values: npt.NDArray[Any] | None, n: int, *, needed: bool, what: str) -> npt.NDArray[Any]:
+    if values is None:
+        if needed:
+            raise InputError(
+                f"position models differ by {what}, but the log has no column {what}. Name it with columns."
+            )
+        return np.full(n, "", dtype=str)
+    return np.asarray(values).astype(str)

@@ -1,0 +1,268 @@
+"""A simulated feed whose truth is known: users, items, two-stage policies, days, scroll depths (spec 10.3.4).
+
+All five assumptions of paper 3 hold unless they are broken on purpose, one switch for each, so that one can see what an
+estimate is worth when an assumption fails. Exposures are exact: policies are Plackett-Luce over random candidates.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+import numpy as np
+
+from truerank.arrays import Floats, Ints
+from truerank.chance import generator
+from truerank.errors import InputError
+from truerank.exposure.positions import parse_position
+from truerank.exposure.positions.fits_families import FAMILIES, DepthFamily
+from truerank.exposure.rankers import softened
+from truerank.exposure.two_stage import subset_order_probabilities, subset_rank_probabilities
+
+REWARDS = ("reward", "complete")  # explicit and rare; implicit and common
+
+
+class Broken(StrEnum):
+    """An assumption of paper 3 that does not hold in a feed.
+
+    STATE       1: what a user got in one session changes what the user likes in the next
+    CASCADE     2: a user who found something good stops scrolling, so views depend on what stands above
+    NEIGHBOUR   3: an item is liked less after a similar one
+    TRUST       4: users trust high ranks: the same viewed item is liked less further down
+    TRUNCATION  5: the logging policies never retrieve the items they score lowest
+    """
+
+    STATE = "state"
+    CASCADE = "cascade"
+    NEIGHBOUR = "neighbour"
+    TRUST = "trust"
+    TRUNCATION = "truncation"
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """A ranker: `skill` is the correlation of its scores with the true appeal, `noise` the temperature of its ranking.
+
+    Noise 0 ranks the candidates by score; more noise explores more (Plackett-Luce with weights exp(score / noise)).
+    """
+
+    name: str
+    skill: float = 0.5
+    noise: float = 1.0
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.skill <= 1 or not self.noise >= 0:
+            raise InputError(
+                f"policy {self.name} with skill {self.skill} and noise {self.noise}; expected a skill in [0, 1] and "
+                "noise from 0."
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class Surface:
+    """A place where lists are scrolled: its position model (exp, yule or log:ALPHA) and its share of the sessions."""
+
+    name: str
+    position: str
+    share: float
+
+
+@dataclass(frozen=True, slots=True)
+class FeedSettings:
+    """How large a feed is and how it behaves.
+
+    There are `kinds` kinds of users, each with a pool of `pool` of the `items`. In each session a uniform subset of
+    `candidates` of the pool is ranked and the first `length` can be scrolled to. A log has `sessions` sessions of users
+    drawn from the kinds, `visits` sessions each, on one of `days` days; days differ in how good items are (`moods`, on
+    the logit scale) and in how far users scroll (`lengths`), users in patience. Sessions go to the first `loggers` of
+    `policies` with equal shares; the others are targets.
+    """
+
+    kinds: int = 60
+    items: int = 300
+    pool: int = 20
+    candidates: int = 12
+    length: int = 10
+    dimensions: int = 8
+    sessions: int = 2000
+    visits: int = 2
+    days: int = 6
+    moods: float = 0.3
+    lengths: float = 0.3
+    patience: float = 0.3
+    policies: tuple[Policy, ...] = (
+        Policy("logging", skill=0.4, noise=1.0),
+        Policy("better", skill=0.8, noise=0.8),
+        Policy("worse", skill=0.1, noise=0.8),
+    )
+    loggers: int = 1
+    surfaces: tuple[Surface, ...] = (Surface("first", "yule:0.7", 0.7), Surface("second", "exp:0.8", 0.3))
+    broken: frozenset[Broken] = frozenset()
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "broken", frozenset(Broken(each) for each in self.broken))
+        for name in ("kinds", "items", "pool", "candidates", "length", "dimensions", "sessions", "visits", "days"):
+            if getattr(self, name) < 1:
+                raise InputError(f"a feed with {name} = {getattr(self, name)}; expected a whole number from 1.")
+        for low, high in (("length", "candidates"), ("candidates", "pool"), ("pool", "items")):
+            if getattr(self, low) > getattr(self, high):
+                raise InputError(
+                    f"a feed with {low} = {getattr(self, low)} and {high} = {getattr(self, high)}; expected length <= "
+                    "candidates <= pool <= items."
+                )
+        names = [each.name for each in self.policies]
+        if not 1 <= self.loggers <= len(names) or len(set(names)) < len(names):
+            raise InputError(
+                f"{self.loggers} loggers of the policies {', '.join(names)}; expected 1 to all, named apart."
+            )
+        if any(each.noise == 0 for each in self.policies[: self.loggers]):
+            raise InputError("a logging policy without noise; it would not show every item. Give it some.")
+        if abs(sum(each.share for each in self.surfaces) - 1) > 1e-9:
+            raise InputError("surfaces whose shares do not sum to 1; expected the share of sessions on each.")
+        for each in self.surfaces:
+            _law(each)
+
+    @property
+    def n_users(self) -> int:
+        return -(-self.sessions // self.visits)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Feed:
+    """Everything about a feed: kinds of users x items of their pool.
+
+    `weight` is NaN-free log weights [policies x kinds x pool], -inf where a policy never retrieves an item; `ranks`
+    P(item at rank) [policies x kinds x pool x ranks]; `view` P(V | rank) [kinds x days x surfaces x ranks].
+    """
+
+    settings: FeedSettings
+    seed: int
+    vector: Floats
+    pool: Ints
+    logit: Floats  # [kinds x pool x rewards]
+    mood: Floats  # [days]
+    view: Floats
+    weight: Floats
+    ranks: Floats
+
+    def policy(self, name: str) -> int:
+        names = [each.name for each in self.settings.policies]
+        if name not in names:
+            raise InputError(f"no policy {name!r} in this feed; expected one of {', '.join(names)}.")
+        return names.index(name)
+
+    def quality(self) -> Floats:
+        """P(Q = 1 | x, a) [kinds x days x pool x rewards]."""
+        return _logistic(self.logit[:, None] + self.mood[None, :, None, None])
+
+    def exposure(self, policy: int) -> Floats:
+        """ε(x, a) [kinds x days x surfaces x pool] (eq. 6); exact."""
+        return np.asarray(np.einsum("kar,kdsr->kdsa", self.ranks[policy], self.view, optimize=True))
+
+    def logging_exposure(self) -> Floats:
+        """ε0(x, a) of all loggers together: the balance heuristic with equal shares."""
+        loggers = range(self.settings.loggers)
+        return np.asarray(sum(self.exposure(each) for each in loggers) / self.settings.loggers)
+
+
+def make_feed(settings: FeedSettings | None = None, *, seed: int) -> Feed:
+    """Draw a feed; its logs are drawn by `draw_log`, its truth is computed by `truth_of`.
+
+    >>> feed = make_feed(FeedSettings(kinds=2, items=12, pool=6, candidates=4, length=3), seed=1)
+    >>> feed.ranks.shape, bool(np.allclose(feed.ranks.sum(axis=2), 1))  # some item stands at every rank
+    ((3, 2, 6, 3), True)
+    """
+    settings = FeedSettings() if settings is None else settings
+    rng = generator(seed, "feed")
+    vector = rng.normal(size=(settings.items, settings.dimensions)) / np.sqrt(settings.dimensions)
+    taste = rng.normal(size=(settings.kinds, settings.dimensions))
+    pool = np.argsort(rng.random((settings.kinds, settings.items)), axis=1)[:, : settings.pool]
+    appeal = np.einsum("kd,kad->ka", taste, vector[pool]) + 0.5 * rng.normal(size=settings.items)[pool]
+    appeal = (appeal - appeal.mean()) / appeal.std()
+    like = -2.2 + 1.2 * appeal
+    finish = -0.4 + 0.8 * appeal + 0.4 * rng.normal(size=appeal.shape)
+    score = np.stack([_score(each, appeal, rng) for each in settings.policies])
+    mood = settings.moods * _standard(settings.days, rng)
+    length, patience = (
+        settings.lengths * _standard(settings.days, rng),
+        settings.patience * rng.normal(size=settings.kinds),
+    )
+    weight = _log_weights(settings, score)
+    return Feed(
+        settings=settings,
+        seed=seed,
+        vector=vector,
+        pool=pool,
+        logit=np.stack([like, finish], axis=2),
+        mood=mood,
+        view=_views(settings, length, patience),
+        weight=weight,
+        ranks=np.stack([_rank_probabilities(settings, each) for each in weight]),
+    )
+
+
+def _standard(n: int, rng: np.random.Generator) -> Floats:
+    """Draws with mean 0 and standard deviation 1; 0 where there is one only."""
+    drawn = rng.normal(size=n)
+    return np.zeros(1) if n == 1 else (drawn - drawn.mean()) / drawn.std()
+
+
+def _score(policy: Policy, appeal: Floats, rng: np.random.Generator) -> Floats:
+    own = rng.normal(size=appeal.shape)
+    return np.asarray(policy.skill * appeal + np.sqrt(1 - policy.skill**2) * own)
+
+
+def _log_weights(settings: FeedSettings, score: Floats) -> Floats:
+    """Scores on the scale of Gumbel noise; of a policy without noise, so far apart that noise changes nothing."""
+    found = np.empty_like(score)
+    for at, policy in enumerate(settings.policies):
+        if policy.noise > 0:
+            found[at] = np.log(softened(score[at], temperature=policy.noise))
+        else:
+            found[at] = -1e6 * np.argsort(np.argsort(-score[at], axis=1), axis=1)
+        if Broken.TRUNCATION in settings.broken and at < settings.loggers:
+            n_lost = min(settings.pool // 4, settings.pool - settings.candidates)
+            lost = np.argsort(np.argsort(score[at], axis=1, kind="stable"), axis=1) < n_lost
+            found[at][lost] = -np.inf
+    return found
+
+
+def _rank_probabilities(settings: FeedSettings, weight: Floats) -> Floats:
+    """P(item at rank) of one policy [kinds x pool x ranks]."""
+    found = np.zeros((*weight.shape, settings.length))
+    for kind, row in enumerate(weight):
+        able = np.flatnonzero(np.isfinite(row))
+        if row[able].min() < -1e5:
+            place = np.argsort(np.argsort(-row[able]))
+            found[kind, able] = subset_order_probabilities(place, settings.candidates, depth=settings.length)
+        else:
+            found[kind, able] = subset_rank_probabilities(np.exp(row[able]), settings.candidates, depth=settings.length)
+    return found
+
+
+def _law(surface: Surface) -> tuple[DepthFamily, float]:
+    """The family of a surface's scroll depths and its parameter on the family's scale."""
+    model = parse_position(surface.position)
+    law = FAMILIES.get(getattr(model, "name", ""))
+    if law is None or getattr(model, "cutoff", None) is not None or not hasattr(model, law.parameter):
+        raise InputError(
+            f"surface {surface.name} with position {surface.position!r}; expected exp:GAMMA, yule:RHO or log:ALPHA."
+        )
+    value = float(getattr(model, law.parameter))
+    return law, float(np.log(value / (1 - value)) if law.scale == "logit" else np.log(value))
+
+
+def _views(settings: FeedSettings, length: Floats, patience: Floats) -> Floats:
+    rank = np.arange(1.0, settings.length + 1.0)
+    found = np.empty((settings.kinds, settings.days, len(settings.surfaces), settings.length))
+    shift = patience[:, None] + length[None, :]
+    for at, surface in enumerate(settings.surfaces):
+        law, u = _law(surface)
+        # more patience is a larger γ, but a smaller ρ or α
+        sign = 1.0 if law.scale == "logit" else -1.0
+        found[:, :, at] = np.exp(law.reached(u + sign * shift[:, :, None], rank)[0])
+    return found
+
+
+def _logistic(x: Floats) -> Floats:
+    return np.asarray(1.0 / (1.0 + np.exp(-x)))

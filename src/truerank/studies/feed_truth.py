@@ -1,0 +1,178 @@
+"""What every policy of a feed truly earns per session, and the files of a feed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from datetime import datetime, timedelta
+from pathlib import Path
+
+import msgspec
+import numpy as np
+import polars as pl
+
+from truerank.arrays import Floats
+from truerank.data.files import whole_file, write_table
+from truerank.errors import InputError
+from truerank.studies.feed import REWARDS, Broken, Feed, FeedSettings, make_feed
+from truerank.studies.feed_sessions import FeedLog, draw_log, draw_sessions, trust
+
+SIMULATED = frozenset({Broken.STATE, Broken.CASCADE, Broken.NEIGHBOUR})
+TRUE_SESSIONS = 400_000
+AT_ONCE = 20_000
+FIRST_DAY = datetime(2026, 1, 5)
+
+
+@dataclass(frozen=True, slots=True)
+class Truth:
+    """The expected sum of a reward per session under a policy, over all days and on each day.
+
+    Exact where no switch makes views or rewards depend on the list; else the mean of so many simulated sessions, with
+    its Monte-Carlo error.
+    """
+
+    policy: str
+    reward: str
+    value: float
+    stderr: float
+    by_day: tuple[float, ...]
+    impressions: float  # expected views per session
+
+
+def truth_of(feed: Feed, policy: str, *, sessions: int = TRUE_SESSIONS) -> dict[str, Truth]:
+    """The truth of one policy for every reward.
+
+    V = mean over kinds, days and surfaces of Σ_a Σ_r P(a at r) P(V | r) P(Q | x, a), times trust in the rank where that
+    switch is on.
+
+    >>> from truerank.studies.feed import FeedSettings, make_feed
+    >>> feed = make_feed(FeedSettings(kinds=2, items=12, pool=6, candidates=4, length=3), seed=1)
+    >>> truth_of(feed, "better")["reward"].value > truth_of(feed, "worse")["reward"].value
+    True
+    """
+    at = feed.policy(policy)
+    return _simulated(feed, at, sessions) if feed.settings.broken & SIMULATED else _exact(feed, at)
+
+
+def _exact(feed: Feed, policy: int) -> dict[str, Truth]:
+    settings = feed.settings
+    share = np.array([each.share for each in settings.surfaces])
+    kept = trust(settings.length) if Broken.TRUST in settings.broken else np.ones(settings.length)
+    view = np.einsum("kdsr,s->kdr", feed.view, share)
+    viewed = np.einsum("kar,kdr->kda", feed.ranks[policy], view * kept)
+    by_day = np.einsum("kda,kdac->dc", viewed, feed.quality()) / settings.kinds
+    impressions = float(view.mean(axis=(0, 1)).sum())
+    return {
+        name: Truth(
+            policy=settings.policies[policy].name,
+            reward=name,
+            value=float(by_day[:, c].mean()),
+            stderr=0.0,
+            by_day=tuple(by_day[:, c].tolist()),
+            impressions=impressions,
+        )
+        for c, name in enumerate(REWARDS)
+    }
+
+
+def _simulated(feed: Feed, policy: int, sessions: int) -> dict[str, Truth]:
+    """Users of one chunk share no session with others, so the error comes from sums per user."""
+    settings = feed.settings
+    users: list[Floats] = []
+    days, counts, views = np.zeros((settings.days, len(REWARDS))), np.zeros(settings.days), 0.0
+    size = min(AT_ONCE, sessions) // settings.visits * settings.visits
+    for chunk in range(max(1, sessions // max(size, 1))):
+        drawn = draw_sessions(feed, policies=(policy,), n=max(size, settings.visits), seed=-1 - chunk)
+        earned = drawn.reward.sum(axis=1).astype(np.float64)
+        users.append(earned.reshape(-1, settings.visits, len(REWARDS)).mean(axis=1))
+        np.add.at(days, drawn.day, earned)
+        counts += np.bincount(drawn.day, minlength=settings.days)
+        views += float(drawn.viewed.sum())
+    per_user = np.concatenate(users)
+    return {
+        name: Truth(
+            policy=settings.policies[policy].name,
+            reward=name,
+            value=float(per_user[:, c].mean()),
+            stderr=float(per_user[:, c].std(ddof=1) / np.sqrt(len(per_user))),
+            by_day=tuple((days[:, c] / np.maximum(counts, 1)).tolist()),
+            impressions=views / float(counts.sum()),
+        )
+        for c, name in enumerate(REWARDS)
+    }
+
+
+def log_table(feed: Feed, log: FeedLog) -> pl.DataFrame:
+    """The log as a table: session, user, item, position, rewards, propensity, time, surface; loggers where several."""
+    drawn, settings = log.sessions, feed.settings
+    surfaces = np.array([each.name for each in settings.surfaces])
+    start = np.array([FIRST_DAY + timedelta(days=int(day)) for day in range(settings.days)], dtype="datetime64[us]")
+    seconds = (np.arange(len(drawn)) * 37) % 86_000
+    time = start[drawn.day] + seconds * np.timedelta64(1, "s")
+    columns: dict[str, object] = {
+        "session": log.session,
+        "user": drawn.user[log.session],
+        "item": log.item,
+        "position": log.position,
+        **log.rewards,
+        "propensity": log.propensity,
+        "time": time[log.session],
+        "surface": surfaces[drawn.surface[log.session]],
+    }
+    if settings.loggers > 1:
+        names = np.array([each.name for each in settings.policies])
+        columns["logger"] = names[drawn.policy[log.session]]
+        place = drawn.place[log.session, log.position - 1]
+        x = drawn.kind[log.session], drawn.day[log.session], drawn.surface[log.session], place
+        for at in range(settings.loggers):
+            columns[f"propensity_{names[at]}"] = feed.exposure(at)[x]
+    return pl.DataFrame(columns)
+
+
+def target_table(feed: Feed, log: FeedLog, policy: str) -> pl.DataFrame:
+    """What a policy would show in every session of a log: session, item, exposure, without items it never shows."""
+    drawn = log.sessions
+    exposure = feed.exposure(feed.policy(policy))[drawn.kind, drawn.day, drawn.surface]
+    session, place = np.nonzero(exposure > 0)
+    return pl.DataFrame(
+        {"session": session, "item": feed.pool[drawn.kind[session], place], "exposure": exposure[session, place]}
+    )
+
+
+def write_feed(
+    settings: FeedSettings, folder: Path, *, seed: int = 0, say: Callable[[str, int, int], None] | None = None
+) -> dict[str, Path]:
+    """Write log.parquet, a table of exposures for each policy, and truth.json; the paths by name."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"{folder}: cannot be made ({error.strerror}). Choose another place.") from None
+    steps = len(settings.policies) + 2
+
+    def step(what: str, at: int) -> None:
+        if say is not None:
+            say(what, at, steps)
+
+    step("computing exposures", 0)
+    feed = make_feed(settings, seed=seed)
+    log = draw_log(feed, seed=seed)
+    step("writing log", 1)
+    paths = {"log": folder / "log.parquet"}
+    write_table(log_table(feed, log), paths["log"])
+    truth: list[dict[str, object]] = []
+    for at, policy in enumerate(settings.policies, 2):
+        step(f"writing {policy.name}", at)
+        paths[policy.name] = folder / f"{policy.name}.parquet"
+        write_table(target_table(feed, log, policy.name), paths[policy.name])
+        truth += [asdict(each) for each in truth_of(feed, policy.name).values()]
+    paths["truth"] = folder / "truth.json"
+    written = {
+        "about": "expected sum of each reward per session under each policy; stderr 0 is exact",
+        "seed": seed,
+        "settings": {**asdict(settings), "broken": sorted(settings.broken)},
+        "loggers": [each.name for each in settings.policies[: settings.loggers]],
+        "truth": truth,
+    }
+    with whole_file(paths["truth"]) as temporary:
+        temporary.write_bytes(msgspec.json.format(msgspec.json.encode(written), indent=2))
+    return paths

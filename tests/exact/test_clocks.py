@@ -1,0 +1,72 @@
+"""Exponential clocks: the integral equals the sum over all orders, and its approximation keeps to its stated error."""
+
+from __future__ import annotations
+
+from itertools import permutations
+
+import numpy as np
+import pytest
+
+from truerank.arrays import Floats
+from truerank.exposure.clocks import inclusion_probabilities, rank_probabilities, rosen_probabilities
+
+WEIGHTS = [[1.0], [2.0, 1.0], [1.0, 2, 3, 4, 0.5], [1e-6, 1, 1e3, 5, 0.1, 7], [1e-9, 1e9, 1.0], [1.0] * 6]
+
+
+def by_enumeration(weight: Floats) -> Floats:
+    found = np.zeros((len(weight), len(weight)))
+    for order in permutations(range(len(weight))):
+        left = np.cumsum(weight[list(order)][::-1])[::-1]
+        found[list(order), range(len(order))] += float(np.prod(weight[list(order)] / left))
+    return found
+
+
+@pytest.mark.parametrize("weights", WEIGHTS, ids=str)
+def test_rank_probabilities_sum_over_all_orders(weights: list[float]) -> None:
+    weight = np.array(weights)
+    exact = by_enumeration(weight)
+    assert rank_probabilities(weight) == pytest.approx(exact, rel=1e-10, abs=1e-300)
+    assert rank_probabilities(weight, depth=1) == pytest.approx(exact[:, :1], rel=1e-10)
+    for n in range(len(weight) + 2):
+        assert inclusion_probabilities(weight, n) == pytest.approx(exact[:, :n].sum(axis=1), rel=1e-10)
+
+
+def test_members_without_weight_come_last_in_any_order() -> None:
+    found = rank_probabilities(np.array([0.0, 2.0, 0.0, 1.0]))
+    assert found[1] == pytest.approx([2 / 3, 1 / 3, 0, 0])
+    assert found[0] == pytest.approx([0, 0, 0.5, 0.5])
+    assert rank_probabilities(np.zeros(3)) == pytest.approx(np.full((3, 3), 1 / 3))
+    assert inclusion_probabilities(np.array([0.0, 2.0, 0.0, 1.0]), 3) == pytest.approx([0.5, 1, 0.5, 1])
+    assert rank_probabilities(np.array([0.0, 2.0]), depth=1) == pytest.approx(np.array([[0.0], [1.0]]), abs=1e-12)
+
+
+@pytest.mark.parametrize("n", [1, 3, 40, 79])
+def test_ranks_of_many_members_are_complete(n: int) -> None:
+    weight = np.random.default_rng(1).lognormal(0, 2, 80)
+    found = rank_probabilities(weight, depth=n)
+    assert found.sum(axis=0) == pytest.approx(np.ones(n), rel=1e-11)
+    assert rank_probabilities(weight)[:, :n] == pytest.approx(found, rel=1e-9, abs=1e-15)
+    assert inclusion_probabilities(weight, n).sum() == pytest.approx(n)
+
+
+def test_one_draw_is_proportional_to_weight_however_many_members() -> None:
+    weight = np.random.default_rng(1).lognormal(0, 2, 1500)
+    assert inclusion_probabilities(weight, 1) == pytest.approx(weight / weight.sum(), rel=1e-10)
+
+
+def test_the_approximation_keeps_its_stated_error() -> None:
+    rng = np.random.default_rng(2)
+    worst = {}
+    for members in (50, 100, 200):
+        weight = rng.lognormal(0, 1.5, members)
+        exact = rank_probabilities(weight, depth=members // 2).sum(axis=1)
+        close = rosen_probabilities(weight, members // 2)
+        assert close.sum() == pytest.approx(members // 2)
+        worst[members] = float(np.abs(close / exact - 1).max())
+    assert worst[200] < 0.006 < worst[50] < 0.03
+    large = rosen_probabilities(rng.lognormal(0, 3, 20_000), 9_000)
+    assert large.sum() == pytest.approx(9_000)
+    assert ((large > 0) & (large <= 1)).all()
+    extreme = np.concatenate([np.full(10, 1e-12), np.full(90, 1e12)])
+    for n in (5, 89.0, 90.5, 99):
+        assert rosen_probabilities(extreme, n).sum() == pytest.approx(n)
