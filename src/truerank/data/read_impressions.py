@@ -45,9 +45,7 @@ def read_impressions(
     where, mapping = name or where, dict(columns or {})
     if len(table) == 0:
         raise InputError(f"{where}: no rows; expected one row for each item that was viewed.")
-    items, item = Ids.factorise(
-        column(table, "item", mapping, where=where, strict=True), where=f"{where}, column 'item'"
-    )
+    items, item = _items(table, mapping, where=where)
     units = _units(table, mapping, sessions, where=where)
     order = _order(units.unit, item, len(items))
     optional = _Columns(table, mapping, order, where)
@@ -74,6 +72,20 @@ def read_impressions(
     _check(found)
     length, candidates = optional.candidates(found)
     return replace(found, length=length, candidates=candidates, notes=_notes(found))
+
+
+def _items(table: pl.DataFrame, mapping: Mapping[str, str], *, where: str) -> tuple[Ids, Ints]:
+    """The items of the rows; with those that only compete, where candidates are listed."""
+    shown = column(table, "item", mapping, where=where, strict=True)
+    listed = find_column(table, "candidates", mapping)
+    if listed is None or not isinstance(listed.dtype, pl.List | pl.Array):
+        return Ids.factorise(shown, where=f"{where}, column 'item'")
+    parts = {
+        f"{where}, column 'item'": Ids.of(shown, where=f"{where}, column 'item'"),
+        f"{where}, candidates": Ids.of(listed.explode().drop_nulls(), where=f"{where}, column {listed.name!r}"),
+    }
+    items = Ids.union(parts)
+    return items, items.locate(shown)
 
 
 # --------------------------------------------------------------------------------------------------------------- units
@@ -221,12 +233,10 @@ class _Columns:
         if isinstance(found.dtype, pl.List | pl.Array):
             first = np.unique(log.unit, return_index=True)[1]
             listed = found.gather(self.order[first])
-            count = listed.list.len().fill_null(0).to_numpy().astype(np.int64)
+            count = listed.list.drop_nulls().list.len().fill_null(0).to_numpy().astype(np.int64)
             length[log.unit[first]] = count
-            flat = listed.explode(empty_as_null=False).drop_nulls()
+            flat = listed.explode().drop_nulls()
             at = log.items.locate(flat, where=f"{self.where}, column {found.name!r}")
-            # candidates that nobody viewed have no id here; they stand behind the known ones
-            at = np.where(at < 0, len(log.items), at)
             return frozen(length), Pairs.of(np.repeat(log.unit[first], count), at, n_units=log.n_units)
         values = finite_numbers(found, where=f"{self.where}, column {found.name!r}")
         self._refuse(

@@ -7,11 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from truerank.arrays import Floats, Ints, frozen
+from truerank.arrays import Ints, frozen
 from truerank.data.impressions import Impressions
 from truerank.errors import InputError, some
 from truerank.exposure.policies import Policy, policy_of
 from truerank.exposure.positions.places import Positions
+from truerank.exposure.rankers import logger_shares, mixed_exposures
 
 
 def mixed_policy(log: Impressions, loggers: Mapping[str, Any], *, positions: Positions | None) -> tuple[Policy, Ints]:
@@ -30,23 +31,23 @@ def mixed_policy(log: Impressions, loggers: Mapping[str, Any], *, positions: Pos
             f"{log.source}: logger {some(unknown)} has no exposures; every row needs them for all loggers: "
             "--logger NAME=@COLUMN for each."
         )
-    of_unit = _of_units(log, np.searchsorted(np.sort(names), log.logger), n=len(names))
-    share = _shares(log, of_unit, n=len(names))
-    total = np.zeros(len(log))
-    for number, name in enumerate(sorted(names)):
-        policy = policy_of(loggers[name], log, name=f"logger {name}", positions=positions)
-        exposure = policy.exposure()
-        own = of_unit[log.unit] == number
-        if (exposure[own] == 0).any():
-            raise InputError(
-                f"{log.source}: logger {name} has shown an item that its column gives no exposure. "
-                "Correct the column: what was shown can be shown."
-            )
-        total += share[log.unit, number] * exposure
-    return Policy("log", log, values=frozen(total)), of_unit
+    ordered = sorted(names)
+    of_unit = _of_units(log, np.searchsorted(np.array(ordered), log.logger))
+    share = logger_shares(of_unit, n_loggers=len(ordered), context=_context(log))
+    exposure = np.stack(
+        [policy_of(loggers[name], log, name=f"logger {name}", positions=positions).exposure() for name in ordered]
+    )
+    own = exposure[of_unit[log.unit], np.arange(len(log))]
+    if (own == 0).any():
+        name = ordered[int(of_unit[log.unit[int(np.argmin(own))]])]
+        raise InputError(
+            f"{log.source}: logger {name} has shown an item that its column gives no exposure. "
+            "Correct the column: what was shown can be shown."
+        )
+    return Policy("log", log, values=frozen(mixed_exposures(exposure, share[:, log.unit]))), of_unit
 
 
-def _of_units(log: Impressions, code: Ints, *, n: int) -> Ints:
+def _of_units(log: Impressions, code: Ints) -> Ints:
     of_unit = np.full(log.n_units, -1, dtype=np.int64)
     of_unit[log.unit] = code
     if (of_unit[log.unit] != code).any():
@@ -56,12 +57,10 @@ def _of_units(log: Impressions, code: Ints, *, n: int) -> Ints:
     return of_unit
 
 
-def _shares(log: Impressions, logger: Ints, *, n: int) -> Floats:
-    """α_j of each unit."""
+def _context(log: Impressions) -> Ints | None:
+    """The group of each unit, None where the log has no groups."""
+    if log.group is None:
+        return None
     group = np.zeros(log.n_units, dtype=np.int64)
-    if log.group is not None:
-        group[log.unit] = np.unique(log.group, return_inverse=True)[1]
-    count = np.zeros((int(group.max(initial=0)) + 1, n))
-    np.add.at(count, (group, logger), 1.0)
-    share: Floats = count / count.sum(axis=1, keepdims=True)
-    return share[group]
+    group[log.unit] = np.unique(log.group, return_inverse=True)[1] + 1
+    return group

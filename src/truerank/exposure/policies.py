@@ -15,6 +15,7 @@ from truerank.data.read import as_table, column, find_column, finite_numbers
 from truerank.errors import InputError
 from truerank.exposure.positions.places import Positions
 
+Rows = Ints | slice | None  # which rows of a log, None for all
 LONGEST_TABLE = 2**20  # ranks up to here are looked up
 
 
@@ -59,7 +60,7 @@ class Policy:
     whole: WholeList | None = None
     total: Floats | None = None
 
-    def exposure(self, rows: Ints | None = None) -> Floats:
+    def exposure(self, rows: Rows = None) -> Floats:
         """ε(x, a) of the given rows, or of all."""
         if self.values is not None:
             return self.values if rows is None else self.values[rows]
@@ -72,7 +73,7 @@ class Policy:
         return np.ones(self.log.n_units, dtype=bool) if self.known is None else self.known
 
 
-def views(positions: Positions, rank: npt.NDArray[Any], log: Impressions, *, rows: Ints | None = None) -> Floats:
+def views(positions: Positions, rank: npt.NDArray[Any], log: Impressions, *, rows: Rows = None) -> Floats:
     """The probability that what stands at each rank is viewed; 0 at rank 0, which means never shown."""
     if len(positions.rules) == 1 and not (positions.by_surface or positions.by_group):
         return lookup(positions, rank)

@@ -12,7 +12,7 @@ from truerank.arrays import Bools, Floats, Ints, sums_by
 from truerank.core import Terms
 from truerank.data.impressions import Impressions, Logged
 from truerank.errors import RefusedError
-from truerank.exposure.policies import Policy
+from truerank.exposure.policies import Policy, Rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,14 +39,15 @@ class Weighing:
         """The rows with a reward: no others enter a sum of rewards."""
         return np.flatnonzero(self.log.reward(reward))
 
-    def parts(self, rows: Ints | None = None) -> tuple[Floats, Floats]:
+    def parts(self, rows: Rows = None) -> tuple[Floats, Floats]:
         """ε and 1/ε0 of rows; 1/ε0 is 0 where both are 0."""
         target, logged = self.target.exposure(rows), self.logging.exposure(rows)
         never = logged == 0
         if never.any():
             if (never & (target > 0)).any():
                 row = int(np.argmax(never & (target > 0)))
-                raise RefusedError(self._unsupported(row if rows is None else int(rows[row])))
+                place = np.arange(len(self.log)) if rows is None else np.arange(len(self.log))[rows]
+                raise RefusedError(self._unsupported(int(place[row])))
             return target, np.divide(1.0, logged, out=np.zeros(len(logged)), where=~never)
         return target, 1.0 / logged
 
