@@ -36,7 +36,8 @@ class Estimate:
 class Comparison:
     """The difference model - baseline, over the `units` that both define.
 
-    `p_adjusted` holds over all comparisons of the results.
+    `p_adjusted` holds over all comparisons of the results. `reward` and `clip` say which estimates are compared, where
+    there are several; no clip is None.
     """
 
     model: str
@@ -50,6 +51,8 @@ class Comparison:
     p: float
     p_adjusted: float
     units: int
+    reward: str | None = None
+    clip: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,6 +21,11 @@ COMMANDS = {
         "evaluate",
         "Which recommender is better, by how much, and how sure is that.",
     ),
+    "offpolicy": (
+        "truerank.cli.offpolicy",
+        "offpolicy",
+        "Would the new ranker win: from a log of the old one.",
+    ),
     "simulate": ("truerank.cli.simulate", "simulate", "Make data whose truth is known."),
     "data": ("truerank.cli.data", "data", "Look at data files, and at public datasets."),
     "demo": ("truerank.cli.demo", "demo", "A small world with known truth, end to end."),

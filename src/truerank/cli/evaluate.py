@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
-import shutil
-import sys
 from pathlib import Path
 
 import click
 
 from truerank import estimators, metrics
-from truerank.cli.options import check_out, columns_of, common, deliver, id_column, messages, named_paths, progress
+from truerank.cli.options import (
+    check_out,
+    columns_of,
+    common,
+    deliver,
+    id_column,
+    messages,
+    named_paths,
+    progress,
+    rendered,
+)
 from truerank.core import Estimator, Ties
 from truerank.data.read import read
 from truerank.errors import InputError
@@ -18,8 +26,6 @@ from truerank.exposure.kinds import Exposure, FullExposure, RandomExposure, Unli
 from truerank.ids import Ids
 from truerank.ranks.candidates import Overlap
 from truerank.ranks.files import read_scores
-from truerank.report import frames, text
-from truerank.results import Results
 from truerank.uncertainty.intervals import Bootstrap, Design, Interval, Population
 
 
@@ -184,8 +190,7 @@ def evaluate(  # noqa: PLR0917
             progress=report,
         )
     messages(results.notes, quiet=quiet)
-    form = form or (out.suffix[1:] if out is not None and out.suffix in (".json", ".csv") else "table")
-    deliver(_content(results, form, to_terminal=out is None and sys.stdout.isatty()), out)
+    deliver(rendered(results, form, out), out)
 
 
 def _exposure(name: str, *, rate: float | None, unlisted: str) -> Exposure:
@@ -211,12 +216,3 @@ def _interval(name: str, bootstrap: int | None, *, seed: int) -> Interval:
     if bootstrap < 2:
         raise InputError(f"--bootstrap {bootstrap}; expected at least 2 samples, better 1000.")
     return Bootstrap(bootstrap, seed)
-
-
-def _content(results: Results, form: str, *, to_terminal: bool) -> bytes:
-    if form == "json":
-        return frames.json(results)
-    if form == "csv":
-        return frames.csv(results)
-    width = shutil.get_terminal_size().columns if to_terminal else None
-    return text.render(results, width=width, color=to_terminal).encode()

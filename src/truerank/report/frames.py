@@ -14,6 +14,7 @@ from truerank.results import Comparison, Estimate, Results
 COMPARISON_FIELDS = (
     "model", "baseline", "metric", "estimator", "difference", "stderr", "low", "high", "p", "p_adjusted", "units",
 )  # fmt: skip
+RANKED_FIELDS = (*COMPARISON_FIELDS, "reward", "clip")
 
 
 def estimates(results: Results) -> pl.DataFrame:
@@ -66,7 +67,8 @@ def _plain(each: Estimate) -> dict[str, Any]:
 
 
 def _fields(each: Comparison) -> dict[str, Any]:
-    return {name: getattr(each, name) for name in COMPARISON_FIELDS}
+    """Where several rewards and clips are compared, a comparison says which is its."""
+    return {name: getattr(each, name) for name in (COMPARISON_FIELDS if each.reward is None else RANKED_FIELDS)}
 
 
 def _csv_schema() -> dict[str, Any]:
