@@ -5,7 +5,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo test test-all check coverage published-bias bench-setup bench format clean
+.PHONY: demo test test-all check coverage published-bias position-fits bench-setup bench format clean
 
 $(READY): pyproject.toml constraints.txt
 	@[ -n "$(PYTHON)" ] || { echo "Python 3.11 or newer with venv is needed; set PYTHON=..."; exit 2; }
@@ -40,6 +40,9 @@ coverage: $(READY)  ## coverage of intervals on KuaiRec, 2,000 draws, into docs/
 
 published-bias: $(READY)  ## what the published mean converges to on KuaiRec, into docs/results/published-bias.md
 	PYTHONPATH=scripts $(BIN)/python scripts/published_bias.py
+
+position-fits: $(READY)  ## recovery of planted position models, into docs/results/position-fits.md
+	PYTHONPATH=scripts $(BIN)/python scripts/position_fits.py
 
 bench-setup:  ## one environment per peer of the benchmarks, in .bench
 	@for peer in ranx rectools pytrec_eval; do \

@@ -7,9 +7,12 @@ from pathlib import Path
 import click
 
 from truerank.cli.options import messages, progress
+from truerank.studies.feed import Broken, FeedSettings
+from truerank.studies.feed_truth import write_feed
 from truerank.studies.world import POSITIVE, WorldSettings, make_world, write_world
 
 DEFAULT = WorldSettings()
+FEED = FeedSettings()
 
 
 @click.group()
@@ -62,3 +65,54 @@ def world(  # noqa: PLR0917
         ],
         quiet=quiet,
     )
+
+
+@simulate.command()
+@click.option("--out", "-o", type=click.Path(path_type=Path), required=True, help="The folder to write to.")
+@click.option("--sessions", type=int, default=FEED.sessions, show_default=True, help="Sessions in the log.")
+@click.option("--kinds", type=int, default=FEED.kinds, show_default=True, help="Kinds of users.")
+@click.option("--items", type=int, default=FEED.items, show_default=True)
+@click.option("--pool", type=int, default=FEED.pool, show_default=True, help="Items that a user can be shown.")
+@click.option("--candidates", type=int, default=FEED.candidates, show_default=True, help="Retrieved per session.")
+@click.option("--length", type=int, default=FEED.length, show_default=True, help="Items a user can scroll to.")
+@click.option("--days", type=int, default=FEED.days, show_default=True)
+@click.option("--loggers", type=int, default=FEED.loggers, show_default=True, help="Policies that made the log.")
+@click.option(
+    "--break",
+    "broken",
+    type=click.Choice([str(each) for each in Broken]),
+    multiple=True,
+    help="An assumption that does not hold: user state across sessions (1), cascade stop after a reward (2), rewards "
+    "that depend on the item before (3), trust in high ranks (4), items the logger never retrieves (5). Can be repeated.",
+)
+@click.option("--seed", type=int, default=0, show_default=True)
+@click.option("--quiet", is_flag=True, help="No messages on standard error.")
+def feed(  # noqa: PLR0917
+    out: Path,
+    sessions: int,
+    kinds: int,
+    items: int,
+    pool: int,
+    candidates: int,
+    length: int,
+    days: int,
+    loggers: int,
+    broken: tuple[str, ...],
+    seed: int,
+    quiet: bool,  # noqa: FBT001
+) -> None:
+    """A feed whose policies earn what is known: the log of one policy, and the exposures of others.
+
+    Writes log.parquet (viewed items with session, user, position, rewards, propensity, time and surface), one table per
+    policy (session, item, exposure) and truth.json (what each policy truly earns per session, over all and by day).
+    """
+    settings = FeedSettings(
+        sessions=sessions, kinds=kinds, items=items, pool=pool, candidates=candidates, length=length, days=days,
+        loggers=loggers, broken=frozenset(Broken(each) for each in broken),
+    )  # fmt: skip
+    with progress(quiet=quiet) as report:
+        paths = write_feed(settings, out, seed=seed, say=report)
+    for name, path in paths.items():
+        click.echo(f"{name:8} {path}")
+    lost = ", ".join(str(each) for each in sorted(settings.broken))
+    messages([f"broken on purpose: {lost}" if lost else "all five assumptions hold in this feed."], quiet=quiet)

@@ -110,6 +110,10 @@ class FeedSettings:
                     f"a feed with {low} = {getattr(self, low)} and {high} = {getattr(self, high)}; expected length <= "
                     "candidates <= pool <= items."
                 )
+        if Broken.TRUNCATION in self.broken and self.candidates == self.pool:
+            raise InputError(
+                "truncation with candidates = pool; expected a pool that is larger, so that items are lost."
+            )
         names = [each.name for each in self.policies]
         if not 1 <= self.loggers <= len(names) or len(set(names)) < len(names):
             raise InputError(

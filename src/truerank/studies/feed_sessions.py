@@ -58,22 +58,26 @@ def draw_log(feed: Feed, *, seed: int, sessions: int | None = None) -> FeedLog:
 
 
 def draw_sessions(feed: Feed, *, policies: tuple[int, ...], n: int, seed: int) -> Sessions:
-    """n sessions under policies with equal shares: users drawn from the kinds, `visits` sessions each."""
+    """n sessions under policies with equal shares, rounded up to whole users of `visits` sessions each.
+
+    Users are drawn from the kinds; the days of a user's sessions are drawn and put in order.
+    """
     settings = feed.settings
     if n < 1:
         raise InputError(f"a log of {n} sessions; expected at least 1.")
     rng = generator(seed, f"feed {feed.seed} sessions {policies}")
     n_users = -(-n // settings.visits)
     kind = rng.integers(0, settings.kinds, n_users)
+    day = np.sort(rng.integers(0, settings.days, (n_users, settings.visits)), axis=1)
     parts = []
     mood = np.zeros(n_users)
     for visit in range(settings.visits):
-        part = _visit(feed, kind, mood, visit, policies=policies, rng=rng)
+        part = _visit(feed, kind, day[:, visit], mood, policies=policies, rng=rng)
         if Broken.STATE in settings.broken:
             mood = STATE * part.reward[:, :, 0].sum(axis=1) - STATE / 2
         parts.append(part)
     # the sessions of a user stand together
-    order = np.arange(n_users * settings.visits).reshape(settings.visits, n_users).T.ravel()[:n]
+    order = np.arange(n_users * settings.visits).reshape(settings.visits, n_users).T.ravel()
     return Sessions(*(np.concatenate([getattr(each, name) for each in parts])[order] for name in _FIELDS))
 
 
@@ -81,12 +85,10 @@ _FIELDS = ("user", "kind", "day", "surface", "policy", "place", "viewed", "rewar
 
 
 def _visit(
-    feed: Feed, kind: Ints, mood: Floats, visit: int, *, policies: tuple[int, ...], rng: np.random.Generator
+    feed: Feed, kind: Ints, day: Ints, mood: Floats, *, policies: tuple[int, ...], rng: np.random.Generator
 ) -> Sessions:
     settings, n = feed.settings, len(kind)
     shares = np.cumsum([each.share for each in settings.surfaces])
-    # days follow each other where what happened before matters; otherwise every day is as likely
-    day = rng.integers(0, settings.days, n)
     surface = np.minimum(np.searchsorted(shares, rng.random(n), side="right"), len(shares) - 1)
     policy = np.asarray(policies)[rng.integers(0, len(policies), n)]
     place = _rank(feed, kind, policy, rng)

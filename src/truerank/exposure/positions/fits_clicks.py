@@ -117,9 +117,11 @@ def fit_harvest(rows: Clicks, *, replicates: int = 0, level: float = 0.95, seed:
     found = _described(rows, theta, quality, log_likelihood=log_likelihood, notes=())
     if not replicates:
         return found
-    return _with_bootstrap(
-        found, rows, lambda weight: _harvested(rows, weight, n_ranks), replicates=replicates, level=level, seed=seed
-    )
+
+    def again(weight: Floats) -> Floats:
+        return _harvested(rows, weight, n_ranks, start=theta)
+
+    return _with_bootstrap(found, rows, again, replicates=replicates, level=level, seed=seed)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -209,7 +211,7 @@ def _log_likelihood(cells: _Cells, theta: Floats, quality: Floats) -> float:
     return float((hit + miss).sum())
 
 
-def _harvested(rows: Clicks, weight: Floats, n_ranks: int) -> Floats:
+def _harvested(rows: Clicks, weight: Floats, n_ranks: int, *, start: Floats | None = None) -> Floats:
     cells = _cells(rows, weight)
     shown = cells.clicks + cells.others
     rate = np.zeros((cells.n_items, n_ranks))
@@ -229,7 +231,11 @@ def _harvested(rows: Clicks, weight: Floats, n_ranks: int) -> Floats:
             [both[first, second] - clicked[first, second], both[first, second] - clicked[second, first]]
         ).clip(0.0),
     )
-    return _maximise(pairs, n_ranks)[0]
+    near = None
+    if start is not None:
+        shown = sums_by(pairs.item, pairs.clicks + pairs.others, n=len(pair))
+        near = start, sums_by(pairs.item, pairs.clicks, n=len(pair)) / shown / start.mean()
+    return _maximise(pairs, n_ranks, start=near)[0]
 
 
 def _qualities(rows: Clicks, theta: Floats) -> tuple[Floats, float]:
