@@ -305,8 +305,9 @@ def _pairs(names: Sequence[str], baseline: str | None) -> list[Pair]:
 def _about_choices(choices: Sequence[Mapping[str, Any]]) -> list[str]:
     return [
         f"clip {'inf' if each['clip'] is None else format(each['clip'], 'g')} chosen for {each['of']}, "
-        f"{each['reward']}, {each['estimator']}: the smallest whose interval meets those of all "
-        f"larger clips; its value differs by {each['against_largest_clip']:.3g} from that of the largest clip. Intervals do not include the choice."
+        f"{each['reward']}, {each['estimator']}: the smallest whose interval meets those of all larger clips. Its "
+        f"value differs by {each['against_largest_clip']:.3g} from that of the largest clip; intervals do not include "
+        "the choice."
         for each in choices
     ]
 

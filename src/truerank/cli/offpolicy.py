@@ -60,7 +60,8 @@ EXPOSURE = "exposure:"
     "estimator_names",
     multiple=True,
     metavar="NAME",
-    help="ips, snips, doubly-robust, ndcg, post-normalised, dcg-log-raw, dcg-log-debiased, dcg-raw. Default: ips snips.",
+    help="ips, snips, doubly-robust, ndcg, post-normalised, dcg-log-raw, dcg-log-debiased, dcg-raw. "
+    "Default: ips snips.",
 )
 @click.option(
     "--normaliser",

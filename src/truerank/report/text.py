@@ -93,8 +93,8 @@ def _comparisons(differences: list[Comparison], *, alpha: float) -> Table:
     for c in differences:
         verdict = f"{c.model if c.difference > 0 else c.baseline} is better" if c.p_adjusted <= alpha else ""
         names = Text(f"{c.model} - {c.baseline}")
-        cells = [number(c.difference), interval(c.low, c.high), _p(c.p), _p(c.p_adjusted), Text(verdict)]
-        table.add_row(names, *([_clip(c.clip)] if clips else []), *cells)
+        cells = [number(c.difference), interval(c.low, c.high), _p(c.p), _p(c.p_adjusted)]
+        table.add_row(names, *([_clip(c.clip)] if clips else []), *cells, Text(verdict))
     return table
 
 

@@ -38,7 +38,7 @@ def slope(value: Floats, stderr: Floats, *, width: float = 1.0) -> int:
     """Which of several estimates to take, by the interval rule of SLOPE (Su, Srinath and Krishnamurthy 2020).
 
     Estimates are ordered from the least biased and most variable (the largest clip) to the most biased and least
-    variable. The last one is taken whose interval value ± 2 · stderr (times `width`) meets those of all before it: further on,
+    variable. The last one is taken whose interval value ± 2 · width · stderr meets those of all before it: further on,
     the difference to a less biased estimate can no longer be chance. Estimates without a standard error end the walk.
 
     >>> slope(np.array([1.0, 0.9, 0.5, 0.2]), np.array([0.2, 0.1, 0.02, 0.01]))

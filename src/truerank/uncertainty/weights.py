@@ -62,7 +62,7 @@ class WeightDiagnostics:
         if self.lost > MUCH_CLIPPED:
             found.append(
                 f"clipping at {clip:g} takes {self.lost:.0%} of the weight away (above {MUCH_CLIPPED:.0%}): the value "
-                "is too small by up to about that share, and the interval does not say so"
+                "is biased by up to about that share, and the interval does not say so"
             )
         return tuple(found + self._about_support())
 
