@@ -10,6 +10,7 @@ import numpy as np
 
 from truerank.arrays import Bools, Floats, Ints
 from truerank.core import Pairs
+from truerank.estimators.ranked.snips import total_of
 from truerank.estimators.ranked.weights import Weighing
 from truerank.uncertainty.weights import WeightSums, tail_length
 
@@ -99,12 +100,13 @@ def support(weighing: Weighing) -> tuple[float | None, float]:
         shown = Pairs.of(weighing.log.unit, weighing.log.item, n_units=weighing.log.n_units)
         if weighing.logging.rank is not None:  # a deterministic list: what was not displayed cannot be
             return _outside(whole.unit, whole.item, whole.exposure, shown, len(weighing.log.items)), 0.0
-    if weighing.target.total is None or not weighing.views_known:
+    known = total_of(weighing)
+    if known is None or not weighing.views_known:
         return None, 0.0
     rows = weighing.viewed_rows()
     kept = weighing.target.defined()
     seen = weighing.by_unit(weighing.weights(rows=rows), rows)[kept]
-    total = weighing.target.total[kept]
+    total = known[kept]
     if not total.sum():
         return None, 0.0
     ratio = float(seen.sum() / total.sum())
