@@ -224,7 +224,8 @@ def test_several_loggers_are_exactly_unbiased(times: int) -> None:
     """The balance heuristic: ε0 = Σ α_j ε_j. The second logger never shows item 2 first, alone it would not do."""
     a = TinyFeed(THREE.quality, THREE.depth, mixed_rankings(3))
     b = TinyFeed(THREE.quality, THREE.depth, {**dict.fromkeys(mixed_rankings(3), 0.0), (0, 1, 2): 0.5, (1, 0, 2): 0.5})
-    logs, chance, loggers = [], [], []
+    logs, chance = [], []
+    loggers: list[str] = []
     for name, feed in [("a", a)] + [("b", b)] * times:
         # as many sessions of each logger as it has outcomes of the larger one: those of chance 0 are sessions too
         frame, p = all_outcomes(feed, first=len(loggers))

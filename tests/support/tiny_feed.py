@@ -35,7 +35,7 @@ class TinyFeed:
     def truth(self, rankings: Mapping[Ranking, float]) -> float:
         return float(self.exposure(rankings) @ np.array(self.quality))
 
-    def outcomes(self, *, displayed: bool = False) -> Iterator[tuple[float, list[dict[str, float]]]]:
+    def outcomes(self, *, displayed: bool = False) -> Iterator[tuple[float, list[dict[str, int]]]]:
         """Every session: its probability and its rows; of viewed items, or of all displayed ones."""
         for (ranking, chance), (last, stop) in product(self.rankings.items(), enumerate(self.depth, 1)):
             viewed = ranking[:last]

@@ -141,8 +141,7 @@ def pareto_tail(largest: Sequence[float] | Floats) -> float:
     b = b / (3 * excess[int(n / 4 + 0.5) - 1]) + 1 / excess[-1]
     k = np.array([float(np.mean(np.log1p(-each * excess))) for each in b])
     fit = n * (np.log(-b / k) - k - 1)
-    weight = 1 / np.array([float(np.sum(np.exp(fit - each))) for each in fit])
-    kept = weight >= 10 * np.finfo(float).eps
-    centre = float(np.sum(b[kept] * weight[kept]) / np.sum(weight[kept]))
+    weight = np.exp(fit - fit.max())
+    centre = float(np.sum(b * weight) / np.sum(weight))
     index = float(np.mean(np.log1p(-centre * excess)))
     return (n * index + 10 * 0.5) / (n + 10)
