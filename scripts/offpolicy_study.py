@@ -15,6 +15,7 @@ import os
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
 from functools import partial
 from multiprocessing import get_context
 from pathlib import Path
@@ -25,10 +26,12 @@ import polars as pl
 
 import truerank as tr
 from open_bandit import open_bandit_rows
+from truerank.arrays import Floats, Ints
 from truerank.data.files import whole_file
 from truerank.estimators.ranked import RankedEstimator
+from truerank.exposure.positions.fits import Depths, fit_depths
 from truerank.studies.feed import Broken, Feed, FeedSettings, Surface, make_feed
-from truerank.studies.feed_sessions import draw_log, draw_sessions
+from truerank.studies.feed_sessions import Sessions, draw_log, draw_sessions
 from truerank.studies.feed_truth import log_table, target_table, truth_of
 from truerank.uncertainty.agreement import correlation, sensitivity_curve
 from truerank.uncertainty.clipping import GRID
@@ -37,7 +40,7 @@ PAGE = Path("docs/results/offpolicy.md")
 SEED = 20260
 REWARDS = ("reward", "complete")
 COVERAGE_LOGS, BIAS_LOGS, FEEDS = 2000, 300, 20
-ONE_FEED = (Surface("first", "yule:0.7", 1.0),)
+FIRST, SECOND = (Surface("first", "yule:0.7", 1.0),), (Surface("second", "exp:0.5", 1.0),)
 CORRELATED = ("dcg-log-raw", "dcg-log-debiased", "dcg-raw", "ips", "ndcg")
 NAMES = {
     "dcg-log-raw": "DCG log, C",
@@ -118,45 +121,85 @@ def switches() -> Any:
 # --------------------------------------------------------------------------------------------------- days: correlations
 
 
-def ranked_table(feed: Feed, sessions: int) -> tuple[pl.DataFrame, Any]:
-    """A log with the rank of each item in its session (old) and under the better policy (new), as in eq. 9."""
-    log = draw_log(feed, seed=1, sessions=sessions)
-    drawn = log.sessions
-    exposure = feed.exposure(feed.policy("better"))[drawn.kind, drawn.day, drawn.surface]
-    order = np.argsort(np.argsort(-exposure, axis=1), axis=1) + 1
-    place = drawn.place[log.session, log.position - 1]
-    table = log_table(feed, log).drop("propensity").with_columns(
-        old=pl.col("position"), new=pl.Series(order[log.session, place]), day=pl.Series(drawn.day[log.session])
-    )  # fmt: skip
-    return table, drawn
+@dataclass(frozen=True, slots=True)
+class Lists:
+    """Displayed lists [sessions x ranks] in the order of the logging policy, and how `better` would order each of them."""
+
+    drawn: Sessions
+    reordered: Ints  # places of the pool, best first
+    rank: Ints  # the new rank of what stood at each rank
+
+
+def lists_of(feed: Feed, *, n: int, seed: int) -> Lists:
+    drawn = draw_sessions(feed, policies=(0,), n=n, seed=seed)
+    score = np.take_along_axis(feed.weight[feed.policy("better")][drawn.kind], drawn.place, axis=1)
+    order = np.argsort(-score, axis=1, kind="stable")
+    return Lists(drawn, np.take_along_axis(drawn.place, order, axis=1), np.argsort(order, axis=1) + 1)
+
+
+def views_and_quality(feed: Feed, lists: Lists, place: Ints) -> tuple[Floats, Floats]:
+    drawn = lists.drawn
+    view = feed.view[drawn.kind, drawn.day, drawn.surface]
+    return view, feed.quality()[drawn.kind[:, None], drawn.day[:, None], place]
+
+
+def online(feed: Feed, lists: Lists, policy: str, seed: int) -> dict[str, list[float]]:
+    """The mean reward per session of each day: as drawn, or with the lists in their new order and users drawn again."""
+    drawn = lists.drawn
+    earned = drawn.reward.sum(axis=1).astype(np.float64)
+    if policy == "better":
+        view, quality = views_and_quality(feed, lists, lists.reordered)
+        rng = np.random.default_rng(SEED + seed)
+        viewed = rng.random((len(drawn), 1)) < view
+        earned = ((rng.random(quality.shape) < quality) & viewed[:, :, None]).sum(axis=1).astype(np.float64)
+    return {
+        reward: [float(earned[drawn.day == day, c].mean()) for day in range(feed.settings.days)]
+        for c, reward in enumerate(REWARDS)
+    }
+
+
+def day_log(lists: Lists, day: int) -> pl.DataFrame:
+    """The viewed items of one day with their positions (old) and new ranks, as in eq. 9."""
+    drawn = lists.drawn
+    session, at = np.nonzero(drawn.viewed & (drawn.day == day)[:, None])
+    return pl.DataFrame(
+        {
+            "session": session,
+            "user": drawn.user[session],
+            "item": drawn.place[session, at],
+            "position": at + 1,
+            "old": at + 1,
+            "new": lists.rank[session, at],
+            **{reward: drawn.reward[session, at, c].astype(np.int8) for c, reward in enumerate(REWARDS)},
+        }
+    )
+
+
+def learnt(table: pl.DataFrame, family: str, length: int) -> Any:
+    """The position model that the day's own scroll depths give."""
+    depth = table.group_by("session").agg(pl.col("position").max())["position"].to_numpy()
+    return fit_depths(family, Depths.of(depth, censored=depth >= length)).model
+
+
+OLD_AND_NEW = {"logging": tr.RankColumn("old"), "better": tr.RankColumn("new")}
 
 
 def daily(seed: int) -> dict[str, dict[str, float]]:
     """The correlation over six days of each offline form with the reward that fresh sessions of a policy earn."""
-    feed = make_feed(FeedSettings(surfaces=ONE_FEED), seed=SEED + seed)
-    table, _ = ranked_table(feed, 12_000)
-    online = {}
-    for at, policy in enumerate(("logging", "better")):
-        drawn = draw_sessions(feed, policies=(feed.policy(policy),), n=12_000, seed=100 + at)
-        for c, reward in enumerate(REWARDS):
-            earned = drawn.reward[:, :, c].sum(axis=1)
-            online[policy, reward] = [float(earned[drawn.day == day].mean()) for day in range(6)]
-    forms: list[RankedEstimator] = [
-        tr.LogDiscountRaw(),
-        tr.LogDiscountDebiased(),
-        tr.LearntDiscountRaw(),
-        tr.RankedIPS(),
-        tr.RankedNDCG(),
-    ]
+    feed = make_feed(FeedSettings(surfaces=FIRST), seed=SEED + seed)
+    lists, fresh = lists_of(feed, n=12_000, seed=1), lists_of(feed, n=12_000, seed=2)
+    truth = {policy: online(feed, fresh, policy, seed) for policy in ("logging", "better")}
+    forms: list[RankedEstimator] = [tr.LogDiscountRaw(), tr.LogDiscountDebiased(), tr.LearntDiscountRaw()]
+    forms += [tr.RankedIPS(), tr.RankedNDCG()]
     offline: dict[tuple[str, str, str], list[float]] = {}
-    for day in range(6):
+    for day in range(feed.settings.days):
+        table = day_log(lists, day)
         found = tr.off_policy(
-            table.filter(pl.col("day") == day),
-            {"logging": tr.RankColumn("old"), "better": tr.RankColumn("new")},
-            position=LEARNT,
+            table,
+            OLD_AND_NEW,
+            position=learnt(table, "yule", feed.settings.length),
             estimators=forms,
             rewards=list(REWARDS),
-            interval=tr.Bootstrap(2),  # only values are used
             threads=1,
         )
         for each in found.estimates:
@@ -166,27 +209,28 @@ def daily(seed: int) -> dict[str, dict[str, float]]:
         for name in CORRELATED
         for policy in ("logging", "better")
         for reward in REWARDS
-        for found in [correlation(offline[name, policy, reward], online[policy, reward])]
+        for found in [correlation(offline[name, policy, reward], truth[policy][reward])]
     }
-
-
-LEARNT = tr.parse_position("yule:0.7")
 
 
 def correlations() -> Any:
     return mapped(daily, range(FEEDS))
 
 
-def day_cells(seed: int) -> list[list[list[list[float]]]]:
-    """Differences better - logging and their errors, [form x clip x cell] twice, cells = days x rewards."""
-    feed = make_feed(FeedSettings(surfaces=ONE_FEED), seed=SEED + seed)
-    table, _ = ranked_table(feed, 3_000)
+def day_cells(seed: int) -> dict[str, Any]:
+    """Differences better - logging and their errors, [form x clip x cell x 2], cells = days x rewards; the true ones."""
+    feed = make_feed(FeedSettings(surfaces=SECOND), seed=SEED + seed)
+    lists = lists_of(feed, n=3_000, seed=1)
+    view, new = views_and_quality(feed, lists, lists.reordered)
+    _, old = views_and_quality(feed, lists, lists.drawn.place)
+    gain = np.einsum("sr,src->sc", view, new - old)
     found: dict[tuple[str, float], list[tuple[float, float]]] = {}
-    for day in range(6):
+    for day in range(feed.settings.days):
+        table = day_log(lists, day)
         results = tr.off_policy(
-            table.filter(pl.col("day") == day),
-            {"logging": tr.RankColumn("old"), "better": tr.RankColumn("new")},
-            position=LEARNT,
+            table,
+            OLD_AND_NEW,
+            position=learnt(table, "exp", feed.settings.length),
             clips=GRID,
             estimators=[tr.RankedIPS(), tr.RankedNDCG()],
             rewards=list(REWARDS),
@@ -196,12 +240,15 @@ def day_cells(seed: int) -> list[list[list[list[float]]]]:
         for each in results.comparisons:
             clip = math.inf if each.clip is None else each.clip
             found.setdefault((each.estimator, clip), []).append((each.difference, each.stderr))
-    return [[[list(pair) for pair in found[form, clip]] for clip in GRID] for form in ("ips", "ndcg")]
+    true = [float(gain[lists.drawn.day == day, c].mean()) for day in range(feed.settings.days) for c in range(2)]
+    cells = [[[list(pair) for pair in found[form, clip]] for clip in GRID] for form in ("ips", "ndcg")]
+    return {"cells": cells, "true": true}
 
 
 def curves() -> Any:
-    runs = np.array(mapped(day_cells, range(FEEDS)))  # feeds x forms x clips x cells x 2
-    found = {}
+    drawn = mapped(day_cells, range(FEEDS))
+    runs = np.array([each["cells"] for each in drawn])  # feeds x forms x clips x cells x 2
+    found: dict[str, Any] = {"true": [value for each in drawn for value in each["true"]]}
     for at, form in enumerate(("ips", "ndcg")):
         part = runs[:, at].transpose(1, 0, 2, 3).reshape(len(GRID), -1, 2)
         points = sensitivity_curve(GRID, part[:, :, 0], part[:, :, 1])
@@ -311,8 +358,9 @@ def page(found: dict[str, Any]) -> Iterator[str]:
 def _agreement(found: dict[str, Any]) -> Iterator[str]:
     yield "## Daily estimates against daily online reward (as Table 2 of the paper)"
     yield ""
-    yield "One surface, six days that differ in how good items are and how far users scroll, 12,000 sessions per log; online reward from 12,000 fresh sessions of the policy."
-    yield f"Ranks enter as in eq. 9 (the position model is known). Pearson's r over the six days, mean over {FEEDS} feeds; in brackets the share of feeds with p < 0.05."
+    yield "A first-level feed (Yule-Simon scrolling; users differ in patience), six days that differ in how good items are and how far users scroll, 12,000 sessions per log. The target"
+    yield "orders each displayed list by the scores of `better`. Ranks enter as in eq. 9 and the position model is fitted to each day's scroll depths. Online reward comes from fresh"
+    yield f"sessions of each policy. Pearson's r over the six days, mean over {FEEDS} feeds; in brackets the share of feeds with p < 0.05."
     yield ""
     yield "| reward | policy | " + " | ".join(NAMES[name] for name in CORRELATED) + " |"
     yield "|---|---|" + "---|" * len(CORRELATED)
@@ -328,8 +376,9 @@ def _agreement(found: dict[str, Any]) -> Iterator[str]:
     yield ""
     yield "## Sensitivity over clips (as Figure 1 of the paper)"
     yield ""
-    yield f"Difference better - logging on each day (500 sessions) of {FEEDS} feeds and for both rewards; every one is a true improvement or not far from one. True-positive rate: the share"
-    yield "whose 99 % interval is above 0; p one-sided."
+    true = np.array(found["curves"]["true"])
+    yield f"A second-level feed (exponential, γ = 0.5, so weights up to 512), differences between `better` and the logging order on each day (500 sessions) of {FEEDS} feeds and for both rewards:"
+    yield f"{len(true)} cells, of which {np.mean(true > 0):.0%} are true improvements. Found: the share whose 99 % interval of the paired difference is above 0; p one-sided."
     yield ""
     yield "| clip | DCG: found | DCG: mean p | DCG: right sign | nDCG: found | nDCG: mean p | nDCG: right sign |"
     yield "|---|---|---|---|---|---|---|"
