@@ -209,7 +209,7 @@ class _Columns:
             return None
         values = finite_numbers(found, where=f"{self.where}, column {found.name!r}")
         self._refuse(~values.is_in([0.0, 1.0]), values, "viewed", "0 or 1")
-        return None if bool(values.all()) else self._sorted(values.cast(pl.Boolean).to_numpy())
+        return None if bool((values == 1).all()) else self._sorted(values.cast(pl.Boolean).to_numpy())
 
     def text(self, key: str) -> Array | None:
         found = self.find(key)
