@@ -5,7 +5,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo test test-all check coverage published-bias position-fits bench-setup bench format clean
+.PHONY: demo test test-all check coverage published-bias position-fits offpolicy-study bench-setup bench format clean
 
 $(READY): pyproject.toml constraints.txt
 	@[ -n "$(PYTHON)" ] || { echo "Python 3.11 or newer with venv is needed; set PYTHON=..."; exit 2; }
@@ -43,6 +43,9 @@ published-bias: $(READY)  ## what the published mean converges to on KuaiRec, in
 
 position-fits: $(READY)  ## recovery of planted position models, into docs/results/position-fits.md
 	PYTHONPATH=scripts $(BIN)/python scripts/position_fits.py
+
+offpolicy-study: $(READY)  ## off-policy estimates on feeds with known truth, into docs/results/offpolicy.md
+	PYTHONPATH=scripts $(BIN)/python scripts/offpolicy_study.py
 
 bench-setup:  ## one environment per peer of the benchmarks, in .bench
 	@for peer in ranx rectools pytrec_eval; do \

@@ -91,7 +91,7 @@ def offpolicy_section(found: dict[str, Any]) -> list[str]:
         "",
         f"{found['rows']:,} viewed items in {found['sessions']:,} sessions, {found['clips']} clips: value, variance and interval of ips, against polars written by hand "
         "with the same filter on rewarded rows (4 % of the rows; with dwell times, all of them). Diagnostics add the sums of all weights for every clip, the largest "
-        f"weights and their tail. Reading and checking the log costs {found['reading_ns_per_row']:.0f} ns per row once, and is not in these times.",
+        f"weights and their tail. Reading and checking the log costs {found['reading_ns_per_row']:.0f} ns of processor time per row once, and is not in these times.",
         "",
         "| | polars, ns per row | ours, ns per row | ratio (wall) | ratio (processor) |",
         "|---|---|---|---|---|",

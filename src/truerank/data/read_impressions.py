@@ -334,7 +334,7 @@ def _notes(log: Impressions) -> tuple[str, ...]:
         found.append(f"{name}: {rewarded:,} rows with a reward, {float(values.sum()):g} in all.")
         if values.dtype.kind == "f" and bool((values < 0).any()):
             found.append(f"{name}: some rewards are negative, so that clipping can move the estimate either way.")
-    empty = log.n_units - len(np.unique(log.unit)) if log.sessions is not None else 0
+    empty = log.n_units - int(np.count_nonzero(np.diff(log.unit, prepend=-1))) if log.sessions is not None else 0
     if empty:
         found.append(f"{empty:,} sessions have no row: nothing was viewed in them, and they count.")
     return tuple(found)
