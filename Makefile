@@ -5,7 +5,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo test test-all check coverage published-bias position-fits offpolicy-study bench-setup bench format clean
+.PHONY: demo test test-all check coverage biased published-bias position-fits offpolicy-study bench-setup bench format clean
 
 $(READY): pyproject.toml constraints.txt
 	@[ -n "$(PYTHON)" ] || { echo "Python 3.11 or newer with venv is needed; set PYTHON=..."; exit 2; }
@@ -37,6 +37,9 @@ check: $(READY)  ## style and types
 
 coverage: $(READY)  ## coverage of intervals on KuaiRec, 2,000 draws, into docs/results/coverage.md
 	PYTHONPATH=scripts $(BIN)/python scripts/interval_coverage.py
+
+biased: $(READY)  ## estimators for biased logs on a world with known propensities, into docs/results/biased-exposure.md
+	PYTHONPATH=scripts $(BIN)/python scripts/biased_coverage.py
 
 published-bias: $(READY)  ## what the published mean converges to on KuaiRec, into docs/results/published-bias.md
 	PYTHONPATH=scripts $(BIN)/python scripts/published_bias.py

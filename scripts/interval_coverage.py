@@ -5,19 +5,17 @@ from __future__ import annotations
 import argparse
 import sys
 import time
-from collections.abc import Callable, Sequence
-from multiprocessing import get_context
 from pathlib import Path
 
 import numpy as np
 
 import kuairec
-from truerank.arrays import Floats
+from cores import on_all_cores
 from truerank.estimators.random_exposure import Hajek, HorvitzThompson, Pooled, Published
 from truerank.metrics.dcg import DCG
 from truerank.metrics.precision import Precision
 from truerank.metrics.recall import Recall
-from truerank.studies.coverage import Asked, Coverage, Truth, measure
+from truerank.studies.coverage import Asked, Coverage, Truth, Uniformly, measure
 from truerank.uncertainty.intervals import Design, Population
 
 N_JUDGED, K, SEED = 80, 50, 20261115
@@ -30,8 +28,6 @@ ASKED: tuple[Asked, ...] = (
 )
 PUBLISHED: tuple[Asked, ...] = ((Recall(K), Published()),)
 CLAIMED = {"pooled", "horvitz-thompson"}
-
-_work: Callable[[int], Floats]
 
 
 def main() -> None:
@@ -55,26 +51,12 @@ def study(truth: Truth, *, runs: int) -> list[Coverage]:
     found = []
     for asked, interval in ((ASKED, Population()), (ASKED, Design()), (PUBLISHED, Population())):
         start = time.monotonic()
-        found += measure(truth, asked, n=N_JUDGED, runs=runs, interval=interval, seed=SEED, mapper=on_all_cores)
+        found += measure(
+            truth, asked, drawing=Uniformly(N_JUDGED), runs=runs, interval=interval, seed=SEED, mapper=on_all_cores
+        )
         names = ", ".join(sorted({estimator.name for _, estimator in asked}))
         print(f"{interval.name} intervals of {names}: {time.monotonic() - start:.0f} s", file=sys.stderr)
     return found
-
-
-def on_all_cores(work: Callable[[int], Floats], runs: Sequence[int]) -> list[Floats]:
-    """Runs in processes of their own; each run has its own seed, so the number of processes does not matter."""
-    # spawned, because the threads of polars do not survive a fork
-    with get_context("spawn").Pool(initializer=_take, initargs=(work,)) as pool:
-        return list(pool.imap(_one, runs, chunksize=10))
-
-
-def _take(work: Callable[[int], Floats]) -> None:
-    global _work  # noqa: PLW0603 - the truth is sent to a process once, not with every run
-    _work = work
-
-
-def _one(run: int) -> Floats:
-    return _work(run)
 
 
 def holds(each: Coverage) -> bool:

@@ -219,10 +219,10 @@ def study(
     start = time.monotonic()
     depths = depth_study(runs=runs, mapper=mapper)
     contextual = []
-    for family in INTERCEPT:
+    for family, intercept in INTERCEPT.items():
         drawn = measured(Task(contextual_run, family), runs, mapper=mapper)
         what = f"{family}, two features, {2 * N_SESSIONS:,} sessions, feeds of 30"
-        planted = [INTERCEPT[family], *FEATURES]
+        planted = [intercept, *FEATURES]
         contextual += recoveries(what, drawn, ["intercept", "a", "b"], planted, claimed=True)
     groups = {family: measured(Task(group_run, family), max(runs // 10, 2), mapper=mapper) for family in INTERCEPT}
     print(f"depths: {time.monotonic() - start:.0f} s", file=sys.stderr)
@@ -284,7 +284,7 @@ def page(depths: list[Recovery], contextual: list[Recovery], groups: dict[str, F
         "",
         f"{N_GROUPS} groups of 5 to 59 sessions; their parameters differ with a standard deviation of {BETWEEN} on the scale. "
         f"{len(next(iter(groups.values()))):,} draws. Root mean squared error on the scale over groups. Coverage is the share of "
-        "(group, draw) whose interval holds the group's own parameter; it is nominal on average over groups, not for each of them.",
+        "(group, draw) whose interval holds the group's own parameter; it can be nominal on average over groups, not for each of them. Sessions this few say little about ln α (its standard error is larger than the spread between groups), so the spread is often estimated as 0 and the intervals of the generalised logarithm are too short: give it larger groups, or one value for everyone.",
         "",
         "| family | error of the shrunk values | error of one value for everyone | coverage of 95 % intervals |",
         "|---|---|---|---|",
@@ -305,9 +305,9 @@ def page(depths: list[Recovery], contextual: list[Recovery], groups: dict[str, F
 
 
 def _row(each: Recovery) -> str:
-    bias = each.mean - each.planted
+    bias, name = each.mean - each.planted, each.parameter.replace("|", "\\|")
     return (
-        f"| {each.what} | {each.parameter} | {each.planted:.4g} | {each.mean:.4f} | {bias:+.4f} ({bias / abs(each.planted):+.1%}) | "
+        f"| {each.what} | {name} | {each.planted:.4g} | {each.mean:.4f} | {bias:+.4f} ({bias / abs(each.planted):+.1%}) | "
         f"{each.noise:.4f} | {each.covered:.1%} |"
     )
 

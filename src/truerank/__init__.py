@@ -13,6 +13,8 @@ from truerank.version import __version__ as __version__
 if TYPE_CHECKING:
     from truerank.core import Log as Log
     from truerank.core import Ties as Ties
+    from truerank.data.features import Features as Features
+    from truerank.data.features import read_features as read_features
     from truerank.data.impressions import Impressions as Impressions
     from truerank.data.impressions import Logged as Logged
     from truerank.data.read import read as read
@@ -21,8 +23,14 @@ if TYPE_CHECKING:
     from truerank.data.split import split_per_user as split_per_user
     from truerank.data.split import split_random as split_random
     from truerank.data.write import write as write
+    from truerank.estimators.doubly_robust import DoublyRobust as DoublyRobust
     from truerank.estimators.full import Full as Full
     from truerank.estimators.full import Traditional as Traditional
+    from truerank.estimators.intervened import Intervened as Intervened
+    from truerank.estimators.intervened import IntervenedPooled as IntervenedPooled
+    from truerank.estimators.propensity import IPS as IPS
+    from truerank.estimators.propensity import SNIPS as SNIPS
+    from truerank.estimators.propensity import Naive as Naive
     from truerank.estimators.random_exposure import Hajek as Hajek
     from truerank.estimators.random_exposure import HorvitzThompson as HorvitzThompson
     from truerank.estimators.random_exposure import Pooled as Pooled
@@ -39,12 +47,24 @@ if TYPE_CHECKING:
     from truerank.estimators.ranked.reward_models import PredictionColumn as PredictionColumn
     from truerank.estimators.ranked.snips import RankedSNIPS as RankedSNIPS
     from truerank.evaluation import evaluate as evaluate
+    from truerank.exposure.calibration import calibration as calibration
+    from truerank.exposure.description import describe as describe
+    from truerank.exposure.expose import expose as expose
+    from truerank.exposure.interventions import intervene as intervene
+    from truerank.exposure.interventions import with_inclusion as with_inclusion
+    from truerank.exposure.kinds import BiasedExposure as BiasedExposure
     from truerank.exposure.kinds import FullExposure as FullExposure
     from truerank.exposure.kinds import RandomExposure as RandomExposure
     from truerank.exposure.kinds import Unlisted as Unlisted
     from truerank.exposure.policies import ExposureColumn as ExposureColumn
     from truerank.exposure.policies import RankColumn as RankColumn
     from truerank.exposure.positions import parse_position as parse_position
+    from truerank.exposure.propensities.given import GivenPropensity as GivenPropensity
+    from truerank.exposure.propensities.logistic import Logistic as Logistic
+    from truerank.exposure.propensities.naive_bayes import NaiveBayes as NaiveBayes
+    from truerank.exposure.propensities.power import PopularityPower as PopularityPower
+    from truerank.exposure.randomness import Randomness as Randomness
+    from truerank.exposure.randomness import randomness as randomness
     from truerank.ids import Ids as Ids
     from truerank.metrics.auc import AUC as AUC
     from truerank.metrics.average_precision import AveragePrecision as AveragePrecision
@@ -60,11 +80,13 @@ if TYPE_CHECKING:
     from truerank.metrics.reciprocal_rank import ReciprocalRank as ReciprocalRank
     from truerank.offpolicy import off_policy as off_policy
     from truerank.options import Denominator as Denominator
+    from truerank.options import Drawn as Drawn
     from truerank.options import Gain as Gain
     from truerank.options import Ideal as Ideal
     from truerank.ranks.candidates import Overlap as Overlap
     from truerank.ranks.files import read_scores as read_scores
     from truerank.ranks.files import write_scores as write_scores
+    from truerank.ranks.sampling import sample_candidates as sample_candidates
     from truerank.ranks.scores import dense as dense
     from truerank.ranks.scores import factors as factors
     from truerank.ranks.scores import function as function
@@ -93,14 +115,25 @@ _HOME = {
     "core": ("Log", "Ties"),
     "results": ("Results",),
     "ids": ("Ids",),
-    "options": ("Denominator", "Gain", "Ideal"),
+    "options": ("Denominator", "Drawn", "Gain", "Ideal"),
+    "data.features": ("Features", "read_features"),
     "data.read": ("read",),
     "data.split": ("split_by_time", "split_per_user", "split_random"),
     "data.write": ("write",),
     "evaluation": ("evaluate",),
-    "exposure.kinds": ("FullExposure", "RandomExposure", "Unlisted"),
+    "exposure.kinds": ("BiasedExposure", "FullExposure", "RandomExposure", "Unlisted"),
+    "exposure.expose": ("expose",),
+    "exposure.calibration": ("calibration",),
+    "exposure.description": ("describe",),
+    "exposure.propensities.given": ("GivenPropensity",),
+    "exposure.propensities.logistic": ("Logistic",),
+    "exposure.propensities.naive_bayes": ("NaiveBayes",),
+    "exposure.propensities.power": ("PopularityPower",),
+    "exposure.randomness": ("Randomness", "randomness"),
+    "exposure.interventions": ("intervene", "with_inclusion"),
     "ranks.candidates": ("Overlap",),
     "ranks.files": ("read_scores", "write_scores"),
+    "ranks.sampling": ("sample_candidates",),
     "ranks.scores": ("dense", "factors", "function"),
     "ranks.sparse": ("sparse",),
     "ranks.tables": ("lists",),

@@ -22,6 +22,7 @@ from truerank.arrays import Bools, Floats, Ints, exact_sum, frozen
 from truerank.errors import InputError
 from truerank.ids import Ids
 from truerank.options import Denominator
+from truerank.row_terms import Reweighted, SampledRows, Weighting
 
 # ---------------------------------------------------------------------------------------------------------------- Log
 
@@ -30,9 +31,9 @@ from truerank.options import Denominator
 class Log:
     """Rows of (user, item) with what was observed: training data, judged test data and impressions alike.
 
-    `user` and `item` are positions in the populations `users` and `items`; a user without a row still counts.
-    `rewards` are named columns; the one called `label` is 0 or 1. `complete` says that a pair which is not listed
-    is a known negative; otherwise it is unknown.
+    `user` and `item` are positions in the populations `users` and `items`; a user without a row still counts. `rewards`
+    are named columns; the one called `label` is 0 or 1. `inclusion` is a row's chance to be drawn into an intervened
+    test set. `complete` says that a pair which is not listed is a known negative; otherwise it is unknown.
     """
 
     users: Ids
@@ -44,6 +45,7 @@ class Log:
     position: Ints | None = None
     session: npt.NDArray[Any] | None = None
     time: npt.NDArray[Any] | None = None
+    inclusion: Floats | None = None
     complete: bool = False
     source: str = "labels"
 
@@ -81,9 +83,8 @@ class Log:
     def select(self, rows: Ints | Bools) -> Self:
         """The given rows, in that order; the populations stay."""
         optional: dict[str, Any] = {
-            name: None if column is None else frozen(column[rows])
-            for name in ("propensity", "position", "session", "time")
-            for column in [getattr(self, name)]
+            name: None if (column := getattr(self, name)) is None else frozen(column[rows])
+            for name in ("propensity", "position", "session", "time", "inclusion")
         }
         return replace(
             self,
@@ -265,6 +266,7 @@ class Estimator(Protocol):
     ties: ClassVar[frozenset[Ties]]  # the tie policies it works with
     design: ClassVar[bool]  # whether an interval for exactly these units is known
     needs_size: ClassVar[bool]  # the number of candidates must be known
+    biased: ClassVar[bool]  # made for logs in which some pairs were likelier to be shown than others
     left_out: ClassVar[str]  # whom it leaves out although they have scores, and whether that matters
 
     def refusal(self, metric: Metric) -> str | None:
@@ -277,38 +279,6 @@ class Estimator(Protocol):
 
 
 # ------------------------------------------------------------------------------------------------------------- Terms
-
-
-@dataclass(frozen=True, slots=True)
-class SampledRows:
-    """What an interval for exactly these units needs: the judged rows and how they were drawn.
-
-    Row i of unit u adds `num` and `den` (before expansion); rows that would add zeros may be left out.
-    `n_judged` of `n_candidates` were drawn uniformly, or each with probability `rate`.
-    """
-
-    unit: Ints
-    num: Floats
-    den: Floats
-    n_judged: Floats
-    n_candidates: Floats
-    rate: float | None = None
-
-    @staticmethod
-    def concatenate(parts: Sequence[SampledRows | None], n_units: Sequence[int]) -> SampledRows | None:
-        """The rows of all parts, None unless every part has kept them."""
-        kept = [part for part in parts if part is not None]
-        if not kept or len(kept) < len(parts):
-            return None
-        shift = np.cumsum([0, *n_units])
-        return SampledRows(
-            unit=np.concatenate([part.unit + s for part, s in zip(kept, shift, strict=False)]),
-            num=np.concatenate([part.num for part in kept]),
-            den=np.concatenate([part.den for part in kept]),
-            n_judged=np.concatenate([part.n_judged for part in kept]),
-            n_candidates=np.concatenate([part.n_candidates for part in kept]),
-            rate=kept[0].rate,
-        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -326,6 +296,8 @@ class Terms:
     total: Floats | None = None
     rows: SampledRows | None = None
     exact: bool = False  # every label of these units is known
+    reweighted: Reweighted | None = None  # rows whose weights were fitted to these units
+    weighting: Weighting | None = None  # how unequal the weights of rows are
 
     def value(self) -> float:
         """The estimate; the same bits whatever the order of the units.
@@ -338,7 +310,10 @@ class Terms:
 
     def values(self, weights: Floats) -> Floats:
         """The estimate under each row of unit weights, [replicates x units] -> [replicates]."""
-        num, den = weights @ self.num, weights @ self.den
+        if self.reweighted is None:
+            num, den = weights @ self.num, weights @ self.den
+        else:
+            num, den = self.reweighted.sums(weights)
         with np.errstate(invalid="ignore", divide="ignore"):
             result = num / den
             if self.total is not None:
@@ -374,6 +349,7 @@ class Terms:
             den=np.where(kept, self.den, 0.0),
             total=None if self.total is None else np.where(kept, self.total, 0.0),
             defined=self.defined & kept,
+            reweighted=None if self.reweighted is None else self.reweighted.restrict(kept),
         )
 
     @classmethod
@@ -389,6 +365,8 @@ class Terms:
         totals = [part.total for part in parts if part.total is not None]
         if totals and len(totals) < len(parts):
             raise InputError("terms with and without known totals cannot be merged: they are of different estimators.")
+        if any(part.reweighted is not None for part in parts):
+            raise InputError("terms with fitted weights cannot be merged: the fit is over all units at once.")
         return Terms(
             num=np.concatenate([part.num for part in parts]),
             den=np.concatenate([part.den for part in parts]),
@@ -397,4 +375,5 @@ class Terms:
             total=np.concatenate(totals) if totals else None,
             rows=SampledRows.concatenate([part.rows for part in parts], [len(part.num) for part in parts]),
             exact=all(part.exact for part in parts),
+            weighting=Weighting.merge([part.weighting for part in parts]),
         )

@@ -4,25 +4,24 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from itertools import combinations
 from typing import Any
 
 import numpy as np
 
+from truerank.asked import DEFAULT_METRICS, Asked, Rules, interval_for, pairs
 from truerank.core import Estimator, Log, Metric, Pool, Ranks, Scores, Terms, Ties
 from truerank.data.matrices import is_sparse
 from truerank.errors import InputError, RefusedError
 from truerank.estimators import terms_of
-from truerank.estimators.full import Full
-from truerank.estimators.random_exposure import HorvitzThompson, Pooled
-from truerank.exposure.kinds import Exposure, FullExposure, RandomExposure, Unlisted
+from truerank.estimators.doubly_robust import DoublyRobust
+from truerank.exposure.kinds import BiasedExposure, Exposure, FullExposure
+from truerank.exposure.propensities import Fitted
 from truerank.ids import Ids
-from truerank.metrics.dcg import DCG
 from truerank.metrics.gains import gains_of, relevant, reward_of
-from truerank.metrics.precision import Precision
-from truerank.metrics.recall import Recall
+from truerank.multiple import holm
 from truerank.ranks.candidates import Overlap, Setting, catalogue_of, whole_tables
 from truerank.ranks.rank import rank
 from truerank.ranks.scores import dense
@@ -31,12 +30,16 @@ from truerank.ranks.tables import lists
 from truerank.results import Comparison, Estimate, Results
 from truerank.setting import check_call, check_option, check_sizes, logs, make_setting
 from truerank.uncertainty.diagnostics import warnings_of
-from truerank.uncertainty.intervals import Interval, Population
-from truerank.uncertainty.multiple import holm
-from truerank.uncertainty.notes import about_catalogue, about_exclusions, about_ranks, differing_orders, matching
+from truerank.uncertainty.intervals import Interval
+from truerank.uncertainty.notes import (
+    about_catalogue,
+    about_exclusions,
+    about_propensities,
+    about_ranks,
+    differing_orders,
+    matching,
+)
 from truerank.version import __version__
-
-DEFAULT_METRICS: tuple[Metric, ...] = (Recall(10), Recall(50), Precision(10), DCG(10))
 
 Report = Callable[[str, int, int], None]
 
@@ -65,11 +68,13 @@ def evaluate(
     """Evaluate recommenders on labels, with intervals and paired comparisons.
 
     `scores` gives each model's name and its Scores (or a matrix, dense or sparse, or a frame). `exposure` says what
-    the labels show: FullExposure() (default) or RandomExposure(). Every metric is combined with every estimator; a pair
-    that has no honest answer is left out with a note, and refused if nothing is left of what was asked for.
+    the labels show: FullExposure() (default), RandomExposure() or BiasedExposure(). Every metric is combined with every
+    estimator; a pair that has no honest answer is left out with a note, and refused if nothing is left of what was
+    asked for.
     `block_users` and `threads` change speed and memory, never a bit of the results.
 
     >>> import polars as pl
+    >>> from truerank.metrics.recall import Recall
     >>> scores = {"a": np.array([[3.0, 2, 1], [3, 2, 1]]), "b": np.array([[1.0, 2, 3], [3, 1, 2]])}
     >>> labels = {"user": [0, 0, 0, 1, 1, 1], "item": [0, 1, 2, 0, 1, 2], "label": [1, 0, 0, 1, 0, 0]}
     >>> results = evaluate(scores, pl.DataFrame(labels), metrics=[Recall(1)])
@@ -77,14 +82,14 @@ def evaluate(
     ([('a', 1.0), ('b', 0.5)], -0.5)
     """
     exposure = FullExposure() if exposure is None else exposure
-    interval = Population() if interval is None else interval
     overlap, ties = check_option(Overlap, overlap), check_option(Ties, ties)
     check_call(scores, exposure, metrics, estimators, baseline=baseline, level=level)
     check_sizes(threads=threads, block_users=block_users, n_items=n_items)
+    threads = threads or os.cpu_count() or 1
     items = items if items is None or isinstance(items, Ids) else Ids.of(items, where="items")
-    if overlap is Overlap.KEEP and isinstance(exposure, RandomExposure):
+    if overlap is Overlap.KEEP and not isinstance(exposure, FullExposure):
         raise RefusedError(
-            "--overlap keep makes the candidates depend on which items were judged, so a random sample of them stands "
+            "--overlap keep makes the candidates depend on which items were judged, so a sample of them stands "
             "for nothing; use --overlap drop, or leave --exclude out."
         )
     judged, excluded, explicit = logs(labels, exclude, candidates)
@@ -95,8 +100,12 @@ def evaluate(
     models = whole_tables(models, others=others, items=items, n_items=n_items)
     catalogue = catalogue_of(models, others=others, items=items, n_items=n_items)
     setting = make_setting(models, judged, catalogue, exposure, exclude=excluded, overlap=overlap, candidates=explicit)
-    rules = _Rules(models, exposure, ties, interval, catalogue.n_items, explicit=candidates is not None)
-    asked, left_out = _pairs(metrics, _with_rate(estimators, exposure), rules)
+    fitted = None
+    if isinstance(exposure, BiasedExposure):
+        fitted = exposure.fit(setting.labels, setting.pools[Pool.CATALOGUE], seed=seed)
+    interval = interval_for(interval, fitted, seed=seed)
+    rules = Rules(models, exposure, ties, interval, catalogue.n_items, explicit=candidates is not None)
+    asked, left_out = pairs(metrics, estimators, rules, fitted=fitted)
     rewards = [reward_of(metric, setting.labels) for metric, _ in asked]
     pools = sorted({estimator.pool for _, estimator in asked})
     terms: dict[str, list[Terms]] = {}
@@ -107,6 +116,7 @@ def evaluate(
         *about_exclusions(setting, excluded),
         *matching(models, setting.labels, n_items=catalogue.n_items),
         *about_catalogue(models, catalogue.items),
+        *about_propensities(fitted, setting.labels, setting.pools[Pool.CATALOGUE]),
     ]
     for name, each in models.items():
         ranks = rank(
@@ -115,14 +125,15 @@ def evaluate(
             pools=[setting.pools[pool] for pool in pools],
             ties=ties,
             seed=seed,
-            threads=threads or os.cpu_count() or 1,
+            threads=threads,
             block_users=block_users,
             name=name,
             progress=None if progress is None else _named_progress(progress, name),
         )
         by_pool = dict(zip(pools, ranks, strict=True))
         notes += about_ranks(name, setting.labels, by_pool)
-        terms[name] = _all_terms(asked, setting.labels, by_pool, keep_rows=interval.needs_rows)
+        bound = _bound(asked, each, setting, ties=ties, seed=seed, threads=threads, name=name)
+        terms[name] = _all_terms(bound, setting.labels, by_pool, keep_rows=interval.needs_rows)
         for at, (metric, estimator) in enumerate(asked):
             if progress is not None:
                 progress(f"estimating {name}", at + 1, len(asked))
@@ -135,6 +146,7 @@ def evaluate(
                 interval=interval,
                 level=level,
                 reward=rewards[at],
+                fitted=fitted,
             )
     comparisons = _compare(terms, asked, baseline=baseline, interval=interval, level=level)
     ordered = tuple(estimates[at, name] for at in range(len(asked)) for name in models)
@@ -159,115 +171,6 @@ def as_scores(source: Any, *, name: str) -> Scores:
     return lists(source, name=name)
 
 
-# ------------------------------------------------------------------------------------------------- metric x estimator
-
-Asked = tuple[Metric, Estimator]
-
-
-@dataclass(frozen=True, slots=True)
-class _Rules:
-    """What decides whether a metric can be had from an estimator in this evaluation."""
-
-    models: Mapping[str, Scores]
-    exposure: Exposure
-    ties: Ties
-    interval: Interval
-    n_items: float
-    explicit: bool
-
-    def refusal(self, metric: Metric, estimator: Estimator) -> str | None:
-        """Why not, and what to use instead; None if it can."""
-        if estimator.pool is Pool.JUDGED and self.exposure == FullExposure(Unlisted.NEGATIVE):
-            return "it ranks the listed items only, and here those are the relevant ones; use full."
-        if estimator.needs_size and math.isnan(self.n_items):
-            return (
-                "top lists do not tell how many candidates there are, which it needs. "
-                "Give the catalogue: --items FILE or --n-items N."
-            )
-        if estimator.complete and isinstance(self.exposure, RandomExposure):
-            return "it needs a label for every candidate, and randomly exposed labels are partial; use pooled."
-        if self.interval.needs_rows and not estimator.design:
-            return (
-                "an interval for exactly these users is known for pooled, horvitz-thompson, hajek and full; "
-                "use --interval population."
-            )
-        if self.ties not in estimator.ties:
-            usable = ", ".join(sorted(estimator.ties))
-            return f"ties {self.ties.value} would make ranks depend on what is unknown; use {usable}."
-        return estimator.refusal(metric) or self._too_shallow(metric, estimator)
-
-    def _too_shallow(self, metric: Metric, estimator: Estimator) -> str | None:
-        for name, each in self.models.items():
-            if each.depth is None:
-                continue
-            if estimator.pool is Pool.JUDGED or self.explicit:
-                return f"{name} gives top lists, but ranking within a set needs the score of every member."
-            if metric.cutoff is None or metric.cutoff > each.depth:
-                return (
-                    f"{name} lists at most {each.depth} items per user, which is not deep enough; "
-                    f"use a cut-off up to {each.depth}, or longer lists."
-                )
-        return None
-
-
-def _pairs(
-    metrics: Sequence[Metric] | None, estimators: Sequence[Estimator] | None, rules: _Rules
-) -> tuple[list[Asked], list[str]]:
-    """Every metric with every estimator that can give it; notes on the pairs left out."""
-    asked: list[Asked] = []
-    reasons: dict[tuple[int, int], tuple[str, str]] = {}
-    chosen = DEFAULT_METRICS if metrics is None else tuple(dict.fromkeys(metrics))
-    for i, metric in enumerate(chosen):
-        options = _defaults(metric, rules.exposure) if estimators is None else tuple(dict.fromkeys(estimators))
-        for j, estimator in enumerate(options):
-            reason = rules.refusal(metric, estimator)
-            if reason is None:
-                asked.append((metric, estimator))
-            else:
-                reasons[i, j] = (f"{metric} with {estimator.name}", reason)
-    used_metrics = {str(metric) for metric, _ in asked}
-    used_estimators = {estimator.name for _, estimator in asked}
-    for i, metric in enumerate(chosen):
-        if metrics is not None and str(metric) not in used_metrics:
-            raise RefusedError(_together(reason for (at, _), reason in reasons.items() if at == i))
-    for j, estimator in enumerate(estimators or ()):
-        if estimator.name not in used_estimators:
-            raise RefusedError(_together(reason for (_, at), reason in reasons.items() if at == j))
-    if not asked:
-        raise RefusedError(_together(reasons.values()))
-    return asked, [f"left out: {what}: {reason}" for what, reason in reasons.values()]
-
-
-def _together(reasons: Iterable[tuple[str, str]]) -> str:
-    """Each reason once, after all it refuses."""
-    found: dict[str, list[str]] = {}
-    for what, reason in reasons:
-        found.setdefault(reason, []).append(what)
-    return " ".join(f"{', '.join(whats)}: {reason}" for reason, whats in found.items())
-
-
-def _with_rate(estimators: Sequence[Estimator] | None, exposure: Exposure) -> list[Estimator] | None:
-    """Estimators that take a rate get the declared one; a rate of their own that is another is an error."""
-    if estimators is None:
-        return None
-    declared = exposure.rate if isinstance(exposure, RandomExposure) else None
-    found: list[Estimator] = []
-    for each in estimators:
-        own = getattr(each, "rate", None)
-        if own not in (None, declared):
-            raise InputError(f"{each.name} has rate {own}, the exposure has {declared}; declare it in RandomExposure.")
-        made: Any = each
-        found.append(replace(made, rate=declared) if hasattr(each, "rate") else each)
-    return found
-
-
-def _defaults(metric: Metric, exposure: Exposure) -> tuple[Estimator, ...]:
-    if isinstance(exposure, FullExposure):
-        return (Full(),)
-    pooled, expanded = Pooled(exposure.rate), HorvitzThompson(exposure.rate)
-    return (pooled,) if pooled.refusal(metric) is None else (expanded,)
-
-
 # ----------------------------------------------------------------------------------------------- estimates, comparisons
 
 
@@ -281,6 +184,7 @@ def _estimate(
     interval: Interval,
     level: float,
     reward: str,
+    fitted: Fitted | None,
 ) -> Estimate:
     spread = interval.around(terms, level=level)
     if not terms.exact and not np.any(terms.num):
@@ -299,12 +203,31 @@ def _estimate(
         interval=interval.name,
         units=terms.n_defined,
         undefined=len(terms.num) - terms.n_defined,
-        ess=None,
+        ess=None if terms.weighting is None else terms.weighting.effective,
         reward=reward,
-        clip=None,
-        assumptions=estimator.assumptions,
+        clip=getattr(estimator, "clip", None),
+        assumptions=(
+            *estimator.assumptions,
+            *([] if terms.weighting is None or fitted is None else [fitted.description]),
+        ),
         warnings=warnings_of(estimator, metric, terms, ranks, exactly_these=interval.needs_rows),
     )
+
+
+def _bound(
+    asked: Sequence[Asked], scores: Scores, setting: Setting, *, ties: Ties, seed: int, threads: int, name: str
+) -> list[Asked]:
+    """The same questions; an estimator that looks at whole lists is given this model's."""
+    found = list(asked)
+    for estimator in dict.fromkeys(each for _, each in asked):
+        if isinstance(estimator, DoublyRobust):
+            metrics = [metric for metric, each in asked if each == estimator]
+            pool = setting.pools[estimator.pool]
+            made = estimator.bound(
+                scores, setting.labels, pool, metrics=metrics, ties=ties, seed=seed, threads=threads, name=name
+            )
+            found = [(metric, made if each == estimator else each) for metric, each in found]
+    return found
 
 
 def _all_terms(asked: Sequence[Asked], labels: Log, ranks: Mapping[Pool, Ranks], *, keep_rows: bool) -> list[Terms]:

@@ -17,11 +17,11 @@ from truerank.errors import InputError, RefusedError
 from truerank.estimators.ranked import RankedEstimator
 from truerank.estimators.ranked.ips import RankedIPS
 from truerank.estimators.ranked.snips import RankedSNIPS
+from truerank.multiple import holm
 from truerank.offpolicy_setting import Prepared, prepare, read_log
 from truerank.results import Comparison, Estimate, Results
 from truerank.uncertainty.clipping import AutoClip, check_clips, slope
 from truerank.uncertainty.intervals import Interval, Population, Spread
-from truerank.uncertainty.multiple import holm
 from truerank.uncertainty.ranked import Curve, Pair, curve_of
 from truerank.uncertainty.refits import refitted
 from truerank.uncertainty.strata import Stratified

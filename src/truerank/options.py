@@ -49,3 +49,14 @@ class Ideal(StrEnum):
 
     POSITIVES = "positives"
     CUTOFF = "cutoff"
+
+
+class Drawn(StrEnum):
+    """From which items a random log was drawn for each user.
+
+    ALL     from every item
+    UNSEEN  from the items that the user has no row for in the other log (training data, or the biased log)
+    """
+
+    ALL = "all"
+    UNSEEN = "unseen"

@@ -13,7 +13,7 @@ import numpy as np
 from truerank.core import Estimator, Log, Metric, Pool, Scores
 from truerank.data.read import read
 from truerank.errors import InputError
-from truerank.exposure.kinds import Exposure, FullExposure, RandomExposure, Unlisted
+from truerank.exposure.kinds import BiasedExposure, Exposure, FullExposure, RandomExposure, Unlisted
 from truerank.ranks.candidates import Catalogue, Overlap, Setting, lay_out
 
 Option = TypeVar("Option", bound=StrEnum)
@@ -40,8 +40,8 @@ def check_call(
         raise InputError("no scores given; expected at least one model, as NAME=FILE.")
     if baseline is not None and baseline not in scores:
         raise InputError(f"baseline {baseline!r} is not among the models; expected one of {', '.join(scores)}.")
-    if not isinstance(exposure, FullExposure | RandomExposure):
-        raise InputError(f"exposure {exposure!r}; expected FullExposure() or RandomExposure().")
+    if not isinstance(exposure, FullExposure | RandomExposure | BiasedExposure):
+        raise InputError(f"exposure {exposure!r}; expected FullExposure(), RandomExposure() or BiasedExposure().")
     for name, given, kind in (("metrics", metrics, Metric), ("estimators", estimators, Estimator)):
         if given is not None and not given:
             raise InputError(f"no {name} given; expected at least one, or none at all for the defaults.")

@@ -8,7 +8,12 @@ import numpy as np
 import pytest
 
 from truerank.arrays import Floats
-from truerank.exposure.clocks import inclusion_probabilities, rank_probabilities, rosen_probabilities
+from truerank.exposure.clocks import (
+    inclusion_of_first,
+    inclusion_probabilities,
+    rank_probabilities,
+    rosen_probabilities,
+)
 
 WEIGHTS = [[1.0], [2.0, 1.0], [1.0, 2, 3, 4, 0.5], [1e-6, 1, 1e3, 5, 0.1, 7], [1e-9, 1e9, 1.0], [1.0] * 6]
 
@@ -29,6 +34,8 @@ def test_rank_probabilities_sum_over_all_orders(weights: list[float]) -> None:
     assert rank_probabilities(weight, depth=1) == pytest.approx(exact[:, :1], rel=1e-10)
     for n in range(len(weight) + 2):
         assert inclusion_probabilities(weight, n) == pytest.approx(exact[:, :n].sum(axis=1), rel=1e-10)
+        if 0 < n < len(weight):
+            assert inclusion_of_first(weight, n) == pytest.approx(exact[0, :n].sum(), rel=1e-10)
 
 
 def test_members_without_weight_come_last_in_any_order() -> None:

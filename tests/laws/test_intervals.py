@@ -29,10 +29,10 @@ from truerank.metrics import catalogue
 from truerank.metrics.dcg import DCG
 from truerank.metrics.precision import Precision
 from truerank.metrics.recall import Recall
+from truerank.multiple import holm
 from truerank.ranks.rank import rank
 from truerank.ranks.scores import dense
 from truerank.uncertainty.intervals import Bootstrap, Design, Interval, Population, Spread
-from truerank.uncertainty.multiple import holm
 
 INTERVALS: list[Interval] = [Population(), Bootstrap(replicates=200), Design()]
 # sums over relevant items, which Horvitz-Thompson estimates without bias

@@ -9,7 +9,7 @@ import kuairec
 import truerank as tr
 from realdata import folder_of
 from truerank.core import Metric
-from truerank.studies.coverage import Truth, draw
+from truerank.studies.coverage import Truth, Uniformly
 
 pytestmark = pytest.mark.realdata
 
@@ -34,7 +34,7 @@ def test_pooled_and_mean_recall_of_popularity(truth: Truth) -> None:
 
 def test_one_draw_of_80_exposures(truth: Truth) -> None:
     """Within 4 standard errors of the truth; the published mean is not, and is too low."""
-    log, ranks = draw(truth, 80, units=np.arange(truth.n_users), rng=np.random.default_rng(1))
+    log, ranks = Uniformly(80)(truth, units=np.arange(truth.n_users), rng=np.random.default_rng(1))
     for estimator, metric in ((tr.Pooled(), tr.Recall(50)), (tr.HorvitzThompson(), tr.DCG(50))):
         for name, each in ranks.items():
             terms = estimator.terms(log, each, metric=metric, keep_rows=True)

@@ -13,7 +13,7 @@ from truerank.core import Candidates
 from truerank.models.ease import EASE
 from truerank.models.popularity import Popularity
 from truerank.ranks.rank import rank
-from truerank.studies.coverage import Asked, Truth, measure
+from truerank.studies.coverage import Asked, Truth, Uniformly, measure
 from truerank.studies.world import WorldSettings, make_world
 
 
@@ -31,10 +31,10 @@ def test_coverage_on_a_small_world() -> None:
     )
     asked: list[Asked] = [(tr.Recall(20), tr.Pooled()), (tr.Precision(20), tr.HorvitzThompson())]
     for interval in (tr.Population(), tr.Design()):
-        for each in measure(truth, asked, n=30, runs=200, interval=interval, seed=1):
+        for each in measure(truth, asked, drawing=Uniformly(30), runs=200, interval=interval, seed=1):
             assert 0.88 <= each.covered <= 1, each
             assert each.unbiased, each
-    published = measure(truth, [(tr.Recall(5), tr.Published())], n=10, runs=50, seed=1)
+    published = measure(truth, [(tr.Recall(5), tr.Published())], drawing=Uniformly(10), runs=50, seed=1)
     assert all(each.bias < -5 * each.noise for each in published[:2])  # the bias is there, and it is downwards
 
 

@@ -26,6 +26,11 @@ COMMANDS = {
         "offpolicy",
         "Would the new ranker win: from a log of the old one.",
     ),
+    "intervene": (
+        "truerank.cli.intervene",
+        "intervene",
+        "Draw a less biased test set from a biased log.",
+    ),
     "simulate": ("truerank.cli.simulate", "simulate", "Make data whose truth is known."),
     "data": ("truerank.cli.data", "data", "Look at data files, and at public datasets."),
     "demo": ("truerank.cli.demo", "demo", "A small world with known truth, end to end."),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -12,16 +12,18 @@ import click
 import msgspec
 import numpy as np
 
-from truerank.cli.options import check_out, columns_of, common, deliver, messages
+from truerank.cli.options import check_out, columns_of, common, deliver, id_column, messages
 from truerank.core import Scores
 from truerank.data import datasets
 from truerank.data.dataset import Counts, Dataset
-from truerank.data.describe import describe as describe_log
-from truerank.data.describe import summary
 from truerank.data.rules import PositiveRule
 from truerank.errors import InputError
+from truerank.exposure.description import Description
+from truerank.exposure.description import describe as describe_log
+from truerank.options import Drawn
 from truerank.ranks.files import read_scores
 from truerank.ranks.scores import Factors, Lists
+from truerank.report.randomness import randomness_flat, randomness_plain, randomness_text
 
 
 @click.group()
@@ -83,6 +85,16 @@ def _counted(counts: dict[str, int]) -> str:
 @click.argument("path", type=click.Path(path_type=Path))
 @click.option("--positive", metavar="RULE", help='Which values are positive, as ">3".')
 @click.option("--columns", metavar="KEY=NAME,...", help="Column names of the file, as user=user_id,item=video_id.")
+@click.option(
+    "--train", type=click.Path(path_type=Path), help="Training pairs: what was known before the log was shown."
+)
+@click.option("--items", type=click.Path(path_type=Path), help="All items that could have been shown.")
+@click.option("--population", type=click.Path(path_type=Path), help="All users that count, also those without a row.")
+@click.option(
+    "--drawn",
+    type=click.Choice([each.value for each in Drawn]),
+    help="Whether items were drawn from all, or among those without a training row; by default seen from the data.",
+)
 @click.option("--dataset", metavar="NAME", help="PATH is the folder of this public dataset; see `data list`.")
 @click.option("--no-check", is_flag=True, help="Do not compare a dataset's counts with the published ones.")
 @common
@@ -90,41 +102,84 @@ def describe(  # noqa: PLR0917
     path: Path,
     positive: str | None,
     columns: str | None,
+    train: Path | None,
+    items: Path | None,
+    population: Path | None,
+    drawn: str | None,
     dataset: str | None,
     no_check: bool,  # noqa: FBT001
     form: str | None,
     out: Path | None,
     quiet: bool,  # noqa: FBT001
 ) -> None:
-    """Say what a file holds: a table of user-item rows, or scores (.npz .npy).
+    """Say what a file holds: a table of user-item rows, and whether they were shown at random; or scores (.npz .npy).
 
     A table is .parquet, .csv, .tsv, .qrels, .run or .trec, text also gzipped; a folder of part files, or a glob. With
     --dataset it is the folder of a public dataset, whose parts are described one by one.
     """
     check_out(out)
+    others = {"--train": train, "--items": items, "--population": population, "--drawn": drawn}
+    given = [name for name, value in others.items() if value is not None]
+    if given and (dataset is not None or path.suffix in (".npz", ".npy")):
+        raise InputError(f"{given[0]} goes with a table of user-item rows.")
     if dataset is not None:
         if columns is not None:
             raise InputError("--columns does not go with --dataset: the names of its columns are known.")
-        deliver(_content(_dataset(dataset, path, positive=positive, check=not no_check), form), out)
+        deliver(_described(_dataset(dataset, path, positive=positive, check=not no_check), form), out)
         return
     if no_check:
         raise InputError("--no-check goes with --dataset.")
     if path.suffix in (".npz", ".npy"):
-        found = _scores(read_scores(path))
-    else:
-        found = describe_log(path, columns=columns_of(columns), positive=positive)
-        if "positives" not in found and any(name.endswith("(min, mean, max)") for name in found):
-            messages(['values are not 0/1: add --positive ">3", say, to count positives.'], quiet=quiet)
-    deliver(_content(found, form), out)
+        deliver(_content(_scores(read_scores(path)), form), out)
+        return
+    mapping = columns_of(columns)
+    users, catalogue = id_column(population, "user", mapping), id_column(items, "item", mapping)
+    described = describe_log(
+        path, train=train, columns=mapping, positive=positive, users=users, items=catalogue, drawn=drawn
+    )
+    found = described.summary
+    if "positives" not in found and any(name.endswith("(min, mean, max)") for name in found):
+        messages(['values are not 0/1: add --positive ">3", say, to count positives.'], quiet=quiet)
+    deliver(_described({"": described}, form), out)
 
 
-def _dataset(name: str, folder: Path, *, positive: str | None, check: bool) -> dict[str, Any]:
-    """The summary of each part; the rule that made the labels stands with it."""
+def _dataset(name: str, folder: Path, *, positive: str | None, check: bool) -> dict[str, Description]:
+    """Each part described, the random one beside the training part; the rule that made the labels stands with it."""
     kind = datasets.named(name)
     loader: Dataset = kind() if positive is None else kind(positive=positive)
     PositiveRule.parse(loader.positive)
     logs = loader.load(folder, check=check)
-    return {part: {"positive": loader.positive, **summary(log)} for part, log in logs.items()}
+    found = {}
+    for part, log in logs.items():
+        described = describe_log(log, train=logs.get("train") if part == "random" else None)
+        found[part] = replace(described, summary={"positive": loader.positive, **described.summary})
+    return found
+
+
+def _described(parts: dict[str, Description], form: str | None) -> bytes:
+    """The summary of each part, and whether it is random."""
+    if form == "json":
+        whole = {
+            part: {**each.summary, "randomness": None if each.randomness is None else randomness_plain(each.randomness)}
+            for part, each in parts.items()
+        }
+        return _content(whole.get("", whole), form)
+    if form == "csv":
+        flat = {
+            part: {**each.summary, **({} if each.randomness is None else _prefixed(randomness_flat(each.randomness)))}
+            for part, each in parts.items()
+        }
+        return _content(flat.get("", flat), form)
+    blocks = []
+    for part, each in parts.items():
+        table = _content(each.summary if part == "" else {part: each.summary}, form)
+        text = "" if each.randomness is None else "\n" + randomness_text(each.randomness)
+        blocks.append(table + text.encode())
+    return b"\n".join(blocks)
+
+
+def _prefixed(values: dict[str, Any]) -> dict[str, Any]:
+    return {f"random: {name}": value for name, value in values.items()}
 
 
 def _scores(scores: Scores) -> dict[str, Any]:

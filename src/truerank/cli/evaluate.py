@@ -6,7 +6,14 @@ from pathlib import Path
 
 import click
 
-from truerank import estimators, metrics
+from truerank import metrics
+from truerank.cli.exposures import (
+    check_exposure,
+    check_propensities,
+    chosen_estimators,
+    made_exposure,
+    propensity_option,
+)
 from truerank.cli.options import (
     check_out,
     columns_of,
@@ -18,15 +25,15 @@ from truerank.cli.options import (
     progress,
     rendered,
 )
-from truerank.core import Estimator, Ties
+from truerank.core import Ties
 from truerank.data.read import read
 from truerank.errors import InputError
 from truerank.evaluation import evaluate as run
-from truerank.exposure.kinds import Exposure, FullExposure, RandomExposure, Unlisted
+from truerank.exposure.kinds import Unlisted
 from truerank.ids import Ids
 from truerank.ranks.candidates import Overlap
 from truerank.ranks.files import read_scores
-from truerank.uncertainty.intervals import Bootstrap, Design, Interval, Population
+from truerank.uncertainty.intervals import Bootstrap, Design, Interval
 
 
 @click.command()
@@ -41,12 +48,27 @@ from truerank.uncertainty.intervals import Bootstrap, Design, Interval, Populati
 )
 @click.option(
     "--exposure",
-    type=click.Choice(["full", "random"]),
+    type=click.Choice(["full", "random", "biased"]),
     default="full",
     show_default=True,
-    help="What the labels show: every candidate, or a uniform random sample of them.",
+    help="What the labels show: every candidate, a uniform random sample, or what a biased log happened to show.",
 )
 @click.option("--rate", type=float, help="Random exposure by independent draws with this probability.")
+@click.option(
+    "--propensity",
+    metavar="COLUMN|MODEL",
+    help="How likely each row was shown, with --exposure biased: a column of LABELS (default: propensity), or "
+    "power:0.5, naive-bayes (needs --random), logistic (needs features).",
+)
+@click.option("--random", type=click.Path(path_type=Path), metavar="MAR", help="Pairs shown at random, with labels.")
+@click.option("--user-features", type=click.Path(path_type=Path), help="A table user,... for --propensity logistic.")
+@click.option("--item-features", type=click.Path(path_type=Path), help="A table item,... for --propensity logistic.")
+@click.option("--clip", type=float, metavar="C", help="The largest weight 1 / propensity of a row, from 1.")
+@click.option(
+    "--rewards",
+    type=click.Path(path_type=Path),
+    help="Predicted labels of all pairs, as scores, for doubly-robust; default: rates of items among other users.",
+)
 @click.option(
     "--unlisted",
     type=click.Choice([each.value for each in Unlisted]),
@@ -92,7 +114,8 @@ from truerank.uncertainty.intervals import Bootstrap, Design, Interval, Populati
     "estimator_names",
     multiple=True,
     metavar="NAME",
-    help="full, traditional, published, pooled, horvitz-thompson, hajek; default by exposure and metric.",
+    help="full, traditional; published, pooled, horvitz-thompson, hajek; snips, ips, doubly-robust, naive; "
+    "default by exposure and metric.",
 )
 @click.option("--baseline", metavar="NAME", help="Compare every model with this one instead of all pairs.")
 @click.option(
@@ -119,6 +142,12 @@ def evaluate(  # noqa: PLR0917
     scores: tuple[str, ...],
     exposure: str,
     rate: float | None,
+    propensity: str | None,
+    random: Path | None,
+    user_features: Path | None,
+    item_features: Path | None,
+    clip: float | None,
+    rewards: Path | None,
     unlisted: str,
     positive: str | None,
     columns: str | None,
@@ -146,7 +175,7 @@ def evaluate(  # noqa: PLR0917
 
     LABELS is a table user,item,label (.parquet .csv .tsv, TREC .qrels; a folder of parts, a glob). With
     --exposure random its rows are a uniform random sample of each user's candidates; with --exposure full every
-    candidate is labelled.
+    candidate is labelled; with --exposure biased some pairs were likelier to be shown than others.
 
     \b
     truerank evaluate random.parquet --positive ">3" --exposure random --exclude train.parquet \\
@@ -154,9 +183,13 @@ def evaluate(  # noqa: PLR0917
     """
     mapping = columns_of(columns)
     paths = named_paths(scores)
-    shown = _exposure(exposure, rate=rate, unlisted=unlisted)
+    check_exposure(
+        exposure, rate=rate, unlisted=unlisted,
+        biased={"--propensity": propensity, "--random": random, "--user-features": user_features,
+                "--item-features": item_features, "--clip": clip, "--rewards": rewards},
+    )  # fmt: skip
+    model, mapping = propensity_option(propensity, mapping)
     chosen_metrics = [metrics.parse(name) for name in metric_names] or None
-    chosen = [_estimator(name) for name in estimator_names] or None
     chosen_interval = _interval(interval, bootstrap, seed=seed)
     if threads is not None and threads < 1:
         raise InputError(f"--threads {threads}; expected a whole number from 1.")
@@ -169,10 +202,19 @@ def evaluate(  # noqa: PLR0917
     row_ids, column_ids = id_column(users, "user", mapping), id_column(items, "item", mapping)
     everyone = id_column(population, "user", mapping)
     user_ids, item_ids = (None if ids is None else Ids.of(ids) for ids in (everyone, column_ids))
+    predicted = None if rewards is None else read_scores(rewards, columns=mapping, users=row_ids, items=column_ids)
+    chosen = chosen_estimators(estimator_names, exposure=exposure, clip=clip, rewards=predicted)
+    shown = made_exposure(
+        exposure, rate=rate, unlisted=unlisted, propensity=model, random=random, user_features=user_features,
+        item_features=item_features, columns=mapping, positive=positive,
+    )  # fmt: skip
     with progress(quiet=quiet) as report:
+        judged = read(labels, columns=mapping, positive=positive, users=user_ids)
+        if exposure == "biased":
+            check_propensities(judged, model, mapping)
         results = run(
             {name: read_scores(path, columns=mapping, users=row_ids, items=column_ids) for name, path in paths.items()},
-            read(labels, columns=mapping, positive=positive, users=user_ids),
+            judged,
             exposure=shown,
             metrics=chosen_metrics,
             estimators=chosen,
@@ -193,24 +235,9 @@ def evaluate(  # noqa: PLR0917
     deliver(rendered(results, form, out), out)
 
 
-def _exposure(name: str, *, rate: float | None, unlisted: str) -> Exposure:
-    if name == "full":
-        if rate is not None:
-            raise InputError("--rate goes with --exposure random.")
-        return FullExposure(Unlisted(unlisted))
-    if unlisted != "unknown":
-        raise InputError("--unlisted negative goes with --exposure full: with random exposure unlisted is unknown.")
-    return RandomExposure(rate)
-
-
-def _estimator(name: str) -> Estimator:
-    made: Estimator = estimators.named(name)()
-    return made
-
-
-def _interval(name: str, bootstrap: int | None, *, seed: int) -> Interval:
+def _interval(name: str, bootstrap: int | None, *, seed: int) -> Interval | None:
     if bootstrap is None:
-        return Design() if name == "design" else Population()
+        return Design() if name == "design" else None
     if name == "design":
         raise InputError("--bootstrap redraws users; it goes with --interval population.")
     if bootstrap < 2:

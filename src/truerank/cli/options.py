@@ -23,7 +23,7 @@ from truerank.report import frames, text
 from truerank.results import Results
 
 LONGEST_NAME = 200  # leaves room for the temporary name beside it
-KEYS = ("user", "item", *VALUE_NAMES, "score", "rank", "propensity", "position", "session", "time")
+KEYS = ("user", "item", *VALUE_NAMES, "score", "rank", "propensity", "position", "session", "time", "inclusion")
 RANKED_KEYS = ("viewed", "candidates", "surface", "group", "logger", "exposure", "prediction")
 
 Command = TypeVar("Command", bound=Callable[..., Any])

@@ -83,7 +83,7 @@ def world(  # noqa: PLR0917
     type=click.Choice([str(each) for each in Broken]),
     multiple=True,
     help="An assumption that does not hold: user state across sessions (1), cascade stop after a reward (2), rewards "
-    "that depend on the item before (3), trust in high ranks (4), items the logger never retrieves (5). Can be repeated.",
+    "that depend on the item before (3), trust in high ranks (4), items the logger never shows (5). Can be repeated.",
 )
 @click.option("--seed", type=int, default=0, show_default=True)
 @click.option("--quiet", is_flag=True, help="No messages on standard error.")

@@ -1,22 +1,13 @@
-"""What a data file holds, in numbers."""
+"""What a log holds, in numbers."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from truerank.arrays import Floats
 from truerank.core import Log
-from truerank.data.read import read
-from truerank.data.rules import PositiveRule
-
-
-def describe(path: Path, *, columns: Mapping[str, str] | None, positive: str | PositiveRule | None) -> dict[str, Any]:
-    """Counts and spreads of a table of user-item rows."""
-    return summary(read(path, columns=columns, positive=positive))
 
 
 def summary(log: Log) -> dict[str, Any]:

@@ -75,7 +75,7 @@ def short_first(log: Log, *, scale: float = 1000.0) -> Floats:
     count = np.bincount(log.item, minlength=len(log.items))
     sorted_durations = np.append(log.rewards["video_duration"][order], np.nan)
     low, high = (np.where(count > 0, start + part, len(log)) for part in ((count - 1) // 2, count // 2))
-    return _by_rank((sorted_durations[low] + sorted_durations[high]) / 2, scale=scale)
+    return first_by((sorted_durations[low] + sorted_durations[high]) / 2, scale=scale)
 
 
 def popular_first(log: Log, *, scale: float = 1000.0) -> Floats:
@@ -86,7 +86,20 @@ def popular_first(log: Log, *, scale: float = 1000.0) -> Floats:
     >>> popular_first(read(pl.DataFrame({"user": [1, 1, 2], "item": [1, 2, 2], "label": [0, 1, 1]})), scale=2).tolist()
     [-1.0, -0.5]
     """
-    return _by_rank(-sums_by(log.item, log.label, n=len(log.items)), scale=scale)
+    return first_by(-sums_by(log.item, log.label, n=len(log.items)), scale=scale)
+
+
+def first_by(value: Floats, *, scale: float) -> Floats:
+    """Log weights -k / scale of items, k = 1 for the smallest value; equal values in the order of ids.
+
+    >>> first_by(np.array([30.0, 10.0, 30.0]), scale=2).tolist()
+    [-1.0, -0.5, -1.5]
+    """
+    if not scale > 0:
+        raise InputError(f"scale {scale:g}; expected a positive number, infinity for no bias.")
+    rank = np.empty(len(value))
+    rank[np.argsort(value, kind="stable")] = np.arange(1, len(value) + 1)
+    return np.asarray(-rank / scale)
 
 
 def ure_yahoo(random: Log, *, seed: int) -> dict[str, Log]:
@@ -164,14 +177,6 @@ def _by_size(log: Log, sizes: Sequence[int], *, seed: int, purpose: str) -> list
 def _without(log: Log, gone: Log) -> Log:
     width = len(log.items)
     return log.select(~np.isin(log.user * width + log.item, gone.user * width + gone.item))
-
-
-def _by_rank(value: Floats, *, scale: float) -> Floats:
-    if not scale > 0:
-        raise InputError(f"scale {scale:g}; expected a positive number, infinity for no bias.")
-    rank = np.empty(len(value))
-    rank[np.argsort(value, kind="stable")] = np.arange(1, len(value) + 1)
-    return np.asarray(-rank / scale)
 
 
 def _check_shown(shown: int) -> None:

@@ -76,6 +76,7 @@ def read(
         position=_optional(table, "position", mapping, order, where=where),
         session=_plain(table, "session", mapping, order),
         time=_plain(table, "time", mapping, order),
+        inclusion=_optional(table, "inclusion", mapping, order, where=where),
         source=where,
     )
 
@@ -207,19 +208,21 @@ def odd_value(values: pl.Series) -> Any:
 
 
 def _optional(table: pl.DataFrame, key: str, mapping: Mapping[str, str], order: Any, *, where: str) -> Any:
-    """A propensity in (0, 1] or a position of 1 or more, where there is such a column."""
-    found = find_column(table, key, mapping)
+    """A propensity in (0, 1], an inclusion in [0, 1] or a position of 1 or more, where there is such a column."""
+    found = find_column(table, key, mapping, strict=key in mapping)
     if found is None:
         return None
     numbers = finite_numbers(found, where=f"{where}, column {found.name!r}")
     if key == "propensity":
         bad, expected = (numbers <= 0) | (numbers > 1), "a probability in (0, 1]"
+    elif key == "inclusion":
+        bad, expected = (numbers < 0) | (numbers > 1), "a probability in [0, 1]"
     else:
         bad, expected = (numbers < 1) | (numbers != numbers.round(0)), "a whole number from 1"
     if bool(bad.any()):
         row = int(bad.arg_true()[0])
         raise InputError(f"{where}: row {row + 1}, {key} is {numbers[row]:g}; expected {expected}.")
-    kind = np.float64 if key == "propensity" else np.int64
+    kind = np.int64 if key == "position" else np.float64
     return frozen(numbers.to_numpy().astype(kind)[order])
 
 

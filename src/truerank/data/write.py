@@ -16,7 +16,7 @@ def to_frame(log: Log) -> pl.DataFrame:
     columns |= log.rewards
     columns |= {
         name: values
-        for name in ("propensity", "position", "session", "time")
+        for name in ("propensity", "position", "session", "time", "inclusion")
         if (values := getattr(log, name)) is not None
     }
     frame = pl.DataFrame(columns)

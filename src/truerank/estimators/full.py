@@ -35,6 +35,7 @@ class Full:
     ties: ClassVar[frozenset[Ties]] = frozenset(Ties)
     design: ClassVar[bool] = True
     needs_size: ClassVar[bool] = False
+    biased: ClassVar[bool] = False
     left_out: ClassVar[str] = ""
     assumptions: ClassVar[tuple[str, ...]] = ("every candidate of every user carries its true label",)
 
@@ -75,6 +76,7 @@ class Traditional:
     ties: ClassVar[frozenset[Ties]] = frozenset(Ties)
     design: ClassVar[bool] = False
     needs_size: ClassVar[bool] = False
+    biased: ClassVar[bool] = False
     left_out: ClassVar[str] = ""
     assumptions: ClassVar[tuple[str, ...]] = ("the judged items are all the items that matter",)
 

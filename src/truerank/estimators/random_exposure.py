@@ -11,16 +11,15 @@ from typing import ClassVar
 
 import numpy as np
 
-from truerank.arrays import Bools, Floats, sums_by
-from truerank.core import Additive, Log, Metric, Pool, Ranks, SampledRows, Terms, Ties
+from truerank.arrays import Bools, Floats
+from truerank.core import Additive, Log, Metric, Pool, Ranks, Terms, Ties
 from truerank.errors import RefusedError
-from truerank.metrics.gains import gains_of
-from truerank.metrics.worth import expected_worth, known_divisor
+from truerank.estimators.sums import LABEL_FREE, Parts, additive, no_known_number, not_additive, per_unit
+from truerank.metrics.worth import expected_worth
 from truerank.options import Denominator
+from truerank.row_terms import SampledRows
 
 UNIFORM = "the judged items of a user are a uniform sample of the user's candidates, drawn without a look at the labels"
-# where a relevant item lands must not depend on labels that nobody knows
-LABEL_FREE = frozenset({Ties.EXPECTED, Ties.RANDOM, Ties.STRICT})
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +45,7 @@ class Published:
     ties: ClassVar[frozenset[Ties]] = LABEL_FREE
     design: ClassVar[bool] = False
     needs_size: ClassVar[bool] = False
+    biased: ClassVar[bool] = False
     left_out: ClassVar[str] = (
         "have no judged relevant item; they tend to have few relevant items, so this mean leans towards users "
         "with many (compare pooled)"
@@ -62,9 +62,7 @@ class Published:
         )
 
     def terms(self, log: Log, ranks: Ranks, *, metric: Metric, keep_rows: bool = False) -> Terms:
-        hit, n = (
-            _per_unit(log, values) for values in (log.label * expected_worth(_additive(metric), ranks), log.label)
-        )
+        hit, n = (per_unit(log, values) for values in (log.label * expected_worth(additive(metric), ranks), log.label))
         defined = ranks.scored & (n > 0)
         share = np.divide(hit, n, out=np.zeros(len(n)), where=defined)
         return Terms(share, defined.astype(np.float64), defined, np.arange(log.n_units))
@@ -93,6 +91,7 @@ class Pooled:
     ties: ClassVar[frozenset[Ties]] = LABEL_FREE
     design: ClassVar[bool] = True
     needs_size: ClassVar[bool] = True
+    biased: ClassVar[bool] = False
     left_out: ClassVar[str] = "have no judged item"
     assumptions: ClassVar[tuple[str, ...]] = (UNIFORM,)
 
@@ -104,9 +103,9 @@ class Pooled:
 
     def terms(self, log: Log, ranks: Ranks, *, metric: Metric, keep_rows: bool = False) -> Terms:
         sample = _Sample.of(log, ranks, rate=self.rate)
-        hit = log.label * expected_worth(_additive(metric), ranks)
+        hit = log.label * expected_worth(additive(metric), ranks)
         rows = sample.rows(log, hit, log.label) if keep_rows else None
-        num, den = (sample.expansion * _per_unit(log, values) for values in (hit, log.label))
+        num, den = (sample.expansion * per_unit(log, values) for values in (hit, log.label))
         return sample.terms(num, den, rows=rows)
 
 
@@ -135,6 +134,7 @@ class HorvitzThompson:
     ties: ClassVar[frozenset[Ties]] = LABEL_FREE
     design: ClassVar[bool] = True
     needs_size: ClassVar[bool] = True
+    biased: ClassVar[bool] = False
     left_out: ClassVar[str] = "have no judged item"
     assumptions: ClassVar[tuple[str, ...]] = (UNIFORM,)
 
@@ -145,10 +145,10 @@ class HorvitzThompson:
         return f"mean {metric} over {metric.on_full_labels}"
 
     def terms(self, log: Log, ranks: Ranks, *, metric: Metric, keep_rows: bool = False) -> Terms:
-        parts = _Parts.of(log, ranks, _additive(metric))
+        parts = Parts.of(log, ranks, additive(metric))
         sample = _Sample.of(log, ranks, rate=self.rate, usable=parts.defined)
         rows = sample.rows(log, parts.value, np.zeros(len(log))) if keep_rows else None
-        return sample.terms(sample.expansion * _per_unit(log, parts.value), np.ones(log.n_units), rows=rows)
+        return sample.terms(sample.expansion * per_unit(log, parts.value), np.ones(log.n_units), rows=rows)
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,6 +177,7 @@ class Hajek:
     }  # the worth of a list is known if each rank is taken once
     design: ClassVar[bool] = True
     needs_size: ClassVar[bool] = True
+    biased: ClassVar[bool] = False
     left_out: ClassVar[str] = "have no judged item"
     assumptions: ClassVar[tuple[str, ...]] = (UNIFORM,)
 
@@ -187,30 +188,12 @@ class Hajek:
         return f"mean {metric} over {metric.on_full_labels}"
 
     def terms(self, log: Log, ranks: Ranks, *, metric: Metric, keep_rows: bool = False) -> Terms:
-        parts = _Parts.of(log, ranks, _additive(metric))
+        parts = Parts.of(log, ranks, additive(metric))
         sample = _Sample.of(log, ranks, rate=self.rate, usable=parts.defined)
         rows = sample.rows(log, parts.value, parts.worth) if keep_rows else None
-        num, den = (sample.expansion * _per_unit(log, values) for values in (parts.value, parts.worth))
+        num, den = (sample.expansion * per_unit(log, values) for values in (parts.value, parts.worth))
         # pairs that are not listed are known negatives: the worth of the whole list was judged
         return sample.terms(num, parts.total if log.complete else den, total=parts.total, rows=rows)
-
-
-@dataclass(frozen=True, slots=True)
-class _Parts:
-    """The worth of each row and gain x worth, both divided by the unit's denominator; the worth of a whole list."""
-
-    value: Floats
-    worth: Floats
-    total: Floats
-    defined: Bools
-
-    @classmethod
-    def of(cls, log: Log, ranks: Ranks, metric: Additive) -> _Parts:
-        divisor = known_divisor(metric.denominator, metric.cutoff, ranks)
-        defined = ~np.isnan(divisor)
-        divisor = np.where(defined, divisor, 1.0)
-        worth = expected_worth(metric, ranks) / divisor[log.unit]
-        return cls(gains_of(metric, log) * worth, worth, _worth_of_list(metric, ranks) / divisor, defined)
 
 
 @dataclass(frozen=True, slots=True)
@@ -255,48 +238,17 @@ class _Sample:
         )
 
 
-def _additive(metric: Metric) -> Additive:
-    if not isinstance(metric, Additive):
-        raise RefusedError(f"{metric} is not additive over relevant items.")
-    return metric
-
-
-def _per_unit(log: Log, values: Floats) -> Floats:
-    return sums_by(log.unit, values, n=log.n_units)
-
-
-def _worth_of_list(metric: Additive, ranks: Ranks) -> Floats:
-    """Σ w(r) over the ranks that a unit's list has: 1 ... min(K, candidates that are ever recommended)."""
-    deepest = int(ranks.n_recommended.max(initial=0))
-    deepest = deepest if metric.cutoff is None else min(deepest, metric.cutoff)
-    running = np.concatenate([[0.0], np.cumsum(metric.worth(np.arange(1.0, deepest + 1)))])
-    return running[np.minimum(ranks.n_recommended, deepest).astype(np.int64)]
-
-
 def _only_recall(metric: Metric, reason: str) -> str | None:
     if not isinstance(metric, Additive):
-        return _not_additive(metric)
+        return not_additive(metric)
     if metric.denominator.needs_every_label:
-        return _no_known_number(metric)
+        return no_known_number(metric)
     return f"{reason}; for {metric} use horvitz-thompson or hajek."
 
 
 def _only_sums(metric: Metric) -> str | None:
     if not isinstance(metric, Additive):
-        return _not_additive(metric)
+        return not_additive(metric)
     if metric.denominator is Denominator.POSITIVES:
         return "it divides by the unknown number of all relevant items of a user; use pooled."
-    return _no_known_number(metric)
-
-
-def _no_known_number(metric: Additive) -> str | None:
-    if metric.denominator is Denominator.SMALLER:
-        return (
-            "it divides by the smaller of K and the number of all relevant items of a user, which is not known, and no "
-            f"unbiased form exists; use {metric.name} divided by all relevant items, its default."
-        )
-    return None
-
-
-def _not_additive(metric: Metric) -> str:
-    return f"partial labels cannot give {metric}: {getattr(metric, 'partial', 'it is not additive')}."
+    return no_known_number(metric)

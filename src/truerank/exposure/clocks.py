@@ -40,10 +40,11 @@ def rank_probabilities(weight: Floats, *, depth: int | None = None) -> Floats:
     return found
 
 
-def inclusion_probabilities(weight: Floats, n: int) -> Floats:
+def inclusion_probabilities(weight: Floats, n: int, *, most_steps: float = EXACT_STEPS) -> Floats:
     """P(i is among the first n to ring): the inclusion probabilities of a weighted sample without replacement.
 
-    By the integral while that takes at most about half a second: any n of 250 members, the first few of thousands.
+    By the integral while that takes at most `most_steps`, about half a second: any n of 250 members, the first few of
+    thousands.
     Beyond, by Rosén's equation, π = 1 - exp(-w τ) with Σ π = n, whose error falls like 1 / members (at most 0.2 % for
     n = 250 of 500 members with lognormal weights). Members of weight 0 come in only when all others are in.
 
@@ -60,11 +61,31 @@ def inclusion_probabilities(weight: Floats, n: int) -> Floats:
     if n >= able.sum():
         found[able] = 1.0
         found[~able] = (n - able.sum()) / (~able).sum()
-    elif _affordable(weight[able], n):
+    elif exact_steps(int(able.sum()), n) <= most_steps:
         found[able] = np.minimum(_positive(weight[able], n).sum(axis=1), 1.0)
     else:
         found[able] = rosen_probabilities(weight[able], n)
     return found
+
+
+def exact_steps(n_members: int, n: int, *, first: bool = False) -> float:
+    """About how many multiplications the inclusion probabilities of n of that many members take, or the first's."""
+    nodes = 45 / min(WIDEST, 0.6 / math.sqrt(max(n, 1)))
+    return n_members * (1 if first else math.log2(n_members + 1)) * n * nodes
+
+
+def inclusion_of_first(weight: Floats, n: int) -> float:
+    """P(the first member is among the first n to ring), by the integral; weights are positive, 0 < n < members.
+
+    >>> round(inclusion_of_first(np.array([2.0, 1.0, 1.0]), 1), 12)
+    0.5
+    """
+    time, step = _nodes(weight, n)
+    rung = np.zeros((len(time), n))
+    rung[:, 0] = 1.0
+    for other in weight[1:]:
+        _join(rung, -np.expm1(-other * time)[:, None])
+    return min(float(step * weight[0] * (time * np.exp(-weight[0] * time)) @ rung.sum(axis=1)), 1.0)
 
 
 def rosen_probabilities(weight: Floats, n: float) -> Floats:
@@ -134,12 +155,11 @@ def add_without_each(rung: Floats, density: Floats, others: Floats, members: Int
     for kept, joined in ((members[::2], members[1::2]), (members[1::2], members[::2])):
         count = others.copy()
         for i in joined:
-            p = rung[:, i : i + 1]
-            count[:, 1:] = count[:, 1:] * (1 - p) + count[:, :-1] * p
-            count[:, :1] *= 1 - p
+            _join(count, rung[:, i : i + 1])
         add_without_each(rung, density, count, kept, found)
 
 
-def _affordable(weight: Floats, n: int) -> bool:
-    nodes = 45 / min(WIDEST, 0.6 / math.sqrt(n))
-    return len(weight) * math.log2(len(weight) + 1) * n * nodes <= EXACT_STEPS
+def _join(count: Floats, p: Floats) -> None:
+    """One more member, rung with probability p, in the distribution of how many have rung."""
+    count[:, 1:] = count[:, 1:] * (1 - p) + count[:, :-1] * p
+    count[:, :1] *= 1 - p

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 
+from truerank.core import Candidates, Log
+from truerank.data.features import Features
 from truerank.errors import InputError
+from truerank.exposure.propensities import Fitted, PropensityModel
+from truerank.exposure.propensities.given import GivenPropensity
 
 
 class Unlisted(StrEnum):
@@ -40,4 +44,30 @@ class RandomExposure:
             raise InputError(f"exposure rate {self.rate:g}; expected a probability in (0, 1].")
 
 
-Exposure = FullExposure | RandomExposure
+@dataclass(frozen=True, slots=True)
+class BiasedExposure:
+    """Some pairs were likelier to be shown than others; a pair that is not listed was not shown, its label is unknown.
+
+    `propensity` says how likely: by default the log's own column; otherwise a model that is fitted, which may need
+    pairs that were shown at `random`, or features.
+    """
+
+    propensity: PropensityModel | None = None
+    random: Log | None = field(default=None, repr=False)
+    user_features: Features | None = field(default=None, repr=False)
+    item_features: Features | None = field(default=None, repr=False)
+
+    def fit(self, log: Log, candidates: Candidates, *, seed: int) -> Fitted:
+        """The propensities of a log's rows."""
+        model = GivenPropensity() if self.propensity is None else self.propensity
+        return model.fit(
+            log,
+            random=self.random,
+            user_features=self.user_features,
+            item_features=self.item_features,
+            candidates=candidates,
+            seed=seed,
+        )
+
+
+Exposure = FullExposure | RandomExposure | BiasedExposure

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
+from typing import Protocol
 
 import numpy as np
 
@@ -63,18 +64,47 @@ class Coverage:
         return abs(self.bias) <= max(3 * self.noise, 0.005 * abs(self.truth))
 
 
-def draw(truth: Truth, n: int, *, units: Ints, rng: np.random.Generator) -> tuple[Log, dict[str, Ranks]]:
-    """n judged items for each of the given users (with repeats), uniformly and independently."""
-    keys = rng.random((len(units), truth.n_items), dtype=np.float32)
-    item = np.sort(np.argpartition(keys, n, axis=1)[:, :n], axis=1)
-    row = (units[:, None] * truth.n_items + item).ravel()
-    unit = np.repeat(np.arange(len(units)), n)
+class Drawing(Protocol):
+    """A way to expose some of a world's cells for the given users (with repeats), each copy independently."""
+
+    def __call__(self, truth: Truth, *, units: Ints, rng: np.random.Generator) -> tuple[Log, dict[str, Ranks]]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Uniformly:
+    """n judged items for each user, all sets equally likely."""
+
+    n: int
+
+    def __call__(self, truth: Truth, *, units: Ints, rng: np.random.Generator) -> tuple[Log, dict[str, Ranks]]:
+        keys = rng.random((len(units), truth.n_items), dtype=np.float32)
+        item = np.sort(np.argpartition(keys, self.n, axis=1)[:, : self.n], axis=1)
+        return shown(truth, units, np.repeat(np.arange(len(units)), self.n), item.ravel())
+
+
+@dataclass(frozen=True, slots=True)
+class ByPropensity:
+    """Each cell by itself with its `propensity` [users x items]; the log says `claimed`, which may be wrong."""
+
+    propensity: Floats
+    claimed: Floats | None = None
+
+    def __call__(self, truth: Truth, *, units: Ints, rng: np.random.Generator) -> tuple[Log, dict[str, Ranks]]:
+        unit, item = np.nonzero(rng.random((len(units), truth.n_items)) < self.propensity[units])
+        log, ranks = shown(truth, units, unit, item)
+        said = self.propensity if self.claimed is None else self.claimed
+        return replace(log, propensity=said[units[unit], item]), ranks
+
+
+def shown(truth: Truth, units: Ints, unit: Ints, item: Ints) -> tuple[Log, dict[str, Ranks]]:
+    """The log that shows these cells, and their ranks; row j is an item of users[units[unit[j]]]."""
+    row = units[unit] * truth.n_items + item
     labels = truth.labels
     log = Log(
         users=Ids.of(np.arange(len(units))),
         items=labels.items,
         user=unit,
-        item=item.ravel(),
+        item=item,
         rewards={"label": labels.label[row]},
     )
     ranks = {
@@ -91,12 +121,14 @@ def draw(truth: Truth, n: int, *, units: Ints, rng: np.random.Generator) -> tupl
     return log, ranks
 
 
-def run_once(truth: Truth, asked: Sequence[Asked], *, n: int, interval: Interval, seed: int, run: int) -> Floats:
+def run_once(
+    truth: Truth, asked: Sequence[Asked], *, drawing: Drawing, interval: Interval, seed: int, run: int
+) -> Floats:
     """[question x (value, low, high)] of one draw: every model with every asked pair, then every difference."""
     rng = generator(seed, f"coverage {interval.name} {run}")
     everyone = np.arange(truth.n_users)
     units = everyone if isinstance(interval, Design) else rng.integers(0, truth.n_users, truth.n_users)
-    log, ranks = draw(truth, n, units=units, rng=rng)
+    log, ranks = drawing(truth, units=units, rng=rng)
     rows = []
     for metric, estimator in asked:
         terms = _terms(log, ranks, metric, estimator, keep_rows=interval.needs_rows)
@@ -110,7 +142,7 @@ def measure(
     truth: Truth,
     asked: Sequence[Asked],
     *,
-    n: int,
+    drawing: Drawing,
     runs: int,
     interval: Interval | None = None,
     seed: int,
@@ -118,7 +150,7 @@ def measure(
 ) -> list[Coverage]:
     """Coverage of 95 % intervals of every model and every difference of two models; runs may go to any mapper."""
     interval = Population() if interval is None else interval
-    work = _Run(truth, tuple(asked), n, interval, seed)
+    work = _Run(truth, tuple(asked), drawing, interval, seed)
     found = np.array(list(map(work, range(runs)) if mapper is None else mapper(work, range(runs))))
     questions = _questions(truth, asked)
     return [
@@ -144,19 +176,20 @@ class _Run:
 
     truth: Truth
     asked: tuple[Asked, ...]
-    n: int
+    drawing: Drawing
     interval: Interval
     seed: int
 
     def __call__(self, run: int) -> Floats:
-        return run_once(self.truth, self.asked, n=self.n, interval=self.interval, seed=self.seed, run=run)
+        return run_once(self.truth, self.asked, drawing=self.drawing, interval=self.interval, seed=self.seed, run=run)
 
 
 def _questions(truth: Truth, asked: Sequence[Asked]) -> list[tuple[str, str, str, float]]:
-    """What each row of a run estimates; on full labels every estimator gives its own estimand."""
+    """What each row of a run estimates; on full labels, surely shown, every estimator gives its own estimand."""
+    full = replace(truth.labels, propensity=np.ones(len(truth.labels)))
     found = []
     for metric, estimator in asked:
-        terms = _terms(truth.labels, dict(truth.ranks), metric, estimator, keep_rows=False)
+        terms = _terms(full, dict(truth.ranks), metric, estimator, keep_rows=False)
         values = {name: each.value() for name, each in terms.items()}
         pairs = [(f"{b} - {a}", values[b] - values[a]) for a, b in combinations(values, 2)]
         found += [(what, str(metric), estimator.name, value) for what, value in (*values.items(), *pairs)]

@@ -11,8 +11,8 @@ from truerank.chance import generator
 from truerank.errors import InputError
 from truerank.studies.feed import REWARDS, Broken, Feed
 
-STOP = 0.7  # CASCADE: the chance to stop scrolling after an explicit reward
-BOREDOM = 1.5  # NEIGHBOUR: loss on the logit scale per unit of cosine similarity to the item before
+STOP = 0.7  # CASCADE: the chance to stop scrolling after a reward of any kind
+BOREDOM = 3.0  # NEIGHBOUR: loss on the logit scale per unit of cosine similarity to the item before
 TRUST = 0.15  # TRUST: P(reward | viewed) is divided by 1 + TRUST (rank - 1)
 STATE = 0.8  # STATE: gain on the logit scale per explicit reward of the session before, minus STATE / 2
 
@@ -104,7 +104,7 @@ def _visit(
         quality = quality * trust(settings.length)[None, :, None]
     reward = (chance < quality) & reached[:, :, None]
     if Broken.CASCADE in settings.broken:
-        ends = reward[:, :, 0] & (stops < STOP)
+        ends = reward.any(axis=2) & (stops < STOP)
         before = np.logical_or.accumulate(ends, axis=1)
         goes_on = np.concatenate([np.ones((n, 1), dtype=bool), ~before[:, :-1]], axis=1)
         reached, reward = reached & goes_on, reward & goes_on[:, :, None]

@@ -10,6 +10,8 @@ from truerank.metrics.worth import Pairwise
 FEW_UNITS = 30
 FEW_HITS = 20
 MANY_LEFT_OUT = 0.01
+FEW_EFFECTIVE = 100
+LARGE_SHARE = 0.05
 
 
 def warnings_of(
@@ -26,6 +28,7 @@ def warnings_of(
         found.append(f"{_of(left_out, n)} are left out: they {estimator.left_out}")
     if estimator.pool is Pool.JUDGED:
         found += _about_judged_only(metric, left_out, n)
+    found += _about_weights(terms)
     found += _about_the_interval(terms, exactly_these=exactly_these)
     if metric.cutoff is not None:
         # the number of candidates may be unknown
@@ -36,6 +39,25 @@ def warnings_of(
                 "count as misses; if exclusions have shortened top lists, give longer ones"
             )
     return tuple(found)
+
+
+def _about_weights(terms: Terms) -> list[str]:
+    """What unequal weights do to trust: a few heavy rows decide, and cut ones bias."""
+    known, found = terms.weighting, []
+    if known is None or known.rows == 0:
+        return []
+    if known.effective < FEW_EFFECTIVE:
+        found.append(
+            f"the weights make {known.rows:,} rows worth {known.effective:,.0f} equal ones: the interval is rough"
+        )
+    if known.largest > LARGE_SHARE:
+        found.append(f"one row carries {known.largest:.0%} of all weight: see that its propensity is right, or clip")
+    if known.clipped:
+        found.append(
+            f"{known.clipped / known.rows:.1%} of the weights were clipped, "
+            "so the value leans towards what was shown often"
+        )
+    return found
 
 
 def _about_the_interval(terms: Terms, *, exactly_these: bool) -> list[str]:

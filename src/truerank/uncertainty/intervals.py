@@ -15,8 +15,9 @@ from scipy.special import stdtr, stdtrit
 
 from truerank.arrays import Floats, exact_sum, sums_by
 from truerank.chance import generator
-from truerank.core import SampledRows, Terms
+from truerank.core import Terms
 from truerank.errors import InputError, RefusedError
+from truerank.row_terms import SampledRows
 
 REPLICATES_AT_ONCE = 100
 MOST_REPLICATES = 1_000_000
@@ -79,7 +80,8 @@ class Bootstrap:
     """For the population that the units were drawn from, by redrawing clusters with replacement.
 
     Percentile interval over `replicates`; a difference redraws the same clusters for both models. p = twice the
-    smaller share of replicates on one side of 0, counting the data itself.
+    smaller share of replicates on one side of 0, counting the data itself. Weights that were fitted are fitted again in
+    every replicate; the interval is then value ± t x the standard deviation of replicates.
 
     >>> mean_of_two = Terms.ratio(np.array([0.0, 1.0]), np.ones(2))
     >>> found = Bootstrap(1000).around(mean_of_two, level=0.95)
@@ -122,6 +124,11 @@ class Bootstrap:
         known = redrawn[~np.isnan(redrawn)]
         if len(known) < 2 or _n_clusters(terms) < 2:
             return Spread(value, math.nan, math.nan, math.nan, math.nan)
+        if terms.reweighted is not None:
+            # weights fitted to redrawn users lean further than the data's own did, and quantiles would lean with them:
+            # what is redrawn gives the spread, the data give the place
+            spread = normal(value, float(np.std(known, ddof=1)), df=_n_clusters(terms) - 1, level=level)
+            return cautious(spread, _n_clusters(terms))
         low, high = np.quantile(known, [(1 - level) / 2, (1 + level) / 2])
         one_side = min(np.count_nonzero(known <= 0), np.count_nonzero(known >= 0))
         p = float(min(1.0, 2 * (one_side + 1) / (len(known) + 1)))

@@ -8,7 +8,8 @@ from itertools import combinations
 
 import numpy as np
 
-from truerank.core import Log, Pool, Ranks, Scores
+from truerank.core import Candidates, Log, Pool, Ranks, Scores
+from truerank.exposure.propensities import Fitted
 from truerank.ids import Ids
 from truerank.metrics.gains import relevant
 from truerank.ranks.candidates import Setting
@@ -99,3 +100,19 @@ def about_catalogue(models: Mapping[str, Scores], items: Ids) -> list[str]:
                 "if there are more, give --items or --n-items."
             )
     return found
+
+
+def about_propensities(fitted: Fitted | None, labels: Log, candidates: Candidates) -> list[str]:
+    """What was assumed of exposure, and whether it fits: each row stands for 1 / π, so Σ 1 / π is about all pairs."""
+    if fitted is None:
+        return []
+    notes = [f"{fitted.description}."]
+    pairs, weight = float(candidates.count.sum()), 1 / fitted.value
+    noise = math.sqrt(float(((1 - fitted.value) * weight**2).sum()))
+    if abs(float(weight.sum()) - pairs) > 6 * noise + 1:
+        notes.append(
+            f"the rows stand for {weight.sum():,.0f} pairs (Σ 1 / propensity), but there are {pairs:,.0f}: the "
+            "propensities have another scale, or users to whom nothing was shown are missing (--population). ips is "
+            "off by that much; snips and Recall are not."
+        )
+    return notes

@@ -98,11 +98,12 @@ class Depths:
         if cutoff is not None:
             ended, at = ended | (at >= cutoff), np.minimum(at, cutoff)
         groups, of = np.unique(names, return_inverse=True)
-        keys, row = np.unique(np.stack([of.astype(np.float64), at], axis=1), axis=0, return_inverse=True)
-        row = row.reshape(-1)
+        distinct, which = np.unique(at, return_inverse=True)
+        keys, row = np.unique(of.reshape(-1) * len(distinct) + which, return_inverse=True)
         stopped = sums_by(row, (~ended).astype(np.float64), n=len(keys))
         exhausted = sums_by(row, ended.astype(np.float64), n=len(keys))
-        return cls(keys[:, 0].astype(np.int64), keys[:, 1], stopped, exhausted, tuple(groups.tolist()))
+        of_key, depth_key = np.divmod(keys, len(distinct))
+        return cls(of_key, distinct[depth_key], stopped, exhausted, tuple(groups.tolist()))
 
     def pooled(self) -> Depths:
         """All groups as one."""

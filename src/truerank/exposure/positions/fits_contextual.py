@@ -16,6 +16,7 @@ from truerank.exposure.positions.fits_goodness import DEEPEST, Goodness, buckete
 from truerank.exposure.positions.model import PositionModel
 
 STEPS = 100
+BORDER = 15.0  # on the scale of a family; beyond it a session would all but surely go on, or stop
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +156,7 @@ def _newton(law: DepthFamily, at: Floats, ended: npt.NDArray[np.bool_], design: 
         value, score, information = found
         if np.abs(step).max() <= 1e-10 * (1 + np.abs(beta).max()):
             break
-    if np.linalg.eigvalsh(information)[0] <= 0 or np.abs(beta).max() > 1e3 or np.abs(design @ beta).max() > 25:
+    if np.linalg.eigvalsh(information)[0] <= 0 or np.abs(design @ beta).max() > BORDER:
         raise RefusedError(
             "the likelihood has no inner maximum: some features separate sessions that never go on, or never stop. "
             "Leave out such a feature or gather rare values."

@@ -137,13 +137,12 @@ def bucketed(
 
 
 def _edges(expected: Floats) -> list[int]:
-    edges, last = [0], len(expected)
+    edges, last, whole = [0], len(expected), np.cumsum(expected)
     while edges[-1] < last:
         start = edges[-1]
-        end = max(start + 1, int(start * GROWTH))
-        while end < last and expected[start:end].sum() < LEAST_EXPECTED:
-            end += 1
-        edges.append(min(end, last))
+        before = whole[start - 1] if start else 0.0
+        enough = int(np.searchsorted(whole, before + LEAST_EXPECTED)) + 1
+        edges.append(min(max(enough, int(start * GROWTH)), last))
     # what is left at the end joins the bucket before it
     if len(edges) > 2 and expected[edges[-2] : edges[-1]].sum() < LEAST_EXPECTED:
         edges.pop(-2)

@@ -1,0 +1,176 @@
+"""Intervened test sets: rows drawn from a biased log so that what is left looks as if it had been shown at random.
+
+Carraro and Bridge 2020 (the WTD paper). `intervene` draws one such test set; `with_inclusion` gives every row its
+probability to be drawn, with which one evaluation replaces the average over many drawn test sets. A new strategy is
+one new class in a module here; `catalogue` and the command line find it by its place.
+"""
+
+from __future__ import annotations
+
+import difflib
+from dataclasses import replace
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from truerank.arrays import Ints, frozen
+from truerank.catalogue import members
+from truerank.core import Log
+from truerank.errors import InputError
+from truerank.exposure.interventions.plans import Plan, Strategy
+from truerank.exposure.interventions.posteriors import counts_in, population
+
+
+def intervene(
+    log: Log,
+    strategy: Strategy,
+    *,
+    train: Log | None = None,
+    random: Log | None = None,
+    fraction: float = 0.5,
+    seed: int,
+) -> Log:
+    """floor(fraction x rows) rows of a log without replacement, drawn as the strategy says; all users are one pool.
+
+    `train` is the biased log whose counts the strategy reads; `random` a randomly shown slice, for WTD. The log may be
+    a held-out set or a training set. Labels are never looked at. Rows keep their order, populations stay.
+
+    >>> import polars as pl, truerank as tr
+    >>> from truerank.exposure.interventions.skew import Skew
+    >>> log = tr.read(pl.DataFrame({"user": [1, 2, 3, 4], "item": [7, 7, 7, 8]}))
+    >>> len(intervene(log, Skew(), train=log, seed=0))
+    2
+    """
+    return log.select(drawn_rows(log, strategy, train=train, random=random, fraction=fraction, seed=seed))
+
+
+def drawn_rows(
+    log: Log, strategy: Strategy, *, train: Log | None = None, random: Log | None = None, fraction: float, seed: int
+) -> Ints:
+    """The rows that `intervene` draws, ascending."""
+    plan = _plan(log, strategy, train=train, random=random, fraction=fraction, seed=seed)
+    return plan.draw(seed=seed)
+
+
+def with_inclusion(
+    log: Log,
+    strategy: Strategy,
+    *,
+    train: Log | None = None,
+    random: Log | None = None,
+    fraction: float = 0.5,
+    seed: int = 0,
+) -> Log:
+    """The same log with the probability of each row to be drawn by `intervene`, for `estimators.intervened`.
+
+    Exact for uniform draws and for small pools, by Rosén's equation beyond (`exposure.clocks`). The seed matters only
+    where weights are themselves drawn (the released form of SKEW).
+
+    >>> import polars as pl, truerank as tr
+    >>> from truerank.exposure.interventions.plain import Regular
+    >>> log = tr.read(pl.DataFrame({"user": [1, 2, 3, 4], "item": [7, 7, 7, 8]}))
+    >>> with_inclusion(log, Regular(), fraction=0.25).inclusion.tolist()
+    [0.25, 0.25, 0.25, 0.25]
+    """
+    plan = _plan(log, strategy, train=train, random=random, fraction=fraction, seed=seed)
+    return replace(log, inclusion=frozen(plan.inclusion(len(log))))
+
+
+@cache
+def catalogue() -> dict[str, type[Any]]:
+    """Every strategy class by name."""
+    return members(__name__, Strategy)
+
+
+def named(name: str) -> type[Any]:
+    """The strategy class of a name such as wtd_h."""
+    known = catalogue()
+    if name not in known:
+        close = difflib.get_close_matches(name, known, n=1)
+        hint = f" Did you mean {close[0]}?" if close else ""
+        raise InputError(f"unknown strategy {name!r}; expected one of {', '.join(known)}.{hint}")
+    return known[name]
+
+
+def dispersion(log: Log) -> float:
+    """Variance / mean of the number of rows per item: about 1 at random, more where some items are favoured.
+
+    >>> import polars as pl, truerank as tr
+    >>> dispersion(tr.read(pl.DataFrame({"user": [1, 2, 3, 4], "item": [7, 7, 7, 8]})))
+    0.5
+    """
+    count = np.bincount(log.item, minlength=len(log.items))
+    return float(count.var() / count.mean())
+
+
+def unseen_notes(log: Log, strategy: Strategy, train: Log | None) -> list[str]:
+    """How many users and items of the log the training log does not have, where the strategy counts them there."""
+    if train is None:
+        return []
+    found = []
+    for margin in strategy.margins:
+        ids, at = population(log, margin), log.user if margin == "user" else log.item
+        seen = counts_in(ids, train, margin=margin, size=len(ids)).count > 0
+        missing = int(np.count_nonzero(~seen[np.unique(at)]))
+        if missing:
+            found.append(
+                f"{missing:,} {margin}s of {log.source} ({int(np.count_nonzero(~seen[at])):,} rows) are unseen in "
+                f"{train.source}; their weights follow the rule for zero counts."
+            )
+    return found
+
+
+def _plan(log: Log, strategy: Strategy, *, train: Log | None, random: Log | None, fraction: float, seed: int) -> Plan:
+    if isinstance(strategy, type) or not isinstance(strategy, Strategy):
+        raise InputError(f"strategy {strategy!r} is none; expected a value such as Skew() or WTD.published().")
+    if not 0 < fraction <= 1:
+        raise InputError(f"a fraction of {fraction:g}; expected a number in (0, 1], such as 0.5.")
+    if not len(log):
+        raise InputError(f"{log.source}: no rows; expected rows of users and items to draw from.")
+    if strategy.margins and train is None:
+        raise InputError(f"{strategy.name} counts rows in the training log; give it: --train TRAIN (Python: train=).")
+    if strategy.needs_random and random is None:
+        raise InputError(
+            f"{strategy.name} compares with a slice that was shown at random; give it: --random MAR (Python: random=), "
+            "or use wtd_h, which needs none."
+        )
+    for needed, given in ((bool(strategy.margins), train), (strategy.needs_random, random)):
+        if needed and given is not None and not len(given):
+            raise InputError(f"{given.source}: no rows; {strategy.name} counts rows there.")
+    _check_pairs(log)
+    if train is not None:
+        for margin in strategy.margins:
+            _check_common(log, train, (margin,))
+    if strategy.needs_random and random is not None:
+        _check_common(log, random, strategy.margins)  # one of them is enough: the others have a rule for zero counts
+    return strategy.plan(log, train=log if train is None else train, random=random, fraction=fraction, seed=seed)
+
+
+def _check_pairs(log: Log) -> None:
+    cell = log.user * max(len(log.items), 1) + log.item
+    if (cell[1:] > cell[:-1]).all():
+        return
+    order = np.argsort(cell, kind="stable")
+    same = np.flatnonzero(np.diff(cell[order]) == 0)
+    if len(same):
+        row = order[same[:1]]
+        user, item = log.users.texts(log.user[row])[0], log.items.texts(log.item[row])[0]
+        raise InputError(
+            f"{log.source}: {len(same):,} pairs occur more than once, such as user {user}, item {item}; "
+            "expected one row per pair. Keep one row per pair."
+        )
+
+
+def _check_common(log: Log, other: Log, margins: tuple[str, ...]) -> None:
+    """At least one user or item must be in both, or the ids are of different things."""
+    if any(counts_in(population(log, m), other, margin=m, size=0).count.any() for m in margins):
+        return
+    ours, theirs = (
+        ", ".join(population(each, margins[-1]).texts(np.arange(min(3, len(population(each, margins[-1]))))))
+        for each in (log, other)
+    )
+    raise InputError(
+        f"{log.source} and {other.source} have no {' and no '.join(margins)} in common: {margins[-1]}s such as {ours} "
+        f"against {theirs}. Check the id columns."
+    )

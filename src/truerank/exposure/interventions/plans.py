@@ -1,0 +1,82 @@
+"""What a strategy amounts to: a sampling design over the rows of a log."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, Protocol, Self, runtime_checkable
+
+import numpy as np
+
+from truerank.arrays import Floats, Ints
+from truerank.chance import cell_keys
+from truerank.core import Log
+from truerank.errors import InputError
+from truerank.exposure.designs import Design, Members, Share, Weighted
+from truerank.ids import Keys
+
+PURPOSE = "intervene"  # one for all strategies: with equal weights they draw the same rows, and differ by weights alone
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """The rows of a log that can be drawn, as members of pools, and the design that draws from them."""
+
+    rows: Ints
+    members: Members
+    design: Design
+
+    def draw(self, *, seed: int) -> Ints:
+        """The rows that are drawn, ascending."""
+        return self.rows[self.design.draw(self.members, seed=seed, purpose=PURPOSE)]
+
+    def inclusion(self, n: int) -> Floats:
+        """The probability of each of the n rows of the log to be drawn."""
+        found = np.zeros(n)
+        found[self.rows] = self.design.inclusion(self.members)
+        return found
+
+
+@runtime_checkable
+class Strategy(Protocol):
+    """A frozen value that says how likely each row of a biased log enters the intervened test set.
+
+    `margins` are the counts it reads in the training log, `needs_random` says whether it also needs a randomly shown
+    slice. `published` is what the paper says, `released` what its code does.
+    """
+
+    name: ClassVar[str]
+    margins: ClassVar[tuple[str, ...]]
+    needs_random: ClassVar[bool]
+
+    @classmethod
+    def published(cls) -> Self: ...
+    @classmethod
+    def released(cls) -> Self: ...
+
+    def plan(self, log: Log, *, train: Log, random: Log | None, fraction: float, seed: int) -> Plan:
+        """`train` and `random` are there if they are needed, else whatever was given."""
+        ...
+
+
+def by_weight(log: Log, weight: Floats, *, fraction: float) -> Plan:
+    """A weighted sample without replacement from all rows as one pool; rows of weight 0 are never drawn."""
+    if not (weight > 0).any():
+        raise InputError(
+            f"{log.source}: no row has a positive weight, so nothing can be drawn; give a floor above 0 for users and "
+            "items without a row in the random slice."
+        )
+    rows = np.arange(len(log))
+    # the scale of weights is free; far from 1 they could leave the range of numbers
+    members = Members(np.zeros(len(log), dtype=np.uint64), pair_keys(log), weight / weight.max())
+    return Plan(rows, members, Weighted(Share(fraction)))
+
+
+def pair_keys(log: Log) -> Keys:
+    """A key of each row that depends on its user and item alone."""
+    return cell_keys(0, "pair", log.users.keys()[log.user], log.items.keys()[log.item])
+
+
+def check_powers(**powers: float) -> None:
+    for name, power in powers.items():
+        if not 0 <= power < np.inf:
+            raise InputError(f"{name} is {power:g}; expected a number from 0.")

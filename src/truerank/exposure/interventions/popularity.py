@@ -1,0 +1,110 @@
+"""The two older ways to flatten popularity that the WTD paper names: Bellogín, Castells and Cantador 2017.
+
+Both take as many rows from rare as from popular items, uniformly within what is alike. Where rare items have too few
+rows the test set is smaller than asked for: "quite small", says the WTD paper, if the popularity curve is steep.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, Self
+
+import numpy as np
+
+from truerank.arrays import Ints
+from truerank.core import Log
+from truerank.errors import InputError
+from truerank.exposure.designs import Members, Share, Uniform
+from truerank.exposure.interventions.plans import Plan, pair_keys
+from truerank.exposure.interventions.posteriors import counts_in
+
+
+@dataclass(frozen=True, slots=True)
+class PopularityStratified:
+    """The same number of rows from each of `strata` groups of items alike in popularity.
+
+    The items of the log are put in order of their rows in the training log and cut into strata of equal numbers of
+    items; size / strata rows are drawn from each, uniformly, all rows of a stratum that has fewer. Popularity is
+    levelled between strata, not within them. The WTD paper says only that test items are "sampled from a
+    popularity-based partition of the data": ten strata and equal numbers are our reading.
+    """
+
+    strata: int = 10
+    name: ClassVar[str] = "popularity-stratified"
+    margins: ClassVar[tuple[str, ...]] = ("item",)
+    needs_random: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        if self.strata < 1:
+            raise InputError(f"{self.strata} strata; expected a whole number from 1.")
+
+    @classmethod
+    def published(cls) -> Self:
+        return cls()
+
+    @classmethod
+    def released(cls) -> Self:
+        return cls()
+
+    def plan(self, log: Log, *, train: Log, random: Log | None, fraction: float, seed: int) -> Plan:
+        stratum = self.strata_of(log, train=train)[log.item]
+        members = Members(stratum.astype(np.uint64), pair_keys(log))
+        n_strata = len(np.unique(stratum))  # fewer than asked for where there are fewer items
+        return Plan(np.arange(len(log)), members, Uniform(Share(fraction).of(len(log)) // n_strata))
+
+    def strata_of(self, log: Log, *, train: Log) -> Ints:
+        """The stratum of each item of the log, 0 for the least popular; equally popular items in the order of ids."""
+        popularity = counts_in(log.items, train, margin="item", size=len(log.items)).count
+        there = np.flatnonzero(np.bincount(log.item, minlength=len(log.items)))
+        stratum = np.zeros(len(log.items), dtype=np.int64)
+        order = there[np.argsort(popularity[there], kind="stable")]
+        stratum[order] = np.arange(len(order)) * self.strata // max(len(order), 1)
+        return stratum
+
+
+@dataclass(frozen=True, slots=True)
+class EqualPerItem:
+    """The same number of rows for each item, uniformly among its rows; items with fewer rows are left out.
+
+    The number is size / items of the log, rounded down, or `per_item`: what each item would have to give for a test
+    set of the size asked for.
+
+    >>> import polars as pl, truerank as tr
+    >>> log = tr.read(pl.DataFrame({"user": [1, 2, 3, 4, 1, 2, 1], "item": [7, 7, 7, 7, 8, 8, 9]}))
+    >>> EqualPerItem().number(log, fraction=0.5), EqualPerItem().number(log, fraction=0.9)  # of 3 items
+    (1, 2)
+    """
+
+    per_item: int | None = None
+    name: ClassVar[str] = "equal-per-item"
+    margins: ClassVar[tuple[str, ...]] = ()
+    needs_random: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        if self.per_item is not None and self.per_item < 1:
+            raise InputError(f"{self.per_item} rows per item; expected a whole number from 1.")
+
+    @classmethod
+    def published(cls) -> Self:
+        return cls()
+
+    @classmethod
+    def released(cls) -> Self:
+        return cls()
+
+    def plan(self, log: Log, *, train: Log | None, random: Log | None, fraction: float, seed: int) -> Plan:
+        number = self.number(log, fraction=fraction)
+        rows = np.flatnonzero(np.bincount(log.item, minlength=len(log.items))[log.item] >= number)
+        chosen = log.select(rows)
+        return Plan(rows, Members(chosen.item.astype(np.uint64), pair_keys(chosen)), Uniform(number))
+
+    def number(self, log: Log, *, fraction: float) -> int:
+        """How many rows each item gives."""
+        size, n_items = Share(fraction).of(len(log)), len(np.unique(log.item))
+        number = size // max(n_items, 1) if self.per_item is None else self.per_item
+        if number == 0:
+            raise InputError(
+                f"{log.source}: {size:,} rows are fewer than one for each of {n_items:,} items; "
+                "expected a larger fraction, or another strategy."
+            )
+        return number

@@ -1,0 +1,110 @@
+"""How much more often a user or an item would be seen at random than it was: the weights of WTD (eqs. 13 and 14).
+
+Pure functions of counts, for rows of a test set and for sampled candidates alike.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from truerank.arrays import Floats
+from truerank.core import Log
+from truerank.errors import InputError, some
+from truerank.ids import Ids
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """The number of rows of each id of interest, of all `rows`, over a space of `size` ids."""
+
+    count: Floats
+    rows: int
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class Floor:
+    """A posterior of 0 becomes `least`, an absolute number; 0 leaves it 0 (the WTD paper's code has 0.0001).
+
+    >>> Floor(0.01).posterior(Counts(np.array([0.0, 3.0]), rows=4, size=3)).tolist()
+    [0.01, 0.75]
+    """
+
+    least: float = 1e-4
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.least <= 1:
+            raise InputError(f"a floor of {self.least:g}; expected a probability, such as 0.0001.")
+
+    def posterior(self, counts: Counts) -> Floats:
+        return np.where(counts.count > 0, counts.count / max(counts.rows, 1), self.least)
+
+
+@dataclass(frozen=True, slots=True)
+class Smoothed:
+    """Additive smoothing: (count + `added`) / (rows + `added` x size).
+
+    >>> Smoothed(1).posterior(Counts(np.array([0.0, 3.0]), rows=4, size=4)).tolist()
+    [0.125, 0.5]
+    """
+
+    added: float = 1.0
+
+    def __post_init__(self) -> None:
+        if not 0 < self.added < np.inf:
+            raise InputError(f"smoothing adds {self.added:g}; expected a positive number, such as 1.")
+
+    def posterior(self, counts: Counts) -> Floats:
+        return np.asarray((counts.count + self.added) / (counts.rows + self.added * counts.size))
+
+
+Zero = Floor | Smoothed
+
+
+def posterior_ratio(random: Counts | None, biased: Counts, *, zero: Zero) -> Floats:
+    """w = P_mar(. | O) / P_mnar(. | O) of each id; without random data P_mar is 1 / size (section 4.3).
+
+    >>> seen = Counts(np.array([4.0, 2.0, 2.0]), rows=8, size=3)
+    >>> posterior_ratio(Counts(np.array([1.0, 1.0, 2.0]), rows=4, size=3), seen, zero=Floor()).tolist()
+    [0.5, 1.0, 2.0]
+    >>> posterior_ratio(None, seen, zero=Floor()).round(3).tolist()
+    [0.667, 1.333, 1.333]
+    """
+    target = np.full(len(biased.count), 1 / biased.size) if random is None else zero.posterior(random)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.asarray(target / zero.posterior(biased))
+
+
+def counts_in(ids: Ids, other: Log, *, margin: str, size: int) -> Counts:
+    """How many rows of another log each of these users or items has."""
+    named, at = (other.users, other.user) if margin == "user" else (other.items, other.item)
+    place = ids.locate(named, where=f"{other.source}, column {margin!r}")[at]
+    count = np.bincount(place[place >= 0], minlength=len(ids)).astype(np.float64)
+    return Counts(count, len(other), size)
+
+
+def ratio_of(log: Log, margin: str, *, train: Log, random: Log | None, zero: Zero) -> Floats:
+    """w of every user or item of a log; `random` is the randomly shown slice, None for the hypothesised one."""
+    sources = {"log": log, "train": train} | ({} if random is None else {"random": random})
+    populations = {  # by role: two frames may have the same name
+        f"{role} {each.source}, column {margin!r}": population(each, margin) for role, each in sources.items()
+    }
+    ids, size = population(log, margin), len(Ids.union(populations))
+    seen, shown = (
+        None if other is None else counts_in(ids, other, margin=margin, size=size) for other in (train, random)
+    )
+    assert seen is not None
+    ratio = posterior_ratio(shown, seen, zero=zero)
+    bad = np.flatnonzero(~np.isfinite(ratio))
+    if len(bad):
+        raise InputError(
+            f"{log.source}: {margin} {some(ids.texts(bad), most=3)} unseen in {train.source}, so that a floor of 0 "
+            "leaves no weight; give a floor above 0, or smoothing."
+        )
+    return ratio
+
+
+def population(log: Log, margin: str) -> Ids:
+    return log.users if margin == "user" else log.items

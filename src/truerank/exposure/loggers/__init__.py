@@ -1,0 +1,34 @@
+"""Loggers: how much more often one item is shown than another. `exposure.expose` turns a world into a log with one.
+
+A new logger is one new module here; `catalogue` and the law tests find it by themselves.
+"""
+
+from __future__ import annotations
+
+import difflib
+from functools import cache
+from typing import Any
+
+from truerank.catalogue import members
+from truerank.errors import InputError
+from truerank.exposure.expose import Logger
+
+
+@cache
+def catalogue() -> dict[str, type[Any]]:
+    """Every logger class by name."""
+    return members(__name__, Logger)
+
+
+def named(name: str) -> type[Any]:
+    """The logger class of a name such as popularity; `named("popularity").released()` is one of its variants.
+
+    >>> str(named("popularity").released())
+    'popularity'
+    """
+    known = catalogue()
+    if name not in known:
+        close = difflib.get_close_matches(name.lower(), known, n=1)
+        hint = f" Did you mean {close[0]}?" if close else ""
+        raise InputError(f"unknown logger {name!r}; expected one of {', '.join(known)}.{hint}")
+    return known[name]

@@ -1,0 +1,116 @@
+"""Propensities for logs that lack them: how likely each row was to be in the log, by a stated model.
+
+A new model is one new module here: a frozen configuration that has `name` and `fit`, and is written `name` or
+`name:option`. `catalogue`, `parse_propensity` and the law tests find it by its place.
+"""
+
+from __future__ import annotations
+
+import difflib
+from functools import cache
+from typing import Any, ClassVar, Protocol
+
+import numpy as np
+
+from truerank.arrays import Floats
+from truerank.catalogue import members
+from truerank.core import Candidates, Log
+from truerank.data.features import Features
+from truerank.errors import InputError
+
+
+class Fitted(Protocol):
+    """Propensities of the rows of the log they were fitted to.
+
+    `description` is one sentence: what was assumed and fitted. `fitted` is False where nothing varies with the sample,
+    as for a given column; then `under` gives `value` whatever the weights.
+    """
+
+    @property
+    def description(self) -> str: ...
+    @property
+    def fitted(self) -> bool: ...
+    @property
+    def value(self) -> Floats:
+        """One propensity in (0, 1] for each row of the log."""
+        ...
+
+    def under(self, weight: Floats) -> Floats:
+        """The same, refitted when unit u counts weight[u] times: [units] -> [rows]; for replicates of a bootstrap."""
+        ...
+
+    def at(self, cells: Log) -> Floats:
+        """What the model says of other pairs, with their labels where it uses labels: [rows of cells]."""
+        ...
+
+
+class PropensityModel(Protocol):
+    """A frozen configuration such as PopularityPower(0.5); its text form `power:0.5` parses back.
+
+    `random` is a log of pairs that were drawn at random, with labels. `candidates` says which pairs could have been in
+    the log, in positions of its users and items; every pair of them, where it is None.
+    """
+
+    name: ClassVar[str]
+
+    @classmethod
+    def parse(cls, option: str | None) -> PropensityModel:
+        """From what stands after the colon of the text form, None where there is no colon."""
+        ...
+
+    def fit(
+        self,
+        log: Log,
+        *,
+        random: Log | None = None,
+        user_features: Features | None = None,
+        item_features: Features | None = None,
+        candidates: Candidates | None = None,
+        seed: int = 0,
+    ) -> Fitted: ...
+
+
+@cache
+def catalogue() -> dict[str, type[Any]]:
+    """Every model of propensities by name."""
+    return members(__name__, PropensityModel)
+
+
+def parse_propensity(text: str) -> PropensityModel:
+    """The model of a text form: `power:0.5`, `naive-bayes`, `logistic`, `column:NAME`.
+
+    >>> parse_propensity("power:0.5")
+    PopularityPower(power=0.5, clip=0.01)
+    """
+    name, colon, option = (part.strip() for part in text.partition(":"))
+    known = catalogue()
+    if name not in known:
+        close = difflib.get_close_matches(name, known, n=1)
+        hint = f" Did you mean {close[0]}?" if close else f" For a column of that name, say column:{name or 'NAME'}."
+        raise InputError(f"unknown propensity {text!r}; expected {', '.join(known)}.{hint}")
+    model: PropensityModel = known[name].parse(option if colon else None)
+    return model
+
+
+def check_propensity(value: Floats, log: Log, *, what: str, advice: str) -> Floats:
+    """The same propensities; refused where one is not in (0, 1], naming the first such row."""
+    bad = np.flatnonzero(~((value > 0) & (value <= 1)))
+    if len(bad):
+        row = int(bad[0])
+        user, item = log.users.values[int(log.user[row])], log.items.values[int(log.item[row])]
+        raise InputError(
+            f"{log.source}: {what} of row {row + 1:,} (user {user}, item {item}) is {value[row]:.6g}; "
+            f"expected a probability in (0, 1] ({len(bad):,} rows are not). {advice}"
+        )
+    return value
+
+
+def n_cells(log: Log, candidates: Candidates | None) -> Floats:
+    """How many pairs of each user could have been in the log."""
+    n = np.full(log.n_units, float(len(log.items))) if candidates is None else candidates.count
+    if np.isnan(n).any():
+        raise InputError(
+            f"{log.source}: propensities need the number of candidates, which top lists leave open. Give the catalogue "
+            "with --items FILE or --n-items N."
+        )
+    return n

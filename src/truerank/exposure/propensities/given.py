@@ -1,0 +1,79 @@
+"""Propensities that the log brings along."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from truerank.arrays import Floats
+from truerank.core import Candidates, Log
+from truerank.data.features import Features
+from truerank.errors import InputError
+from truerank.exposure.propensities import Fitted, check_propensity
+
+
+@dataclass(frozen=True, slots=True)
+class GivenPropensity:
+    """The propensities in a column of the log: whoever made the log knows them, so nothing is estimated.
+
+    >>> str(GivenPropensity())
+    'column:propensity'
+    """
+
+    column: str = "propensity"
+
+    name: ClassVar[str] = "column"
+
+    @classmethod
+    def parse(cls, option: str | None) -> GivenPropensity:
+        return cls() if option is None else cls(option)
+
+    def __post_init__(self) -> None:
+        if not self.column:
+            raise InputError("propensity column: has no name; expected column:NAME.")
+
+    def __str__(self) -> str:
+        return f"{self.name}:{self.column}"
+
+    def fit(
+        self,
+        log: Log,
+        *,
+        random: Log | None = None,
+        user_features: Features | None = None,
+        item_features: Features | None = None,
+        candidates: Candidates | None = None,
+        seed: int = 0,
+    ) -> Fitted:
+        return GivenValues(self.column, column_of(log, self.column))
+
+
+@dataclass(frozen=True, slots=True)
+class GivenValues:
+    """A column of propensities, taken as it is."""
+
+    column: str
+    value: Floats
+    fitted: bool = False
+
+    @property
+    def description(self) -> str:
+        return f"propensities are given by the log (column {self.column}) and taken as exact"
+
+    def under(self, weight: Floats) -> Floats:
+        return self.value
+
+    def at(self, cells: Log) -> Floats:
+        return column_of(cells, self.column)
+
+
+def column_of(log: Log, name: str) -> Floats:
+    """The column `propensity` of a log, or one of its value columns."""
+    found = log.propensity if name == "propensity" else log.rewards.get(name)
+    if found is None:
+        raise InputError(
+            f"{log.source}: no propensities in a column {name!r}. Name the one that holds them: "
+            f'--columns propensity=NAME (Python: columns={{"propensity": "NAME"}}), or fit them: power:0.5, '
+            "naive-bayes, logistic."
+        )
+    return check_propensity(found, log, what=f"column {name!r}", advice="Correct the column.")

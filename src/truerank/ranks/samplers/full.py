@@ -1,0 +1,55 @@
+"""All negatives there are: no sampling."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from truerank.arrays import Floats, Ints
+from truerank.ranks.sampling import Among, ItemCounts, Positives
+
+
+@dataclass(frozen=True, slots=True)
+class Full:
+    """Every item of the pool that is no positive of the user.
+
+    >>> str(Full())
+    'Full'
+    """
+
+    name: ClassVar[str] = "Full"
+    among: ClassVar[Among] = Among.POOL
+    positives: ClassVar[Positives] = Positives.EXCLUDED
+
+    def __str__(self) -> str:
+        return self.name
+
+    def wanted(self, exposed: Ints) -> Ints | None:
+        return None
+
+    def weights(self, counts: ItemCounts) -> Floats:
+        return np.ones(len(counts.rows))
+
+
+@dataclass(frozen=True, slots=True)
+class Exposed:
+    """The user's own rows that are not positive.
+
+    >>> str(Exposed())
+    'Exposed'
+    """
+
+    name: ClassVar[str] = "Exposed"
+    among: ClassVar[Among] = Among.EXPOSED
+    positives: ClassVar[Positives] = Positives.EXCLUDED
+
+    def __str__(self) -> str:
+        return self.name
+
+    def wanted(self, exposed: Ints) -> Ints | None:
+        return exposed
+
+    def weights(self, counts: ItemCounts) -> Floats:
+        return np.ones(len(counts.rows))

@@ -1,0 +1,63 @@
+"""Negatives by their number of rows: rare ones more often, or popular ones."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import ClassVar
+
+import numpy as np
+
+from truerank.arrays import Floats, Ints
+from truerank.ranks.sampler_text import check, same_for_all, text_form
+from truerank.ranks.sampling import Among, ItemCounts, Positives
+
+
+class Favoured(StrEnum):
+    """Which items are drawn more often."""
+
+    RARE = "rare"
+    POPULAR = "popular"
+
+
+@dataclass(frozen=True, slots=True)
+class Skew:
+    """v_i = 1 / rows of the item in the log (Liang et al. 2016), an item without rows as if it had one.
+
+    The sampler paper does not state the direction; its code favours popular items, v_i = rows, and lets positives be
+    drawn. Only negatives are drawn this way, all positives stay: this does not debias the positives, unlike the
+    intervened test sets of the same name.
+
+    >>> counts = ItemCounts(rows=np.array([4, 5, 0]), positives=np.array([0, 1, 0]))
+    >>> Skew(1).weights(counts).tolist(), Skew.released(1).weights(counts).tolist()
+    ([0.25, 0.2, 1.0], [4.0, 5.0, 0.0])
+    """
+
+    n: int
+    favours: Favoured = Favoured.RARE
+    positives: Positives = Positives.EXCLUDED
+
+    name: ClassVar[str] = "Skew"
+    among: ClassVar[Among] = Among.POOL
+
+    def __post_init__(self) -> None:
+        check(self)
+
+    @classmethod
+    def published(cls, n: int) -> Skew:
+        return cls(n)
+
+    @classmethod
+    def released(cls, n: int) -> Skew:
+        return cls(n, favours=Favoured.POPULAR, positives=Positives.DRAWN)
+
+    def __str__(self) -> str:
+        return text_form(self)
+
+    def wanted(self, exposed: Ints) -> Ints | None:
+        return same_for_all(self.n, exposed)
+
+    def weights(self, counts: ItemCounts) -> Floats:
+        if self.favours is Favoured.POPULAR:
+            return counts.rows.astype(np.float64)
+        return 1 / np.maximum(counts.rows, 1).astype(np.float64)

@@ -1,0 +1,120 @@
+"""Negatives weighted so that they resemble random exposure: the WTD paper's weights, on negatives alone."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import ClassVar
+
+import numpy as np
+
+from truerank.arrays import Floats, Ints
+from truerank.errors import InputError
+from truerank.ranks.sampler_text import check, same_for_all, text_form
+from truerank.ranks.sampling import Among, ItemCounts, Positives
+
+FLOOR = 1e-4  # stands for a share of 0, as in the authors' code
+
+
+class Source(StrEnum):
+    """Whose rows say how items are exposed: those of the log that is sampled, or of the training data."""
+
+    LOGGED = "logged"
+    TRAIN = "train"
+
+
+@dataclass(frozen=True, slots=True)
+class WTD:
+    """v_i = (P_random(i) / P_biased(i))^power, with the item's share of rows in random data and in the log.
+
+    The text squares the item's weight, the code does not; the user's weight cancels within a user. A share of 0 is
+    taken as 0.0001. Random data are the hold-out of the world; the code that goes with the sampler paper had none for
+    its uniform logger and took the log itself (`random=log`), which makes all weights equal. `mnar_source=train` takes
+    P_biased from the training data, which is what the published figure for the uniform logger looks like.
+
+    >>> counts = ItemCounts(np.array([3, 1]), np.array([0, 1]), random=np.array([0.5, 0.5]))
+    >>> WTD(1).weights(counts).round(4).tolist(), WTD.released(1).weights(counts).round(4).tolist()
+    ([0.4444, 4.0], [0.6667, 2.0])
+    """
+
+    n: int
+    power: int = 2
+    mnar_source: Source = Source.LOGGED
+
+    name: ClassVar[str] = "WTD"
+    among: ClassVar[Among] = Among.POOL
+    positives: ClassVar[Positives] = Positives.EXCLUDED
+
+    def __post_init__(self) -> None:
+        check(self)
+
+    @classmethod
+    def published(cls, n: int) -> WTD:
+        return cls(n)
+
+    @classmethod
+    def released(cls, n: int) -> WTD:
+        return cls(n, power=1)
+
+    def __str__(self) -> str:
+        return text_form(self)
+
+    def wanted(self, exposed: Ints) -> Ints | None:
+        return same_for_all(self.n, exposed)
+
+    def weights(self, counts: ItemCounts) -> Floats:
+        if counts.random is None:
+            raise InputError(
+                f"{self} needs random data; give random=, the part that was held out before logging, or use WTDH, "
+                "which assumes uniform exposure."
+            )
+        return _ratio(counts.random, counts, self.mnar_source, self.power)
+
+
+@dataclass(frozen=True, slots=True)
+class WTDH:
+    """WTD with a hypothesis in place of random data: P_random(i) = 1 / number of items of the pool.
+
+    >>> counts = ItemCounts(np.array([3, 1]), np.array([0, 1]))
+    >>> WTDH(1).weights(counts).round(4).tolist(), str(WTDH.released(1))
+    ([0.4444, 4.0], 'WTDH@1(power=1)')
+    """
+
+    n: int
+    power: int = 2
+    mnar_source: Source = Source.LOGGED
+
+    name: ClassVar[str] = "WTDH"
+    among: ClassVar[Among] = Among.POOL
+    positives: ClassVar[Positives] = Positives.EXCLUDED
+
+    def __post_init__(self) -> None:
+        check(self)
+
+    @classmethod
+    def published(cls, n: int) -> WTDH:
+        return cls(n)
+
+    @classmethod
+    def released(cls, n: int) -> WTDH:
+        return cls(n, power=1)
+
+    def __str__(self) -> str:
+        return text_form(self)
+
+    def wanted(self, exposed: Ints) -> Ints | None:
+        return same_for_all(self.n, exposed)
+
+    def weights(self, counts: ItemCounts) -> Floats:
+        n_items = len(counts.rows)
+        return _ratio(np.full(n_items, 1 / max(n_items, 1)), counts, self.mnar_source, self.power)
+
+
+def _ratio(random: Floats, counts: ItemCounts, mnar: Source, power: int) -> Floats:
+    """(share in random data / share in biased data)^power, shares of 0 at the floor."""
+    if mnar is Source.TRAIN and counts.train is None:
+        raise InputError("mnar_source=train needs the training data; give train=, or take mnar_source=logged.")
+    logged = counts.rows / max(int(counts.rows.sum()), 1)
+    biased = logged if counts.train is None or mnar is Source.LOGGED else counts.train
+    above, below = (np.where(share > 0, share, FLOOR) for share in (random, biased))
+    return np.asarray((above / below) ** power)

@@ -1,0 +1,166 @@
+"""truerank evaluate --exposure biased: what it says, and what it refuses."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+
+if TYPE_CHECKING:
+    from tests.cli.conftest import Run
+
+CALL = "evaluate log.csv --scores a=a.npz --exposure biased --metric Recall@2 --metric DCG@2"
+ROWS = [(1, 10, 1, 0.5), (1, 20, 0, 0.5), (2, 20, 1, 0.25), (3, 30, 0, 1.0), (4, 10, 1, 0.2), (4, 50, 0, 0.4)]
+
+
+@pytest.fixture(autouse=True)
+def log(folder: Path) -> None:
+    lines = ["user,item,label,propensity", *(",".join(str(value) for value in row) for row in ROWS)]
+    (folder / "log.csv").write_text("\n".join(lines) + "\n")
+    (folder / "plain.csv").write_text((folder / "log.csv").read_text().replace("propensity", "shown"))
+    (folder / "mar.csv").write_text("user,item,label\n1,30,1\n2,10,0\n3,50,1\n4,20,0\n")
+    (folder / "features.csv").write_text("item,length\n10,1\n20,2\n30,5\n40,3\n50,9\n")
+    np.savez(folder / "r.npz", scores=np.full((4, 5), 0.3), users=[1, 2, 3, 4], items=[10, 20, 30, 40, 50])
+
+
+def values(run: Run, call: str) -> dict[tuple[str, str], float]:
+    found = run(*shlex.split(call), "--format", "json", "--quiet")
+    assert found.code == 0, found.err
+    return {(each["metric"], each["estimator"]): each["value"] for each in json.loads(found.out)["estimates"]}
+
+
+def test_values_by_hand(run: Run) -> None:
+    """Ranks of a.npz: user 1 has 10 first and 20 second, user 2 has 20 fourth, user 4 has 20, 50, 10."""
+    found = values(run, f"{CALL} --estimator ips --estimator snips --estimator naive --estimator doubly-robust")
+    second = 1 / np.log2(3)
+    assert found["Recall@2", "ips"] == pytest.approx(2 / (2 + 4 + 5))
+    assert found["Recall@2", "snips"] == found["Recall@2", "ips"]
+    assert found["Recall@2", "naive"] == pytest.approx((5 / 2) / (5 / 2 + 5 + 5 / 2))
+    assert found["DCG@2", "ips"] == pytest.approx(2 / 4)
+    # shown in the top 2: user 1's 10 (rank 1) and 20 (rank 2), user 3's 30 (rank 1), user 4's 50 (rank 2)
+    assert found["DCG@2", "snips"] == pytest.approx(2 / (2 + 2 * second + 1 + 2.5 * second) * (1 + second))
+
+
+def test_a_column_of_another_name(run: Run) -> None:
+    assert values(run, f"{CALL.replace('log.csv', 'plain.csv')} --propensity shown") == values(run, CALL)
+    assert values(run, f"{CALL} --propensity column:propensity") == values(run, CALL)
+
+
+def test_a_reward_model_from_a_file(run: Run) -> None:
+    found = values(run, f"{CALL} --estimator doubly-robust --rewards r.npz")
+    second = 1 / np.log2(3)
+    lists = 0.3 * (1 + second) * 4
+    errors = 2 * 0.7 + 2 * -0.3 * second - 0.3 + 2.5 * -0.3 * second
+    assert found["DCG@2", "doubly-robust"] == pytest.approx((lists + errors) / 4)
+
+
+@pytest.mark.parametrize(
+    "propensity", ["power:0.5", "naive-bayes --random mar.csv", "logistic --item-features features.csv"]
+)
+def test_fitted_propensities_have_intervals_that_fit_them_again(run: Run, propensity: str) -> None:
+    found = run(*shlex.split(f"{CALL} --propensity {propensity} --format json --bootstrap 50"))
+    assert found.code == 0, found.err
+    assert "propensities are" in found.err
+    for each in json.loads(found.out)["estimates"]:
+        assert each["interval"] == "population"
+        assert any("propensities" in text for text in each["assumptions"])
+        assert each["low"] is None or each["low"] <= each["value"] <= each["high"]
+
+
+def test_users_to_whom_nothing_was_shown_count(run: Run, folder: Path) -> None:
+    (folder / "everyone.csv").write_text("user\n1\n2\n3\n4\n")
+    (folder / "log.csv").write_text("user,item,label,propensity\n1,10,1,0.5\n")
+    assert values(run, f"{CALL} --estimator ips")["DCG@2", "ips"] == pytest.approx(2)
+    assert values(run, f"{CALL} --estimator ips --population everyone.csv")["DCG@2", "ips"] == pytest.approx(2 / 4)
+
+
+def test_a_scale_that_does_not_fit_is_said(run: Run, folder: Path) -> None:
+    assert "the rows stand for" not in run(*shlex.split(CALL)).err
+    lines = [",".join(str(value) for value in (*row[:3], 0.9)) for row in ROWS]
+    (folder / "log.csv").write_text("\n".join(["user,item,label,propensity", *lines]) + "\n")
+    found = run(*shlex.split(CALL))
+    assert found.code == 0
+    assert "the rows stand for 7 pairs (Σ 1 / propensity), but there are 20" in found.err
+
+
+def test_no_positive_is_a_result(run: Run, folder: Path) -> None:
+    (folder / "log.csv").write_text("user,item,label,propensity\n1,10,0,0.5\n2,10,0,0.5\n")
+    found = values(run, f"{CALL} --estimator ips --estimator snips")
+    assert found["DCG@2", "ips"] == 0
+    assert found["Recall@2", "ips"] is None
+
+
+BAD = {
+    "a propensity of 0": ("log.csv", "4,10,1,0.2", "4,10,1,0.0", "", "expected a probability in (0, 1]"),
+    "a propensity above 1": ("log.csv", "4,10,1,0.2", "4,10,1,1.2", "", "expected a probability in (0, 1]"),
+    "a propensity that is no number": ("log.csv", "4,10,1,0.2", "4,10,1,often", "", "expected numbers"),
+    "a missing propensity": ("log.csv", "4,10,1,0.2", "4,10,1,", "", "expected a finite number in every row"),
+    "no column of propensities": ("log.csv", "propensity", "p", "", "no column 'propensity'"),
+    "a column that is not there": ("log.csv", "", "", "--propensity exposed", "no column 'exposed'"),
+    "no random slice": ("log.csv", "", "", "--propensity naive-bayes", "--random FILE"),
+    "an empty random slice": (
+        "mar.csv", "1,30,1\n2,10,0\n3,50,1\n4,20,0\n", "", "--propensity naive-bayes --random mar.csv", "mar.csv",
+    ),
+    "a class that the slice lacks": (
+        "mar.csv", ",1\n", ",0\n", "--propensity naive-bayes --random mar.csv", "no row with label 1",
+    ),
+    "no features": ("log.csv", "", "", "--propensity logistic", "--item-features"),
+    "an item without features": (
+        "features.csv", "50,9\n", "", "--propensity logistic --item-features features.csv", "features.csv",
+    ),
+    "a clip below 1": ("log.csv", "", "", "--clip 0.5", "expected a number from 1"),
+    "rewards for no estimator": ("log.csv", "", "", "--rewards r.npz", "doubly-robust"),
+    "an estimator of random exposure": ("log.csv", "", "", "--estimator pooled", "use snips"),
+    "full labels wanted": ("log.csv", "", "", "--estimator full", "use snips"),
+    "an interval for exactly these users": ("log.csv", "", "", "--interval design", "use --interval population"),
+    "a rate": ("log.csv", "", "", "--rate 0.1", "--rate goes with --exposure random"),
+    "unlisted": ("log.csv", "", "", "--unlisted negative", "goes with --exposure full"),
+    "kept exclusions": ("log.csv", "", "", "--exclude train.csv --overlap keep", "use --overlap drop"),
+    "a metric without an unbiased form": ("log.csv", "", "", "--metric nDCG@2 --estimator ips", "nDCG@2"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_bad_input(run: Run, folder: Path, case: str) -> None:
+    name, old, new, options, words = BAD[case]
+    text = (folder / name).read_text()
+    assert old in text
+    (folder / name).write_text(text.replace(old, new) if old else text)
+    found = run(*shlex.split(f"{CALL} {options} --out result/out.json"))
+    assert found.code == 2, found
+    assert words in found.message
+    assert not found.out
+    assert not list((folder / "result").iterdir())
+
+
+@pytest.mark.parametrize("option", ["--propensity p", "--random mar.csv", "--clip 3", "--rewards r.npz"])
+def test_options_of_biased_exposure_go_with_it(run: Run, option: str) -> None:
+    found = run(*shlex.split(f"evaluate labels.csv --scores a=a.npz {option}"))
+    assert found.code == 2
+    assert "with --exposure biased" in found.message
+
+
+@pytest.mark.parametrize("estimator", ["ips", "snips", "naive", "doubly-robust"])
+def test_estimators_of_biased_logs_need_biased_exposure(run: Run, estimator: str) -> None:
+    found = run(*shlex.split(f"evaluate labels.csv --scores a=a.npz --metric Recall@2 --estimator {estimator}"))
+    assert found.code == 2
+    assert "say --exposure biased" in found.message
+
+
+def test_a_reward_model_without_some_item_is_refused(run: Run, folder: Path) -> None:
+    np.savez(folder / "r.npz", scores=np.full((4, 4), 0.3), users=[1, 2, 3, 4], items=[10, 20, 30, 40])
+    found = run(*shlex.split(f"{CALL} --estimator doubly-robust --rewards r.npz"))
+    assert found.code == 2
+    assert "the reward model lacks some users or items" in found.message
+
+
+def test_top_lists_serve_but_not_for_a_reward_model(run: Run) -> None:
+    call = CALL.replace("a=a.npz", "t=top.csv")
+    assert values(run, f"{call} --estimator ips")
+    found = run(*shlex.split(f"{call} --estimator doubly-robust"))
+    assert found.code == 2
+    assert "--items FILE" in found.message

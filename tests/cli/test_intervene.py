@@ -1,0 +1,180 @@
+"""truerank intervene: rows and columns as they were, one message for each mistake, nothing half-written."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import polars as pl
+import pytest
+
+if TYPE_CHECKING:
+    from tests.cli.conftest import Run
+
+HELDOUT = "video_id,note,user_id,stars\n" + "\n".join(
+    f"{item},n{user}-{item},{user},{(user + item // 10) % 5 + 1}"
+    for user in (4, 2, 1, 3)
+    for item in (50, 10, 30, 20)
+    if user + item != 53
+)
+BIASED = "user_id,video_id\n" + "\n".join(
+    f"{user},{item}" for item, users in ((10, (1, 2, 3, 4)), (20, (1, 2)), (30, (3,)), (40, (4,))) for user in users
+)
+COLUMNS = "--columns user=user_id,item=video_id,rating=stars"
+CALL = f"intervene heldout.csv --train biased.csv {COLUMNS}"
+
+
+@pytest.fixture(autouse=True)
+def files(folder: Path) -> None:
+    (folder / "heldout.csv").write_text(HELDOUT + "\n")
+    (folder / "biased.csv").write_text(BIASED + "\n")
+    (folder / "mar.csv").write_text("user_id,video_id\n1,10\n2,20\n3,30\n4,50\n")
+
+
+def call(run: Run, text: str) -> str:
+    outcome = run(*shlex.split(text))
+    assert outcome.code == 0, outcome.err
+    assert outcome.out == ""
+    return outcome.err
+
+
+@pytest.mark.parametrize("ending", ["parquet", "csv", "tsv"])
+@pytest.mark.parametrize(
+    "strategy",
+    ["full", "reg", "skew", "wtd --random mar.csv", "wtd_h", "popularity-stratified", "equal-per-item"],
+)
+def test_rows_and_columns_of_the_log(run: Run, folder: Path, strategy: str, ending: str) -> None:
+    said = call(run, f"{CALL} --strategy {strategy} --fraction 0.8 --out test.{ending}")
+    source = pl.read_csv(folder / "heldout.csv")
+    path = folder / f"test.{ending}"
+    found = (
+        pl.read_parquet(path) if ending == "parquet" else pl.read_csv(path, separator="\t" if ending == "tsv" else ",")
+    )
+    assert found.columns == ["video_id", "note", "user_id", "stars"]
+    assert found.schema == source.schema
+    assert found["note"].is_unique().all()
+    assert f"{len(found)} of 15 rows drawn" in said
+    # in the order they had
+    assert found.equals(source.filter(pl.col("note").is_in(found["note"].to_list())))
+    assert len(found) == (15 if strategy == "full" else 12)
+
+
+def test_seed_preset_and_powers(run: Run, folder: Path) -> None:
+    def drawn(options: str) -> list[str]:
+        call(run, f"{CALL} {options} --out test.parquet")
+        return pl.read_parquet(folder / "test.parquet")["note"].to_list()
+
+    assert drawn("--strategy wtd_h --seed 1") == drawn("--strategy wtd_h --seed 1")
+    assert drawn("--strategy wtd_h --seed 1") != drawn("--strategy wtd_h --seed 2")
+    released = drawn("--strategy wtd_h --preset released --seed 1")
+    assert released == drawn("--strategy wtd_h --item-power 1 --seed 1")
+    flat = drawn("--strategy wtd_h --user-power 0 --item-power 0 --seed 1")
+    assert flat == drawn("--strategy reg --seed 1")
+    assert drawn("--strategy wtd_h --smoothing 1 --seed 1")
+    assert drawn("--strategy wtd_h --floor 0.01 --seed 1")
+
+
+def test_what_is_said(run: Run) -> None:
+    said = call(run, f"{CALL} --strategy skew --out test.parquet")
+    assert "1 items of heldout.csv (3 rows) are unseen in biased.csv" in said
+    assert "variance / mean of rows per item" in said
+    assert call(run, f"{CALL} --strategy skew --out test.parquet --quiet") == ""
+    said = call(run, f"{CALL} --strategy equal-per-item --fraction 0.95 --out test.parquet")
+    assert "14 rows were asked for; the strategy finds no more that it can draw." in said
+
+
+def test_inclusion_probabilities_through_evaluate(run: Run, folder: Path) -> None:
+    """All rows with their probabilities; one evaluation gives what all test sets give on average."""
+    said = call(run, f"{CALL} --strategy skew --inclusion --out all.parquet")
+    assert "15 rows with their probability to be drawn, 7.0 on average." in said
+    found = pl.read_parquet(folder / "all.parquet")
+    assert found.drop("inclusion").equals(pl.read_csv(folder / "heldout.csv"))
+    assert found["inclusion"].sum() == pytest.approx(7)
+    outcome = run(
+        *shlex.split(
+            f"evaluate all.parquet {COLUMNS} --positive >3 --unlisted negative --exclude biased.csv --overlap keep "
+            "--scores a=a.npz --metric Recall@2 --metric Precision@2 --estimator intervened "
+            "--estimator intervened-pooled --format json"
+        )
+    )
+    assert outcome.code == 0, outcome.err
+    values = {(e["metric"], e["estimator"]): e["value"] for e in json.loads(outcome.out)["estimates"]}
+    assert set(values) == {
+        ("Recall@2", "intervened"),
+        ("Recall@2", "intervened-pooled"),
+        ("Precision@2", "intervened"),
+    }
+    assert all(0 < value < 1 for value in values.values())
+
+
+BAD = {
+    "no training log": (f"intervene heldout.csv {COLUMNS} --strategy skew", "skew counts rows in the training log"),
+    "no random slice": (f"{CALL} --strategy wtd", "--random MAR"),
+    "empty random slice": (f"{CALL} --strategy wtd --random empty.csv", "empty.csv: no rows; wtd counts rows there"),
+    "fraction 0": (f"{CALL} --strategy reg --fraction 0", "a fraction of 0; expected a number in (0, 1]"),
+    "fraction above 1": (f"{CALL} --strategy reg --fraction 1.5", "a fraction of 1.5"),
+    "unknown strategy": (f"{CALL} --strategy weighted", "unknown strategy 'weighted'; expected one of full, reg"),
+    "floor for skew": (
+        f"{CALL} --strategy skew --floor 0.1",
+        "--floor has no meaning for skew; it goes with wtd, wtd_h",
+    ),
+    "power for reg": (
+        f"{CALL} --strategy reg --item-power 1",
+        "--item-power has no meaning for reg; it goes with skew",
+    ),
+    "two rules": (f"{CALL} --strategy wtd_h --floor 0.1 --smoothing 1", "give one of them"),
+    "negative floor": (f"{CALL} --strategy wtd_h --floor -1", "a floor of -1"),
+    "negative power": (f"{CALL} --strategy wtd_h --user-power -1", "user_power is -1"),
+    "no positive weight": (
+        f"intervene heldout.csv --train heldout.csv --random elsewhere.csv {COLUMNS} --strategy wtd --floor 0",
+        "no row has a positive weight",
+    ),
+    "unseen with floor 0": (f"{CALL} --strategy wtd_h --floor 0", "item 50 unseen in biased.csv"),
+    "other items": (
+        f"intervene heldout.csv --train other-items.csv {COLUMNS} --strategy skew",
+        "have no item in common: items such as 10, 20, 30 against 7",
+    ),
+    "other users": (
+        f"intervene heldout.csv --train other-users.csv {COLUMNS} --strategy wtd_h",
+        "have no user in common",
+    ),
+    "text ids": (f"intervene heldout.csv --train text.csv {COLUMNS} --strategy skew", "text never matches numbers"),
+    "repeated pair": (f"intervene twice.csv {COLUMNS} --strategy reg", "1 pairs occur more than once"),
+    "no such column": ("intervene heldout.csv --strategy reg", "no column 'user'"),
+    "no such file": ("intervene absent.csv --strategy reg", "absent.csv: no such file"),
+    "no rows": (f"intervene empty.csv {COLUMNS} --strategy reg", "empty.csv: no rows"),
+    "inclusion there": (
+        f"intervene weighed.csv {COLUMNS} --strategy reg --inclusion",
+        "has a column 'inclusion' already",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_one_message_and_nothing_left_behind(run: Run, folder: Path, name: str) -> None:
+    (folder / "empty.csv").write_text("user_id,video_id\n")
+    (folder / "elsewhere.csv").write_text("user_id,video_id\n1,70\n2,71\n")
+    (folder / "other-items.csv").write_text("user_id,video_id\n1,7\n")
+    (folder / "other-users.csv").write_text("user_id,video_id\n77,10\n")
+    (folder / "text.csv").write_text("user_id,video_id\n1,ten\n")
+    (folder / "twice.csv").write_text("user_id,video_id\n1,10\n1,10\n")
+    (folder / "weighed.csv").write_text("user_id,video_id,inclusion\n1,10,0.5\n")
+    before = sorted(folder.iterdir())
+    text, words = BAD[name]
+    outcome = run(*shlex.split(text), "--out", "test.parquet")
+    assert outcome.code == 2
+    assert outcome.out == ""
+    assert words in outcome.message
+    assert sorted(folder.iterdir()) == before
+
+
+@pytest.mark.parametrize(
+    ("out", "words"),
+    [("test.xlsx", "unknown ending '.xlsx'"), ("absent/test.csv", "folder is missing"), ("result", "folder")],
+)
+def test_an_output_that_cannot_be_written_is_refused_first(run: Run, out: str, words: str) -> None:
+    outcome = run(*shlex.split(f"{CALL} --strategy reg --out {out}"))
+    assert outcome.code == 2
+    assert words in outcome.message

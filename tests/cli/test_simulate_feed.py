@@ -1,0 +1,27 @@
+"""truerank simulate feed."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tests.cli.conftest import Run
+
+SMALL = "simulate feed --out feed --sessions 50 --kinds 2 --items 20 --pool 6 --candidates 4 --length 3 --days 2"
+BROKEN = "--break trust --break truncation --loggers 2"
+WRONG = "simulate feed --out feed --length 50"
+
+
+def test_a_feed_is_written(run: Run) -> None:
+    outcome = run(*SMALL.split(), *BROKEN.split())
+    assert outcome.code == 0
+    assert "broken on purpose: truncation, trust" in outcome.err
+    assert json.loads(Path("feed/truth.json").read_text())["settings"]["broken"] == ["truncation", "trust"]
+
+
+def test_wrong_settings_are_explained(run: Run) -> None:
+    outcome = run(*WRONG.split())
+    assert outcome.code == 2
+    assert "expected length <= candidates <= pool <= items" in outcome.err

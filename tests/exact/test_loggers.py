@@ -1,0 +1,128 @@
+"""Propensities of simulated logs, forced positives included, by summing over every possible log of a tiny pool."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import product
+
+import numpy as np
+import pytest
+from logs import full_world
+
+from truerank.arrays import Bools, Floats
+from truerank.exposure.designs import Bernoulli, Design, Members, Weighted
+from truerank.exposure.expose import Order, expose_independently
+from truerank.exposure.forced import none_shown, shown_propensities
+
+POOLS = {
+    "equal": [1.0, 1.0, 1.0, 1.0, 1.0],
+    "unequal": [0.1, 3.0, 0.7, 1.0, 0.7],
+    "steep": [1e-4, 1.0, 1e3, 5.0, 0.1],
+    "zeros": [0.0, 3.0, 0.0, 1.0, 0.5],
+    "all zero": [0.0] * 5,
+}
+LABELS = [(1, 0, 0, 0, 0), (1, 0, 1, 0, 0), (0, 1, 1, 0, 1), (1, 1, 1, 1, 1), (0, 0, 0, 0, 0), (0, 1, 0, 0, 0)]
+
+
+def outcomes(design: Design, weight: Floats, positive: Bools) -> Iterator[tuple[tuple[int, ...], float]]:
+    """Every log of one user with its probability: a positive is added, proportional to weight, where none was drawn."""
+    share = weight * positive if (weight * positive).any() else positive.astype(float)
+    for rows, chance in design.outcomes(Members.alone(len(weight), weight=weight)):
+        if not positive.any() or positive[list(rows)].any():
+            yield rows, chance
+            continue
+        for added in np.flatnonzero(share):
+            yield tuple(sorted((*rows, int(added)))), chance * float(share[added] / share.sum())
+
+
+@pytest.mark.parametrize(("name", "label", "n"), list(product(POOLS, LABELS, range(7))), ids=str)
+def test_propensities_sum_over_every_log(name: str, label: tuple[int, ...], n: int) -> None:
+    weight, positive = np.array(POOLS[name]), np.array(label, dtype=bool)
+    exact, none = np.zeros(5), 0.0
+    for rows, chance in outcomes(Weighted(n, fill=True), weight, positive):
+        exact[list(rows)] += chance
+    for rows, chance in Weighted(n, fill=True).outcomes(Members.alone(5, weight=weight)):
+        none += chance * (not positive[list(rows)].any())
+    found = shown_propensities(np.array([0, 5]), weight, positive, size=np.array([n]))
+    assert found.value == pytest.approx(exact, abs=1e-10)
+    assert not found.approximate.any()
+    if positive.any():
+        assert none_shown([(weight, positive)], np.array([n]))[0] == pytest.approx([none], abs=1e-10)
+
+
+def test_weighting_by_these_propensities_is_unbiased_and_by_others_is_not() -> None:
+    """Σ y w / π over the log has the mean Σ y w; uncorrected it is too large by P(none) Σ y w q / (π⁰ Σ q)."""
+    weight, positive = np.array(POOLS["unequal"]), np.array([1, 0, 1, 0, 0], dtype=bool)
+    worth = np.array([0.2, 1.0, 0.7, 0.5, 0.3]) * positive
+    right = shown_propensities(np.array([0, 5]), weight, positive, size=np.array([2])).value
+    wrong = Weighted(2).inclusion(Members.alone(5, weight=weight))
+    means = [
+        sum(
+            chance * float((worth / chosen)[list(rows)].sum())
+            for rows, chance in outcomes(Weighted(2, fill=True), weight, positive)
+        )
+        for chosen in (right, wrong)
+    ]
+    none = none_shown([(weight, positive)], np.array([2]))[0][0]
+    bias = none * float((worth * weight / wrong).sum()) / float(weight[positive].sum())
+    assert means == pytest.approx([worth.sum(), worth.sum() + bias], abs=1e-10)
+    assert bias > 0.3
+
+
+@pytest.mark.parametrize("name", list(POOLS))
+@pytest.mark.parametrize("n", [1, 3])
+def test_drawn_logs_follow_the_outcomes(name: str, n: int) -> None:
+    """A chi-square test over 20,000 users; seed fixed, the bound is beyond the 99.99 % quantile."""
+    weight, positive, n_users = np.array(POOLS[name]), np.array([1, 0, 1, 0, 0], dtype=bool), 20_000
+    order = Order.of(full_world([positive.tolist()] * n_users), weight, seed=4)
+    shown = order.shown(order.sizes(size=n)).reshape(n_users, 5)
+    check_frequencies(shown, outcomes(Weighted(n, fill=True), weight, positive))
+
+
+def test_independent_exposure_follows_its_outcomes_and_propensities() -> None:
+    chance, positive, n_users = np.array([0.2, 0.5, 0.7, 0.0, 1.0]), np.array([1, 0, 1, 1, 0], dtype=bool), 20_000
+    world = full_world([positive.tolist()] * n_users)
+    for keep in (False, True):
+        forced = positive & keep
+        expected = list(outcomes(Bernoulli(), chance, forced))
+        log = expose_independently(world, np.tile(chance, n_users), keep_positive=keep, seed=3)
+        shown = np.zeros((n_users, 5), dtype=bool)
+        shown[log.user, log.item] = True
+        check_frequencies(shown, iter(expected))
+        exact = np.zeros(5)
+        for rows, probability in expected:
+            exact[list(rows)] += probability
+        assert log.propensity == pytest.approx(exact[log.item], abs=1e-12)
+
+
+def check_frequencies(shown: Bools, expected: Iterator[tuple[tuple[int, ...], float]]) -> None:
+    size = shown.shape[1]
+    mean = np.zeros(2**size)
+    for rows, chance in expected:
+        mean[sum(2**i for i in rows)] += chance * len(shown)
+    counted = np.bincount(shown @ 2 ** np.arange(size), minlength=2**size)
+    assert counted[mean == 0].sum() == 0
+    common = mean >= 5
+    rare = ~common & (mean > 0)
+    parts = [*((counted - mean)[common] ** 2 / mean[common])]
+    if mean[rare].sum() >= 5:
+        parts.append((counted[rare].sum() - mean[rare].sum()) ** 2 / mean[rare].sum())
+    assert sum(parts) < 75  # at most 31 degrees of freedom; 99.99 % of chi-square(31) is below 68
+
+
+@pytest.mark.parametrize(("members", "n", "bound"), [(60, 10, 0.02), (200, 20, 0.01), (200, 100, 0.005)])
+def test_the_approximation_of_large_pools_is_close(
+    members: int, n: int, bound: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Zipf weights, five positives: the largest relative error of a propensity by Rosén's equation."""
+    weight = np.arange(2.0, members + 2) ** -0.5
+    positive = np.zeros(members, dtype=bool)
+    positive[:: members // 5] = True
+    pool = np.array([0, members]), weight, positive
+    exact = shown_propensities(*pool, size=np.array([n]))
+    monkeypatch.setattr("truerank.exposure.forced.TOTAL_STEPS", 0.0)
+    rough = shown_propensities(*pool, size=np.array([n]))
+    assert rough.approximate.all()
+    assert not exact.approximate.any()
+    worst = float(np.abs(rough.value / exact.value - 1).max())
+    assert 0 < worst < bound

@@ -1,0 +1,247 @@
+"""Fits to scroll depths: closed forms, derivatives, censoring, groups, features, goodness of fit, refusals."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+import position_fits
+from truerank.arrays import Floats
+from truerank.errors import InputError, RefusedError
+from truerank.exposure.positions.exponential import Exponential
+from truerank.exposure.positions.fits import Depths, fit_depths
+from truerank.exposure.positions.fits_contextual import fit_contextual
+from truerank.exposure.positions.fits_families import FAMILIES
+from truerank.exposure.positions.fits_groups import fit_groups
+from truerank.exposure.positions.places import FitRequest, Place, Positions
+from truerank.exposure.positions.requests import fitted
+from truerank.exposure.positions.table import Table
+from truerank.report.positions import fit_chart, fit_rows, fit_text
+
+LAWS = ("exp", "yule", "log")
+
+
+def sample(family: str, value: float, n: int, *, end: int, seed: int = 0) -> tuple[Floats, Floats]:
+    rng = np.random.default_rng(seed)
+    case = position_fits.Case(family, value, end, end)
+    depth, ended = position_fits.cut(position_fits.draw_depths(family, np.full(n, case.u), rng), end, end, rng)
+    return depth, ended.astype(np.float64)
+
+
+@pytest.mark.parametrize("family", LAWS)
+def test_likelihoods_are_those_of_the_position_model(family: str) -> None:
+    """P(D >= d) is P(V | d), P(D = d) is P(V | d) - P(V | d + 1); derivatives agree with differences."""
+    law, depth, step = FAMILIES[family], np.array([1.0, 2.0, 7.0, 300.0]), 1e-5
+    for u in (-0.7, 0.4, 2.0):
+        at = np.array([u])
+        view = law.model(u, cutoff=None).view(np.concatenate([depth, depth + 1]))
+        np.testing.assert_allclose(np.exp(law.reached(at, depth)[0]), view[:4], rtol=1e-10)
+        np.testing.assert_allclose(np.exp(law.stopped(at, depth)[0]), view[:4] - view[4:], rtol=1e-8, atol=1e-300)
+        for function in (law.reached, law.stopped):
+            _, first, second = function(at, depth)
+            above, below = function(at + step, depth), function(at - step, depth)
+            np.testing.assert_allclose(first, (above[0] - below[0]) / (2 * step), rtol=1e-5, atol=1e-6)
+            np.testing.assert_allclose(second, (above[1] - below[1]) / (2 * step), rtol=1e-5, atol=1e-6)
+
+
+def test_the_geometric_fit_has_its_closed_form() -> None:
+    """γ̂ = Σ(d - 1) / (Σ(d - 1) + uncensored), standard error √(γ(1 - γ) / (Σ(d - 1) + uncensored))."""
+    depth, ended = sample("exp", 0.8, 300, end=6)
+    fit = fit_depths("exp", Depths.of(depth, censored=ended))
+    on, stops = (depth - 1).sum(), (1 - ended).sum()
+    gamma = on / (on + stops)
+    assert fit.parameter.value == pytest.approx(gamma, abs=1e-14)
+    assert fit.parameter.stderr == pytest.approx(np.sqrt(gamma * (1 - gamma) / (on + stops)), rel=1e-12)
+    assert fit.log_likelihood == pytest.approx(on * np.log(gamma) + stops * np.log(1 - gamma))
+    assert (fit.n, fit.n_censored) == (300, int(ended.sum()))
+
+
+def test_the_yule_fit_maximises_the_published_likelihood() -> None:
+    """Σ ln ρ + ln B(d, ρ + 1), over a grid."""
+    from scipy.special import betaln
+
+    depth, _ = sample("yule", 1.5, 200, end=10**6)
+    fit = fit_depths("yule", Depths.of(depth))
+    grid = np.linspace(0.5, 4.0, 20_001)
+    likelihood = np.array([np.sum(np.log(rho) + betaln(depth, rho + 1)) for rho in grid])
+    assert fit.parameter.value == pytest.approx(grid[likelihood.argmax()], abs=2e-4)
+    assert fit.log_likelihood == pytest.approx(likelihood.max(), abs=1e-6)
+
+
+@pytest.mark.parametrize("family", LAWS)
+def test_a_cutoff_is_an_end_of_the_feed(family: str) -> None:
+    depth, _ = sample(family, {"exp": 0.8, "yule": 1.2, "log": 20.0}[family], 400, end=1000)
+    cut = fit_depths(family, Depths.of(depth, cutoff=5), cutoff=5)
+    same = fit_depths(family, Depths.of(np.minimum(depth, 5), censored=depth >= 5))
+    assert cut.parameter == same.parameter
+    assert cut.model.view(np.array([5.0, 6.0]))[1] == 0 < cut.model.view(np.array([5.0]))[0]
+
+
+def test_leaving_out_that_feeds_end_is_wrong() -> None:
+    """The bias that censoring avoids: taking ends for stops makes users look impatient."""
+    depth, ended = sample("exp", 0.9, 2000, end=5)
+    right = fit_depths("exp", Depths.of(depth, censored=ended)).parameter
+    assert right.low < 0.9 < right.high
+    assert fit_depths("exp", Depths.of(depth)).parameter.high < 0.8
+
+
+@pytest.mark.parametrize("family", LAWS)
+def test_borders_are_refused(family: str) -> None:
+    with pytest.raises(RefusedError, match="no session goes beyond rank 1"):
+        fit_depths(family, Depths.of([1, 1, 1]))
+    with pytest.raises(RefusedError, match="end of its feed"):
+        fit_depths(family, Depths.of([4, 4], censored=[True, True]))
+
+
+def test_wrong_depths_are_refused() -> None:
+    for wrong in ([0, 1], [1.5], [np.nan], []):
+        with pytest.raises(InputError, match="scroll depth"):
+            Depths.of(wrong)
+    with pytest.raises(InputError, match="as many of each"):
+        Depths.of([1, 2], censored=[True])
+    with pytest.raises(InputError, match="cannot be fitted"):
+        fit_depths("cauchy", Depths.of([1, 2]))
+
+
+def test_goodness_of_fit_tells_a_wrong_family() -> None:
+    depth, ended = sample("yule", 1.0, 3000, end=50)
+    data = Depths.of(depth, censored=ended)
+    right, wrong = fit_depths("yule", data), fit_depths("exp", data)
+    assert right.goodness.p > 0.01
+    assert wrong.goodness.p < 1e-10
+    for fit in (right, wrong):
+        buckets = fit.goodness.buckets
+        assert sum(each.observed for each in buckets) == (1 - ended).sum()
+        assert all(a.last + 1 == b.first for a, b in pairwise(buckets))
+        assert all(each.expected >= 5 for each in buckets)
+    # stops expected by a maximum-likelihood fit add up to those observed for γ (its score equation)
+    assert sum(each.expected for each in wrong.goodness.buckets) == pytest.approx((1 - ended).sum())
+
+
+def test_chi_square_has_its_level() -> None:
+    below = 0
+    for seed in range(200):
+        depth, ended = sample("yule", 1.5, 300, end=20, seed=seed)
+        below += fit_depths("yule", Depths.of(depth, censored=ended)).goodness.p < 0.05
+    assert 1 <= below <= 22  # 10 expected
+
+
+def test_a_table_is_the_share_that_reaches_each_rank() -> None:
+    fit = fit_depths("table", Depths.of([1, 2, 2, 4]))
+    assert isinstance(fit.model, Table)
+    np.testing.assert_allclose(fit.model.probability, [1.0, 0.75, 0.25, 0.25])
+    assert fit.parameters[0].stderr == pytest.approx(np.sqrt(0.75 * 0.25 / 4))  # Greenwood's is the binomial one here
+    # with censoring, Kaplan-Meier: 1 of 4 stops at 1; of the three left one ends at 2, one of two stops at 2
+    fit = fit_depths("table", Depths.of([1, 2, 2, 4], censored=[False, False, True, False]))
+    np.testing.assert_allclose(fit.model.view(np.arange(1.0, 4.0)), [1.0, 0.75, 0.375])
+
+
+@pytest.mark.parametrize("family", LAWS)
+def test_groups_are_drawn_towards_everyone(family: str) -> None:
+    rng = np.random.default_rng(5)
+    centre = {"exp": 1.4, "yule": 0.3, "log": 3.0}[family]
+    u = centre + np.repeat([-0.8, 0.8], [20, 20])
+    size = rng.integers(30, 60, 40)
+    group = np.repeat(np.arange(40), size)
+    depth, ended = position_fits.cut(position_fits.draw_depths(family, u[group], rng), 30, 30, rng)
+    fits = fit_groups(family, Depths.of(depth, censored=ended, group=np.char.zfill(group.astype(str), 2)))
+    values = np.array([fit.parameter.value for fit in fits.groups.values()])
+    everyone = fits.everyone.parameter.value
+    assert 0.3 < fits.between < 1.6
+    # each lies between its own maximum and everyone's, and the groups stay apart
+    own = np.array(
+        [
+            fit_depths(family, Depths.of(depth[group == g], censored=ended[group == g])).parameter.value
+            for g in range(40)
+        ]
+    )
+    assert ((values - everyone) * (own - everyone) >= 0).all()
+    assert (np.abs(np.log(values / everyone)) <= np.abs(np.log(own / everyone)) + 1e-9).all()
+    assert abs(np.log(values[:20]).mean() - np.log(values[20:]).mean()) > 0.1
+    assert str(fits.positions(surface="home").rules[1][0]) == "home/00"
+
+
+def test_groups_that_do_not_differ_share_one_value() -> None:
+    fits = fit_groups("exp", Depths.of([1, 2, 3, 1, 2, 3], group=np.array(list("aaabbb"))))
+    assert fits.between == 0
+    assert {fit.parameter.value for fit in fits.groups.values()} == {fits.everyone.parameter.value}
+
+
+def test_a_group_at_the_border_still_gets_a_value() -> None:
+    group = np.array(["never"] * 3 + ["often"] * 40 + ["much"] * 40)
+    depth = np.array([1] * 3 + [1, 2] * 20 + [7, 12] * 20)
+    fits = fit_groups("exp", Depths.of(depth, group=group))
+    assert 0 < fits.groups["never"].parameter.value < fits.everyone.parameter.value
+
+
+@pytest.mark.parametrize("family", LAWS)
+def test_one_binary_feature_is_two_fits(family: str) -> None:
+    rng = np.random.default_rng(1)
+    kind = np.repeat([0.0, 1.0], 200)
+    u = {"exp": 1.0, "yule": 0.2, "log": 2.0}[family] + 0.8 * kind
+    depth, ended = position_fits.cut(position_fits.draw_depths(family, u, rng), 25, 25, rng)
+    fit = fit_contextual(family, depth, features=kind[:, None], names=["kind"], censored=ended)
+    parts = [fit_depths(family, Depths.of(depth[kind == k], censored=ended[kind == k])) for k in (0, 1)]
+    np.testing.assert_allclose(fit.value([[0.0], [1.0]]), [part.parameter.value for part in parts], rtol=1e-7)
+    assert fit.log_likelihood == pytest.approx(sum(part.log_likelihood for part in parts))
+    rank = np.array([3.0, 3.0])
+    expected = [float(part.model.view(rank[:1])[0]) for part in parts]
+    np.testing.assert_allclose(fit.view(rank, [[0.0], [1.0]]), expected, rtol=1e-7)
+    assert fit.model([1.0]).view(rank)[0] == pytest.approx(expected[1], rel=1e-7)
+
+
+def test_features_that_cannot_be_told_apart_are_refused() -> None:
+    depth, features = [1, 2, 3, 4], np.arange(8.0).reshape(4, 2)
+    with pytest.raises(RefusedError, match="repeat each other"):
+        fit_contextual("exp", depth, features=features, names=["a", "b"])
+    with pytest.raises(InputError, match="expected one row per session"):
+        fit_contextual("exp", depth, features=features, names=["a"])
+    with pytest.raises(RefusedError, match="no inner maximum"):
+        fit_contextual("exp", [1, 1, 3, 4], features=[[0.0], [0.0], [1.0], [1.0]], names=["a"])
+
+
+def test_requests_are_fitted_where_they_hold() -> None:
+    feed = Positions(((Place("a"), FitRequest("exp")), (Place("b"), Exponential(0.3))))
+    models, fits = fitted(feed, depth=[1, 2, 3, 9], surface=np.array(["a", "a", "a", "b"]))
+    assert models == Positions(((Place("a"), Exponential(0.5)), (Place("b"), Exponential(0.3))))
+    assert list(fits) == ["a"]
+    models, fits = fitted(FitRequest("exp"), depth=[1, 2, 9, 9], group=np.array(list("xxyy")), per_group=True)
+    assert set(fits) == {"*", "*/x", "*/y"}
+    assert (
+        models.view(np.array([2.0]), group=np.array(["x"]))[0] < models.view(np.array([2.0]), group=np.array(["y"]))[0]
+    )
+    with pytest.raises(InputError, match="no session is there"):
+        fitted(
+            Positions(((Place("a"), FitRequest("exp")), (Place(), FitRequest("exp")))),
+            depth=[1, 2],
+            surface=np.array(["b", "b"]),
+        )
+    with pytest.raises(InputError, match="all displayed items"):
+        fitted(FitRequest("clicks"), depth=[1, 2])
+
+
+def test_a_fit_shows_itself() -> None:
+    depth, ended = sample("exp", 0.7, 200, end=9)
+    fit = fit_depths("exp", Depths.of(depth, censored=ended))
+    assert "gamma = 0.7" in fit_text(fit).replace("0.6", "0.7")
+    assert "chi-square" in fit_text(fit)
+    chart = fit_chart(fit)
+    assert len(chart["data"]["values"]) == 2 * len(fit_rows(fit))
+
+
+@pytest.mark.parametrize("case", position_fits.CASES, ids=str)
+def test_planted_parameters_are_recovered(case: position_fits.Case) -> None:
+    """A quick look; the slow test counts 2,000 fits."""
+    found = np.array([position_fits.depth_run(case, run)[0] for run in range(25)])
+    held = (found[:, 1] <= case.value) & (case.value <= found[:, 2])
+    assert held.mean() >= 0.8
+    assert abs(np.median(np.log(found[:, 0] / case.value))) < 0.25
+
+
+@pytest.mark.slow
+def test_intervals_of_depth_fits_cover() -> None:
+    """93 to 97 % of 2,000 fits of every family, with and without censoring."""
+    failures = [each for each in position_fits.depth_study(runs=2000) if not each.holds]
+    assert not failures

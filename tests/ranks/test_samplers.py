@@ -1,0 +1,330 @@
+"""Candidate samplers: weights by hand in both variants, laws of all of them, and evaluation end to end."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from itertools import combinations
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+from logs import cells, full_world, log_of
+
+import truerank as tr
+from truerank.arrays import Floats
+from truerank.core import Log
+from truerank.errors import InputError
+from truerank.exposure.designs import Design, Members, Uniform, Weighted
+from truerank.exposure.expose import Logger, expose
+from truerank.exposure.holdout import HoldOut
+from truerank.exposure.loggers.popularity import Popularity as PopularityLogger
+from truerank.exposure.loggers.positivity import Positivity as PositivityLogger
+from truerank.exposure.loggers.uniform import Uniform as UniformLogger
+from truerank.ids import Ids
+from truerank.ranks import samplers
+from truerank.ranks.rank import rank
+from truerank.ranks.samplers.full import Exposed, Full
+from truerank.ranks.samplers.popularity import Popularity
+from truerank.ranks.samplers.positivity import Positivity
+from truerank.ranks.samplers.random import Random
+from truerank.ranks.samplers.skew import Skew
+from truerank.ranks.samplers.wtd import WTD, WTDH
+from truerank.ranks.sampling import Logged, Sampled, Sampler, draw_all, sample_candidates
+
+SIZES = (1, 2, 5, 10, 20, 50)
+PUBLISHED: list[Callable[[int], Sampler]] = [
+    Random, Popularity.published, Positivity.published, WTD.published, WTDH.published, Skew.published,
+]  # fmt: skip
+RELEASED: list[Callable[[int], Sampler]] = [
+    Random, Popularity.released, Positivity.released, WTD.released, WTDH.released, Skew.released,
+]  # fmt: skip
+BY_SIZE = [*PUBLISHED, *RELEASED[1:]]
+
+
+def name_of(case: object) -> str:
+    return str(case(9)) if callable(case) else str(case)
+
+
+@pytest.fixture(scope="module")
+def world() -> Log:
+    """30 users and 40 items; user 0 likes nothing, item 0 is liked by nobody."""
+    appeal = np.random.default_rng(3).random((30, 40)) * np.linspace(0.2, 1, 40)
+    label = (appeal > 0.6).astype(int)
+    label[0] = 0
+    return full_world(label.tolist())
+
+
+@pytest.fixture(scope="module")
+def train() -> Log:
+    cell = np.random.default_rng(5).choice(30 * 40, 300, replace=False)
+    return log_of([(c // 40, c % 40, 1) for c in cell.tolist()], n_users=30, n_items=40, source="train")
+
+
+@pytest.fixture(scope="module")
+def logged(world: Log, train: Log) -> Logged:
+    rest, random = HoldOut.published().split(world, logger=PopularityLogger(), seed=1)
+    log = expose(rest, PopularityLogger(), sparsity=0.7, train=train, seed=1)
+    return Logged.of(log, train=train, random=random)
+
+
+def draw(logged: Logged, sampler: Sampler, *, seed: int = 1) -> Sampled:
+    return draw_all(logged, [sampler], seed=seed)[0]
+
+
+def sets(sampled: Sampled) -> list[set[int]]:
+    return [set(sampled.item[a:b].tolist()) for a, b in zip(sampled.start[:-1], sampled.start[1:], strict=True)]
+
+
+# -------------------------------------------------------------------------------------------------------------- weights
+
+
+def test_weights_by_hand() -> None:
+    # items 0 ... 4: 4, 2, 2, 1 and 0 rows; 1, 2, 0, 1 positives; item 4 is not in the log
+    rows = [(0, 0, 1), (1, 0, 0), (2, 0, 0), (3, 0, 0), (0, 1, 1), (1, 1, 1), (2, 2, 0), (3, 2, 0), (0, 3, 1)]
+    log = log_of(rows, n_users=4, n_items=5)
+    shares = log_of([(0, 0, 0), (0, 1, 0), (1, 1, 0), (2, 4, 0)], n_users=4, n_items=5)
+    counts = Logged.of(log, train=shares, random=shares).counts
+    assert (counts.rows.tolist(), counts.positives.tolist()) == ([4, 2, 2, 1], [1, 2, 0, 1])
+    shared = np.array([0.25, 0.5, 1e-4, 1e-4])  # of 4 rows in random data, one of an item outside the pool
+    biased = np.array([4, 2, 2, 1]) / 9
+    by_hand: dict[Sampler, Floats] = {
+        Popularity.published(1): np.array([1.0, 2, 2, 4]) ** -0.5,
+        Popularity.released(1): np.array([2.0, 3, 3, 5]) ** -0.5,
+        Positivity.published(1): np.array([2.0, 1, 4, 2]) ** -0.5,
+        Positivity.released(1): np.array([1.0, 2, 0, 1]),
+        Skew.published(1): np.array([1 / 4, 1 / 2, 1 / 2, 1]),
+        Skew.released(1): np.array([4.0, 2, 2, 1]),
+        WTD.published(1): (shared / biased) ** 2,
+        WTD.released(1): shared / biased,
+        WTD(1, mnar_source="train"): np.ones(4),  # type: ignore[arg-type]
+        WTDH.published(1): (0.25 / biased) ** 2,
+        WTDH.released(1): 0.25 / biased,
+        WTDH(1, power=1, mnar_source="train"): 0.25 / shared,  # type: ignore[arg-type]
+        Random(1): np.ones(4),
+    }
+    for sampler, expected in by_hand.items():
+        assert sampler.weights(counts) == pytest.approx(expected), str(sampler)
+    fixed = Logged.of(log, pool=Ids.of(np.arange(6)))
+    assert Skew(1).weights(fixed.counts).tolist() == [1 / 4, 1 / 2, 1 / 2, 1, 1, 1]
+    assert len(Logged.of(log).items) == 4
+
+
+@pytest.mark.parametrize("logger", [PopularityLogger(), PositivityLogger.released()], ids=str)
+def test_released_wtd_is_wtdh_where_items_are_held_out(world: Log, train: Log, logger: Logger) -> None:
+    rest, random = HoldOut.released().split(world, logger=logger, seed=1)
+    logged = Logged.of(expose(rest, logger, sparsity=0.5, train=train, seed=1), random=random)
+    for n in SIZES:
+        assert sets(draw(logged, WTD.released(n))) == sets(draw(logged, WTDH.released(n)))
+
+
+def test_released_wtd_is_random_for_the_uniform_logger(world: Log) -> None:
+    rest, random = HoldOut.released().split(world, logger=UniformLogger.released(), seed=1)
+    assert random is None
+    log = expose(rest, UniformLogger.released(), sparsity=0.5, seed=1)
+    logged = Logged.of(log, random=log)
+    for n in SIZES:
+        assert sets(draw(logged, WTD.released(n))) == sets(draw(logged, Random(n)))
+
+
+# ----------------------------------------------------------------------------------------------------------------- laws
+
+
+@pytest.mark.parametrize("make", PUBLISHED, ids=name_of)
+@pytest.mark.parametrize("n", SIZES)
+def test_published_sets(logged: Logged, make: Callable[[int], Sampler], n: int) -> None:
+    sampled = draw(logged, make(n))
+    everything = draw(logged, Full())
+    for user, (some, every) in enumerate(zip(sets(sampled), sets(everything), strict=True)):
+        positive = set(logged.positive.of_unit(user).tolist())
+        assert some <= every
+        assert not some & positive
+        assert every | positive == set(range(len(logged.items)))
+        assert len(some) == sampled.count[user] == min(n, len(every))
+    labels = sampled.labels()
+    assert len(cells(labels)) == len(labels) == len(logged.positive.item) + len(sampled.item)
+    assert cells(labels.select(labels.label == 1)) == cells_of_positives(logged)
+    assert not sampled.repeated.any()
+
+
+def cells_of_positives(logged: Logged) -> set[tuple[int, int]]:
+    return {(u, i) for u in range(len(logged.users)) for i in logged.positive.of_unit(u).tolist()}
+
+
+@pytest.mark.parametrize("make", BY_SIZE, ids=name_of)
+def test_sets_are_nested_in_n_and_the_same_for_all_who_ask(logged: Logged, make: Callable[[int], Sampler]) -> None:
+    together = draw_all(logged, [make(n) for n in SIZES], seed=1)
+    for n, sampled in zip(SIZES, together, strict=True):
+        assert sets(sampled) == sets(draw(logged, make(n))) == sets(together[-1].first(n))
+        assert sets(sampled) == sets(draw(logged, make(n)))
+    for small, large in combinations(together, 2):
+        assert all(a <= b for a, b in zip(sets(small), sets(large), strict=True))
+    assert sets(draw(logged, make(5), seed=2)) != sets(draw(logged, make(5), seed=1))
+
+
+def test_full_exposed_and_as_many_as_exposed(logged: Logged) -> None:
+    exposed, as_many = draw(logged, Exposed()), draw(logged, Random("e"))
+    assert exposed.count.tolist() == as_many.count.tolist() == logged.exposed.count.tolist()
+    assert all(a <= b for a, b in zip(sets(exposed), sets(draw(logged, Full())), strict=True))
+    assert sets(draw(logged, Full()).first(7)) == sets(draw(logged, Random(7)))
+
+
+def test_positives_are_drawn_in_released_and_keep_both_labels(logged: Logged) -> None:
+    sampled = draw(logged, Skew.released(30))
+    assert sampled.repeated.any()
+    labels, candidates = sampled.labels(), sampled.candidates()
+    assert len(cells(labels)) == len(labels) == len(logged.positive.item) + int((~sampled.repeated).sum())
+    assert candidates.only is not None
+    assert int(candidates.only.count.sum()) == len(logged.positive.item) + len(sampled.item)
+    # a positive that is also a negative is tied with itself: its expected rank is half a place lower
+    scores = tr.dense(np.random.default_rng(1).random((30, len(logged.items))), users=logged.users, items=logged.items)
+    positives = labels.select(labels.label == 1)
+    found = rank(scores, positives, pools=[candidates])[0]
+    repeated = {*zip(sampled.user[sampled.repeated].tolist(), sampled.item[sampled.repeated].tolist(), strict=True)}
+    pairs = zip(positives.user.tolist(), positives.item.tolist(), strict=True)
+    assert found.tied.tolist() == [float(pair in repeated) for pair in pairs]
+
+
+def test_order_of_rows_and_blocks_change_nothing(world: Log, monkeypatch: pytest.MonkeyPatch) -> None:
+    log = expose(world, UniformLogger(), sparsity=0.5, seed=1)
+    whole = sample_candidates(log, Skew(9), seed=1)
+    shuffled = log.select(np.random.default_rng(0).permutation(len(log)))
+    monkeypatch.setattr("truerank.ranks.sampling.CELLS_AT_ONCE", 100)
+    again = sample_candidates(shuffled, Skew(9), seed=1)
+    assert whole.item.tolist() == again.item.tolist()
+    assert whole.inclusion().value.tolist() == again.inclusion().value.tolist()
+
+
+# ---------------------------------------------------------------------------------------------- inclusion probabilities
+
+
+@pytest.mark.parametrize("make", BY_SIZE, ids=name_of)
+def test_inclusion_probabilities_sum_over_every_set(make: Callable[[int], Sampler]) -> None:
+    """One user likes items 0 and 4 of six; the draws of 20,000 such users have the frequencies of the design."""
+    n_users, sampler = 20_000, make(2)
+    others = [(n_users + u, i, int(u == i)) for u in range(6) for i in range(u + 1)]
+    rows = [(u, i, 1) for u in range(n_users) for i in (0, 4)]
+    log = log_of([*rows, *others], n_users=n_users + 6, n_items=6)
+    logged = Logged.of(log, random=log_of([(0, i, 0) for i in range(6)], n_users=1, n_items=6))
+    weight = sampler.weights(logged.counts)
+    if sampler.positives.value == "excluded":
+        weight = np.where(np.isin(np.arange(6), [0, 4]), 0, weight)
+    design: Design = Weighted(2)
+    exact = np.zeros(6)
+    for items, chance in design.outcomes(Members.alone(6, weight=weight)):
+        exact[list(items)] += chance
+    sampled = draw(logged, sampler)
+    own = sampled.user < n_users
+    found = sampled.inclusion()
+    assert found.value[own] == pytest.approx(exact[sampled.item[own]], abs=1e-10)
+    assert not found.approximate.any()
+    drawn = np.bincount(sampled.item[own], minlength=6) / n_users
+    assert np.abs(drawn - exact).max() < 4.5 * 0.5 / np.sqrt(n_users)
+    listed = sampled.labels(inclusion=True)
+    assert listed.propensity is not None
+    assert (listed.propensity[listed.label == 1] == 1).all()
+
+
+def test_equal_weights_are_a_uniform_draw(logged: Logged) -> None:
+    sampled = draw(logged, Random(6))
+    free = len(logged.items) - logged.positive.count
+    expected = [Uniform(6).inclusion(Members.alone(int(free[u])))[0] for u in sampled.user.tolist()]
+    assert sampled.inclusion().value == pytest.approx(expected)
+    assert (draw(logged, Exposed()).inclusion().value == 1).all()
+    assert (draw(logged, Full()).inclusion().value == 1).all()
+
+
+# ---------------------------------------------------------------------------------------------------------------- edges
+
+
+def test_users_without_positives_and_users_without_rows() -> None:
+    log = log_of([(0, 0, 1), (0, 1, 0), (1, 1, 0), (1, 2, 0)], n_users=3, n_items=5)
+    assert sets(sample_candidates(log, Full(), seed=0)) == [{1, 2}, {0, 1, 2}, {0, 1, 2}]
+    assert sets(sample_candidates(log, Exposed(), seed=0)) == [{1}, {1, 2}, set()]
+    assert sample_candidates(log, Random("e"), seed=0).count.tolist() == [1, 2, 0]
+    fixed = sample_candidates(log, Full(), seed=0, pool=log.items)
+    assert fixed.count.tolist() == [4, 5, 5]
+
+
+def test_fewer_candidates_than_n_and_zero_weights() -> None:
+    log = log_of([(0, 0, 1), (0, 1, 0), (1, 2, 1), (1, 1, 0)], n_users=2, n_items=3)
+    assert sets(sample_candidates(log, Random(50), seed=0)) == [{1, 2}, {0, 1}]
+    # item 1 has no positive, so weight 0: never drawn, however many are asked for
+    linear = Positivity(50, law="linear")  # type: ignore[arg-type]
+    assert sets(sample_candidates(log, linear, seed=0)) == [{2}, {0}]
+    assert sample_candidates(log, linear, seed=0).inclusion().value.tolist() == [1, 1]
+    nobody = log_of([(0, 0, 0), (1, 1, 0)], n_users=2, n_items=2)
+    assert sample_candidates(nobody, linear, seed=0).count.tolist() == [0, 0]
+
+
+@pytest.mark.parametrize("text", ["Full", "Exposed", "Random@e", "Random@5", "Skew@5", "WTDH@5", "Positivity@5"])
+def test_an_empty_log_gives_empty_sets(text: str) -> None:
+    sampled = sample_candidates(log_of([], n_users=3, n_items=4), samplers.parse(text), seed=0)
+    assert sampled.count.tolist() == [0, 0, 0]
+    assert len(sampled.labels(inclusion=True)) == 0
+
+
+def test_text_forms_parse_back() -> None:
+    made = [*(make(20) for make in BY_SIZE), WTD(5, mnar_source="train"), Random("e"), Full()]  # type: ignore[arg-type]
+    for sampler in made:
+        assert samplers.parse(str(sampler)) == sampler
+    assert samplers.parse("skew@100") == Skew(100)
+    assert samplers.parse("Full") == Full()
+    assert samplers.parse("Popularity@5(shift=1,positives=drawn)") == Popularity.released(5)
+    assert set(samplers.catalogue()) == {
+        "Full", "Exposed", "Random", "Popularity", "Positivity", "WTD", "WTDH", "Skew",
+    }  # fmt: skip
+
+
+def test_bad_input_is_explained(world: Log) -> None:
+    nothing, twice = log_of([], n_users=1, n_items=1), log_of([(0, 0, 1), (0, 0, 1)], n_users=1, n_items=1)
+    text = replace(world, items=Ids.of([f"i{i:02}" for i in range(40)]))
+    calls: dict[str, Callable[[], object]] = {
+        "needs random data": lambda: sample_candidates(world, WTD(5), seed=0),
+        "needs the training data": lambda: sample_candidates(
+            world, samplers.parse("WTDH@5(mnar_source=train)"), seed=0
+        ),
+        "no rows; expected rows to count": lambda: sample_candidates(world, WTD(5), random=nothing, seed=0),
+        "text never matches numbers": lambda: sample_candidates(world, WTD(5), random=text, seed=0),
+        "20 items are not in the pool": lambda: Logged.of(world, pool=Ids.of(np.arange(20))),
+        "more than once": lambda: Logged.of(twice),
+        "Skew: n=0; expected a whole number from 1": lambda: Skew(0),
+        "Random: n=x": lambda: samplers.parse("Random@x"),
+        "Skew: n=1.5": lambda: samplers.parse("Skew@1.5"),
+        "expected rare or popular": lambda: Skew(1, favours="short"),  # type: ignore[arg-type]
+        "unknown sampler 'Skw@1'.*Did you mean Skew": lambda: samplers.parse("Skw@1"),
+        "expected Skew@N": lambda: samplers.parse("Skew"),
+        "expected Full": lambda: samplers.parse("Full@3"),
+        "option 'x=1' is not understood": lambda: samplers.parse("Skew@1(x=1)"),
+        "expected favours=rare or popular": lambda: samplers.parse("Skew@1(favours=x)"),
+        "expected power=N": lambda: samplers.parse("WTD@1(power=x)"),
+    }
+    for message, wrong in calls.items():
+        with pytest.raises(InputError, match=message):
+            wrong()
+
+
+# ----------------------------------------------------------------------------------------------------------- evaluation
+
+
+def test_evaluate_on_sampled_candidates_end_to_end(logged: Logged, tmp_path: Path) -> None:
+    """nDCG and recall among sampled candidates, against the definition, and through a file."""
+    sampled = draw(logged, Skew(8))
+    labels = sampled.labels()
+    score = np.random.default_rng(2).random((30, len(logged.items)))
+    scores = {"random": tr.dense(score, users=logged.users, items=logged.items)}
+    results = tr.evaluate(scores, labels, candidates=labels, metrics=[tr.Recall(3), tr.AUC()])
+    recall, auc = [], []
+    for user, negative in enumerate(sets(sampled)):
+        positive = logged.positive.of_unit(user)
+        if len(positive) == 0:
+            continue
+        above = [int((score[user, [*negative, *positive]] > score[user, i]).sum()) for i in positive]
+        recall.append(np.mean(np.array(above) < 3))
+        auc.append(np.mean([np.mean(score[user, list(negative)] < score[user, i]) for i in positive]))
+    assert [each.value for each in results.estimates] == pytest.approx([np.mean(recall), np.mean(auc)])
+    tr.write(labels, tmp_path / "sampled.parquet")
+    again = tr.read(tmp_path / "sampled.parquet")
+    file = tr.evaluate(scores, again, candidates=pl.read_parquet(tmp_path / "sampled.parquet"), metrics=[tr.Recall(3)])
+    assert file.estimates[0].value == results.estimates[0].value

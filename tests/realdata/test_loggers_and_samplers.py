@@ -1,0 +1,96 @@
+"""Loggers and samplers on KuaiRec's fully observed block: published sizes, nesting, and the quirks of the code."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from realdata import folder_of
+from truerank.core import Log
+from truerank.data.datasets.kuairec import KuaiRec
+from truerank.exposure.expose import Logger, Order, expose
+from truerank.exposure.holdout import HoldOut
+from truerank.exposure.loggers.popularity import Popularity
+from truerank.exposure.loggers.positivity import Positivity
+from truerank.exposure.loggers.uniform import Uniform
+from truerank.ranks.samplers import parse
+from truerank.ranks.samplers.random import Random
+from truerank.ranks.samplers.wtd import WTD, WTDH
+from truerank.ranks.sampling import Logged, draw_all
+
+pytestmark = pytest.mark.realdata
+
+SPARSITIES = (0.0, 0.1, 0.3, 0.5, 0.7, 0.85, 0.9, 0.95)
+N_USERS, N_ITEMS = 1_411, 3_327
+
+
+@pytest.fixture(scope="module")
+def block() -> dict[str, Log]:
+    return KuaiRec().load(folder_of("kuairec"), parts=["full", "train"])
+
+
+@pytest.mark.parametrize("logger", [Uniform(), Popularity(), Positivity()], ids=str)
+def test_logs_of_all_sparsities_from_one_draw(block: dict[str, Log], logger: Logger) -> None:
+    world = block["full"]
+    order = Order.of(world, logger.weights(world, train=block["train"]), seed=1)
+    likes_any = order.first < order.count
+    larger = np.ones(len(world), dtype=bool)
+    for sparsity in SPARSITIES:
+        size = order.sizes(sparsity=sparsity)
+        assert (size == int(np.floor((1 - sparsity) * N_ITEMS + 1e-9))).all()
+        shown = order.shown(size)
+        count = np.bincount(world.user[shown], minlength=N_USERS)
+        assert ((count == size) | (count == size + 1)).all()
+        positives = np.bincount(world.user[shown & (world.label == 1)], minlength=N_USERS)
+        assert ((positives > 0) == likes_any).all()
+        assert not (shown & ~larger).any()
+        larger = shown
+    found = order.propensities(size)
+    assert ((found.value > 0) & (found.value <= 1)).mean() > 0.99  # items without positives are never shown
+    # as many rows as expected: their number varies only by the positives that had to be added
+    added = int(shown.sum()) - int(size.sum())
+    expected = float(found.value.sum()) - int(size.sum())
+    assert abs(added - expected) < 5 * np.sqrt(expected) + 1
+    assert found.approximate.any() == (not isinstance(logger, Uniform))
+
+
+def test_the_popularity_logger_of_the_text_is_degenerate(block: dict[str, Log]) -> None:
+    weight = Popularity.published().weights(block["full"])
+    assert (weight == N_USERS).all()
+    assert len(np.unique(Popularity().weights(block["full"], train=block["train"]))) > 500
+
+
+def test_hold_outs_have_the_published_sizes(block: dict[str, Log]) -> None:
+    world = block["full"]
+    rest, held = HoldOut.published().split(world, logger=Uniform(), seed=1)
+    assert held is not None
+    assert (np.bincount(held.user) == 332).all()
+    rest, held = HoldOut.released().split(world, logger=Popularity(), seed=1)
+    assert held is not None
+    assert len(np.unique(held.item)) == 332
+    assert len(np.unique(rest.item)) == N_ITEMS - 332
+
+
+def test_candidate_sets_of_all_samplers(block: dict[str, Log]) -> None:
+    world, train = block["full"], block["train"]
+    rest, held = HoldOut.released().split(world, logger=Popularity(), seed=1)
+    log = expose(rest, Popularity(), sparsity=0.95, train=train, propensities=False, seed=1)
+    logged = Logged.of(log, random=held)
+    assert len(logged.items) <= N_ITEMS - 332
+    texts = [
+        "Full",
+        "Exposed",
+        "Random@e",
+        *(f"{name}@1000" for name in ("Random", "Popularity", "Positivity", "Skew")),
+    ]
+    drawn = draw_all(logged, [*map(parse, texts), WTD.released(1000), WTDH.released(1000), WTD(1000)], seed=1)
+    available = len(logged.items) - logged.positive.count
+    assert (drawn[0].count == available).all()
+    assert (drawn[1].count == logged.exposed.count).all()
+    assert (drawn[2].count == logged.exposed.count).all()
+    for sampled in drawn[3:]:
+        assert (sampled.count == np.minimum(1000, available)).all()
+        assert not sampled.repeated.any()
+    assert drawn[7].item.tolist() == drawn[8].item.tolist()  # nothing held out is in the log: WTD is WTDH
+    same = draw_all(Logged.of(log, random=log), [WTD.released(100), Random(100)], seed=1)
+    assert same[0].item.tolist() == same[1].item.tolist()

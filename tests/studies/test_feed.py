@@ -1,0 +1,200 @@
+"""The simulated feed: exposures and truth are right, each switch breaks what it says, files are as promised."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+from truerank.arrays import Floats, sums_by
+from truerank.errors import InputError
+from truerank.exposure.positions.exponential import Exponential
+from truerank.exposure.rankers import PlackettLuce, Ranked, TwoStage, UniformCandidates
+from truerank.studies.feed import Broken, Feed, FeedSettings, Policy, Surface, make_feed
+from truerank.studies.feed_sessions import FeedLog, draw_log, draw_sessions
+from truerank.studies.feed_truth import log_table, target_table, truth_of, write_feed
+
+SMALL = FeedSettings(kinds=8, items=40, pool=8, candidates=6, length=5, sessions=2000, days=3)
+
+
+@pytest.fixture(scope="module")
+def feed() -> Feed:
+    return make_feed(SMALL, seed=1)
+
+
+def weighted_rewards(feed: Feed, log: FeedLog, policy: str) -> Floats:
+    """Per session, the sum of reward x ε / ε0 (eq. 8)."""
+    drawn = log.sessions
+    place = drawn.place[log.session, log.position - 1]
+    exposure = feed.exposure(feed.policy(policy))
+    x = drawn.kind[log.session], drawn.day[log.session], drawn.surface[log.session], place
+    weight = exposure[x] / log.propensity
+    return sums_by(log.session, weight * log.rewards["reward"], n=len(drawn))
+
+
+def ratio(feed: Feed, policy: str, *, runs: int = 30) -> tuple[float, float]:
+    """The mean estimate of a policy over logs, and its Monte-Carlo error."""
+    found = [weighted_rewards(feed, draw_log(feed, seed=run), policy).mean() for run in range(runs)]
+    return float(np.mean(found)), float(np.std(found, ddof=1) / np.sqrt(runs))
+
+
+def test_exposures_are_those_of_two_stage_rankers() -> None:
+    settings = replace(
+        SMALL, kinds=2, days=1, patience=0.0, lengths=0.0, surfaces=(Surface("only", "exp:0.7", 1.0),),
+        policies=(Policy("logging"), Policy("sharp", 0.9, 0.0)),
+    )  # fmt: skip
+    feed, position = make_feed(settings, seed=2), Exponential(0.7, cutoff=SMALL.length)
+    for kind in range(2):
+        soft = TwoStage(UniformCandidates(6), PlackettLuce(np.exp(feed.weight[0, kind])))
+        hard = TwoStage(UniformCandidates(6), Ranked.by_score(feed.weight[1, kind]))
+        np.testing.assert_allclose(feed.exposure(0)[kind, 0, 0], soft.exposures(position).value, atol=1e-12)
+        np.testing.assert_allclose(feed.exposure(1)[kind, 0, 0], hard.exposures(position).value, atol=1e-12)
+
+
+def test_views_in_logs_have_the_stated_exposure(feed: Feed) -> None:
+    """How often each item is viewed in drawn sessions, against ε."""
+    drawn = draw_sessions(feed, policies=(1,), n=60_000, seed=5)
+    seen, shape = np.zeros((8, 8)), (8, 8)
+    session, rank = np.nonzero(drawn.viewed)
+    np.add.at(seen, (drawn.kind[session], drawn.place[session, rank]), 1.0)
+    share = np.array([each.share for each in SMALL.surfaces])
+    expected = np.einsum("kdsa,s->ka", feed.exposure(1), share) / SMALL.days
+    count = np.bincount(drawn.kind, minlength=8)[:, None]
+    z = (seen / count - expected) / np.sqrt(expected * (1 - expected) / count)
+    assert z.shape == shape
+    assert np.abs(z).max() < 4.5
+    assert 0.6 < np.mean(z**2) < 1.5
+
+
+@pytest.mark.parametrize("policy", ["logging", "better", "worse"])
+def test_the_truth_is_what_the_policy_earns(feed: Feed, policy: str) -> None:
+    truth = truth_of(feed, policy)
+    drawn = draw_sessions(feed, policies=(feed.policy(policy),), n=60_000, seed=9)
+    for at, name in enumerate(("reward", "complete")):
+        earned = drawn.reward[:, :, at].sum(axis=1).reshape(-1, SMALL.visits).mean(axis=1)
+        error = earned.std(ddof=1) / np.sqrt(len(earned))
+        assert abs(earned.mean() - truth[name].value) < 4 * error
+        assert truth[name].stderr == 0
+        by_day = [drawn.reward[drawn.day == day, :, at].sum(axis=1).mean() for day in range(SMALL.days)]
+        np.testing.assert_allclose(by_day, truth[name].by_day, rtol=0.06)
+    assert drawn.viewed.sum() / len(drawn) == pytest.approx(truth["reward"].impressions, rel=0.02)
+
+
+def test_the_importance_weighted_sum_is_on_target(feed: Feed) -> None:
+    for policy in ("logging", "better", "worse"):
+        mean, error = ratio(feed, policy)
+        assert abs(mean - truth_of(feed, policy)["reward"].value) < 4 * error
+    assert truth_of(feed, "better")["reward"].value > truth_of(feed, "worse")["reward"].value
+
+
+def test_several_loggers_are_mixed() -> None:
+    feed = make_feed(replace(SMALL, loggers=2), seed=1)
+    log = draw_log(feed, seed=0)
+    assert set(log.sessions.policy.tolist()) == {0, 1}
+    mean, error = ratio(feed, "worse")
+    assert abs(mean - truth_of(feed, "worse")["reward"].value) < 4 * error
+    table = log_table(feed, log)
+    mixed = (table["propensity_logging"] + table["propensity_better"]) / 2
+    np.testing.assert_allclose(table["propensity"].to_numpy(), mixed.to_numpy())
+
+
+@pytest.mark.parametrize("broken", list(Broken))
+def test_each_switch_biases_the_estimate(broken: Broken) -> None:
+    """What is unbiased otherwise is off by many standard errors, against the truth of the broken feed."""
+    feed = make_feed(
+        replace(SMALL, broken=frozenset({broken}), policies=(SMALL.policies[0], Policy("sharp", 0.95, 0.3))), seed=3
+    )
+    truth = truth_of(feed, "sharp", sessions=100_000)["reward"]
+    mean, error = ratio(feed, "sharp", runs=40)
+    noise = np.hypot(error, truth.stderr)
+    assert abs(mean - truth.value) > 3 * noise
+    assert (truth.stderr > 0) == (broken in {Broken.STATE, Broken.CASCADE, Broken.NEIGHBOUR})
+
+
+def test_broken_feeds_do_what_they_say() -> None:
+    cascade = make_feed(replace(SMALL, broken=frozenset({Broken.CASCADE})), seed=1)
+    drawn = draw_sessions(cascade, policies=(0,), n=5000, seed=0)
+    rewarded = drawn.reward[:, :-1].any(axis=2)
+    after = drawn.viewed[:, 1:][rewarded].mean()
+    assert after < 0.6 * drawn.viewed[:, 1:][drawn.viewed[:, :-1] & ~rewarded].mean()
+    lost = make_feed(replace(SMALL, broken=frozenset({Broken.TRUNCATION})), seed=1)
+    assert (lost.exposure(0) == 0).any(axis=(1, 2, 3)).all()
+    assert (lost.exposure(1) > 0).all()
+    trust = make_feed(replace(SMALL, broken=frozenset({Broken.TRUST})), seed=1)
+    assert truth_of(trust, "better")["reward"].value < truth_of(make_feed(SMALL, seed=1), "better")["reward"].value
+
+
+def test_same_seed_same_feed_and_log(feed: Feed) -> None:
+    again = make_feed(SMALL, seed=1)
+    assert (feed.ranks == again.ranks).all()
+    one, two, other = (draw_log(feed, seed=seed) for seed in (4, 4, 5))
+    assert (one.item == two.item).all()
+    assert len(one) != len(other) or (one.item != other.item).any()
+
+
+def test_a_log_is_made_of_viewed_items_in_order(feed: Feed) -> None:
+    log = draw_log(feed, seed=0)
+    assert len(log.sessions) == SMALL.sessions
+    assert (np.diff(log.session) >= 0).all()
+    first = np.concatenate([[True], np.diff(log.session) > 0])
+    assert (log.position[first] == 1).all()  # rank 1 is always viewed
+    assert (log.position[1:][~first[1:]] == log.position[:-1][~first[1:]] + 1).all()  # no gaps
+    assert ((log.propensity > 0) & (log.propensity <= 1)).all()
+    assert (np.bincount(log.sessions.user) == SMALL.visits).all()
+
+
+def test_files(tmp_path: Path) -> None:
+    settings = replace(SMALL, sessions=100)
+    paths = write_feed(settings, tmp_path / "feed", seed=1)
+    log, target = pl.read_parquet(paths["log"]), pl.read_parquet(paths["better"])
+    assert log.columns == [
+        "session", "user", "item", "position", "reward", "complete", "propensity", "time", "surface",
+    ]  # fmt: skip
+    assert log["session"].n_unique() == 100
+    assert target.columns == ["session", "item", "exposure"]
+    assert log.join(target, on=["session", "item"], how="anti").is_empty()
+    logging = pl.read_parquet(paths["logging"])
+    both = log.join(logging, on=["session", "item"])
+    np.testing.assert_allclose(both["propensity"].to_numpy(), both["exposure"].to_numpy())
+    truth = json.loads(paths["truth"].read_text())
+    assert {(each["policy"], each["reward"]) for each in truth["truth"]} == {
+        (policy, reward) for policy in ("logging", "better", "worse") for reward in ("reward", "complete")
+    }
+    assert truth["loggers"] == ["logging"]
+    feed = make_feed(settings, seed=1)
+    assert target_table(feed, draw_log(feed, seed=1), "better").equals(target)
+    (tmp_path / "file").write_text("")
+    with pytest.raises(InputError, match="cannot be made"):
+        write_feed(settings, tmp_path / "file" / "feed")
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"kinds": 0},
+        {"length": 9, "candidates": 6},
+        {"candidates": 30, "pool": 20},
+        {"pool": 400},
+        {"loggers": 4},
+        {"policies": (Policy("a", noise=0.0), Policy("b"))},
+        {"policies": (Policy("a"), Policy("a"))},
+        {"surfaces": (Surface("only", "log", 1.0),)},
+        {"surfaces": (Surface("only", "exp:0.5", 0.9),)},
+        {"broken": frozenset({Broken.TRUNCATION}), "candidates": 20},
+    ],
+)
+def test_settings_are_checked(wrong: dict[str, Any]) -> None:
+    with pytest.raises(InputError, match=r"expected|Give it some"):
+        FeedSettings(**wrong)
+
+
+def test_policies_are_checked(feed: Feed) -> None:
+    with pytest.raises(InputError, match="skill"):
+        Policy("a", skill=2.0)
+    with pytest.raises(InputError, match="no policy 'x'"):
+        truth_of(feed, "x")
