@@ -19,7 +19,6 @@ from truerank.estimators.ranked.weights import Weighing
 from truerank.exposure.mixtures import mixed_policy
 from truerank.exposure.policies import ExposureColumn, Policy, RankColumn, column_names, logging_policy, policy_of
 from truerank.exposure.positions.fits_clicks import Clicks
-from truerank.exposure.positions.fits_clicks import Logged as LoggedClicks
 from truerank.exposure.positions.places import Positions
 from truerank.exposure.positions.requests import fitted
 from truerank.uncertainty.refits import Refit
@@ -181,7 +180,7 @@ def _fitted(log: Impressions, asked: Positions, *, kept: Bools, level: float) ->
     if {request.family for _, request in asked.requests} & {"clicks", "harvest"}:
         clicks = Clicks.of(
             log.item[rows], log.position[rows], _clicks(log)[rows],
-            logged=LoggedClicks(log.logged.value), session=log.unit[rows],
+            logged=log.logged, session=log.unit[rows],
         )  # fmt: skip
         return fitted(asked, depth=np.ones(len(rows)), clicks=clicks, level=level)
     if log.logged is not Logged.VIEWED:

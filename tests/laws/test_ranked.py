@@ -17,6 +17,7 @@ from truerank.estimators.ranked.weights import Weighing
 from truerank.exposure.positions.exponential import Exponential
 from truerank.exposure.positions.table import Table
 from truerank.offpolicy_setting import Prepared, prepare
+from truerank.report import frames
 from truerank.uncertainty.clipping import GRID, slope
 from truerank.uncertainty.intervals import Population
 from truerank.uncertainty.streams import Signed, spreads
@@ -277,3 +278,35 @@ def test_support_from_candidates_and_from_weights() -> None:
     assert share(frame) == 0.5
     # from weights: (0.5 / 1 + 0.5 / 0.5) / 2
     assert share(frame.drop("candidates")) == pytest.approx(0.25)
+
+
+def test_without_numba_the_plain_forms_serve(monkeypatch: pytest.MonkeyPatch) -> None:
+    frame = make_log(6)
+    targets = {"new": tr.RankColumn("new"), "other": tr.RankColumn("other")}
+    options: dict[str, Any] = {"position": Exponential(0.7), "clips": CLIPS.tolist()}
+    fast = tr.off_policy(frame, targets, **options)
+    for module in ("weight_sums", "streams"):
+        monkeypatch.setattr(f"truerank.uncertainty.{module}.find_spec", lambda name: None)
+    plain = tr.off_policy(frame, targets, **options)
+    for a, b in zip((*fast.estimates, *fast.comparisons), (*plain.estimates, *plain.comparisons), strict=True):
+        for name in ("value", "difference", "stderr", "low", "high", "p", "ess", "units"):
+            if hasattr(a, name):
+                assert getattr(a, name) == pytest.approx(getattr(b, name), rel=1e-10, abs=1e-12)
+
+
+def test_results_as_a_table_say_which_reward_and_clip() -> None:
+    frame = make_log(6).with_columns(again=pl.col("reward"))
+    targets = {"new": tr.RankColumn("new"), "other": tr.RankColumn("other")}
+    results = tr.off_policy(
+        frame,
+        targets,
+        position=Exponential(0.7),
+        clips=[2.0, INF],
+        rewards=["reward", "again"],
+        estimators=[tr.RankedIPS()],
+    )
+    table = pl.read_csv(frames.csv(results))
+    assert table.filter(pl.col("kind") == "comparison").select("reward", "clip").rows() == [
+        ("reward", 2.0), ("reward", None), ("again", 2.0), ("again", None),
+    ]  # fmt: skip
+    assert results.table().shape[0] == 8
