@@ -70,6 +70,12 @@ class Results:
 
         return frames.estimates(self)
 
+    def clips(self) -> Any:
+        """The bias-variance curve over clips as a polars frame: how far each value is from that of the largest clip."""
+        from truerank.report import frames
+
+        return frames.clips(self)
+
     def compare(self, model: str, baseline: str) -> tuple[Comparison, ...]:
         """All comparisons of two models, as model - baseline."""
         found = [c for c in self.comparisons if {c.model, c.baseline} == {model, baseline}]

@@ -310,3 +310,8 @@ def test_results_as_a_table_say_which_reward_and_clip() -> None:
         ("reward", 2.0), ("reward", None), ("again", 2.0), ("again", None),
     ]  # fmt: skip
     assert results.table().shape[0] == 8
+    curve = results.clips().filter((pl.col("model") == "new") & (pl.col("reward") == "reward"))
+    assert curve["clip"].to_list() == [2.0, INF]
+    value = curve["value"].to_list()
+    assert curve["shift"].to_list() == [value[0] - value[1], 0.0]
+    assert curve["together"][1] == curve["stderr"][1]

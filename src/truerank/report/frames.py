@@ -22,6 +22,23 @@ def estimates(results: Results) -> pl.DataFrame:
     return pl.DataFrame([_plain(each) for each in results.estimates], infer_schema_length=None)
 
 
+def clips(results: Results) -> pl.DataFrame:
+    """One row per estimate that a clip can limit: its shift against the largest clip, its error, and both together.
+
+    √(shift² + stderr²) is what the clip costs and what it saves, if the largest clip is taken as the truth.
+    """
+    key = ["model", "metric", "estimator", "reward"]
+    rows = [
+        {**{name: getattr(each, name) for name in key}, "clip": math.inf if each.clip is None else each.clip,
+         "value": each.value, "stderr": each.stderr}
+        for each in results.estimates
+    ]  # fmt: skip
+    frame = pl.DataFrame(rows, infer_schema_length=None).sort([*key, "clip"], maintain_order=True)
+    shift = pl.col("value") - pl.col("value").last().over(key)
+    frame = frame.filter(pl.len().over(key) > 1).with_columns(shift=shift)
+    return frame.with_columns(together=(pl.col("shift") ** 2 + pl.col("stderr") ** 2).sqrt())
+
+
 def json(results: Results) -> bytes:
     """One JSON object; NaN is null."""
     content = {

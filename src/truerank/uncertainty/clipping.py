@@ -6,8 +6,6 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
 from truerank.arrays import Floats
 from truerank.errors import InputError
 
@@ -59,13 +57,3 @@ def slope(value: Floats, stderr: Floats, *, width: float = 1.0) -> int:
             break
         chosen = at
     return chosen
-
-
-def bias_and_error(value: Floats, stderr: Floats) -> tuple[Floats, Floats]:
-    """How far each clipped estimate is from the one with the largest clip, and its standard error: the two sides of a
-    bias-variance curve. Clips ascend, so the last is the reference.
-
-    >>> bias_and_error(np.array([0.5, 1.0]), np.array([0.1, 0.4]))[0].tolist()
-    [-0.5, 0.0]
-    """
-    return np.asarray(value - value[-1]), np.asarray(stderr)
