@@ -21,6 +21,11 @@ COMMANDS = {
         "evaluate",
         "Which recommender is better, by how much, and how sure is that.",
     ),
+    "offpolicy": (
+        "truerank.cli.offpolicy",
+        "offpolicy",
+        "Would the new ranker win: from a log of the old one.",
+    ),
     "intervene": (
         "truerank.cli.intervene",
         "intervene",

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
-import sys
 from pathlib import Path
 
 import click
@@ -16,7 +14,17 @@ from truerank.cli.exposures import (
     made_exposure,
     propensity_option,
 )
-from truerank.cli.options import check_out, columns_of, common, deliver, id_column, messages, named_paths, progress
+from truerank.cli.options import (
+    check_out,
+    columns_of,
+    common,
+    deliver,
+    id_column,
+    messages,
+    named_paths,
+    progress,
+    rendered,
+)
 from truerank.core import Ties
 from truerank.data.read import read
 from truerank.errors import InputError
@@ -25,8 +33,6 @@ from truerank.exposure.kinds import Unlisted
 from truerank.ids import Ids
 from truerank.ranks.candidates import Overlap
 from truerank.ranks.files import read_scores
-from truerank.report import frames, text
-from truerank.results import Results
 from truerank.uncertainty.intervals import Bootstrap, Design, Interval
 
 
@@ -226,8 +232,7 @@ def evaluate(  # noqa: PLR0917
             progress=report,
         )
     messages(results.notes, quiet=quiet)
-    form = form or (out.suffix[1:] if out is not None and out.suffix in (".json", ".csv") else "table")
-    deliver(_content(results, form, to_terminal=out is None and sys.stdout.isatty()), out)
+    deliver(rendered(results, form, out), out)
 
 
 def _interval(name: str, bootstrap: int | None, *, seed: int) -> Interval | None:
@@ -238,12 +243,3 @@ def _interval(name: str, bootstrap: int | None, *, seed: int) -> Interval | None
     if bootstrap < 2:
         raise InputError(f"--bootstrap {bootstrap}; expected at least 2 samples, better 1000.")
     return Bootstrap(bootstrap, seed)
-
-
-def _content(results: Results, form: str, *, to_terminal: bool) -> bytes:
-    if form == "json":
-        return frames.json(results)
-    if form == "csv":
-        return frames.csv(results)
-    width = shutil.get_terminal_size().columns if to_terminal else None
-    return text.render(results, width=width, color=to_terminal).encode()

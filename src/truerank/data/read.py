@@ -174,7 +174,7 @@ def _rewards(
         return {}
     # what was named must be there: another column in its place would be another question
     values = column(table, keys[0], {keys[0]: mapping.get(keys[0], keys[0])}, where=where, strict=True)
-    numbers = _numbers(values, where=f"{where}, column {values.name!r}")
+    numbers = finite_numbers(values, where=f"{where}, column {values.name!r}")
     binary = bool(numbers.is_in([0.0, 1.0]).all())
     raw = "value" if keys[0] == "label" else keys[0]  # the name label is kept for what is 0 or 1
     if rule is not None:
@@ -183,7 +183,8 @@ def _rewards(
     return {"label" if binary else raw: numbers.to_numpy()}
 
 
-def _numbers(values: pl.Series, *, where: str) -> pl.Series:
+def finite_numbers(values: pl.Series, *, where: str) -> pl.Series:
+    """A column as numbers, one in every row."""
     if not (values.dtype.is_numeric() or values.dtype == pl.Boolean):
         if len(values) == 0:
             return pl.Series(values.name, [], dtype=pl.Float64)
@@ -211,7 +212,7 @@ def _optional(table: pl.DataFrame, key: str, mapping: Mapping[str, str], order: 
     found = find_column(table, key, mapping, strict=key in mapping)
     if found is None:
         return None
-    numbers = _numbers(found, where=f"{where}, column {found.name!r}")
+    numbers = finite_numbers(found, where=f"{where}, column {found.name!r}")
     if key == "propensity":
         bad, expected = (numbers <= 0) | (numbers > 1), "a probability in (0, 1]"
     elif key == "inclusion":

@@ -72,7 +72,7 @@ class Population:
             return Spread(value, math.nan, math.nan, math.nan, math.nan)
         effect = sums_by(terms.cluster, influence, n=int(terms.cluster.max()) + 1)
         stderr = math.sqrt(exact_sum(effect**2) * n / (n - 1))
-        return _cautious(normal(value, stderr, df=n - 1, level=level), n)
+        return cautious(normal(value, stderr, df=n - 1, level=level), n)
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,15 +128,15 @@ class Bootstrap:
             # weights fitted to redrawn users lean further than the data's own did, and quantiles would lean with them:
             # what is redrawn gives the spread, the data give the place
             spread = normal(value, float(np.std(known, ddof=1)), df=_n_clusters(terms) - 1, level=level)
-            return _cautious(spread, _n_clusters(terms))
+            return cautious(spread, _n_clusters(terms))
         low, high = np.quantile(known, [(1 - level) / 2, (1 + level) / 2])
         one_side = min(np.count_nonzero(known <= 0), np.count_nonzero(known >= 0))
         p = float(min(1.0, 2 * (one_side + 1) / (len(known) + 1)))
         spread = Spread(value, float(np.std(known, ddof=1)), float(low), float(high), p)
-        return _cautious(spread, _n_clusters(terms))
+        return cautious(spread, _n_clusters(terms))
 
 
-def _cautious(spread: Spread, n: int) -> Spread:
+def cautious(spread: Spread, n: int) -> Spread:
     """Where all n units differ by the same amount there is no spread to test with: a sign test is all there is."""
     if spread.stderr > 0 or math.isnan(spread.stderr):
         return spread
