@@ -308,7 +308,7 @@ def main() -> None:
 def page(found: dict[str, Any]) -> Iterator[str]:
     yield "# Off-policy estimates against the truth"
     yield ""
-    yield "Written by `scripts/offpolicy_study.py`; seeds were fixed before anything was looked at. Feeds are those of `truerank simulate feed` (60 kinds of users with pools of 20"
+    yield "Written by `scripts/offpolicy_study.py`; seeds were fixed before anything was looked at. Coverage and the switches are from their first run; the days and the clip curves were set up again after a first look (target ranks over the displayed list, a position model fitted per day, a steeper feed and 2,000 sessions a day for the curves, one standard error in the clip rule). Feeds are those of `truerank simulate feed` (60 kinds of users with pools of 20"
     yield "items, 12 random candidates, lists of 10, two surfaces; 2,000 sessions of 1,000 users per log); the target is the policy `better`, a moderate shift from the logging policy."
     yield ""
     yield "## Coverage with every assumption in force"
