@@ -49,6 +49,10 @@ class Entry:
     def title(self) -> str:
         return self.name + "".join(f", {key}={value}" for key, value in self.settings.items() if key not in BIASED)
 
+    @property
+    def path(self) -> Path:
+        return DONE / f"{'big' if self.big else 'small'}-{self.title.replace(', ', '-')}.json"
+
 
 def entries() -> list[Entry]:
     methods = ("", "-ips", "-dr", "-autodebias")
@@ -115,19 +119,22 @@ def measure(entry: Entry, path: Path) -> None:
 def main() -> None:
     DONE.mkdir(parents=True, exist_ok=True)
     context = multiprocessing.get_context("spawn")
-    rows = []
     for entry in entries():
-        path = DONE / f"{'big' if entry.big else 'small'}-{entry.title.replace(', ', '-')}.json"
-        if not path.exists():
+        if not entry.path.exists():
             print(f"{entry.title} ...", file=sys.stderr, flush=True)
-            process = context.Process(target=measure, args=(entry, path))
+            process = context.Process(target=measure, args=(entry, entry.path))
             process.start()
             process.join()
             if process.exitcode:
                 raise SystemExit(f"{entry.title} failed")
-        rows.append(json.loads(path.read_text()))
-        with whole_file(OUT) as temporary:
-            temporary.write_text(page(rows))
+        write()
+
+
+def write() -> None:
+    """The page of what is done so far."""
+    rows = [json.loads(entry.path.read_text()) for entry in entries() if entry.path.exists()]
+    with whole_file(OUT) as temporary:
+        temporary.write_text(page(rows))
 
 
 def page(rows: list[dict[str, Any]]) -> str:
