@@ -39,7 +39,7 @@ def test_one_model_is_explained(run: Run) -> None:
 def test_train_writes_what_evaluate_reads(run: Run, folder: Path, name: str) -> None:
     found = run("train", name, "labels.csv", "--out", "result/s.npz")
     assert found.code == 0, found.err
-    assert found.message.startswith(f"{name}: 4 users x 5 items, 20 rows, fitted in ")
+    assert f"{name}: 4 users x 5 items, 20 rows, fitted in " in found.err  # after progress, where that took a second
     once = (folder / "result" / "s.npz").read_bytes()
     assert run("train", name, "labels.csv", "--out", "result/s.npz", "--quiet").err == ""
     assert (folder / "result" / "s.npz").read_bytes() == once
@@ -121,7 +121,7 @@ def test_tune_resumes_and_prints_the_call_that_trains_the_best(run: Run, folder:
     words = ("tune", "item-knn", "labels.csv", "--out", "search", "--metric", "Recall@3", "--fraction", "0.4")
     first = run(*words, "--trials", "3")
     assert first.code == 0, first.err
-    assert first.err.startswith("3 trials; best ")
+    assert "3 trials; best " in first.err
     second = run(*words, "--trials", "10")
     assert "3 of them from before" in second.err
     assert second.out.startswith("truerank train item-knn labels.csv --set neighbours=")
