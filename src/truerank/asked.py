@@ -161,3 +161,9 @@ def interval_for(given: Interval | None, fitted: Fitted | None, *, seed: int) ->
             "use --bootstrap 1000 (Python: interval=Bootstrap(1000)), which fits them again in every replicate."
         )
     return Bootstrap(seed=seed) if given is None else given
+
+
+def clip_of(estimator: Estimator) -> float | None:
+    """Where weights are cut, None where they are not."""
+    clip = getattr(estimator, "clip", math.inf)
+    return None if math.isinf(clip) else float(clip)

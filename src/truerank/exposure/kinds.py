@@ -10,6 +10,7 @@ from truerank.data.features import Features
 from truerank.errors import InputError
 from truerank.exposure.propensities import Fitted, PropensityModel
 from truerank.exposure.propensities.given import GivenPropensity
+from truerank.threads import one_blas_thread
 
 
 class Unlisted(StrEnum):
@@ -60,14 +61,15 @@ class BiasedExposure:
     def fit(self, log: Log, candidates: Candidates, *, seed: int) -> Fitted:
         """The propensities of a log's rows."""
         model = GivenPropensity() if self.propensity is None else self.propensity
-        return model.fit(
-            log,
-            random=self.random,
-            user_features=self.user_features,
-            item_features=self.item_features,
-            candidates=candidates,
-            seed=seed,
-        )
+        with one_blas_thread():
+            return model.fit(
+                log,
+                random=self.random,
+                user_features=self.user_features,
+                item_features=self.item_features,
+                candidates=candidates,
+                seed=seed,
+            )
 
 
 Exposure = FullExposure | RandomExposure | BiasedExposure

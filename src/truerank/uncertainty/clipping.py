@@ -39,8 +39,10 @@ def slope(value: Floats, stderr: Floats, *, width: float = 1.0) -> int:
     variable. The last one is taken whose interval value ± 2 · width · stderr meets those of all before it: further on,
     the difference to a less biased estimate can no longer be chance. Estimates without a standard error end the walk.
 
+    >>> import numpy as np
     >>> slope(np.array([1.0, 0.9, 0.5, 0.2]), np.array([0.2, 0.1, 0.02, 0.01]))
     1
+    >>> import numpy as np
     >>> slope(np.array([1.0, 0.2]), np.array([0.1, 0.01]))
     0
     """

@@ -18,6 +18,7 @@ from truerank.chance import generator
 from truerank.core import Terms
 from truerank.errors import InputError, RefusedError
 from truerank.row_terms import SampledRows
+from truerank.threads import one_blas_thread
 
 REPLICATES_AT_ONCE = 100
 MOST_REPLICATES = 1_000_000
@@ -109,15 +110,17 @@ class Bootstrap:
         return self._spread(a.value() - b.value(), self._redrawn(a) - self._redrawn(b), a, level=level)
 
     def _redrawn(self, terms: Terms) -> Floats:
-        """The value in each replicate; clusters without a defined unit are not drawn."""
-        used, at = np.unique(terms.cluster[terms.defined], return_inverse=True)
+        """The value in each replicate; clusters without a defined unit are drawn where weights are fitted to them."""
+        drawn = terms.defined if terms.reweighted is None else np.ones(len(terms.num), dtype=bool)
+        used, at = np.unique(terms.cluster[drawn], return_inverse=True)
         rng = generator(self.seed, "bootstrap")
         parts = []
         for start in range(0, self.replicates, REPLICATES_AT_ONCE):
             n = min(REPLICATES_AT_ONCE, self.replicates - start)
             weights = np.zeros((n, len(terms.num)))
-            weights[:, terms.defined] = _counts(rng, n, len(used))[:, at]
-            parts.append(terms.values(weights))
+            weights[:, drawn] = _counts(rng, n, len(used))[:, at]
+            with one_blas_thread():
+                parts.append(terms.values(weights))
         return np.concatenate(parts)
 
     def _spread(self, value: float, redrawn: Floats, terms: Terms, *, level: float) -> Spread:
