@@ -9,7 +9,7 @@ TORCH ?= 1
 WITH_TORCH := $(if $(filter 0,$(TORCH)),,$(VENV)/.torch)
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: demo test test-all check coverage biased published-bias intervened bench-setup bench format clean position-fits models-on-kuairec offpolicy-study
+.PHONY: demo test test-all check coverage biased published-bias intervened bench-setup bench format clean position-fits models-on-kuairec debiased-learners offpolicy-study
 
 $(READY): pyproject.toml constraints.txt
 	@[ -n "$(PYTHON)" ] || { echo "Python 3.11 or newer with venv is needed; set PYTHON=..."; exit 2; }
@@ -59,7 +59,11 @@ position-fits: $(READY)  ## recovery of planted position models, into docs/resul
 	PYTHONPATH=scripts $(BIN)/python scripts/position_fits.py
 
 models-on-kuairec: $(READY) $(WITH_TORCH)  ## times and true recall of recommenders, into docs/results/models.md
+	PYTHONPATH=scripts $(BIN)/python scripts/torch_models_on_kuairec.py
 	PYTHONPATH=scripts $(BIN)/python scripts/models_on_kuairec.py
+
+debiased-learners: $(READY) $(WITH_TORCH)  ## learners on worlds with planted bias, into docs/results/debiased-learners.md
+	PYTHONPATH=scripts $(BIN)/python scripts/debiased_learners.py
 
 offpolicy-study: $(READY)  ## off-policy estimates on feeds with known truth, into docs/results/offpolicy.md
 	PYTHONPATH=scripts $(BIN)/python scripts/offpolicy_study.py

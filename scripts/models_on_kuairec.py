@@ -28,6 +28,7 @@ from truerank.metrics.recall import Recall
 from truerank.models import Labels, Side
 
 OUT = Path("docs/results/models.md")
+LEARNED = OUT.with_name("models-torch.md")
 DONE = Path("build/models-on-kuairec")
 CUTOFFS = (5, 50, 500)
 SEED = 0
@@ -113,7 +114,15 @@ def main() -> None:
                 raise SystemExit(f"{entry.title} failed")
         rows.append(json.loads(path.read_text()))
     with whole_file(OUT) as temporary:
-        temporary.write_text(page(rows))
+        temporary.write_text(page(rows) + learned())
+
+
+def learned() -> str:
+    """The page of the torch models, which has a script of its own, as a part of this one."""
+    if not LEARNED.exists():
+        return ""
+    text = LEARNED.read_text().replace("\n## ", "\n### ").replace("# Learned models on KuaiRec", "## Learned models", 1)
+    return f"\n{text}"
 
 
 def page(rows: list[dict[str, Any]]) -> str:
