@@ -10,6 +10,7 @@ from truerank import metrics
 from truerank.cli.exposures import (
     check_exposure,
     check_propensities,
+    check_uses,
     chosen_estimators,
     made_exposure,
     propensity_option,
@@ -189,6 +190,7 @@ def evaluate(  # noqa: PLR0917
                 "--item-features": item_features, "--clip": clip, "--rewards": rewards},
     )  # fmt: skip
     model, mapping = propensity_option(propensity, mapping)
+    check_uses(model, {"random": random, "user_features": user_features, "item_features": item_features})
     chosen_metrics = [metrics.parse(name) for name in metric_names] or None
     chosen_interval = _interval(interval, bootstrap, seed=seed)
     if threads is not None and threads < 1:
