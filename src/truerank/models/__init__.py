@@ -6,7 +6,6 @@ a model needs beyond the core (implicit, lightfm, torch) is imported only when i
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
@@ -15,9 +14,8 @@ from typing import Any, ClassVar, Protocol
 
 import polars as pl
 
-from truerank.catalogue import members
+from truerank.catalogue import find, members
 from truerank.core import Log, Scores
-from truerank.errors import InputError
 from truerank.models.settings import values_of
 
 Progress = Callable[[str, int, int], None]  # what is being done, how much of it, out of how much
@@ -77,12 +75,7 @@ def catalogue() -> dict[str, type[Any]]:
 
 def named(name: str) -> type[Any]:
     """The model class of a name such as item-knn."""
-    known = catalogue()
-    if name not in known:
-        close = difflib.get_close_matches(name.lower(), known, n=1)
-        hint = f" Did you mean {close[0]}?" if close else ""
-        raise InputError(f"unknown model {name!r}; expected one of {', '.join(known)}.{hint}")
-    return known[name]
+    return find(catalogue(), name, what="model")
 
 
 def make(name: str, settings: Mapping[str, str]) -> Model:

@@ -5,13 +5,11 @@ A new one is one new module here; the catalogue and the command line find it by 
 
 from __future__ import annotations
 
-import difflib
 from functools import cache
 from typing import Any, ClassVar, Protocol, runtime_checkable
 
-from truerank.catalogue import members
+from truerank.catalogue import find, members
 from truerank.core import Terms
-from truerank.errors import InputError
 from truerank.estimators.ranked.weights import Weighing
 
 
@@ -45,9 +43,4 @@ def catalogue() -> dict[str, type[Any]]:
 
 def named(name: str) -> type[Any]:
     """The estimator class of a name such as snips."""
-    known = catalogue()
-    if name not in known:
-        close = difflib.get_close_matches(name, known, n=1)
-        hint = f" Did you mean {close[0]}?" if close else ""
-        raise InputError(f"unknown estimator {name!r}; expected one of {', '.join(known)}.{hint}")
-    return known[name]
+    return find(catalogue(), name, what="estimator")
