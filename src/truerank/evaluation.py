@@ -17,6 +17,7 @@ from truerank.data.matrices import is_sparse
 from truerank.errors import InputError, RefusedError
 from truerank.estimators import terms_of
 from truerank.estimators.doubly_robust import DoublyRobust
+from truerank.estimators.intervened import about_inclusion
 from truerank.exposure.kinds import BiasedExposure, Exposure, FullExposure
 from truerank.exposure.propensities import Fitted
 from truerank.ids import Ids
@@ -113,6 +114,7 @@ def evaluate(
     notes = [
         *setting.notes,
         *left_out,
+        *about_inclusion(setting.labels, [estimator for _, estimator in asked]),
         *about_exclusions(setting, excluded),
         *matching(models, setting.labels, n_items=catalogue.n_items),
         *about_catalogue(models, catalogue.items),

@@ -195,7 +195,11 @@ def evaluate(  # noqa: PLR0917
     chosen_interval = _interval(interval, bootstrap, seed=seed)
     if threads is not None and threads < 1:
         raise InputError(f"--threads {threads}; expected a whole number from 1.")
-    check_out(out)
+    check_out(
+        out,
+        inputs=(labels, *paths.values(), random, user_features, item_features, rewards, exclude, candidates, items,
+                users, population),
+    )  # fmt: skip
     if users is not None and not any(path.suffix in (".npy", ".npz") for path in paths.values()):
         raise InputError(
             "--users names the rows of .npy and .npz scores without ids; "

@@ -142,7 +142,8 @@ def offpolicy(  # noqa: PLR0917
     interval = _interval(bootstrap, seed=seed)
     if threads is not None and threads < 1:
         raise InputError(f"--threads {threads}; expected a whole number from 1.")
-    check_out(out)
+    files = (each for each in (*policies.values(), *several.values()) if isinstance(each, Path))
+    check_out(out, inputs=(log, sessions, *files))
     with progress(quiet=quiet) as report:
         results = off_policy(
             log,

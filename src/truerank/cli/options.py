@@ -6,7 +6,7 @@ import os
 import shutil
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
@@ -15,6 +15,7 @@ import click
 import polars as pl
 
 from truerank.data.files import whole_file
+from truerank.data.parts import parts_of
 from truerank.data.read import VALUE_NAMES, as_table, column
 from truerank.errors import InputError
 from truerank.evaluation import Report
@@ -82,8 +83,8 @@ def named_paths(values: Sequence[str]) -> dict[str, Path]:
     return found
 
 
-def check_out(out: Path | None) -> None:
-    """Refuse an output that cannot be written before any work is done."""
+def check_out(out: Path | None, *, inputs: Iterable[Path | None] = ()) -> None:
+    """Refuse an output that cannot be written, or that would replace an input, before any work is done."""
     if out is None:
         return
     if len(out.name.encode()) > LONGEST_NAME:
@@ -92,6 +93,9 @@ def check_out(out: Path | None) -> None:
         raise InputError(f"{out}: is a folder; expected the name of a file to write.")
     if not out.parent.is_dir() or not os.access(out.parent, os.W_OK):
         raise InputError(f"{out}: cannot be written, its folder is missing or closed. Choose another place.")
+    for path in inputs if out.exists() else ():
+        if path is not None and out.resolve() in {each.resolve() for each in parts_of(path) or [path]}:
+            raise InputError(f"--out {out}: is read as {path}, and would be replaced. Choose another name.")
 
 
 def rendered(results: Results, form: str | None, out: Path | None) -> bytes:

@@ -45,7 +45,7 @@ def train(  # noqa: PLR0917
     truerank train als train.parquet --positive ">3" --set factors=32 --out als.npz
     truerank evaluate random.parquet --positive ">3" --exposure random --exclude train.parquet --scores als=als.npz
     """
-    check_out(out)
+    check_out(out, inputs=(log, random, user_features, item_features, items, population))
     if out.suffix != ".npz":
         raise InputError(f"--out {out}: expected a name that ends in .npz.")
     model = models.make(name, settings_of(settings))
