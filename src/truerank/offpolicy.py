@@ -119,6 +119,7 @@ class _Run:
 
     def diagnostics(self, progress: Report | None) -> dict[str, list[WeightDiagnostics]]:
         found = {}
+        next(iter(self.prepared.weighings.values())).check_views()
         for at, (name, weighing) in enumerate(self.prepared.weighings.items()):
             if progress is not None:
                 progress("weighing", at, len(self.prepared.weighings))

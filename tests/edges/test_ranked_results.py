@@ -10,6 +10,8 @@ import polars as pl
 import pytest
 
 import truerank as tr
+from truerank.errors import RefusedError
+from truerank.exposure.positions import parse_position
 from truerank.exposure.positions.exponential import Exponential
 from truerank.exposure.positions.places import Place, Positions
 from truerank.exposure.positions.yule_simon import YuleSimon
@@ -122,3 +124,41 @@ def test_the_variance_is_within_loggers() -> None:
     assert found.value == 3
     # within each logger the variance of 0, 1, 0, 1 is 1/3: sqrt(2 · 4 · 1/3) / 8
     assert found.stderr == pytest.approx(math.sqrt(8 / 3) / 8)
+
+
+BEYOND = pl.DataFrame(
+    {"session": [1, 1, 1, 2, 2], "item": [1, 2, 3, 2, 1], "position": [1, 2, 3, 1, 2], "reward": [1, 0, 1, 0, 1]}
+)  # fmt: skip
+CUT = parse_position("exp:0.5@2")
+
+
+@pytest.mark.parametrize("rank", [None, 1, 3])
+def test_a_view_beyond_the_cut_off_is_refused_whatever_the_target(rank: int | None) -> None:
+    """Also where the target would not show the item: its reward must not vanish."""
+    frame = BEYOND.with_columns(new=pl.Series([2, 4, rank, 1, 2]))
+    table = pl.DataFrame({"session": [2], "item": [1], "rank": [1]})  # session 1 has no ranking
+    for target in (tr.RankColumn("new"), tr.RankColumn("position"), table):
+        for estimator in (tr.RankedIPS(), tr.LearntDiscountRaw()):
+            with pytest.raises(RefusedError, match=r"position 3 was viewed .* infinite"):
+                first(frame, {"new": target}, position=CUT, estimators=[estimator])
+    with pytest.raises(RefusedError, match="position 3 has a reward"):
+        first(frame, position=CUT, logged="displayed")
+
+
+def test_displayed_where_nobody_looks_without_a_reward_is_unsupported_exposure() -> None:
+    """c = 0 and ε0 = 0: nothing was lost, nothing is known of what the target would earn there."""
+    frame = BEYOND.with_columns(reward=pl.Series([1, 0, 0, 0, 1]), new=pl.Series([2, 3, 1, 1, 2]))
+    table = frame.select("session", "item", rank="new")
+    for given, options in (
+        (frame, {"logged": "displayed"}),
+        (frame.with_columns(viewed=pl.Series([1, 1, 0, 1, 1])), {}),
+    ):
+        for target in (tr.RankColumn("new"), table):
+            estimators: list[Any] = [tr.RankedIPS()]
+            estimators += [] if isinstance(target, tr.RankColumn) else [tr.RankedDoublyRobust()]
+            found = tr.off_policy(given, {"new": target}, position=CUT, estimators=estimators, **options)
+            assert found.estimates[0].value == pytest.approx((0.5 + 1) / 2)
+            # ε: .5, 0 and 1 in session 1, of which the 1 is out of reach; 1 and .5 in session 2
+            assert found.provenance["diagnostics"][0]["unsupported"] == pytest.approx(1 / 3)
+            assert any("33% of what the target would expose" in each for each in found.estimates[0].warnings)
+            assert all(math.isfinite(each.value) for each in found.estimates)
