@@ -20,8 +20,8 @@ from truerank.estimators.ranked.snips import RankedSNIPS
 from truerank.multiple import holm
 from truerank.offpolicy_setting import Prepared, prepare, read_log
 from truerank.results import Comparison, Estimate, Results
-from truerank.uncertainty.clipping import AutoClip, check_clips, slope
-from truerank.uncertainty.intervals import Interval, Population, Spread
+from truerank.uncertainty.clipping import AutoClip, check_clips, chosen_clips, settles
+from truerank.uncertainty.intervals import Interval, Population
 from truerank.uncertainty.ranked import Curve, Pair, curve_of
 from truerank.uncertainty.refits import refitted
 from truerank.uncertainty.strata import Stratified
@@ -88,15 +88,27 @@ def off_policy(
     estimates: list[Estimate] = []
     comparisons: list[Comparison] = []
     choices: list[dict[str, Any]] = []
+    untested: set[int] = set()
     todo = [(estimator, reward) for estimator in asked for reward in impressions.rewards]
     for at, (estimator, reward) in enumerate(todo):
         if progress is not None:
             progress("estimating", at, len(todo))
         pairs = _pairs(asked[estimator], baseline)
         curve = run.curve(estimator, asked[estimator], reward, pairs)
-        estimates += run.estimates(estimator, reward, curve, diagnostics, choices)
-        comparisons += run.comparisons(estimator, reward, curve, choices)
-    adjusted = holm(np.array([each.p for each in comparisons]))
+        estimates += run.estimates(estimator, reward, curve, diagnostics)
+        found = run.comparisons(estimator, reward, curve)
+        if run.auto and estimator.clips:
+            made = run.choices(estimator, asked[estimator], reward, curve)
+            choices += made
+            taken = {(each["of"], each["clip"]) for each in made}
+            untested |= {
+                len(comparisons) + at
+                for at, each in enumerate(found)
+                if (f"{each.model} - {each.baseline}", each.clip) not in taken
+            }
+        comparisons += found
+    # of a curve to choose from only the chosen difference is a test
+    adjusted = holm(np.array([math.nan if at in untested else each.p for at, each in enumerate(comparisons)]))
     return Results(
         estimates=tuple(estimates),
         comparisons=tuple(replace(c, p_adjusted=float(p)) for c, p in zip(comparisons, adjusted, strict=True)),
@@ -145,12 +157,10 @@ class _Run:
         reward: str,
         curve: Curve,
         diagnostics: Mapping[str, Sequence[WeightDiagnostics]],
-        choices: list[dict[str, Any]],
     ) -> list[Estimate]:
         log = self.prepared.log
         found = []
         for name, points in curve.values.items():
-            self._choose(estimator, name, points, reward=reward, clips=curve.clips, choices=choices)
             for clip, spread in zip(curve.clips.tolist(), points, strict=True):
                 at = int(np.searchsorted(self.clips, clip))
                 weights = diagnostics[name][at] if estimator.clips and at < len(self.clips) else None
@@ -177,11 +187,9 @@ class _Run:
                 )
         return found
 
-    def comparisons(self, estimator: Any, reward: str, curve: Curve, choices: list[dict[str, Any]]) -> list[Comparison]:
+    def comparisons(self, estimator: Any, reward: str, curve: Curve) -> list[Comparison]:
         found = []
         for (model, baseline), points in curve.differences.items():
-            what = f"{model} - {baseline}"
-            chosen = self._choose(estimator, what, points, reward=reward, clips=curve.clips, choices=choices)
             found += [
                 Comparison(
                     model=model,
@@ -198,31 +206,30 @@ class _Run:
                     reward=reward,
                     clip=None if math.isinf(clip) else clip,
                 )
-                for at, (clip, spread) in enumerate(zip(curve.clips.tolist(), points, strict=True))
-                if chosen is None or at == chosen
+                for clip, spread in zip(curve.clips.tolist(), points, strict=True)
             ]
         return found
 
-    def _choose(
-        self, estimator: Any, what: str, points: Sequence[Spread], *, reward: str, clips: Floats, choices: list[Any]
-    ) -> int | None:
-        """The place of the chosen clip, None where none is to be chosen."""
-        if not self.auto or not estimator.clips:
-            return None
-        value, stderr = (np.array([getattr(each, field) for each in points])[::-1] for field in ("value", "stderr"))
-        at = len(points) - 1 - slope(value, stderr)
-        clip = float(clips[at])
-        choices.append(
-            {
-                "of": what,
-                "reward": reward,
-                "estimator": estimator.name,
-                "clip": None if math.isinf(clip) else clip,
-                "value": points[at].value,
-                "against_largest_clip": points[at].value - points[-1].value,
-            }
-        )
-        return at
+    def choices(self, estimator: Any, names: Sequence[str], reward: str, curve: Curve) -> list[dict[str, Any]]:
+        """Which clip is taken for each value and difference; the largest for estimators that allow no choice."""
+        weighings = {name: self.prepared.weighings[name] for name in names}
+        places = chosen_clips(estimator, weighings, reward=reward, clips=curve.clips, pairs=list(curve.differences))
+        found = []
+        for what, at in places.items():
+            points = curve.values[what] if isinstance(what, str) else curve.differences[what]
+            clip = float(curve.clips[at])
+            found.append(
+                {
+                    "of": what if isinstance(what, str) else " - ".join(what),
+                    "reward": reward,
+                    "estimator": estimator.name,
+                    "clip": None if math.isinf(clip) else clip,
+                    "value": points[at].value,
+                    "against_largest_clip": points[at].value - points[-1].value,
+                    "by_rule": settles(estimator),
+                }
+            )
+        return found
 
     def _warnings(
         self, estimator: Any, name: str, curve: Curve, *, weights: WeightDiagnostics | None, clip: float
@@ -304,12 +311,19 @@ def _pairs(names: Sequence[str], baseline: str | None) -> list[Pair]:
 
 
 def _about_choices(choices: Sequence[Mapping[str, Any]]) -> list[str]:
-    return [
+    found = [
         f"clip {'inf' if each['clip'] is None else format(each['clip'], 'g')} chosen for {each['of']}, "
-        f"{each['reward']}, {each['estimator']}: the smallest whose interval meets those of all larger clips. Its "
-        f"value differs by {each['against_largest_clip']:.3g} from that of the largest clip; intervals do not include "
-        "the choice."
+        f"{each['reward']}, {each['estimator']}: the smallest whose value differs from that of no larger clip by more "
+        f"than the standard error of that difference. Its value differs by {each['against_largest_clip']:.3g} from "
+        "that of the largest clip; intervals do not include the choice."
         for each in choices
+        if each["by_rule"]
+    ]
+    fixed = dict.fromkeys(each["estimator"] for each in choices if not each["by_rule"])
+    return found + [
+        f"no clip is chosen for {name}: a ratio of clipped sums can move either way as the clip falls, so the rule "
+        "would see no bias; the largest clip is taken."
+        for name in fixed
     ]
 
 

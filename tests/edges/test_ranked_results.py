@@ -10,6 +10,7 @@ import polars as pl
 import pytest
 
 import truerank as tr
+from truerank.data.impressions import Logged
 from truerank.errors import RefusedError
 from truerank.exposure.positions import parse_position
 from truerank.exposure.positions.exponential import Exponential
@@ -149,14 +150,12 @@ def test_displayed_where_nobody_looks_without_a_reward_is_unsupported_exposure()
     """c = 0 and ε0 = 0: nothing was lost, nothing is known of what the target would earn there."""
     frame = BEYOND.with_columns(reward=pl.Series([1, 0, 0, 0, 1]), new=pl.Series([2, 3, 1, 1, 2]))
     table = frame.select("session", "item", rank="new")
-    for given, options in (
-        (frame, {"logged": "displayed"}),
-        (frame.with_columns(viewed=pl.Series([1, 1, 0, 1, 1])), {}),
-    ):
+    viewed = frame.with_columns(viewed=pl.Series([1, 1, 0, 1, 1]))
+    for given, logged in ((frame, Logged.DISPLAYED), (viewed, Logged.VIEWED)):
         for target in (tr.RankColumn("new"), table):
             estimators: list[Any] = [tr.RankedIPS()]
             estimators += [] if isinstance(target, tr.RankColumn) else [tr.RankedDoublyRobust()]
-            found = tr.off_policy(given, {"new": target}, position=CUT, estimators=estimators, **options)
+            found = tr.off_policy(given, {"new": target}, position=CUT, estimators=estimators, logged=logged)
             assert found.estimates[0].value == pytest.approx((0.5 + 1) / 2)
             # ε: .5, 0 and 1 in session 1, of which the 1 is out of reach; 1 and .5 in session 2
             assert found.provenance["diagnostics"][0]["unsupported"] == pytest.approx(1 / 3)

@@ -102,8 +102,8 @@ def support(weighing: Weighing) -> tuple[float | None, float]:
         # a deterministic list: what was not displayed cannot be
         return _outside(weighing, whole, Pairs.of(log.unit, log.item, n_units=log.n_units), vain), 0.0
     if whole is None and len(vain):  # of what was displayed
-        total = float(weighing.target.exposure().sum())
-        return float(weighing.target.exposure(vain).sum()) / total if total else 0.0, 0.0
+        exposed = float(weighing.target.exposure().sum())
+        return float(weighing.target.exposure(vain).sum()) / exposed if exposed else 0.0, 0.0
     known = total_of(weighing)
     if known is None or not weighing.views_known:
         return None, 0.0
