@@ -476,8 +476,8 @@ def _chosen_clip(rows: list[dict[str, Any]]) -> Iterator[str]:
             for each in rows
             if each["feed"] == feed and each["estimator"] != "snips"
         ]
-        yield f"On the {feed} feed the ratio is {min(ratio):.2f} to {max(ratio):.2f} for ips and doubly-robust, and coverage falls by up to {max(loss):.0%}. "
-    yield "So the choice saves little and costs some coverage: **no clip is the better default**, and `auto` is for logs whose warnings say that single rows decide. For snips no clip is chosen."
+        yield f"On the {feed} feed the ratio is {min(ratio):.2f} to {max(ratio):.2f} for ips and doubly-robust, and coverage falls by up to {max(loss) * 100:.1f} points."
+    yield "So the choice matches no clip, saves next to nothing, and costs some coverage: **no clip stays the default**. For snips no clip is chosen."
     yield ""
 
 
