@@ -161,3 +161,62 @@ def test_displayed_where_nobody_looks_without_a_reward_is_unsupported_exposure()
             assert found.provenance["diagnostics"][0]["unsupported"] == pytest.approx(1 / 3)
             assert any("33% of what the target would expose" in each for each in found.estimates[0].warnings)
             assert all(math.isfinite(each.value) for each in found.estimates)
+
+
+def test_a_difference_without_any_reward_has_no_interval() -> None:
+    frame = LOG.with_columns(reward=pl.lit(0))
+    both = NEW | {"log": tr.RankColumn("position")}
+    for interval in (None, tr.Bootstrap(20)):  # from passes over the rows, and from terms
+        (found,) = tr.off_policy(frame, both, position=HALF, estimators=IPS, interval=interval).comparisons
+        assert found.difference == 0
+        assert all(math.isnan(each) for each in (found.stderr, found.low, found.high, found.p, found.p_adjusted))
+    # a reward that one of the two would show is a difference
+    frame = LOG.with_columns(new=pl.lit(None, dtype=pl.Int64))
+    (found,) = tr.off_policy(frame, both, position=HALF, estimators=IPS).comparisons
+    assert abs(found.difference) == 1
+    assert found.p == 0.25  # all three sessions alike: a sign test
+
+
+def test_negative_rewards_have_no_normalised_form() -> None:
+    frame = LOG.with_columns(other=pl.Series([1.0, 0.0, 0.0, -1.0, 0.5]))
+    for estimator in (tr.RankedNDCG(), tr.RankedPostNormalised()):
+        with pytest.raises(RefusedError, match=f"{estimator.name}: other has negative values"):
+            first(frame, estimators=[estimator], rewards=["other"])
+        results = tr.off_policy(frame, NEW, position=HALF, estimators=[estimator], rewards=["reward", "other"])
+        assert [each.reward for each in results.estimates] == ["reward"]
+        assert any(f"left out: {estimator.name} of other" in note for note in results.notes)
+
+
+def test_propensities_and_a_position_model_say_which_is_used() -> None:
+    frame = LOG.with_columns(propensity=pl.lit(0.25))
+    results = tr.off_policy(frame, NEW, position=HALF, estimators=IPS)
+    assert results.estimates[0].value == pytest.approx((0.5 + 1 + 1) * 4 / 3)
+    assert results.provenance["logging"] == "column propensity"
+    assert any("column propensity" in note and "exp:0.5" in note for note in results.notes)
+    plain = tr.off_policy(LOG, NEW, position=HALF, estimators=IPS)
+    assert plain.provenance["logging"] == "positions, exp:0.5"
+    assert not any("propensity" in note for note in plain.notes)
+
+
+def test_why_there_is_no_interval() -> None:
+    def because(found: Any) -> str:
+        assert math.isnan(found.low)
+        return " ".join(found.warnings)
+
+    assert "from one session" in because(first(LOG.filter(pl.col("session") == 2)))
+    assert "from one user" in because(first(LOG.with_columns(user=pl.lit(1))))
+    frame = LOG.with_columns(logger=pl.Series(["a", "a", "a", "a", "b"]))
+    loggers = {"a": tr.RankColumn("position"), "b": tr.RankColumn("position")}
+    assert "a logger has a single session" in because(first(frame, loggers=loggers))
+
+
+def test_sessions_without_a_view_have_no_mean_and_the_message_says_so() -> None:
+    means = [tr.RankedIPS(tr.Normaliser.MEAN_OF_MEANS)]
+    found = first(LOG, estimators=means, sessions=pl.Series([1, 2, 3, 4]))
+    assert found.undefined == 1
+    assert any("1 of 4 sessions have no ranking of this target or no viewed item" in each for each in found.warnings)
+
+
+def test_warnings_name_the_rows_that_the_log_has() -> None:
+    assert any("displayed rows are worth" in each for each in first(LOG, logged="displayed").warnings)
+    assert any("viewed rows are worth" in each for each in first(LOG).warnings)
