@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import combinations
 from typing import Any
@@ -16,12 +16,15 @@ from truerank.data.impressions import Impressions, Logged
 from truerank.errors import InputError, RefusedError
 from truerank.estimators.ranked import RankedEstimator
 from truerank.estimators.ranked.ips import RankedIPS
+from truerank.estimators.ranked.normalised import unfit
+from truerank.estimators.ranked.normalisers import Normaliser
 from truerank.estimators.ranked.snips import RankedSNIPS
 from truerank.multiple import holm
+from truerank.offpolicy_notes import about_choices, about_exposures, source_of_exposures
 from truerank.offpolicy_setting import Prepared, prepare, read_log
 from truerank.results import Comparison, Estimate, Results
-from truerank.uncertainty.clipping import AutoClip, check_clips, slope
-from truerank.uncertainty.intervals import Interval, Population, Spread
+from truerank.uncertainty.clipping import AutoClip, check_clips, chosen_clips, settles
+from truerank.uncertainty.intervals import Interval, Population
 from truerank.uncertainty.ranked import Curve, Pair, curve_of
 from truerank.uncertainty.refits import refitted
 from truerank.uncertainty.strata import Stratified
@@ -42,6 +45,7 @@ def off_policy(
     position: Any = None,
     clips: Sequence[float] | AutoClip = (math.inf,),
     estimators: Sequence[RankedEstimator] | None = None,
+    normaliser: Normaliser = Normaliser.SESSION,
     rewards: Sequence[str] | None = None,
     columns: Mapping[str, str] | None = None,
     sessions: Any = None,
@@ -59,7 +63,9 @@ def off_policy(
     `log` has the impressions (see `read_impressions`); `targets` gives each policy's name and a table session, item,
     rank (or exposure) of all the items it would rank, or a RankColumn or ExposureColumn of the log;
     RankColumn("position") is the logging policy. `position` is a position model; without it the log needs a column
-    propensity and targets need exposures. Each clip limits 1/ε0; AutoClip() chooses one and reports the whole curve.
+    propensity and targets need exposures. The default estimators are ips and snips, with rewards counted per
+    `normaliser`; what of them cannot be had is left out with a note. Each clip limits 1/ε0; AutoClip() chooses one and
+    reports the whole curve.
 
     Two sessions, views halve with every rank; the target turns the list round:
 
@@ -72,7 +78,8 @@ def off_policy(
     >>> found.estimates[0].value  # (1 · 0.5 + 1 · 2) / 2
     1.25
     """
-    chosen = (RankedIPS(), RankedSNIPS()) if estimators is None else tuple(dict.fromkeys(estimators))
+    default = (RankedIPS(Normaliser(normaliser)), RankedSNIPS(Normaliser(normaliser)))
+    chosen = default if estimators is None else tuple(dict.fromkeys(estimators))
     _check(targets, chosen, baseline=baseline, level=level)
     grid = np.array(check_clips(clips.grid if isinstance(clips, AutoClip) else clips))
     if progress is not None:
@@ -88,20 +95,37 @@ def off_policy(
     estimates: list[Estimate] = []
     comparisons: list[Comparison] = []
     choices: list[dict[str, Any]] = []
-    todo = [(estimator, reward) for estimator in asked for reward in impressions.rewards]
+    untested: set[int] = set()
+    todo, unfit_rewards = _todo(asked, impressions)
     for at, (estimator, reward) in enumerate(todo):
         if progress is not None:
             progress("estimating", at, len(todo))
         pairs = _pairs(asked[estimator], baseline)
         curve = run.curve(estimator, asked[estimator], reward, pairs)
-        estimates += run.estimates(estimator, reward, curve, diagnostics, choices)
-        comparisons += run.comparisons(estimator, reward, curve, choices)
-    adjusted = holm(np.array([each.p for each in comparisons]))
+        estimates += run.estimates(estimator, reward, curve, diagnostics)
+        found = run.comparisons(estimator, reward, curve)
+        if run.auto and estimator.clips:
+            made = run.choices(estimator, asked[estimator], reward, curve)
+            choices += made
+            taken = {(each["of"], each["clip"]) for each in made}
+            of = [(f"{each.model} - {each.baseline}", each.clip) for each in found]
+            untested |= {len(comparisons) + at for at, each in enumerate(of) if each not in taken}
+        comparisons += found
+    # of a curve to choose from only the chosen difference is a test
+    adjusted = holm(np.array([math.nan if at in untested else each.p for at, each in enumerate(comparisons)]))
     return Results(
         estimates=tuple(estimates),
         comparisons=tuple(replace(c, p_adjusted=float(p)) for c, p in zip(comparisons, adjusted, strict=True)),
-        provenance=_provenance(prepared, run, diagnostics, choices),
-        notes=(*impressions.notes, *prepared.notes, *about_interval, *left_out, *_about_choices(choices)),
+        provenance=_provenance(prepared, run, diagnostics, choices, logging=source_of_exposures(prepared, loggers)),
+        notes=(
+            *impressions.notes,
+            *about_exposures(prepared, loggers),
+            *prepared.notes,
+            *about_interval,
+            *left_out,
+            *unfit_rewards,
+            *about_choices(choices),
+        ),
     )
 
 
@@ -119,6 +143,7 @@ class _Run:
 
     def diagnostics(self, progress: Report | None) -> dict[str, list[WeightDiagnostics]]:
         found = {}
+        next(iter(self.prepared.weighings.values())).check_views()
         for at, (name, weighing) in enumerate(self.prepared.weighings.items()):
             if progress is not None:
                 progress("weighing", at, len(self.prepared.weighings))
@@ -144,12 +169,10 @@ class _Run:
         reward: str,
         curve: Curve,
         diagnostics: Mapping[str, Sequence[WeightDiagnostics]],
-        choices: list[dict[str, Any]],
     ) -> list[Estimate]:
         log = self.prepared.log
         found = []
         for name, points in curve.values.items():
-            self._choose(estimator, name, points, reward=reward, clips=curve.clips, choices=choices)
             for clip, spread in zip(curve.clips.tolist(), points, strict=True):
                 at = int(np.searchsorted(self.clips, clip))
                 weights = diagnostics[name][at] if estimator.clips and at < len(self.clips) else None
@@ -176,11 +199,9 @@ class _Run:
                 )
         return found
 
-    def comparisons(self, estimator: Any, reward: str, curve: Curve, choices: list[dict[str, Any]]) -> list[Comparison]:
+    def comparisons(self, estimator: Any, reward: str, curve: Curve) -> list[Comparison]:
         found = []
         for (model, baseline), points in curve.differences.items():
-            what = f"{model} - {baseline}"
-            chosen = self._choose(estimator, what, points, reward=reward, clips=curve.clips, choices=choices)
             found += [
                 Comparison(
                     model=model,
@@ -197,31 +218,30 @@ class _Run:
                     reward=reward,
                     clip=None if math.isinf(clip) else clip,
                 )
-                for at, (clip, spread) in enumerate(zip(curve.clips.tolist(), points, strict=True))
-                if chosen is None or at == chosen
+                for clip, spread in zip(curve.clips.tolist(), points, strict=True)
             ]
         return found
 
-    def _choose(
-        self, estimator: Any, what: str, points: Sequence[Spread], *, reward: str, clips: Floats, choices: list[Any]
-    ) -> int | None:
-        """The place of the chosen clip, None where none is to be chosen."""
-        if not self.auto or not estimator.clips:
-            return None
-        value, stderr = (np.array([getattr(each, field) for each in points])[::-1] for field in ("value", "stderr"))
-        at = len(points) - 1 - slope(value, stderr)
-        clip = float(clips[at])
-        choices.append(
-            {
-                "of": what,
-                "reward": reward,
-                "estimator": estimator.name,
-                "clip": None if math.isinf(clip) else clip,
-                "value": points[at].value,
-                "against_largest_clip": points[at].value - points[-1].value,
-            }
-        )
-        return at
+    def choices(self, estimator: Any, names: Sequence[str], reward: str, curve: Curve) -> list[dict[str, Any]]:
+        """Which clip is taken for each value and difference; the largest for estimators that allow no choice."""
+        weighings = {name: self.prepared.weighings[name] for name in names}
+        places = chosen_clips(estimator, weighings, reward=reward, clips=curve.clips, pairs=list(curve.differences))
+        found = []
+        for what, at in places.items():
+            points = curve.values[what] if isinstance(what, str) else curve.differences[what]
+            clip = float(curve.clips[at])
+            found.append(
+                {
+                    "of": what if isinstance(what, str) else " - ".join(what),
+                    "reward": reward,
+                    "estimator": estimator.name,
+                    "clip": None if math.isinf(clip) else clip,
+                    "value": points[at].value,
+                    "against_largest_clip": points[at].value - points[-1].value,
+                    "by_rule": settles(estimator),
+                }
+            )
+        return found
 
     def _warnings(
         self, estimator: Any, name: str, curve: Curve, *, weights: WeightDiagnostics | None, clip: float
@@ -230,19 +250,42 @@ class _Run:
         unit, n = log.unit_name, curve.units[name]
         found = []
         if n < log.n_units:
-            reason = "have no ranking of this target" if estimator.metric != "nDCG" else "have no ranking or no reward"
+            reason = {
+                "nDCG": "have no ranking or no reward",
+                Normaliser.MEAN_OF_MEANS.metric: "have no ranking of this target or no viewed item, so no mean,",
+            }.get(estimator.metric, "have no ranking of this target")
             found.append(f"{log.n_units - n:,} of {log.n_units:,} {unit}s {reason} and are left out")
         if not curve.paying[name]:
             found.append("nothing that this target would show has a reward: nothing tells how far the value is from 0")
         elif curve.paying[name] < FEW_PAYING:
             found.append(f"rests on {curve.paying[name]} {unit}s with a reward: the interval is rough")
-        if 0 < n < FEW_UNITS:
+        single = self._single(name)
+        if single is not None:
+            found.append(f"no interval: {single}")
+        elif 0 < n < FEW_UNITS:
             found.append(f"only {n} {unit}s: the interval is rough")
         if weights is not None:
-            found += weights.warnings(clip)
+            found += weights.warnings(clip, rows="viewed rows" if log.logged is Logged.VIEWED else "displayed rows")
         if estimator.metric == "nDCG":
             found.append("nDCG can order policies otherwise than the reward does: do not choose by it")
         return tuple(found)
+
+    def _single(self, name: str) -> str | None:
+        """Why nothing tells how far the value may be off: a single cluster, in all or of a logger."""
+        log = self.prepared.log
+        who = "user" if log.users is not None else log.unit_name
+        kept = self.prepared.weighings[name].target.defined()
+        first = np.unique(log.cluster[kept], return_index=True)[1]
+        if len(first) == 1:
+            return f"all is from one {who}, and a spread needs at least two"
+        if isinstance(self.interval, Stratified):
+            alone = np.bincount(self.interval.stratum[kept][first])
+            if (alone == 1).any():
+                return (
+                    f"a logger has a single {who}, and the spread within it needs at least two; leave that logger out, "
+                    "or use --bootstrap"
+                )
+        return None
 
 
 # --------------------------------------------------------------------------------------------------------------- checks
@@ -268,6 +311,12 @@ def _interval(asked: Interval | None, prepared: Prepared) -> tuple[Interval, lis
     if asked is not None and asked.needs_rows:
         raise RefusedError("an interval for exactly these sessions is not known for ranked logs; use population.")
     if asked is not None and not isinstance(asked, Population):
+        if prepared.refit is not None:
+            raise RefusedError(
+                "a bootstrap does not go with a fitted position model: it would take the fit as given. Leave "
+                "--bootstrap out (the interval then refits the model without each part of the log), or give the fitted "
+                "model itself, as yule:1.5."
+            )
         return asked, []
     if prepared.stratum is None:
         return Population(), []
@@ -293,6 +342,18 @@ def _asked(estimators: Sequence[Any], prepared: Prepared, *, explicit: bool) -> 
     return asked, notes
 
 
+def _todo(estimators: Iterable[Any], log: Impressions) -> tuple[list[tuple[Any, str]], list[str]]:
+    """Estimators with the rewards that each can take, and a note on every pair that is left out."""
+    todo, notes = [], []
+    for estimator in estimators:
+        reasons = {reward: unfit(estimator, log, reward=reward) for reward in log.rewards}
+        todo += [(estimator, reward) for reward, reason in reasons.items() if reason is None]
+        notes += [f"left out: {estimator.name} of {reward}: {reason}" for reward, reason in reasons.items() if reason]
+        if all(reasons.values()):
+            raise RefusedError(f"{log.source}: {estimator.name}: {next(iter(reasons.values()))}")
+    return todo, notes
+
+
 def _pairs(names: Sequence[str], baseline: str | None) -> list[Pair]:
     if baseline is None:
         return [(second, first) for first, second in combinations(names, 2)]
@@ -302,21 +363,13 @@ def _pairs(names: Sequence[str], baseline: str | None) -> list[Pair]:
 # ---------------------------------------------------------------------------------------------------------- provenance
 
 
-def _about_choices(choices: Sequence[Mapping[str, Any]]) -> list[str]:
-    return [
-        f"clip {'inf' if each['clip'] is None else format(each['clip'], 'g')} chosen for {each['of']}, "
-        f"{each['reward']}, {each['estimator']}: the smallest whose interval meets those of all larger clips. Its "
-        f"value differs by {each['against_largest_clip']:.3g} from that of the largest clip; intervals do not include "
-        "the choice."
-        for each in choices
-    ]
-
-
 def _provenance(
     prepared: Prepared,
     run: _Run,
     diagnostics: Mapping[str, Sequence[WeightDiagnostics]],
     choices: Sequence[Mapping[str, Any]],
+    *,
+    logging: str,
 ) -> dict[str, Any]:
     log: Impressions = prepared.log
     return {
@@ -324,6 +377,7 @@ def _provenance(
         "log": log.source,
         "targets": list(prepared.weighings),
         "position": None if prepared.positions is None else str(prepared.positions),
+        "logging": logging,
         "unit": log.unit_name,
         "cluster": "user" if log.users is not None else log.unit_name,
         "rows": len(log),

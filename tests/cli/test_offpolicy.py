@@ -85,6 +85,13 @@ def test_defaults_several_rewards_and_a_column_as_target(run: Run) -> None:
     assert {each["estimator"] for each in content["estimates"]} == {"ips", "snips"}
 
 
+def test_a_default_estimator_without_the_normaliser_is_left_out(run: Run) -> None:
+    outcome = run(*shlex.split(f"{CALL} --normaliser mean-of-means --format json"))
+    assert outcome.code == 0
+    assert {each["estimator"] for each in json.loads(outcome.out)["estimates"]} == {"ips"}
+    assert "left out: new with snips" in outcome.err
+
+
 def test_sessions_without_a_row_count(run: Run, folder: Path) -> None:
     (folder / "all.csv").write_text("session\n1\n2\n3\n4\n5\n")
     content = called(run, f"{CALL} --estimator ips --sessions all.csv")
@@ -216,6 +223,13 @@ CASES = [
     Case("snips without views", f"{CALL} --rows displayed --estimator snips", ("snips", "what was viewed", "ips")),
     Case("fitting depths of displayed items", f"{CALL} --rows displayed --position fit:yule",
          ("scroll depths", "fit:clicks")),
+    Case("a bootstrap with a fitted position model", f"{CALL} --position fit:exp --bootstrap 50",
+         ("bootstrap", "fitted position model", "--bootstrap")),
+    Case("no such target column", f"{COLUMN.replace('@new', '@niew')} --position log",
+         ("log.csv", "no column 'niew'", "Did you mean 'new'?")),
+    Case("ndcg of negative rewards", f"{CALL} --estimator ndcg", ("ndcg", "like has negative values", "ips"),
+         swap("log.csv", "1,7,10,1,1,", "1,7,10,1,-1,")),
+    Case("snips as a mean of means", f"{CALL} --normaliser mean-of-means --estimator snips", ("snips", "use ips")),
     Case("level 95", f"{CALL} --level 95", ("level 95",)),
     Case("a logger without a column", f"{CALL} --logger a=@new", ("no column logger",)),
     Case("a logger without exposures", f"{CALL} --logger a=@new", ("logger b", "--logger"),

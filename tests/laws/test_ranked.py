@@ -18,7 +18,7 @@ from truerank.exposure.positions.exponential import Exponential
 from truerank.exposure.positions.table import Table
 from truerank.offpolicy_setting import Prepared, prepare
 from truerank.report import frames
-from truerank.uncertainty.clipping import GRID, slope
+from truerank.uncertainty.clipping import GRID, paired_errors, smallest_harmless
 from truerank.uncertainty.intervals import Population
 from truerank.uncertainty.streams import Signed, spreads
 from truerank.uncertainty.weight_sums import support, weight_sums
@@ -226,15 +226,52 @@ def test_the_chosen_clip_is_reported_with_the_whole_curve() -> None:
         frame, targets, position=Exponential(0.7), clips=tr.AutoClip(), estimators=[tr.RankedIPS()], baseline="log"
     )
     assert len(results.estimates) == 2 * len(GRID)
-    assert len(results.comparisons) == 1
+    assert len(results.comparisons) == len(GRID)
     chosen = {each["of"]: each for each in results.provenance["chosen"]}
     assert set(chosen) == {"new", "log", "new - log"}
-    assert results.comparisons[0].clip == chosen["new - log"]["clip"]
+    tested = [each for each in results.comparisons if not math.isnan(each.p_adjusted)]
+    assert [each.clip for each in tested] == [chosen["new - log"]["clip"]]
+    assert tested[0].p_adjusted == tested[0].p  # one test, however long the curve
+    assert str(results).count("chosen: ") == 3
+    assert results.clips().filter("chosen")["model"].to_list() == ["log", "new"]
     assert sum("chosen for" in note for note in results.notes) == 3
     of_new = [each for each in results.estimates if each.model == "new"]
-    value, stderr = (np.array([getattr(each, name) for each in of_new])[::-1] for name in ("value", "stderr"))
-    picked = of_new[::-1][slope(value, stderr)]
-    assert picked.clip == chosen["new"]["clip"]
+    value = np.array([each.value for each in of_new])
+    assert of_new[smallest_harmless(value, clip_errors(frame))].clip == chosen["new"]["clip"]
+
+
+def clip_errors(frame: pl.DataFrame) -> Any:
+    """The error of the difference between two clips, as that of two models is found."""
+    made = prepared(frame).weighings["new"]
+    terms = [tr.RankedIPS().terms(made, reward="reward", clip=clip) for clip in GRID]
+    return np.array([[Population().between(a, b, level=0.95).stderr for b in terms] for a in terms])
+
+
+def test_clips_are_compared_by_the_error_of_their_difference() -> None:
+    """Clips share their rows: intervals of the values meet where the difference is many standard errors."""
+    both = np.random.default_rng(5).normal(size=500) / 500
+    own = np.random.default_rng(6).normal(size=500) / 5000
+    error = paired_errors(np.stack([both, both + own]), 500)
+    assert error[0, 1] == pytest.approx(math.sqrt((own**2).sum() * 500 / 499))
+    apart = 4 * float(error[0, 1])
+    assert apart < math.sqrt((both**2).sum())  # less than the error of either value
+    assert smallest_harmless(np.array([1.0 - apart, 1.0]), error) == 1
+    assert smallest_harmless(np.array([1.0 - apart / 5, 1.0]), error) == 0
+    assert smallest_harmless(np.array([1.0, 1.0]), np.zeros((2, 2))) == 1  # a clip that changes nothing is not taken
+    assert smallest_harmless(np.array([1.0, 1.0]), np.full((2, 2), math.nan)) == 1
+
+
+def test_no_clip_is_chosen_for_ratios() -> None:
+    frame = make_log(4, n=300)
+    results = tr.off_policy(
+        frame,
+        {"new": tr.RankColumn("new")},
+        position=Exponential(0.7),
+        clips=tr.AutoClip(),
+        estimators=[tr.RankedSNIPS(tr.Normaliser.IMPRESSION), tr.RankedNDCG()],
+    )
+    assert [each["clip"] for each in results.provenance["chosen"]] == [None, None]
+    assert sum("no clip is chosen for" in note for note in results.notes) == 2
 
 
 def test_tail_index_of_known_distributions() -> None:

@@ -9,7 +9,6 @@ from typing import Any
 import click
 
 from truerank.cli.options import (
-    RANKED_KEYS,
     check_out,
     columns_of,
     common,
@@ -20,6 +19,7 @@ from truerank.cli.options import (
     rendered,
 )
 from truerank.data.impressions import Logged
+from truerank.data.read import RANKED_KEYS
 from truerank.errors import InputError
 from truerank.estimators import ranked
 from truerank.estimators.ranked.doubly_robust import RankedDoublyRobust
@@ -137,7 +137,7 @@ def offpolicy(  # noqa: PLR0917
     policies = {name: _policy(value) for name, value in _named(targets, "--target").items()}
     several = {name: _policy(value) for name, value in _named(loggers, "--logger").items()}
     model = None if position is None else parse_position(position)
-    chosen = [_estimator(name, normaliser, reward_model, seed=seed) for name in estimator_names or ("ips", "snips")]
+    chosen = [_estimator(name, normaliser, reward_model, seed=seed) for name in estimator_names]
     limits = _clips(clips)
     interval = _interval(bootstrap, seed=seed)
     if threads is not None and threads < 1:
@@ -150,7 +150,8 @@ def offpolicy(  # noqa: PLR0917
             policies,
             position=model,
             clips=limits,
-            estimators=chosen if estimator_names or normaliser != Normaliser.SESSION.value else None,
+            estimators=chosen or None,
+            normaliser=Normaliser(normaliser),
             rewards=list(rewards) or None,
             columns=mapping,
             sessions=id_column(sessions, "session", mapping),

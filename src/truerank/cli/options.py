@@ -16,7 +16,7 @@ import polars as pl
 
 from truerank.data.files import whole_file
 from truerank.data.parts import parts_of
-from truerank.data.read import VALUE_NAMES, as_table, column
+from truerank.data.read import KEYS, as_table, column
 from truerank.errors import InputError
 from truerank.evaluation import Report
 from truerank.ids import as_ids
@@ -24,8 +24,6 @@ from truerank.report import frames, text
 from truerank.results import Results
 
 LONGEST_NAME = 200  # leaves room for the temporary name beside it
-KEYS = ("user", "item", *VALUE_NAMES, "score", "rank", "propensity", "position", "session", "time", "inclusion")
-RANKED_KEYS = ("viewed", "candidates", "surface", "group", "logger", "exposure", "prediction")
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 

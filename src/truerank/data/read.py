@@ -20,6 +20,8 @@ from truerank.errors import InputError
 from truerank.ids import IdColumn, Ids
 
 VALUE_NAMES = ("label", "reward", "rating", "value")
+KEYS = ("user", "item", *VALUE_NAMES, "score", "rank", "propensity", "position", "session", "time", "inclusion")
+RANKED_KEYS = ("viewed", "candidates", "surface", "group", "logger", "exposure", "prediction")
 
 
 def read(
@@ -129,8 +131,11 @@ def column(table: pl.DataFrame, key: str, mapping: Mapping[str, str], *, where: 
         return found
     wanted = mapping.get(key, key)
     close = difflib.get_close_matches(wanted, table.columns, n=1, cutoff=0.4) or table.columns[:1] or ["NAME"]
+    missing = f"{where}: no column {wanted!r}; found {', '.join(table.columns) or 'no columns'}."
+    if key not in (*KEYS, *RANKED_KEYS):  # a name that the caller chose: there is nothing to map
+        raise InputError(f"{missing} Did you mean {close[0]!r}?")
     raise InputError(
-        f"{where}: no column {wanted!r}; found {', '.join(table.columns) or 'no columns'}. "
+        f"{missing} "
         f'Name the one that holds the {key}: --columns {key}={close[0]} (Python: columns={{"{key}": "{close[0]}"}}).'
     )
 

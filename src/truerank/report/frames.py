@@ -23,14 +23,18 @@ def estimates(results: Results) -> pl.DataFrame:
 
 
 def clips(results: Results) -> pl.DataFrame:
-    """One row per estimate that a clip can limit: its shift against the largest clip, its error, and both together.
+    """One row per estimate that a clip can limit: its shift against the largest clip, its error, and both together;
+    `chosen` where the clip was chosen by the data.
 
     √(shift² + stderr²) is what the clip costs and what it saves, if the largest clip is taken as the truth.
     """
     key = ["model", "metric", "estimator", "reward"]
+    made = results.provenance.get("chosen", ())
+    chosen = {tuple(each[name] for name in ("of", "estimator", "reward", "clip")) for each in made}
     rows = [
         {**{name: getattr(each, name) for name in key}, "clip": math.inf if each.clip is None else each.clip,
-         "value": each.value, "stderr": each.stderr}
+         "value": each.value, "stderr": each.stderr,
+         "chosen": (each.model, each.estimator, each.reward, each.clip) in chosen}
         for each in results.estimates
     ]  # fmt: skip
     frame = pl.DataFrame(rows, infer_schema_length=None).sort([*key, "clip"], maintain_order=True)

@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
-from truerank.arrays import Floats
+import numpy as np
+
+from truerank.arrays import Floats, sums_by
 from truerank.errors import InputError
+from truerank.estimators.ranked.normalised import RankedNDCG, RankedPostNormalised
+from truerank.estimators.ranked.snips import RankedSNIPS
+from truerank.estimators.ranked.weights import Weighing
+from truerank.uncertainty.intervals import common
 
 GRID = (1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0, 512.0, 2048.0, 4096.0, math.inf)  # paper 3, figure 1
 
@@ -32,30 +39,71 @@ def check_clips(clips: Sequence[float]) -> tuple[float, ...]:
     return tuple(sorted({float(clip) for clip in clips}))
 
 
-def slope(value: Floats, stderr: Floats, *, width: float = 1.0) -> int:
-    """Which of several estimates to take, by the interval rule of SLOPE (Su, Srinath and Krishnamurthy 2020).
+def settles(estimator: Any) -> bool:
+    """Whether a clip may be chosen: its bias only grows as the clip falls, as it does for sums of clipped weights.
 
-    Estimates are ordered from the least biased and most variable (the largest clip) to the most biased and least
-    variable. The last one is taken whose interval value ± 2 · width · stderr meets those of all before it: further on,
-    the difference to a less biased estimate can no longer be chance. Estimates without a standard error end the walk.
-
-    >>> import numpy as np
-    >>> slope(np.array([1.0, 0.9, 0.5, 0.2]), np.array([0.2, 0.1, 0.02, 0.01]))
-    1
-    >>> import numpy as np
-    >>> slope(np.array([1.0, 0.2]), np.array([0.1, 0.01]))
-    0
+    A ratio has clipped weights above and below the line: its value can move away and come back, so that standing still
+    between two clips says nothing about its bias.
     """
-    low, high = -math.inf, math.inf
-    chosen, narrowest = 0, math.inf
-    for at, (centre, error) in enumerate(zip(value, stderr, strict=True)):
-        if math.isnan(centre) or math.isnan(error):
+    return bool(estimator.clips) and not isinstance(estimator, RankedSNIPS | RankedNDCG | RankedPostNormalised)
+
+
+def smallest_harmless(value: Floats, error: Floats, *, width: float = 1.0) -> int:
+    """Which of several clips to take, by the rule of SLOPE (Su, Srinath and Krishnamurthy 2020) on paired differences.
+
+    Clips ascend. From the largest, the least biased, the walk goes down and ends where the value differs from that of
+    any larger clip by more than `width` standard errors of that difference, `error[j, k]`. Clips share their rows, so a
+    difference has a far smaller error than either value: comparing separate intervals would see no bias at all. A
+    smaller clip that changes nothing is not taken. The largest clip is taken where there are no standard errors.
+
+    >>> error = np.array([[0.0, 0.1, 0.2], [0.1, 0.0, 0.1], [0.2, 0.1, 0.0]])
+    >>> smallest_harmless(np.array([0.7, 0.95, 1.0]), error), smallest_harmless(np.array([0.7, 0.8, 1.0]), error)
+    (1, 2)
+    """
+    last = len(value) - 1
+    chosen = last
+    for at in range(last - 1, -1, -1):
+        difference = np.abs(value[at] - value[at + 1 :])
+        if not (difference <= width * error[at, at + 1 :]).all():  # NaN ends the walk as well
             break
-        # less clipping has more variance; where chance says otherwise the smaller error is no better founded
-        narrowest = min(narrowest, float(error))
-        half = 2 * width * narrowest
-        low, high = max(low, float(centre) - half), min(high, float(centre) + half)
-        if low > high:
-            break
-        chosen = at
+        if difference[chosen - at - 1] > 0 or error[at, chosen] > 0:
+            chosen = at
     return chosen
+
+
+def paired_errors(influence: Floats, n: int) -> Floats:
+    """Standard errors of the differences between values, from influences [values x clusters] of n clusters.
+
+    >>> paired_errors(np.array([[0.5, -0.5], [0.25, -0.25]]), 2).tolist()
+    [[0.0, 0.5], [0.5, 0.0]]
+    """
+    if n < 2:
+        return np.full((len(influence), len(influence)), math.nan)
+    squares = [((each - influence) ** 2).sum(axis=1) for each in influence]
+    return np.asarray(np.sqrt(np.array(squares) * n / (n - 1)), dtype=np.float64)
+
+
+def chosen_clips(
+    estimator: Any, weighings: Mapping[str, Weighing], *, reward: str, clips: Floats, pairs: Sequence[tuple[str, str]]
+) -> dict[str | tuple[str, str], int]:
+    """The place of the clip to take for each target and each compared pair; the largest where none may be chosen."""
+    wanted: list[str | tuple[str, str]] = [*weighings, *pairs]
+    if not settles(estimator):
+        return dict.fromkeys(wanted, len(clips) - 1)
+    values: dict[str | tuple[str, str], list[float]] = {each: [] for each in wanted}
+    influences: dict[str | tuple[str, str], list[Floats]] = {each: [] for each in wanted}
+    n: dict[str | tuple[str, str], int] = {}
+    for clip in clips.tolist():
+        terms = {name: estimator.terms(each, reward=reward, clip=clip) for name, each in weighings.items()}
+        for each in wanted:
+            first, second = (terms[each], None) if isinstance(each, str) else common(*(terms[name] for name in each))
+            value, influence = first.value(), first.influence()
+            if second is not None:
+                value, influence = value - second.value(), influence - second.influence()
+            values[each].append(value)
+            influences[each].append(sums_by(first.cluster, influence, n=int(first.cluster.max(initial=-1)) + 1))
+            n[each] = len(np.unique(first.cluster[first.defined]))
+    return {
+        each: smallest_harmless(np.array(values[each]), paired_errors(np.array(influences[each]), n[each]))
+        for each in wanted
+    }

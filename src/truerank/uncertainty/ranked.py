@@ -12,7 +12,7 @@ import numpy as np
 from truerank.arrays import Floats
 from truerank.core import Terms
 from truerank.estimators.ranked.weights import Weighing
-from truerank.uncertainty.intervals import Interval, Population, Spread
+from truerank.uncertainty.intervals import Interval, Population, Spread, common
 from truerank.uncertainty.streams import Signed, spreads, streams
 
 Pair = tuple[str, str]
@@ -55,8 +55,10 @@ def curve_of(
             values[name].append(_honest(interval.around(each, level=level), each))
             units[name], paying[name] = each.n_defined, int(np.count_nonzero(each.num))
         for model, baseline in pairs:
-            spread = interval.between(terms[model], terms[baseline], level=level)
-            differences[model, baseline].append(spread)
+            first, second = common(terms[model], terms[baseline])
+            spread = interval.between(first, second, level=level)
+            earned = np.any(first.num) or np.any(second.num)
+            differences[model, baseline].append(spread if earned else _unknown(spread))
             both[model, baseline] = int(np.count_nonzero(terms[model].defined & terms[baseline].defined))
     return Curve(clips, values, differences, units, both, paying)
 
@@ -81,15 +83,27 @@ def _streamed(
         paying[name] = int(np.count_nonzero(np.diff(each.log.unit[exposed], prepend=-1)))
         found = of(Signed(each))
         values[name] = found if paying[name] else [_unknown(spread) for spread in found]
+
+    def difference(pair: Signed) -> list[Spread]:
+        found = of(pair)
+        return found if _earned(pair, reward) else [_unknown(spread) for spread in found]
+
     signed = {pair: Signed(weighings[pair[0]], weighings[pair[1]]) for pair in pairs}
     return Curve(
         clips,
         values,
-        {pair: of(each) for pair, each in signed.items()},
+        {pair: difference(each) for pair, each in signed.items()},
         {name: _n_units(Signed(each)) for name, each in weighings.items()},
         {pair: _n_units(each) for pair, each in signed.items()},
         paying,
     )
+
+
+def _earned(signed: Signed, reward: str) -> bool:
+    """Whether anything that one of the targets would show has a reward."""
+    rows, kept = signed.first.rewarded(reward), signed.kept()
+    rows = rows if kept is None else rows[kept[signed.first.log.unit[rows]]]
+    return any(bool((each.target.exposure(rows) > 0).any()) for each in signed.both)
 
 
 def _n_units(signed: Signed) -> int:

@@ -11,10 +11,9 @@ import numpy as np
 from truerank.arrays import Bools, Floats, Ints
 from truerank.core import Pairs
 from truerank.estimators.ranked.snips import total_of
-from truerank.estimators.ranked.weights import Weighing
+from truerank.estimators.ranked.weights import BLOCK, Weighing
+from truerank.exposure.policies import WholeList
 from truerank.uncertainty.weights import WeightSums, tail_length
-
-BLOCK = 1 << 17  # rows whose exposures stay in cache
 
 
 def weight_sums(weighing: Weighing, clips: Floats) -> WeightSums:
@@ -90,16 +89,21 @@ def _add_bins(target: Floats, inverse: Floats, clips: Floats, sums: Floats) -> N
 def support(weighing: Weighing) -> tuple[float | None, float]:
     """The share of the target's exposure on what the log cannot show, and its standard error where it is estimated.
 
-    Exact where the log lists its candidates or all that was displayed. Else from viewed rows: E[Σ w] = Σ_a ε(x, a) over
-    what is supported, so 1 - Σ w / Σ ε estimates it. None where the target's whole list is not known.
+    Exact where the log lists its candidates or all that was displayed; what is displayed where nobody looks (ε0 = 0)
+    is not shown. Else from viewed rows: E[Σ w] = Σ_a ε(x, a) over what is supported, so 1 - Σ w / Σ ε estimates it.
+    None where the target's whole list is not known and nothing was displayed in vain.
     """
-    whole = weighing.target.whole
-    if whole is not None and weighing.log.candidates is not None:
-        return _outside(whole.unit, whole.item, whole.exposure, weighing.log.candidates, len(weighing.log.items)), 0.0
-    if whole is not None and (not weighing.views_known or weighing.log.viewed is not None):
-        shown = Pairs.of(weighing.log.unit, weighing.log.item, n_units=weighing.log.n_units)
-        if weighing.logging.rank is not None:  # a deterministic list: what was not displayed cannot be
-            return _outside(whole.unit, whole.item, whole.exposure, shown, len(weighing.log.items)), 0.0
+    whole, log = weighing.target.whole, weighing.log
+    displayed = not weighing.views_known or log.viewed is not None
+    vain = np.flatnonzero(weighing.logging.exposure() == 0) if displayed else np.zeros(0, dtype=np.int64)
+    if whole is not None and log.candidates is not None:
+        return _outside(weighing, whole, log.candidates, vain), 0.0
+    if whole is not None and displayed and weighing.logging.rank is not None:
+        # a deterministic list: what was not displayed cannot be
+        return _outside(weighing, whole, Pairs.of(log.unit, log.item, n_units=log.n_units), vain), 0.0
+    if whole is None and len(vain):  # of what was displayed
+        exposed = float(weighing.target.exposure().sum())
+        return float(weighing.target.exposure(vain).sum()) / exposed if exposed else 0.0, 0.0
     known = total_of(weighing)
     if known is None or not weighing.views_known:
         return None, 0.0
@@ -116,10 +120,12 @@ def support(weighing: Weighing) -> tuple[float | None, float]:
     return 1.0 - ratio, error
 
 
-def _outside(unit: Ints, item: Ints, exposure: Floats, shown: Pairs, n_items: int) -> float:
-    """The share of exposure on items that are not among those shown; an item without an id is not."""
-    width = n_items + 2
+def _outside(weighing: Weighing, whole: WholeList, shown: Pairs, vain: Ints) -> float:
+    """The share of exposure on items that are not among those shown, or in vain; an item without an id is not."""
+    log = weighing.log
+    width = len(log.items) + 2
     inside = np.repeat(np.arange(len(shown.start) - 1), shown.count) * width + shown.item
-    found = np.isin(unit * width + np.where(item < 0, n_items + 1, item), inside)
-    total = float(exposure.sum())
-    return float(exposure[~found].sum()) / total if total else 0.0
+    inside = np.setdiff1d(inside, log.unit[vain] * width + log.item[vain]) if len(vain) else inside
+    found = np.isin(whole.unit * width + np.where(whole.item < 0, width - 1, whole.item), inside)
+    total = float(whole.exposure.sum())
+    return float(whole.exposure[~found].sum()) / total if total else 0.0

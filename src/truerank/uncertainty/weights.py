@@ -40,12 +40,12 @@ class WeightDiagnostics:
     unsupported: float | None = None
     unsupported_error: float = 0.0
 
-    def warnings(self, clip: float) -> tuple[str, ...]:
+    def warnings(self, clip: float, *, rows: str = "viewed rows") -> tuple[str, ...]:
         """In plain words, with the threshold that was passed."""
         found = []
         if self.n and (self.ess < FEW_EFFECTIVE or self.ess < SMALL_EFFECTIVE_SHARE * self.n):
             found.append(
-                f"the {self.n:,} viewed rows are worth {self.ess:,.0f} after weighting (expected at least "
+                f"the {self.n:,} {rows} are worth {self.ess:,.0f} after weighting (expected at least "
                 f"{FEW_EFFECTIVE:.0f} and {SMALL_EFFECTIVE_SHARE:.0%}): target and log differ too much; collect more, "
                 "or clip"
             )

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
 from truerank.arrays import Floats
 from truerank.core import Terms
+from truerank.data.impressions import Impressions
 from truerank.estimators.ranked.weights import Weighing
 from truerank.exposure.policies import views
 
@@ -91,6 +92,16 @@ def _refusal(weighing: Weighing, ideal: IdealSum) -> str | None:
     positions = weighing.target.positions
     if positions is not None and (positions.by_surface or positions.by_group) and ideal is IdealSum.ORDER:
         return "the best order is not defined where position models differ within a log; use ips."
+    return None
+
+
+def unfit(estimator: Any, log: Impressions, *, reward: str) -> str | None:
+    """Why an estimator cannot take a reward, or None: with negative rewards there is no ideal to divide by."""
+    if isinstance(estimator, RankedNDCG | RankedPostNormalised) and bool((log.reward(reward) < 0).any()):
+        return (
+            f"{reward} has negative values; a session's best order then is no upper limit and can be 0 or negative, so "
+            "a share of it means nothing. Use ips."
+        )
     return None
 
 

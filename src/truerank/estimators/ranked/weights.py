@@ -14,13 +14,16 @@ from truerank.data.impressions import Impressions, Logged
 from truerank.errors import RefusedError
 from truerank.exposure.policies import Policy, Rows
 
+BLOCK = 1 << 17  # rows whose exposures stay in cache
+
 
 @dataclass(frozen=True, slots=True)
 class Weighing:
     """A log, and how much a target and the logging policy expose each of its rows.
 
     w = ε · min(m, 1/ε0) with m the clip (paper 3, eq. 8 and section 6.2); m = ∞ is the importance weight, m = 1 leaves
-    the raw label. A row that neither policy exposes weighs nothing.
+    the raw label. A view (or a reward) where the logging policy exposes nothing cannot be and is refused, whatever the
+    target shows; a displayed row that earned nothing there weighs nothing.
     """
 
     log: Impressions
@@ -40,16 +43,31 @@ class Weighing:
         return np.flatnonzero(self.log.reward(reward))
 
     def parts(self, rows: Rows = None) -> tuple[Floats, Floats]:
-        """ε and 1/ε0 of rows; 1/ε0 is 0 where both are 0."""
+        """ε and 1/ε0 of rows; 1/ε0 is 0 where ε0 is: nothing was viewed there."""
         target, logged = self.target.exposure(rows), self.logging.exposure(rows)
         never = logged == 0
         if never.any():
-            if (never & (target > 0)).any():
-                row = int(np.argmax(never & (target > 0)))
-                place = np.arange(len(self.log)) if rows is None else np.arange(len(self.log))[rows]
-                raise RefusedError(self._unsupported(int(place[row])))
+            self._refuse_impossible(never, rows)
             return target, np.divide(1.0, logged, out=np.zeros(len(logged)), where=~never)
         return target, 1.0 / logged
+
+    def check_views(self) -> None:
+        """Refuse views and rewards where the logging policy exposes nothing, in any unit and whatever the target."""
+        for start in range(0, len(self.log), BLOCK):
+            rows = slice(start, min(start + BLOCK, len(self.log)))
+            never = self.logging.exposure(rows) == 0
+            if never.any():
+                self._refuse_impossible(never, rows)
+
+    def _refuse_impossible(self, never: Bools, rows: Rows) -> None:
+        place = np.flatnonzero(never) if rows is None else np.arange(len(self.log))[rows][never]
+        log = self.log
+        if not self.views_known:
+            seen = np.logical_or.reduce([values[place] != 0 for values in log.rewards.values()])
+        else:
+            seen = np.ones(len(place), dtype=bool) if log.viewed is None else log.viewed[place]
+        if seen.any():
+            raise RefusedError(self._impossible(int(place[int(np.argmax(seen))])))
 
     def weights(self, clip: float = math.inf, rows: Ints | None = None) -> Floats:
         """The weight of each row.
@@ -77,13 +95,14 @@ class Weighing:
         made = Terms(num, den, np.ones(len(num), dtype=bool), self.log.cluster, total=total)
         return made if defined.all() else made.restrict(defined)
 
-    def _unsupported(self, row: int) -> str:
+    def _impossible(self, row: int) -> str:
         log = self.log
         place = "" if log.position is None else f" at position {log.position[row]}"
+        what = "was viewed" if self.views_known else "has a reward"
         return (
-            f"{log.source}: an item{place} was logged although the logging policy gives it no exposure, and "
-            f"{self.target.name} would show it: its weight is infinite. Use a position model without that cut-off, or "
-            "leave such rows out."
+            f"{log.source}: an item{place} {what} although the logging policy gives it no exposure: its weight is "
+            "infinite, and dropping it would lose rewards in silence. Use a position model without that cut-off, or "
+            "leave such rows out of the log to count rewards above the cut-off only."
         )
 
 
