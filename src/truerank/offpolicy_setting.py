@@ -148,6 +148,11 @@ def _about_targets(log: Impressions, weighings: Mapping[str, Weighing]) -> list[
         missing = log.n_units - int(np.count_nonzero(target.defined()))
         if missing:
             found.append(f"{name}: {missing:,} of {log.n_units:,} {log.unit_name}s of the log have no ranking.")
+        if target.unlogged:
+            found.append(
+                f"{name}: it ranks {target.unlogged:,} sessions that the log does not have; they are left out. If "
+                "nothing was viewed in them they count: declare all sessions with --sessions (Python: sessions=...)."
+            )
         never = int(np.count_nonzero(target.exposure() == 0)) if target.whole is not None else 0
         if never:
             found.append(

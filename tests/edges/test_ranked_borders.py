@@ -143,3 +143,127 @@ def test_clicks_say_what_they_were_fitted_to() -> None:
     )
     results = of(frame, position=parse_position("fit:clicks"), logged=tr.Logged.DISPLAYED, rewards=["seconds", "like"])
     assert any("from 450 impressions and their like." in note for note in results.notes)
+
+
+# -------------------------------------------------------------------------------------------------------------- targets
+
+
+def test_a_rank_column_has_each_rank_once_in_a_session() -> None:
+    with pytest.raises(InputError, match="two items at rank 1 of one session"):
+        of(LOG.with_columns(new=pl.lit(1)))
+    gaps = LOG.with_columns(new=pl.Series([5, None, None, 1, 2, 1]))
+    assert of(gaps).estimates[0].value == pytest.approx((0.5**4 + 1 + 1) / 3)
+    surfaces = LOG.with_columns(surface=pl.Series(["a", "a", "b", "a", "b", "a"]), new=pl.Series([1, 2, 1, 1, 1, 1]))
+    assert of(surfaces).estimates[0].value == pytest.approx((1 + 4 + 2 + 1) / 3)
+
+
+def test_exposures_are_needed_in_every_row() -> None:
+    frame = LOG.with_columns(propensity=pl.lit(0.5), t=pl.Series([0.5, None, 0.5, 0.5, 0.5, 0.5]))
+    with pytest.raises(InputError, match="1 rows have nothing in column 't'"):
+        of(frame, {"new": tr.ExposureColumn("t")}, position=None)
+    two = frame.with_columns(logger=pl.lit("a"), b=pl.lit(0.5))
+    loggers = {"a": tr.ExposureColumn("b"), "c": tr.ExposureColumn("t")}
+    with pytest.raises(InputError, match="logger c: 1 rows have nothing"):
+        of(two, {"new": tr.ExposureColumn("b")}, position=None, loggers=loggers)
+
+
+def test_sessions_that_the_log_lacks_are_counted() -> None:
+    more = pl.concat([TABLE, pl.DataFrame({"session": [8, 8, 9], "item": [1, 2, 1], "rank": [1, 2, 1]})])
+    results = of(LOG, {"new": more})
+    assert any("ranks 2 sessions that the log does not have" in note and "--sessions" in note for note in results.notes)
+    assert not any("does not have" in note for note in of(LOG, {"new": TABLE}).notes)
+
+
+@pytest.mark.parametrize("item", [1, 9], ids=["logged", "never logged"])
+def test_an_item_stands_once_in_a_list(item: int) -> None:
+    table = pl.DataFrame({"session": [1, 1, 1, 2], "item": [2, item, item, item], "rank": [1, 2, 3, 1]})
+    with pytest.raises(InputError, match=f"item {item} is twice in one session"):
+        of(LOG, {"new": table})
+
+
+def test_a_list_for_a_session_without_rows_needs_its_surface() -> None:
+    """Nothing tells on which surface an empty session was; the table may, or there is only one."""
+    frame = LOG.with_columns(surface=pl.Series(["a", "a", "a", "b", "b", "a"]))
+    table = pl.concat([TABLE, pl.DataFrame({"session": [7], "item": [1], "rank": [1]})])
+    options: dict[str, Any] = {"position": parse_position("a=exp:0.5,b=exp:0.8"), "sessions": pl.Series([1, 2, 3, 7])}
+    with pytest.raises(InputError, match=r"1 sessions without a row .* column surface"):
+        of(frame, {"new": table}, **options)
+    told = table.with_columns(surface=pl.Series(["a", "a", "a", "b", "b", "a", "b"]))
+    assert of(frame, {"new": told}, **options).estimates[0].value == pytest.approx((0.25 + 4 + 1 + 1) / 4)
+    alone = frame.with_columns(surface=pl.lit("a"))
+    assert of(alone, {"new": table}, **options).estimates[0].value == pytest.approx((0.25 + 4 + 1 + 1) / 4)
+
+
+# ----------------------------------------------------------------------------------------------------------- candidates
+
+
+@pytest.mark.parametrize(
+    ("candidates", "reason"),
+    [
+        ([5, 5, 4, 2, 2, 1], "candidates differ"),
+        ([2, 2, 2, 2, 2, 1], "more rows than candidates"),
+        ([[1, 2, 3], [1, 2, 3], [1, 2, 3, 4], [1, 2], [1, 2], [3]], "candidates differ"),
+        ([[1, 2, 3], [1, 2, 3], None, [1, 2], [1, 2], [3]], "candidates differ"),
+        ([[1, 2, 3], [1, 2, 3], [1, 2, 3], [1, 2, 2], [1, 2, 2], [3]], "a candidate is listed twice"),
+        ([[1, 2, 3], [1, 2, 3], [1, 2, 3], [1, 2], [1, 2], [4]], "row 6, the item is not among its candidates"),
+    ],
+    ids=["number differs", "number too small", "list differs", "list missing", "listed twice", "shown but not listed"],
+)
+def test_candidates_hold_what_was_shown(candidates: list[Any], reason: str) -> None:
+    with pytest.raises(InputError, match=reason):
+        of(LOG.with_columns(candidates=pl.Series(candidates)))
+
+
+def test_listed_candidates_may_come_in_any_order() -> None:
+    lists = [[1, 2, 3, 4], [4, 3, 2, 1], [2, 1, 4, 3], [1, 2], [2, 1], [3]]
+    log = tr.read_impressions(LOG.with_columns(candidates=pl.Series(lists)))
+    assert log.length is not None
+    assert log.candidates is not None
+    assert log.length.tolist() == [4, 2, 1]
+    assert [log.candidates.of_unit(unit).tolist() for unit in range(3)] == [[0, 1, 2, 3], [0, 1], [2]]
+
+
+def test_items_without_a_rank_take_no_place() -> None:
+    """Three candidates, one of them never shown: the target exposes ranks 1 and 2, 1 + 0.5."""
+    frame = LOG.filter(pl.col("session") == 1).with_columns(
+        new=pl.Series([None, 2, 1]), candidates=pl.lit(3), reward=pl.lit(1)
+    )
+    (found,) = of(frame, estimators=[tr.RankedSNIPS()]).estimates
+    assert found.value == pytest.approx(1.5)
+
+
+# ---------------------------------------------------------------------------------------------------------------- order
+
+
+@pytest.mark.parametrize("users", [False, True], ids=["rows", "users"])
+def test_the_order_of_rows_without_sessions_does_not_change_a_bit(users: bool) -> None:
+    rng = np.random.default_rng(6)
+    n = 400
+    frame = pl.DataFrame(
+        {"item": rng.integers(0, 5, n), "propensity": rng.choice([0.1, 0.3, 0.7], n), "reward": rng.normal(size=n),
+         "new": rng.random(n)}
+    )  # fmt: skip
+    frame = frame.with_columns(user=pl.Series(rng.integers(0, 90, n))) if users else frame
+    for interval in (None, tr.Bootstrap(50)):
+        for estimator in (tr.RankedIPS(), tr.RankedSNIPS()):
+            found = {
+                of(each, {"new": tr.ExposureColumn("new")}, position=None, interval=interval, estimators=[estimator])
+                .json()
+                for each in (frame, frame.reverse(), frame.sample(fraction=1.0, shuffle=True, seed=1))
+            }  # fmt: skip
+            assert len(found) == 1
+
+
+@pytest.mark.parametrize("position", ["exp:0.7", "fit:exp"])
+def test_the_order_of_a_target_does_not_change_a_bit(position: str) -> None:
+    frame = sessions(150, gamma=0.7, seed=7)
+    lists = frame.select("session", "item", rank="new")
+    last = lists.group_by("session", maintain_order=True).agg(pl.col("rank").max())
+    strange = [last.with_columns(item=pl.lit(900 + k, dtype=pl.Int64), rank=pl.col("rank") + k) for k in (1, 2)]
+    table = pl.concat([lists, *(each.select(lists.columns) for each in strange)])
+    estimators = [tr.RankedIPS(), tr.RankedSNIPS(), tr.RankedDoublyRobust()]
+    found = {
+        of(frame, {"new": each}, position=parse_position(position), estimators=estimators).json()
+        for each in (table, table.reverse(), table.sample(fraction=1.0, shuffle=True, seed=1))
+    }
+    assert len(found) == 1
