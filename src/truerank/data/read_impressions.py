@@ -10,11 +10,12 @@ import numpy as np
 import polars as pl
 
 from truerank.arrays import Bools, Floats, Ints, frozen
+from truerank.chance import cell_keys
 from truerank.core import Pairs
 from truerank.data.impressions import Array, Impressions, Logged
 from truerank.data.read import VALUE_NAMES, as_table, column, find_column, finite_numbers
 from truerank.errors import InputError
-from truerank.ids import IdColumn, Ids
+from truerank.ids import IdColumn, Ids, Keys
 
 MOST_POSITION = 2**31 - 1
 OTHERS = ("position", "propensity", "viewed", "surface", "group", "logger", "time", "candidates")
@@ -49,7 +50,7 @@ def read_impressions(
     items, item = _items(table, mapping, where=where)
     used = [*OTHERS, *(rewards or VALUE_NAMES), *extra]
     units = _units(table, mapping, sessions, item=item, used=used, where=where)
-    order = _order(units.unit, item, len(items))
+    order = _order(units.unit, item, len(items)) if units.order is None else units.order
     optional = _Columns(table, mapping, order, where)
     found = Impressions(
         items=items,
@@ -100,6 +101,7 @@ class _Units:
     sessions: Ids | None
     session_of_unit: Ints | None
     users: Ids | None
+    order: Ints | None = None  # of rows that are their own units
 
 
 def _units(
@@ -117,10 +119,11 @@ def _units(
                 f"{where}: sessions are declared, but the log has no column session. Name it with columns."
             )
         n = len(table)
-        order = _by_content(table, mapping, [item] if user is None else [user, item], used)
+        order = _by_content(table, mapping, item, used)
+        order = order if user is None else order[np.argsort(user[order], kind="stable")]
         unit = np.empty(n, dtype=np.int64)
         unit[order] = np.arange(n)
-        return _Units(unit, np.arange(n) if user is None else user[order], None, None, users)
+        return _Units(unit, np.arange(n) if user is None else user[order], None, None, users, order)
     if declared is None:
         sessions, at = Ids.factorise(session_column, where=f"{where}, column 'session'")
     else:
@@ -149,15 +152,28 @@ def _units(
     return _Units(unit_of[at], owner[session_of_unit], sessions, session_of_unit, users)
 
 
-def _by_content(table: pl.DataFrame, mapping: Mapping[str, str], first: Sequence[Ints], used: Sequence[str]) -> Ints:
-    """Rows without sessions in the order of all that they say: those that stay equal may stand for each other."""
-    keys = [pl.Series(f"first {at}", each) for at, each in enumerate(first)]
-    found = {key: find_column(table, key, mapping) for key in dict.fromkeys(used)}
-    keys += [
-        each.alias(f"then {key}") for key, each in found.items() if each is not None and not each.dtype.is_nested()
-    ]
-    rows = pl.DataFrame(keys)
-    return rows.select(pl.arg_sort_by(rows.columns)).to_series().to_numpy().astype(np.int64)
+def _by_content(table: pl.DataFrame, mapping: Mapping[str, str], item: Ints, used: Sequence[str]) -> Ints:
+    """Rows without sessions in an order that follows from all that they say, whatever the order of a file.
+
+    By a number of 64 bits made of their item and other columns: rows of the same number say the same, so that they may
+    stand for each other.
+    """
+    key = item.astype(np.uint64)
+    for name in dict.fromkeys(used):
+        found = find_column(table, name, mapping)
+        if found is not None and not found.dtype.is_nested():
+            key = cell_keys(0, "rows", key, _words(found))
+    return pl.Series(key).arg_sort().to_numpy().astype(np.int64)
+
+
+def _words(values: pl.Series) -> Keys:
+    """A number of 64 bits for each value."""
+    if values.dtype.is_float():
+        return values.cast(pl.Float64).fill_null(np.nan).to_numpy().view(np.uint64)
+    whole = values.cast(pl.Int8) if values.dtype == pl.Boolean else values
+    if not whole.dtype.is_integer():
+        whole = whole.to_physical() if whole.dtype.is_temporal() else whole.cast(pl.String).rank("dense")
+    return whole.fill_null(-1 if whole.dtype.is_signed_integer() else 0).to_numpy().astype(np.int64).view(np.uint64)
 
 
 def _order(unit: Ints, item: Ints, n_items: int) -> Ints:

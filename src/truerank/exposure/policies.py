@@ -178,10 +178,12 @@ def _totals(log: Impressions, rank: npt.NDArray[Any], positions: Positions) -> F
     """
     if log.length is None or positions.by_surface or positions.by_group:
         return None
-    deepest = np.zeros(log.n_units, dtype=np.int64)
-    np.maximum.at(deepest, log.unit, rank)
-    places = log.length - np.bincount(log.unit[rank == 0], minlength=log.n_units)
-    places = np.maximum(places, np.minimum(deepest, log.length))
+    places, blank = log.length, rank == 0
+    if blank.any():
+        deepest = np.zeros(log.n_units, dtype=np.int64)
+        np.maximum.at(deepest, log.unit, rank)
+        places = places - np.bincount(log.unit[blank], minlength=log.n_units)
+        places = np.maximum(places, np.minimum(deepest, log.length))
     longest = int(places.max(initial=0))
     return frozen(np.cumsum(table_of(positions, longest))[places])
 
