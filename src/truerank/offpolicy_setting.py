@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from truerank.arrays import Bools, Ints
+from truerank.arrays import Ints
 from truerank.data.impressions import Impressions, Logged
 from truerank.data.read_impressions import read_impressions
 from truerank.errors import InputError
@@ -20,7 +20,7 @@ from truerank.exposure.mixtures import mixed_policy
 from truerank.exposure.policies import ExposureColumn, Policy, RankColumn, column_names, logging_policy, policy_of
 from truerank.exposure.positions.fits_clicks import Clicks
 from truerank.exposure.positions.places import Positions
-from truerank.exposure.positions.requests import fitted
+from truerank.exposure.positions.requests import FROM_CLICKS, fitted
 from truerank.uncertainty.refits import Refit
 from truerank.uncertainty.strata import nested
 
@@ -49,7 +49,12 @@ class Prepared:
     stratum: Ints | None
     refit: Refit | None
     fits: tuple[FittedPosition, ...]
-    notes: tuple[str, ...]
+    about: tuple[str, ...]
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What is to be said of them; with what refits have met so far."""
+        return self.about if self.refit is None else (*self.about, *self.refit.notes())
 
 
 def read_log(
@@ -88,24 +93,26 @@ def prepare(
     asked = None if position is None else Positions.everywhere(position)
     positions, fits, notes = _fit(log, asked, level=level)
 
-    def weigh(models: Positions | None) -> tuple[dict[str, Weighing], Ints | None]:
-        if loggers:
-            logging, of_unit = mixed_policy(log, loggers, positions=models)
-        else:
-            logging, of_unit = logging_policy(log, models), None
-        policies = {
-            name: _policy(each, logging, name=name, positions=models, columns=columns) for name, each in targets.items()
-        }
-        return {name: Weighing(log, policy, logging) for name, policy in policies.items()}, of_unit
+    def logging_of(part: Impressions, models: Positions | None) -> tuple[Policy, Ints | None]:
+        return mixed_policy(part, loggers, positions=models) if loggers else (logging_policy(part, models), None)
 
-    weighings, of_unit = weigh(positions)
+    def weigh(name: str, logging: Policy, models: Positions | None) -> Weighing:
+        policy = _policy(targets[name], logging, name=name, positions=models, columns=columns)
+        return Weighing(logging.log, policy, logging)
+
+    logging, of_unit = logging_of(log, positions)
+    weighings = {name: weigh(name, logging, positions) for name in targets}
     refit = None
     if asked is not None and asked.requests:
 
-        def again(kept: Bools) -> Mapping[str, Weighing]:
-            return weigh(_fitted(log, asked, kept=kept, level=level)[0])[0]
+        def again(part: Impressions) -> Positions:
+            models: Positions = _fitted(part, asked, level=level)[0]
+            return models
 
-        refit = Refit(log, again)
+        def weigh_again(part: Impressions, models: Positions, name: str) -> Weighing:
+            return weigh(name, logging_of(part, models)[0], models)
+
+        refit = Refit(log, again, weigh_again)
     if of_unit is not None and not nested(log.cluster, of_unit):
         notes.append(
             "users have sessions of several loggers, so the variance is taken between users, not within loggers."
@@ -119,7 +126,7 @@ def prepare(
         stratum=of_unit,
         refit=refit,
         fits=fits,
-        notes=tuple(notes + _about_targets(log, weighings)),
+        about=tuple(notes + _about_targets(log, weighings)),
     )
 
 
@@ -141,6 +148,11 @@ def _about_targets(log: Impressions, weighings: Mapping[str, Weighing]) -> list[
         missing = log.n_units - int(np.count_nonzero(target.defined()))
         if missing:
             found.append(f"{name}: {missing:,} of {log.n_units:,} {log.unit_name}s of the log have no ranking.")
+        if target.unlogged:
+            found.append(
+                f"{name}: it ranks {target.unlogged:,} sessions that the log does not have; they are left out. If "
+                "nothing was viewed in them they count: declare all sessions with --sessions (Python: sessions=...)."
+            )
         never = int(np.count_nonzero(target.exposure() == 0)) if target.whole is not None else 0
         if never:
             found.append(
@@ -157,12 +169,12 @@ def _fit(
 ) -> tuple[Positions | None, tuple[FittedPosition, ...], list[str]]:
     if asked is None or not asked.requests:
         return asked, (), []
-    positions, found = _fitted(log, asked, kept=np.ones(log.n_units, dtype=bool), level=level)
+    positions, found = _fitted(log, asked, level=level)
     fits, notes = [], []
     for place, fit in found.items():
         fits += [FittedPosition(place, each.name, each.value, each.stderr, fit.goodness.p) for each in fit.parameters]
         shown = ", ".join(f"{each.name} = {each.value:.4g} ± {each.stderr:.2g}" for each in fit.parameters[:3])
-        notes.append(f"position model of {place}: {fit.model.name}, {shown}, from {fit.n:,} lists.")
+        notes.append(f"position model of {place}: {fit.model.name}, {shown}, from {fit.n:,} {_fitted_to(log, asked)}.")
         notes += [f"position model of {place}: {each}" for each in fit.notes]
         if fit.goodness.p < 0.01:
             notes.append(
@@ -172,49 +184,81 @@ def _fit(
     return positions, tuple(fits), notes
 
 
-def _fitted(log: Impressions, asked: Positions, *, kept: Bools, level: float) -> Any:
-    """The models fitted to the scroll depths, or clicks, of the kept units."""
+def _fitted(log: Impressions, asked: Positions, *, level: float) -> Any:
+    """The models fitted to the scroll depths, or clicks, of a log."""
     if log.position is None:
         raise InputError(f"{log.source}: fitting a position model needs the column position.")
-    rows = np.flatnonzero(kept[log.unit])
-    if {request.family for _, request in asked.requests} & {"clicks", "harvest"}:
+    if _from_clicks(asked):
         clicks = Clicks.of(
-            log.item[rows], log.position[rows], _clicks(log)[rows],
-            logged=log.logged, session=log.unit[rows],
+            log.item, log.position, log.rewards[_clicks(log)],
+            logged=log.logged, session=log.unit,
         )  # fmt: skip
-        return fitted(asked, depth=np.ones(len(rows)), clicks=clicks, level=level)
+        return fitted(asked, depth=np.ones(len(log)), clicks=clicks, level=level)
     if log.logged is not Logged.VIEWED:
         raise InputError(
             f"{log.source}: every displayed item is logged and nothing says which were viewed, so there are no scroll "
             "depths. Fit clicks (fit:clicks, fit:harvest), or add a column viewed."
         )
-    return fitted(asked, **_depths(log, rows), level=level)
+    if log.sessions is None:
+        raise InputError(
+            f"{log.source}: scroll depths are those of sessions, and the log has no column session. Name it: "
+            "--columns session=NAME, or give the position model itself (exp:0.9, yule:1.5, FILE)."
+        )
+    return fitted(asked, **_depths(log), level=level)
 
 
-def _clicks(log: Impressions) -> npt.NDArray[Any]:
-    binary = [values for values in log.rewards.values() if values.dtype == np.uint8]
+def _from_clicks(asked: Positions) -> bool:
+    return any(request.family in FROM_CLICKS for _, request in asked.requests)
+
+
+def _fitted_to(log: Impressions, asked: Positions) -> str:
+    """What a fit counts, in words."""
+    return f"impressions and their {_clicks(log)}" if _from_clicks(asked) else "lists"
+
+
+def _clicks(log: Impressions) -> str:
+    """The reward that stands for clicks: the first of 0 and 1."""
+    binary = [name for name, values in log.rewards.items() if values.dtype == np.uint8]
     if not binary:
         raise InputError(f"{log.source}: fitting clicks needs a reward of 0 and 1.")
     return binary[0]
 
 
-def _depths(log: Impressions, rows: Ints) -> dict[str, Any]:
-    """The deepest viewed position of each session and surface, and whether its list ended there."""
+def _depths(log: Impressions) -> dict[str, Any]:
+    """The deepest viewed position of each session and surface, and whether its list ended there.
+
+    A list ends with the deepest displayed position where a column says which of the displayed items were viewed, and
+    after the number of candidates where that is known.
+    """
     if log.position is None:
         raise TypeError("checked before")
-    rows = rows if log.viewed is None else rows[log.viewed[rows]]
-    surface = np.zeros(len(rows), dtype=np.int64)
+    surface = np.zeros(len(log), dtype=np.int64)
     if log.surface is not None:
-        surface = np.unique(log.surface[rows], return_inverse=True)[1]
-    key = log.unit[rows] * (int(surface.max(initial=0)) + 1) + surface
-    order = np.lexsort((log.position[rows], key))
-    last = order[np.append(np.flatnonzero(np.diff(key[order])), len(order) - 1)]
-    at = rows[last]
+        surface = np.unique(log.surface, return_inverse=True)[1]
+    key = log.unit * (int(surface.max(initial=0)) + 1) + surface
+    rows = np.arange(len(log)) if log.viewed is None else np.flatnonzero(log.viewed)
+    if not len(rows):
+        raise InputError(
+            f"{log.source}: no row was viewed, so there are no scroll depths. Check the column viewed, or give the "
+            "position model itself (exp:0.9, yule:1.5, FILE)."
+        )
+    at = rows[_deepest(key[rows], log.position[rows])]
     depth = log.position[at]
-    ended = None if log.length is None else depth >= log.length[log.unit[at]]
+    ended = np.zeros(len(at), dtype=bool)
+    if log.viewed is not None:
+        last = _deepest(key, log.position)
+        ended |= depth >= log.position[last][np.searchsorted(key[last], key[at])]
+    if log.length is not None:
+        ended |= depth >= log.length[log.unit[at]]
     return {
         "depth": depth,
         "censored": ended,
         "surface": None if log.surface is None else log.surface[at],
         "group": None if log.group is None else log.group[at],
     }
+
+
+def _deepest(key: Ints, position: npt.NDArray[Any]) -> Ints:
+    """The row of the largest position of each key, in the order of keys."""
+    order = np.lexsort((position, key))
+    return np.asarray(order[np.append(np.flatnonzero(np.diff(key[order])), len(order) - 1)], dtype=np.int64)

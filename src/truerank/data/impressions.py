@@ -7,7 +7,7 @@ number of rewards of any kind, and tens of millions of rows must stay small, so 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any
 
@@ -89,7 +89,40 @@ class Impressions:
                 f"{where}: the log has no column session, so a table of rankings cannot be matched with it. "
                 "Name a column of the log instead (@COLUMN), or name its sessions: --columns session=NAME."
             )
-        unit = np.empty(len(self.sessions), dtype=np.int64)
+        unit = np.full(len(self.sessions), -1, dtype=np.int64)
         unit[self.session_of_unit] = np.arange(self.n_units)
         at = self.sessions.locate(column, where=where)
         return np.where(at >= 0, unit[np.maximum(at, 0)], -1) if len(unit) else at
+
+    def restrict(self, kept: Bools) -> Impressions:
+        """The log of the kept units alone; users, sessions and items keep their ids."""
+        rows = kept[self.unit]
+        renumbered = np.cumsum(kept) - 1
+
+        def cut(values: Array | None) -> Any:
+            return None if values is None else values[rows]
+
+        candidates = self.candidates
+        if candidates is not None:
+            of = np.repeat(np.arange(self.n_units), candidates.count)
+            candidates = Pairs.of(
+                renumbered[of[kept[of]]], candidates.item[kept[of]], n_units=int(np.count_nonzero(kept))
+            )
+        return replace(
+            self,
+            unit=renumbered[self.unit[rows]],
+            item=self.item[rows],
+            cluster=self.cluster[kept],
+            rewards={name: values[rows] for name, values in self.rewards.items()},
+            position=cut(self.position),
+            propensity=cut(self.propensity),
+            viewed=cut(self.viewed),
+            surface=cut(self.surface),
+            group=cut(self.group),
+            logger=cut(self.logger),
+            time=cut(self.time),
+            length=None if self.length is None else self.length[kept],
+            candidates=candidates,
+            columns={name: values[rows] for name, values in self.columns.items()},
+            session_of_unit=None if self.session_of_unit is None else self.session_of_unit[kept],
+        )

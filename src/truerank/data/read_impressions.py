@@ -10,13 +10,15 @@ import numpy as np
 import polars as pl
 
 from truerank.arrays import Bools, Floats, Ints, frozen
+from truerank.chance import cell_keys
 from truerank.core import Pairs
 from truerank.data.impressions import Array, Impressions, Logged
 from truerank.data.read import VALUE_NAMES, as_table, column, find_column, finite_numbers
 from truerank.errors import InputError
-from truerank.ids import IdColumn, Ids
+from truerank.ids import IdColumn, Ids, Keys
 
 MOST_POSITION = 2**31 - 1
+OTHERS = ("position", "propensity", "viewed", "surface", "group", "logger", "time", "candidates")
 
 
 def read_impressions(
@@ -46,8 +48,9 @@ def read_impressions(
     if len(table) == 0:
         raise InputError(f"{where}: no rows; expected one row for each item that was viewed.")
     items, item = _items(table, mapping, where=where)
-    units = _units(table, mapping, sessions, where=where)
-    order = _order(units.unit, item, len(items))
+    used = [*OTHERS, *(rewards or VALUE_NAMES), *extra]
+    units = _units(table, mapping, sessions, item=item, used=used, where=where)
+    order = _order(units.unit, item, len(items)) if units.order is None else units.order
     optional = _Columns(table, mapping, order, where)
     found = Impressions(
         items=items,
@@ -98,9 +101,12 @@ class _Units:
     sessions: Ids | None
     session_of_unit: Ints | None
     users: Ids | None
+    order: Ints | None = None  # of rows that are their own units
 
 
-def _units(table: pl.DataFrame, mapping: Mapping[str, str], declared: Any, *, where: str) -> _Units:
+def _units(
+    table: pl.DataFrame, mapping: Mapping[str, str], declared: Any, *, item: Ints, used: Sequence[str], where: str
+) -> _Units:
     """Units ordered by user, then session, so that results do not depend on the order of rows."""
     session_column = find_column(table, "session", mapping, strict="session" in mapping)
     if session_column is None and "session" in mapping:
@@ -113,10 +119,11 @@ def _units(table: pl.DataFrame, mapping: Mapping[str, str], declared: Any, *, wh
                 f"{where}: sessions are declared, but the log has no column session. Name it with columns."
             )
         n = len(table)
-        order = np.arange(n) if user is None else np.argsort(user, kind="stable")
+        order = _by_content(table, mapping, item, used)
+        order = order if user is None else order[np.argsort(user[order], kind="stable")]
         unit = np.empty(n, dtype=np.int64)
         unit[order] = np.arange(n)
-        return _Units(unit, np.arange(n) if user is None else user[order], None, None, users)
+        return _Units(unit, np.arange(n) if user is None else user[order], None, None, users, order)
     if declared is None:
         sessions, at = Ids.factorise(session_column, where=f"{where}, column 'session'")
     else:
@@ -143,6 +150,30 @@ def _units(table: pl.DataFrame, mapping: Mapping[str, str], declared: Any, *, wh
     unit_of = np.empty(len(sessions), dtype=np.int64)
     unit_of[session_of_unit] = np.arange(len(sessions))
     return _Units(unit_of[at], owner[session_of_unit], sessions, session_of_unit, users)
+
+
+def _by_content(table: pl.DataFrame, mapping: Mapping[str, str], item: Ints, used: Sequence[str]) -> Ints:
+    """Rows without sessions in an order that follows from all that they say, whatever the order of a file.
+
+    By a number of 64 bits made of their item and other columns: rows of the same number say the same, so that they may
+    stand for each other.
+    """
+    key = item.astype(np.uint64)
+    for name in dict.fromkeys(used):
+        found = find_column(table, name, mapping)
+        if found is not None and not found.dtype.is_nested():
+            key = cell_keys(0, "rows", key, _words(found))
+    return pl.Series(key).arg_sort().to_numpy().astype(np.int64)
+
+
+def _words(values: pl.Series) -> Keys:
+    """A number of 64 bits for each value."""
+    if values.dtype.is_float():
+        return values.cast(pl.Float64).fill_null(np.nan).to_numpy().view(np.uint64)
+    whole = values.cast(pl.Int8) if values.dtype == pl.Boolean else values
+    if not whole.dtype.is_integer():
+        whole = whole.to_physical() if whole.dtype.is_temporal() else whole.cast(pl.String).rank("dense")
+    return whole.fill_null(-1 if whole.dtype.is_signed_integer() else 0).to_numpy().astype(np.int64).view(np.uint64)
 
 
 def _order(unit: Ints, item: Ints, n_items: int) -> Ints:
@@ -229,25 +260,46 @@ class _Columns:
         found = self.find("candidates")
         if found is None:
             return None, None
-        length = np.zeros(log.n_units, dtype=np.int64)
         if isinstance(found.dtype, pl.List | pl.Array):
-            first = np.unique(log.unit, return_index=True)[1]
-            listed = found.gather(self.order[first])
-            count = listed.list.drop_nulls().list.len().fill_null(0).to_numpy().astype(np.int64)
-            length[log.unit[first]] = count
-            flat = listed.explode().drop_nulls()
-            at = log.items.locate(flat, where=f"{self.where}, column {found.name!r}")
-            return frozen(length), Pairs.of(np.repeat(log.unit[first], count), at, n_units=log.n_units)
+            return self._listed(found.cast(pl.List(found.dtype.inner)), log)
+        length = np.zeros(log.n_units, dtype=np.int64)
         values = finite_numbers(found, where=f"{self.where}, column {found.name!r}")
         self._refuse(
             (values < 1) | (values != values.round(0)), values, "candidates", "a whole number from 1, or a list"
         )
         each = self._sorted(values.cast(pl.Int64).to_numpy())
         length[log.unit] = each
-        if (length[log.unit] != each).any():
-            row = int(self.order[int(np.argmax(length[log.unit] != each))])
-            raise InputError(f"{self.where}: row {row + 1}, candidates differ within a session; expected one number.")
+        self._refuse_candidates(length[log.unit] != each, "candidates differ within a session; expected one number")
+        shown = np.bincount(log.unit, minlength=log.n_units)
+        self._refuse_candidates(
+            (shown > length)[log.unit], "a session has more rows than candidates; expected all that compete"
+        )
         return frozen(length), None
+
+    def _listed(self, found: pl.Series, log: Impressions) -> tuple[Ints, Pairs]:
+        """Candidates by name: the same in every row of a unit, each once, and among them all that was shown."""
+        listed = found.list.drop_nulls().list.sort().gather(self.order)
+        first = np.searchsorted(log.unit, log.unit)
+        same = listed.eq_missing(listed.gather(first)).to_numpy()
+        self._refuse_candidates(~same, "candidates differ within a session; expected one list")
+        twice = (listed.list.n_unique() != listed.list.len()).fill_null(False).to_numpy()
+        self._refuse_candidates(twice, "a candidate is listed twice; expected each once")
+        first = np.unique(first)
+        listed = listed.gather(first)
+        count = listed.list.len().fill_null(0).to_numpy().astype(np.int64)
+        length = np.zeros(log.n_units, dtype=np.int64)
+        length[log.unit[first]] = count
+        flat = listed.filter(pl.Series(count > 0)).explode()
+        at = log.items.locate(flat, where=f"{self.where}, column {found.name!r}")
+        unit = np.repeat(log.unit[first], count)
+        width = len(log.items)
+        absent = ~np.isin(log.unit * width + log.item, unit * width + at)
+        self._refuse_candidates(absent, "the item is not among its candidates; expected all that compete")
+        return frozen(length), Pairs.of(unit, at, n_units=log.n_units)
+
+    def _refuse_candidates(self, bad: Bools, what: str) -> None:
+        if bad.any():
+            raise InputError(f"{self.where}: row {int(self.order[int(np.argmax(bad))]) + 1}, {what}.")
 
     def _sorted(self, values: Array) -> Array:
         return frozen(values[self.order])
@@ -284,7 +336,7 @@ def _check(log: Impressions) -> None:
         if again.any():
             row = int(np.argmax(again))
             raise InputError(
-                f"{log.source}: session {_session(log, row)} has item {log.items.texts(log.item[[row]])[0]} twice; "
+                f"{log.source}: {_place(log, row)} has item {log.items.texts(log.item[[row]])[0]} twice; "
                 "expected each item once in a session. Keep its first row, or add up its rewards."
             )
         if log.position is not None:
@@ -294,7 +346,7 @@ def _check(log: Impressions) -> None:
             odd = (values != 0) & ~log.viewed
             if odd.any():
                 raise InputError(
-                    f"{log.source}: session {_session(log, int(np.argmax(odd)))} has a {name} on an item that was not "
+                    f"{log.source}: {_place(log, int(np.argmax(odd)))} has a {name} on an item that was not "
                     "viewed; expected rewards of viewed items only. Correct the column viewed or the reward."
                 )
 
@@ -314,15 +366,16 @@ def _check_places(log: Impressions) -> None:
         unit = int(cell[int(np.argmax(again))] // width)
         row = int(np.searchsorted(log.unit, unit))
         raise InputError(
-            f"{log.source}: session {_session(log, row)} has two items at one position; expected each position once in "
+            f"{log.source}: {_place(log, row)} has two items at one position; expected each position once in "
             "a session and surface. Give each list a session of its own, or name the surface: --columns surface=NAME."
         )
 
 
-def _session(log: Impressions, row: int) -> str:
+def _place(log: Impressions, row: int) -> str:
+    """Where a row is, in words."""
     if log.sessions is None or log.session_of_unit is None:
-        return str(row + 1)
-    return log.sessions.texts(log.session_of_unit[log.unit[[row]]])[0]
+        return f"a row of item {log.items.texts(log.item[[row]])[0]}"
+    return f"session {log.sessions.texts(log.session_of_unit[log.unit[[row]]])[0]}"
 
 
 def _notes(log: Impressions) -> tuple[str, ...]:

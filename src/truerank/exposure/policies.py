@@ -8,12 +8,14 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import polars as pl
 
 from truerank.arrays import Bools, Floats, Ints, frozen, sums_by
 from truerank.data.impressions import Impressions
 from truerank.data.read import as_table, column, find_column, finite_numbers
 from truerank.errors import InputError
 from truerank.exposure.positions.places import Positions
+from truerank.ids import Ids
 
 Rows = Ints | slice | None  # which rows of a log, None for all
 LONGEST_TABLE = 2**20  # ranks up to here are looked up
@@ -49,6 +51,7 @@ class Policy:
 
     `rank` is 0 where an item is never shown. `known` are the units whose ranking is known, `whole` the list of each
     where it was given, `total` the sum of exposures over each unit's whole list, Σ_a ε(x, a), NaN where it is unknown.
+    `unlogged` counts the sessions that it ranks and the log does not have.
     """
 
     name: str
@@ -59,6 +62,7 @@ class Policy:
     known: Bools | None = None
     whole: WholeList | None = None
     total: Floats | None = None
+    unlogged: int = 0
 
     def exposure(self, rows: Rows = None) -> Floats:
         """ε(x, a) of the given rows, or of all."""
@@ -150,21 +154,48 @@ def _by_rank(key: str, log: Impressions, *, name: str, positions: Positions | No
             raise InputError(
                 f"{name}: a rank of {value:g} in column {key!r}; expected whole numbers from 1, or nothing."
             )
+        _check_column(log, rank, where=f"{name}, column {key!r}")
         rank = rank.astype(np.int32) if rank.max(initial=0) < 2**31 else rank
-    return Policy(name, log, positions=positions, rank=frozen(rank), total=_totals(log, positions))
+    return Policy(name, log, positions=positions, rank=frozen(rank), total=_totals(log, rank, positions))
 
 
-def _totals(log: Impressions, positions: Positions) -> Floats | None:
-    """Σ_r P(V | r) over the places of each unit, where the log tells how many there are: `candidates`."""
+def _check_column(log: Impressions, rank: Ints, *, where: str) -> None:
+    """Each rank once in a session, or in each of its surfaces."""
+    if log.sessions is None:
+        return
+    shown = np.flatnonzero(rank > 0)
+    place = log.unit[shown]
+    if log.surface is not None:
+        surface = np.unique(log.surface[shown], return_inverse=True)[1]
+        place = place * (int(surface.max(initial=0)) + 1) + surface
+    _check_ranks(place, rank[shown], where=where)
+
+
+def _totals(log: Impressions, rank: npt.NDArray[Any], positions: Positions) -> Floats | None:
+    """Σ_r P(V | r) over the places of each unit, where the log tells how many items compete: `candidates`.
+
+    Logged items without a rank are never shown, so there are as many places less.
+    """
     if log.length is None or positions.by_surface or positions.by_group:
         return None
-    longest = int(log.length.max(initial=0))
-    return frozen(np.cumsum(table_of(positions, longest))[log.length])
+    places, blank = log.length, rank == 0
+    if blank.any():
+        deepest = np.zeros(log.n_units, dtype=np.int64)
+        np.maximum.at(deepest, log.unit, rank)
+        places = places - np.bincount(log.unit[blank], minlength=log.n_units)
+        places = np.maximum(places, np.minimum(deepest, log.length))
+    longest = int(places.max(initial=0))
+    return frozen(np.cumsum(table_of(positions, longest))[places])
 
 
 def _by_exposure(key: str, log: Impressions, *, name: str) -> Policy:
     values = log.propensity if key == "propensity" and log.propensity is not None else _extra(log, key, name)
-    values = np.where(np.isnan(values), 0.0, values)
+    lost = int(np.count_nonzero(np.isnan(values)))
+    if lost:
+        raise InputError(
+            f"{name}: {lost:,} rows have nothing in column {key!r}; expected an exposure in every row, 0 where the "
+            "item is never shown."
+        )
     bad = (values < 0) | (values > 1)
     if bad.any():
         value = values[int(np.argmax(bad))]
@@ -184,28 +215,30 @@ def _extra(log: Impressions, key: str, name: str) -> Floats:
 def _from_table(
     source: Any, log: Impressions, *, name: str, positions: Positions | None, columns: Mapping[str, str] | None
 ) -> Policy:
-    """From a table session, item and rank or exposure."""
+    """From a table session, item and rank or exposure, in the order of sessions and items."""
     table, where = as_table(source)
     where, mapping = (name if where in ("frame", "matrix") else where), dict(columns or {})
     session = column(table, "session", mapping, where=where)
     unit = log.unit_of_session(session, where=f"{where}, column 'session'")
-    item = log.items.locate(column(table, "item", mapping, where=where), where=f"{where}, column 'item'")
+    listed = column(table, "item", mapping, where=where)
+    item = log.items.locate(listed, where=f"{where}, column 'item'")
     exposure, rank = _exposure_of(table, log, unit, positions, mapping, where=where)
-    kept = unit >= 0
-    if not kept.any():
+    if not (unit >= 0).any():
         raise InputError(f"{where}: no session in common with {log.source}. Check the session ids.")
     prediction = find_column(table, "prediction", mapping)
     predicted = (
         None if prediction is None else finite_numbers(prediction, where=f"{where}, column 'prediction'").to_numpy()
     )
+    kept = _sorted_rows(log, unit, item, listed, where=where)
+    unlogged = session.filter(pl.Series(unit < 0)).n_unique()
     unit, item, exposure = unit[kept], item[kept], exposure[kept]
     known = np.zeros(log.n_units, dtype=bool)
     known[unit] = True
-    at = _rows_in(log, unit, item, where=where)
+    at = _rows_in(log, unit, item)
     total = np.where(known, sums_by(unit, exposure, n=log.n_units), np.nan)
     whole = WholeList(frozen(unit), frozen(item), frozen(exposure), None if predicted is None else predicted[kept])
     missing = at < 0
-    shared: dict[str, Any] = {"known": known, "whole": whole, "total": frozen(total)}
+    shared: dict[str, Any] = {"known": known, "whole": whole, "total": frozen(total), "unlogged": unlogged}
     if rank is None:
         values = np.where(missing, 0.0, exposure[at])
         return Policy(name, log, values=frozen(values), **shared)
@@ -237,18 +270,24 @@ def _exposure_of(
     if bad.any():
         row = int(np.argmax(bad))
         raise InputError(f"{where}: row {row + 1}, rank is {values[row]:g}; expected a whole number from 1.")
-    _check_ranks(log, unit, rank, where=where)
+    _check_ranks(unit[unit >= 0], rank[unit >= 0], where=where)
     if positions.by_surface or positions.by_group:
+        kept = np.flatnonzero(unit >= 0)
         surface, group = (
-            _of_units(each, log, unit, what) for each, what in ((log.surface, "surface"), (log.group, "group"))
-        )
-        return positions.view(rank.astype(np.float64), surface=surface, group=group), rank
+            _of_rows(each, table, log, unit, mapping, kept=kept, what=what, where=where) if needed else None
+            for each, what, needed in (
+                (log.surface, "surface", positions.by_surface), (log.group, "group", positions.by_group),
+            )
+        )  # fmt: skip
+        exposure = np.zeros(len(rank))
+        exposure[kept] = positions.view(rank[kept].astype(np.float64), surface=surface, group=group)
+        return exposure, rank
     return lookup(positions, rank), rank
 
 
-def _check_ranks(log: Impressions, unit: Ints, rank: Ints, *, where: str) -> None:
+def _check_ranks(unit: Ints, rank: Ints, *, where: str) -> None:
     width = int(rank.max(initial=0)) + 1
-    cell = np.sort((unit * width + rank)[unit >= 0])
+    cell = np.sort(unit * width + rank)
     again = cell[1:] == cell[:-1]
     if again.any():
         bad = int(cell[int(np.argmax(again))])
@@ -258,8 +297,24 @@ def _check_ranks(log: Impressions, unit: Ints, rank: Ints, *, where: str) -> Non
         )
 
 
-def _of_units(values: Any, log: Impressions, unit: Ints, what: str) -> Any:
-    """The surface or group of each listed item: that of its session, which must have one only."""
+def _of_rows(
+    values: Any,
+    table: Any,
+    log: Impressions,
+    unit: Ints,
+    mapping: Mapping[str, str],
+    *,
+    kept: Ints,
+    what: str,
+    where: str,
+) -> Any:
+    """The surface or group of each kept row of a target's table: its own, else that of its session, which has one."""
+    own = find_column(table, what, mapping)
+    if own is not None:
+        if own.null_count():
+            row = int(own.is_null().arg_true()[0])
+            raise InputError(f"{where}: row {row + 1} has no {what}; expected one in every row.")
+        return own.cast(pl.String).to_numpy().astype(str)[kept]
     if values is None:
         return None
     of_unit = np.full(log.n_units, "", dtype=values.dtype)
@@ -267,25 +322,46 @@ def _of_units(values: Any, log: Impressions, unit: Ints, what: str) -> Any:
     if (of_unit[log.unit] != values).any():
         raise InputError(
             f"{log.source}: a session has rows of several {what}s, so a target's list has no one {what}. "
-            f"Make sessions of one {what}, or give exposures instead of ranks."
+            f"Make sessions of one {what}, or give {where} a column {what}, or exposures instead of ranks."
         )
-    return of_unit[np.maximum(unit, 0)]
+    empty = np.ones(log.n_units, dtype=bool)
+    empty[log.unit] = False
+    if empty[unit[kept]].any():
+        if (values != values[0]).any():
+            raise InputError(
+                f"{where}: it ranks {len(np.unique(unit[kept][empty[unit[kept]]])):,} sessions without a row in "
+                f"{log.source}, whose {what} nothing tells. Give it a column {what}, or exposures instead of ranks."
+            )
+        of_unit[empty] = values[0]  # there is no other
+    return of_unit[unit[kept]]
 
 
-def _rows_in(log: Impressions, unit: Ints, item: Ints, *, where: str) -> Ints:
-    """For each row of the log, where its (session, item) stands in a target's table, -1 where it does not."""
+def _sorted_rows(log: Impressions, unit: Ints, item: Ints, listed: pl.Series, *, where: str) -> Ints:
+    """The rows of a target's table whose session the log has, by session, then item; no item twice in a session."""
+    kept = np.flatnonzero(unit >= 0)
+    code = item[kept].copy()
+    strange = np.flatnonzero(code < 0)
+    width = len(log.items)
+    if len(strange):  # items that the log never shows come after all others, by their ids
+        ids, found = Ids.factorise(listed.gather(kept[strange]), where=f"{where}, column 'item'")
+        code[strange] = width + found
+        width += len(ids)
+    cell = unit[kept] * max(width, 1) + code
+    if not (cell[1:] > cell[:-1]).all():
+        order = np.argsort(cell, kind="stable")
+        kept, cell = kept[order], cell[order]
+        again = cell[1:] == cell[:-1]
+        if again.any():
+            bad = listed[int(kept[int(np.argmax(again))])]
+            raise InputError(f"{where}: item {bad} is twice in one session; expected it once.")
+    return kept
+
+
+def _rows_in(log: Impressions, unit: Ints, item: Ints) -> Ints:
+    """For each row of the log, where its (session, item) stands in a target's sorted table, -1 where it does not."""
     width = len(log.items) + 1
-    listed = item >= 0
-    cell = unit * width + item
-    order = np.flatnonzero(listed)
-    order = order[np.argsort(cell[order], kind="stable")]
-    ordered = cell[order]
-    again = ordered[1:] == ordered[:-1]
-    if again.any():
-        bad = int(ordered[int(np.argmax(again))])
-        raise InputError(
-            f"{where}: item {log.items.texts(np.array([bad % width]))[0]} is twice in one session; expected it once."
-        )
+    order = np.flatnonzero(item >= 0)
+    ordered = unit[order] * width + item[order]
     wanted = log.unit * width + log.item
     if not len(ordered):
         return np.full(len(wanted), -1, dtype=np.int64)
