@@ -110,6 +110,8 @@ def _of_ratios(
         rows = every[kept[log.unit[every]]]
     units = np.ones(log.n_units) if kept is None else kept.astype(np.float64)
     n_units = float(units.sum())
+    if n_units == 0:  # two targets that no unit has both of
+        return np.full(n_clips, math.nan), np.full(n_clips, math.nan)
     totals = [total_of(each) if estimator.normaliser is Normaliser.SESSION else None for each in signed.both]
     totals = [None if each is None else each * units for each in totals]
     mean = np.array([1.0 if each is None else float(each.sum()) / n_units for each in totals])
