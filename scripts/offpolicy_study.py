@@ -453,7 +453,7 @@ def _agreement(found: dict[str, Any]) -> Iterator[str]:
 def _chosen_clip(rows: list[dict[str, Any]]) -> Iterator[str]:
     yield "## The chosen clip"
     yield ""
-    yield f"`--clip auto` against no clip, {CHOICE_LOGS} logs of {CHOICE_SESSIONS} sessions each from the feed above (default) and from one of weights up to 512 (steep); the rule was settled on other logs of the"
+    yield f"`--clip auto` against no clip, {CHOICE_LOGS} logs of {CHOICE_SESSIONS} sessions each from the feed above (default) and from one of weights up to 512 (steep); the rule was taken from six tried on other logs of the"
     yield "same feeds. Chosen: the share of logs in which a clip was taken at all. Ratio: the RMSE at the chosen clip over that without a clip. Coverage of 95 % intervals, which do not include the choice."
     yield ""
     yield "| feed | estimator | reward | of | chosen | bias / truth | RMSE | RMSE, no clip | ratio | coverage | coverage, no clip |"

@@ -220,3 +220,12 @@ def test_sessions_without_a_view_have_no_mean_and_the_message_says_so() -> None:
 def test_warnings_name_the_rows_that_the_log_has() -> None:
     assert any("displayed rows are worth" in each for each in first(LOG, logged="displayed").warnings)
     assert any("viewed rows are worth" in each for each in first(LOG).warnings)
+
+
+def test_targets_without_a_session_in_common_have_no_difference() -> None:
+    a = pl.DataFrame({"session": [1, 1], "item": [10, 20], "rank": [1, 2]})
+    b = pl.DataFrame({"session": [2, 2], "item": [10, 20], "rank": [1, 2]})
+    for clips in ([math.inf], tr.AutoClip()):
+        results = tr.off_policy(LOG, {"a": a, "b": b}, position=HALF, clips=clips)
+        assert {each.estimator for each in results.comparisons} == {"ips", "snips"}
+        assert all(each.units == 0 and math.isnan(each.difference) for each in results.comparisons)

@@ -44,7 +44,8 @@ def print_results(results: Results, console: Console) -> None:
         console.print()
     if results.comparisons:
         console.print(
-            f"Differences are paired, from the same {unit}; p is adjusted by Holm over all comparisons shown."
+            f"Differences are paired, from the same {unit}; p is adjusted by Holm over all comparisons shown"
+            f"{' at chosen clips' if results.provenance.get('chosen') else ''}."
         )
     for each in _warnings(results):
         console.print(Text("! ", style="yellow").append(each, style="default"))

@@ -40,10 +40,11 @@ def check_clips(clips: Sequence[float]) -> tuple[float, ...]:
 
 
 def settles(estimator: Any) -> bool:
-    """Whether a clip may be chosen: its bias only grows as the clip falls, as it does for sums of clipped weights.
+    """Whether a clip may be chosen: where the estimate is a sum of clipped weights, not a ratio of two such sums.
 
-    A ratio has clipped weights above and below the line: its value can move away and come back, so that standing still
-    between two clips says nothing about its bias.
+    The bias of ips with rewards from 0 only grows as the clip falls, which the rule needs. For differences, negative
+    rewards and doubly-robust only a bound of it does; there the rule rests on measurement. A ratio can move away and
+    come back, so that standing still between two clips says nothing about its bias.
     """
     return bool(estimator.clips) and not isinstance(estimator, RankedSNIPS | RankedNDCG | RankedPostNormalised)
 
