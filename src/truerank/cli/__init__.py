@@ -26,6 +26,7 @@ COMMANDS = {
         "intervene",
         "Draw a less biased test set from a biased log.",
     ),
+    "study": ("truerank.cli.study", "study", "Measure how far a way to evaluate can be trusted."),
     "simulate": ("truerank.cli.simulate", "simulate", "Make data whose truth is known."),
     "data": ("truerank.cli.data", "data", "Look at data files, and at public datasets."),
     "demo": ("truerank.cli.demo", "demo", "A small world with known truth, end to end."),
