@@ -7,19 +7,21 @@ import platform
 from pathlib import Path
 from typing import Any
 
-from benchmarks import lists, ranks, start
+from benchmarks import grid, lists, ranks, start
 
 PAGE = Path("docs/performance.md")
 
 
 def write() -> None:
     """Run everything and write the page."""
-    PAGE.write_text(page(start.run(), lists.run(), ranks.run()))
+    PAGE.write_text(page(start.run(), lists.run(), ranks.run(), grid.run()))
 
 
-def page(begin: dict[str, Any], lists_found: dict[str, Any], ranks_found: dict[str, Any]) -> str:
+def page(
+    begin: dict[str, Any], lists_found: dict[str, Any], ranks_found: dict[str, Any], grid_found: dict[str, Any]
+) -> str:
     peers = lists_found["peers"]
-    goals = {**begin["goals"], **lists_found["goals"], **ranks_found["goals"]}
+    goals = {**begin["goals"], **lists_found["goals"], **ranks_found["goals"], **grid_found["goals"]}
     lines = [
         "# Speed",
         "",
@@ -65,6 +67,13 @@ def page(begin: dict[str, Any], lists_found: dict[str, Any], ranks_found: dict[s
         "| items (2,000 users) | ns per score |",
         "|---|---|",
         *(f"| {n:,} | {value} |" for n, value in ranks_found["growth_items"].items()),
+        "",
+        "## D. The reliability grid",
+        "",
+        f"{grid_found['scenarios']:,} scenarios, {grid_found['models']} models, {grid_found['users']:,} users x {grid_found['items']:,} items, "
+        f"{grid_found['metrics']} metrics, {grid_found['repetitions']} repetitions, {grid_found['threads']} threads: {grid_found['seconds']:.0f} s from labels and "
+        f"scores to tables with intervals ({grid_found['cpu_seconds']:.0f} s of processor time). All scenarios of one user and logger take "
+        f"{grid_found['ms_per_user_and_logger']} ms, in vectorised numpy {grid_found['ms_per_user_and_logger_numpy']} ms: {grid_found['ratio_cpu']} times as long.",
         "",
         "## Start",
         "",

@@ -67,17 +67,19 @@ def _values(
 
 
 @nb.njit(cache=True, nogil=True, boundscheck=False)
-def _signs(value: Any, sign: Any) -> tuple[int, int]:
+def _signs(value: Any, short: Any, sign: Any) -> tuple[int, int]:
     """The order of every pair of models; how many are equal, and how many are after rounding to 4 decimals."""
     n_models = len(value)
     at, equal, rounded = 0, 0, 0
     for a in range(n_models):
-        x, x4 = value[a], np.rint(value[a] * 1e4)
+        short[a] = np.rint(value[a] * 1e4)
+    for a in range(n_models):
+        x = value[a]
         for b in range(a + 1, n_models):
             y = value[b]
             sign[at] = (x > y) - (x < y)
             equal += x == y
-            rounded += x4 == np.rint(y * 1e4)
+            rounded += short[a] == short[b]
             at += 1
     return equal, rounded
 
@@ -111,7 +113,7 @@ def evaluate_users(
     full, histogram = np.zeros((n_models, deepest + 1), np.int32), np.zeros((n_models, deepest + 1), np.int32)
     ranked = np.zeros(n_models, np.int64)
     keys, items = np.empty(n_items), np.empty(n_items, np.int32)
-    sums, value = np.empty(table.shape[1]), np.empty((n_metrics, n_models))
+    sums, value, short = np.empty(table.shape[1]), np.empty((n_metrics, n_models)), np.empty(n_models)
     sign = np.empty(n_pairs, np.int8)
     sign_full = np.empty((n_metrics, n_pairs), np.int8)
     sign_first = np.empty((n_candidates, n_metrics, n_pairs), np.int8)
@@ -163,7 +165,7 @@ def evaluate_users(
                         size = min(n, available)
                     _values(histogram, ranked, n_liked, table, of, divisor, sums, value)
                     for q in range(n_metrics):
-                        equal, rounded = _signs(value[q], sign)
+                        equal, rounded = _signs(value[q], short, sign)
                         if c == 0:
                             sign_full[q] = sign
                         if s == 0:

@@ -212,20 +212,23 @@ def _run(work: _Work, folder: Folder, resampling: Resampling, *, threads: int, p
         tuple(work.models.scores),
         tuple(keys[units] for units in work.users),
         work.tables.scale,
+        work.tables.of,
         resampling,
     )
-    asked = [(at, q) for at in range(len(work.grid.loggers)) for q in range(len(metrics))]
+    asked = [(at, group) for at in range(len(work.grid.loggers)) for group in summary.groups]
     say = _counter(progress, "summing up", total=len(asked), done=0)
-    found = {}
-    for key, tables in _side_by_side((partial(_keyed, summary, *each) for each in asked), threads=threads):
-        found[key] = tables
+    found: dict[tuple[int, int], tuple[pl.DataFrame, pl.DataFrame]] = {}
+    for tables in _side_by_side((partial(_summed, summary, *each) for each in asked), threads=threads):
+        found |= tables
         say()
-    ordered = [found[each] for each in asked]
+    ordered = [found[key] for key in sorted(found)]
     folder.write_tables(pl.concat([each for each, _ in ordered]), pl.concat([each for _, each in ordered]))
 
 
-def _keyed(summary: Summary, logger: int, metric: int) -> tuple[tuple[int, int], tuple[pl.DataFrame, pl.DataFrame]]:
-    return (logger, metric), summary.of(logger, metric)
+def _summed(
+    summary: Summary, logger: int, group: tuple[int, ...]
+) -> dict[tuple[int, int], tuple[pl.DataFrame, pl.DataFrame]]:
+    return {(logger, metric): tables for metric, tables in summary.of(logger, group).items()}
 
 
 def _count(work: _Work, folder: Folder, *, threads: int, progress: Report | None) -> tuple[tuple[Scenarios, ...], ...]:

@@ -22,10 +22,12 @@ from truerank.chance import cell_uniforms, generator
 from truerank.ids import Keys
 from truerank.studies.reliability.folder import Block, Folder
 from truerank.studies.reliability.grid import Grid
+from truerank.studies.reliability.scenarios import FIGURES
 
 UNIT = 2.0**-30
 QUESTIONS = ("resolution", "resolution_rounded", "fidelity", "robustness", "predictive_power")
 TAUS = QUESTIONS[2:]
+ROUNDED, EQUAL = QUESTIONS[1], FIGURES[1]
 _POISSON = np.cumsum([exp(-1) / factorial(k) for k in range(20)])
 
 
@@ -64,6 +66,7 @@ class Summary:
     models: tuple[str, ...]
     blocks: tuple[Keys, ...]  # the keys of the users of each block
     scale: float
+    table_of: Ints  # which table of worth each metric has
     resampling: Resampling
 
     @property
@@ -74,19 +77,43 @@ class Summary:
     def n_pairs(self) -> int:
         return len(self.models) * (len(self.models) - 1) // 2
 
-    def of(self, logger: int, metric: int) -> tuple[pl.DataFrame, pl.DataFrame]:
-        """(results, means) of one logger and one metric."""
-        sums = self._sums(logger, metric)
-        users = self._users(logger, metric)
-        frames = [
-            self._question(question, users, logger=logger, metric=metric, of_means=self._of_means(question, sums))
-            for question in QUESTIONS
-        ]
-        n_users = users.point[:, -1].sum()
-        mean = sums.sum(axis=0) / self.scale / n_users if n_users else np.full(sums.shape[1:], np.nan)
-        axes = self._axes(logger, metric)
-        means = [axes.with_columns(model=pl.lit(name), mean=mean[..., m].ravel()) for m, name in enumerate(self.models)]
-        return pl.concat(frames), pl.concat(means)
+    @property
+    def groups(self) -> list[tuple[int, ...]]:
+        """Metrics that add up the same worth, such as Recall@5 and Precision@5: mostly they order models alike."""
+        return [tuple(np.flatnonzero(self.table_of == each).tolist()) for each in dict.fromkeys(self.table_of.tolist())]
+
+    def of(self, logger: int, group: tuple[int, ...]) -> dict[int, tuple[pl.DataFrame, pl.DataFrame]]:
+        """(results, means) of one logger and each metric of a group."""
+        found: dict[int, tuple[pl.DataFrame, pl.DataFrame]] = {}
+        figures: list[dict[str, dict[str, Floats]]] = []
+        users = self._users(logger, group)
+        for metric, each in zip(group, users, strict=True):
+            known = figures[0] if figures and each.same_as(users[0]) else {}
+            figures.append(
+                {
+                    question: known[question]
+                    if question in known and question != ROUNDED
+                    else self._figures(question, each)
+                    for question in QUESTIONS
+                }
+            )
+            sums = self._sums(logger, metric)
+            axes = self._axes(logger, metric)
+            results = [
+                axes.with_columns(pl.lit(question).alias("question"), **figures[-1][question]).with_columns(
+                    **self._of_means(question, sums),
+                    users=pl.lit(int(each.point[:, -1].max(initial=0))),
+                    repetitions=pl.lit(self.grid.repetitions),
+                )
+                for question in QUESTIONS
+            ]
+            n_users = each.point[:, -1].sum()
+            mean = sums.sum(axis=0) / self.scale / n_users if n_users else np.full(sums.shape[1:], np.nan)
+            means = [
+                axes.with_columns(model=pl.lit(name), mean=mean[..., m].ravel()) for m, name in enumerate(self.models)
+            ]
+            found[metric] = pl.concat(results), pl.concat(means)
+        return found
 
     def _axes(self, logger: int, metric: int) -> pl.DataFrame:
         names, sizes = zip(*self.grid.candidates, strict=True)
@@ -101,47 +128,59 @@ class Summary:
             }
         )
 
-    def _users(self, logger: int, metric: int) -> _Sums:
-        """Sums over users of every figure, in every resample."""
+    def _users(self, logger: int, group: tuple[int, ...]) -> list[_Sums]:
+        """Sums over users of every figure, in every resample, for each metric of a group."""
         n = int(np.prod(self.shape))
-        total = np.zeros((self.resampling.resamples + 1, 8 * n + 1))
+        totals = [np.zeros((self.resampling.resamples + 1, 8 * n + 1)) for _ in group]
+        points = [np.zeros((self.grid.repetitions, 8 * n + 1)) for _ in group]
         weight = self.resampling.of_repetitions(self.grid.repetitions)
-        point = np.zeros((self.grid.repetitions, 8 * n + 1))
         for repetition in range(self.grid.repetitions):
-            part = np.zeros_like(total)
+            parts = [np.zeros_like(each) for each in totals]
             for number, keys in enumerate(self.blocks):
-                block = Block(repetition, logger, number)
-                figures = self.folder.read_figures(block, str(self.grid.metrics[metric]), self.shape)
-                _add(part, self.resampling.of_users(keys), _columns(figures, self.n_pairs))
-            point[repetition] = part[0]
-            total += weight[:, repetition, None] * part
-        return _Sums(total, point, n)
+                products = self._products(Block(repetition, logger, number), group, self.resampling.of_users(keys))
+                for at, product in enumerate(products):
+                    parts[at] += product
+            for at, part in enumerate(parts):
+                points[at][repetition] = part[0]
+                totals[at] += weight[:, repetition, None] * part
+        return [_Sums(total, point, n) for total, point in zip(totals, points, strict=True)]
 
-    def _question(
-        self, question: str, users: _Sums, *, logger: int, metric: int, of_means: tuple[Floats, Floats]
-    ) -> pl.DataFrame:
+    def _products(self, block: Block, group: tuple[int, ...], weight: Floats) -> Iterator[Floats]:
+        """The sums of a block in every resample, for each metric; each is to be used before the next is made."""
+        n = int(np.prod(self.shape))
+        first: dict[str, Any] = {}
+        product = np.zeros(0)
+        for metric in group:
+            figures = self.folder.read_figures(block, str(self.grid.metrics[metric]), self.shape)
+            if first and all(np.array_equal(figures[each], first[each]) for each in figures if each != EQUAL):
+                # made already, up to what rounding does
+                product[:, n : 2 * n] = weight @ figures[EQUAL].reshape(-1, n).astype(np.float64)
+            else:
+                first, product = figures, _product(weight, *_columns(figures, self.n_pairs))
+            yield product
+
+    def _figures(self, question: str, users: _Sums) -> dict[str, Floats]:
+        """A question's columns: value and interval, the share undefined, the same with undefined as 0."""
         unit = UNIT if question in TAUS else 1 / self.n_pairs
         value, defined = users.of(QUESTIONS.index(question)), users.defined(question)
         everyone = users.total[:, -1:]
         mean, zero = _ratio(value, defined) * unit, _ratio(value, everyone) * unit
         low, high = _quantiles(mean[1:], self.resampling.level)
-        zero_low, zero_high = _quantiles(zero[1:], self.resampling.level)
+        low_zero, high_zero = low.copy(), high.copy()
+        other = np.flatnonzero((defined != everyone).any(axis=0))
+        if len(other):
+            low_zero[other], high_zero[other] = _quantiles(zero[1:, other], self.resampling.level)
         each = _ratio(users.points_of(QUESTIONS.index(question)), users.points_defined(question)) * unit
-        return self._axes(logger, metric).with_columns(
-            pl.lit(question).alias("question"),
-            value=mean[0],
-            low=low,
-            high=high,
-            undefined=1 - _ratio(defined, everyone)[0],
-            value_undefined_as_0=zero[0],
-            low_undefined_as_0=zero_low,
-            high_undefined_as_0=zero_high,
-            sd_between_repetitions=each.std(axis=0, ddof=1) if len(each) > 1 else np.full(each.shape[1], np.nan),
-            tau_of_means=of_means[0],
-            tau_of_means_sd=of_means[1],
-            users=pl.lit(int(users.point[:, -1].max(initial=0))),
-            repetitions=pl.lit(self.grid.repetitions),
-        )
+        return {
+            "value": mean[0],
+            "low": low,
+            "high": high,
+            "undefined": 1 - _ratio(defined, everyone)[0],
+            "value_undefined_as_0": zero[0],
+            "low_undefined_as_0": low_zero,
+            "high_undefined_as_0": high_zero,
+            "sd_between_repetitions": each.std(axis=0, ddof=1) if len(each) > 1 else np.full(each.shape[1], np.nan),
+        }
 
     def _sums(self, logger: int, metric: int) -> Ints:
         """Sums of values over users, [repetitions x sparsities x candidates x models]."""
@@ -153,11 +192,11 @@ class Summary:
                 found[repetition] += self.folder.read_sums(Block(repetition, logger, number), name, shape)
         return found
 
-    def _of_means(self, question: str, sums: Ints) -> tuple[Floats, Floats]:
+    def _of_means(self, question: str, sums: Ints) -> dict[str, Floats]:
         """Kendall's τ-b of the models' means with the reference's: its mean over repetitions, and its spread."""
         n = int(np.prod(self.shape))
         if question not in TAUS:
-            return np.full(n, np.nan), np.full(n, np.nan)
+            return {"tau_of_means": np.full(n, np.nan), "tau_of_means_sd": np.full(n, np.nan)}
         first, second = np.triu_indices(len(self.models), 1)
         difference = sums[..., first] - sums[..., second]
         # each value was rounded to a whole unit: what differs by less than a unit per user may be equal
@@ -168,7 +207,7 @@ class Summary:
         tau, _ = tau_b((sign * other).sum(axis=-1), ties, other_ties, n_pairs=self.n_pairs)
         flat = tau.reshape(len(sums), n)
         spread = flat.std(axis=0, ddof=1) if len(flat) > 1 else np.full(n, np.nan)
-        return flat.mean(axis=0), spread
+        return {"tau_of_means": flat.mean(axis=0), "tau_of_means_sd": spread}
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,6 +220,12 @@ class _Sums:
 
     def of(self, at: int) -> Floats:
         return self.total[:, at * self.n : (at + 1) * self.n]
+
+    def same_as(self, other: _Sums) -> bool:
+        """Whether all but what rounding does is the same."""
+        kept = np.delete(np.arange(self.total.shape[1]), slice(self.n, 2 * self.n))
+        both = ((self.total, other.total), (self.point, other.point))
+        return all(np.array_equal(mine[:, kept], its[:, kept]) for mine, its in both)
 
     def points_of(self, at: int) -> Floats:
         return self.point[:, at * self.n : (at + 1) * self.n]
@@ -226,15 +271,16 @@ def _columns(figures: dict[str, Any], n_pairs: int) -> tuple[Floats, npt.NDArray
     return np.concatenate(values, axis=1).astype(np.float64), np.concatenate([*known, present[:, None]], axis=1)
 
 
-def _add(total: Floats, weight: Floats, columns: tuple[Floats, npt.NDArray[np.bool_]]) -> None:
-    """Add a block's product; columns in which all users of the block are defined need none."""
-    value, known = columns
+def _product(weight: Floats, value: Floats, known: npt.NDArray[np.bool_]) -> Floats:
+    """A block's sums in every resample; columns in which all users of the block are defined need no product."""
     n = value.shape[1]
-    total[:, :n] += weight @ value
+    found = np.empty((len(weight), n + known.shape[1]))
+    found[:, :n] = weight @ value
+    found[:, n:] = weight.sum(axis=1)[:, None]
     some = np.flatnonzero(~known.all(axis=0))
-    total[:, n:] += weight.sum(axis=1)[:, None]
     if len(some):
-        total[:, n + some] -= weight @ (~known[:, some]).astype(np.float64)
+        found[:, n + some] -= weight @ (~known[:, some]).astype(np.float64)
+    return found
 
 
 def _ratio(num: Floats, den: Floats) -> Floats:
