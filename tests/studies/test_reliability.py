@@ -25,8 +25,10 @@ from truerank.metrics.recall import Recall
 from truerank.metrics.reciprocal_rank import ReciprocalRank
 from truerank.metrics.worth import unit_values
 from truerank.ranks.rank import rank
+from truerank.ranks.samplers.random import Random
 from truerank.ranks.sampling import Sampler, sample_candidates
 from truerank.ranks.scores import dense, factors
+from truerank.ranks.tables import lists
 from truerank.studies.reliability import Family, Grid, Preset, study
 from truerank.studies.reliability.grid import families, sized
 from truerank.studies.reliability.run import Tables
@@ -256,10 +258,13 @@ def test_what_cannot_be_studied_is_refused(tmp_path: Path) -> None:
     scores = small_scores(world)
     grid = small_grid(repetitions=1)
     few = world.select(np.arange(50))
+    top = lists(pl.DataFrame({"user": [100, 101], "item": ["i001", "i002"], "score": [1.0, 2.0]}), name="top")
     calls: dict[str, Callable[[], object]] = {
         "fully observed": lambda: study(scores, few, tmp_path / "a", grid=grid),
         "at least two": lambda: study({"m0": scores["m0"]}, world, tmp_path / "b", grid=grid),
         "give train=": lambda: study(scores, world, tmp_path / "c", grid=grid),
+        "top lists": lambda: study({**scores, "top": top}, world, tmp_path / "e", grid=grid, train=small_train()),
+        "rising to": lambda: Family(Random(5), (5, 1)),
         "no cut-off": lambda: study(
             scores, world, tmp_path / "d", grid=replace(grid, metrics=(ReciprocalRank(),)), train=small_train()
         ),
@@ -272,7 +277,7 @@ def test_what_cannot_be_studied_is_refused(tmp_path: Path) -> None:
     for message, call in calls.items():
         with pytest.raises(InputError, match=message):
             call()
-    assert not any((tmp_path / name).exists() for name in "abcd")
+    assert not any((tmp_path / name).exists() for name in "abcde")
 
 
 def test_every_axis_is_open() -> None:
@@ -282,4 +287,6 @@ def test_every_axis_is_open() -> None:
         ("Full", None), ("Skew(favours=popular)", 2), ("Skew(favours=popular)", 7), ("WTDH", 2), ("WTDH", 7),
     )  # fmt: skip
     assert len(Grid.of().loggers) * len(Grid.of().sparsities) * Grid.of().n_candidates == 1512
+    assert Family(Random(5)).sizes == (5,)
+    assert Family(Random("e")).labels == (("Random@e", None),)
     assert Grid.of().families[0] == Family(grid.families[0].sampler)

@@ -34,6 +34,9 @@ METRICS: tuple[Metric, ...] = tuple(make(k) for make in (Precision, Recall, NDCG
 MOST_SPARSITIES = 250  # how often a cell is shown is counted in one byte
 
 
+_EXPOSED = np.array([3, 11], dtype=np.int64)  # two users with that many exposed negatives: what would they get?
+
+
 class Preset(StrEnum):
     """Components as the text of the sampler paper has them, or as its code does.
 
@@ -54,6 +57,29 @@ class Family:
 
     sampler: Sampler
     sizes: tuple[int, ...] = ()
+
+    def __post_init__(self) -> None:
+        n = self.n
+        if n is not None and not self.sizes:
+            object.__setattr__(self, "sizes", (n,))
+        ordered = tuple(sorted(set(self.sizes)))
+        if ordered != self.sizes or (ordered and (ordered[-1] != n or ordered[0] < 1)):
+            raise InputError(
+                f"sizes {', '.join(map(str, self.sizes))} of {self.sampler}; expected whole numbers from 1, rising to "
+                "the sampler's own."
+            )
+
+    @property
+    def as_exposed(self) -> bool:
+        """Whether each user gets as many negatives as the user has exposed ones."""
+        wanted = self.sampler.wanted(_EXPOSED)
+        return wanted is not None and bool((wanted == _EXPOSED).all())
+
+    @property
+    def n(self) -> int | None:
+        """How many negatives the sampler draws for every user; None where that is not fixed."""
+        wanted = self.sampler.wanted(_EXPOSED)
+        return None if wanted is None or self.as_exposed else int(wanted[0])
 
     @property
     def name(self) -> str:

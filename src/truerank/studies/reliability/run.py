@@ -22,6 +22,7 @@ from truerank.core import Log
 from truerank.errors import InputError
 from truerank.evaluation import Report, as_scores
 from truerank.ids import Ids
+from truerank.ranks.candidates import whole_tables
 from truerank.ranks.sampling import ItemCounts
 from truerank.studies.reliability.draws import Counted, Exposing, train_shares
 from truerank.studies.reliability.folder import MEANS, RESULTS, Block, Folder, working
@@ -83,6 +84,7 @@ def study(
     known = {name: as_scores(each, name=name) for name, each in scores.items()}
     every = Ids.union({name: each.items for name, each in known.items()}) if known else None
     world = World.of(labels, items=every)
+    known = whole_tables(known, others={world.log.source: world.items}, items=None, n_items=None)
     models = Models.of(known, world, seed=seed)
     work = _Work.of(grid, world, models, train, seed=seed, block_users=block_users, fast=fast)
     resampling = Resampling(resamples, level, seed)
@@ -172,6 +174,10 @@ class _Work:
             (unscored, f"{unscored:,} users without scores of every model are shown items but not evaluated."),
             (silent, f"{silent:,} users like nothing; they are shown items but not evaluated."),
             (missing, f"{missing:,} pairs have no label and are never shown."),
+            *(
+                (n, f"{name} does not know {n:,} of the items; it never recommends them.")
+                for name, n in self.models.unknown_items.items()
+            ),
         ]
         return (
             f"{sum(map(len, self.users)):,} users evaluated, {world.n_items:,} items, {len(self.models)} models.",

@@ -15,7 +15,6 @@ from truerank.core import Metric
 from truerank.errors import InputError
 from truerank.exposure.orders import LAST, ring_times
 from truerank.metrics.tables import worth_and_divisor
-from truerank.ranks.samplers.random import AS_EXPOSED, Random
 from truerank.ranks.sampling import PURPOSE as CANDIDATES
 from truerank.ranks.sampling import Among, Positives, Sampler
 from truerank.studies.reliability.draws import Counted, Exposing
@@ -72,7 +71,7 @@ class Layout:
     def of(cls, families: Sequence[Family]) -> Layout:
         start = np.cumsum([0, *(len(each.labels) for each in families)])
         sizes = [0 if n is None else n for each in families for _, n in each.labels]
-        exposed = [isinstance(each.sampler, Random) and each.sampler.n == AS_EXPOSED for each in families]
+        exposed = [each.as_exposed for each in families]
         return cls(
             np.array([_kind(each.sampler) for each in families], dtype=np.int64),
             np.array(exposed, dtype=np.uint8),

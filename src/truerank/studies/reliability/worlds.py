@@ -110,6 +110,11 @@ class Models:
             Aligned.of(each, users=world.users, items=world.items, name=name) for name, each in scores.items()
         )
         for name, each in zip(scores, aligned, strict=True):
+            if each.scores.depth is not None:
+                raise InputError(
+                    f"{name}: top lists of at most {each.scores.depth:,} items; a study needs the score of every item, "
+                    "because any of them can be a candidate."
+                )
             if (each.row < 0).all():
                 raise InputError(f"{name} and {world.log.source} have no user in common. Check the id columns.")
             if each.column is not None and (each.column < 0).all():
@@ -123,6 +128,14 @@ class Models:
     def scored(self) -> Bools:
         """Users whom every model has scores for."""
         return np.asarray(np.stack([each.row for each in self.aligned]).min(axis=0) >= 0)
+
+    @property
+    def unknown_items(self) -> dict[str, int]:
+        """How many items of the world each model has no scores for."""
+        return {
+            name: 0 if each.column is None else int((each.column < 0).sum())
+            for name, each in zip(self.scores, self.aligned, strict=True)
+        }
 
     def orders(self, units: Ints) -> tuple[Orders, Ints]:
         """Items best first [users x models x items], and how many of them each model recommends at all.
