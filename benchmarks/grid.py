@@ -92,7 +92,9 @@ def against_numpy(world: Log, scores: dict[str, Scores], grid: Grid, *, rounds: 
     tables = MetricTables.of_metrics(
         grid.metrics, most_positives=int(known.positive.count.max()), n_users=known.n_users
     )
-    fast = Exposing.of(known, grid.loggers[-1], sparsities=grid.sparsities, holdout=grid.holdout, train=None, seed=1)
+    logger = grid.loggers[-1]
+    weight = logger.weights(world)
+    fast = Exposing.of(known, logger, sparsities=grid.sparsities, holdout=grid.holdout, weight=weight, seed=1)
     counted = fast.count(np.arange(known.n_users))
     compiled, plain = (
         Scenarios.of(each, counted, grid=grid, tables=tables, train=None)

@@ -57,11 +57,11 @@ class Exposing:
         *,
         sparsities: tuple[float, ...],
         holdout: HoldOut | None,
-        train: Log | None,
+        weight: Floats,
         seed: int,
         fast: bool | None = None,
     ) -> Exposing:
-        """The logger's weights are those of the whole world: what an evaluator sets aside does not change a logger."""
+        """`weight` is the logger's of the whole world: what an evaluator sets aside does not change a logger."""
         held = np.zeros(world.n_items, dtype=bool)
         fraction = 0.0
         if holdout is not None:
@@ -70,9 +70,8 @@ class Exposing:
                 held[out.item] = True
             elif out is not None:
                 fraction = holdout.fraction
-        weight = checked_weights(logger.weights(world.log, train=train))
         compiled = find_spec("numba") is not None if fast is None else fast
-        return cls(world, weight, sparsities, seed, fraction, held, compiled)
+        return cls(world, checked_weights(weight), sparsities, seed, fraction, held, compiled)
 
     @property
     def holds_out(self) -> bool:

@@ -132,6 +132,7 @@ class _Work:
         tables = MetricTables.of_metrics(
             grid.metrics, most_positives=int(world.positive.count.max()), n_users=len(units)
         )
+        weights = [logger.weights(world.log, train=train) for logger in grid.loggers]
         exposing = tuple(
             tuple(
                 Exposing.of(
@@ -139,11 +140,11 @@ class _Work:
                     logger,
                     sparsities=grid.sparsities,
                     holdout=grid.holdout,
-                    train=train,
+                    weight=weight,
                     seed=grid.seed_of(repetition, seed=seed),
                     fast=fast,
                 )
-                for logger in grid.loggers
+                for logger, weight in zip(grid.loggers, weights, strict=True)
             )
             for repetition in range(grid.repetitions)
         )

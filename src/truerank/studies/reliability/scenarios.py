@@ -54,7 +54,8 @@ class MetricTables:
                 worths.append(worth)
             divisors.append(divisor)
             largest = max(largest, float(worth.sum() / np.nanmin(divisor)))
-        bits = min(52, 62 - ceil(log2(largest * max(n_users, 1))))
+        # coarser than the rounding of the largest value, and no sum overflows
+        bits = min(48 - ceil(log2(largest)), 62 - ceil(log2(largest * max(n_users, 1))))
         return cls(np.ascontiguousarray(np.stack(worths, axis=1)), np.array(of), np.stack(divisors), 2.0**bits)
 
 
