@@ -7,21 +7,26 @@ import platform
 from pathlib import Path
 from typing import Any
 
-from benchmarks import lists, offpolicy, ranks, start
+from benchmarks import grid, lists, offpolicy, ranks, start
 
 PAGE = Path("docs/performance.md")
 
 
 def write() -> None:
     """Run everything and write the page."""
-    PAGE.write_text(page(start.run(), lists.run(), ranks.run(), offpolicy.run()))
+    PAGE.write_text(page(start.run(), lists.run(), ranks.run(), offpolicy.run(), grid.run()))
 
 
 def page(
-    begin: dict[str, Any], lists_found: dict[str, Any], ranks_found: dict[str, Any], offpolicy_found: dict[str, Any]
+    begin: dict[str, Any],
+    lists_found: dict[str, Any],
+    ranks_found: dict[str, Any],
+    offpolicy_found: dict[str, Any],
+    grid_found: dict[str, Any],
 ) -> str:
     peers = lists_found["peers"]
-    goals = {**begin["goals"], **lists_found["goals"], **ranks_found["goals"], **offpolicy_found["goals"]}
+    parts = (begin, lists_found, ranks_found, offpolicy_found, grid_found)
+    goals = {name: met for part in parts for name, met in part["goals"].items()}
     lines = [
         "# Speed",
         "",
@@ -69,6 +74,13 @@ def page(
         *(f"| {n:,} | {value} |" for n, value in ranks_found["growth_items"].items()),
         "",
         *offpolicy_section(offpolicy_found),
+        "## D. The reliability grid",
+        "",
+        f"{grid_found['scenarios']:,} scenarios, {grid_found['models']} models, {grid_found['users']:,} users x {grid_found['items']:,} items, "
+        f"{grid_found['metrics']} metrics, {grid_found['repetitions']} repetitions, {grid_found['threads']} threads: {grid_found['seconds']:.0f} s from labels and "
+        f"scores to tables with intervals ({grid_found['cpu_seconds']:.0f} s of processor time). All scenarios of one user and logger take "
+        f"{grid_found['ms_per_user_and_logger']} ms, in vectorised numpy {grid_found['ms_per_user_and_logger_numpy']} ms: {grid_found['ratio_cpu']} times as long.",
+        "",
         "## Start",
         "",
         "| | ms |",

@@ -161,12 +161,24 @@ class _Bar:
 
 
 class _Lines:
-    """A line after the first second and every ten seconds."""
+    """A line after the first second and every ten seconds, with the time left once there is something to go by."""
 
     def __init__(self) -> None:
-        self.due = time.monotonic() + 1
+        self.due, self.begun = time.monotonic() + 1, dict[str, tuple[float, int]]()
 
     def __call__(self, what: str, done: int, total: int) -> None:
-        if time.monotonic() >= self.due:
-            self.due = time.monotonic() + 10
-            click.echo(f"{what}: {done:,} of {total:,} ({done / max(total, 1):.0%})", err=True)
+        now = time.monotonic()
+        begin, before = self.begun.setdefault(what, (now, done))
+        if now < self.due:
+            return
+        self.due = now + 10
+        # what was there at the first report may come from an earlier run and says nothing of the pace
+        seconds = (now - begin) / (done - before) * (total - done) if done > before else 0.0
+        left = (
+            f", about {seconds / 60:.0f} min left"
+            if seconds >= 90
+            else f", about {seconds:.0f} s left"
+            if seconds
+            else ""
+        )
+        click.echo(f"{what}: {done:,} of {total:,} ({done / max(total, 1):.0%}){left}", err=True)

@@ -10,6 +10,8 @@ from truerank.core import Log
 from truerank.errors import InputError
 from truerank.ids import Keys
 
+PER_USER = "split per user"  # the purpose that its chance is keyed by
+
 
 def split_random(log: Log, fraction: float, *, seed: int) -> tuple[Log, Log]:
     """Each row goes to the first part with probability 1 - `fraction`, to the second with `fraction`."""
@@ -26,7 +28,7 @@ def split_per_user(log: Log, fraction: float, *, seed: int) -> tuple[Log, Log]:
     [3, 1]
     """
     _check(fraction)
-    key = cell_keys(seed, "split per user", *_keys(log))
+    key = cell_keys(seed, PER_USER, *_keys(log))
     count = np.bincount(log.user, minlength=len(log.users))
     return _parts(log, places(log.user, (key,)) < np.floor(fraction * count[log.user] + 1e-9))
 

@@ -13,7 +13,7 @@ ZIPF = 0.5  # the exponent of the KuaiRec authors' demonstration, which papers o
 
 
 def rows_of_items(log: Log, items: Ids, *, positive: bool = False) -> Ints:
-    """How many rows, or positive rows, each of `items` has in a log.
+    """How many rows, or positive rows, each of `items` has in a log; in a complete one every pair is a row.
 
     >>> import polars as pl
     >>> from truerank.data.read import read
@@ -21,8 +21,11 @@ def rows_of_items(log: Log, items: Ids, *, positive: bool = False) -> Ints:
     >>> rows_of_items(log, Ids.of([5, 6, 7])).tolist(), rows_of_items(log, Ids.of([5, 6, 7]), positive=True).tolist()
     ([1, 0, 2], [0, 0, 1])
     """
-    item = log.item[log.label == 1] if positive else log.item
-    here = items.locate(log.items, where=f"{log.source}, column 'item'")[item]
+    place = items.locate(log.items, where=f"{log.source}, column 'item'")
+    if log.complete and not positive:
+        known = np.bincount(place[place >= 0], minlength=len(items))
+        return np.asarray(known * len(log.users), dtype=np.int64)
+    here = place[log.item[log.label == 1] if positive else log.item]
     return np.bincount(here[here >= 0], minlength=len(items)).astype(np.int64)
 
 

@@ -67,6 +67,28 @@ def _tables(metric: Metric) -> _Tables | None:
     return None
 
 
+def worth_and_divisor(metric: Metric, *, deepest: int, most: int) -> tuple[Floats, Floats] | None:
+    """A metric as two tables: what a relevant item at each rank 0 ... deepest adds, and by what the sum of a user with
+    0 ... most relevant items is divided. None for a metric that is no such sum; rank 0 is worth nothing.
+
+    >>> from truerank.metrics.recall import Recall
+    >>> worth, divisor = worth_and_divisor(Recall(1), deepest=2, most=2)
+    >>> worth.tolist(), divisor.tolist()
+    ([0.0, 1.0, 0.0], [nan, 1.0, 2.0])
+    """
+    tables = _tables(metric)
+    if tables is None or tables.by_hit is not None:
+        return None
+    count = np.arange(most + 1)
+    one = count[1:]  # a row for each user that has any: all that a divisor looks at besides their number
+    nowhere, everyone = np.zeros(most), np.ones(most + 1)
+    ranks = Ranks(nowhere, nowhere, everyone, everyone, everyone > 0)
+    positives = Positives(one, np.ones(most), ranks, count.astype(np.float64))
+    worth = tables.by_rank(np.maximum(np.arange(deepest + 1.0), 1.0))
+    worth[0] = 0.0
+    return worth, tables.divide(positives)
+
+
 def _walk(tables: Sequence[_Tables], log: Log, ranks: Ranks) -> dict[Metric, Floats]:
     from truerank.ranks.fast_tables import sum_tables
 

@@ -140,14 +140,19 @@ class _Work:
         return _gathered(self.start, block)
 
     def _check(self, matrix: npt.NDArray[np.floating], block: Ints) -> None:
-        bad = ~(matrix < np.inf)
-        if bad.any():
-            at, item = (int(x) for x in np.argwhere(bad)[0])
-            user, thing = self.log.users.texts(block[[at]])[0], self.log.items.texts(np.array([item]))[0]
-            raise InputError(
-                f"{self.name}: the score of user {user}, item {thing} is {matrix[at, item]}; "
-                "expected a finite number, or -inf for an item that is never recommended."
-            )
+        check_block(matrix, block, users=self.log.users, items=self.log.items, name=self.name)
+
+
+def check_block(matrix: npt.NDArray[np.floating], block: Ints, *, users: Ids, items: Ids, name: str) -> None:
+    """Refuse scores that have no place in an order: NaN and +inf."""
+    bad = ~(matrix < np.inf)
+    if bad.any():
+        at, item = (int(x) for x in np.argwhere(bad)[0])
+        user, thing = users.texts(block[[at]])[0], items.texts(np.array([item]))[0]
+        raise InputError(
+            f"{name}: the score of user {user}, item {thing} is {matrix[at, item]}; "
+            "expected a finite number, or -inf for an item that is never recommended."
+        )
 
 
 def rank(

@@ -1,0 +1,199 @@
+"""The folder of a study: one process at a time, blocks that are whole or absent, and a note of what is studied."""
+
+from __future__ import annotations
+
+import io
+import os
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+import polars as pl
+
+from truerank.arrays import Ints
+from truerank.data.files import whole_file
+from truerank.errors import InputError
+from truerank.studies.reliability.draws import Counted
+from truerank.studies.reliability.scenarios import FIGURES, Compared
+
+NOTE = "study.json"
+LOCK = ".lock"
+RESULTS, MEANS = "results.parquet", "means.parquet"
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """A part of the work: a run of users with all scenarios of one logger in one repetition."""
+
+    repetition: int
+    logger: int
+    number: int
+
+    @property
+    def name(self) -> str:
+        return f"r{self.repetition:05}-l{self.logger:03}-b{self.number:07}"
+
+
+@dataclass(frozen=True, slots=True)
+class Folder:
+    """Where a study keeps what it has done; use it inside `working`."""
+
+    path: Path
+
+    @property
+    def blocks(self) -> Path:
+        return self.path / "blocks"
+
+    @property
+    def finished(self) -> bool:
+        return (self.path / RESULTS).is_file()  # the last file that is written
+
+    def is_done(self, block: Block) -> bool:
+        return (self.blocks / f"{block.name}.parquet").is_file()
+
+    def write_block(self, block: Block, compared: Compared, metrics: Sequence[str]) -> None:
+        """Rows are (user, sparsity, candidates), a column for each metric and figure; sums of models beside it."""
+        sums = {metric: compared.sums[:, :, q].ravel() for q, metric in enumerate(metrics)}
+        self._write(pl.DataFrame(sums), self.blocks / f"{block.name}-sums.parquet")
+        figures = {
+            f"{metric} {figure}": np.ascontiguousarray(compared.figures[:, :, :, q, f]).ravel()
+            for q, metric in enumerate(metrics)
+            for f, figure in enumerate(FIGURES)
+        }
+        self._write(pl.DataFrame(figures), self.blocks / f"{block.name}.parquet")
+
+    def read_figures(self, block: Block, metric: str, shape: tuple[int, int]) -> dict[str, Any]:
+        """Each figure of one metric, [users x sparsities x candidates]."""
+        columns = [f"{metric} {figure}" for figure in FIGURES]
+        table = self._read(self.blocks / f"{block.name}.parquet", columns)
+        return {
+            figure: table[name].to_numpy().reshape(-1, *shape) for figure, name in zip(FIGURES, columns, strict=True)
+        }
+
+    def read_sums(self, block: Block, metric: str, shape: tuple[int, int, int]) -> Ints:
+        """Sums of the values of one metric over the users of a block, [sparsities x candidates x models]."""
+        table = self._read(self.blocks / f"{block.name}-sums.parquet", [metric])
+        return table[metric].to_numpy().reshape(shape)
+
+    def write_counts(self, block: Block, counted: Counted) -> None:
+        named = {"held": counted.held}
+        named |= {f"rows {s}": row for s, row in enumerate(counted.rows)}
+        named |= {f"positives {s}": row for s, row in enumerate(counted.positives)}
+        self._write(pl.DataFrame(named), self.blocks / f"{block.name}-counts.parquet")
+
+    def read_counts(self, block: Block, n_sparsities: int) -> Counted | None:
+        path = self.blocks / f"{block.name}-counts.parquet"
+        if not path.is_file():
+            return None
+        columns = [f"{kind} {s}" for kind in ("rows", "positives") for s in range(n_sparsities)]
+        found = self._read(path, ["held", *columns])
+        rows, positives = (
+            np.stack([found[f"{kind} {s}"].to_numpy() for s in range(n_sparsities)]) for kind in ("rows", "positives")
+        )
+        return Counted(rows, positives, found["held"].to_numpy())
+
+    def write_tables(self, results: pl.DataFrame, means: pl.DataFrame) -> None:
+        self._write(means, self.path / MEANS)
+        self._write(results, self.path / RESULTS)
+
+    def clear(self) -> None:
+        """Remove the blocks: their tables are written."""
+        for each in self.blocks.glob("*"):
+            each.unlink()
+        self.blocks.rmdir()
+
+    def note(self, settings: Mapping[str, Any]) -> None:
+        """Write down what is studied, or refuse where something else was."""
+        path = self.path / NOTE
+        wanted = msgspec.json.format(msgspec.json.encode(settings), indent=1)
+        if not path.is_file():
+            if any(each.name != LOCK for each in self.path.iterdir()):
+                raise InputError(f"{self.path}: holds files of something else. Choose an empty or a new folder.")
+            with self._guarded(path), whole_file(path) as temporary:
+                temporary.write_bytes(wanted)
+            self.blocks.mkdir(exist_ok=True)
+            return
+        try:
+            known = msgspec.json.decode(path.read_bytes(), type=dict[str, Any])
+        except msgspec.DecodeError as error:
+            raise InputError(f"{path}: cannot be read ({error}). Choose a new folder.") from None
+        asked = msgspec.json.decode(wanted, type=dict[str, Any])
+        changed = [
+            key for key in (*known, *(key for key in asked if key not in known)) if known.get(key) != asked.get(key)
+        ]
+        if changed:
+            what = "; ".join(f"{key}: {_short(known.get(key))}, now {_short(asked.get(key))}" for key in changed[:3])
+            raise InputError(
+                f"{self.path}: holds a study of something else ({what}). Use the same inputs and settings to go on "
+                "with it, or choose a new folder."
+            )
+        if not self.finished:
+            self.blocks.mkdir(exist_ok=True)
+
+    def _write(self, table: pl.DataFrame, path: Path) -> None:
+        content = io.BytesIO()
+        table.write_parquet(content, compression="zstd")
+        with self._guarded(path), whole_file(path) as temporary:
+            temporary.write_bytes(content.getbuffer())
+
+    def _read(self, path: Path, columns: list[str]) -> pl.DataFrame:
+        try:
+            return pl.read_parquet(path, columns=columns, glob=False)
+        except (pl.exceptions.PolarsError, OSError) as error:
+            reason = str(error).strip().split("\n")[0]
+            raise InputError(f"{path}: cannot be read ({reason}). Remove this file and start again.") from None
+
+    @contextmanager
+    def _guarded(self, path: Path) -> Iterator[None]:
+        """A full disk is said as such; the temporary file is gone, and what was done before stays."""
+        try:
+            yield
+        except OSError as error:
+            raise InputError(
+                f"{path}: cannot be written ({error.strerror}). What was done before is kept: make room and start the "
+                "same study again to go on."
+            ) from None
+
+
+@contextmanager
+def working(path: Path) -> Iterator[Folder]:
+    """The folder, made where it is missing, for this process alone; free again when the process ends."""
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+        handle = os.open(path / LOCK, os.O_RDWR | os.O_CREAT, 0o666)
+    except OSError as error:
+        raise InputError(f"{path}: cannot be written ({error.strerror}). Choose another place.") from None
+    try:
+        _take(handle, path)
+        for place in (path, path / "blocks"):
+            for left in place.glob(".*.part"):  # of a process that was killed while writing
+                left.unlink(missing_ok=True)
+        yield Folder(path)
+    finally:
+        os.close(handle)
+
+
+def _take(handle: int, path: Path) -> None:
+    try:
+        if sys.platform == "win32":
+            import msvcrt
+
+            msvcrt.locking(handle, msvcrt.LK_NBLCK, 1)
+        else:
+            import fcntl
+
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        raise InputError(
+            f"{path}: another process is working in this folder. Wait for it, or choose another."
+        ) from None
+
+
+def _short(value: Any) -> str:
+    text = "absent" if value is None else ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+    return text if len(text) <= 60 else f"{text[:57]}..."

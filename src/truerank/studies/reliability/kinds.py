@@ -1,0 +1,14 @@
+"""How the candidates of a sampler come about; numbers, for the kernels."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+
+
+class Kind(IntEnum):
+    """All items of the pool, the user's own rows, or draws from the pool: without or with the user's positives."""
+
+    FULL = 0
+    EXPOSED = 1
+    DRAWN = 2
+    DRAWN_WITH_POSITIVES = 3

@@ -1,0 +1,324 @@
+"""Run a study: count what loggers show, evaluate block after block, and sum up. It can be stopped at any moment."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from threading import Lock
+from typing import Any, TypeVar
+
+import numpy as np
+import polars as pl
+from threadpoolctl import threadpool_limits
+
+from truerank.arrays import Floats, Ints
+from truerank.core import Log
+from truerank.errors import InputError
+from truerank.evaluation import Report, as_scores
+from truerank.ids import Ids
+from truerank.ranks.candidates import whole_tables
+from truerank.ranks.sampling import ItemCounts
+from truerank.studies.reliability.draws import Counted, Exposing, train_shares
+from truerank.studies.reliability.folder import MEANS, RESULTS, Block, Folder, working
+from truerank.studies.reliability.grid import Grid, default_loggers
+from truerank.studies.reliability.scenarios import Compared, MetricTables, Scenarios
+from truerank.studies.reliability.summary import Resampling, Summary, runs
+from truerank.studies.reliability.worlds import Models, Orders, World
+
+BLOCK_CELLS = 2**23  # items of all models of a block of users
+BLOCK_USERS = 256
+FORMAT = 1  # of the files in the folder; another one is another study
+
+Result = TypeVar("Result")
+
+
+@dataclass(frozen=True, slots=True)
+class Tables:
+    """What a study found: `results` per scenario, metric and question; `means` per scenario, metric and model."""
+
+    results: pl.DataFrame
+    means: pl.DataFrame
+    notes: tuple[str, ...]
+
+
+def study(
+    scores: Mapping[str, Any],
+    labels: Log,
+    out: str | Path,
+    *,
+    grid: Grid | None = None,
+    train: Log | None = None,
+    seed: int = 0,
+    resamples: int = 1000,
+    level: float = 0.95,
+    threads: int | None = None,
+    block_users: int | None = None,
+    fast: bool | None = None,
+    progress: Report | None = None,
+) -> Tables:
+    """How far sampled and biased evaluation can be trusted, on a fully observed world (paper 5).
+
+    Every logger of the `grid` shows part of the world at every sparsity; every sampler chooses candidates from that log
+    at every size; every metric gives each user one value per model. Per user: the share of pairs of models that tie
+    (resolution), and Kendall's τ-b with the values that Full gives on the same log (fidelity), that the same sampler
+    gives at sparsity 0 (robustness), and that Full gives at sparsity 0 (predictive power). The estimand of each is its
+    mean over users; τ of a user whose models all tie is undefined, left out, and counted as 0 in columns of its own.
+
+    Work is kept in the folder `out` block by block: the same call after a stop at any moment goes on from there, and
+    ends with the same files, byte by byte. `threads` and `fast` never change a bit.
+    """
+    grid = Grid.of(loggers=default_loggers(train=train is not None)) if grid is None else grid
+    if resamples < 2:
+        raise InputError(f"{resamples} resamples; expected a whole number from 2, and 1,000 is enough.")
+    if not 0 < level < 1:
+        raise InputError(f"level {level:g}; expected a number between 0 and 1, such as 0.95.")
+    for name, given in (("threads", threads), ("block_users", block_users)):
+        if given is not None and given < 1:
+            raise InputError(f"{name} is {given}; expected a whole number from 1.")
+    known = {name: as_scores(each, name=name) for name, each in scores.items()}
+    every = Ids.union({name: each.items for name, each in known.items()}) if known else None
+    world = World.of(labels, items=every)
+    known = whole_tables(known, others={world.log.source: world.items}, items=None, n_items=None)
+    models = Models.of(known, world, seed=seed)
+    work = _Work.of(grid, world, models, train, seed=seed, block_users=block_users, fast=fast)
+    resampling = Resampling(resamples, level, seed)
+    with working(Path(out)) as folder, threadpool_limits(limits=1, user_api="blas"):
+        folder.note(work.described() | {"resamples": resamples, "level": level})
+        if not folder.finished:
+            _run(work, folder, resampling, threads=threads or os.cpu_count() or 1, progress=progress)
+        if folder.blocks.is_dir():
+            folder.clear()
+        results, means = (pl.read_parquet(folder.path / name) for name in (RESULTS, MEANS))
+    return Tables(results, means, work.notes())
+
+
+@dataclass(frozen=True, slots=True)
+class _Work:
+    """What is studied, and how it is divided."""
+
+    grid: Grid
+    world: World
+    models: Models
+    exposing: tuple[tuple[Exposing, ...], ...]  # of each repetition and logger
+    tables: MetricTables
+    train: Log | None
+    shares: Floats | None
+    users: tuple[Ints, ...]  # who is evaluated, in blocks
+    seed: int
+
+    @classmethod
+    def of(
+        cls,
+        grid: Grid,
+        world: World,
+        models: Models,
+        train: Log | None,
+        *,
+        seed: int,
+        block_users: int | None,
+        fast: bool | None,
+    ) -> _Work:
+        units = np.flatnonzero(models.scored & (world.positive.count > 0))
+        if len(units) == 0:
+            raise InputError(f"{world.log.source}: no user with a positive has scores of every model. Check the ids.")
+        shares = train_shares(train, world.items)
+        _check_samplers(grid, shares)
+        tables = MetricTables.of_metrics(
+            grid.metrics, most_positives=int(world.positive.count.max()), n_users=len(units)
+        )
+        weights = [logger.weights(world.log, train=train) for logger in grid.loggers]
+        exposing = tuple(
+            tuple(
+                Exposing.of(
+                    world,
+                    logger,
+                    sparsities=grid.sparsities,
+                    holdout=grid.holdout,
+                    weight=weight,
+                    seed=grid.seed_of(repetition, seed=seed),
+                    fast=fast,
+                )
+                for logger, weight in zip(grid.loggers, weights, strict=True)
+            )
+            for repetition in range(grid.repetitions)
+        )
+        size = block_users or max(1, min(BLOCK_USERS, BLOCK_CELLS // (len(models) * world.n_items)))
+        return cls(grid, world, models, exposing, tables, train, shares, tuple(runs(units, size)), seed)
+
+    def described(self) -> dict[str, Any]:
+        """All that the results depend on, and how the work is divided."""
+        return {
+            "study": "reliability",
+            "format": FORMAT,
+            **self.grid.described(),
+            "seed": self.seed,
+            "users": self.world.n_users,
+            "items": self.world.n_items,
+            "labels": self.world.digest(),
+            "scores": self.models.digest(),
+            "train": "none" if self.train is None else digest_of_log(self.train),
+            "users in a block": len(self.users[0]),
+        }
+
+    def notes(self) -> tuple[str, ...]:
+        world = self.world
+        unscored = int((~self.models.scored).sum())
+        silent = int((world.positive.count == 0).sum())
+        missing = 0 if world.observed is None else world.n_users * world.n_items - len(world.observed.item)
+        said = [
+            (unscored, f"{unscored:,} users without scores of every model are shown items but not evaluated."),
+            (silent, f"{silent:,} users like nothing; they are shown items but not evaluated."),
+            (missing, f"{missing:,} pairs have no label and are never shown."),
+            *(
+                (n, f"{name} does not know {n:,} of the items; it never recommends them.")
+                for name, n in self.models.unknown_items.items()
+            ),
+        ]
+        return (
+            f"{sum(map(len, self.users)):,} users evaluated, {world.n_items:,} items, {len(self.models)} models.",
+            *(text for count, text in said if count),
+        )
+
+    @property
+    def parts(self) -> list[Block]:
+        """All blocks, those of one run of users together: its items are put in order only once."""
+        return [
+            Block(repetition, logger, number)
+            for number in range(len(self.users))
+            for repetition in range(self.grid.repetitions)
+            for logger in range(len(self.grid.loggers))
+        ]
+
+
+def _run(work: _Work, folder: Folder, resampling: Resampling, *, threads: int, progress: Report | None) -> None:
+    scenarios = _count(work, folder, threads=threads, progress=progress)
+    orders = _Orders(work)
+    metrics = [str(each) for each in work.grid.metrics]
+
+    def evaluate(block: Block) -> tuple[Block, Compared]:
+        order, finite = orders.of(block.number)
+        found = scenarios[block.repetition][block.logger].evaluate(work.users[block.number], order, finite)
+        return block, found
+
+    left = [block for block in work.parts if not folder.is_done(block)]
+    n_all = len(work.parts)
+    say = _counter(progress, "evaluating scenarios", total=n_all, done=n_all - len(left))
+    for block, compared in _side_by_side((partial(evaluate, block) for block in left), threads=threads):
+        folder.write_block(block, compared, metrics)
+        say()
+    keys = work.world.users.keys()
+    summary = Summary(
+        folder,
+        work.grid,
+        tuple(work.models.scores),
+        tuple(keys[units] for units in work.users),
+        work.tables.scale,
+        work.tables.of,
+        resampling,
+    )
+    asked = [(at, group) for at in range(len(work.grid.loggers)) for group in summary.groups]
+    say = _counter(progress, "summing up", total=len(asked), done=0)
+    found: dict[tuple[int, int], tuple[pl.DataFrame, pl.DataFrame]] = {}
+    for tables in _side_by_side((partial(_summed, summary, *each) for each in asked), threads=threads):
+        found |= tables
+        say()
+    ordered = [found[key] for key in sorted(found)]
+    folder.write_tables(pl.concat([each for each, _ in ordered]), pl.concat([each for _, each in ordered]))
+
+
+def _summed(
+    summary: Summary, logger: int, group: tuple[int, ...]
+) -> dict[tuple[int, int], tuple[pl.DataFrame, pl.DataFrame]]:
+    return {(logger, metric): tables for metric, tables in summary.of(logger, group).items()}
+
+
+def _count(work: _Work, folder: Folder, *, threads: int, progress: Report | None) -> tuple[tuple[Scenarios, ...], ...]:
+    """What each log shows of each item decides pools and weights, so it is counted over all users first."""
+    everyone = np.arange(work.world.n_users)
+    blocks = list(runs(everyone, max(1, min(BLOCK_USERS, BLOCK_CELLS // work.world.n_items))))
+    n_sparsities, n_loggers = len(work.grid.sparsities), len(work.grid.loggers)
+    say = _counter(progress, "counting what is shown", total=work.grid.repetitions * n_loggers, done=0)
+    found: list[tuple[Scenarios, ...]] = []
+    for repetition in range(work.grid.repetitions):
+        of_loggers = []
+        for logger in range(n_loggers):
+            exposing, part = work.exposing[repetition][logger], Block(repetition, logger, 0)
+            counted = folder.read_counts(part, n_sparsities)
+            if counted is None:
+                counted = Counted.nothing(n_sparsities, work.world.n_items)
+                for each in _side_by_side((partial(exposing.count, block) for block in blocks), threads=threads):
+                    counted += each
+                folder.write_counts(part, counted)
+            of_loggers.append(Scenarios.of(exposing, counted, grid=work.grid, tables=work.tables, train=work.shares))
+            say()
+        found.append(tuple(of_loggers))
+    return tuple(found)
+
+
+class _Orders:
+    """The items of the latest few blocks of users in every model's order, made once for all that need them."""
+
+    def __init__(self, work: _Work) -> None:
+        self.work, self.lock, self.kept = work, Lock(), OrderedDict[int, tuple[Orders, Ints]]()
+
+    def of(self, number: int) -> tuple[Orders, Ints]:
+        with self.lock:
+            if number not in self.kept:
+                while len(self.kept) > 1:
+                    self.kept.popitem(last=False)
+                self.kept[number] = self.work.models.orders(self.work.users[number])
+            return self.kept[number]
+
+
+def _side_by_side(calls: Iterable[Callable[[], Result]], *, threads: int) -> Iterable[Result]:
+    """The results of calls as they are done, a few at a time; when the caller stops, no further call is begun."""
+    waiting = iter(calls)
+    pool = ThreadPoolExecutor(max_workers=threads)
+    running: set[Future[Result]] = set()
+    try:
+        while True:
+            for call in waiting:
+                running.add(pool.submit(call))
+                if len(running) > threads:
+                    break
+            if not running:
+                return
+            done, running = wait(running, return_when=FIRST_COMPLETED)
+            for each in done:
+                yield each.result()
+    finally:
+        pool.shutdown(wait=True, cancel_futures=True)
+
+
+def _counter(progress: Report | None, what: str, *, total: int, done: int) -> Callable[[], None]:
+    at = done
+
+    def say() -> None:
+        nonlocal at
+        at += 1
+        if progress is not None:
+            progress(what, at, total)
+
+    return say
+
+
+def _check_samplers(grid: Grid, shares: Floats | None) -> None:
+    """A sampler that lacks what it needs says so before any work."""
+    one = np.ones(1, dtype=np.int64)
+    counts = ItemCounts(one, one, train=None if shares is None else np.ones(1), random=np.ones(1))
+    for family in grid.families:
+        family.sampler.weights(counts)
+
+
+def digest_of_log(log: Log) -> str:
+    """Different for different rows of training data."""
+    found = hashlib.blake2b(digest_size=16)
+    for array in (log.users.keys(), log.items.keys(), log.user, log.item, *log.rewards.values()):
+        found.update(np.ascontiguousarray(array).data)
+    return found.hexdigest()

@@ -1,0 +1,155 @@
+"""All scenarios of one logger and one repetition, for a block of users: arrays in, whole numbers out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import ceil, log2
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from truerank.arrays import Floats, Ints
+from truerank.core import Metric
+from truerank.errors import InputError
+from truerank.exposure.orders import LAST, ring_times
+from truerank.metrics.tables import worth_and_divisor
+from truerank.ranks.sampling import PURPOSE as CANDIDATES
+from truerank.ranks.sampling import Among, Positives, Sampler
+from truerank.studies.reliability.draws import Counted, Exposing
+from truerank.studies.reliability.grid import Family, Grid, deepest_rank
+from truerank.studies.reliability.kinds import Kind
+from truerank.studies.reliability.worlds import Orders
+
+FIGURES = ("equal", "equal_rounded", "fidelity", "robustness", "predictive_power")
+
+
+@dataclass(frozen=True, slots=True)
+class MetricTables:
+    """The metrics of a study: distinct tables of worth [ranks x tables], which one each metric has, and its divisor
+    by number of positives. `scale` turns values into whole numbers whose sum over all users is exact.
+    """
+
+    worth: Floats
+    of: Ints
+    divisor: Floats
+    scale: float
+
+    @classmethod
+    def of_metrics(cls, metrics: Sequence[Metric], *, most_positives: int, n_users: int) -> MetricTables:
+        deepest = deepest_rank(metrics)
+        worths: list[Floats] = []
+        of, divisors, largest = [], [], 1.0
+        for metric in metrics:
+            found = worth_and_divisor(metric, deepest=deepest, most=most_positives)
+            if found is None:
+                raise InputError(
+                    f"{metric} is no sum over ranks of relevant items; expected Precision, Recall, nDCG or DCG at K."
+                )
+            worth, divisor = found
+            same = [at for at, each in enumerate(worths) if np.array_equal(each, worth)]
+            of.append(same[0] if same else len(worths))
+            if not same:
+                worths.append(worth)
+            divisors.append(divisor)
+            largest = max(largest, float(worth.sum() / np.nanmin(divisor)))
+        # coarser than the rounding of the largest value, and no sum overflows
+        bits = min(48 - ceil(log2(largest)), 62 - ceil(log2(largest * max(n_users, 1))))
+        return cls(np.ascontiguousarray(np.stack(worths, axis=1)), np.array(of), np.stack(divisors), 2.0**bits)
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """The families of a grid as the kernels want them."""
+
+    kind: Ints
+    as_exposed: npt.NDArray[np.uint8]
+    start: Ints
+    sizes: Ints
+
+    @classmethod
+    def of(cls, families: Sequence[Family]) -> Layout:
+        start = np.cumsum([0, *(len(each.labels) for each in families)])
+        sizes = [0 if n is None else n for each in families for _, n in each.labels]
+        exposed = [each.as_exposed for each in families]
+        return cls(
+            np.array([_kind(each.sampler) for each in families], dtype=np.int64),
+            np.array(exposed, dtype=np.uint8),
+            start.astype(np.int64),
+            np.array(sizes, dtype=np.int64),
+        )
+
+
+def _kind(sampler: Sampler) -> Kind:
+    if sampler.among is Among.EXPOSED:
+        return Kind.EXPOSED
+    if sampler.wanted(np.zeros(1, dtype=np.int64)) is None:
+        return Kind.FULL
+    return Kind.DRAWN if sampler.positives is Positives.EXCLUDED else Kind.DRAWN_WITH_POSITIVES
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """Of every user, sparsity, candidates and metric the FIGURES, as counts of pairs of models; -1 equal pairs for a
+    user without positives. `sums` are the values of models added over users, in units of 1 / scale.
+    """
+
+    figures: npt.NDArray[np.signedinteger[Any]]
+    sums: Ints
+
+
+@dataclass(frozen=True, slots=True)
+class Scenarios:
+    """One logger in one repetition, ready to take blocks of users."""
+
+    exposing: Exposing
+    layout: Layout
+    tables: MetricTables
+    pool: npt.NDArray[np.uint8]
+    weight: Floats
+
+    @classmethod
+    def of(
+        cls, exposing: Exposing, counted: Counted, *, grid: Grid, tables: MetricTables, train: Floats | None
+    ) -> Scenarios:
+        weight = counted.weights([each.sampler for each in grid.families], holds_out=exposing.holds_out, train=train)
+        pool = (counted.rows > 0).astype(np.uint8)
+        return cls(exposing, Layout.of(grid.families), tables, pool, weight)
+
+    def evaluate(self, units: Ints, order: Orders, finite: Ints) -> Compared:
+        """The users of a block, whose items every model has put in `order`."""
+        exposing, tables, layout = self.exposing, self.tables, self.layout
+        world, n_models = exposing.world, order.shape[1]
+        shown = exposing.shown(units)
+        time = ring_times(exposing.seed, CANDIDATES, world.users.keys()[units][:, None], world.items.keys()[None, :])
+        n_sparsities, n_candidates, n_metrics = len(self.weight), len(layout.sizes), len(tables.of)
+        shape = (len(units), n_sparsities, n_candidates, n_metrics, len(FIGURES))
+        out = np.empty(shape, dtype=pair_type(n_models))
+        sums = np.zeros((n_sparsities, n_candidates, n_metrics, n_models), dtype=np.int64)
+        given = (
+            order, finite, shown.level, shown.positive, time, self.pool, self.weight,
+            layout.kind, layout.as_exposed, layout.start, layout.sizes, LAST / 2,
+            tables.worth, tables.of, tables.divisor, tables.scale,
+        )  # fmt: skip
+        if exposing.fast:
+            from truerank.studies.reliability import fast_grid
+
+            deepest = len(tables.worth) - 1
+            bin_of = np.empty((world.n_items, n_models), dtype=np.uint8 if deepest < 256 else np.int32)
+            fast_grid.evaluate_users(*given, bin_of, out, sums)
+        else:
+            from truerank.studies.reliability import plain_grid
+
+            plain_grid.evaluate_users(*given, out, sums)
+        return Compared(out, sums)
+
+
+def pair_type(n_models: int) -> type[np.signedinteger[Any]]:
+    """The smallest whole numbers that hold the number of pairs of models.
+
+    >>> pair_type(16), pair_type(17)
+    (<class 'numpy.int8'>, <class 'numpy.int16'>)
+    """
+    n_pairs = n_models * (n_models - 1) // 2
+    return np.int8 if n_pairs <= 127 else np.int16 if n_pairs <= 32767 else np.int32

@@ -1,0 +1,185 @@
+"""The world of a study, block by block of users, and the order in which each model puts its items."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, is_dataclass, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from truerank.arrays import Bools, Ints
+from truerank.chance import cell_keys
+from truerank.core import Log, Pairs, Scores
+from truerank.errors import InputError
+from truerank.exposure.expose import sorted_world
+from truerank.ids import Ids
+from truerank.ranks.rank import Aligned, check_block
+
+LEAST_OBSERVED = 0.9  # below this share of pairs a log is no fully observed world
+TIES = "ties"  # the purpose that the order of equal scores is keyed by, as in an evaluation with random ties
+
+Flags = npt.NDArray[np.uint8]
+Orders = npt.NDArray[np.int32]
+
+
+@dataclass(frozen=True, slots=True)
+class World:
+    """Who likes what: `positive` pairs, and which pairs are `observed` (None: all of them)."""
+
+    log: Log
+    users: Ids
+    items: Ids
+    positive: Pairs
+    observed: Pairs | None
+
+    @classmethod
+    def of(cls, labels: Log, *, items: Ids | None = None) -> World:
+        """A world of labels for every pair, or of positives where `labels.complete` says that the others are negative.
+
+        `items` adds those of a complete world that nobody likes. A few pairs may be missing from a matrix; they are
+        never shown.
+
+        >>> import polars as pl
+        >>> from truerank.data.read import read
+        >>> log = replace(read(pl.DataFrame({"user": [1, 2], "item": [5, 7], "label": [1, 1]})), complete=True)
+        >>> positive, observed = World.of(log, items=Ids.of([6])).block(np.array([0, 1]))
+        >>> positive.tolist(), observed.tolist()
+        ([[1, 0, 0], [0, 0, 1]], [[1, 1, 1], [1, 1, 1]])
+        """
+        if items is not None and labels.complete:
+            pool = Ids.union({"labels, items": labels.items, "scores, items": items})
+            labels = replace(labels, items=pool, item=pool.locate(labels.items)[labels.item])
+        log = sorted_world(labels)
+        n_users, n_items = len(log.users), len(log.items)
+        liked = log.label == 1
+        if not liked.any():
+            raise InputError(f"{log.source}: no positive label; expected users who like something.")
+        positive = Pairs.of(log.user[liked], log.item[liked], n_units=n_users)
+        if log.complete or len(log) == n_users * n_items:
+            return cls(log, log.users, log.items, positive, None)
+        share = len(log) / (n_users * n_items)
+        if share < LEAST_OBSERVED:
+            raise InputError(
+                f"{log.source}: {share:.1%} of {n_users:,} users x {n_items:,} items have a label; a study needs a "
+                "fully observed world. If pairs that are not listed are negatives, say --unlisted negative "
+                "(Python: replace(log, complete=True))."
+            )
+        return cls(log, log.users, log.items, positive, Pairs.of(log.user, log.item, n_units=n_users))
+
+    @property
+    def n_users(self) -> int:
+        return len(self.users)
+
+    @property
+    def n_items(self) -> int:
+        return len(self.items)
+
+    def block(self, units: Ints) -> tuple[Flags, Flags]:
+        """(liked, observed) of the given users, [users x items]."""
+        liked = _flags(self.positive, units, self.n_items)
+        if self.observed is None:
+            return liked, np.ones_like(liked)
+        return liked, _flags(self.observed, units, self.n_items)
+
+    def digest(self) -> str:
+        """Different for different worlds."""
+        found = hashlib.blake2b(digest_size=16)
+        parts = (self.positive,) if self.observed is None else (self.positive, self.observed)
+        for array in (self.users.keys(), self.items.keys(), *(x for each in parts for x in (each.start, each.item))):
+            found.update(np.ascontiguousarray(array).data)
+        return found.hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class Models:
+    """The scores of several models, aligned with a world's users and items."""
+
+    world: World
+    scores: Mapping[str, Scores]
+    aligned: tuple[Aligned, ...]
+    seed: int
+
+    @classmethod
+    def of(cls, scores: Mapping[str, Scores], world: World, *, seed: int) -> Models:
+        if len(scores) < 2:
+            raise InputError(f"{len(scores)} models; a study of how models are ordered needs at least two.")
+        aligned = tuple(
+            Aligned.of(each, users=world.users, items=world.items, name=name) for name, each in scores.items()
+        )
+        for name, each in zip(scores, aligned, strict=True):
+            if each.scores.depth is not None:
+                raise InputError(
+                    f"{name}: top lists of at most {each.scores.depth:,} items; a study needs the score of every item, "
+                    "because any of them can be a candidate."
+                )
+            if (each.row < 0).all():
+                raise InputError(f"{name} and {world.log.source} have no user in common. Check the id columns.")
+            if each.column is not None and (each.column < 0).all():
+                raise InputError(f"{name} and {world.log.source} have no item in common. Check the id columns.")
+        return cls(world, scores, aligned, seed)
+
+    def __len__(self) -> int:
+        return len(self.scores)
+
+    @property
+    def scored(self) -> Bools:
+        """Users whom every model has scores for."""
+        return np.asarray(np.stack([each.row for each in self.aligned]).min(axis=0) >= 0)
+
+    @property
+    def unknown_items(self) -> dict[str, int]:
+        """How many items of the world each model has no scores for."""
+        return {
+            name: 0 if each.column is None else int((each.column < 0).sum())
+            for name, each in zip(self.scores, self.aligned, strict=True)
+        }
+
+    def orders(self, units: Ints) -> tuple[Orders, Ints]:
+        """Items best first [users x models x items], and how many of them each model recommends at all.
+
+        Equal scores are put in a random order by (seed, user, item), the same for all models and scenarios.
+        """
+        world = self.world
+        order = np.empty((len(units), len(self), world.n_items), dtype=np.int32)
+        finite = np.empty((len(units), len(self)), dtype=np.int64)
+        user_key, item_key = world.users.keys()[units], world.items.keys()
+        for at, (name, aligned) in enumerate(zip(self.scores, self.aligned, strict=True)):
+            matrix = aligned.block(units)
+            check_block(matrix, units, users=world.users, items=world.items, name=name)
+            finite[:, at] = np.count_nonzero(matrix > -np.inf, axis=1)
+            order[:, at] = np.argsort(-matrix, axis=1)
+            ordered = np.take_along_axis(matrix, order[:, at].astype(np.int64), axis=1)
+            for u in np.flatnonzero((ordered[:, 1:] == ordered[:, :-1]).any(axis=1)):
+                key = cell_keys(self.seed, TIES, user_key[u], item_key)
+                order[u, at] = np.lexsort((key, -matrix[u]))
+        return order, finite
+
+    def digest(self) -> dict[str, str]:
+        """Of each model, different for different scores."""
+        return {name: digest_of(each) for name, each in self.scores.items()}
+
+
+def digest_of(scores: Scores) -> str:
+    """A digest of everything that scores are made of; of a function, of what it says about three users."""
+    found = hashlib.blake2b(digest_size=16)
+    parts: list[Any] = [getattr(scores, each.name) for each in fields(scores)] if is_dataclass(scores) else []
+    if not parts or any(callable(each) for each in parts):
+        parts += [scores.users, scores.items, scores.block(np.arange(min(3, len(scores.users))))]
+    for part in parts:
+        if isinstance(part, Ids):
+            found.update(part.keys().data)
+        elif isinstance(part, np.ndarray):
+            found.update(f"{part.dtype}{part.shape}".encode())
+            for row in np.array_split(part, max(1, part.nbytes // 2**26)):
+                found.update(np.ascontiguousarray(row).data)
+    return found.hexdigest()
+
+
+def _flags(pairs: Pairs, units: Ints, n_items: int) -> Flags:
+    found = np.zeros((len(units), n_items), dtype=np.uint8)
+    for at, unit in enumerate(units):
+        found[at, pairs.of_unit(int(unit))] = 1
+    return found

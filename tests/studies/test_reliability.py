@@ -1,0 +1,292 @@
+"""The reliability study against plain evaluations of every scenario, and the identities it must keep."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from itertools import combinations
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+from scipy.stats import kendalltau
+from small_study import small_grid, small_scores, small_train, small_world
+
+from truerank.arrays import Floats
+from truerank.core import Log, Scores, Ties
+from truerank.errors import InputError
+from truerank.exposure.expose import Order
+from truerank.ids import Ids
+from truerank.metrics.dcg import DCG
+from truerank.metrics.ndcg import NDCG
+from truerank.metrics.precision import Precision
+from truerank.metrics.recall import Recall
+from truerank.metrics.reciprocal_rank import ReciprocalRank
+from truerank.metrics.worth import unit_values
+from truerank.ranks.rank import rank
+from truerank.ranks.samplers.random import Random
+from truerank.ranks.sampling import Sampler, sample_candidates
+from truerank.ranks.scores import dense, factors
+from truerank.ranks.tables import lists
+from truerank.studies.reliability import Family, Grid, Preset, study
+from truerank.studies.reliability.grid import families, sized
+from truerank.studies.reliability.run import Tables
+from truerank.studies.reliability.summary import Resampling, tau_b
+
+METRICS = (Precision(5), Recall(3), NDCG(10), DCG(5))
+QUESTIONS = ("fidelity", "robustness", "predictive_power")
+SCENARIO = ["logger", "sparsity", "sampler", "size", "metric"]
+SEED = 3
+
+Values = dict[tuple[str, float, str, int | None, str], list[Floats]]  # of each repetition [users x models]
+
+
+def scenario_values(world: Log, scores: dict[str, Scores], grid: Grid, train: Log) -> Values:
+    """Every scenario by itself: expose, sample candidates, rank, evaluate."""
+    found: Values = {}
+    for repetition in range(grid.repetitions):
+        seed = grid.seed_of(repetition, seed=SEED)
+        for logger in grid.loggers:
+            assert grid.holdout is not None
+            left, held = grid.holdout.split(world, logger=logger, seed=seed)
+            order = Order.of(left, logger.weights(world, train=train), seed=seed)
+            for sparsity in grid.sparsities:
+                log = order.world.select(np.flatnonzero(order.shown(order.sizes(sparsity=sparsity))))
+                for (name, size), sampler in zip(grid.candidates, all_samplers(grid), strict=True):
+                    random = log if held is None else held
+                    sampled = sample_candidates(log, sampler, seed=seed, train=train, random=random)
+                    labels = sampled.labels()
+                    ranks = [
+                        rank(each, labels, pools=[sampled.candidates()], ties=Ties.RANDOM, seed=SEED)[0]
+                        for each in scores.values()
+                    ]
+                    for metric in grid.metrics:
+                        values = np.stack([unit_values(metric, labels, each) for each in ranks], axis=1)
+                        likes = np.bincount(labels.user[labels.label == 1], minlength=len(world.users)) > 0
+                        key = (str(logger), sparsity, name, size, str(metric))
+                        found.setdefault(key, []).append(np.where(likes[:, None], values, np.nan))
+    return found
+
+
+def all_samplers(grid: Grid) -> Iterator[Sampler]:
+    for family in grid.families:
+        yield from [sized(family, n) for n in family.sizes] or [family.sampler]
+
+
+def tie_rate(values: Floats) -> float:
+    pairs = list(combinations(range(len(values)), 2))
+    return sum(bool(abs(values[a] - values[b]) < 1e-12) for a, b in pairs) / len(pairs)
+
+
+def tau(a: Floats, b: Floats) -> float:
+    """Pair by pair; sums of the same worths in another order may differ in the last bits."""
+    first, second = np.triu_indices(len(a), 1)
+    x, y = (np.sign(np.round(v[first] - v[second], 11)) for v in (a, b))
+    size = np.count_nonzero(x) * np.count_nonzero(y)
+    return float(x @ y / np.sqrt(size)) if size else np.nan
+
+
+@pytest.fixture(scope="module", params=list(Preset), ids=str)
+def both(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[Grid, Tables, Values]:
+    world, train = small_world(), small_train()
+    scores = small_scores(world)
+    grid = replace(small_grid(request.param), metrics=METRICS)
+    out = tmp_path_factory.mktemp("study")
+    tables = study(scores, world, out, grid=grid, train=train, seed=SEED, resamples=20, fast=False)
+    return grid, tables, scenario_values(world, scores, grid, train)
+
+
+def test_every_scenario_equals_its_own_evaluation(both: tuple[Grid, Tables, Values]) -> None:
+    _, tables, values = both
+    found = {(*row[:5], row[5]): row for row in tables.results.select(*SCENARIO, "question", "value", "undefined",
+             "value_undefined_as_0", "users").rows()}  # fmt: skip
+    assert len(found) == len(values) * 5
+    for key, of_repetitions in values.items():
+        logger, sparsity, sampler, size, metric = key
+        references = {
+            "fidelity": (logger, sparsity, "Full", None, metric),
+            "robustness": (logger, 0.0, sampler, size, metric),
+            "predictive_power": (logger, 0.0, "Full", None, metric),
+        }
+        kept = [~np.isnan(each[:, 0]) for each in of_repetitions]
+        ties = [tie_rate(v) for each, keep in zip(of_repetitions, kept, strict=True) for v in each[keep]]
+        assert found[*key, "resolution"][6] == pytest.approx(np.mean(ties), abs=1e-12)
+        rounded = [
+            tie_rate(np.rint(v * 1e4)) for each, keep in zip(of_repetitions, kept, strict=True) for v in each[keep]
+        ]
+        assert found[*key, "resolution_rounded"][6] == pytest.approx(np.mean(rounded), abs=1e-12)
+        for question, reference in references.items():
+            taus = np.array([
+                tau(a, b)
+                for each, other, keep in zip(of_repetitions, values[reference], kept, strict=True)
+                for a, b in zip(each[keep], other[keep], strict=True)
+            ])  # fmt: skip
+            row = found[*key, question]
+            undefined = np.isnan(taus)
+            assert row[7] == pytest.approx(undefined.mean(), abs=1e-12)
+            expected = np.nan if undefined.all() else taus[~undefined].mean()
+            assert row[6] == pytest.approx(expected, abs=1e-8, nan_ok=True)
+            assert row[8] == pytest.approx(np.nan_to_num(taus).mean(), abs=1e-8)
+        assert row[9] == max(int(each.sum()) for each in kept)
+
+
+def test_means_of_models_and_tau_of_means(both: tuple[Grid, Tables, Values]) -> None:
+    _, tables, values = both
+    means = {row[:6]: row[6] for row in tables.means.select(*SCENARIO, "model", "mean").rows()}
+    taus = {(*row[:5], row[5]): row[6] for row in tables.results.select(*SCENARIO, "question", "tau_of_means").rows()}
+    for key, of_repetitions in values.items():
+        everyone = np.concatenate(of_repetitions)
+        for at in range(4):
+            assert means[*key, f"m{at}"] == pytest.approx(np.nanmean(everyone[:, at]), abs=1e-12)
+        reference = values[key[0], 0.0, "Full", None, key[4]]
+        of_means = [
+            tau(np.nansum(a, axis=0), np.nansum(b, axis=0)) for a, b in zip(of_repetitions, reference, strict=True)
+        ]
+        assert taus[*key, "predictive_power"] == pytest.approx(np.mean(of_means), abs=1e-9, nan_ok=True)
+
+
+def test_identities(both: tuple[Grid, Tables, Values]) -> None:
+    """Spec 13.4: Q3 = Q4 for Full; at sparsity 0 Q2 = Q4 and Q3 = 1; intervals too."""
+    results = both[1].results
+    columns = ["value", "low", "high", "undefined", "value_undefined_as_0", "tau_of_means"]
+
+    def rows(condition: pl.Expr, question: str) -> pl.DataFrame:
+        return results.filter(condition & (pl.col("question") == question)).select(*SCENARIO, *columns)
+
+    full, first = pl.col("sampler") == "Full", pl.col("sparsity") == 0.0
+    assert rows(full, "robustness").equals(rows(full, "predictive_power"))
+    assert rows(first, "fidelity").equals(rows(first, "predictive_power"))
+    same = rows(first, "robustness")
+    assert same.filter(pl.col("undefined") < 1)["value"].unique().to_list() == [1.0]
+    assert same.filter(pl.col("undefined") < 1)["low"].unique().to_list() == [1.0]
+    assert rows(full, "fidelity").filter(pl.col("undefined") < 1)["value"].unique().to_list() == [1.0]
+    for question in ("resolution", *QUESTIONS):
+        known = rows(pl.lit(value=True), question).filter(pl.col("value").is_not_nan())
+        assert known["low"].is_not_nan().all()
+        assert (known["low"] <= known["high"]).all()
+
+
+def test_tie_rates_of_known_cases(tmp_path: Path) -> None:
+    """8 equal models tie in all 28 pairs, 8 distinct ones in none, one equal pair in 1 of 28."""
+    n_items = 40
+    world = Log(
+        Ids.of(np.arange(4)),
+        Ids.of(np.arange(n_items)),
+        user=np.repeat(np.arange(4), n_items),
+        item=np.tile(np.arange(n_items), 4),
+        rewards={"label": np.tile(np.arange(n_items) == 0, 4).astype(np.float64)},
+    )
+    grid = Grid(small_grid().loggers[:1], (0.0,), families(["Random"], sizes=[5]), (NDCG(40),), holdout=None)
+
+    def rate(tops: list[int], folder: str) -> float:
+        """Model m puts the only positive at rank tops[m]."""
+        scores = {}
+        for at, top in enumerate(tops):
+            row = -np.arange(n_items, dtype=np.float64)
+            row[0] = -(top - 1) - 0.5
+            scores[f"m{at}"] = dense(np.tile(row, (4, 1)), users=world.users.values, items=world.items.values)
+        tables = study(scores, world, tmp_path / folder, grid=grid, resamples=20, fast=False)
+        full = tables.results.filter((pl.col("sampler") == "Full") & (pl.col("question") == "resolution"))
+        assert full["low"].item() == full["high"].item() == full["value"].item()
+        return float(full["value"].item())
+
+    assert rate([5] * 8, "equal") == 1.0
+    assert rate([1, 3, 5, 7, 9, 11, 13, 15], "distinct") == 0.0
+    assert rate([1, 3, 5, 7, 9, 11, 13, 13], "pair") == 1 / 28
+
+
+def test_the_compiled_kernels_threads_and_blocks_never_change_a_bit(tmp_path: Path) -> None:
+    world, train = small_world(), small_train()
+    scores = small_scores(world)
+    for preset in Preset:
+        grid = replace(small_grid(preset), metrics=METRICS)
+        ways = {"plain": (False, 1, None), "fast": (True, 1, None), "threads": (True, 2, 3), "blocks": (True, 1, 5)}
+        files = []
+        for name, (fast, threads, block_users) in ways.items():
+            out = tmp_path / f"{preset}-{name}"
+            study(scores, world, out, grid=grid, train=train, seed=SEED, resamples=20, fast=fast, threads=threads,
+                  block_users=block_users)  # fmt: skip
+            files.append([(out / each).read_bytes() for each in ("results.parquet", "means.parquet")])
+        assert all(each == files[0] for each in files)
+
+
+def test_positives_alone_are_a_world(tmp_path: Path) -> None:
+    """Positives with everything else negative, and factor scores, give what the whole matrix gives."""
+    whole = small_world(missing=0)
+    rng = np.random.default_rng(1)
+    p, q = rng.normal(size=(len(whole.users), 4)), rng.normal(size=(len(whole.items), 4))
+    scores = {
+        name: factors(
+            p, q * scale, item_bias=rng.normal(size=len(q)), users=whole.users.values, items=whole.items.values
+        )
+        for name, scale in (("a", 1.0), ("b", 0.3))
+    }
+    listed = replace(whole.select(np.flatnonzero(whole.label == 1)), complete=True)
+    grid = replace(small_grid(repetitions=1), loggers=small_grid().loggers[::2], metrics=METRICS)
+    found = [
+        study(scores, each, tmp_path / name, grid=grid, seed=SEED, resamples=20, fast=False).results
+        for name, each in (("whole", whole), ("listed", listed))
+    ]
+    assert found[0].equals(found[1], null_equal=True)
+
+
+def test_tau_b_equals_scipy() -> None:
+    rng = np.random.default_rng(0)
+    for _ in range(50):
+        a, b = rng.integers(0, 4, 6), rng.integers(0, 4, 6)
+        first, second = np.triu_indices(6, 1)
+        x, y = np.sign(a[first] - a[second]), np.sign(b[first] - b[second])
+        value, _ = tau_b(np.array((x * y).sum()), np.array((x == 0).sum()), np.array((y == 0).sum()), n_pairs=15)
+        assert value == pytest.approx(kendalltau(a, b).statistic, nan_ok=True)
+
+
+def test_resample_weights_are_poisson_and_keyed_by_user() -> None:
+    key = np.arange(500, dtype=np.uint64)
+    weights = Resampling(400, seed=1).of_users(key)
+    assert (weights[0] == 1).all()
+    assert weights[1:].mean() == pytest.approx(1, abs=0.01)
+    assert weights[1:].var() == pytest.approx(1, abs=0.02)
+    assert (Resampling(400, seed=1).of_users(key[100:103]) == weights[:, 100:103]).all()
+    repetitions = Resampling(400, seed=1).of_repetitions(5)
+    assert (repetitions.sum(axis=1) == 5).all()
+    assert (Resampling(400, seed=1).of_repetitions(1) == 1).all()
+
+
+def test_what_cannot_be_studied_is_refused(tmp_path: Path) -> None:
+    world = small_world()
+    scores = small_scores(world)
+    grid = small_grid(repetitions=1)
+    few = world.select(np.arange(50))
+    top = lists(pl.DataFrame({"user": [100, 101], "item": ["i001", "i002"], "score": [1.0, 2.0]}), name="top")
+    calls: dict[str, Callable[[], object]] = {
+        "fully observed": lambda: study(scores, few, tmp_path / "a", grid=grid),
+        "at least two": lambda: study({"m0": scores["m0"]}, world, tmp_path / "b", grid=grid),
+        "give train=": lambda: study(scores, world, tmp_path / "c", grid=grid),
+        "top lists": lambda: study({**scores, "top": top}, world, tmp_path / "e", grid=grid, train=small_train()),
+        "rising to": lambda: Family(Random(5), (5, 1)),
+        "no cut-off": lambda: study(
+            scores, world, tmp_path / "d", grid=replace(grid, metrics=(ReciprocalRank(),)), train=small_train()
+        ),
+        "below 1": lambda: Grid.of(sparsities=[1.0]),
+        "from 1": lambda: Grid.of(sizes=[0]),
+        "given twice": lambda: Grid.of(loggers=["uniform", "uniform"]),
+        "unknown sampler": lambda: Grid.of(samplers=["Rnadom"]),
+        "repetitions": lambda: Grid.of(repetitions=0),
+    }
+    for message, call in calls.items():
+        with pytest.raises(InputError, match=message):
+            call()
+    assert not any((tmp_path / name).exists() for name in "abcde")
+
+
+def test_every_axis_is_open() -> None:
+    grid = Grid.of(loggers=["positivity"], sparsities=[0.25], samplers=["Skew(favours=popular)", "WTDH"], sizes=[7, 2])
+    assert grid.sparsities == (0.0, 0.25)
+    assert grid.candidates == (
+        ("Full", None), ("Skew(favours=popular)", 2), ("Skew(favours=popular)", 7), ("WTDH", 2), ("WTDH", 7),
+    )  # fmt: skip
+    assert len(Grid.of().loggers) * len(Grid.of().sparsities) * Grid.of().n_candidates == 1512
+    assert Family(Random(5)).sizes == (5,)
+    assert Family(Random("e")).labels == (("Random@e", None),)
+    assert Grid.of().families[0] == Family(grid.families[0].sampler)
