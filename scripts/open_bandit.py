@@ -30,6 +30,8 @@ def one_direction(log: Log, other: Log, campaign: str, source: str, target: str)
         table = table.with_columns(target_propensity=pl.lit(1 / CAMPAIGNS[campaign]))
     else:
         table = table.join(thompson(impressions(other)), on=["item", "position"], how="left", maintain_order="left")
+        # what the Thompson policy's log never shows, it is taken never to show
+        table = table.with_columns(pl.col("target_propensity", "frequency").fill_null(0.0))
     targets = {target: tr.ExposureColumn("target_propensity")}
     if target != "random":
         targets[f"{target} by frequency"] = tr.ExposureColumn("frequency")
