@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import shlex
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -80,14 +81,18 @@ def tune(  # noqa: PLR0917
     _keep(found, out, objective=str(objective))
     resumed = f", {found.resumed} of them from before" if found.resumed else ""
     messages([f"{len(found.trials)} trials{resumed}; best {found.value:.4f}: {objective}"], quiet=quiet)
-    click.echo(_command(name, log, found.model, positive=positive, columns=columns))
+    given = {
+        "--positive": positive, "--columns": columns, "--random": random, "--user-features": user_features,
+        "--item-features": item_features, "--items": items, "--population": population, "--seed": seed,
+    }  # fmt: skip
+    click.echo(_command(name, log, found.model, given=given))
 
 
-def _command(name: str, log: Path, model: Any, *, positive: str | None, columns: str | None) -> str:
-    """The call that trains the best model on the whole log."""
+def _command(name: str, log: Path, model: Any, *, given: Mapping[str, object]) -> str:
+    """The call that trains the best model on the whole log, with all that was given to learn from."""
     words = ["truerank", "train", name, str(log)]
-    words += [] if positive is None else ["--positive", positive]
-    words += [] if columns is None else ["--columns", columns]
+    for option, value in given.items():
+        words += [] if value is None else [option, str(value)]
     for key, value in _settings(model).items():
         words += ["--set", f"{key}={value}"]
     return shlex.join([*words, "--out", f"{name}.npz"])
