@@ -64,6 +64,24 @@ def test_a_finished_search_is_only_read(tmp_path: Path, monkeypatch: pytest.Monk
     assert again.resumed == 3
 
 
+@pytest.mark.parametrize(("name", "trials"), [("ials", 3), ("item-knn", 10)])
+def test_an_incomplete_last_line_is_dropped_and_said(tmp_path: Path, name: str, trials: int) -> None:
+    whole = search(tmp_path / "whole", name=name, trials=trials)
+    path = tmp_path / "whole" / "trials.log"
+    lines = path.read_bytes().splitlines(keepends=True)
+    for kept in range(len(lines) - 6, len(lines)):  # every kind of line of a trial
+        path.write_bytes(b"".join(lines[:kept]) + lines[kept][:-5])
+        again = search(tmp_path / "whole", name=name, trials=trials)
+        assert [note.partition(": ")[2] for note in again.notes] == [
+            "the last line was incomplete and has been dropped; its trial is done again."
+        ]
+        assert tried(again) == tried(whole)
+    assert search(tmp_path / "whole", name=name, trials=trials).notes == ()
+    path.write_bytes(lines[0] + b"{]\n" + lines[1])
+    with pytest.raises(InputError, match=r"trials.log: line 2 of 3 is damaged. Restore the file, or choose another"):
+        search(tmp_path / "whole", name=name, trials=trials)
+
+
 def test_the_best_value_is_that_of_the_best_model(tmp_path: Path) -> None:
     found = search(tmp_path / "a", trials=5)
     assert found.value == max(each.value for each in found.trials if each.value is not None)

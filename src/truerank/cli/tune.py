@@ -78,6 +78,7 @@ def tune(  # noqa: PLR0917
     except KeyboardInterrupt:
         messages([f"what was tried is kept in {out}; the same call goes on from there."], quiet=quiet)
         raise
+    messages(found.notes, quiet=quiet)
     _keep(found, out, objective=str(objective))
     resumed = f", {found.resumed} of them from before" if found.resumed else ""
     messages([f"{len(found.trials)} trials{resumed}; best {found.value:.4f}: {objective}"], quiet=quiet)

@@ -39,12 +39,16 @@ class Trial:
 
 @dataclass(frozen=True, slots=True)
 class Tuned:
-    """The best model, its value, and all trials in order; `resumed` of them were there before."""
+    """The best model, its value, and all trials in order; `resumed` of them were there before.
+
+    `notes` says what had to be mended to go on.
+    """
 
     model: Model
     value: float
     trials: tuple[Trial, ...]
     resumed: int
+    notes: tuple[str, ...] = ()
 
 
 def tune(
@@ -78,6 +82,7 @@ def tune(
     before = optuna.logging.get_verbosity()
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     try:
+        notes = _mended(folder / TRIALS)
         work = _Work(optuna, _study(optuna, folder), task, model, searched, seed)
         resumed = len(_finished(work.study))
         grid = _grid(searched, at_most=trials)
@@ -87,7 +92,7 @@ def tune(
             if progress is not None:
                 progress(f"tuning {model.name}", resumed + at, resumed + len(left))
             work.step(settings)
-        return _tuned(model, _finished(work.study), resumed=resumed)
+        return _tuned(model, _finished(work.study), resumed=resumed, notes=notes)
     finally:
         optuna.logging.set_verbosity(before)
 
@@ -135,13 +140,41 @@ class _Work:
             return None, str(error)
 
 
+def _mended(path: Path) -> tuple[str, ...]:
+    """Drop a last line that was not written to its end; what was going on then is asked for again."""
+    try:
+        lines = path.read_bytes().splitlines(keepends=True) if path.exists() else []
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read ({error.strerror}). Choose another folder.") from None
+    damaged = [at for at, line in enumerate(lines) if not _is_entry(line)]
+    if not damaged:
+        return ()
+    if damaged != [len(lines) - 1]:
+        raise InputError(
+            f"{path}: line {damaged[0] + 1} of {len(lines)} is damaged. Restore the file, or choose another folder."
+        )
+    with whole_file(path) as temporary:
+        temporary.write_bytes(b"".join(lines[:-1]))
+    return (f"{path}: the last line was incomplete and has been dropped; its trial is done again.",)
+
+
+def _is_entry(line: bytes) -> bool:
+    try:
+        return line.endswith(b"\n") and "op_code" in dict(json.loads(line))
+    except (ValueError, TypeError):
+        return False
+
+
 def _study(optuna: Any, folder: Path) -> Any:
     backend = optuna.storages.journal.JournalFileBackend(str(folder / TRIALS))
     study = optuna.create_study(
         storage=optuna.storages.JournalStorage(backend), study_name="tuning", direction="maximize", load_if_exists=True
     )
-    for left in study.get_trials(deepcopy=False, states=(optuna.trial.TrialState.RUNNING,)):
-        study.tell(left.number, state=optuna.trial.TrialState.FAIL)  # interrupted; asked for again
+    states = optuna.trial.TrialState
+    for _ in study.get_trials(deepcopy=False, states=(states.WAITING,)):
+        study.ask()  # planned and not begun: taken from the queue, so that it does not come before what is planned now
+    for left in study.get_trials(deepcopy=False, states=(states.RUNNING,)):
+        study.tell(left.number, state=states.FAIL)  # interrupted; asked for again
     return study
 
 
@@ -159,13 +192,14 @@ def _finished(study: Any) -> list[Trial]:
     ]
 
 
-def _tuned(model: Model, trials: list[Trial], *, resumed: int) -> Tuned:
+def _tuned(model: Model, trials: list[Trial], *, resumed: int, notes: tuple[str, ...]) -> Tuned:
     fitted = [each for each in trials if each.value is not None]
     if not fitted:
         raise InputError(f"{model.name}: none of {len(trials)} trials could be fitted; the last: {trials[-1].reason}")
     best = max(fitted, key=lambda each: each.value or 0.0)  # the first of equal ones
     value = best.value if best.value is not None else 0.0
-    return Tuned(dataclasses.replace(model, **best.settings), value, tuple(trials), resumed)  # type: ignore[type-var]
+    winner: Any = dataclasses.replace(model, **best.settings)  # type: ignore[type-var]
+    return Tuned(winner, value, tuple(trials), resumed, notes)
 
 
 def _distribution(optuna: Any, search: Search) -> Any:
