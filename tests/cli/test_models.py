@@ -92,6 +92,10 @@ def test_features_and_a_random_slice(run: Run, folder: Path) -> None:
         (("tune", "als", "labels.csv", "--out", "t", "--metric", "Recal@5"), "unknown metric"),
         (("tune", "als", "labels.csv", "--out", "t", "--estimator", "pooled"), "--estimator goes with --random"),
         (("tune", "als", "labels.csv", "--out", "t", "--fraction", "2"), "fraction 2 of a split"),
+        (
+            ("tune", "als", "labels.csv", "--out", "t", "--fraction", "0.2", "--random", "labels.csv"),
+            "--fraction does not go with --random",
+        ),
         (("tune", "random", "labels.csv", "--out", "t"), "random: nothing to search"),
         (("tune", "als", "labels.csv", "--out", "labels.csv"), "labels.csv: cannot be made"),
     ],
@@ -129,7 +133,7 @@ def test_tune_resumes_and_prints_the_call_that_trains_the_best(run: Run, folder:
     assert second.out.rstrip().endswith("--out item-knn.npz")
     best = json.loads((folder / "search" / "best.json").read_text())
     assert best["model"] == "item-knn"
-    assert best["objective"] == "Recall@3 on 40% of each user's rows, held out"
+    assert best["objective"] == "Recall@3 on 0.4 of each user's rows, held out"
     lines = (folder / "search" / "trials.csv").read_text().splitlines()
     assert lines[0] == "trial,neighbours,value,seconds,reason"
     assert run(*second.out.split()[1:]).code == 0

@@ -137,7 +137,8 @@ def test_pairs_without_values_are_positives(tmp_path: Path) -> None:
 def test_another_question_needs_another_folder(tmp_path: Path) -> None:
     search(tmp_path / "a", trials=1)
     other: list[dict[str, Any]] = [
-        {"seed": 2}, {"objective": HoldOut(tr.Recall(5))}, {"log": WORLD.train.select(np.arange(900))},
+        {"seed": 2}, {"objective": HoldOut(tr.Recall(5))}, {"objective": HoldOut(tr.Recall(10), 0.204)},
+        {"log": WORLD.train.select(np.arange(900))},
         {"fixed": ("factors",)}, {"name": "item-knn"}, {"side": SIDE},
     ]  # fmt: skip
     for change in other:
@@ -148,6 +149,12 @@ def test_another_question_needs_another_folder(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="holds other files"):
         search(tmp_path / "b", trials=1)
     assert [each.name for each in (tmp_path / "b").iterdir()] == ["thesis.txt"]
+
+
+def test_the_settings_of_an_objective_are_part_of_the_question() -> None:
+    assert str(HoldOut(tr.Recall(10), 0.2)) == "Recall@10 on 0.2 of each user's rows, held out"
+    assert str(RandomSlice(tr.Recall(10))) == "Recall@10 by the default estimator on the random slice"
+    assert str(RandomSlice(tr.Recall(10), tr.IPS(clip=5.0))) == "Recall@10 by IPS(clip=5.0) on the random slice"
 
 
 def test_bad_questions_are_refused(tmp_path: Path) -> None:

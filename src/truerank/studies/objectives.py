@@ -54,7 +54,7 @@ class HoldOut:
         return Task(train if log.rewards else replace(train, rewards={}), side, judge)
 
     def __str__(self) -> str:
-        return f"{self.metric} on {self.fraction:.0%} of each user's rows, held out"
+        return f"{self.metric} on {float(self.fraction)!r} of each user's rows, held out"
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +79,7 @@ class RandomSlice:
         return Task(log, side, judge)
 
     def __str__(self) -> str:
-        how = "the default estimator" if self.estimator is None else self.estimator.name
+        how = "the default estimator" if self.estimator is None else repr(self.estimator)  # with its settings
         return f"{self.metric} by {how} on the random slice"
 
 
