@@ -172,6 +172,20 @@ def test_bad_questions_are_refused(tmp_path: Path) -> None:
         search(tmp_path / "c", trials=1, log=negatives)
 
 
+def test_a_refused_call_is_not_in_the_way_of_the_corrected_one(tmp_path: Path) -> None:
+    wrong: list[dict[str, Any]] = [
+        {"log": WORLD.train.select(np.arange(0))}, {"objective": HoldOut(tr.Recall(10), 0.0)},
+        {"objective": HoldOut(tr.Recall(10), 1.0)}, {"objective": HoldOut(tr.Recall(10), 2.0)},
+        {"objective": RandomSlice()},
+        {"objective": RandomSlice(), "side": Side(random=WORLD.random.select(np.arange(0)))},
+    ]  # fmt: skip
+    for change in wrong:
+        with pytest.raises(InputError):
+            search(tmp_path / "a", trials=1, **change)
+        assert not (tmp_path / "a").exists()
+    assert len(search(tmp_path / "a", trials=1).trials) == 1
+
+
 def test_settings_that_cannot_be_fitted_are_kept_with_the_reason(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -75,10 +75,11 @@ def tune(
     searched = {name: each for name, each in space(type(model)).items() if name not in fixed}
     if not searched:
         raise InputError(f"{model.name}: nothing to search; every setting is fixed or has no search space.")
-    _check_question(folder, _question(model, log, side, searched, str(objective), seed=seed))
     task = objective.task(log, side, labels=model.labels, seed=seed)
     optuna = load("optuna", install='"truerank[tune]"', who="tuning")
     load("optuna.storages.journal", install='"truerank[tune]"', who="tuning")
+    # last of all checks: a refused call must not leave its question in the way of the corrected one
+    _check_question(folder, _question(model, log, side, searched, str(objective), seed=seed))
     before = optuna.logging.get_verbosity()
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     try:
