@@ -202,6 +202,26 @@ def test_settings_that_cannot_be_fitted_are_kept_with_the_reason(
     assert len(found.trials) == 10
 
 
+def test_the_first_settings_may_fail_and_the_search_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    cls = models.named("item-knn")
+    fit = cls.fit
+    possible = 30
+
+    def fails(self: Any, *args: Any, **options: Any) -> Any:
+        if self.neighbours < possible:
+            raise InputError(f"{self.neighbours} are too few")
+        return fit(self, *args, **options)
+
+    monkeypatch.setattr(cls, "fit", fails)
+    found = search(tmp_path / "a", name="item-knn", trials=10)
+    assert [each.reason for each in found.trials[:3]] == ["10 are too few", "20 are too few", None]
+    possible = 1000
+    with pytest.raises(InputError, match="none of 10 trials could be fitted, so none is kept; the last: 100 are too"):
+        search(tmp_path / "b", name="item-knn", trials=10)
+    possible = 30  # as after installing what was missing
+    assert tried(search(tmp_path / "b", name="item-knn", trials=10)) == tried(found)
+
+
 def test_the_spaces_are_those_of_the_papers() -> None:
     grid = {name: space(models.named(name)) for name in ("ease", "kunn", "user-knn", "als", "bpr", "lightfm", "ials")}
     assert grid["ease"]["regularisation"] == OneOf(tuple(float(x) for x in range(500, 1601, 10)))

@@ -93,7 +93,14 @@ def tune(
             if progress is not None:
                 progress(f"tuning {model.name}", resumed + at, resumed + len(left))
             work.step(settings)
-        return _tuned(model, _finished(work.study), resumed=resumed, notes=notes)
+        found = _finished(work.study)
+        if all(each.value is None for each in found):
+            _forget(folder)
+            raise InputError(
+                f"{model.name}: none of {len(found)} trials could be fitted, so none is kept; the last: "
+                f"{found[-1].reason}"
+            )
+        return _tuned(model, found, resumed=resumed, notes=notes)
     finally:
         optuna.logging.set_verbosity(before)
 
@@ -123,7 +130,7 @@ class _Work:
         trial = self.study.ask({name: _distribution(self.optuna, each) for name, each in self.searched.items()})
         start = time.monotonic()
         known = next((each for each in finished if each.settings == trial.params), None)
-        value, reason = (known.value, known.reason) if known is not None else self._judged(trial.params, finished)
+        value, reason = (known.value, known.reason) if known is not None else self._judged(trial.params)
         trial.set_user_attr("seconds", time.monotonic() - start)
         if value is None:
             trial.set_user_attr("reason", reason)
@@ -131,13 +138,11 @@ class _Work:
         else:
             self.study.tell(trial, value)
 
-    def _judged(self, settings: Mapping[str, Any], finished: list[Trial]) -> tuple[float | None, str | None]:
+    def _judged(self, settings: Mapping[str, Any]) -> tuple[float | None, str | None]:
         try:
             model = dataclasses.replace(self.model, **settings)
             return self.task.judge(model.fit(self.task.log, seed=self.seed, side=self.task.side)), None
         except InputError as error:
-            if not finished:
-                raise  # the first failure is about the input; later ones are about settings
             return None, str(error)
 
 
@@ -195,12 +200,16 @@ def _finished(study: Any) -> list[Trial]:
 
 def _tuned(model: Model, trials: list[Trial], *, resumed: int, notes: tuple[str, ...]) -> Tuned:
     fitted = [each for each in trials if each.value is not None]
-    if not fitted:
-        raise InputError(f"{model.name}: none of {len(trials)} trials could be fitted; the last: {trials[-1].reason}")
     best = max(fitted, key=lambda each: each.value or 0.0)  # the first of equal ones
     value = best.value if best.value is not None else 0.0
     winner: Any = dataclasses.replace(model, **best.settings)  # type: ignore[type-var]
     return Tuned(winner, value, tuple(trials), resumed, notes)
+
+
+def _forget(folder: Path) -> None:
+    """Nothing could be fitted: the input may be wrong or a library missing, so the corrected call starts anew."""
+    for name in (TRIALS, QUESTION):
+        (folder / name).unlink(missing_ok=True)
 
 
 def _distribution(optuna: Any, search: Search) -> Any:
