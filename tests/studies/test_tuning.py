@@ -97,11 +97,14 @@ def test_a_small_grid_is_tried_whole_and_once(tmp_path: Path) -> None:
     found = search(tmp_path / "a", name="item-knn", trials=30)
     assert [each.settings["neighbours"] for each in found.trials] == list(range(10, 101, 10))
     assert found.model.neighbours == 10 or found.value > 0  # type: ignore[attr-defined]
-    part = search(tmp_path / "b", name="item-knn", trials=4)
+    part = search(tmp_path / "b", name="item-knn", trials=9)
+    sampled = {each.settings["neighbours"] for each in part.trials}
+    assert len(part.trials) == 9
+    assert len(sampled) < 9  # sampled with repetition, so that the rest has something to leave out
     more = search(tmp_path / "b", name="item-knn", trials=10)
-    assert len(part.trials) == 4
-    distinct = {each.settings["neighbours"] for each in more.trials}
-    assert distinct == set(range(10, 101, 10))
+    assert more.resumed == len(sampled)
+    assert tried(more) == tried(found)
+    assert (more.model, more.value) == (found.model, found.value)
 
 
 def test_fixed_settings_stay(tmp_path: Path) -> None:

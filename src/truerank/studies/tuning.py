@@ -66,9 +66,10 @@ def tune(
     """Try settings of a model, best first as far as Optuna can tell, until `trials` have been tried.
 
     Settings that are `fixed` or have no search space stay as `model` has them. If the whole grid is no larger than
-    `trials`, each combination is tried once. The n-th trial depends on the seed and on the trials before it alone, so
-    an interrupted search that is resumed from its `folder` ends like one that was not. The folder of another question
-    is refused.
+    `trials`, each combination is tried once and stands in the order of the grid, whatever was tried before. The n-th
+    trial depends on the seed and on the trials before it alone, so an interrupted search that is resumed from its
+    `folder` ends like one that was not. Settings that cannot be fitted are kept with the reason; if there are no
+    others, that is an InputError and nothing is kept. The folder of another question is refused.
     """
     if trials < 1:
         raise InputError(f"{trials} trials; expected a whole number from 1.")
@@ -85,15 +86,15 @@ def tune(
     try:
         notes = _mended(folder / TRIALS)
         work = _Work(optuna, _study(optuna, folder), task, model, searched, seed)
-        resumed = len(_finished(work.study))
         grid = _grid(searched, at_most=trials)
-        tried = [each.settings for each in _finished(work.study)]
+        tried = [each.settings for each in _in_order(_finished(work.study), grid)]
+        resumed = len(tried)
         left = [None] * (trials - resumed) if grid is None else [each for each in grid if each not in tried]
         for at, settings in enumerate(left):
             if progress is not None:
                 progress(f"tuning {model.name}", resumed + at, resumed + len(left))
             work.step(settings)
-        found = _finished(work.study)
+        found = _in_order(_finished(work.study), grid)
         if all(each.value is None for each in found):
             _forget(folder)
             raise InputError(
@@ -196,6 +197,14 @@ def _finished(study: Any) -> list[Trial]:
         for each in study.get_trials(deepcopy=False)
         if each.state.name == "COMPLETE" or "reason" in each.user_attrs
     ]
+
+
+def _in_order(trials: list[Trial], grid: list[dict[str, Any]] | None) -> list[Trial]:
+    """Trials of a whole grid, each once and in its order, also where a smaller search has sampled from it before."""
+    if grid is None:
+        return trials
+    first = (next((each for each in trials if each.settings == settings), None) for settings in grid)
+    return [each for each in first if each is not None]
 
 
 def _tuned(model: Model, trials: list[Trial], *, resumed: int, notes: tuple[str, ...]) -> Tuned:
