@@ -64,6 +64,24 @@ def test_a_finished_search_is_only_read(tmp_path: Path, monkeypatch: pytest.Monk
     assert again.resumed == 3
 
 
+@pytest.mark.parametrize(("name", "trials"), [("ials", 3), ("item-knn", 10)])
+def test_an_incomplete_last_line_is_dropped_and_said(tmp_path: Path, name: str, trials: int) -> None:
+    whole = search(tmp_path / "whole", name=name, trials=trials)
+    path = tmp_path / "whole" / "trials.log"
+    lines = path.read_bytes().splitlines(keepends=True)
+    for kept in range(len(lines) - 6, len(lines)):  # every kind of line of a trial
+        path.write_bytes(b"".join(lines[:kept]) + lines[kept][:-5])
+        again = search(tmp_path / "whole", name=name, trials=trials)
+        assert [note.partition(": ")[2] for note in again.notes] == [
+            "the last line was incomplete and has been dropped; its trial is done again."
+        ]
+        assert tried(again) == tried(whole)
+    assert search(tmp_path / "whole", name=name, trials=trials).notes == ()
+    path.write_bytes(lines[0] + b"{]\n" + lines[1])
+    with pytest.raises(InputError, match=r"trials.log: line 2 of 3 is damaged. Restore the file, or choose another"):
+        search(tmp_path / "whole", name=name, trials=trials)
+
+
 def test_the_best_value_is_that_of_the_best_model(tmp_path: Path) -> None:
     found = search(tmp_path / "a", trials=5)
     assert found.value == max(each.value for each in found.trials if each.value is not None)
@@ -79,11 +97,14 @@ def test_a_small_grid_is_tried_whole_and_once(tmp_path: Path) -> None:
     found = search(tmp_path / "a", name="item-knn", trials=30)
     assert [each.settings["neighbours"] for each in found.trials] == list(range(10, 101, 10))
     assert found.model.neighbours == 10 or found.value > 0  # type: ignore[attr-defined]
-    part = search(tmp_path / "b", name="item-knn", trials=4)
+    part = search(tmp_path / "b", name="item-knn", trials=9)
+    sampled = {each.settings["neighbours"] for each in part.trials}
+    assert len(part.trials) == 9
+    assert len(sampled) < 9  # sampled with repetition, so that the rest has something to leave out
     more = search(tmp_path / "b", name="item-knn", trials=10)
-    assert len(part.trials) == 4
-    distinct = {each.settings["neighbours"] for each in more.trials}
-    assert distinct == set(range(10, 101, 10))
+    assert more.resumed == len(sampled)
+    assert tried(more) == tried(found)
+    assert (more.model, more.value) == (found.model, found.value)
 
 
 def test_fixed_settings_stay(tmp_path: Path) -> None:
@@ -119,7 +140,8 @@ def test_pairs_without_values_are_positives(tmp_path: Path) -> None:
 def test_another_question_needs_another_folder(tmp_path: Path) -> None:
     search(tmp_path / "a", trials=1)
     other: list[dict[str, Any]] = [
-        {"seed": 2}, {"objective": HoldOut(tr.Recall(5))}, {"log": WORLD.train.select(np.arange(900))},
+        {"seed": 2}, {"objective": HoldOut(tr.Recall(5))}, {"objective": HoldOut(tr.Recall(10), 0.204)},
+        {"log": WORLD.train.select(np.arange(900))},
         {"fixed": ("factors",)}, {"name": "item-knn"}, {"side": SIDE},
     ]  # fmt: skip
     for change in other:
@@ -130,6 +152,12 @@ def test_another_question_needs_another_folder(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="holds other files"):
         search(tmp_path / "b", trials=1)
     assert [each.name for each in (tmp_path / "b").iterdir()] == ["thesis.txt"]
+
+
+def test_the_settings_of_an_objective_are_part_of_the_question() -> None:
+    assert str(HoldOut(tr.Recall(10), 0.2)) == "Recall@10 on 0.2 of each user's rows, held out"
+    assert str(RandomSlice(tr.Recall(10))) == "Recall@10 by the default estimator on the random slice"
+    assert str(RandomSlice(tr.Recall(10), tr.IPS(clip=5.0))) == "Recall@10 by IPS(clip=5.0) on the random slice"
 
 
 def test_bad_questions_are_refused(tmp_path: Path) -> None:
@@ -147,6 +175,20 @@ def test_bad_questions_are_refused(tmp_path: Path) -> None:
         search(tmp_path / "c", trials=1, log=negatives)
 
 
+def test_a_refused_call_is_not_in_the_way_of_the_corrected_one(tmp_path: Path) -> None:
+    wrong: list[dict[str, Any]] = [
+        {"log": WORLD.train.select(np.arange(0))}, {"objective": HoldOut(tr.Recall(10), 0.0)},
+        {"objective": HoldOut(tr.Recall(10), 1.0)}, {"objective": HoldOut(tr.Recall(10), 2.0)},
+        {"objective": RandomSlice()},
+        {"objective": RandomSlice(), "side": Side(random=WORLD.random.select(np.arange(0)))},
+    ]  # fmt: skip
+    for change in wrong:
+        with pytest.raises(InputError):
+            search(tmp_path / "a", trials=1, **change)
+        assert not (tmp_path / "a").exists()
+    assert len(search(tmp_path / "a", trials=1).trials) == 1
+
+
 def test_settings_that_cannot_be_fitted_are_kept_with_the_reason(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -161,6 +203,26 @@ def test_settings_that_cannot_be_fitted_are_kept_with_the_reason(
     found = search(tmp_path / "a", name="item-knn", trials=10)
     assert [each.reason for each in found.trials if each.value is None] == ["too many cooks"]
     assert len(found.trials) == 10
+
+
+def test_the_first_settings_may_fail_and_the_search_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    cls = models.named("item-knn")
+    fit = cls.fit
+    possible = 30
+
+    def fails(self: Any, *args: Any, **options: Any) -> Any:
+        if self.neighbours < possible:
+            raise InputError(f"{self.neighbours} are too few")
+        return fit(self, *args, **options)
+
+    monkeypatch.setattr(cls, "fit", fails)
+    found = search(tmp_path / "a", name="item-knn", trials=10)
+    assert [each.reason for each in found.trials[:3]] == ["10 are too few", "20 are too few", None]
+    possible = 1000
+    with pytest.raises(InputError, match="none of 10 trials could be fitted, so none is kept; the last: 100 are too"):
+        search(tmp_path / "b", name="item-knn", trials=10)
+    possible = 30  # as after installing what was missing
+    assert tried(search(tmp_path / "b", name="item-knn", trials=10)) == tried(found)
 
 
 def test_the_spaces_are_those_of_the_papers() -> None:

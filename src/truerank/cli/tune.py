@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import shlex
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +29,7 @@ from truerank.studies.tuning import tune as search
 @click.option("--trials", type=int, default=50, show_default=True, help="How many settings to try, in all.")
 @click.option("--metric", default="Recall@50", show_default=True, help="What to make as large as possible.")
 @click.option("--estimator", help="How to estimate it from --random; default by metric.")
-@click.option("--fraction", type=float, default=0.2, show_default=True, help="Share of each user's rows held out.")
+@click.option("--fraction", type=float, help="Share of each user's rows held out, without --random; default 0.2.")
 @learning
 @click.option("--seed", type=int, default=0, show_default=True, help="The same seed gives the same search.")
 @click.option("--quiet", is_flag=True, help="No messages and no progress on standard error.")
@@ -39,7 +40,7 @@ def tune(  # noqa: PLR0917
     trials: int,
     metric: str,
     estimator: str | None,
-    fraction: float,
+    fraction: float | None,
     settings: tuple[str, ...],
     positive: str | None,
     columns: str | None,
@@ -77,29 +78,36 @@ def tune(  # noqa: PLR0917
     except KeyboardInterrupt:
         messages([f"what was tried is kept in {out}; the same call goes on from there."], quiet=quiet)
         raise
+    messages(found.notes, quiet=quiet)
     _keep(found, out, objective=str(objective))
     resumed = f", {found.resumed} of them from before" if found.resumed else ""
     messages([f"{len(found.trials)} trials{resumed}; best {found.value:.4f}: {objective}"], quiet=quiet)
-    click.echo(_command(name, log, found.model, positive=positive, columns=columns))
+    given = {
+        "--positive": positive, "--columns": columns, "--random": random, "--user-features": user_features,
+        "--item-features": item_features, "--items": items, "--population": population, "--seed": seed,
+    }  # fmt: skip
+    click.echo(_command(name, log, found.model, given=given))
 
 
-def _command(name: str, log: Path, model: Any, *, positive: str | None, columns: str | None) -> str:
-    """The call that trains the best model on the whole log."""
+def _command(name: str, log: Path, model: Any, *, given: Mapping[str, object]) -> str:
+    """The call that trains the best model on the whole log, with all that was given to learn from."""
     words = ["truerank", "train", name, str(log)]
-    words += [] if positive is None else ["--positive", positive]
-    words += [] if columns is None else ["--columns", columns]
+    for option, value in given.items():
+        words += [] if value is None else [option, str(value)]
     for key, value in _settings(model).items():
         words += ["--set", f"{key}={value}"]
     return shlex.join([*words, "--out", f"{name}.npz"])
 
 
-def _objective(metric: str, estimator: str | None, fraction: float, *, random: Path | None) -> Objective:
+def _objective(metric: str, estimator: str | None, fraction: float | None, *, random: Path | None) -> Objective:
     if random is None:
         if estimator is not None:
             raise InputError(
                 "--estimator goes with --random MAR: rows held out from the log itself are counted plainly."
             )
-        return HoldOut(metrics.parse(metric), fraction)
+        return HoldOut(metrics.parse(metric)) if fraction is None else HoldOut(metrics.parse(metric), fraction)
+    if fraction is not None:
+        raise InputError("--fraction does not go with --random MAR: settings are judged on the slice. Leave one out.")
     return RandomSlice(metrics.parse(metric), None if estimator is None else estimators.named(estimator)())
 
 

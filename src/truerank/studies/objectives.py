@@ -50,11 +50,16 @@ class HoldOut:
 
     def task(self, log: Log, side: Side, *, labels: Labels, seed: int) -> Task:
         train, held = split_per_user(_labelled(log), self.fraction, seed=seed)
+        if not (len(train) and len(held)):
+            raise InputError(
+                f"{log.source}: of {len(log):,} rows, {len(held):,} are held out for tuning and {len(train):,} learnt "
+                f"from, no rows in one of them; expected some in both. Change --fraction {self.fraction:g}, or the log."
+            )
         judge = _judge(self.metric, None, held, exclude=train, exposure=FullExposure(Unlisted.NEGATIVE))
         return Task(train if log.rewards else replace(train, rewards={}), side, judge)
 
     def __str__(self) -> str:
-        return f"{self.metric} on {self.fraction:.0%} of each user's rows, held out"
+        return f"{self.metric} on {float(self.fraction)!r} of each user's rows, held out"
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,11 +80,13 @@ class RandomSlice:
         if labels is Labels.BOTH:
             learnt, judged = split_random(side.random, 0.5, seed=seed)
             side = replace(side, random=learnt)
+        if not len(judged):
+            raise InputError(f"{judged.source}: no rows to judge settings on; expected a random slice with rows.")
         judge = _judge(self.metric, self.estimator, judged, exclude=log, exposure=RandomExposure())
         return Task(log, side, judge)
 
     def __str__(self) -> str:
-        how = "the default estimator" if self.estimator is None else self.estimator.name
+        how = "the default estimator" if self.estimator is None else repr(self.estimator)  # with its settings
         return f"{self.metric} by {how} on the random slice"
 
 

@@ -39,12 +39,16 @@ class Trial:
 
 @dataclass(frozen=True, slots=True)
 class Tuned:
-    """The best model, its value, and all trials in order; `resumed` of them were there before."""
+    """The best model, its value, and all trials in order; `resumed` of them were there before.
+
+    `notes` says what had to be mended to go on.
+    """
 
     model: Model
     value: float
     trials: tuple[Trial, ...]
     resumed: int
+    notes: tuple[str, ...] = ()
 
 
 def tune(
@@ -62,32 +66,42 @@ def tune(
     """Try settings of a model, best first as far as Optuna can tell, until `trials` have been tried.
 
     Settings that are `fixed` or have no search space stay as `model` has them. If the whole grid is no larger than
-    `trials`, each combination is tried once. The n-th trial depends on the seed and on the trials before it alone, so
-    an interrupted search that is resumed from its `folder` ends like one that was not. The folder of another question
-    is refused.
+    `trials`, each combination is tried once and stands in the order of the grid, whatever was tried before. The n-th
+    trial depends on the seed and on the trials before it alone, so an interrupted search that is resumed from its
+    `folder` ends like one that was not. Settings that cannot be fitted are kept with the reason; if there are no
+    others, that is an InputError and nothing is kept. The folder of another question is refused.
     """
     if trials < 1:
         raise InputError(f"{trials} trials; expected a whole number from 1.")
     searched = {name: each for name, each in space(type(model)).items() if name not in fixed}
     if not searched:
         raise InputError(f"{model.name}: nothing to search; every setting is fixed or has no search space.")
-    _check_question(folder, _question(model, log, side, searched, str(objective), seed=seed))
     task = objective.task(log, side, labels=model.labels, seed=seed)
     optuna = load("optuna", install='"truerank[tune]"', who="tuning")
     load("optuna.storages.journal", install='"truerank[tune]"', who="tuning")
+    # last of all checks: a refused call must not leave its question in the way of the corrected one
+    _check_question(folder, _question(model, log, side, searched, str(objective), seed=seed))
     before = optuna.logging.get_verbosity()
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     try:
+        notes = _mended(folder / TRIALS)
         work = _Work(optuna, _study(optuna, folder), task, model, searched, seed)
-        resumed = len(_finished(work.study))
         grid = _grid(searched, at_most=trials)
-        tried = [each.settings for each in _finished(work.study)]
+        tried = [each.settings for each in _in_order(_finished(work.study), grid)]
+        resumed = len(tried)
         left = [None] * (trials - resumed) if grid is None else [each for each in grid if each not in tried]
         for at, settings in enumerate(left):
             if progress is not None:
                 progress(f"tuning {model.name}", resumed + at, resumed + len(left))
             work.step(settings)
-        return _tuned(model, _finished(work.study), resumed=resumed)
+        found = _in_order(_finished(work.study), grid)
+        if all(each.value is None for each in found):
+            _forget(folder)
+            raise InputError(
+                f"{model.name}: none of {len(found)} trials could be fitted, so none is kept; the last: "
+                f"{found[-1].reason}"
+            )
+        return _tuned(model, found, resumed=resumed, notes=notes)
     finally:
         optuna.logging.set_verbosity(before)
 
@@ -117,7 +131,7 @@ class _Work:
         trial = self.study.ask({name: _distribution(self.optuna, each) for name, each in self.searched.items()})
         start = time.monotonic()
         known = next((each for each in finished if each.settings == trial.params), None)
-        value, reason = (known.value, known.reason) if known is not None else self._judged(trial.params, finished)
+        value, reason = (known.value, known.reason) if known is not None else self._judged(trial.params)
         trial.set_user_attr("seconds", time.monotonic() - start)
         if value is None:
             trial.set_user_attr("reason", reason)
@@ -125,14 +139,37 @@ class _Work:
         else:
             self.study.tell(trial, value)
 
-    def _judged(self, settings: Mapping[str, Any], finished: list[Trial]) -> tuple[float | None, str | None]:
+    def _judged(self, settings: Mapping[str, Any]) -> tuple[float | None, str | None]:
         try:
             model = dataclasses.replace(self.model, **settings)
             return self.task.judge(model.fit(self.task.log, seed=self.seed, side=self.task.side)), None
         except InputError as error:
-            if not finished:
-                raise  # the first failure is about the input; later ones are about settings
             return None, str(error)
+
+
+def _mended(path: Path) -> tuple[str, ...]:
+    """Drop a last line that was not written to its end; what was going on then is asked for again."""
+    try:
+        lines = path.read_bytes().splitlines(keepends=True) if path.exists() else []
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read ({error.strerror}). Choose another folder.") from None
+    damaged = [at for at, line in enumerate(lines) if not _is_entry(line)]
+    if not damaged:
+        return ()
+    if damaged != [len(lines) - 1]:
+        raise InputError(
+            f"{path}: line {damaged[0] + 1} of {len(lines)} is damaged. Restore the file, or choose another folder."
+        )
+    with whole_file(path) as temporary:
+        temporary.write_bytes(b"".join(lines[:-1]))
+    return (f"{path}: the last line was incomplete and has been dropped; its trial is done again.",)
+
+
+def _is_entry(line: bytes) -> bool:
+    try:
+        return line.endswith(b"\n") and "op_code" in dict(json.loads(line))
+    except (ValueError, TypeError):
+        return False
 
 
 def _study(optuna: Any, folder: Path) -> Any:
@@ -140,8 +177,11 @@ def _study(optuna: Any, folder: Path) -> Any:
     study = optuna.create_study(
         storage=optuna.storages.JournalStorage(backend), study_name="tuning", direction="maximize", load_if_exists=True
     )
-    for left in study.get_trials(deepcopy=False, states=(optuna.trial.TrialState.RUNNING,)):
-        study.tell(left.number, state=optuna.trial.TrialState.FAIL)  # interrupted; asked for again
+    states = optuna.trial.TrialState
+    for _ in study.get_trials(deepcopy=False, states=(states.WAITING,)):
+        study.ask()  # planned and not begun: taken from the queue, so that it does not come before what is planned now
+    for left in study.get_trials(deepcopy=False, states=(states.RUNNING,)):
+        study.tell(left.number, state=states.FAIL)  # interrupted; asked for again
     return study
 
 
@@ -159,13 +199,26 @@ def _finished(study: Any) -> list[Trial]:
     ]
 
 
-def _tuned(model: Model, trials: list[Trial], *, resumed: int) -> Tuned:
+def _in_order(trials: list[Trial], grid: list[dict[str, Any]] | None) -> list[Trial]:
+    """Trials of a whole grid, each once and in its order, also where a smaller search has sampled from it before."""
+    if grid is None:
+        return trials
+    first = (next((each for each in trials if each.settings == settings), None) for settings in grid)
+    return [each for each in first if each is not None]
+
+
+def _tuned(model: Model, trials: list[Trial], *, resumed: int, notes: tuple[str, ...]) -> Tuned:
     fitted = [each for each in trials if each.value is not None]
-    if not fitted:
-        raise InputError(f"{model.name}: none of {len(trials)} trials could be fitted; the last: {trials[-1].reason}")
     best = max(fitted, key=lambda each: each.value or 0.0)  # the first of equal ones
     value = best.value if best.value is not None else 0.0
-    return Tuned(dataclasses.replace(model, **best.settings), value, tuple(trials), resumed)  # type: ignore[type-var]
+    winner: Any = dataclasses.replace(model, **best.settings)  # type: ignore[type-var]
+    return Tuned(winner, value, tuple(trials), resumed, notes)
+
+
+def _forget(folder: Path) -> None:
+    """Nothing could be fitted: the input may be wrong or a library missing, so the corrected call starts anew."""
+    for name in (TRIALS, QUESTION):
+        (folder / name).unlink(missing_ok=True)
 
 
 def _distribution(optuna: Any, search: Search) -> Any:
