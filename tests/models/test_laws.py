@@ -195,6 +195,18 @@ def test_negative_ratings_are_no_confidences() -> None:
         models.make("ials", {"rows": "values"}).fit(log, seed=0)
 
 
+@pytest.mark.parametrize("copies", [2, 5, 40])
+def test_ease_refuses_a_regularisation_that_is_lost_in_rounding(copies: int) -> None:
+    """n copies of an item liked by m users: all weights between them are m / (m (n - 1) + λ)."""
+    rows = [(user, item) for user in range(30) for item in range(copies)]
+    log = tr.read(pl.DataFrame(rows, schema=["user", "item"], orient="row"))
+    for tiny in ("1e-14", "1e-300"):
+        with pytest.raises(InputError, match=f"ease: regularisation {tiny} is too small for this log"):
+            models.make("ease", {"regularisation": tiny}).fit(log, seed=0)
+    found = block(models.make("ease", {"regularisation": "1e-6"}).fit(log, seed=0))
+    assert found == pytest.approx(np.ones((30, copies)), abs=1e-5)
+
+
 def test_a_diverging_fit_is_said_in_our_words() -> None:
     with pytest.raises(InputError, match=r"diverged in epoch 1 with user_alpha=1e\+300"):
         models.make("lightfm", {"user_alpha": "1e300"}).fit(WORLD.train, seed=0)
