@@ -21,6 +21,7 @@ from truerank.errors import InputError
 from truerank.models import Labels, Side
 from truerank.models.random import Random
 from truerank.models.settings import settings_of, space
+from truerank.ranks.scores import Factors
 from truerank.studies.world import WorldSettings, make_world
 
 NAMES = [name for name, each in models.catalogue().items() if each.needs != "torch"]
@@ -149,6 +150,14 @@ def test_without_a_value_column_every_row_is_positive(name: str) -> None:
     rows = WORLD.train.select(WORLD.train.label == 1)
     bare, ones = replace(rows, rewards={}), replace(rows, rewards={"label": np.ones(len(rows))})
     assert (block(fit(name, bare)) == block(fit(name, ones))).all()
+
+
+def test_sar_on_all_rows_needs_no_values() -> None:
+    """Without a value column all rows are positive: both readings of occurrence agree."""
+    log = tr.read(pl.DataFrame({"user": [1, 2, 2, 2], "item": [7, 7, 8, 8]}))
+    by_rows = models.make("sar", {"occurrence": "rows", "similarity": "jaccard"}).fit(log, seed=0)
+    assert block(by_rows).tolist() == [[1.0, 0.5], [2.0, 2.5]]
+    assert (block(by_rows) == block(models.make("sar", {"similarity": "jaccard"}).fit(log, seed=0))).all()
 
 
 def test_an_average_needs_values() -> None:
@@ -301,6 +310,16 @@ def test_personal_models_beat_popularity_and_popularity_beats_chance() -> None:
     for name in PERSONAL:
         assert found[name].low > 0.1, name
     assert found["random"].high < -0.1
+
+
+def test_a_new_user_whom_the_feature_table_lacks_gets_the_item_biases() -> None:
+    """Users 3 and 4 have no rows; 3 has no features either, 4 has."""
+    log = tr.read(pl.DataFrame({"user": [0, 0, 1, 2], "item": [0, 1, 1, 2]}), users=np.arange(5), items=np.arange(3))
+    table = pl.DataFrame({"user": [0, 1, 2, 4], "kind": ["x", "x", "y", "y"]})
+    found = models.make("lightfm", {}).fit(log, seed=0, side=Side(user_features=table))
+    assert isinstance(found, Factors)
+    assert not found.user[3, :-1].any()  # the last column takes the item bias
+    assert found.user[4, :-1].any()
 
 
 def test_features_help_where_rows_are_missing() -> None:
