@@ -243,6 +243,13 @@ def test_settings_have_words_and_searched_values_are_allowed(name: str) -> None:
         ("als", {"factor": "3"}, "Did you mean factors?"),
         ("als", {"factors": "3.5"}, "als: factors=3.5; expected a whole number from 1."),
         ("als", {"factors": "0"}, "als: factors=0; expected a whole number from 1."),
+        (
+            "als",
+            {"factors": "1" + "0" * 400},
+            "als: factors=a whole number of 1329 bits, which is too large; expected",
+        ),
+        ("als", {"factors": "1" + "0" * 5000}, "expected a whole number from 1."),
+        ("ease", {"regularisation": "1" + "0" * 400}, "ease: regularisation=inf; expected a number above 0."),
         ("ease", {"regularisation": "0"}, "ease: regularisation=0.0; expected a number above 0."),
         ("ease", {"regularisation": "nan"}, "ease: regularisation=nan; expected a number above 0."),
         ("ease", {"regularisation": "much"}, "ease: regularisation=much; expected a number above 0."),
@@ -263,6 +270,12 @@ def test_settings_of_the_wrong_type_are_refused_in_python_too() -> None:
     for value in (True, "5", 2.5, None, float("inf")):
         with pytest.raises(InputError, match="item-knn: neighbours="):
             cls(neighbours=value)
+    for value in (10**400, 10**5000, 2**63, 1e300, float("nan")):
+        with pytest.raises(InputError, match="item-knn: neighbours="):
+            cls(neighbours=value)
+    with pytest.raises(InputError, match="ease: regularisation=a whole number of 1329 bits, which is too large"):
+        models.named("ease")(regularisation=10**400)
+    assert models.named("ease")(regularisation=10**20).regularisation == 1e20
     assert cls(neighbours=np.int64(5)).neighbours == 5
     assert cls(rows="values").rows.value == "values"
 
