@@ -21,6 +21,7 @@ from truerank.errors import InputError
 from truerank.models import Labels, Side
 from truerank.models.random import Random
 from truerank.models.settings import settings_of, space
+from truerank.ranks.scores import Factors
 from truerank.studies.world import WorldSettings, make_world
 
 NAMES = [name for name, each in models.catalogue().items() if each.needs != "torch"]
@@ -151,6 +152,14 @@ def test_without_a_value_column_every_row_is_positive(name: str) -> None:
     assert (block(fit(name, bare)) == block(fit(name, ones))).all()
 
 
+def test_sar_on_all_rows_needs_no_values() -> None:
+    """Without a value column all rows are positive: both readings of occurrence agree."""
+    log = tr.read(pl.DataFrame({"user": [1, 2, 2, 2], "item": [7, 7, 8, 8]}))
+    by_rows = models.make("sar", {"occurrence": "rows", "similarity": "jaccard"}).fit(log, seed=0)
+    assert block(by_rows).tolist() == [[1.0, 0.5], [2.0, 2.5]]
+    assert (block(by_rows) == block(models.make("sar", {"similarity": "jaccard"}).fit(log, seed=0))).all()
+
+
 def test_an_average_needs_values() -> None:
     with pytest.raises(InputError, match="no value column"):
         fit("avg-rating", replace(WORLD.train, rewards={}))
@@ -195,6 +204,18 @@ def test_negative_ratings_are_no_confidences() -> None:
         models.make("ials", {"rows": "values"}).fit(log, seed=0)
 
 
+@pytest.mark.parametrize("copies", [2, 5, 40])
+def test_ease_refuses_a_regularisation_that_is_lost_in_rounding(copies: int) -> None:
+    """n copies of an item liked by m users: all weights between them are m / (m (n - 1) + λ)."""
+    rows = [(user, item) for user in range(30) for item in range(copies)]
+    log = tr.read(pl.DataFrame(rows, schema=["user", "item"], orient="row"))
+    for tiny in ("1e-14", "1e-300"):
+        with pytest.raises(InputError, match=f"ease: regularisation {tiny} is too small for this log"):
+            models.make("ease", {"regularisation": tiny}).fit(log, seed=0)
+    found = block(models.make("ease", {"regularisation": "1e-6"}).fit(log, seed=0))
+    assert found == pytest.approx(np.ones((30, copies)), abs=1e-5)
+
+
 def test_a_diverging_fit_is_said_in_our_words() -> None:
     with pytest.raises(InputError, match=r"diverged in epoch 1 with user_alpha=1e\+300"):
         models.make("lightfm", {"user_alpha": "1e300"}).fit(WORLD.train, seed=0)
@@ -222,6 +243,13 @@ def test_settings_have_words_and_searched_values_are_allowed(name: str) -> None:
         ("als", {"factor": "3"}, "Did you mean factors?"),
         ("als", {"factors": "3.5"}, "als: factors=3.5; expected a whole number from 1."),
         ("als", {"factors": "0"}, "als: factors=0; expected a whole number from 1."),
+        (
+            "als",
+            {"factors": "1" + "0" * 400},
+            "als: factors=a whole number of 1329 bits, which is too large; expected",
+        ),
+        ("als", {"factors": "1" + "0" * 5000}, "expected a whole number from 1."),
+        ("ease", {"regularisation": "1" + "0" * 400}, "ease: regularisation=inf; expected a number above 0."),
         ("ease", {"regularisation": "0"}, "ease: regularisation=0.0; expected a number above 0."),
         ("ease", {"regularisation": "nan"}, "ease: regularisation=nan; expected a number above 0."),
         ("ease", {"regularisation": "much"}, "ease: regularisation=much; expected a number above 0."),
@@ -242,6 +270,12 @@ def test_settings_of_the_wrong_type_are_refused_in_python_too() -> None:
     for value in (True, "5", 2.5, None, float("inf")):
         with pytest.raises(InputError, match="item-knn: neighbours="):
             cls(neighbours=value)
+    for value in (10**400, 10**5000, 2**63, 1e300, float("nan")):
+        with pytest.raises(InputError, match="item-knn: neighbours="):
+            cls(neighbours=value)
+    with pytest.raises(InputError, match="ease: regularisation=a whole number of 1329 bits, which is too large"):
+        models.named("ease")(regularisation=10**400)
+    assert models.named("ease")(regularisation=10**20).regularisation == 1e20
     assert cls(neighbours=np.int64(5)).neighbours == 5
     assert cls(rows="values").rows.value == "values"
 
@@ -289,6 +323,16 @@ def test_personal_models_beat_popularity_and_popularity_beats_chance() -> None:
     for name in PERSONAL:
         assert found[name].low > 0.1, name
     assert found["random"].high < -0.1
+
+
+def test_a_new_user_whom_the_feature_table_lacks_gets_the_item_biases() -> None:
+    """Users 3 and 4 have no rows; 3 has no features either, 4 has."""
+    log = tr.read(pl.DataFrame({"user": [0, 0, 1, 2], "item": [0, 1, 1, 2]}), users=np.arange(5), items=np.arange(3))
+    table = pl.DataFrame({"user": [0, 1, 2, 4], "kind": ["x", "x", "y", "y"]})
+    found = models.make("lightfm", {}).fit(log, seed=0, side=Side(user_features=table))
+    assert isinstance(found, Factors)
+    assert not found.user[3, :-1].any()  # the last column takes the item bias
+    assert found.user[4, :-1].any()
 
 
 def test_features_help_where_rows_are_missing() -> None:

@@ -10,6 +10,7 @@ from scipy.linalg import lapack
 
 from truerank.arrays import Floats
 from truerank.core import Log
+from truerank.errors import InputError
 from truerank.models import NOTHING_BESIDE, Labels, Progress, Side
 from truerank.models.blas import one_thread
 from truerank.models.matrix import positives
@@ -48,14 +49,30 @@ class EASE:
         gram = (liked.T @ liked).toarray(order="F")
         gram[np.diag_indices_from(gram)] += self.regularisation
         with one_thread():
-            # the inverse in place, from the Cholesky factor: the matrix is positive definite as λ > 0
-            factor, _ = lapack.dpotrf(gram, lower=True, overwrite_a=True)
-            inverse, _ = lapack.dpotri(factor, lower=True, overwrite_c=True)
+            # the inverse in place, from the Cholesky factor: positive definite as λ > 0, unless λ is lost in rounding
+            size = np.diag(gram).copy()
+            factor, failed = lapack.dpotrf(gram, lower=True, overwrite_a=True)
+            if failed or _lost(np.diag(factor), size):
+                raise self._too_small(log)
+            inverse, failed = lapack.dpotri(factor, lower=True, overwrite_c=True)
+        if failed or not np.isfinite(np.diag(inverse)).all():
+            raise self._too_small(log)
         _mirror(inverse)
         inverse /= -np.diag(inverse).copy()[None, :]
         np.fill_diagonal(inverse, 0.0)
         weights = inverse.astype(np.float32, order="C")
         return Product(liked.astype(np.float32), weights, log.users, log.items)
+
+    def _too_small(self, log: Log) -> InputError:
+        return InputError(
+            f"{self.name}: regularisation {self.regularisation:g} is too small for this log ({log.source}): "
+            "XᵀX + λI cannot be inverted, as some items are liked by the same users or nearly so. Take a larger one."
+        )
+
+
+def _lost(pivot: Floats, size: Floats) -> bool:
+    """Whether what the Cholesky factor leaves of a diagonal entry is no more than its rounding error."""
+    return bool((pivot**2 <= 64 * np.sqrt(len(size)) * np.finfo(np.float64).eps * size).any())
 
 
 def _mirror(matrix: Floats, *, block: int = 1024) -> None:

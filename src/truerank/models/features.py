@@ -48,21 +48,34 @@ def _columns(table: pl.DataFrame, ids: Ids, *, kind: str) -> list[tuple[Ints, In
         raise InputError(f"{kind} features: none of the {kind}s is one of the log; expected some in common.")
     if len(np.unique(at[known])) < len(known):
         raise InputError(f"{kind} features: some {kind}s have several rows; expected one row for each.")
-    kept = table[known].with_columns(pl.Series("_at", at[known]))
-    return [_column(kept.select("_at", pl.col(name).alias("value"))) for name in table.columns if name != kind]
+    kept = table[known]
+    return [
+        _column(pl.DataFrame({"at": at[known], "value": kept[name]}), where=f"{kind} features, column {name!r}")
+        for name in table.columns
+        if name != kind
+    ]
 
 
-def _column(pairs: pl.DataFrame) -> tuple[Ints, Ints, int]:
+def _column(pairs: pl.DataFrame, *, where: str) -> tuple[Ints, Ints, int]:
     kind = pairs["value"].dtype
     if isinstance(kind, pl.List | pl.Array):
+        if isinstance(kind.inner, pl.List | pl.Array):
+            raise InputError(f"{where}: {kind}; expected text, numbers, true/false or flat lists of these. Flatten it.")
         pairs = pairs.explode("value").unique(maintain_order=True)
     pairs = pairs.drop_nulls()
     if pairs["value"].dtype.is_float():
         value = pairs["value"].to_numpy()
         bins = np.searchsorted(_cuts(value), value, side="left") if len(value) else np.zeros(0, dtype=np.int64)
         pairs = pairs.with_columns(pl.Series("value", bins))
-    distinct, place = np.unique(pairs["value"].cast(pl.String).to_numpy().astype(str), return_inverse=True)
-    return pairs["_at"].to_numpy().astype(np.int64), place.astype(np.int64), len(distinct)
+    try:
+        text = pairs["value"].cast(pl.String)
+    except pl.exceptions.PolarsError:
+        raise InputError(
+            f"{where}: {kind} whose values are no text, as bytes that are not UTF-8; expected text, numbers, "
+            "true/false or flat lists of these. Write them as text."
+        ) from None
+    distinct, place = np.unique(text.to_numpy().astype(str), return_inverse=True)
+    return pairs["at"].to_numpy().astype(np.int64), place.astype(np.int64), len(distinct)
 
 
 def _cuts(value: Floats) -> Floats:

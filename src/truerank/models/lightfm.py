@@ -89,6 +89,6 @@ class LightFM:
                     progress("fitting lightfm", epoch + 1, self.epochs)
             _, user = model.get_user_representations(user_features)
             bias, item = model.get_item_representations(item_features)
-        if side.user_features is None:
-            user[np.bincount(liked.row, minlength=len(log.users)) == 0] = 0.0
+        alone = np.diff(user_features.indptr) == 1  # users whose only feature is themselves
+        user[alone & (np.bincount(liked.row, minlength=len(log.users)) == 0)] = 0.0
         return factors(user, item, item_bias=bias, users=log.users, items=log.items)

@@ -73,6 +73,14 @@ def valued(log: Log) -> Any:
     return _matrix(log, np.arange(len(log)), values(log))
 
 
+def listed(log: Log) -> Any:
+    """Users x items, 1 where a pair has a row, of whatever value."""
+    check_rows(log)
+    matrix = _matrix(log, np.arange(len(log)), np.ones(len(log)))
+    matrix.data[:] = 1.0
+    return matrix
+
+
 def _matrix(log: Log, rows: Any, value: Floats) -> Any:
     shape = (len(log.users), len(log.items))
     matrix = csr_array((value, (log.user[rows], log.item[rows])), shape=shape)

@@ -14,7 +14,7 @@ from truerank.chance import cell_uniforms
 from truerank.core import Log, Scores
 from truerank.models import NOTHING_BESIDE, Labels, Progress, Side
 from truerank.models.knn import saying
-from truerank.models.matrix import counts, positives, valued
+from truerank.models.matrix import counts, listed, positives
 from truerank.models.settings import check, setting
 from truerank.models.similarity import Say, cosine, together
 from truerank.ranks.products import Product
@@ -84,8 +84,7 @@ class SAR:
 
     def fit(self, log: Log, *, seed: int, side: Side = NOTHING_BESIDE, progress: Progress | None = None) -> Scores:
         affinity = counts(log)
-        rows = positives(log) if self.occurrence is Occurrence.POSITIVES else valued(log)
-        rows.data[:] = 1.0
+        rows = positives(log) if self.occurrence is Occurrence.POSITIVES else listed(log)
         alike = _cosine if self.similarity is Similarity.COSINE else _jaccard
         similar = _all(rows.T.tocsr(), alike, say=saying(progress, "comparing items"))
         scores = Product(affinity, similar, log.users, log.items)

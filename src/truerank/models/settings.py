@@ -20,6 +20,8 @@ import numpy as np
 
 from truerank.errors import InputError
 
+LARGEST = 2**63  # whole numbers below it fit the arrays of every library
+
 
 @dataclass(frozen=True, slots=True)
 class Whole:
@@ -106,8 +108,14 @@ def check(model: Any) -> None:
             continue
         found = _checked(_bare(kind), value, rule)
         if found is None:
-            raise InputError(f"{model.name}: {name}={value}; expected {allowed(type(model), name)}.")
+            raise InputError(f"{model.name}: {name}={_shown(value)}; expected {allowed(type(model), name)}.")
         object.__setattr__(model, name, found)
+
+
+def _shown(value: Any) -> str:
+    """The value in a message; a whole number beyond 64 bits by its size, as Python may refuse to write it out."""
+    huge = isinstance(value, int) and abs(value) >= LARGEST
+    return f"a whole number of {value.bit_length()} bits, which is too large" if huge else str(value)
 
 
 def _checked(kind: Any, value: Any, rule: Setting) -> Any:
@@ -119,9 +127,17 @@ def _checked(kind: Any, value: Any, rule: Setting) -> Any:
     if kind is str:
         return value if isinstance(value, str) else None
     number = isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
-    if not number or not math.isfinite(value) or not rule.allows(value) or (kind is int and value != int(value)):
-        return None
-    return kind(value)
+    return kind(value) if number and _fits(kind, value) and rule.allows(value) else None
+
+
+def _fits(kind: Any, value: Any) -> bool:
+    """Whether a number is a whole one of 64 bits, or a finite one."""
+    if kind is int:
+        return bool(-LARGEST < value < LARGEST and value == int(value))
+    try:
+        return math.isfinite(value)
+    except OverflowError:
+        return False
 
 
 def allowed(cls: type[Any], name: str) -> str:

@@ -50,6 +50,7 @@ def setup(
         fit=LogLoss() if fit is None else fit,
         train=train,
         uniform=other.get("uniform"),
+        liked=other.get("liked", train.positives),
         weight_decay=decay,
         batch=other.get("batch", 1000),
         rng=np.random.default_rng(other.get("seed", 0)),
@@ -204,6 +205,15 @@ def test_hard_negatives_by_hand() -> None:
     objective = Sampled(method, setup(biases([0.0], [0.5, 2.0, -1.0, 1.0]), rows))
     found = float(objective.loss(Batch.of(rows)).detach())
     assert found == pytest.approx(softplus(-0.5) + softplus(2.0), rel=1e-6)
+
+
+def test_a_positive_that_is_held_out_is_no_negative() -> None:
+    """Item 1 has the highest score but is liked, though not trained on: the hardest other one is item 3."""
+    rows = examples([0], [0], [1], [1.0], shape=(1, 4))
+    liked = examples([0, 0], [0, 1], [1, 1], [1.0, 1.0], shape=(1, 4)).positives
+    own = setup(biases([0.0], [0.5, 2.0, -1.0, 1.0]), rows, liked=liked)
+    found = float(Sampled(HardNegatives(drawn=60, hardness=0.01), own).loss(Batch.of(rows)).detach())
+    assert found == pytest.approx(softplus(-0.5) + softplus(1.0), rel=1e-6)
 
 
 def test_all_kept_is_the_mean_over_uniform_negatives() -> None:

@@ -194,6 +194,7 @@ def test_of_positives_alone_random_other_pairs_are_the_negatives_for_stopping() 
     negative = set(zip(held.user[held.label == 0], held.item[held.label == 0], strict=True))
     assert not negative & liked
     assert bool((parts.train.label == 1).all())
+    assert int(parts.liked.count.sum()) == len(liked) > len(parts.train)
 
 
 def test_a_propensity_column_is_used_before_naive_bayes() -> None:
@@ -271,6 +272,25 @@ def test_zero_share_of_a_class_in_the_slice() -> None:
     first = np.flatnonzero(own.random.label == 1)[0]
     single = own.random.select(np.sort(np.append(np.flatnonzero(own.random.label == 0), first)))
     assert "P(y) of the random slice" in refused("mf-ips", own.train, single)
+    assert "for the meta loss: none of" in refused("mf-autodebias", own.train, single)
+    assert "2 of each class or more" in refused("mf-autodebias", own.train, single)
+    pair = own.random.select(np.sort([first, np.flatnonzero(own.random.label == 0)[0]]))  # nothing for the meta loss
+    assert "for the meta loss: none of 0 rows" in refused("mf-autodebias", own.train, pair)
+    make("mf", SHORT).fit(own.train, seed=0, side=Side(random=single))  # needs no second half
+
+
+@pytest.mark.parametrize("name", ["mf", "lightgcn", "mf-dns", "lightgcn-dns"])
+def test_a_class_of_one_row_is_not_held_out_whole(name: str) -> None:
+    """Without a slice one row of each class at least decides when to stop: a second one is needed to learn from."""
+    own = world()
+    found = [np.flatnonzero(own.train.label == y) for y in (0, 1)]
+    lonely = own.train.select(np.sort(np.append(found[0], found[1][:1])))
+    told = refused(name, lonely, None)
+    assert "has the label 1, and it is held out" in told
+    assert "expected 2 rows or more of each class" in told
+    make(name, SHORT).fit(own.train.select(np.sort(np.append(found[0], found[1][:2]))), seed=0)
+    if not name.endswith("dns"):
+        assert "has the label 0" in refused(name, own.train.select(np.sort(np.append(found[1], found[0][:1]))), None)
 
 
 def test_divergence_is_told() -> None:

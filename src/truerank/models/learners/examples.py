@@ -80,11 +80,15 @@ class Others:
 
 @dataclass(frozen=True, slots=True)
 class Material:
-    """What trains the model, what of the random slice corrects it, and what decides when to stop."""
+    """What trains the model, what of the random slice corrects it, and what decides when to stop.
+
+    `liked` are all positives of the log, those that are held out from training too.
+    """
 
     train: Examples
     uniform: Examples | None
     validation: Examples
+    liked: Pairs
 
 
 def material(name: str, method: Method, log: Log, *, side: Side, seed: int) -> Material:
@@ -103,14 +107,17 @@ def material(name: str, method: Method, log: Log, *, side: Side, seed: int) -> M
                 "shown at random: --random FILE (Python: side=Side(random=...))."
             )
         kept, held = _divided(train, log, share=HELD_OUT, seed=seed, purpose="held out for early stopping")
+        _check_kept(name, train.label, kept.label)
         if not (train.label == 0).any():
             held = _with_negatives(held, train.positives, seed=seed)
-        parts = Material(kept, None, held)
+        parts = Material(kept, None, held, train.positives)
     else:
         uniform, validation = _halves(name, side.random, log, seed=seed)
-        parts = Material(train, uniform, validation)
+        parts = Material(train, uniform, validation, train.positives)
     _check_classes(parts.validation.label, f"{name}: the rows that decide when to stop")
     weight = np.ones(len(parts.train))
+    if method.beside is Beside.SLICE and parts.uniform is not None:
+        _check_classes(parts.uniform.label, f"{name}: the half of the random slice that is for the meta loss")
     if method.beside is Beside.PROPENSITY:
         weight = _inverse(name, parts) if log.propensity is None else _known(name, log, parts.train)
     return replace(parts, train=replace(parts.train, weight=weight))
@@ -208,5 +215,15 @@ def _check_classes(label: Floats, what: str) -> None:
         if not (label == y).any():
             raise InputError(
                 f"{what}: none of {len(label):,} rows has the label {y}; expected both classes. Give more rows that "
-                "were shown at random."
+                "were shown at random: 2 of each class or more, as half of each decides when to stop."
+            )
+
+
+def _check_kept(name: str, label: Floats, kept: Floats) -> None:
+    for y in np.unique(label):
+        if not (kept == y).any():
+            raise InputError(
+                f"{name}: {int((label == y).sum()):,} of {len(label):,} rows to learn from has the label {y:g}, and it "
+                "is held out to decide when to stop; expected 2 rows or more of each class. Give more rows, or rows "
+                "that were shown at random to decide on: --random FILE (Python: side=Side(random=...))."
             )

@@ -19,7 +19,7 @@ class Sampled:
     """ℓ(s_ui, 1) + (1/H) Σ ℓ(s_uj, 0) over the H highest-scoring of U drawn items j, the mean over positives (u, i).
 
     Shi et al. 2023, DNS(H, U): -ln σ(s_ui) - (1/H) Σ ln(1 - σ(s_uj)). Items are drawn with replacement from those that
-    are no training positive of the user; a user to whom every item is one has no negative part.
+    are no positive of the user in the log, held out or not; a user to whom every item is one has no negative part.
     """
 
     warm_up = 0
@@ -27,12 +27,11 @@ class Sampled:
     def __init__(self, method: HardNegatives, setup: Setup) -> None:
         self.setup, self.method = setup, method
         self.examples = setup.train
-        self.positives = setup.train.positives
-        self.others = Others.of(self.positives, n_items=setup.train.n_items)
+        self.others = Others.of(setup.liked, n_items=setup.train.n_items)
 
     @property
     def reached(self) -> tuple[Bools, Bools]:
-        return self.positives.count > 0, np.ones(self.examples.n_items, dtype=bool)
+        return self.examples.positives.count > 0, np.ones(self.examples.n_items, dtype=bool)
 
     def prepare(self, batch: Batch, epoch: int) -> None:
         """Nothing else is learned."""

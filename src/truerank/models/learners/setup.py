@@ -9,6 +9,7 @@ import numpy as np
 import torch
 
 from truerank.arrays import Bools, Ints
+from truerank.core import Pairs
 from truerank.models.learners.examples import Examples
 from truerank.models.learners.losses import Fit
 from truerank.models.learners.networks import Network, Sides, Tensors
@@ -24,6 +25,7 @@ class Setup:
     fit: Fit
     train: Examples
     uniform: Examples | None
+    liked: Pairs  # all positives of the log, those that are held out too
     weight_decay: float
     batch: int
     rng: np.random.Generator

@@ -69,6 +69,7 @@ def _setup(recipe: Recipe, parts: Material, *, seed: int) -> Setup:
         fit=FITS[recipe.training.loss],
         train=parts.train,
         uniform=parts.uniform,
+        liked=parts.liked,
         weight_decay=recipe.training.weight_decay,
         batch=recipe.training.batch,
         rng=generator(seed, "training of a learned model"),
