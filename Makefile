@@ -4,29 +4,37 @@ PYTHON ?= $(firstword $(foreach name,python3.11 python3.12 python3.13 python3,\
 VENV ?= .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+# TORCH=0 leaves torch and its tests out
+TORCH ?= 1
+WITH_TORCH := $(if $(filter 0,$(TORCH)),,$(VENV)/.torch)
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: demo test test-all check coverage biased published-bias intervened bench-setup bench format clean position-fits
+.PHONY: demo test test-all check coverage biased published-bias intervened bench-setup bench format clean position-fits models-on-kuairec debiased-learners offpolicy-study
 
 $(READY): pyproject.toml constraints.txt
 	@[ -n "$(PYTHON)" ] || { echo "Python 3.11 or newer with venv is needed; set PYTHON=..."; exit 2; }
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev]'
+	$(PIP) --editable '.[dev]'
 	touch $(READY)
+
+$(VENV)/.torch: $(READY)
+	$(PIP) --editable '.[torch]'
+	touch $@
 
 demo: $(READY)  ## a small world with known truth, end to end
 	$(BIN)/truerank demo
 
-test: $(READY)  ## the fast tests
-	$(BIN)/python -m pytest -n auto -q
+test: $(READY) $(WITH_TORCH)  ## the fast tests; TORCH=0 leaves torch out
+	TORCH=$(TORCH) $(BIN)/python -m pytest -n auto -q
 
-test-all: $(READY)  ## every test, also on newer Pythons where they are found
-	$(BIN)/python -m pytest -n auto -q -m ""
+test-all: $(READY) $(WITH_TORCH)  ## every test, also on newer Pythons where they are found, there without torch
+	TORCH=$(TORCH) $(BIN)/python -m pytest -n auto -q -m ""
 	@for version in 3.12 3.13; do \
 	  found=; for name in python$$version $$HOME/.pyenv/versions/$$version.*/bin/python; do \
 	    [ -n "$$found" ] || { "$$name" -c 'import venv, ensurepip' 2>/dev/null && found=$$name; }; \
 	  done; \
 	  if [ -n "$$found" ]; then \
-	    $(MAKE) test PYTHON=$$found VENV=.venv-$$version || exit 1; \
+	    $(MAKE) test PYTHON=$$found VENV=.venv-$$version TORCH=0 || exit 1; \
 	  else echo "Python $$version not found: skipped"; fi; \
 	done
 
@@ -46,8 +54,19 @@ published-bias: $(READY)  ## what the published mean converges to on KuaiRec, in
 
 intervened: $(READY)  ## intervened test sets on Coat, 2,000 draws, into docs/results/intervened.md
 	PYTHONPATH=scripts $(BIN)/python scripts/intervened_tests.py
+
 position-fits: $(READY)  ## recovery of planted position models, into docs/results/position-fits.md
 	PYTHONPATH=scripts $(BIN)/python scripts/position_fits.py
+
+models-on-kuairec: $(READY) $(WITH_TORCH)  ## times and true recall of recommenders, into docs/results/models.md
+	PYTHONPATH=scripts $(BIN)/python scripts/torch_models_on_kuairec.py
+	PYTHONPATH=scripts $(BIN)/python scripts/models_on_kuairec.py
+
+debiased-learners: $(READY) $(WITH_TORCH)  ## learners on worlds with planted bias, into docs/results/debiased-learners.md
+	PYTHONPATH=scripts $(BIN)/python scripts/debiased_learners.py
+
+offpolicy-study: $(READY)  ## off-policy estimates on feeds with known truth, into docs/results/offpolicy.md
+	PYTHONPATH=scripts $(BIN)/python scripts/offpolicy_study.py
 
 bench-setup:  ## one environment per peer of the benchmarks, in .bench
 	@for peer in ranx rectools pytrec_eval; do \

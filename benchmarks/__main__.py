@@ -1,4 +1,4 @@
-"""python -m benchmarks lists|ranks|grid|start [--json] [--rounds N], or page: all of them, into docs/performance.md."""
+"""python -m benchmarks lists|ranks|offpolicy|grid|start [--json] [--rounds N], or page: all of them, into docs/performance.md."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import json
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
-    parser.add_argument("workload", choices=["lists", "ranks", "grid", "start", "page"])
+    parser.add_argument("workload", choices=["lists", "ranks", "offpolicy", "grid", "start", "page"])
     parser.add_argument("--json", action="store_true", help="one JSON object on standard output")
     parser.add_argument("--rounds", type=int, help="interleaved rounds")
     arguments = parser.parse_args()

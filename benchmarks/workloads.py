@@ -74,3 +74,32 @@ def ranks_work(n_users: int = 20_000, n_items: int = 50_000, dimensions: int = 6
         best = np.take_along_axis(pool, np.argsort(-score, axis=1)[:, :70], axis=1)
         chosen[rows] = rng.permuted(best, axis=1)
     return RanksWork(p, q, np.sort(chosen[:, :20], axis=1), np.sort(chosen[:, 20:], axis=1))
+
+
+OFFPOLICY_CLIPS = (1.0, 2.0, 3.0, 5.0, 7.0, 10.0, 15.0, 20.0, 30.0, 50.0, 100.0, 200.0, float("inf"))
+
+
+def offpolicy_work(n_rows: int = 10_000_000) -> dict[str, Array]:
+    """Workload C: sessions of about 10 viewed items with propensities, a target's ranks, clicks (4 %) and dwell times."""
+    rng = np.random.default_rng(20240503)
+    length = 1 + rng.poisson(9.0, size=int(n_rows / 10 * 1.02) + 1000)
+    end = np.cumsum(length)
+    n = int(np.searchsorted(end, n_rows)) + 1
+    length = length[:n].copy()
+    length[-1] -= int(end[n - 1] - n_rows)
+    session = np.repeat(np.arange(n), length)
+    start = np.concatenate([[0], np.cumsum(length)[:-1]])
+    rank = np.arange(n_rows) - np.repeat(start, length) + 1
+    liking = rng.beta(1.0, 6.0, n_rows)
+    click = (rng.random(n_rows) < liking / rank).astype(np.int8)
+    order = np.lexsort((-(liking + 0.1 * rng.standard_normal(n_rows)), session))
+    new = np.empty(n_rows, np.int16)
+    new[order] = rank
+    return {
+        "session": session,
+        "item": rank.astype(np.int32),  # what is shown does not matter here; each item once in a session
+        "new": new,
+        "click": click,
+        "dwell": liking * 60.0,
+        "propensity": np.clip(rng.uniform(0.5, 1.5, n_rows) / rank, 0.002, 1.0),
+    }

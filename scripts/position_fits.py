@@ -15,8 +15,9 @@ import numpy as np
 
 from truerank.arrays import Bools, Floats, Ints
 from truerank.chance import generator
+from truerank.data.impressions import Logged
 from truerank.exposure.positions.fits import Depths, fit_depths
-from truerank.exposure.positions.fits_clicks import Clicks, Logged, fit_clicks, fit_harvest
+from truerank.exposure.positions.fits_clicks import Clicks, fit_clicks, fit_harvest
 from truerank.exposure.positions.fits_contextual import fit_contextual
 from truerank.exposure.positions.fits_families import FAMILIES
 from truerank.exposure.positions.fits_groups import fit_groups

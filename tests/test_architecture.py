@@ -18,10 +18,10 @@ from truerank.ranks import samplers
 ROOT = Path(truerank.__file__).parent
 LAYERS: dict[str, float] = {
     "version": 0, "options": 0, "arrays": 0, "errors": 0, "ids": 0, "catalogue": 0, "core": 0, "chance": 0,
-    "results": 0, "row_terms": 0, "multiple": 0,
+    "results": 0, "row_terms": 0, "threads": 0, "multiple": 0,
     "data": 1, "exposure": 2, "ranks": 3, "metrics": 4, "estimators": 5, "uncertainty": 6,
-    "setting": 6.5, "asked": 6.5,
-    "evaluation": 7, "models": 7, "studies": 8, "report": 9, "engines": 9, "cli": 10, "__main__": 11,
+    "setting": 6.5, "asked": 6.5, "offpolicy_setting": 6.5, "offpolicy_notes": 6.7,
+    "evaluation": 7, "offpolicy": 7, "models": 7, "studies": 8, "report": 9, "engines": 9, "cli": 10, "__main__": 11,
 }  # fmt: skip
 MODULES = sorted(ROOT.rglob("*.py"))
 

@@ -10,11 +10,13 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
+from scipy.sparse import csr_array
 
 import truerank as tr
 from truerank import estimators
 from truerank.core import Candidates, Estimator, Log, Metric, Scores, Terms
 from truerank.estimators.rewards import GivenRewards
+from truerank.ranks.products import product
 from truerank.ranks.rank import rank
 from truerank.studies.world import WorldSettings, make_world
 
@@ -42,6 +44,9 @@ def models(users: np.ndarray[Any, Any]) -> dict[str, Scores]:
         "factors": tr.factors(p[users], q, item_bias=bias, users=users, items=np.arange(90)),
         "lists": tr.lists(table),
         "function": tr.function(lambda rows: p[users[rows]] @ q.T, users=users, items=np.arange(90)),
+        "product": product(csr_array(p[users]), q.T.copy(), users=users, items=np.arange(90)),
+        "sparse product": product(csr_array(p[users]), csr_array(q.T), users=users, items=np.arange(90)),
+        "callable": tr.from_callable(lambda user, items: tied[user], users=users, items=np.arange(90)),
     }
 
 

@@ -15,7 +15,10 @@ if TYPE_CHECKING:
     from truerank.core import Ties as Ties
     from truerank.data.features import Features as Features
     from truerank.data.features import read_features as read_features
+    from truerank.data.impressions import Impressions as Impressions
+    from truerank.data.impressions import Logged as Logged
     from truerank.data.read import read as read
+    from truerank.data.read_impressions import read_impressions as read_impressions
     from truerank.data.split import split_by_time as split_by_time
     from truerank.data.split import split_per_user as split_per_user
     from truerank.data.split import split_random as split_random
@@ -32,6 +35,17 @@ if TYPE_CHECKING:
     from truerank.estimators.random_exposure import HorvitzThompson as HorvitzThompson
     from truerank.estimators.random_exposure import Pooled as Pooled
     from truerank.estimators.random_exposure import Published as Published
+    from truerank.estimators.ranked.doubly_robust import RankedDoublyRobust as RankedDoublyRobust
+    from truerank.estimators.ranked.ips import RankedIPS as RankedIPS
+    from truerank.estimators.ranked.naive import LearntDiscountRaw as LearntDiscountRaw
+    from truerank.estimators.ranked.naive import LogDiscountDebiased as LogDiscountDebiased
+    from truerank.estimators.ranked.naive import LogDiscountRaw as LogDiscountRaw
+    from truerank.estimators.ranked.normalised import RankedNDCG as RankedNDCG
+    from truerank.estimators.ranked.normalised import RankedPostNormalised as RankedPostNormalised
+    from truerank.estimators.ranked.normalisers import Normaliser as Normaliser
+    from truerank.estimators.ranked.reward_models import ItemMeans as ItemMeans
+    from truerank.estimators.ranked.reward_models import PredictionColumn as PredictionColumn
+    from truerank.estimators.ranked.snips import RankedSNIPS as RankedSNIPS
     from truerank.evaluation import evaluate as evaluate
     from truerank.exposure.calibration import calibration as calibration
     from truerank.exposure.description import describe as describe
@@ -42,6 +56,9 @@ if TYPE_CHECKING:
     from truerank.exposure.kinds import FullExposure as FullExposure
     from truerank.exposure.kinds import RandomExposure as RandomExposure
     from truerank.exposure.kinds import Unlisted as Unlisted
+    from truerank.exposure.policies import ExposureColumn as ExposureColumn
+    from truerank.exposure.policies import RankColumn as RankColumn
+    from truerank.exposure.positions import parse_position as parse_position
     from truerank.exposure.propensities.given import GivenPropensity as GivenPropensity
     from truerank.exposure.propensities.logistic import Logistic as Logistic
     from truerank.exposure.propensities.naive_bayes import NaiveBayes as NaiveBayes
@@ -61,6 +78,14 @@ if TYPE_CHECKING:
     from truerank.metrics.rank_biased_precision import RBP as RBP
     from truerank.metrics.recall import Recall as Recall
     from truerank.metrics.reciprocal_rank import ReciprocalRank as ReciprocalRank
+    from truerank.models.adapters import from_callable as from_callable
+    from truerank.models.adapters import from_cornac as from_cornac
+    from truerank.models.adapters import from_factors as from_factors
+    from truerank.models.adapters import from_implicit as from_implicit
+    from truerank.models.adapters import from_lenskit as from_lenskit
+    from truerank.models.adapters import from_lightfm as from_lightfm
+    from truerank.models.adapters import from_rectools as from_rectools
+    from truerank.offpolicy import off_policy as off_policy
     from truerank.options import Denominator as Denominator
     from truerank.options import Drawn as Drawn
     from truerank.options import Gain as Gain
@@ -75,11 +100,25 @@ if TYPE_CHECKING:
     from truerank.ranks.sparse import sparse as sparse
     from truerank.ranks.tables import lists as lists
     from truerank.results import Results as Results
+    from truerank.uncertainty.clipping import AutoClip as AutoClip
     from truerank.uncertainty.intervals import Bootstrap as Bootstrap
     from truerank.uncertainty.intervals import Design as Design
     from truerank.uncertainty.intervals import Population as Population
 
 _HOME = {
+    "data.impressions": ("Impressions", "Logged"),
+    "data.read_impressions": ("read_impressions",),
+    "estimators.ranked.doubly_robust": ("RankedDoublyRobust",),
+    "estimators.ranked.ips": ("RankedIPS",),
+    "estimators.ranked.naive": ("LearntDiscountRaw", "LogDiscountDebiased", "LogDiscountRaw"),
+    "estimators.ranked.normalised": ("RankedNDCG", "RankedPostNormalised"),
+    "estimators.ranked.normalisers": ("Normaliser",),
+    "estimators.ranked.reward_models": ("ItemMeans", "PredictionColumn"),
+    "estimators.ranked.snips": ("RankedSNIPS",),
+    "exposure.policies": ("ExposureColumn", "RankColumn"),
+    "exposure.positions": ("parse_position",),
+    "offpolicy": ("off_policy",),
+    "uncertainty.clipping": ("AutoClip",),
     "core": ("Log", "Ties"),
     "results": ("Results",),
     "ids": ("Ids",),
@@ -99,6 +138,15 @@ _HOME = {
     "exposure.propensities.power": ("PopularityPower",),
     "exposure.randomness": ("Randomness", "randomness"),
     "exposure.interventions": ("intervene", "with_inclusion"),
+    "models.adapters": (
+        "from_callable",
+        "from_cornac",
+        "from_factors",
+        "from_implicit",
+        "from_lenskit",
+        "from_lightfm",
+        "from_rectools",
+    ),
     "ranks.candidates": ("Overlap",),
     "ranks.files": ("read_scores", "write_scores"),
     "ranks.sampling": ("sample_candidates",),

@@ -160,4 +160,15 @@ def interval_for(given: Interval | None, fitted: Fitted | None, *, seed: int) ->
             "the propensities were fitted to the same users, which a linearised interval does not know; "
             "use --bootstrap 1000 (Python: interval=Bootstrap(1000)), which fits them again in every replicate."
         )
+    if given is not None and given.needs_rows:
+        raise RefusedError(
+            "an interval for exactly these users is not known where propensities were fitted to them; "
+            "use --bootstrap 1000 (Python: interval=Bootstrap(1000)), for the population they come from."
+        )
     return Bootstrap(seed=seed) if given is None else given
+
+
+def clip_of(estimator: Estimator) -> float | None:
+    """Where weights are cut, None where they are not."""
+    clip = getattr(estimator, "clip", math.inf)
+    return None if math.isinf(clip) else float(clip)

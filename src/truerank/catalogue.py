@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import difflib
 import importlib
 import pkgutil
+from collections.abc import Mapping
 from typing import Any
+
+from truerank.errors import InputError
 
 
 def members(package: str, kind: Any) -> dict[str, type[Any]]:
@@ -19,6 +23,15 @@ def members(package: str, kind: Any) -> dict[str, type[Any]]:
             if own and all(hasattr(value, name) for name in wanted):
                 found[value.name] = value
     return found
+
+
+def find(known: Mapping[str, type[Any]], name: str, *, what: str) -> type[Any]:
+    """The class of a name; an unknown one is refused with what there is."""
+    if name not in known:
+        close = difflib.get_close_matches(name.lower(), known, n=1)
+        hint = f" Did you mean {close[0]}?" if close else ""
+        raise InputError(f"unknown {what} {name!r}; expected one of {', '.join(known)}.{hint}")
+    return known[name]
 
 
 def _members(kind: Any) -> set[str]:

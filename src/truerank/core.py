@@ -300,13 +300,13 @@ class Terms:
     weighting: Weighting | None = None  # how unequal the weights of rows are
 
     def value(self) -> float:
-        """The estimate; the same bits whatever the order of the units.
+        """The estimate; the same bits whatever the order of the units. Undefined where Σ den is not above 0.
 
         >>> Terms.ratio(np.array([1.0, 2.0]), np.array([2.0, 4.0])).value()
         0.5
         """
         den = exact_sum(self.den)
-        return math.nan if den == 0 else exact_sum(self.num) / den * self.mean_total()
+        return math.nan if den <= 0 else exact_sum(self.num) / den * self.mean_total()
 
     def values(self, weights: Floats) -> Floats:
         """The estimate under each row of unit weights, [replicates x units] -> [replicates]."""
@@ -318,7 +318,7 @@ class Terms:
             result = num / den
             if self.total is not None:
                 result *= (weights @ self.total) / (weights @ self.defined.astype(np.float64))
-        return np.asarray(np.where(den == 0, math.nan, result), dtype=np.float64)
+        return np.asarray(np.where(den <= 0, math.nan, result), dtype=np.float64)
 
     def influence(self) -> Floats:
         """What each unit adds to the error of the value, to first order; sums to zero.
@@ -326,7 +326,7 @@ class Terms:
         For a ratio R = Σ num / Σ den it is (num - R den) / Σ den; a known mean total adds its own part.
         """
         den = exact_sum(self.den)
-        if den == 0:
+        if den <= 0:
             return np.full(len(self.num), math.nan)
         ratio, mean = exact_sum(self.num) / den, self.mean_total()
         effect = (self.num - ratio * self.den) * (mean / den)

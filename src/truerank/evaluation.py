@@ -11,12 +11,13 @@ from typing import Any
 
 import numpy as np
 
-from truerank.asked import DEFAULT_METRICS, Asked, Rules, interval_for, pairs
+from truerank.asked import DEFAULT_METRICS, Asked, Rules, clip_of, interval_for, pairs
 from truerank.core import Estimator, Log, Metric, Pool, Ranks, Scores, Terms, Ties
 from truerank.data.matrices import is_sparse
 from truerank.errors import InputError, RefusedError
 from truerank.estimators import terms_of
 from truerank.estimators.doubly_robust import DoublyRobust
+from truerank.estimators.intervened import about_inclusion
 from truerank.exposure.kinds import BiasedExposure, Exposure, FullExposure
 from truerank.exposure.propensities import Fitted
 from truerank.ids import Ids
@@ -29,8 +30,8 @@ from truerank.ranks.sparse import sparse
 from truerank.ranks.tables import lists
 from truerank.results import Comparison, Estimate, Results
 from truerank.setting import check_call, check_option, check_sizes, logs, make_setting
-from truerank.uncertainty.diagnostics import warnings_of
-from truerank.uncertainty.intervals import Interval
+from truerank.uncertainty.diagnostics import shows_no_spread, warnings_of
+from truerank.uncertainty.intervals import Interval, Spread
 from truerank.uncertainty.notes import (
     about_catalogue,
     about_exclusions,
@@ -113,6 +114,7 @@ def evaluate(
     notes = [
         *setting.notes,
         *left_out,
+        *about_inclusion(setting.labels, [estimator for _, estimator in asked]),
         *about_exclusions(setting, excluded),
         *matching(models, setting.labels, n_items=catalogue.n_items),
         *about_catalogue(models, catalogue.items),
@@ -187,8 +189,7 @@ def _estimate(
     fitted: Fitted | None,
 ) -> Estimate:
     spread = interval.around(terms, level=level)
-    if not terms.exact and not np.any(terms.num):
-        # nobody was hit, so nothing shows how far from 0 the value may be: an interval of no width would be a lie
+    if shows_no_spread(terms):
         spread = replace(spread, stderr=math.nan, low=math.nan, high=math.nan)
     return Estimate(
         model=model,
@@ -205,7 +206,7 @@ def _estimate(
         undefined=len(terms.num) - terms.n_defined,
         ess=None if terms.weighting is None else terms.weighting.effective,
         reward=reward,
-        clip=getattr(estimator, "clip", None),
+        clip=clip_of(estimator),
         assumptions=(
             *estimator.assumptions,
             *([] if terms.weighting is None or fitted is None else [fitted.description]),
@@ -267,13 +268,22 @@ def _compare(
             p=spread.p,
             p_adjusted=spread.p,
             units=int(np.count_nonzero(terms[model][at].defined & terms[other][at].defined)),
+            clip=clip_of(estimator),
         )
         for at, (metric, estimator) in enumerate(asked)
         for model, other in pairs
-        for spread in [interval.between(terms[model][at], terms[other][at], level=level)]
+        for spread in [_between(terms[model][at], terms[other][at], interval=interval, level=level)]
     ]
     adjusted = holm(np.array([each.p for each in found]))
     return tuple(replace(each, p_adjusted=float(p)) for each, p in zip(found, adjusted, strict=True))
+
+
+def _between(a: Terms, b: Terms, *, interval: Interval, level: float) -> Spread:
+    """The difference of two models; without interval and p where weighted rows of one show no spread."""
+    spread = interval.between(a, b, level=level)
+    if any(each.weighting is not None and shows_no_spread(each) for each in (a, b)):
+        return replace(spread, stderr=math.nan, low=math.nan, high=math.nan, p=math.nan)
+    return spread
 
 
 # ------------------------------------------------------------------------------------------------------- provenance

@@ -36,7 +36,8 @@ class Estimate:
 class Comparison:
     """The difference model - baseline, over the `units` that both define.
 
-    `p_adjusted` holds over all comparisons of the results.
+    `p_adjusted` holds over all comparisons of the results. `reward` and `clip` say which estimates are compared, where
+    there are several; no clip is None.
     """
 
     model: str
@@ -50,6 +51,8 @@ class Comparison:
     p: float
     p_adjusted: float
     units: int
+    reward: str | None = None
+    clip: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +69,12 @@ class Results:
         from truerank.report import frames
 
         return frames.estimates(self)
+
+    def clips(self) -> Any:
+        """The bias-variance curve over clips as a polars frame: how far each value is from that of the largest clip."""
+        from truerank.report import frames
+
+        return frames.clips(self)
 
     def compare(self, model: str, baseline: str) -> tuple[Comparison, ...]:
         """All comparisons of two models, as model - baseline."""

@@ -117,6 +117,22 @@ BAD = {
     "an estimator of random exposure": ("log.csv", "", "", "--estimator pooled", "use snips"),
     "full labels wanted": ("log.csv", "", "", "--estimator full", "use snips"),
     "an interval for exactly these users": ("log.csv", "", "", "--interval design", "use --interval population"),
+    "an interval for exactly these users of fitted propensities": (
+        "log.csv", "", "", "--propensity power:0.5 --interval design", "use --bootstrap 1000",
+    ),
+    "a slice that a column does not use": ("log.csv", "", "", "--random mar.csv", "--random is not used by a column"),
+    "a slice that a model does not use": (
+        "log.csv", "", "", "--propensity power:0.5 --random mar.csv", "it goes with --propensity naive-bayes",
+    ),
+    "features that a model does not use": (
+        "log.csv", "", "", "--propensity naive-bayes --random mar.csv --item-features features.csv",
+        "--item-features is not used by --propensity naive-bayes; it goes with --propensity logistic",
+    ),
+    "features that do not exist": ("log.csv", "", "", "--user-features none.csv", "--user-features is not used by"),
+    "a clip that nothing takes": ("log.csv", "", "", "--estimator naive --clip 3", "--clip cuts weights"),
+    "a pair twice in the slice": (
+        "mar.csv", "4,20,0\n", "4,20,0\n4,20,0\n", "--propensity naive-bayes --random mar.csv", "more than once",
+    ),
     "a rate": ("log.csv", "", "", "--rate 0.1", "--rate goes with --exposure random"),
     "unlisted": ("log.csv", "", "", "--unlisted negative", "goes with --exposure full"),
     "kept exclusions": ("log.csv", "", "", "--exclude train.csv --overlap keep", "use --overlap drop"),

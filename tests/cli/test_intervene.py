@@ -30,6 +30,7 @@ CALL = f"intervene heldout.csv --train biased.csv {COLUMNS}"
 def files(folder: Path) -> None:
     (folder / "heldout.csv").write_text(HELDOUT + "\n")
     (folder / "biased.csv").write_text(BIASED + "\n")
+    (folder / "few.csv").write_text("user_id,video_id\n1,10\n2,20\n3,30\n")
     (folder / "mar.csv").write_text("user_id,video_id\n1,10\n2,20\n3,30\n4,50\n")
 
 
@@ -82,7 +83,13 @@ def test_what_is_said(run: Run) -> None:
     assert "variance / mean of rows per item" in said
     assert call(run, f"{CALL} --strategy skew --out test.parquet --quiet") == ""
     said = call(run, f"{CALL} --strategy equal-per-item --fraction 0.95 --out test.parquet")
-    assert "14 rows were asked for; the strategy finds no more that it can draw." in said
+    assert "14 rows were asked for; each item gives the same number, rounded down, and items with fewer rows" in said
+    said = call(run, f"{CALL} --strategy popularity-stratified --fraction 0.5 --out test.parquet")
+    assert "4 of 15 rows drawn" in said
+    assert "7 rows were asked for; each stratum gives the same number, rounded down, or all the rows it has." in said
+    own = f"intervene heldout.csv --train heldout.csv --random few.csv {COLUMNS}"
+    said = call(run, f"{own} --strategy wtd --floor 0 --fraction 0.95 --out test.parquet")
+    assert "14 rows were asked for; all other rows have weight 0 and are never drawn." in said
 
 
 def test_inclusion_probabilities_through_evaluate(run: Run, folder: Path) -> None:
@@ -107,6 +114,10 @@ def test_inclusion_probabilities_through_evaluate(run: Run, folder: Path) -> Non
         ("Precision@2", "intervened"),
     }
     assert all(0 < value < 1 for value in values.values())
+    assert "inclusion probabilities" not in outcome.err
+    plain = run(*shlex.split(f"evaluate all.parquet {COLUMNS} --positive >3 --unlisted negative --scores a=a.npz"))
+    assert plain.code == 0, plain.err
+    assert "all.parquet: the inclusion probabilities are not used, all 15 rows count as the test set" in plain.err
 
 
 BAD = {
@@ -178,3 +189,26 @@ def test_an_output_that_cannot_be_written_is_refused_first(run: Run, out: str, w
     outcome = run(*shlex.split(f"{CALL} --strategy reg --out {out}"))
     assert outcome.code == 2
     assert words in outcome.message
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"{CALL} --strategy reg --out heldout.csv",
+        f"{CALL} --strategy reg --out ../{{folder}}/heldout.csv",
+        f"{CALL} --strategy skew --out biased.csv",
+        f"{CALL} --strategy wtd --random mar.csv --out mar.csv",
+        f"intervene 'held*.csv' {COLUMNS} --strategy reg --out heldout.csv",
+        f"evaluate heldout.csv {COLUMNS} --positive >3 --unlisted negative --scores a=a.npz --out a.npz",
+        f"evaluate heldout.csv {COLUMNS} --positive >3 --exclude biased.csv --scores a=a.npz --out biased.csv",
+        f"data describe heldout.csv {COLUMNS} --positive >3 --out heldout.csv",
+        f"offpolicy heldout.csv {COLUMNS} --target a=biased.csv --out biased.csv",
+        f"train popularity a.npz {COLUMNS} --out a.npz",
+    ],
+)
+def test_no_input_is_replaced(run: Run, folder: Path, text: str) -> None:
+    before = {path: path.read_bytes() for path in folder.iterdir() if path.is_file()}
+    outcome = run(*shlex.split(text.format(folder=folder.name)))
+    assert outcome.code == 2
+    assert "would be replaced. Choose another name." in outcome.message
+    assert {path: path.read_bytes() for path in folder.iterdir() if path.is_file()} == before

@@ -25,3 +25,9 @@ def test_wrong_settings_are_explained(run: Run) -> None:
     outcome = run(*WRONG.split())
     assert outcome.code == 2
     assert "expected length <= candidates <= pool <= items" in outcome.err
+
+
+def test_sessions_are_rounded_up_to_whole_users(run: Run) -> None:
+    outcome = run(*SMALL.replace("--sessions 50", "--sessions 3").split())
+    assert "4 sessions instead of 3" in outcome.err
+    assert "instead of" not in run(*SMALL.replace("--out feed", "--out other").split()).err

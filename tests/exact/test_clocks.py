@@ -38,6 +38,33 @@ def test_rank_probabilities_sum_over_all_orders(weights: list[float]) -> None:
             assert inclusion_of_first(weight, n) == pytest.approx(exact[0, :n].sum(), rel=1e-10)
 
 
+@pytest.mark.parametrize(("members", "n"), [(2, 1), (3, 2), (17, 4), (50, 25), (64, 63), (120, 1)])
+@pytest.mark.parametrize("spread", [0.5, 3.0])
+def test_the_compiled_kernel_equals_the_plain_one(
+    members: int, n: int, spread: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    weight = np.random.default_rng(members).lognormal(0, spread, members)
+
+    def found() -> list[Floats]:
+        first = np.array([inclusion_of_first(weight, n)])
+        return [rank_probabilities(weight, depth=n), inclusion_probabilities(weight, n), first]
+
+    compiled = found()
+    monkeypatch.setattr("truerank.exposure.clocks._compiled", lambda: False)
+    for fast, plain in zip(compiled, found(), strict=True):
+        assert fast == pytest.approx(plain, rel=1e-12, abs=0)
+
+
+@pytest.mark.parametrize("n", [1, 7, 30, 59])
+def test_inclusion_is_the_sum_of_ranks_and_the_first_is_one_of_all(n: int) -> None:
+    """Inclusion probabilities leave out nodes whose part is known; ranks take them all."""
+    for spread in (0.1, 1.5, 4.0):
+        weight = np.random.default_rng(n).lognormal(0, spread, 60)
+        found = inclusion_probabilities(weight, n)
+        assert found == pytest.approx(rank_probabilities(weight, depth=n).sum(axis=1), rel=1e-12)
+        assert inclusion_of_first(weight, n) == pytest.approx(found[0], rel=1e-12)
+
+
 def test_members_without_weight_come_last_in_any_order() -> None:
     found = rank_probabilities(np.array([0.0, 2.0, 0.0, 1.0]))
     assert found[1] == pytest.approx([2 / 3, 1 / 3, 0, 0])
@@ -71,6 +98,10 @@ def test_the_approximation_keeps_its_stated_error() -> None:
         assert close.sum() == pytest.approx(members // 2)
         worst[members] = float(np.abs(close / exact - 1).max())
     assert worst[200] < 0.006 < worst[50] < 0.03
+    for members, spread, stated in ((500, 1.5, 0.002), (300, 2.0, 0.004)):
+        weight = np.random.default_rng(3).lognormal(0, spread, members)
+        exact, close = inclusion_probabilities(weight, members // 2), rosen_probabilities(weight, members // 2)
+        assert stated / 2 < np.abs(close / exact - 1).max() < stated
     large = rosen_probabilities(rng.lognormal(0, 3, 20_000), 9_000)
     assert large.sum() == pytest.approx(9_000)
     assert ((large > 0) & (large <= 1)).all()

@@ -10,9 +10,10 @@ import pytest
 from logs import full_world
 
 from truerank.arrays import Bools, Floats
+from truerank.exposure.clocks import inclusion_of_first
 from truerank.exposure.designs import Bernoulli, Design, Members, Weighted
 from truerank.exposure.expose import Order, expose_independently
-from truerank.exposure.forced import none_shown, shown_propensities
+from truerank.exposure.forced import Pool, inclusion_of_pools, none_shown, shown_propensities
 
 POOLS = {
     "equal": [1.0, 1.0, 1.0, 1.0, 1.0],
@@ -126,3 +127,38 @@ def test_the_approximation_of_large_pools_is_close(
     assert not exact.approximate.any()
     worst = float(np.abs(rough.value / exact.value - 1).max())
     assert 0 < worst < bound
+
+
+def test_the_budget_is_one_for_all_pools_and_goes_to_the_smallest_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(4)
+    weights = [rng.lognormal(0, 1, members) for members in (40, 6, 20, 6, 40, 40)]
+    size = np.array([20, 3, 10, 2, 20, 5])
+
+    def approximate(order: list[int]) -> list[bool]:
+        rough = inclusion_of_pools([weights[at] for at in order], size[order]).approximate
+        return [bool(each) for each in rough[np.argsort(order)]]
+
+    order = list(range(6))
+    assert not any(approximate(order))
+    costs = [Pool.of(weight, n).steps() for weight, n in zip(weights, size.tolist(), strict=True)]
+    small = costs[1] + costs[2] + costs[3]
+    # pools of as many members are treated alike: the cheap one of 40 members does not come in alone
+    monkeypatch.setattr("truerank.exposure.forced.TOTAL_STEPS", small + costs[5])
+    assert approximate(order) == approximate(order[::-1]) == [True, False, False, False, True, True]
+    monkeypatch.setattr("truerank.exposure.forced.TOTAL_STEPS", small - 1)
+    assert approximate(order) == approximate(order[::-1]) == [True, False, True, False, True, True]
+
+
+def test_pools_alike_share_one_computation(monkeypatch: pytest.MonkeyPatch) -> None:
+    calls = []
+
+    def counted(weight: Floats, n: int) -> float:
+        calls.append(n)
+        return inclusion_of_first(weight, n)
+
+    monkeypatch.setattr("truerank.exposure.forced.inclusion_of_first", counted)
+    pool = np.array([1.0, 2.0, 3.0, 4.0]), np.array([True, False, False, False])
+    chance, rough = none_shown([pool] * 50, np.array([2] * 49 + [3]))
+    assert calls == [2, 3]
+    assert len(set(chance.tolist())) == 2
+    assert not rough.any()

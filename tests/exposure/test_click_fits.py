@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 import position_fits
+from truerank.data.impressions import Logged
 from truerank.errors import InputError, RefusedError
-from truerank.exposure.positions.fits_clicks import Clicks, Logged, fit_clicks, fit_harvest
+from truerank.exposure.positions.fits_clicks import Clicks, fit_clicks, fit_harvest
 from truerank.exposure.positions.table import Table
 
 THETA, QUALITY = np.array([1.0, 0.5, 0.2]), np.array([0.9, 0.6, 0.3])

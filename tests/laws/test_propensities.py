@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -279,6 +281,143 @@ def test_naive_bayes_with_users_that_the_log_does_not_know() -> None:
     strangers = replace(WORLD.random, users=Ids.of(range(5000, 5000 + N_USERS)))
     found = NaiveBayes().fit(WORLD.log, random=strangers)
     assert found.value == pytest.approx(WORLD.fit(NaiveBayes()).value)
+    assert np.array_equal(found.under(np.ones(N_USERS)), found.value)
+    assert f"slice of {len(strangers):,} rows of 200 users (" in found.description
+
+
+def test_the_error_of_strangers_is_in_the_replicates() -> None:
+    """P(y) of the slice is redrawn by its users: the spread of log(1 / p) is that of log P(y), by linearisation."""
+    few = WORLD.random.select(WORLD.random.user < 60)
+    strangers = replace(few, users=Ids.of(range(5000, 5000 + N_USERS)))
+    found = NaiveBayes().fit(WORLD.log, random=strangers)
+    row, rng = int(np.flatnonzero(WORLD.log.label == 1)[0]), np.random.default_rng(0)
+    # weights close to 1 leave the log as it is, so that only the slice varies
+    nearly = [1 + 1e-9 * rng.normal(size=N_USERS) for _ in range(2000)]
+    replicates = np.log([found.under(weight)[row] for weight in nearly])
+    residual = np.bincount(few.user, weights=few.label - few.label.mean()) / few.label.sum()
+    assert replicates.std() == pytest.approx(np.sqrt((residual**2).sum()), rel=0.06)
+    assert replicates.mean() == pytest.approx(np.log(found.value[row]), abs=4 * replicates.std() / np.sqrt(2000))
+    assert np.array_equal(found.under(nearly[0]), found.under(nearly[0].copy()))  # a function of the weights
+    both = NaiveBayes().fit(WORLD.log, random=_half_strangers(WORLD.random))
+    assert np.std([both.under(weight)[row] for weight in nearly[:50]]) > 0
+
+
+def _half_strangers(random: Log) -> Log:
+    names = np.where(np.arange(N_USERS) < 100, np.arange(N_USERS), 5000 + np.arange(N_USERS))
+    return replace(random, users=Ids.of(names))
+
+
+def test_intervals_hold_the_truth_with_a_slice_of_other_users() -> None:
+    """100 worlds: a correct 95 % interval falls below 85 % less than once in 10,000 times."""
+    held = 0
+    for seed in range(100):
+        rng = np.random.default_rng(seed)
+        label = rng.random((100, 10)) < 0.3
+        user, item = np.nonzero(rng.random((100, 10)) < np.where(label, 0.5, 0.2))
+        log = Log(Ids.of(range(100)), Ids.of(range(10)), user, item, {"label": label[user, item].astype(np.float64)})
+        answers = (rng.random(100) < 0.3).astype(np.float64)
+        other = Ids.of(range(1000, 1100))
+        random = Log(other, log.items, np.arange(100), rng.integers(0, 10, 100), {"label": answers})
+        found = tr.evaluate(
+            {"m": rng.normal(size=(100, 10))}, log, exposure=tr.BiasedExposure(NaiveBayes(), random=random),
+            metrics=[tr.Precision(5)], interval=tr.Bootstrap(100),
+        ).estimates[0]  # fmt: skip
+        held += found.low <= 0.3 <= found.high
+    assert held >= 85
+
+
+def test_rows_of_the_slice_that_are_no_candidates_leave_it() -> None:
+    log, random = WORLD.log, WORLD.random
+    plain = NaiveBayes().fit(log, random=random)
+    outside = replace(
+        random.select(np.arange(len(random)).repeat(2)),
+        items=Ids.of(range(2 * N_ITEMS)),
+        item=np.stack([random.item, random.item + N_ITEMS], axis=1).ravel(),
+    )
+    found = NaiveBayes().fit(log, random=outside)
+    assert np.array_equal(found.value, plain.value)
+    assert f"of {2 * len(random):,} rows, {len(random):,} are no candidates and were left out" in found.description
+    check = calibration(found, log, outside)
+    assert check.labels == calibration(plain, log, random).labels
+    assert "are no candidates" in check.notes[1]
+    # a catalogue of more items than have names may have them
+    counted = Candidates(N_USERS, 2.0 * N_ITEMS)
+    assert "left out" not in NaiveBayes().fit(log, random=outside, candidates=counted).description
+
+
+@pytest.mark.parametrize("strange", [False, True])
+def test_excluded_pairs_leave_the_slice(strange: bool) -> None:
+    """Exclusions and explicit sets are of the log's users; of a stranger only the catalogue is known."""
+    log, random = WORLD.log.select(WORLD.log.item >= 10), WORLD.random
+    first = np.repeat(np.arange(N_USERS), 10), np.tile(np.arange(10), N_USERS)
+    rest = np.repeat(np.arange(N_USERS), 30), np.tile(np.arange(10, N_ITEMS), N_USERS)
+    excluding = Candidates(N_USERS, N_ITEMS, exclude=Pairs.of(*first, n_units=N_USERS))
+    only = Candidates(N_USERS, N_ITEMS, only=Pairs.of(*rest, n_units=N_USERS))
+    given = replace(random, users=Ids.of(range(5000, 5000 + N_USERS))) if strange else random
+    kept = given if strange else given.select(given.item >= 10)
+    share = float((kept.label == 1).mean())
+    expected = (log.label == 1).sum() / (share * N_USERS * 30)
+    for candidates in (excluding, only):
+        found = NaiveBayes().fit(log, random=given, candidates=candidates)
+        assert found.value[log.label == 1] == pytest.approx(expected)
+    if not strange:
+        with pytest.raises(InputError, match=r"none of .* rows is a candidate"):
+            NaiveBayes().fit(log, random=random.select(random.item < 10), candidates=excluding)
+
+
+def test_repeated_pairs_and_single_users_of_a_slice_are_refused() -> None:
+    log, random = WORLD.log, WORLD.random
+    twice = random.select(np.concatenate([np.arange(len(random)), [0]]))
+    with pytest.raises(InputError, match="1 pairs occur more than once"):
+        NaiveBayes().fit(log, random=twice)
+    with pytest.raises(InputError, match="1 pairs occur more than once"):
+        calibration(WORLD.fit(GivenPropensity()), log, twice)
+    with pytest.raises(InputError, match="the random slice is of one user"):
+        NaiveBayes().fit(log, random=random.select(random.user == 0))
+
+
+def test_calibration_by_a_slice_of_other_users() -> None:
+    """Labels can be compared, cells cannot; of a mixed slice the cells are those of the log's users."""
+    fitted = WORLD.fit(GivenPropensity())
+    strangers = replace(WORLD.random, users=Ids.of(range(5000, 5000 + N_USERS)))
+    found = calibration(fitted, WORLD.log, strangers)
+    assert (found.bins, found.common, found.expected_common) == ((), 0, 0.0)
+    assert found.labels == calibration(fitted, WORLD.log, WORLD.random).labels
+    mixed = calibration(fitted, WORLD.log, _half_strangers(WORLD.random))
+    own = calibration(fitted, WORLD.log, WORLD.random.select(WORLD.random.user < 100))
+    assert mixed.bins == own.bins
+
+
+# ------------------------------------------------------------------------------------------------------ Python's border
+
+
+def test_exposure_takes_text_frames_and_files(tmp_path: Path) -> None:
+    random = pl.DataFrame({"user": [1, 2], "item": [1, 1], "label": [1, 0]})
+    features = pl.DataFrame({"user": [1, 2], "age": [3, 4]})
+    random.write_csv(tmp_path / "mar.csv")
+    for given in (random, tmp_path / "mar.csv", str(tmp_path / "mar.csv"), tr.read(random)):
+        made = tr.BiasedExposure("naive-bayes:label,unseen", random=given, user_features=features)
+        assert made.propensity == NaiveBayes(drawn=Drawn.UNSEEN)
+        assert made.random.label.tolist() == [1, 0]
+        assert made.user_features.names == ("age",)
+    assert tr.BiasedExposure(NaiveBayes(drawn="unseen")) == tr.BiasedExposure("naive-bayes:label,unseen")
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda: tr.BiasedExposure("powr:0.5"), "Did you mean power"),
+        (lambda: tr.BiasedExposure(PopularityPower), "expected a model such as"),  # type: ignore[arg-type]
+        (lambda: tr.BiasedExposure(0.5), "expected a model such as"),  # type: ignore[arg-type]
+        (lambda: tr.BiasedExposure(NaiveBayes(), random=[1, 2]), "cannot read rows from a list"),
+        (lambda: NaiveBayes(drawn="foo"), "drawn 'foo'; expected all or unseen"),
+        (lambda: tr.SNIPS(clip="a"), "clip a; expected a number from 1"),  # type: ignore[arg-type]
+        (lambda: tr.IPS(clip=np.float64(0.5)), "clip 0.5; expected a number from 1"),
+    ],
+)
+def test_wrong_arguments_are_explained(call: Callable[[], Any], words: str) -> None:
+    with pytest.raises(InputError, match=words):
+        call()
 
 
 def test_popularity_needs_something_popular() -> None:

@@ -117,7 +117,7 @@ def describe(  # noqa: PLR0917
     A table is .parquet, .csv, .tsv, .qrels, .run or .trec, text also gzipped; a folder of part files, or a glob. With
     --dataset it is the folder of a public dataset, whose parts are described one by one.
     """
-    check_out(out)
+    check_out(out, inputs=(None if dataset is not None else path, train, items, population))
     others = {"--train": train, "--items": items, "--population": population, "--drawn": drawn}
     given = [name for name, value in others.items() if value is not None]
     if given and (dataset is not None or path.suffix in (".npz", ".npy")):

@@ -12,6 +12,7 @@ from rich.table import Table
 from truerank.cli.options import progress
 from truerank.report.text import WIDE
 from truerank.studies.demo import DRAWS, Finding, K, by_question, find, find_biased, prepare, variants
+from truerank.studies.demo_feed import SETTINGS, WHY, Earned, earned
 
 
 @click.command()
@@ -39,6 +40,7 @@ def demo(out: Path, seed: int, quiet: bool) -> None:  # noqa: FBT001
         world, models, paths = prepare(out, seed=seed)
         findings = find(world, models, seed=seed, say=report)
         biased = find_biased(world, models, seed=seed, say=report)
+        feed = earned(out / "feed", seed=seed, say=report)
         options = variants(world, models["ease"])
     positive = world.rating > 3
     console.print(
@@ -63,6 +65,13 @@ def demo(out: Path, seed: int, quiet: bool) -> None:  # noqa: FBT001
         console.print(_table(group, list(models)))
         console.print()
     _say_why(console, biased)
+    console.print(
+        f"\n[bold]A ranked log[/bold]: {SETTINGS.sessions:,} sessions of a feed that one ranker filled. What would two "
+        "other rankers earn per session, without showing them to anyone?"
+    )
+    console.print(_earned(feed))
+    for name, why in WHY.items():
+        console.print(f"  {name} {why}.")
     console.print("\n[bold]One name, several numbers[/bold]: ease on full labels; tools differ in what they mean")
     console.print(_variants(options))
     console.print(
@@ -71,7 +80,7 @@ def demo(out: Path, seed: int, quiet: bool) -> None:  # noqa: FBT001
         f"  truerank evaluate {paths['random']} --positive '>3' --exposure random --exclude {paths['train']} \\\n"
         f"      --scores ease={paths['scores/ease']} --scores popularity={paths['scores/popularity']} "
         f"--metric Recall@{K} --metric Precision@{K}\n\n"
-        "and then the same command with your own files.",
+        "and then the same command with your own files. `truerank models` lists more recommenders to compare with.",
         soft_wrap=True,
     )
 
@@ -81,6 +90,17 @@ def _say_why(console: Console, findings: list[Finding]) -> None:
     for each in findings:
         verdict = "finds the truth" if each.on_target else "misses the truth"
         console.print(f"  {each.scheme.metric} {each.scheme.estimator.name} {verdict}: {each.scheme.why}.")
+
+
+def _earned(feed: list[Earned]) -> Table:
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
+    table.add_column("")
+    for name in ("truth", *WHY):
+        table.add_column(name, justify="right", no_wrap=True)
+    for each in feed:
+        found = [f"{value:.3f} ({low:.3f} to {high:.3f})" for value, low, high in (each.found[name] for name in WHY)]
+        table.add_row(each.policy, f"{each.truth:.3f}", *found)
+    return table
 
 
 def _variants(options: list[tuple[str, float, str]]) -> Table:

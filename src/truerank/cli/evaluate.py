@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
-import sys
 from pathlib import Path
 
 import click
@@ -12,11 +10,22 @@ from truerank import metrics
 from truerank.cli.exposures import (
     check_exposure,
     check_propensities,
+    check_uses,
     chosen_estimators,
     made_exposure,
     propensity_option,
 )
-from truerank.cli.options import check_out, columns_of, common, deliver, id_column, messages, named_paths, progress
+from truerank.cli.options import (
+    check_out,
+    columns_of,
+    common,
+    deliver,
+    id_column,
+    messages,
+    named_paths,
+    progress,
+    rendered,
+)
 from truerank.core import Ties
 from truerank.data.read import read
 from truerank.errors import InputError
@@ -25,8 +34,6 @@ from truerank.exposure.kinds import Unlisted
 from truerank.ids import Ids
 from truerank.ranks.candidates import Overlap
 from truerank.ranks.files import read_scores
-from truerank.report import frames, text
-from truerank.results import Results
 from truerank.uncertainty.intervals import Bootstrap, Design, Interval
 
 
@@ -183,11 +190,16 @@ def evaluate(  # noqa: PLR0917
                 "--item-features": item_features, "--clip": clip, "--rewards": rewards},
     )  # fmt: skip
     model, mapping = propensity_option(propensity, mapping)
+    check_uses(model, {"random": random, "user_features": user_features, "item_features": item_features})
     chosen_metrics = [metrics.parse(name) for name in metric_names] or None
     chosen_interval = _interval(interval, bootstrap, seed=seed)
     if threads is not None and threads < 1:
         raise InputError(f"--threads {threads}; expected a whole number from 1.")
-    check_out(out)
+    check_out(
+        out,
+        inputs=(labels, *paths.values(), random, user_features, item_features, rewards, exclude, candidates, items,
+                users, population),
+    )  # fmt: skip
     if users is not None and not any(path.suffix in (".npy", ".npz") for path in paths.values()):
         raise InputError(
             "--users names the rows of .npy and .npz scores without ids; "
@@ -226,8 +238,7 @@ def evaluate(  # noqa: PLR0917
             progress=report,
         )
     messages(results.notes, quiet=quiet)
-    form = form or (out.suffix[1:] if out is not None and out.suffix in (".json", ".csv") else "table")
-    deliver(_content(results, form, to_terminal=out is None and sys.stdout.isatty()), out)
+    deliver(rendered(results, form, out), out)
 
 
 def _interval(name: str, bootstrap: int | None, *, seed: int) -> Interval | None:
@@ -238,12 +249,3 @@ def _interval(name: str, bootstrap: int | None, *, seed: int) -> Interval | None
     if bootstrap < 2:
         raise InputError(f"--bootstrap {bootstrap}; expected at least 2 samples, better 1000.")
     return Bootstrap(bootstrap, seed)
-
-
-def _content(results: Results, form: str, *, to_terminal: bool) -> bytes:
-    if form == "json":
-        return frames.json(results)
-    if form == "csv":
-        return frames.csv(results)
-    width = shutil.get_terminal_size().columns if to_terminal else None
-    return text.render(results, width=width, color=to_terminal).encode()

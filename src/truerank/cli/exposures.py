@@ -41,6 +41,16 @@ def propensity_option(text: str | None, columns: dict[str, str]) -> tuple[Propen
     return parse_propensity(text), columns
 
 
+def check_uses(model: PropensityModel | None, given: Mapping[str, Any]) -> None:
+    """Files that the propensities do not use are refused: who gives one expects it to matter."""
+    known = propensities.catalogue()
+    uses = known["column"].uses if model is None else model.uses
+    for name in [name for name, value in given.items() if value is not None and name not in uses]:
+        users = " or ".join(f"--propensity {each}" for each, kind in known.items() if name in kind.uses)
+        what = "a column of propensities" if model is None else f"--propensity {model}"
+        raise InputError(f"--{name.replace('_', '-')} is not used by {what}; it goes with {users}. Leave one out.")
+
+
 def check_propensities(log: Log, model: PropensityModel | None, columns: Mapping[str, str]) -> None:
     """A log must have the column of propensities that was named, unless they are to be fitted."""
     if model is None and log.propensity is None:
@@ -89,5 +99,7 @@ def chosen_estimators(
         reward = GivenRewards(rewards)
         made = [replace(each, reward=reward) if isinstance(each, DoublyRobust) else each for each in made]
     if clip is not None:
+        if not any(hasattr(each, "clip") for each in made):
+            raise InputError(f"--clip cuts weights, which {', '.join(names)} has not; add snips, ips or doubly-robust.")
         made = [replace(each, clip=clip) if hasattr(each, "clip") else each for each in made]
     return made

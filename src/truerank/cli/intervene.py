@@ -17,6 +17,7 @@ from truerank.errors import InputError
 from truerank.exposure import interventions
 from truerank.exposure.designs import Share
 from truerank.exposure.interventions.plans import Strategy
+from truerank.exposure.interventions.popularity import EqualPerItem, PopularityStratified
 from truerank.exposure.interventions.posteriors import Floor, Smoothed
 from truerank.ids import Ids
 
@@ -89,7 +90,7 @@ def intervene(  # noqa: PLR0917
     """
     mapping = columns_of(columns)
     chosen = _strategy(strategy, preset, user_power=user_power, item_power=item_power, floor=floor, smoothing=smoothing)
-    check_out(out)
+    check_out(out, inputs=(log, train, random))
     if out.suffix.lower() not in (".parquet", *SEPARATORS):
         raise InputError(f"{out}: unknown ending {out.suffix!r}; expected .parquet, .csv or .tsv.")
     table, pairs = _pairs(log, mapping)
@@ -103,7 +104,7 @@ def intervene(  # noqa: PLR0917
     else:
         rows = interventions.drawn_rows(pairs, chosen, train=fit, random=shown, fraction=fraction, seed=seed)
         table = table[rows]
-        said = _about(pairs, pairs.select(rows), fraction=fraction)
+        said = _about(pairs, pairs.select(rows), chosen, fraction=fraction)
     write_table(table, out)
     messages([*interventions.unseen_notes(pairs, chosen, fit), *said], quiet=quiet)
 
@@ -145,7 +146,7 @@ def _pairs(path: Path, mapping: dict[str, str]) -> tuple[pl.DataFrame, Log]:
     return table, Log(users, items, user, item, {}, source=where)
 
 
-def _about(log: Log, drawn: Log, *, fraction: float) -> list[str]:
+def _about(log: Log, drawn: Log, strategy: Strategy, *, fraction: float) -> list[str]:
     """How many rows were drawn, and how level the items are."""
     if not len(drawn):
         return [f"none of {len(log):,} rows drawn: {fraction:g} of them is less than one."]
@@ -156,5 +157,13 @@ def _about(log: Log, drawn: Log, *, fraction: float) -> list[str]:
     ]
     asked = Share(fraction).of(len(log))
     if len(drawn) < asked:
-        found.append(f"{asked:,} rows were asked for; the strategy finds no more that it can draw.")
+        found.append(f"{asked:,} rows were asked for; {_why_fewer(strategy)}.")
     return found
+
+
+def _why_fewer(strategy: Strategy) -> str:
+    if isinstance(strategy, PopularityStratified):
+        return "each stratum gives the same number, rounded down, or all the rows it has"
+    if isinstance(strategy, EqualPerItem):
+        return "each item gives the same number, rounded down, and items with fewer rows give none"
+    return "all other rows have weight 0 and are never drawn"

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
+import shutil
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
@@ -14,13 +15,15 @@ import click
 import polars as pl
 
 from truerank.data.files import whole_file
-from truerank.data.read import VALUE_NAMES, as_table, column
+from truerank.data.parts import parts_of
+from truerank.data.read import KEYS, as_table, column
 from truerank.errors import InputError
 from truerank.evaluation import Report
 from truerank.ids import as_ids
+from truerank.report import frames, text
+from truerank.results import Results
 
 LONGEST_NAME = 200  # leaves room for the temporary name beside it
-KEYS = ("user", "item", *VALUE_NAMES, "score", "rank", "propensity", "position", "session", "time", "inclusion")
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -39,15 +42,16 @@ def common(command: Command) -> Command:
     return command
 
 
-def columns_of(text: str | None) -> dict[str, str]:
-    """A mapping from `user=user_id,item=video_id`."""
+def columns_of(given: str | None, *, more: tuple[str, ...] = ()) -> dict[str, str]:
+    """A mapping from `user=user_id,item=video_id`; `more` keys than the common ones may be allowed."""
+    known = (*KEYS, *more)
     mapping: dict[str, str] = {}
-    for part in (text or "").split(","):
+    for part in (given or "").split(","):
         key, separator, name = part.partition("=")
         if part.strip() and not (separator and key.strip() and name.strip()):
-            raise InputError(f"--columns {text!r}: {part!r} is not NAME=COLUMN, as in user=user_id,item=video_id.")
-        if part.strip() and key.strip() not in KEYS:
-            raise InputError(f"--columns {text!r}: {key.strip()!r} is not known; expected one of {', '.join(KEYS)}.")
+            raise InputError(f"--columns {given!r}: {part!r} is not NAME=COLUMN, as in user=user_id,item=video_id.")
+        if part.strip() and key.strip() not in known:
+            raise InputError(f"--columns {given!r}: {key.strip()!r} is not known; expected one of {', '.join(known)}.")
         if part.strip():
             mapping[key.strip()] = name.strip()
     return mapping
@@ -77,8 +81,8 @@ def named_paths(values: Sequence[str]) -> dict[str, Path]:
     return found
 
 
-def check_out(out: Path | None) -> None:
-    """Refuse an output that cannot be written before any work is done."""
+def check_out(out: Path | None, *, inputs: Iterable[Path | None] = ()) -> None:
+    """Refuse an output that cannot be written, or that would replace an input, before any work is done."""
     if out is None:
         return
     if len(out.name.encode()) > LONGEST_NAME:
@@ -87,6 +91,21 @@ def check_out(out: Path | None) -> None:
         raise InputError(f"{out}: is a folder; expected the name of a file to write.")
     if not out.parent.is_dir() or not os.access(out.parent, os.W_OK):
         raise InputError(f"{out}: cannot be written, its folder is missing or closed. Choose another place.")
+    for path in inputs if out.exists() else ():
+        if path is not None and out.resolve() in {each.resolve() for each in parts_of(path) or [path]}:
+            raise InputError(f"--out {out}: is read as {path}, and would be replaced. Choose another name.")
+
+
+def rendered(results: Results, form: str | None, out: Path | None) -> bytes:
+    """Results in the asked form; by default a table, or what the ending of the file says."""
+    form = form or (out.suffix[1:] if out is not None and out.suffix in (".json", ".csv") else "table")
+    if form == "json":
+        return frames.json(results)
+    if form == "csv":
+        return frames.csv(results)
+    to_terminal = out is None and sys.stdout.isatty()
+    width = shutil.get_terminal_size().columns if to_terminal else None
+    return text.render(results, width=width, color=to_terminal).encode()
 
 
 def deliver(content: bytes, out: Path | None) -> None:

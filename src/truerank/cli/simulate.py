@@ -69,7 +69,13 @@ def world(  # noqa: PLR0917
 
 @simulate.command()
 @click.option("--out", "-o", type=click.Path(path_type=Path), required=True, help="The folder to write to.")
-@click.option("--sessions", type=int, default=FEED.sessions, show_default=True, help="Sessions in the log.")
+@click.option(
+    "--sessions",
+    type=int,
+    default=FEED.sessions,
+    show_default=True,
+    help="Sessions in the log, rounded up to whole users.",
+)
 @click.option("--kinds", type=int, default=FEED.kinds, show_default=True, help="Kinds of users.")
 @click.option("--items", type=int, default=FEED.items, show_default=True)
 @click.option("--pool", type=int, default=FEED.pool, show_default=True, help="Items that a user can be shown.")
@@ -115,4 +121,9 @@ def feed(  # noqa: PLR0917
     for name, path in paths.items():
         click.echo(f"{name:8} {path}")
     lost = ", ".join(str(each) for each in sorted(settings.broken))
+    made = -(-sessions // settings.visits) * settings.visits
+    if made != sessions:
+        messages(
+            [f"{made:,} sessions instead of {sessions:,}: users have {settings.visits} sessions each."], quiet=quiet
+        )
     messages([f"broken on purpose: {lost}" if lost else "all five assumptions hold in this feed."], quiet=quiet)

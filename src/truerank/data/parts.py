@@ -18,15 +18,19 @@ def read_path(path: Path) -> pl.DataFrame:
     In a folder, files whose names begin with `.` or `_` (such as `_SUCCESS`) are no data. All others must be of one
     kind: what a folder holds is read whole or refused.
     """
+    parts = parts_of(path)
+    return read_table(path) if parts is None else _together(path, parts)
+
+
+def parts_of(path: Path) -> list[Path] | None:
+    """The part files of a folder or a glob; None for one file, whether it is there or not."""
     try:
         folder, there = path.is_dir(), path.exists()
     except OSError:
-        return read_table(path)  # which says what is wrong with it
+        return None  # reading it says what is wrong with it
     if folder:
-        return _together(path, _in_folder(path))
-    if glob.has_magic(str(path)) and not there:
-        return _together(path, _matching(path))
-    return read_table(path)
+        return _in_folder(path)
+    return _matching(path) if glob.has_magic(str(path)) and not there else None
 
 
 def _in_folder(folder: Path) -> list[Path]:

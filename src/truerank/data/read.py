@@ -20,6 +20,8 @@ from truerank.errors import InputError
 from truerank.ids import IdColumn, Ids
 
 VALUE_NAMES = ("label", "reward", "rating", "value")
+KEYS = ("user", "item", *VALUE_NAMES, "score", "rank", "propensity", "position", "session", "time", "inclusion")
+RANKED_KEYS = ("viewed", "candidates", "surface", "group", "logger", "exposure", "prediction")
 
 
 def read(
@@ -129,8 +131,11 @@ def column(table: pl.DataFrame, key: str, mapping: Mapping[str, str], *, where: 
         return found
     wanted = mapping.get(key, key)
     close = difflib.get_close_matches(wanted, table.columns, n=1, cutoff=0.4) or table.columns[:1] or ["NAME"]
+    missing = f"{where}: no column {wanted!r}; found {', '.join(table.columns) or 'no columns'}."
+    if key not in (*KEYS, *RANKED_KEYS):  # a name that the caller chose: there is nothing to map
+        raise InputError(f"{missing} Did you mean {close[0]!r}?")
     raise InputError(
-        f"{where}: no column {wanted!r}; found {', '.join(table.columns) or 'no columns'}. "
+        f"{missing} "
         f'Name the one that holds the {key}: --columns {key}={close[0]} (Python: columns={{"{key}": "{close[0]}"}}).'
     )
 
@@ -174,7 +179,7 @@ def _rewards(
         return {}
     # what was named must be there: another column in its place would be another question
     values = column(table, keys[0], {keys[0]: mapping.get(keys[0], keys[0])}, where=where, strict=True)
-    numbers = _numbers(values, where=f"{where}, column {values.name!r}")
+    numbers = finite_numbers(values, where=f"{where}, column {values.name!r}")
     binary = bool(numbers.is_in([0.0, 1.0]).all())
     raw = "value" if keys[0] == "label" else keys[0]  # the name label is kept for what is 0 or 1
     if rule is not None:
@@ -183,7 +188,8 @@ def _rewards(
     return {"label" if binary else raw: numbers.to_numpy()}
 
 
-def _numbers(values: pl.Series, *, where: str) -> pl.Series:
+def finite_numbers(values: pl.Series, *, where: str) -> pl.Series:
+    """A column as numbers, one in every row."""
     if not (values.dtype.is_numeric() or values.dtype == pl.Boolean):
         if len(values) == 0:
             return pl.Series(values.name, [], dtype=pl.Float64)
@@ -211,7 +217,7 @@ def _optional(table: pl.DataFrame, key: str, mapping: Mapping[str, str], order: 
     found = find_column(table, key, mapping, strict=key in mapping)
     if found is None:
         return None
-    numbers = _numbers(found, where=f"{where}, column {found.name!r}")
+    numbers = finite_numbers(found, where=f"{where}, column {found.name!r}")
     if key == "propensity":
         bad, expected = (numbers <= 0) | (numbers > 1), "a probability in (0, 1]"
     elif key == "inclusion":

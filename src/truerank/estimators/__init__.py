@@ -5,14 +5,12 @@ A new estimator is one new module here; `catalogue`, the command line and the la
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
-from truerank.catalogue import members
+from truerank.catalogue import find, members
 from truerank.core import Estimator, Log, Metric, Ranks, Terms
-from truerank.errors import InputError
 
 
 def terms_of(
@@ -34,9 +32,4 @@ def catalogue() -> dict[str, type[Any]]:
 
 def named(name: str) -> type[Any]:
     """The estimator class of a name such as horvitz-thompson."""
-    known = catalogue()
-    if name not in known:
-        close = difflib.get_close_matches(name, known, n=1)
-        hint = f" Did you mean {close[0]}?" if close else ""
-        raise InputError(f"unknown estimator {name!r}; expected one of {', '.join(known)}.{hint}")
-    return known[name]
+    return find(catalogue(), name, what="estimator")

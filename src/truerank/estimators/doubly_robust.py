@@ -43,7 +43,8 @@ class DoublyRobust:
     Exactly unbiased for additive metrics if the propensities are the design's own, whatever the reward model ŷ says, as
     long as ŷ was not fitted on the evaluated row; and if ŷ is right, whatever the propensities. Otherwise it is
     unbiased only if Σ w (1 - E[O] / π) (y - ŷ) = 0. Recall is the ratio of two such sums, with 1{rank <= K} and with 1
-    for w: pooled recall, consistent.
+    for w: pooled recall, consistent; undefined where the second sum is not above 0. With few rows it may lie outside
+    0 to 1, which is said.
 
     >>> import polars as pl, truerank as tr
     >>> from truerank.estimators.rewards import GivenRewards

@@ -6,6 +6,7 @@ metrics carry the noise of that draw. Their expectation does not need it: rows e
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
 from typing import ClassVar
@@ -134,6 +135,16 @@ class IntervenedPooled:
         hit = gains_of(metric, log) * expected_worth(additive(metric), ranks)
         num, den = (sums_by(log.unit, chance * values, n=log.n_units) for values in (hit, log.label))
         return _terms(num, den, ranks.scored & ~(ranks.n_candidates == 0))
+
+
+def about_inclusion(log: Log, estimators: Iterable[object]) -> list[str]:
+    """What to say where rows have inclusion probabilities that no estimator looks at."""
+    if log.inclusion is None or any(isinstance(each, Intervened | IntervenedPooled) for each in estimators):
+        return []
+    return [
+        f"{log.source}: the inclusion probabilities are not used, all {len(log):,} rows count as the test set; for "
+        "what test sets drawn with them give on average, say --estimator intervened or intervened-pooled."
+    ]
 
 
 def inclusion_of(log: Log) -> Floats:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
+from numbers import Real
 from typing import ClassVar
 
 import numpy as np
@@ -240,8 +241,8 @@ def propensity_of(log: Log, fitted: Fitted | None) -> Floats:
 
 
 def check_clip(clip: float) -> None:
-    if not clip >= 1:
-        raise InputError(f"clip {clip:g}; expected a number from 1 (the weight of what is always shown) to infinity.")
+    if not (isinstance(clip, Real) and clip >= 1):
+        raise InputError(f"clip {clip}; expected a number from 1 (the weight of what is always shown) to infinity.")
 
 
 def is_recall(metric: Metric) -> bool:

@@ -11,7 +11,8 @@ Labels  the slice tells how many positives (and negatives) there are among all c
 
 Where the slice was drawn among pairs that are not in the log (Yahoo! R3), none of its pairs can be in the log: cells
 say nothing, labels still do. Not identified by either: whether the propensity is right for single pairs within a bin
-and label, and anything about users or items that the slice does not have. A model that was fitted with this same slice
+and label, and anything about users or items that the slice does not have. Rows of the slice that are no candidates are
+left out; those of users whom the log does not know tell of labels only. A model that was fitted with this same slice
 (naive Bayes) agrees with it on labels by construction; keep a part of the slice aside to check it.
 """
 
@@ -26,6 +27,7 @@ from truerank.arrays import Bools, Floats, Ints
 from truerank.core import Candidates, Log, Pairs
 from truerank.errors import InputError
 from truerank.exposure.propensities import Fitted, n_cells
+from truerank.exposure.slices import Slice, candidate_rows
 from truerank.options import Drawn
 
 FEW = 5.0  # common pairs expected by chance below which their absence says nothing
@@ -88,25 +90,27 @@ def calibration(
     >>> [(each.name, each.predicted, each.observed) for each in found.labels]
     [('label 0', 0.25, 0.25), ('label 1', 0.75, 0.75)]
     """
-    if len(random) == 0:
-        raise InputError(f"{random.source}: the random slice has no rows; expected pairs that were shown at random.")
     if n_bins < 1:
         raise InputError(f"{n_bins} bins; expected a whole number from 1.")
     n = n_cells(log, candidates)
-    also, expected = in_both(log, random, n)
+    part = candidate_rows(random, log, candidates)
+    known = (part.unit < log.n_units) & (part.item >= 0)
+    also, expected = in_both(log, part, known, n)
     common = int(also.sum())
     if drawn is None:
         drawn = Drawn.UNSEEN if common == 0 and expected >= FEW else Drawn.ALL
     labelled = "label" in log.rewards and "label" in random.rewards
-    labels = _by_label(fitted, log, random, float(n.sum()), drawn) if labelled else ()
-    notes = [f"{common:,} of {len(random):,} random pairs are in the log; chance alone gives about {expected:,.0f}."]
+    labels = _by_label(fitted, log, part.rows, float(n.sum()), drawn) if labelled else ()
+    notes = [f"{common:,} of {len(known):,} random pairs are in the log; chance alone gives about {expected:,.0f}."]
+    if part.left_out:
+        notes.append(f"The slice has {part.said}.")
     bins: tuple[Bin, ...] = ()
     if drawn is Drawn.UNSEEN:
         notes.append("The slice was drawn among pairs that are not in the log: only labels can be compared.")
     elif expected < FEW and common == 0:
         notes.append("Too few pairs are expected in both for cells to say anything: only labels are compared.")
     else:
-        bins = _by_prediction(fitted.at(random), also, n_bins)
+        bins = _by_prediction(fitted.at(part.rows.select(known)), also[known], n_bins)
     compared = bins or labels
     if not compared:
         raise InputError(
@@ -117,19 +121,13 @@ def calibration(
     return Calibration(bins, labels, error, drawn, common, expected, tuple(notes))
 
 
-def in_both(log: Log, random: Log, n_candidates: Floats) -> tuple[Bools, float]:
+def in_both(log: Log, part: Slice, known: Bools, n_candidates: Floats) -> tuple[Bools, float]:
     """Which random pairs are in the log, and how many would be by chance: Σ_u random rows x pairs / candidates."""
-    unit = log.users.locate(random.users, where=f"{random.source}, column 'user'")[random.user]
-    item = log.items.locate(random.items, where=f"{random.source}, column 'item'")[random.item]
-    known = (unit >= 0) & (item >= 0)
-    if not (unit >= 0).any() or not (item >= 0).any():
-        kind = "item" if (unit >= 0).any() else "user"
-        raise InputError(f"{random.source} and {log.source} have no {kind} in common. Check the id columns.")
-    cell, width = log.user * max(len(log.items), 1) + log.item, max(len(log.items), 1)
-    also = known & np.isin(unit * width + item, cell)
+    width = max(len(log.items), 1)
+    also = known & np.isin(part.unit * width + part.item, log.user * width + log.item)
     pairs = Pairs.of(log.user, log.item, n_units=log.n_units).count
     share = np.divide(pairs, n_candidates, out=np.zeros(log.n_units), where=n_candidates > 0)
-    return also, float(share[unit[known]].sum())
+    return also, float(share[part.unit[known]].sum())
 
 
 def _by_prediction(predicted: Floats, also: Bools, n_bins: int) -> tuple[Bin, ...]:

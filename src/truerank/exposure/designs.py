@@ -19,7 +19,8 @@ from truerank.arrays import Floats, Ints, places
 from truerank.chance import cell_keys, cell_uniforms
 from truerank.core import Log
 from truerank.errors import InputError
-from truerank.exposure.clocks import checked_weights, inclusion_probabilities
+from truerank.exposure.clocks import checked_weights
+from truerank.exposure.forced import inclusion_of_pools
 from truerank.ids import Keys
 
 Outcomes = Iterator[tuple[tuple[int, ...], float]]
@@ -209,8 +210,9 @@ class Weighted:
         pool, count = members.pools()
         found = np.empty(len(members))
         order = np.argsort(pool, kind="stable")
-        for rows in np.split(order, np.cumsum(count)[:-1]):
-            found[rows] = inclusion_probabilities(members.weights[rows], size_of(self.n, len(rows)))
+        weights = np.split(members.weights[order], np.cumsum(count)[:-1])
+        size = np.array([size_of(self.n, each) for each in count.tolist()], dtype=np.int64)
+        found[order] = inclusion_of_pools(weights, size).value
         return found if self.fill else np.where(members.weights > 0, found, 0.0)
 
     def outcomes(self, members: Members) -> Outcomes:

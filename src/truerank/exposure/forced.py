@@ -11,6 +11,8 @@ from __future__ import annotations
 
 import hashlib
 import math
+from collections import Counter
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,9 +20,8 @@ import numpy as np
 from truerank.arrays import Bools, Floats, Ints
 from truerank.exposure.clocks import EXACT_STEPS, exact_steps, inclusion_of_first, inclusion_probabilities
 
-TOTAL_STEPS = 10 * EXACT_STEPS  # about five seconds
-CALL = 1e5  # what taking one member into a distribution costs besides its multiplications
-SMALL = 50  # members up to which the approximation is too rough: always exact, some milliseconds for each pool
+TOTAL_STEPS = 30 * EXACT_STEPS  # about ten seconds
+CALL = 2e5  # what one integral costs besides its steps
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,11 +47,11 @@ class Pool:
         equal = len(able) == 0 or bool((able == able[0]).all())
         return cls(min(n, len(weight)), len(able), equal, len(weight))
 
-    def steps(self, *, first: bool = False) -> float:
+    def steps(self, *, first: bool = False) -> int:
         """What the integral costs, or that of the first member alone; nothing where no integral is needed."""
         if self.equal or self.n == 0 or self.n >= self.able:
-            return 0.0
-        return exact_steps(self.able, self.n, first=first) + CALL * self.able * (1 if first else math.log2(self.able))
+            return 0
+        return math.ceil(exact_steps(self.able, self.n, first=first) + CALL)
 
 
 def shown_propensities(start: Ints, weight: Floats, positive: Bools, *, size: Ints) -> Propensities:
@@ -94,13 +95,10 @@ def none_shown(pools: list[tuple[Floats, Bools]], size: Ints) -> tuple[Floats, B
             chance[at] = _none_of(n_able, int((positive & able).sum()), n)
         else:
             merged[at] = np.concatenate([[weight[positive].sum()], weight[~positive]])
-    found = [Pool.of(weight, int(size[at])) for at, weight in merged.items()]
-    exactly = _exactly(found, [pool.steps(first=True) for pool in found])
-    for (at, weight), pool, exact in zip(merged.items(), found, exactly, strict=True):
-        integral = exact and pool.steps() > 0
-        first = inclusion_of_first(weight[weight > 0], pool.n) if integral else _inclusion(weight, pool, exact=exact)[0]
-        chance[at] = 1 - first
-        rough[at] = not exact
+    together = list(merged)
+    found = inclusion_of_each([*merged.values()].__getitem__, size[together], first=True)
+    for at, (inclusion, guessed) in zip(together, found, strict=True):
+        chance[at], rough[at] = 1 - inclusion[0], guessed
     return chance, rough
 
 
@@ -116,33 +114,53 @@ def inclusion_of_pools(weights: list[Floats], size: Ints) -> Propensities:
     >>> inclusion_of_pools([np.array([1.0, 3.0]), np.array([5.0, 5.0])], np.array([1, 1])).value.round(6).tolist()
     [0.25, 0.75, 0.5, 0.5]
     """
-    name = [_name(weight, int(n)) for weight, n in zip(weights, size.tolist(), strict=True)]
-    distinct = {key: at for at, key in reversed(list(enumerate(name)))}
-    pools = {key: Pool.of(weights[at], int(size[at])) for key, at in distinct.items()}
-    exactly = _exactly(list(pools.values()), [pool.steps() for pool in pools.values()])
-    found = {
-        key: _inclusion(weights[distinct[key]], pool, exact=exact)
-        for (key, pool), exact in zip(pools.items(), exactly, strict=True)
-    }
-    rough = {key for (key, pool), exact in zip(pools.items(), exactly, strict=True) if not exact}
-    return Propensities(
-        np.concatenate([np.zeros(0), *(found[key] for key in name)]), np.array([key in rough for key in name], bool)
-    )
+    found = list(inclusion_of_each(weights.__getitem__, size))
+    value = np.concatenate([np.zeros(0), *(inclusion for inclusion, _ in found)])
+    return Propensities(value, np.array([rough for _, rough in found], dtype=bool))
 
 
-def _exactly(pools: list[Pool], steps: list[float]) -> list[bool]:
-    """Which pools are worth the integral: small ones, and all that can be had for it if the whole stays affordable."""
-    large = sum(each for each, pool in zip(steps, pools, strict=True) if pool.able > SMALL)
-    return [
-        each == 0 or pool.able <= SMALL or (each <= EXACT_STEPS and large <= TOTAL_STEPS)
-        for each, pool in zip(steps, pools, strict=True)
-    ]
+def inclusion_of_each(
+    weight_of: Callable[[int], Floats], size: Ints, *, first: bool = False
+) -> Iterator[tuple[Floats, bool]]:
+    """The same pool by pool, or of the `first` member of each alone, and whether it is approximate.
+
+    Pools with the same weights and size share one computation. Which ones are exact is decided for all pools together,
+    so their weights are asked for twice and need not be held.
+    """
+    name, pools = [], dict[tuple[bytes, int], Pool]()
+    for at, n in enumerate(size.tolist()):
+        weight = weight_of(at)
+        name.append(_name(weight, n))
+        pools.setdefault(name[-1], Pool.of(weight, n))
+    exactly = dict(zip(pools, _exactly([*pools.values()], first=first).tolist(), strict=True))
+    found, left = dict[tuple[bytes, int], Floats](), Counter(name)
+    for at, key in enumerate(name):
+        if key not in found:
+            found[key] = _inclusion(weight_of(at), pools[key], exact=exactly[key], first=first)
+        left[key] -= 1
+        yield (found[key] if left[key] else found.pop(key)), not exactly[key]
 
 
-def _inclusion(weight: Floats, pool: Pool, *, exact: bool) -> Floats:
+def _exactly(pools: list[Pool], *, first: bool) -> Bools:
+    """Which pools are worth the integral: from the smallest, where the approximation is roughest, up to all that fit.
+
+    Pools of as many members are treated alike, whatever their order.
+    """
+    able = np.array([pool.able for pool in pools], dtype=np.int64)
+    steps = np.array([pool.steps(first=first) for pool in pools], dtype=np.float64)
+    affordable = steps <= EXACT_STEPS
+    total = np.cumsum(np.bincount(able, weights=np.where(affordable, steps, 0.0)))
+    return np.asarray((steps == 0) | (affordable & (total[able] <= TOTAL_STEPS)))
+
+
+def _inclusion(weight: Floats, pool: Pool, *, exact: bool, first: bool) -> Floats:
+    if first and exact and pool.steps() and weight[0] > 0:
+        return np.array([inclusion_of_first(weight[weight > 0], pool.n)])
     if not pool.equal or pool.able == 0 or pool.n >= pool.able:
-        return inclusion_probabilities(weight, pool.n, most_steps=np.inf if exact else 0.0)
-    return np.where(weight > 0, pool.n / pool.able, 0.0)
+        found = inclusion_probabilities(weight, pool.n, most_steps=np.inf if exact else 0.0)
+    else:
+        found = np.where(weight > 0, pool.n / pool.able, 0.0)
+    return found[:1] if first else found
 
 
 def _name(weight: Floats, n: int) -> tuple[bytes, int]:

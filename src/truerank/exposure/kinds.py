@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import Any
 
 from truerank.core import Candidates, Log
-from truerank.data.features import Features
+from truerank.data.features import Features, read_features
+from truerank.data.read import read
 from truerank.errors import InputError
-from truerank.exposure.propensities import Fitted, PropensityModel
+from truerank.exposure.propensities import Fitted, PropensityModel, parse_propensity
 from truerank.exposure.propensities.given import GivenPropensity
+from truerank.threads import one_blas_thread
 
 
 class Unlisted(StrEnum):
@@ -48,26 +51,46 @@ class RandomExposure:
 class BiasedExposure:
     """Some pairs were likelier to be shown than others; a pair that is not listed was not shown, its label is unknown.
 
-    `propensity` says how likely: by default the log's own column; otherwise a model that is fitted, which may need
-    pairs that were shown at `random`, or features.
+    `propensity` says how likely: by default the log's own column; otherwise a model that is fitted (or its text form),
+    which may need pairs that were shown at `random`, or features. These are read where they are files or frames.
+
+    >>> BiasedExposure("power:0.5")
+    BiasedExposure(propensity=PopularityPower(power=0.5, clip=0.01))
     """
 
-    propensity: PropensityModel | None = None
-    random: Log | None = field(default=None, repr=False)
-    user_features: Features | None = field(default=None, repr=False)
-    item_features: Features | None = field(default=None, repr=False)
+    propensity: PropensityModel | str | None = None
+    random: Any = field(default=None, repr=False)
+    user_features: Any = field(default=None, repr=False)
+    item_features: Any = field(default=None, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "propensity", _model(self.propensity))
+        if not isinstance(self.random, Log | None):
+            object.__setattr__(self, "random", read(self.random, name="random"))
+        for kind in ("user", "item"):
+            given = getattr(self, f"{kind}_features")
+            if not isinstance(given, Features | None):
+                object.__setattr__(self, f"{kind}_features", read_features(given, kind=kind))
 
     def fit(self, log: Log, candidates: Candidates, *, seed: int) -> Fitted:
         """The propensities of a log's rows."""
-        model = GivenPropensity() if self.propensity is None else self.propensity
-        return model.fit(
-            log,
-            random=self.random,
-            user_features=self.user_features,
-            item_features=self.item_features,
-            candidates=candidates,
-            seed=seed,
-        )
+        with one_blas_thread():
+            return (_model(self.propensity) or GivenPropensity()).fit(
+                log,
+                random=self.random,
+                user_features=self.user_features,
+                item_features=self.item_features,
+                candidates=candidates,
+                seed=seed,
+            )
+
+
+def _model(given: PropensityModel | str | None) -> PropensityModel | None:
+    if isinstance(given, str):
+        return parse_propensity(given)
+    if isinstance(given, type) or not (given is None or hasattr(given, "fit")):
+        raise InputError(f"propensity {given!r}; expected a model such as PopularityPower(0.5), or its text power:0.5.")
+    return given
 
 
 Exposure = FullExposure | RandomExposure | BiasedExposure

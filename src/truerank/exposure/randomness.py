@@ -74,8 +74,8 @@ def randomness(log: Log, *, train: Log | None = None, drawn: Drawn | str | None 
 
     >>> from truerank.ids import Ids
     >>> user, item = np.divmod(np.arange(12), 4)
-    >>> randomness(Log(Ids.of(range(3)), Ids.of(range(4)), user, item, {})).verdict
-    'Every candidate was shown to every user: nothing is missing, so there is nothing to test.'
+    >>> randomness(Log(Ids.of(range(3)), Ids.of(range(4)), user, item, {})).verdict.split(":")[0]
+    'Every candidate was shown to every user, so there is nothing to test'
     """
     if len(log) == 0:
         raise InputError(f"{log.source}: no rows; expected pairs of users and items that were shown.")
@@ -242,7 +242,10 @@ def _users(draws: Draws) -> Check | None:
 
 def _verdict(checks: list[Check], draws: Draws, *, tested: bool) -> tuple[bool | None, str]:
     if not tested and (draws.share == 1).all():
-        return None, "Every candidate was shown to every user: nothing is missing, so there is nothing to test."
+        return None, (
+            "Every candidate was shown to every user, so there is nothing to test: nothing is missing among the users "
+            "and items that the file names. --items and --population declare more."
+        )
     if not tested:
         return None, "Each user was shown all candidates or none: there is no choice of items to test."
     failed = [each.finding for each in checks if each.verdict and each.failed]

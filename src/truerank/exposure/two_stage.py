@@ -13,7 +13,7 @@ from scipy.special import gammaln
 
 from truerank.arrays import Floats, Ints
 from truerank.errors import InputError
-from truerank.exposure.clocks import add_without_each, checked_weights
+from truerank.exposure.clocks import add_ranks, checked_weights
 
 WIDEST = 0.2  # step in log time, as in clocks.py
 NODES_AT_ONCE = 128
@@ -62,9 +62,7 @@ def retrieved_rank_probabilities(weight: Floats, retrieval: Floats, *, depth: in
         t = time[start : start + NODES_AT_ONCE, None]
         rung = -np.expm1(-weight * t) * retrieval
         density = step * weight * t * np.exp(-weight * t) * retrieval
-        nobody = np.zeros((len(t), depth))
-        nobody[:, 0] = 1.0
-        add_without_each(rung, density, nobody, np.arange(n), found)
+        add_ranks(rung, density, found)
     return found
 
 

@@ -1,15 +1,89 @@
-"""Layer 7: Log -> Scores. Each model is a frozen configuration whose `fit(log, seed=...)` gives Scores."""
+"""Layer 7: Log -> Scores. Each model is a frozen configuration whose `fit(log, seed=...)` gives Scores.
+
+A new recommender is one new module here; `catalogue`, the command line and the law tests find it by themselves. What
+a model needs beyond the core (implicit, lightfm, torch) is imported only when it is fitted.
+"""
 
 from __future__ import annotations
 
-from typing import ClassVar, Protocol
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import cache
+from typing import Any, ClassVar, Protocol
 
+import polars as pl
+
+from truerank.catalogue import find, members
 from truerank.core import Log, Scores
+from truerank.models.settings import values_of
+
+Progress = Callable[[str, int, int], None]  # what is being done, how much of it, out of how much
+
+
+class Labels(StrEnum):
+    """What of a log a model learns from.
+
+    NOTHING    only which users and items there are
+    POSITIVES  the positive rows; a log without a value column lists positives
+    BOTH       positive and negative rows: a log of one class is refused
+    VALUES     the values as they are, such as ratings
+    """
+
+    NOTHING = "nothing"
+    POSITIVES = "positives"
+    BOTH = "both classes"
+    VALUES = "values"
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """What some models use beside the log; the others ignore it.
+
+    `random` is a randomly exposed slice with labels. Feature tables have a column `user` or `item`; every other column
+    is a feature (docs/models.md says how each type is read). Propensities are a column of the log.
+    """
+
+    random: Log | None = None
+    user_features: pl.DataFrame | None = None
+    item_features: pl.DataFrame | None = None
+
+
+NOTHING_BESIDE = Side()
 
 
 class Model(Protocol):
-    """A recommender before it has seen data."""
+    """A recommender before it has seen data: a frozen dataclass whose fields are made by `settings.setting`.
+
+    The same log, settings and seed give the same scores to the last bit. `needs` names the extra to install, as in
+    pip install "truerank[models]"; None if the core is enough.
+    """
 
     name: ClassVar[str]
+    about: ClassVar[str]
+    needs: ClassVar[str | None]
+    labels: ClassVar[Labels]
 
-    def fit(self, log: Log, *, seed: int) -> Scores: ...
+    def fit(self, log: Log, *, seed: int, side: Side = NOTHING_BESIDE, progress: Progress | None = None) -> Scores: ...
+
+
+@cache
+def catalogue() -> dict[str, type[Any]]:
+    """Every model class by name."""
+    return members(__name__, Model)
+
+
+def named(name: str) -> type[Any]:
+    """The model class of a name such as item-knn."""
+    return find(catalogue(), name, what="model")
+
+
+def make(name: str, settings: Mapping[str, str]) -> Model:
+    """The model of a name, with settings as text.
+
+    >>> make("item-knn", {"neighbours": "20"}).neighbours
+    20
+    """
+    cls = named(name)
+    model: Model = cls(**values_of(cls, settings))
+    return model

@@ -6,25 +6,62 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from scipy.linalg import cho_factor, cho_solve
+from scipy.linalg import lapack
 
+from truerank.arrays import Floats
 from truerank.core import Log
+from truerank.models import NOTHING_BESIDE, Labels, Progress, Side
+from truerank.models.blas import one_thread
 from truerank.models.matrix import positives
-from truerank.ranks.scores import Dense, dense
+from truerank.models.settings import OneOf, check, setting
+from truerank.ranks.products import Product
 
 
 @dataclass(frozen=True, slots=True)
 class EASE:
-    """Scores X B with B = I - P / diag(P), P = (XᵀX + λI)⁻¹ (Steck 2019), X the users x items positives."""
+    """Scores x_u B with B = I - P / diag(P), P = (XᵀX + λI)⁻¹, X the users x items positives (Steck 2019, eq. 8).
 
-    regularisation: float = 100.0
+    The weights of an item with itself are 0. A user without positives scores 0 everywhere, an item without positives
+    scores 0. Needs two matrices [items x items] in memory.
+
+    One user likes two items: XᵀX + I = [[2, 1], [1, 2]], P ∝ [[2, -1], [-1, 2]], so B has 1/2 off the diagonal:
+
+    >>> import polars as pl, truerank as tr
+    >>> log = tr.read(pl.DataFrame({"user": [1, 1], "item": [7, 8]}))
+    >>> EASE(1.0).fit(log, seed=0).block([0]).round(6).tolist()
+    [[0.5, 0.5]]
+    """
+
+    regularisation: float = setting(100.0, "λ", above=0, search=OneOf(tuple(float(x) for x in range(500, 1601, 10))))
     name: ClassVar[str] = "ease"
+    about: ClassVar[str] = "A linear model of items on items in closed form."
+    needs: ClassVar[str | None] = None
+    labels: ClassVar[Labels] = Labels.POSITIVES
 
-    def fit(self, log: Log, *, seed: int) -> Dense:
+    def __post_init__(self) -> None:
+        check(self)
+
+    def fit(self, log: Log, *, seed: int, side: Side = NOTHING_BESIDE, progress: Progress | None = None) -> Product:
         liked = positives(log)
-        gram = (liked.T @ liked).toarray()
+        if progress is not None:
+            progress("inverting", 0, 1)
+        gram = (liked.T @ liked).toarray(order="F")
         gram[np.diag_indices_from(gram)] += self.regularisation
-        inverse = cho_solve(cho_factor(gram), np.eye(len(gram)))
-        weights = -inverse / np.diag(inverse)
-        np.fill_diagonal(weights, 0.0)
-        return dense((liked @ weights).astype(np.float32), users=log.users, items=log.items)
+        with one_thread():
+            # the inverse in place, from the Cholesky factor: the matrix is positive definite as λ > 0
+            factor, _ = lapack.dpotrf(gram, lower=True, overwrite_a=True)
+            inverse, _ = lapack.dpotri(factor, lower=True, overwrite_c=True)
+        _mirror(inverse)
+        inverse /= -np.diag(inverse).copy()[None, :]
+        np.fill_diagonal(inverse, 0.0)
+        weights = inverse.astype(np.float32, order="C")
+        return Product(liked.astype(np.float32), weights, log.users, log.items)
+
+
+def _mirror(matrix: Floats, *, block: int = 1024) -> None:
+    """Copy what is below the diagonal to above it, in place."""
+    for start in range(0, len(matrix), block):
+        stop = min(start + block, len(matrix))
+        corner = np.tril(matrix[start:stop, start:stop], -1)
+        matrix[start:stop, start:stop] = corner + corner.T + np.diag(np.diag(matrix)[start:stop])
+        matrix[start:stop, stop:] = matrix[stop:, start:stop].T

@@ -1,34 +1,48 @@
-"""Item-based nearest neighbours."""
+"""Item-based nearest neighbours: items similar to what the user liked."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import ClassVar
 
-import numpy as np
-
 from truerank.core import Log
-from truerank.models.matrix import positives
-from truerank.ranks.scores import Dense, dense
+from truerank.models import NOTHING_BESIDE, Labels, Progress, Side
+from truerank.models.knn import GRID, Rows, matrix_of, saying
+from truerank.models.settings import check, setting
+from truerank.models.similarity import Draw, cosine_neighbours
+from truerank.ranks.products import Product
 
 
 @dataclass(frozen=True, slots=True)
 class ItemKNN:
-    """Score of item i = Σ over the user's positives j of cosine(i, j), for the `neighbours` most similar items of j.
+    """s_u(i) = Σ_j cosine(j, i) r_uj over the user's items j that have i among their k nearest items.
 
-    cosine(i, j) = users who like both / sqrt(users who like i · users who like j).
+    RankSys's form (Cremonesi et al. 2010): no normalisation, an item is no neighbour of itself. With binary r the
+    cosine is users who like both / √(users who like i · users who like j). Of the neighbours that equal the
+    k-th, as many as have room are drawn by the seed. A user or an item without rows scores 0.
+
+    Items 7 and 8 share one of their users, cosine = 1/√(2 · 1):
+
+    >>> import polars as pl, truerank as tr
+    >>> log = tr.read(pl.DataFrame({"user": [1, 2, 2], "item": [7, 7, 8]}))
+    >>> ItemKNN().fit(log, seed=0).block([0, 1]).round(4).tolist()
+    [[0.0, 0.7071], [0.7071, 0.7071]]
     """
 
-    neighbours: int = 100
+    neighbours: int = setting(100, "similar items that each item has", least=1, search=GRID)
+    rows: Rows = setting(Rows.POSITIVES, "what r is: 1 for positive pairs, or the raw values of all rows")
     name: ClassVar[str] = "item-knn"
+    about: ClassVar[str] = "Items whose users are those of the items that the user liked, by cosine."
+    needs: ClassVar[str | None] = None
+    labels: ClassVar[Labels] = Labels.POSITIVES
 
-    def fit(self, log: Log, *, seed: int) -> Dense:
-        liked = positives(log)
-        both = (liked.T @ liked).toarray()
-        norm = np.sqrt(np.maximum(np.diag(both), 1.0))
-        cosine = both / norm[:, None] / norm[None, :]
-        np.fill_diagonal(cosine, 0.0)
-        if self.neighbours < len(cosine):
-            weakest = np.partition(cosine, -self.neighbours, axis=1)[:, -self.neighbours]
-            cosine[cosine < weakest[:, None]] = 0.0
-        return dense((liked @ cosine).astype(np.float32), users=log.users, items=log.items)
+    def __post_init__(self) -> None:
+        check(self)
+
+    def fit(self, log: Log, *, seed: int, side: Side = NOTHING_BESIDE, progress: Progress | None = None) -> Product:
+        matrix = matrix_of(log, self.rows)
+        draw = Draw(log.items.keys(), seed)
+        similar = cosine_neighbours(
+            matrix.T.tocsr(), self.neighbours, draw=draw, say=saying(progress, "comparing items")
+        )
+        return Product(matrix, similar, log.users, log.items)

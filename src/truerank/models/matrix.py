@@ -1,4 +1,4 @@
-"""A log as a sparse matrix of positives."""
+"""A log as sparse matrices, and the checks of a training log that models share."""
 
 from __future__ import annotations
 
@@ -7,14 +7,74 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_array
 
+from truerank.arrays import Bools, Floats
 from truerank.core import Log
+from truerank.errors import InputError
+
+
+def positive_rows(log: Log) -> Bools:
+    """Which rows are positive; in a log without a value column all are. Refused where none is."""
+    check_rows(log)
+    found = log.label == 1 if log.rewards else np.ones(len(log), dtype=bool)
+    if not found.any():
+        raise InputError(f"{log.source}: none of {len(log):,} rows is positive; expected some to learn from.")
+    return found
+
+
+def check_rows(log: Log) -> None:
+    """Refuse a log without rows."""
+    if len(log) == 0:
+        raise InputError(f"{log.source}: no rows; expected pairs of users and items to learn from.")
+
+
+def check_both_classes(log: Log) -> None:
+    """Refuse a log in which all rows are positive or none is."""
+    check_rows(log)
+    n_positive = int(np.count_nonzero(log.label == 1))
+    if n_positive in (0, len(log)):
+        what = "none" if n_positive == 0 else "each"
+        raise InputError(
+            f"{log.source}: {what} of {len(log):,} rows is positive; expected positive and negative rows. "
+            "Give the negatives too, or use a model that learns from positives alone (truerank models)."
+        )
+
+
+def values(log: Log) -> Floats:
+    """The raw value of each row, such as its rating; its label where the log has no other."""
+    check_rows(log)
+    if not log.rewards:
+        raise InputError(f"{log.source}: no value column; expected values to learn from, as rating or label.")
+    return log.rewards[raw_name(log) or "label"]
+
+
+def raw_name(log: Log) -> str | None:
+    """The name of the values beside the label, None where there are none."""
+    raw = [name for name in log.rewards if name != "label"]
+    if len(raw) > 1:
+        raise InputError(f"{log.source}: several value columns ({', '.join(raw)}); expected one to learn from.")
+    return raw[0] if raw else None
 
 
 def positives(log: Log) -> Any:
     """Users x items, 1 where a pair is positive."""
-    rows = np.flatnonzero(log.label == 1)
-    shape = (len(log.users), len(log.items))
-    matrix = csr_array((np.ones(len(rows)), (log.user[rows], log.item[rows])), shape=shape)
-    matrix.sum_duplicates()
+    matrix = counts(log)
     matrix.data[:] = 1.0
+    return matrix
+
+
+def counts(log: Log) -> Any:
+    """Users x items, the number of positive rows of each pair that has one."""
+    rows = np.flatnonzero(positive_rows(log))
+    return _matrix(log, rows, np.ones(len(rows)))
+
+
+def valued(log: Log) -> Any:
+    """Users x items, the raw values summed over the rows of a pair; every row is stored, zeros too."""
+    return _matrix(log, np.arange(len(log)), values(log))
+
+
+def _matrix(log: Log, rows: Any, value: Floats) -> Any:
+    shape = (len(log.users), len(log.items))
+    matrix = csr_array((value, (log.user[rows], log.item[rows])), shape=shape)
+    matrix.sum_duplicates()
     return matrix

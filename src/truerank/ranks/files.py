@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import zipfile
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from truerank.arrays import Ints
 from truerank.core import Scores
@@ -14,8 +16,8 @@ from truerank.data.files import check_readable, whole_file
 from truerank.data.matrices import Stored
 from truerank.errors import InputError
 from truerank.ids import IdColumn
-from truerank.ranks.archives import map_npy, read_arrays
-from truerank.ranks.scores import Factors, dense, factors
+from truerank.ranks.archives import map_npy, read_arrays, write_array
+from truerank.ranks.scores import TILE_USERS, Factors, dense, factors
 from truerank.ranks.sparse import from_stored
 from truerank.ranks.tables import lists
 
@@ -49,16 +51,31 @@ def read_scores(
     return lists(path, columns=columns, name=str(path))
 
 
-def write_scores(scores: Scores, path: str | Path) -> None:
-    """Write scores as `.npz`: factors as they are, anything else as a dense matrix."""
+def write_scores(scores: Scores, path: str | Path, *, progress: Callable[[int, int], None] | None = None) -> None:
+    """Write scores as `.npz`: factors as they are, anything else as a dense matrix, a block of users at a time.
+
+    The same scores make the same bytes.
+    """
     ids = {"users": scores.users.values.to_numpy(), "items": scores.items.values.to_numpy()}
     ids = {name: np.array(values.tolist()) if values.dtype == object else values for name, values in ids.items()}
-    if isinstance(scores, Factors):
-        arrays: dict[str, Any] = {"user_factors": scores.user, "item_factors": scores.item}
-    else:
-        arrays = {"scores": scores.block(np.arange(len(scores.users)))}
-    with whole_file(Path(path)) as temporary, temporary.open("wb") as stream:
-        np.savez(stream, **arrays, **ids)  # type: ignore[arg-type]
+    with whole_file(Path(path)) as temporary, temporary.open("wb") as stream, zipfile.ZipFile(stream, "w") as archive:
+        if isinstance(scores, Factors):
+            write_array(archive, "user_factors", scores.user.shape, scores.user.dtype, [scores.user])
+            write_array(archive, "item_factors", scores.item.shape, scores.item.dtype, [scores.item])
+        else:
+            first = scores.block(np.arange(min(1, len(scores.users)))) if len(scores.users) else np.zeros((0, 0))
+            shape = (len(scores.users), len(scores.items))
+            write_array(archive, "scores", shape, first.dtype, _blocks(scores, progress))
+        for name, values in ids.items():
+            write_array(archive, name, values.shape, values.dtype, [values])
+
+
+def _blocks(scores: Scores, progress: Callable[[int, int], None] | None) -> Iterator[npt.NDArray[np.floating]]:
+    n = len(scores.users)
+    for start in range(0, n, TILE_USERS):
+        if progress is not None:
+            progress(start, n)
+        yield scores.block(np.arange(start, min(start + TILE_USERS, n)))
 
 
 def _from_npz(path: Path, *, users: IdColumn | None, items: IdColumn | None) -> Scores:

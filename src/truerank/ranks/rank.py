@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from functools import cache
 from importlib.util import find_spec
 
 import numpy as np
 import numpy.typing as npt
-from threadpoolctl import ThreadpoolController
 
 from truerank.arrays import Floats, Ints, frozen
 from truerank.chance import cell_keys
@@ -20,6 +18,7 @@ from truerank.ids import Ids
 from truerank.ranks.kernel import count_above_and_tied
 from truerank.ranks.scores import TILE_USERS, Factors, Lists
 from truerank.ranks.ties import places_by_key, relevance, settle
+from truerank.threads import one_blas_thread
 
 BLOCK_CELLS = 2**24  # scores held at once by one thread
 FEW_ROWS = 64  # judged items per user up to which counting beats sorting
@@ -255,7 +254,7 @@ def _run(
 ) -> None:
     done = 0
     # one BLAS thread per Python thread: no oversubscription, and one arithmetic whatever the number of threads
-    with _blas().limit(limits=1, user_api="blas"), ThreadPoolExecutor(max_workers=threads) as pool:
+    with one_blas_thread(), ThreadPoolExecutor(max_workers=threads) as pool:
         results = map(work, blocks) if threads == 1 else pool.map(work, blocks)
         try:
             for finished in results:
@@ -265,12 +264,6 @@ def _run(
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
             raise
-
-
-@cache
-def _blas() -> ThreadpoolController:
-    """Finding the loaded libraries costs milliseconds: once is enough."""
-    return ThreadpoolController()
 
 
 def _gathered(start: Ints, block: Ints) -> tuple[Ints, Ints]:

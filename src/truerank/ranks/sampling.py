@@ -19,7 +19,7 @@ from truerank.core import Candidates, Log, Pairs
 from truerank.errors import InputError, some
 from truerank.exposure.clocks import checked_weights
 from truerank.exposure.counts import rows_of_items
-from truerank.exposure.forced import Propensities, inclusion_of_pools
+from truerank.exposure.forced import Propensities, inclusion_of_each
 from truerank.exposure.orders import ring_times, rings
 from truerank.ids import Ids
 
@@ -184,16 +184,11 @@ class Sampled:
             return Propensities(np.ones(len(self.item)), np.zeros(n_users, dtype=bool))
         weight = checked_weights(sampler.weights(logged.counts))
         value, approximate = np.empty(len(self.item)), np.zeros(n_users, dtype=bool)
-        step = max(1, CELLS_AT_ONCE // max(len(weight), 1))
-        for low in range(0, n_users, step):
-            users = range(low, min(low + step, n_users))
-            able = [np.flatnonzero(_drawable(logged, sampler, weight, u)) for u in users]
-            found = inclusion_of_pools([weight[items] for items in able], wanted[users.start : users.stop])
-            first = np.concatenate([[0], np.cumsum([len(items) for items in able])])
-            for at, u in enumerate(users):
-                drawn = slice(int(self.start[u]), int(self.start[u + 1]))
-                value[drawn] = found.value[first[at] + np.searchsorted(able[at], self.item[drawn])]
-            approximate[users.start : users.stop] = found.approximate
+        found = inclusion_of_each(lambda u: weight[_drawable(logged, sampler, weight, u)], wanted)
+        for u, (chance, rough) in enumerate(found):
+            drawn = slice(int(self.start[u]), int(self.start[u + 1]))
+            place = np.cumsum(_drawable(logged, sampler, weight, u)) - 1
+            value[drawn], approximate[u] = chance[place[self.item[drawn]]], rough
         return Propensities(value, approximate)
 
 

@@ -51,8 +51,8 @@ def dense(matrix: Any, *, users: Any = None, items: Any = None, name: str = "sco
         )
     if scores.dtype.kind != "f" or scores.dtype == np.float16:
         scores = scores.astype(np.float64)
-    user_ids, row = _population(users, scores.shape[0], where=f"{name}, users")
-    item_ids, column = _population(items, scores.shape[1], where=f"{name}, items")
+    user_ids, row = population(users, scores.shape[0], where=f"{name}, users")
+    item_ids, column = population(items, scores.shape[1], where=f"{name}, items")
     same_order = bool((column == np.arange(len(column))).all())
     return Dense(scores, user_ids, item_ids, row, None if same_order else column)
 
@@ -128,8 +128,8 @@ def factors(
     b_item = _bias(item_bias, len(q), name=f"{name}, item_bias")
     if b_item is not None:
         p, q = np.column_stack([p, np.ones(len(p))]), np.column_stack([q, b_item])
-    user_ids, row = _population(users, len(p), where=f"{name}, users")
-    item_ids, column = _population(items, len(q), where=f"{name}, items")
+    user_ids, row = population(users, len(p), where=f"{name}, users")
+    item_ids, column = population(items, len(q), where=f"{name}, items")
     for what, values in (("user factors", p), ("item factors or bias", q), ("user bias", b_user)):
         if values is not None and (values.dtype.kind not in "fiu" or not np.isfinite(values).all()):
             raise InputError(f"{name}: {what} hold values that are not finite numbers; expected finite numbers.")
@@ -195,12 +195,46 @@ class Function:
 
 def function(call: Callable[[Ints], Any], *, users: Any, items: Any, name: str = "scores") -> Function:
     """Scores from a callable over the given users and items, in the order given."""
-    user_ids, row = _population(users, len(users), where=f"{name}, users")
-    item_ids, column = _population(items, len(items), where=f"{name}, items")
+    user_ids, row = population(users, len(users), where=f"{name}, users")
+    item_ids, column = population(items, len(items), where=f"{name}, items")
     return Function(lambda rows: np.asarray(call(row[rows]))[:, column], user_ids, item_ids, name)
 
 
-def _population(ids: Any, size: int, *, where: str) -> tuple[Ids, Ints]:
+@dataclass(frozen=True, slots=True)
+class PerUser:
+    """Scores from a callable `position of a user -> [items]`, asked for one user at a time."""
+
+    call: Callable[[int], Any]
+    users: Ids
+    items: Ids
+    name: str
+    depth: None = None
+
+    def block(self, rows: Ints) -> Matrix:
+        result = np.empty((len(rows), len(self.items)))
+        for at, row in enumerate(rows):
+            found = np.asarray(self.call(int(row)))
+            if found.shape != (len(self.items),):
+                raise InputError(
+                    f"{self.name}: scores of shape {found.shape} for one user; expected ({len(self.items)},)."
+                )
+            result[at] = found
+        return result
+
+
+def per_user(call: Callable[[int], Any], *, users: Any, items: Any, name: str = "scores") -> PerUser:
+    """Scores from a callable of one user's position over the given users and items, in the order given."""
+    user_ids, row = population(users, len(users), where=f"{name}, users")
+    item_ids, column = population(items, len(items), where=f"{name}, items")
+
+    def in_order(position: int) -> Any:
+        found = np.asarray(call(int(row[position])))
+        return found[column] if found.shape == column.shape else found
+
+    return PerUser(in_order, user_ids, item_ids, name)
+
+
+def population(ids: Any, size: int, *, where: str) -> tuple[Ids, Ints]:
     """The ids in sorted order, and where each stands in the array it describes."""
     if ids is None:
         return Ids.of(np.arange(size)), np.arange(size)

@@ -14,11 +14,33 @@ from truerank.results import Comparison, Estimate, Results
 COMPARISON_FIELDS = (
     "model", "baseline", "metric", "estimator", "difference", "stderr", "low", "high", "p", "p_adjusted", "units",
 )  # fmt: skip
+RANKED_FIELDS = (*COMPARISON_FIELDS, "reward", "clip")
 
 
 def estimates(results: Results) -> pl.DataFrame:
     """One row per estimate."""
     return pl.DataFrame([_plain(each) for each in results.estimates], infer_schema_length=None)
+
+
+def clips(results: Results) -> pl.DataFrame:
+    """One row per estimate that a clip can limit: its shift against the largest clip, its error, and both together;
+    `chosen` where the clip was chosen by the data.
+
+    √(shift² + stderr²) is what the clip costs and what it saves, if the largest clip is taken as the truth.
+    """
+    key = ["model", "metric", "estimator", "reward"]
+    made = results.provenance.get("chosen", ())
+    chosen = {tuple(each[name] for name in ("of", "estimator", "reward", "clip")) for each in made}
+    rows = [
+        {**{name: getattr(each, name) for name in key}, "clip": math.inf if each.clip is None else each.clip,
+         "value": each.value, "stderr": each.stderr,
+         "chosen": (each.model, each.estimator, each.reward, each.clip) in chosen}
+        for each in results.estimates
+    ]  # fmt: skip
+    frame = pl.DataFrame(rows, infer_schema_length=None).sort([*key, "clip"], maintain_order=True)
+    shift = pl.col("value") - pl.col("value").last().over(key)
+    frame = frame.filter(pl.len().over(key) > 1).with_columns(shift=shift)
+    return frame.with_columns(together=(pl.col("shift") ** 2 + pl.col("stderr") ** 2).sqrt())
 
 
 def json(results: Results) -> bytes:
@@ -66,7 +88,8 @@ def _plain(each: Estimate) -> dict[str, Any]:
 
 
 def _fields(each: Comparison) -> dict[str, Any]:
-    return {name: getattr(each, name) for name in COMPARISON_FIELDS}
+    """Where several rewards and clips are compared, a comparison says which is its."""
+    return {name: getattr(each, name) for name in (COMPARISON_FIELDS if each.reward is None else RANKED_FIELDS)}
 
 
 def _csv_schema() -> dict[str, Any]:

@@ -12,6 +12,7 @@ from rich.text import Text
 
 from truerank.results import Comparison, Estimate, Results
 
+Chosen = set[tuple[str, float | None]]
 WIDE = 10_000  # of text that no terminal cuts
 
 
@@ -27,19 +28,25 @@ def render(results: Results, *, width: int | None = None, color: bool = False) -
 
 def print_results(results: Results, console: Console) -> None:
     """Estimates under what they estimate, differences under their estimates, warnings at the end."""
+    unit = f"{results.provenance.get('unit', 'user')}s"
     by_estimand = groupby(results.estimates, key=lambda each: (each.metric, each.estimator, each.estimand))
     for (metric, estimator, estimand), found in by_estimand:
         group = list(found)
         console.print(Text(f"{metric}, {estimator}", style="bold").append(f": {estimand}", style="not bold"))
-        console.print(_estimates(group))
+        chosen = _chosen(results, estimator, group[0].reward)
+        console.print(_estimates(group, unit=unit, chosen=chosen))
         differences = [c for c in results.comparisons if (c.metric, c.estimator) == (metric, estimator)]
+        differences = [c for c in differences if c.reward in (None, group[0].reward)]
         if differences:
-            console.print(_comparisons(differences, alpha=1 - results.estimates[0].level))
+            console.print(_comparisons(differences, alpha=1 - results.estimates[0].level, chosen=chosen))
         if any(c.units < max(each.units for each in group) for c in differences):
-            console.print(f"Over the users that both models have: {', '.join(_over(differences))}.")
+            console.print(f"Over the {unit} that both models have: {', '.join(_over(differences, unit))}.")
         console.print()
     if results.comparisons:
-        console.print("Differences are paired, from the same users; p is adjusted by Holm over all comparisons shown.")
+        console.print(
+            f"Differences are paired, from the same {unit}; p is adjusted by Holm over all comparisons shown"
+            f"{' at chosen clips' if results.provenance.get('chosen') else ''}."
+        )
     for each in _warnings(results):
         console.print(Text("! ", style="yellow").append(each, style="default"))
 
@@ -59,21 +66,44 @@ def interval(low: float, high: float) -> str:
     return "none" if math.isnan(low) or math.isnan(high) else f"{number(low)} to {number(high)}"
 
 
-def _estimates(group: list[Estimate]) -> Table:
+def _chosen(results: Results, estimator: str, reward: str) -> Chosen:
+    """The clips that were chosen by the data, each with the value or difference it is of."""
+    made = results.provenance.get("chosen", ())
+    return {(each["of"], each["clip"]) for each in made if (each["estimator"], each["reward"]) == (estimator, reward)}
+
+
+def _estimates(group: list[Estimate], *, unit: str, chosen: Chosen) -> Table:
     level, kind = group[0].level, group[0].interval
-    table = _table("model", "value", f"{level:.0%} interval ({kind})", "users", "left out")
+    clips, sizes = _clipped(group), any(each.ess is not None for each in group)
+    names = ["value", f"{level:.0%} interval ({kind})", unit, "left out"]
+    table = _table("model", *(["clip"] if clips else []), *names, *(["effective rows"] if sizes else []))
     for each in group:
-        bounds = interval(each.low, each.high)
-        table.add_row(Text(each.model), number(each.value), bounds, f"{each.units:,}", f"{each.undefined:,}")
+        cells = [number(each.value), interval(each.low, each.high), f"{each.units:,}", f"{each.undefined:,}"]
+        cells = ([_clip(each.clip, chosen=(each.model, each.clip) in chosen)] if clips else []) + cells
+        table.add_row(Text(each.model), *cells, *([_size(each.ess)] if sizes else []))
     return table
 
 
-def _comparisons(differences: list[Comparison], *, alpha: float) -> Table:
-    table = _table("difference", "value", "interval", "p", "p adjusted", "")
+def _clipped(group: list[Estimate] | list[Comparison]) -> bool:
+    return any(each.clip is not None for each in group)
+
+
+def _clip(clip: float | None, *, chosen: bool) -> str:
+    return f"{'chosen: ' if chosen else ''}{'none' if clip is None else format(clip, 'g')}"
+
+
+def _size(ess: float | None) -> str:
+    return "" if ess is None else f"{ess:,.0f}"
+
+
+def _comparisons(differences: list[Comparison], *, alpha: float, chosen: Chosen) -> Table:
+    clips = _clipped(differences)
+    table = _table("difference", *(["clip"] if clips else []), "value", "interval", "p", "p adjusted", "")
     for c in differences:
         verdict = f"{c.model if c.difference > 0 else c.baseline} is better" if c.p_adjusted <= alpha else ""
-        names = Text(f"{c.model} - {c.baseline}")
-        table.add_row(names, number(c.difference), interval(c.low, c.high), _p(c.p), _p(c.p_adjusted), Text(verdict))
+        names, taken = Text(f"{c.model} - {c.baseline}"), (f"{c.model} - {c.baseline}", c.clip) in chosen
+        cells = [number(c.difference), interval(c.low, c.high), _p(c.p), _p(c.p_adjusted)]
+        table.add_row(names, *([_clip(c.clip, chosen=taken)] if clips else []), *cells, Text(verdict))
     return table
 
 
@@ -86,8 +116,8 @@ def _table(first: str, *others: str) -> Table:
     return table
 
 
-def _over(differences: list[Comparison]) -> list[str]:
-    return [f"{c.model} - {c.baseline} over the {c.units:,} users" for c in differences]
+def _over(differences: list[Comparison], unit: str) -> list[str]:
+    return [f"{c.model} - {c.baseline} over the {c.units:,} {unit}" for c in differences]
 
 
 def _p(value: float) -> str:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from truerank.core import Estimator, Metric, Pool, Ranks, Terms
+from truerank.arrays import exact_sum
+from truerank.core import Additive, Estimator, Metric, Pool, Ranks, Terms
 from truerank.metrics.worth import Pairwise
+from truerank.options import Denominator
 
 FEW_UNITS = 30
 FEW_HITS = 20
@@ -28,7 +30,7 @@ def warnings_of(
         found.append(f"{_of(left_out, n)} are left out: they {estimator.left_out}")
     if estimator.pool is Pool.JUDGED:
         found += _about_judged_only(metric, left_out, n)
-    found += _about_weights(terms)
+    found += _about_weights(terms, metric)
     found += _about_the_interval(terms, exactly_these=exactly_these)
     if metric.cutoff is not None:
         # the number of candidates may be unknown
@@ -41,7 +43,19 @@ def warnings_of(
     return tuple(found)
 
 
-def _about_weights(terms: Terms) -> list[str]:
+def shows_no_spread(terms: Terms) -> bool:
+    """Whether weighted rows are all hits or all misses, so that an interval of no width would be a lie."""
+    if terms.exact:
+        return False
+    if not np.any(terms.num):
+        return True
+    if terms.weighting is None or terms.n_defined < 2:
+        return False
+    effect = terms.influence() if terms.total is None else Terms.ratio(terms.num, terms.den).influence()
+    return bool(np.abs(effect).max() <= 1e-12 * abs(terms.value()))
+
+
+def _about_weights(terms: Terms, metric: Metric) -> list[str]:
     """What unequal weights do to trust: a few heavy rows decide, and cut ones bias."""
     known, found = terms.weighting, []
     if known is None or known.rows == 0:
@@ -52,6 +66,8 @@ def _about_weights(terms: Terms) -> list[str]:
         )
     if known.largest > LARGE_SHARE:
         found.append(f"one row carries {known.largest:.0%} of all weight: see that its propensity is right, or clip")
+    if isinstance(metric, Additive) and metric.denominator is Denominator.POSITIVES and not 0 <= terms.value() <= 1:
+        found.append("the value lies outside 0 to 1, as ratios of few corrected rows may: use snips, or more data")
     if known.clipped:
         found.append(
             f"{known.clipped / known.rows:.1%} of the weights were clipped, "
@@ -63,8 +79,8 @@ def _about_weights(terms: Terms) -> list[str]:
 def _about_the_interval(terms: Terms, *, exactly_these: bool) -> list[str]:
     if terms.n_defined == 0:
         return ["no user has a defined value"]
-    if not np.any(terms.den):
-        return ["no judged item is relevant: there is nothing to divide by"]
+    if exact_sum(terms.den) <= 0:
+        return ["no judged item is relevant, or their estimated number is not above 0: there is nothing to divide by"]
     if not np.any(terms.num) and not terms.exact:
         return ["no judged relevant item is in any list: the value may be above 0, but nothing tells how far"]
     if exactly_these:
@@ -74,8 +90,10 @@ def _about_the_interval(terms: Terms, *, exactly_these: bool) -> list[str]:
     found = []
     if terms.n_defined < FEW_UNITS:
         found.append(f"only {terms.n_defined} users: the interval is rough")
-    contributing = terms.num[terms.defined & (terms.den > 0)]
-    if (contributing == contributing[0]).all():
+    contributing = terms.num[terms.defined & (terms.den != 0)]
+    if shows_no_spread(terms):
+        found.append("all shown items in the lists have the same label: nothing tells how far off the value may be")
+    elif (contributing == contributing[0]).all():
         found.append("all users have the same value: an interval cannot show how others would differ")
     hits = int(np.count_nonzero(terms.num))
     if terms.n_defined >= FEW_UNITS and hits < FEW_HITS and not terms.exact:

@@ -18,6 +18,7 @@ from truerank.chance import generator
 from truerank.core import Terms
 from truerank.errors import InputError, RefusedError
 from truerank.row_terms import SampledRows
+from truerank.threads import one_blas_thread
 
 REPLICATES_AT_ONCE = 100
 MOST_REPLICATES = 1_000_000
@@ -72,7 +73,7 @@ class Population:
             return Spread(value, math.nan, math.nan, math.nan, math.nan)
         effect = sums_by(terms.cluster, influence, n=int(terms.cluster.max()) + 1)
         stderr = math.sqrt(exact_sum(effect**2) * n / (n - 1))
-        return _cautious(normal(value, stderr, df=n - 1, level=level), n)
+        return cautious(normal(value, stderr, df=n - 1, level=level), n)
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,15 +110,17 @@ class Bootstrap:
         return self._spread(a.value() - b.value(), self._redrawn(a) - self._redrawn(b), a, level=level)
 
     def _redrawn(self, terms: Terms) -> Floats:
-        """The value in each replicate; clusters without a defined unit are not drawn."""
-        used, at = np.unique(terms.cluster[terms.defined], return_inverse=True)
+        """The value in each replicate; clusters without a defined unit are drawn where weights are fitted to them."""
+        drawn = terms.defined if terms.reweighted is None else np.ones(len(terms.num), dtype=bool)
+        used, at = np.unique(terms.cluster[drawn], return_inverse=True)
         rng = generator(self.seed, "bootstrap")
         parts = []
         for start in range(0, self.replicates, REPLICATES_AT_ONCE):
             n = min(REPLICATES_AT_ONCE, self.replicates - start)
             weights = np.zeros((n, len(terms.num)))
-            weights[:, terms.defined] = _counts(rng, n, len(used))[:, at]
-            parts.append(terms.values(weights))
+            weights[:, drawn] = _counts(rng, n, len(used))[:, at]
+            with one_blas_thread():
+                parts.append(terms.values(weights))
         return np.concatenate(parts)
 
     def _spread(self, value: float, redrawn: Floats, terms: Terms, *, level: float) -> Spread:
@@ -128,15 +131,15 @@ class Bootstrap:
             # weights fitted to redrawn users lean further than the data's own did, and quantiles would lean with them:
             # what is redrawn gives the spread, the data give the place
             spread = normal(value, float(np.std(known, ddof=1)), df=_n_clusters(terms) - 1, level=level)
-            return _cautious(spread, _n_clusters(terms))
+            return cautious(spread, _n_clusters(terms))
         low, high = np.quantile(known, [(1 - level) / 2, (1 + level) / 2])
         one_side = min(np.count_nonzero(known <= 0), np.count_nonzero(known >= 0))
         p = float(min(1.0, 2 * (one_side + 1) / (len(known) + 1)))
         spread = Spread(value, float(np.std(known, ddof=1)), float(low), float(high), p)
-        return _cautious(spread, _n_clusters(terms))
+        return cautious(spread, _n_clusters(terms))
 
 
-def _cautious(spread: Spread, n: int) -> Spread:
+def cautious(spread: Spread, n: int) -> Spread:
     """Where all n units differ by the same amount there is no spread to test with: a sign test is all there is."""
     if spread.stderr > 0 or math.isnan(spread.stderr):
         return spread

@@ -57,7 +57,10 @@ def differing_orders(estimates: Sequence[Estimate]) -> list[str]:
     """Recall pooled over pairs and recall averaged over users are different questions; say where answers differ."""
     groups: dict[str, dict[str, list[Estimate]]] = {}
     for each in estimates:
-        groups.setdefault(each.metric, {}).setdefault(each.estimator, []).append(each)
+        known = groups.setdefault(each.metric, {}).setdefault(each.estimator, [])
+        # one name with several settings estimates one thing: the first stands for all
+        if each.model not in {other.model for other in known}:
+            known.append(each)
     return [
         f"{metric}: {first} orders the models {_order(a)}, {second} orders them {_order(b)}: "
         "they estimate different things."
@@ -112,7 +115,7 @@ def about_propensities(fitted: Fitted | None, labels: Log, candidates: Candidate
     if abs(float(weight.sum()) - pairs) > 6 * noise + 1:
         notes.append(
             f"the rows stand for {weight.sum():,.0f} pairs (Σ 1 / propensity), but there are {pairs:,.0f}: the "
-            "propensities have another scale, or users to whom nothing was shown are missing (--population). ips is "
-            "off by that much; snips and Recall are not."
+            "propensities have another scale, or users to whom nothing was shown are missing (--population). ips and "
+            "doubly-robust are off by that much; snips, and Recall by ips, are not."
         )
     return notes

@@ -5,13 +5,11 @@ A new dataset is one new module here; `catalogue` and `truerank data list` find 
 
 from __future__ import annotations
 
-import difflib
 from functools import cache
 from typing import Any
 
-from truerank.catalogue import members
+from truerank.catalogue import find, members
 from truerank.data.dataset import Dataset
-from truerank.errors import InputError
 
 
 @cache
@@ -22,9 +20,4 @@ def catalogue() -> dict[str, type[Any]]:
 
 def named(name: str) -> type[Any]:
     """The dataset class of a name such as kuairec."""
-    known = catalogue()
-    if name not in known:
-        close = difflib.get_close_matches(name.lower(), known, n=1)
-        hint = f" Did you mean {close[0]}?" if close else ""
-        raise InputError(f"unknown dataset {name!r}; expected one of {', '.join(known)}.{hint}")
-    return known[name]
+    return find(catalogue(), name, what="dataset")

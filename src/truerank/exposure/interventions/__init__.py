@@ -7,7 +7,6 @@ one new class in a module here; `catalogue` and the command line find it by its 
 
 from __future__ import annotations
 
-import difflib
 from dataclasses import replace
 from functools import cache
 from typing import Any
@@ -15,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from truerank.arrays import Ints, frozen
-from truerank.catalogue import members
+from truerank.catalogue import find, members
 from truerank.core import Log
 from truerank.errors import InputError
 from truerank.exposure.interventions.plans import Plan, Strategy
@@ -85,12 +84,7 @@ def catalogue() -> dict[str, type[Any]]:
 
 def named(name: str) -> type[Any]:
     """The strategy class of a name such as wtd_h."""
-    known = catalogue()
-    if name not in known:
-        close = difflib.get_close_matches(name, known, n=1)
-        hint = f" Did you mean {close[0]}?" if close else ""
-        raise InputError(f"unknown strategy {name!r}; expected one of {', '.join(known)}.{hint}")
-    return known[name]
+    return find(catalogue(), name, what="strategy")
 
 
 def dispersion(log: Log) -> float:

@@ -5,12 +5,10 @@ A new logger is one new module here; `catalogue` and the law tests find it by th
 
 from __future__ import annotations
 
-import difflib
 from functools import cache
 from typing import Any
 
-from truerank.catalogue import members
-from truerank.errors import InputError
+from truerank.catalogue import find, members
 from truerank.exposure.expose import Logger
 
 
@@ -26,9 +24,4 @@ def named(name: str) -> type[Any]:
     >>> str(named("popularity").released())
     'popularity'
     """
-    known = catalogue()
-    if name not in known:
-        close = difflib.get_close_matches(name.lower(), known, n=1)
-        hint = f" Did you mean {close[0]}?" if close else ""
-        raise InputError(f"unknown logger {name!r}; expected one of {', '.join(known)}.{hint}")
-    return known[name]
+    return find(catalogue(), name, what="logger")

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from enum import StrEnum
 
 import numpy as np
 import numpy.typing as npt
 
 from truerank.arrays import Floats, Ints, sums_by
 from truerank.chance import generator
+from truerank.data.impressions import Logged
 from truerank.errors import InputError, RefusedError, some
 from truerank.exposure.positions.fits import Parameter, PositionFit
 from truerank.exposure.positions.fits_goodness import Bucket, Goodness, chi_square
@@ -25,13 +25,6 @@ CLOSE = 1e-9
 LEAST = 1e-9
 FEW = 20  # impressions of an item below which its quality is so noisy that it bends θ
 THIRDS = 3
-
-
-class Logged(StrEnum):
-    """Which items a log has: only those that were viewed, or every displayed one."""
-
-    VIEWED = "viewed"
-    DISPLAYED = "displayed"
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -52,6 +52,7 @@ class PropensityModel(Protocol):
     """
 
     name: ClassVar[str]
+    uses: ClassVar[frozenset[str]]  # which of random, user_features and item_features; it ignores the others
 
     @classmethod
     def parse(cls, option: str | None) -> PropensityModel:

@@ -23,6 +23,7 @@ class GivenPropensity:
     column: str = "propensity"
 
     name: ClassVar[str] = "column"
+    uses: ClassVar[frozenset[str]] = frozenset()
 
     @classmethod
     def parse(cls, option: str | None) -> GivenPropensity:

@@ -33,6 +33,7 @@ class Logistic:
     strength: float = 1.0
 
     name: ClassVar[str] = "logistic"
+    uses: ClassVar[frozenset[str]] = frozenset({"user_features", "item_features"})
 
     def __post_init__(self) -> None:
         if not (np.isfinite(self.strength) and self.strength > 0):

@@ -8,10 +8,12 @@ from typing import ClassVar
 import numpy as np
 
 from truerank.arrays import Floats, Ints
-from truerank.core import Candidates, Log, Pairs
+from truerank.chance import generator_of
+from truerank.core import Candidates, Log
 from truerank.data.features import Features
 from truerank.errors import InputError, some
 from truerank.exposure.propensities import Fitted, check_propensity, n_cells
+from truerank.exposure.slices import Slice, candidate_rows, check_no_repeats
 from truerank.options import Drawn
 
 MOST_VALUES = 100  # more distinct rewards than this are measurements, not classes
@@ -24,7 +26,8 @@ class NaiveBayes:
     Schnabel et al. (2016), eq. 16; P(O=1) is the share of candidates that are in the log, P(y) the share of y among the
     rows of the slice. Assumed: given the reward y, exposure depends on nothing else. Where the slice was `drawn` among
     pairs that are not in the log (Yahoo! R3), its share is that of the others, and P(y) = P(y | O=1) P(O=1) +
-    share (1 - P(O=1)). `reward` names the column of y, the label or grades.
+    share (1 - P(O=1)). `reward` names the column of y, the label or grades. Rows of the slice that are no candidates
+    leave it. Its users may be others than the log's.
 
     >>> from truerank.data.read import read
     >>> import polars as pl
@@ -36,20 +39,21 @@ class NaiveBayes:
     """
 
     reward: str = "label"
-    drawn: Drawn = Drawn.ALL
+    drawn: Drawn | str = Drawn.ALL
 
     name: ClassVar[str] = "naive-bayes"
+    uses: ClassVar[frozenset[str]] = frozenset({"random"})
 
     def __post_init__(self) -> None:
+        if self.drawn not in list(Drawn):
+            raise InputError(f"propensity naive-bayes: drawn {self.drawn!r}; expected {' or '.join(Drawn)}.")
         object.__setattr__(self, "drawn", Drawn(self.drawn))
 
     @classmethod
     def parse(cls, option: str | None) -> NaiveBayes:
         """`naive-bayes`, `naive-bayes:rating`, `naive-bayes:label,unseen`."""
         reward, comma, drawn = (part.strip() for part in (option or "label").partition(","))
-        if comma and drawn not in list(Drawn):
-            raise InputError(f"propensity naive-bayes:{option}: {drawn!r}; expected {' or '.join(Drawn)}.")
-        return cls(reward or "label", Drawn(drawn) if comma else Drawn.ALL)
+        return cls(reward or "label", drawn if comma else Drawn.ALL)
 
     def __str__(self) -> str:
         if self.drawn is not Drawn.ALL:
@@ -66,25 +70,31 @@ class NaiveBayes:
         candidates: Candidates | None = None,
         seed: int = 0,
     ) -> Fitted:
-        if random is None or len(random) == 0:
-            where = "no random slice is given" if random is None else f"{random.source}: the random slice has no rows"
+        if random is None:
             raise InputError(
-                f"propensity naive-bayes: {where}; it needs rows that were shown at random, with labels. "
-                "Give them: --random FILE (Python: random=...)."
+                "propensity naive-bayes: no random slice is given; it needs rows that were shown at random, with "
+                "labels. Give them: --random FILE (Python: random=...)."
             )
-        _check_same_world(log, random)
+        check_no_repeats(log)
+        part = candidate_rows(random, log, candidates)
+        if len(np.unique(part.unit)) == 1:
+            raise InputError(
+                f"{random.source}: the random slice is of one user; expected several, whose differences show how far "
+                "its shares may be off. Take a slice of more users."
+            )
         value, kind = np.unique(reward_of(log, self.reward), return_inverse=True)
         if len(value) > MOST_VALUES:
             raise InputError(
                 f"{log.source}: {self.reward} has {len(value):,} different values; naive Bayes expects at most "
                 f"{MOST_VALUES}. Make labels of them, or use another propensity."
             )
-        at = np.searchsorted(value, reward_of(random, self.reward))
-        at = np.where(value[np.minimum(at, len(value) - 1)] == reward_of(random, self.reward), at, len(value))
+        reward = reward_of(part.rows, self.reward)
+        at = np.searchsorted(value, reward)
+        at = np.where(value[np.minimum(at, len(value) - 1)] == reward, at, len(value))
         in_slice = np.bincount(at, minlength=len(value) + 1)
         for each in np.flatnonzero(in_slice[:-1] == 0):
             raise InputError(
-                f"{random.source}: no row with {self.reward} {value[each]:g} among {len(random):,}, but {log.source} "
+                f"{random.source}: no row with {self.reward} {value[each]:g} among {len(reward):,}, but {log.source} "
                 f"has {int((kind == each).sum()):,}: P(y) would be 0 and the propensity infinite. Take a larger random "
                 "slice, or merge values into labels."
             )
@@ -93,8 +103,8 @@ class NaiveBayes:
             log,
             value,
             kind.astype(np.int64),
+            part,
             at.astype(np.int64),
-            _units_of(random, log),
             n_cells(log, candidates),
         )
         check_propensity(
@@ -113,27 +123,34 @@ class NaiveBayesFit:
     log: Log
     rewards: Floats  # the values that rewards take
     kind: Ints  # of each row of the log
+    part: Slice
     slice_kind: Ints  # of each row of the random slice; one more than there are for a value the log does not have
-    slice_unit: Ints  # -1 for users that the log does not know
     n_candidates: Floats
     fitted: bool = True
 
     @property
     def description(self) -> str:
-        by_kind = self._of_kinds(np.ones(self.log.n_units))
-        shown = some([f"{p:.4g} for {self.model.reward} {y:g}" for y, p in zip(self.rewards, by_kind, strict=True)])
+        shown = [f"{p:.4g} for {self.model.reward} {y:g}" for y, p in zip(self.rewards, self._by_kind, strict=True)]
         return (
-            f"propensities are naive Bayes with a random slice of {len(self.slice_kind):,} rows ({shown}): "
+            f"propensities are naive Bayes with a random slice of {self.part.said} ({some(shown)}): "
             f"given the {self.model.reward}, exposure depends on nothing else"
         )
 
     @property
     def value(self) -> Floats:
-        return self._of_kinds(np.ones(self.log.n_units))[self.kind]
+        return self._by_kind[self.kind]
 
     def under(self, weight: Floats) -> Floats:
-        """In a replicate whose slice is short of a kind of reward, the propensity is at most 1."""
-        return np.minimum(self._of_kinds(weight)[self.kind], 1.0)
+        """In a replicate whose slice is short of a kind of reward, the propensity is at most 1.
+
+        Users whom only the slice has are redrawn on their own, each a Poisson(1) number of times: their error is
+        independent of the log's. The draw is a function of the weights, so that a replicate is the same for all models.
+        """
+        strangers = np.ones(self.part.n_strangers)
+        if len(strangers) and not (weight == 1).all():
+            drawn = generator_of(weight, "users of the random slice").poisson(1.0, len(strangers))
+            strangers = drawn.astype(np.float64)
+        return np.minimum(self._of_kinds(weight, strangers)[self.kind], 1.0)
 
     def at(self, cells: Log) -> Floats:
         """By the rewards of the cells, which must be among those of the log."""
@@ -145,12 +162,16 @@ class NaiveBayesFit:
                 f"{cells.source}: row {int(strange[0]) + 1:,} has {self.model.reward} {reward[strange[0]]:g}, which "
                 f"does not occur in {self.log.source}: its propensity is 0 there."
             )
-        return self._of_kinds(np.ones(self.log.n_units))[kind]
+        return self._by_kind[kind]
 
-    def _of_kinds(self, weight: Floats) -> Floats:
+    @property
+    def _by_kind(self) -> Floats:
+        return self._of_kinds(np.ones(self.log.n_units), np.ones(self.part.n_strangers))
+
+    def _of_kinds(self, weight: Floats, strangers: Floats) -> Floats:
         n = np.bincount(self.kind, weights=weight[self.log.unit], minlength=len(self.rewards))
         total, cells = float(n.sum()), float(weight @ self.n_candidates)
-        of_row = np.where(self.slice_unit >= 0, weight[self.slice_unit], 1.0)
+        of_row = np.concatenate([weight, strangers])[self.part.unit]
         in_slice = np.bincount(self.slice_kind, weights=of_row, minlength=len(self.rewards) + 1)
         with np.errstate(divide="ignore", invalid="ignore"):
             share = in_slice[:-1] / in_slice.sum()
@@ -165,18 +186,3 @@ def reward_of(log: Log, name: str) -> Floats:
     if name not in log.rewards:
         raise InputError(f"{log.source}: no rewards called {name!r}; found {', '.join(log.rewards) or 'none'}.")
     return log.rewards[name]
-
-
-def _units_of(random: Log, log: Log) -> Ints:
-    return log.users.locate(random.users, where=f"{random.source}, column 'user'")[random.user]
-
-
-def _check_same_world(log: Log, random: Log) -> None:
-    twice = len(log) - int(Pairs.of(log.user, log.item, n_units=log.n_units).count.sum())
-    if twice:
-        raise InputError(f"{log.source}: {twice:,} pairs occur more than once; expected one row per pair.")
-    if (log.items.locate(random.items, where=f"{random.source}, column 'item'") < 0).all():
-        raise InputError(
-            f"{random.source} and {log.source} have no item in common: items such as {some(random.items.texts()[:3])} "
-            f"and {some(log.items.texts()[:3])}. Check the id columns."
-        )

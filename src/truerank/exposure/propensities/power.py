@@ -35,6 +35,7 @@ class PopularityPower:
     clip: float = 0.01
 
     name: ClassVar[str] = "power"
+    uses: ClassVar[frozenset[str]] = frozenset()
 
     def __post_init__(self) -> None:
         if not (np.isfinite(self.power) and self.power >= 0):

@@ -1,0 +1,63 @@
+"""The compiled form of what `clocks.py` does in plain numpy: the same sums of positive numbers, one node at a time."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numba as nb
+import numpy as np
+
+
+@nb.njit(cache=True, nogil=True, boundscheck=False)
+def _join(count: Any, p: float, most: int) -> None:
+    """One more member, rung with probability p, in the distribution of how many have rung; `most` can have by now."""
+    q = 1 - p
+    before = count[0]
+    count[0] = before * q
+    for r in range(1, min(most, len(count) - 1) + 1):
+        now = count[r]
+        count[r] = now * q + before * p
+        before = now
+
+
+@nb.njit(cache=True, nogil=True, boundscheck=False)
+def add_without_each(rung: Any, density: Any, found: Any) -> None:
+    """`clocks.add_without_each` for all members: found[i, r - 1] += Σ over nodes of density x P(r - 1 others rung)."""
+    n_nodes, n = rung.shape
+    n_levels = 2
+    while 2 ** (n_levels - 2) < n:
+        n_levels += 1
+    count = np.zeros((n_levels, found.shape[1]))
+    count[0, 0] = 1.0
+    # members low ... high - 1 are still outside at this level; first ... last - 1 join what the level above has
+    waiting = np.empty((2 * n_levels, 5), np.int64)
+    for node in range(n_nodes):
+        waiting[0] = (0, n, 0, 0, 0)
+        n_waiting = 1
+        while n_waiting:
+            n_waiting -= 1
+            low, high, level, first, last = waiting[n_waiting]
+            here = count[level]
+            if level:
+                here[:] = count[level - 1]
+                seen = n - (high - low) - (last - first)
+                for i in range(first, last):
+                    seen += 1
+                    _join(here, rung[node, i], seen)
+            if high - low == 1:
+                for r in range(found.shape[1]):
+                    found[low, r] += density[node, low] * here[r]
+            else:
+                middle = (low + high) // 2
+                waiting[n_waiting] = (low, middle, level + 1, middle, high)
+                waiting[n_waiting + 1] = (middle, high, level + 1, low, middle)
+                n_waiting += 2
+
+
+@nb.njit(cache=True, nogil=True, boundscheck=False)
+def all_joined(rung: Any, found: Any) -> None:
+    """found[node, r] = P(r of the members have rung), for zeros given."""
+    for node in range(rung.shape[0]):
+        found[node, 0] = 1.0
+        for i in range(rung.shape[1]):
+            _join(found[node], rung[node, i], i + 1)

@@ -1,0 +1,161 @@
+"""Models fitted with other libraries become Scores. A library is imported only if its model is given."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from truerank.core import Scores
+from truerank.errors import InputError
+from truerank.ids import IdColumn, Ids
+from truerank.models.extras import load
+from truerank.ranks.products import product
+from truerank.ranks.scores import factors, per_user
+from truerank.ranks.tables import lists
+
+Named = Sequence[Any] | npt.NDArray[Any]  # ids in an order, each asked for by its place
+
+
+def from_implicit(
+    model: Any, *, users: IdColumn | Ids | None = None, items: IdColumn | Ids | None = None, history: Any = None
+) -> Scores:
+    """Scores of a model fitted with implicit: factors, or nearest items.
+
+    `users` and `items` name the rows and columns of the matrix it was fitted on, in their order (0, 1, ... without). A
+    nearest-item model keeps no users: `history` is the users x items matrix to recommend from.
+    """
+    if _fitted(model, "user_factors", "item_factors"):
+        return factors(
+            _array(model.user_factors), _array(model.item_factors), users=users, items=items, name="implicit"
+        )
+    if _fitted(model, "similarity"):
+        if history is None:
+            raise InputError(
+                "from_implicit: a nearest-item model keeps no users; give history=..., the matrix users x items."
+            )
+        return product(history, model.similarity, users=users, items=items, name="implicit")
+    raise _unfitted("from_implicit", model, "user_factors and item_factors, or similarity")
+
+
+def from_lightfm(
+    model: Any,
+    *,
+    users: IdColumn | Ids | None = None,
+    items: IdColumn | Ids | None = None,
+    user_features: Any = None,
+    item_features: Any = None,
+) -> Scores:
+    """Scores of a model fitted with LightFM, or a fork of it; feature matrices as they were given to its `fit`.
+
+    The bias of a user is left out: it changes no order.
+    """
+    if not _fitted(model, "user_embeddings", "item_embeddings"):
+        raise _unfitted("from_lightfm", model, "user_embeddings and item_embeddings")
+    _, user = model.get_user_representations(user_features)
+    bias, item = model.get_item_representations(item_features)
+    return factors(user, item, item_bias=bias, users=users, items=items, name="lightfm")
+
+
+def from_lenskit(model: Any, *, users: Named, items: Named) -> Scores:
+    """Scores of a trained LensKit pipeline, or of a trained scorer alone, for these users and items.
+
+    What LensKit gives no score (an item or user it has not seen) is never recommended.
+    """
+    data = load("lenskit.data", install="lenskit", who="from_lenskit")
+    candidates = data.ItemList(item_ids=np.asarray(items))
+    if hasattr(model, "run"):
+        operations = load("lenskit", install="lenskit", who="from_lenskit")
+
+        def scored(user: Any) -> Any:
+            return operations.score(model, user, candidates)
+
+    elif callable(model):
+
+        def scored(user: Any) -> Any:
+            return model(user, candidates)
+
+    else:
+        raise _unfitted("from_lenskit", model, "a trained pipeline or scorer")
+
+    def call(position: int) -> Any:
+        found = scored(users[position])
+        values = found.scores()
+        if values is None:
+            raise _unfitted("from_lenskit", model, "a component that gives scores")
+        values = np.asarray(values, dtype=np.float64)
+        return np.where(np.isnan(values), -np.inf, values)
+
+    return per_user(call, users=users, items=items, name="lenskit")
+
+
+def from_rectools(model: Any, dataset: Any) -> Scores:
+    """Scores of a model fitted with RecTools for all users and items of its dataset, viewed ones too.
+
+    What it does not list is never recommended.
+    """
+    if not getattr(model, "is_fitted", False) or not hasattr(model, "recommend"):
+        raise _unfitted("from_rectools", model, "a fitted model with recommend")
+    items = dataset.item_id_map.external_ids
+    table = model.recommend(users=dataset.user_id_map.external_ids, dataset=dataset, k=len(items), filter_viewed=False)
+    named = {"user": "user_id", "item": "item_id", "score": "score"}
+    return lists(table[list(named.values())], columns=named, name="rectools")
+
+
+def from_cornac(model: Any) -> Scores:
+    """Scores of a model fitted with Cornac, for the users and items it was fitted on."""
+    if not getattr(model, "uid_map", None) or not getattr(model, "iid_map", None):
+        raise _unfitted("from_cornac", model, "uid_map and iid_map")
+    users = sorted(model.uid_map, key=model.uid_map.__getitem__)[: model.num_users]
+    items = sorted(model.iid_map, key=model.iid_map.__getitem__)[: model.num_items]
+
+    def call(position: int) -> Any:
+        found = np.asarray(model.score(position), dtype=np.float64)
+        return np.full(len(items), float(found)) if found.ndim == 0 else found[: len(items)]
+
+    return per_user(call, users=users, items=items, name="cornac")
+
+
+def from_factors(
+    model: Any, matrix: Any, *, users: IdColumn | Ids | None = None, items: IdColumn | Ids | None = None
+) -> Scores:
+    """Scores W H of a fitted factoriser in scikit-learn's form: W = model.transform(matrix), H = model.components_.
+
+    NMF, TruncatedSVD and their like; `matrix` is users x items, whose rows and columns `users` and `items` name.
+
+    >>> from sklearn.decomposition import TruncatedSVD
+    >>> matrix = np.array([[1.0, 1.0, 0.0], [1.0, 1.0, 0.0], [0.0, 0.0, 2.0]])
+    >>> scores = from_factors(TruncatedSVD(2, random_state=0).fit(matrix), matrix)
+    >>> (scores.block(np.arange(3)) + 0.0).round(4).tolist()
+    [[1.0, 1.0, 0.0], [1.0, 1.0, 0.0], [0.0, 0.0, 2.0]]
+    """
+    if not _fitted(model, "components_") or not hasattr(model, "transform"):
+        raise _unfitted("from_factors", model, "transform and components_")
+    return factors(model.transform(matrix), np.asarray(model.components_).T, users=users, items=items, name="factors")
+
+
+def from_callable(call: Callable[[Any, Any], Any], *, users: Named, items: Named) -> Scores:
+    """Scores of any function `(user id, item ids) -> one score for each item`, asked for one user at a time.
+
+    A function that answers for many users at once is faster as `truerank.function`.
+
+    >>> scores = from_callable(lambda user, items: [len(user + item) for item in items], users=["u"], items=["bb", "a"])
+    >>> scores.items.texts(), scores.block(np.array([0])).tolist()
+    (['a', 'bb'], [[2.0, 3.0]])
+    """
+    return per_user(lambda position: call(users[position], items), users=users, items=items, name="callable")
+
+
+def _fitted(model: Any, *names: str) -> bool:
+    return all(getattr(model, name, None) is not None for name in names)
+
+
+def _array(values: Any) -> Any:
+    """Factors as an array, also from the memory of a graphics card."""
+    return values.to_numpy() if hasattr(values, "to_numpy") else np.asarray(values)
+
+
+def _unfitted(who: str, model: Any, expected: str) -> InputError:
+    return InputError(f"{who}: a {type(model).__name__} without {expected}. Fit it first, or use another adapter.")

@@ -1,0 +1,79 @@
+"""KUNN: nearest users and nearest items in one score."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from scipy.sparse import csr_array, hstack, vstack
+
+from truerank.arrays import Floats
+from truerank.core import Log
+from truerank.models import NOTHING_BESIDE, Labels, Progress, Side
+from truerank.models.knn import saying
+from truerank.models.matrix import positives
+from truerank.models.settings import OneOf, check, setting
+from truerank.models.similarity import Draw, neighbours, scaled
+from truerank.ranks.products import Product
+
+GRID = OneOf(tuple(range(70, 111, 5)))
+
+
+@dataclass(frozen=True, slots=True)
+class KUNN:
+    """Score S_U + S_I of unified nearest neighbours (Verstrepen and Goethals 2014), R the positives, c their counts.
+
+    S_U(u, i) = Σ_v R_vi sim(u, v) / √c(i) over the nearest users v of u, sim(u, v) = Σ_i R_ui R_vi / √(c(u) c(v) c(i));
+    S_I(u, i) = Σ_j R_uj sim(i, j) / √c(u) over the nearest items j of i, sim(i, j) = Σ_u R_ui R_uj / √(c(i) c(u) c(j)).
+    Nobody is a neighbour of herself. Of the neighbours that equal the k-th, as many as have room are drawn by the seed.
+    Without positives the score is 0.
+
+    User 1 likes 7, user 2 likes 7 and 8: sim(1, 2) = 1/√(1·2·2) = 1/2, so S_U(1, 8) = 1/2, and sim(8, 7) =
+    1/√(1·2·2) = 1/2, so S_I(1, 8) = 1/2, together 1:
+
+    >>> import polars as pl, truerank as tr
+    >>> log = tr.read(pl.DataFrame({"user": [1, 2, 2], "item": [7, 7, 8]}))
+    >>> KUNN().fit(log, seed=0).block([0]).round(6).tolist()
+    [[0.353553, 1.0]]
+    """
+
+    users: int = setting(100, "similar users that each user has", least=1, search=GRID)
+    items: int = setting(100, "similar items that each item has", least=1, search=GRID)
+    name: ClassVar[str] = "kunn"
+    about: ClassVar[str] = "Nearest users and nearest items in one score, weighted by how rare they are."
+    needs: ClassVar[str | None] = None
+    labels: ClassVar[Labels] = Labels.POSITIVES
+
+    def __post_init__(self) -> None:
+        check(self)
+
+    def fit(self, log: Log, *, seed: int, side: Side = NOTHING_BESIDE, progress: Progress | None = None) -> Product:
+        liked = positives(log)
+        by_item = liked.T.tocsr()
+        of_user, of_item = (1 / np.sqrt(np.maximum(np.diff(each.indptr), 1)) for each in (liked, by_item))
+        users = neighbours(
+            liked,
+            self.users,
+            similarity=_over(of_user),
+            weight=of_item,
+            draw=Draw(log.users.keys(), seed),
+            say=saying(progress, "comparing users"),
+        )
+        items = neighbours(
+            by_item,
+            self.items,
+            similarity=_over(of_item),
+            weight=of_user,
+            draw=Draw(log.items.keys(), seed),
+            say=saying(progress, "comparing items"),
+        )
+        left = hstack([users, scaled(liked, of_user, np.ones(len(of_item)))], format="csr")
+        right = vstack([scaled(liked, np.ones(len(of_user)), of_item), items.T.tocsr()], format="csr")
+        return Product(csr_array(left), csr_array(right), log.users, log.items)
+
+
+def _over(of_row: Floats) -> Callable[[Any, int], Any]:
+    """Products of rows, divided by the square roots of both rows' counts."""
+    return lambda block, first: scaled(block, of_row[first : first + block.shape[0]], of_row)

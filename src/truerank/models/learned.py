@@ -1,0 +1,62 @@
+"""Backbone x method = model: the classes of the learned models are products, none is written by hand."""
+
+from __future__ import annotations
+
+import typing
+from dataclasses import field, fields, make_dataclass
+from typing import Any
+
+from truerank.core import Log
+from truerank.models import NOTHING_BESIDE, Progress, Side
+from truerank.models.extras import load
+from truerank.models.recipes import Recipe, Training
+from truerank.models.settings import check
+from truerank.ranks.scores import Factors, factors
+
+EXTRA = "torch"
+
+
+def learned(title: str, name: str, *, backbone: type[Any], method: type[Any], module: str) -> type[Any]:
+    """The model class of a backbone and a method: a frozen dataclass with the settings of both and of training."""
+    parts = (backbone, method, Training)
+
+    def fit(
+        self: Any, log: Log, *, seed: int, side: Side = NOTHING_BESIDE, progress: Progress | None = None
+    ) -> Factors:
+        load("torch", install=f"'truerank[{EXTRA}]'", who=name)
+        from truerank.models.learners.train import train
+
+        own: list[Any] = [part(**{each.name: getattr(self, each.name) for each in fields(part)}) for part in parts]
+        recipe = Recipe(name, backbone=own[0], method=own[1], training=own[2])
+        found = train(recipe, log, seed=seed, side=side, progress=progress)
+        return factors(
+            found.user_factors,
+            found.item_factors,
+            user_bias=found.user_bias,
+            item_bias=found.item_bias,
+            users=log.users,
+            items=log.items,
+            name=name,
+        )
+
+    found = make_dataclass(
+        title,
+        [
+            (each.name, typing.get_type_hints(part)[each.name], field(default=each.default, metadata=each.metadata))
+            for part in parts
+            for each in fields(part)
+        ],
+        namespace={
+            "__doc__": f"{backbone.__doc__}\n\n    {method.__doc__}",
+            "name": name,
+            "about": f"{backbone.about}, {method.about}.",
+            "needs": EXTRA,
+            "labels": method.labels,
+            "__post_init__": check,
+            "fit": fit,
+        },
+        frozen=True,
+        slots=True,
+    )
+    found.__module__ = module  # where the catalogue looks for it
+    return found

@@ -1,0 +1,212 @@
+"""What is learned from: a log and a random slice as arrays, checked, weighted and divided."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from truerank.arrays import Bools, Floats, Ints
+from truerank.chance import cell_keys, generator
+from truerank.core import Log, Pairs
+from truerank.data.published import restrict
+from truerank.errors import InputError
+from truerank.models import Labels, Side
+from truerank.models.matrix import check_both_classes, positive_rows
+from truerank.models.recipes import Beside, Method
+
+HELD_OUT = 0.1  # part of the log that decides when to stop where there is no random slice
+
+
+@dataclass(frozen=True, slots=True)
+class Examples:
+    """Rows sorted by user and item. `weight` is 1, or mean propensity / propensity of the row once it is known."""
+
+    user: Ints
+    item: Ints
+    label: Floats
+    weight: Floats
+    n_users: int
+    n_items: int
+
+    def __len__(self) -> int:
+        return len(self.user)
+
+    @property
+    def n_pairs(self) -> int:
+        return self.n_users * self.n_items
+
+    @property
+    def positives(self) -> Pairs:
+        """The distinct positive pairs."""
+        liked = self.label == 1
+        return Pairs.of(self.user[liked], self.item[liked], n_units=self.n_users)
+
+    def select(self, rows: Ints | Bools) -> Examples:
+        parts = (self.user[rows], self.item[rows], self.label[rows], self.weight[rows])
+        return Examples(*parts, self.n_users, self.n_items)
+
+
+@dataclass(frozen=True, slots=True)
+class Others:
+    """The items that are no positives of a user, by their place among them.
+
+    `before` has, for each positive, the user and how many others come before it, as one ascending number.
+    """
+
+    start: Ints
+    before: Ints
+    n_items: int
+
+    @classmethod
+    def of(cls, positives: Pairs, *, n_items: int) -> Others:
+        owner = np.repeat(np.arange(len(positives.count)), positives.count)
+        rank = np.arange(len(owner)) - positives.start[owner]
+        return cls(positives.start, owner * (n_items + 1) + positives.item - rank, n_items)
+
+    def count(self, user: Ints) -> Ints:
+        return np.asarray(self.n_items - (self.start[user + 1] - self.start[user]))
+
+    def at(self, user: Ints, place: Ints) -> Ints:
+        """The item at each place, from 0.
+
+        >>> others = Others.of(Pairs.of(np.array([0, 0]), np.array([1, 2]), n_units=1), n_items=5)
+        >>> others.at(np.zeros(3, int), np.arange(3))
+        array([0, 3, 4])
+        """
+        found = np.searchsorted(self.before, user * (self.n_items + 1) + place, side="right")
+        return np.asarray(place + found - self.start[user])
+
+
+@dataclass(frozen=True, slots=True)
+class Material:
+    """What trains the model, what of the random slice corrects it, and what decides when to stop."""
+
+    train: Examples
+    uniform: Examples | None
+    validation: Examples
+
+
+def material(name: str, method: Method, log: Log, *, side: Side, seed: int) -> Material:
+    """Check and divide what is given.
+
+    With a random slice, half of each of its classes decides when to stop and the other half is for propensities and
+    the meta loss; without one, a tenth of each class of the log decides and is not trained on. Rows of the slice whose
+    user or item the log does not know are left out. Where the log has positives only, as many random other pairs of
+    the same users stand for negatives when AUC is computed.
+    """
+    train = _train(log, method)
+    if side.random is None:
+        if method.beside is Beside.SLICE or (method.beside is Beside.PROPENSITY and log.propensity is None):
+            raise InputError(
+                f"{name}: {log.source} comes without a random slice; it needs {method.beside}. Give rows that were "
+                "shown at random: --random FILE (Python: side=Side(random=...))."
+            )
+        kept, held = _divided(train, log, share=HELD_OUT, seed=seed, purpose="held out for early stopping")
+        if not (train.label == 0).any():
+            held = _with_negatives(held, train.positives, seed=seed)
+        parts = Material(kept, None, held)
+    else:
+        uniform, validation = _halves(name, side.random, log, seed=seed)
+        parts = Material(train, uniform, validation)
+    _check_classes(parts.validation.label, f"{name}: the rows that decide when to stop")
+    weight = np.ones(len(parts.train))
+    if method.beside is Beside.PROPENSITY:
+        weight = _inverse(name, parts) if log.propensity is None else _known(name, log, parts.train)
+    return replace(parts, train=replace(parts.train, weight=weight))
+
+
+def naive_bayes(label: Floats, slice_label: Floats, *, n_pairs: int) -> Floats:
+    """P(O=1 | y) = P(y | O=1) P(O=1) / P(y) for y = 0 and 1 (Schnabel et al. 2016, section 5.2).
+
+    P(y | O=1) from the log, P(y) from the random slice, P(O=1) = rows / pairs. Assumes that exposure depends on the
+    label alone.
+
+    Half of 4 rows of 40 pairs are positive, a quarter of the slice is: 0.5 · 0.1 / 0.75 and 0.5 · 0.1 / 0.25.
+
+    >>> naive_bayes(np.array([1.0, 1, 0, 0]), np.array([1.0, 0, 0, 0]), n_pairs=40).round(4).tolist()
+    [0.0667, 0.2]
+    """
+    seen = np.array([np.mean(label == y) for y in (0, 1)])
+    true = np.array([np.mean(slice_label == y) for y in (0, 1)])
+    return np.asarray(seen * (len(label) / n_pairs) / true)
+
+
+# ------------------------------------------------------------------------------------------------------------- helpers
+
+
+def _train(log: Log, method: Method) -> Examples:
+    if method.labels is Labels.BOTH:
+        check_both_classes(log)
+        return _examples(log)
+    liked = _examples(log.select(positive_rows(log))).positives
+    user = np.repeat(np.arange(len(log.users)), liked.count)
+    ones = np.ones(len(user))
+    return Examples(user, liked.item, ones, ones, len(log.users), len(log.items))
+
+
+def _examples(log: Log) -> Examples:
+    label = log.label if log.rewards else np.ones(len(log))
+    weight = np.ones(len(log)) if log.propensity is None else log.propensity
+    order = np.lexsort((weight, label, log.item, log.user))  # the order of rows in a file decides nothing
+    return Examples(log.user, log.item, label, weight, len(log.users), len(log.items)).select(order)
+
+
+def _divided(rows: Examples, log: Log, *, share: float, seed: int, purpose: str) -> tuple[Examples, Examples]:
+    """Two parts; the second has `share` of each class, rounded up, chosen by the keys of the cells."""
+    key = cell_keys(seed, purpose, log.users.keys()[rows.user], log.items.keys()[rows.item])
+    chosen = np.zeros(len(rows), dtype=bool)
+    for y in (0, 1):
+        own = np.flatnonzero(rows.label == y)
+        first = own[np.argsort(key[own], kind="stable")]
+        chosen[first[: int(np.ceil(share * len(own)))]] = True
+    return rows.select(~chosen), rows.select(chosen)
+
+
+def _halves(name: str, shown: Log, log: Log, *, seed: int) -> tuple[Examples, Examples]:
+    known = restrict(shown, users=log.users, items=log.items)
+    if len(known) == 0:
+        raise InputError(
+            f"{name}: the random slice {shown.source} has {len(shown):,} rows and none of a user and an item of "
+            f"{log.source}; expected randomly shown rows of the same users and items."
+        )
+    return _divided(_examples(known), log, share=0.5, seed=seed, purpose="random slice")
+
+
+def _with_negatives(held: Examples, positives: Pairs, *, seed: int) -> Examples:
+    others = Others.of(positives, n_items=held.n_items)
+    own = held.select(others.count(held.user) > 0)
+    draw = generator(seed, "negatives for early stopping").random(len(own))
+    item = others.at(own.user, (draw * others.count(own.user)).astype(np.int64))
+    negative = replace(own, item=item, label=np.zeros(len(own)))
+    user, item = (np.concatenate([getattr(part, name) for part in (held, negative)]) for name in ("user", "item"))
+    label = np.concatenate([held.label, negative.label])
+    both = Examples(user, item, label, np.ones(len(user)), held.n_users, held.n_items)
+    return both.select(np.lexsort((both.item, both.user)))
+
+
+def _inverse(name: str, parts: Material) -> Floats:
+    """Mean propensity / propensity of the rows' classes, P(y) / P(y | O=1)."""
+    assert parts.uniform is not None  # a method that needs propensities has been refused without
+    _check_classes(parts.uniform.label, f"{name}: P(y) of the random slice")
+    chance = naive_bayes(parts.train.label, parts.uniform.label, n_pairs=parts.train.n_pairs)
+    return len(parts.train) / parts.train.n_pairs / chance[parts.train.label.astype(np.int64)]
+
+
+def _known(name: str, log: Log, train: Examples) -> Floats:
+    wrong = ~((train.weight > 0) & (train.weight <= 1))
+    if wrong.any():
+        raise InputError(
+            f"{name}: {log.source} has the propensity {train.weight[wrong][0]:g} in {int(wrong.sum()):,} rows or more; "
+            "expected above 0 and up to 1."
+        )
+    return len(train) / train.n_pairs / train.weight
+
+
+def _check_classes(label: Floats, what: str) -> None:
+    for y in (0, 1):
+        if not (label == y).any():
+            raise InputError(
+                f"{what}: none of {len(label):,} rows has the label {y}; expected both classes. Give more rows that "
+                "were shown at random."
+            )

@@ -1,0 +1,105 @@
+"""Backbones in torch: parameters -> two matrices whose product is the score."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+import torch
+
+from truerank.arrays import Floats
+from truerank.models.learners.examples import Examples
+from truerank.models.learners.graph import Graph
+
+Tensors = list[torch.Tensor]
+Sides = tuple[torch.Tensor, torch.Tensor]
+
+
+class Network(Protocol):
+    """Pure functions of the parameters, so that a step can be assumed and differentiated through.
+
+    `sides` are P [users x d] and Q [items x d] with score P_u · Q_i. `squares` are ‖p_u‖² and ‖q_i‖² of what weight
+    decay shrinks. `factors` and `biases` take the sides apart.
+    """
+
+    def start(self, rng: np.random.Generator) -> Tensors: ...
+    def sides(self, parameters: Tensors) -> Sides: ...
+    def squares(self, parameters: Tensors) -> Sides: ...
+    def apart(self, user: Floats, item: Floats) -> tuple[Floats, Floats, Floats | None, Floats | None]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Factorisation:
+    """p_u · q_i + b_u + b_i; the biases are two more columns of the sides.
+
+    Starts from normal numbers of variance 2 / rows (Kaiming, fan_out), as AutoDebias's code does.
+    """
+
+    n_users: int
+    n_items: int
+    dimensions: int
+
+    def start(self, rng: np.random.Generator) -> Tensors:
+        sizes = (self.n_users, self.n_items)
+        shapes = [(n, width) for width in (self.dimensions, 1) for n in sizes]
+        return [normal(rng, shape, scale=np.sqrt(2.0 / shape[0])) for shape in shapes]
+
+    def sides(self, parameters: Tensors) -> Sides:
+        p, q, b_user, b_item = parameters
+        return with_biases(p, q, b_user, b_item)
+
+    def squares(self, parameters: Tensors) -> Sides:
+        return parameters[0].square().sum(1), parameters[1].square().sum(1)
+
+    def apart(self, user: Floats, item: Floats) -> tuple[Floats, Floats, Floats | None, Floats | None]:
+        return user[:, :-2], item[:, :-2], user[:, -2], item[:, -1]
+
+
+@dataclass(frozen=True, slots=True)
+class Convolution:
+    """e_u · e_i of embeddings propagated over the graph of positives, plus biases where wanted.
+
+    Starts from normal numbers of deviation 0.1, biases from 0.
+    """
+
+    n_users: int
+    n_items: int
+    dimensions: int
+    graph: Graph
+    biases: bool = False
+
+    @classmethod
+    def of(cls, examples: Examples, dimensions: int, layers: int, *, biases: bool) -> Convolution:
+        liked, shape = examples.positives, (examples.n_users, examples.n_items)
+        user = np.repeat(np.arange(shape[0]), liked.count)
+        graph = Graph.of(user, liked.item, n_users=shape[0], n_items=shape[1], layers=layers)
+        return cls(*shape, dimensions, graph, biases)
+
+    def start(self, rng: np.random.Generator) -> Tensors:
+        embedding = normal(rng, (self.n_users + self.n_items, self.dimensions), scale=0.1)
+        zeros = [torch.zeros(n, 1, requires_grad=True) for n in (self.n_users, self.n_items)]
+        return [embedding, *zeros] if self.biases else [embedding]
+
+    def sides(self, parameters: Tensors) -> Sides:
+        embedding, *biases = parameters
+        found = self.graph.propagate(embedding)
+        user, item = found[: self.n_users], found[self.n_users :]
+        return with_biases(user, item, *biases) if biases else (user, item)
+
+    def squares(self, parameters: Tensors) -> Sides:
+        found = parameters[0].square().sum(1)
+        return found[: self.n_users], found[self.n_users :]
+
+    def apart(self, user: Floats, item: Floats) -> tuple[Floats, Floats, Floats | None, Floats | None]:
+        return (user[:, :-2], item[:, :-2], user[:, -2], item[:, -1]) if self.biases else (user, item, None, None)
+
+
+def with_biases(p: torch.Tensor, q: torch.Tensor, b_user: torch.Tensor, b_item: torch.Tensor) -> Sides:
+    """(p, b_u, 1) and (q, 1, b_i), whose product is p · q + b_u + b_i."""
+    return torch.cat([p, b_user, torch.ones_like(b_user)], 1), torch.cat([q, torch.ones_like(b_item), b_item], 1)
+
+
+def normal(rng: np.random.Generator, shape: tuple[int, int], *, scale: float) -> torch.Tensor:
+    """Normal numbers to be learned from."""
+    return torch.from_numpy(rng.normal(0.0, scale, shape).astype(np.float32)).requires_grad_()

@@ -1,0 +1,14 @@
+"""LightGCN, plain and with each method (docs/debiased-learners.md)."""
+
+from __future__ import annotations
+
+from truerank.models.learned import learned
+from truerank.models.recipes import IPS, AutoDebias, Bias, DoublyRobust, GraphConvolution, HardNegatives
+
+LightGCN = learned("LightGCN", "lightgcn", backbone=GraphConvolution, method=Bias, module=__name__)
+LightGCNIPS = learned("LightGCNIPS", "lightgcn-ips", backbone=GraphConvolution, method=IPS, module=__name__)
+LightGCNDR = learned("LightGCNDR", "lightgcn-dr", backbone=GraphConvolution, method=DoublyRobust, module=__name__)
+LightGCNAutoDebias = learned(
+    "LightGCNAutoDebias", "lightgcn-autodebias", backbone=GraphConvolution, method=AutoDebias, module=__name__
+)
+LightGCNDNS = learned("LightGCNDNS", "lightgcn-dns", backbone=GraphConvolution, method=HardNegatives, module=__name__)

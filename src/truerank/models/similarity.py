@@ -1,0 +1,132 @@
+"""Similarities between rows of a sparse matrix: co-occurrence, cosine, and the nearest neighbours of each row."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.sparse import csr_array, vstack
+
+from truerank.arrays import Floats, Ints
+from truerank.chance import cell_keys
+from truerank.ids import Keys
+
+BLOCK_CELLS = 2**24  # similarities held at once before the nearest are kept
+
+Say = Callable[[int, int], None]
+
+
+def together(rows: Any, *, weight: Floats | None = None) -> Iterator[tuple[int, Any]]:
+    """(first row, products of some rows with all rows): Σ_c weight_c a_c b_c in blocks that fit any memory.
+
+    An entry is added up in the order of the columns, so it has the same bits in any block.
+    """
+    columns = rows.T.tocsr()
+    # how many products each row takes part in: no row of the result can have more entries
+    most = rows.astype(bool).astype(np.int64) @ np.diff(columns.indptr)
+    most = np.minimum(most, rows.shape[0])
+    start, size = 0, np.cumsum(most)
+    weighted = rows if weight is None else scaled(rows, np.ones(rows.shape[0]), weight)
+    while start < rows.shape[0]:
+        before = size[start - 1] if start else 0
+        stop = max(start + 1, int(np.searchsorted(size, before + BLOCK_CELLS, side="right")))
+        block = weighted[start:stop] @ columns
+        block.sort_indices()
+        yield start, block
+        start = stop
+
+
+def squared_norms(rows: Any) -> Floats:
+    """The sum of squares of each row."""
+    return np.asarray(rows.multiply(rows).sum(axis=1), dtype=np.float64).ravel()
+
+
+def cosine(product: Any, first: int, norm: Floats) -> Any:
+    """Products of rows as cosines, given the squared norms of all rows.
+
+    As √(p² / (a b)) rather than p / (√a √b): for whole numbers p², a and b are exact, so that cosines which are equal
+    as numbers are equal in bits, and equals are known as such.
+    """
+    row = first + np.repeat(np.arange(product.shape[0]), np.diff(product.indptr))
+    with np.errstate(invalid="ignore", divide="ignore"):
+        value = np.sign(product.data) * np.sqrt(product.data**2 / (norm[row] * norm[product.indices]))
+    value[~np.isfinite(value)] = 0.0
+    return csr_array((value, product.indices, product.indptr), shape=product.shape)
+
+
+def without_self(block: Any, first: int) -> Any:
+    """The same with each row's similarity to itself left out."""
+    row = first + np.repeat(np.arange(block.shape[0]), np.diff(block.indptr))
+    return _kept(block, block.indices != row)
+
+
+@dataclass(frozen=True, slots=True)
+class Draw:
+    """How equals are told apart: by chance, keyed by the seed and the two ids, so that order never matters."""
+
+    key: Keys  # of each row
+    seed: int
+
+    def order(self, row: int, others: Ints) -> Keys:
+        return cell_keys(self.seed, "neighbours", np.full(len(others), self.key[row]), self.key[others])
+
+
+def nearest(block: Any, k: int, *, first: int, draw: Draw) -> Any:
+    """The k largest similarities above 0 of each row; of those that equal the k-th, as many as have room are drawn.
+
+    >>> draw = Draw(np.arange(4, dtype=np.uint64), seed=0)
+    >>> nearest(csr_array(np.array([[0.0, 0.5, 0.2, 0.9]])), 2, first=0, draw=draw).toarray().tolist()
+    [[0.0, 0.5, 0.0, 0.9]]
+    """
+    keep = block.data > 0
+    for row in np.flatnonzero(np.diff(block.indptr) > k):
+        here = slice(block.indptr[row], block.indptr[row + 1])
+        value, kept = block.data[here], keep[here]
+        weakest = np.partition(value, len(value) - k)[len(value) - k]
+        equal = np.flatnonzero(value == weakest)
+        room = k - np.count_nonzero(value > weakest)
+        kept &= value >= weakest
+        if room < len(equal) and weakest > 0:
+            key = draw.order(first + int(row), block.indices[here][equal])
+            kept[equal[np.argsort(key)[room:]]] = False
+    return _kept(block, keep)
+
+
+def neighbours(
+    rows: Any,
+    k: int,
+    *,
+    similarity: Callable[[Any, int], Any],
+    draw: Draw,
+    weight: Floats | None = None,
+    say: Say | None = None,
+) -> Any:
+    """For each row of a matrix its k nearest other rows with their similarity [rows x rows], sparse."""
+    parts = []
+    for first, block in together(rows, weight=weight):
+        if say is not None:
+            say(first, rows.shape[0])
+        parts.append(nearest(without_self(similarity(block, first), first), k, first=first, draw=draw))
+    return csr_array(vstack(parts, format="csr"))
+
+
+def cosine_neighbours(rows: Any, k: int, *, draw: Draw, say: Say | None = None) -> Any:
+    """The k nearest other rows by cosine."""
+    norm = squared_norms(rows)
+    return neighbours(rows, k, similarity=lambda block, first: cosine(block, first, norm), draw=draw, say=say)
+
+
+def scaled(matrix: Any, row: Floats, column: Floats) -> Any:
+    """A sparse matrix with each row and column multiplied by its number."""
+    at = np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr))
+    return csr_array(
+        (matrix.data * row[at] * column[matrix.indices], matrix.indices, matrix.indptr), shape=matrix.shape
+    )
+
+
+def _kept(block: Any, keep: Any) -> Any:
+    row = np.repeat(np.arange(block.shape[0]), np.diff(block.indptr))[keep]
+    start: Ints = np.concatenate([[0], np.cumsum(np.bincount(row, minlength=block.shape[0]))])
+    return csr_array((block.data[keep], block.indices[keep], start), shape=block.shape)

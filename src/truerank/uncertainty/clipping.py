@@ -1,0 +1,110 @@
+"""Choosing the clip: little bias or little variance."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from truerank.arrays import Floats, sums_by
+from truerank.errors import InputError
+from truerank.estimators.ranked.normalised import RankedNDCG, RankedPostNormalised
+from truerank.estimators.ranked.snips import RankedSNIPS
+from truerank.estimators.ranked.weights import Weighing
+from truerank.uncertainty.intervals import common
+
+GRID = (1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0, 512.0, 2048.0, 4096.0, math.inf)  # paper 3, figure 1
+
+
+@dataclass(frozen=True, slots=True)
+class AutoClip:
+    """Choose the clip by the data, among the clips of a grid; the whole curve is reported with the choice."""
+
+    grid: tuple[float, ...] = GRID
+
+    def __post_init__(self) -> None:
+        check_clips(self.grid)
+
+
+def check_clips(clips: Sequence[float]) -> tuple[float, ...]:
+    """Clips in ascending order, each once."""
+    for clip in clips:
+        if not clip > 0:
+            raise InputError(f"clip {clip:g}; expected a positive number, or inf for none.")
+    if not clips:
+        raise InputError("no clip given; expected at least one, such as inf for none.")
+    return tuple(sorted({float(clip) for clip in clips}))
+
+
+def settles(estimator: Any) -> bool:
+    """Whether a clip may be chosen: where the estimate is a sum of clipped weights, not a ratio of two such sums.
+
+    The bias of ips with rewards from 0 only grows as the clip falls, which the rule needs. For differences, negative
+    rewards and doubly-robust only a bound of it does; there the rule rests on measurement. A ratio can move away and
+    come back, so that standing still between two clips says nothing about its bias.
+    """
+    return bool(estimator.clips) and not isinstance(estimator, RankedSNIPS | RankedNDCG | RankedPostNormalised)
+
+
+def smallest_harmless(value: Floats, error: Floats, *, width: float = 1.0) -> int:
+    """Which of several clips to take, by the rule of SLOPE (Su, Srinath and Krishnamurthy 2020) on paired differences.
+
+    Clips ascend. From the largest, the least biased, the walk goes down and ends where the value differs from that of
+    any larger clip by more than `width` standard errors of that difference, `error[j, k]`. Clips share their rows, so a
+    difference has a far smaller error than either value: comparing separate intervals would see no bias at all. A
+    smaller clip that changes nothing is not taken. The largest clip is taken where there are no standard errors.
+
+    >>> error = np.array([[0.0, 0.1, 0.2], [0.1, 0.0, 0.1], [0.2, 0.1, 0.0]])
+    >>> smallest_harmless(np.array([0.7, 0.95, 1.0]), error), smallest_harmless(np.array([0.7, 0.8, 1.0]), error)
+    (1, 2)
+    """
+    last = len(value) - 1
+    chosen = last
+    for at in range(last - 1, -1, -1):
+        difference = np.abs(value[at] - value[at + 1 :])
+        if not (difference <= width * error[at, at + 1 :]).all():  # NaN ends the walk as well
+            break
+        if difference[chosen - at - 1] > 0 or error[at, chosen] > 0:
+            chosen = at
+    return chosen
+
+
+def paired_errors(influence: Floats, n: int) -> Floats:
+    """Standard errors of the differences between values, from influences [values x clusters] of n clusters.
+
+    >>> paired_errors(np.array([[0.5, -0.5], [0.25, -0.25]]), 2).tolist()
+    [[0.0, 0.5], [0.5, 0.0]]
+    """
+    if n < 2:
+        return np.full((len(influence), len(influence)), math.nan)
+    squares = [((each - influence) ** 2).sum(axis=1) for each in influence]
+    return np.asarray(np.sqrt(np.array(squares) * n / (n - 1)), dtype=np.float64)
+
+
+def chosen_clips(
+    estimator: Any, weighings: Mapping[str, Weighing], *, reward: str, clips: Floats, pairs: Sequence[tuple[str, str]]
+) -> dict[str | tuple[str, str], int]:
+    """The place of the clip to take for each target and each compared pair; the largest where none may be chosen."""
+    wanted: list[str | tuple[str, str]] = [*weighings, *pairs]
+    if not settles(estimator):
+        return dict.fromkeys(wanted, len(clips) - 1)
+    values: dict[str | tuple[str, str], list[float]] = {each: [] for each in wanted}
+    influences: dict[str | tuple[str, str], list[Floats]] = {each: [] for each in wanted}
+    n: dict[str | tuple[str, str], int] = {}
+    for clip in clips.tolist():
+        terms = {name: estimator.terms(each, reward=reward, clip=clip) for name, each in weighings.items()}
+        for each in wanted:
+            first, second = (terms[each], None) if isinstance(each, str) else common(*(terms[name] for name in each))
+            value, influence = first.value(), first.influence()
+            if second is not None:
+                value, influence = value - second.value(), influence - second.influence()
+            values[each].append(value)
+            influences[each].append(sums_by(first.cluster, influence, n=int(first.cluster.max(initial=-1)) + 1))
+            n[each] = len(np.unique(first.cluster[first.defined]))
+    return {
+        each: smallest_harmless(np.array(values[each]), paired_errors(np.array(influences[each]), n[each]))
+        for each in wanted
+    }

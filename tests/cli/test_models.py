@@ -1,0 +1,134 @@
+"""truerank models, train and tune, as a user calls them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from truerank import models
+
+Run = Callable[..., Any]
+OPEN = [name for name, each in models.catalogue().items() if each.needs != "torch"]
+
+
+def test_models_lists_every_model(run: Run) -> None:
+    found = run("models")
+    assert found.code == 0
+    for name, cls in models.catalogue().items():
+        assert f"name         {name}\n" in found.out
+        assert cls.about in found.out
+    rows = json.loads(run("models", "--format", "json").out)["models"]
+    assert [row["name"] for row in rows] == list(models.catalogue())
+    assert run("models", "--format", "csv").out.startswith("name,about,learns from,needs,settings\n")
+
+
+def test_one_model_is_explained(run: Run) -> None:
+    out = run("models", "sar").out
+    assert "similarity=cosine" in out
+    assert "cosine or jaccard" in out
+    assert 'pip install "truerank[models]"' in run("models", "als").out
+    assert run("models", "saar").message.endswith("Did you mean sar?")
+
+
+@pytest.mark.parametrize("name", OPEN)
+def test_train_writes_what_evaluate_reads(run: Run, folder: Path, name: str) -> None:
+    found = run("train", name, "labels.csv", "--out", "result/s.npz")
+    assert found.code == 0, found.err
+    assert f"{name}: 4 users x 5 items, 20 rows, fitted in " in found.err  # after progress, where that took a second
+    once = (folder / "result" / "s.npz").read_bytes()
+    assert run("train", name, "labels.csv", "--out", "result/s.npz", "--quiet").err == ""
+    assert (folder / "result" / "s.npz").read_bytes() == once
+    assert run("evaluate", "labels.csv", "--scores", "m=result/s.npz", "--metric", "Recall@2").code == 0
+
+
+def test_settings_seed_and_populations(run: Run, folder: Path) -> None:
+    assert (
+        run("train", "als", "labels.csv", "--set", "factors=2", "--set", "alpha=3", "--out", "result/s.npz").code == 0
+    )
+    with np.load(folder / "result" / "s.npz") as arrays:
+        assert arrays["user_factors"].shape == (4, 2)
+    (folder / "all.csv").write_text("item\n10\n20\n30\n40\n50\n60\n")
+    (folder / "everyone.csv").write_text("user\n1\n9\n")
+    words = ("train", "random", "labels.csv", "--items", "all.csv", "--population", "everyone.csv", "--out")
+    assert run(*words, "result/a.npz").code == run(*words, "result/b.npz", "--seed", "1").code == 0
+    with np.load(folder / "result" / "a.npz") as a, np.load(folder / "result" / "b.npz") as b:
+        assert a["users"].tolist() == [1, 2, 3, 4, 9]
+        assert a["scores"].shape == (5, 6)
+        assert (a["scores"] != b["scores"]).all()
+
+
+def test_features_and_a_random_slice(run: Run, folder: Path) -> None:
+    (folder / "features.csv").write_text("thing,kind\n10,a\n20,a\n30,b\n99,b\n")
+    words = ("train", "lightfm", "labels.csv", "--item-features", "features.csv", "--out", "result/s.npz")
+    assert "no column 'item'" in run(*words).message
+    (folder / "features.csv").write_text("item,kind\n10,a\n20,a\n30,b\n99,b\n")
+    (folder / "mar.csv").write_text("user,item,label\n1,60,1\n7,10,0\n")
+    assert run(*words, "--random", "mar.csv").code == 0
+    with np.load(folder / "result" / "s.npz") as arrays:  # the slice's users and items count too
+        assert arrays["users"].tolist() == [1, 2, 3, 4, 7]
+        assert arrays["items"].tolist() == [10, 20, 30, 40, 50, 60]
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("train", "alss", "labels.csv", "--out", "x.npz"), "unknown model 'alss'; expected one of"),
+        (("train", "als", "labels.csv", "--out", "x.csv"), "expected a name that ends in .npz"),
+        (("train", "als", "labels.csv", "--out", "no/x.npz"), "its folder is missing"),
+        (("train", "als", "none.csv", "--out", "x.npz"), "none.csv: no such file"),
+        (("train", "avg-rating", "train.csv", "--out", "x.npz", "--quiet"), "train.csv: no value column"),
+        (("train", "als", "labels.csv", "--out", "x.npz", "--set", "factors"), "expected NAME=VALUE"),
+        (("train", "als", "labels.csv", "--out", "x.npz", "--set", "factors=2", "--set", "factors=3"), "given twice"),
+        (("train", "als", "labels.csv", "--out", "x.npz", "--set", "factors=two"), "expected a whole number from 1"),
+        (("train", "als", "labels.csv", "--out", "x.npz", "--set", "dim=2"), "no setting 'dim'"),
+        (("train", "als", "labels.csv", "--out", "x.npz", "--positive", ">5"), "none of 20 rows is positive"),
+        (("tune", "als", "labels.csv", "--out", "t", "--trials", "0"), "0 trials"),
+        (("tune", "als", "labels.csv", "--out", "t", "--metric", "Recal@5"), "unknown metric"),
+        (("tune", "als", "labels.csv", "--out", "t", "--estimator", "pooled"), "--estimator goes with --random"),
+        (("tune", "als", "labels.csv", "--out", "t", "--fraction", "2"), "fraction 2 of a split"),
+        (("tune", "random", "labels.csv", "--out", "t"), "random: nothing to search"),
+        (("tune", "als", "labels.csv", "--out", "labels.csv"), "labels.csv: cannot be made"),
+    ],
+)
+def test_wrong_calls_say_what_to_do_and_leave_nothing(
+    run: Run, folder: Path, words: tuple[str, ...], message: str
+) -> None:
+    before = sorted(path.name for path in folder.iterdir())
+    found = run(*words)
+    assert found.code == 2
+    assert message in found.message
+    assert [name for name in sorted(path.name for path in folder.iterdir()) if name != "t"] == before
+
+
+def test_pairs_alone_are_positives_and_it_is_said(run: Run) -> None:
+    found = run("train", "popularity", "train.csv", "--out", "result/s.npz")
+    assert found.code == 0
+    assert "train.csv: no value column, so each of its 2 rows counts as positive" in found.err
+
+
+def test_an_empty_log(run: Run, folder: Path) -> None:
+    (folder / "empty.csv").write_text("user,item,label\n")
+    assert "no rows; expected" in run("train", "popularity", "empty.csv", "--out", "x.npz").message
+    assert not (folder / "x.npz").exists()
+
+
+def test_tune_resumes_and_prints_the_call_that_trains_the_best(run: Run, folder: Path) -> None:
+    words = ("tune", "item-knn", "labels.csv", "--out", "search", "--metric", "Recall@3", "--fraction", "0.4")
+    first = run(*words, "--trials", "3")
+    assert first.code == 0, first.err
+    assert "3 trials; best " in first.err
+    second = run(*words, "--trials", "10")
+    assert "3 of them from before" in second.err
+    assert second.out.startswith("truerank train item-knn labels.csv --set neighbours=")
+    assert second.out.rstrip().endswith("--out item-knn.npz")
+    best = json.loads((folder / "search" / "best.json").read_text())
+    assert best["model"] == "item-knn"
+    assert best["objective"] == "Recall@3 on 40% of each user's rows, held out"
+    lines = (folder / "search" / "trials.csv").read_text().splitlines()
+    assert lines[0] == "trial,neighbours,value,seconds,reason"
+    assert run(*second.out.split()[1:]).code == 0

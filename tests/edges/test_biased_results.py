@@ -1,0 +1,110 @@
+"""Biased logs at the edges: what rests on next to nothing is said and gets no interval."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+import truerank as tr
+from truerank.arrays import Floats
+from truerank.core import Candidates, Estimator
+from truerank.estimators.rewards import GivenRewards
+from truerank.ranks.rank import rank
+from truerank.results import Results
+
+N_USERS, N_ITEMS = 300, 40
+RNG = np.random.default_rng(1)
+LIKED = RNG.random((N_USERS, N_ITEMS)) < 0.3
+FIRST = np.tile(-np.arange(N_ITEMS, dtype=float), (N_USERS, 1))
+MODELS = {"first": FIRST, "last": -FIRST}
+
+
+def two_rows_in_the_list(label: int) -> pl.DataFrame:
+    """Model `first` recommends items that were shown to two users; model `last` ones that half of the users saw."""
+    shown = RNG.random((N_USERS, N_ITEMS)) < 0.5
+    shown[:, :5] = False
+    shown[3, 1] = shown[70, 4] = True
+    user, item = np.nonzero(shown)
+    labels = np.where(item < 5, label, LIKED[user, item])
+    return pl.DataFrame({"user": user, "item": item, "label": labels, "propensity": np.where(item < 5, 0.001, 0.5)})
+
+
+def found(results: Results, model: str) -> tuple[float, float, float, tuple[str, ...]]:
+    each = next(each for each in results.estimates if each.model == model)
+    return each.value, each.low, each.high, each.warnings
+
+
+@pytest.mark.parametrize(
+    ("label", "words"), [(1, "have the same label"), (0, "no judged relevant item is in any list")]
+)
+@pytest.mark.parametrize("estimator", [tr.SNIPS(), tr.SNIPS(clip=10.0)], ids=["snips", "clipped"])
+def test_two_rows_that_agree_have_no_interval_and_no_comparison(label: int, words: str, estimator: Estimator) -> None:
+    log = two_rows_in_the_list(label)
+    results = tr.evaluate(MODELS, log, exposure=tr.BiasedExposure(), metrics=[tr.Precision(5)], estimators=[estimator])
+    value, low, high, warnings = found(results, "first")
+    assert value == label
+    assert math.isnan(low)
+    assert math.isnan(high)
+    assert any(words in text for text in warnings)
+    assert not math.isnan(found(results, "last")[1])
+    comparison = results.comparisons[0]
+    assert abs(comparison.difference) > 0.1
+    assert [math.isnan(each) for each in (comparison.low, comparison.high, comparison.p)] == [True] * 3
+
+
+def test_a_reward_model_that_promises_too_much_leaves_nothing_to_divide_by() -> None:
+    guess = GivenRewards(tr.dense(np.full((3, 2), 0.5)))
+    labels = pl.DataFrame({"user": [0, 1, 2], "item": [0, 0, 0], "label": [0, 0, 0], "propensity": [0.1] * 3})
+    how: dict[str, Any] = {
+        "exposure": tr.BiasedExposure(),
+        "metrics": [tr.Recall(1)],
+        "estimators": [tr.DoublyRobust(guess)],
+    }
+    results = tr.evaluate({"m": np.array([[2.0, 1.0]] * 3)}, labels, **how)
+    value, low, _, warnings = found(results, "m")
+    assert math.isnan(value)
+    assert math.isnan(low)
+    assert any("nothing to divide by" in text for text in warnings)
+    outside = tr.evaluate({"m": np.array([[2.0, 1.0]] * 3)}, labels.with_columns(label=pl.Series([0, 0, 1])), **how)
+    value, _, _, warnings = found(outside, "m")
+    assert not 0 <= value <= 1
+    assert any("outside 0 to 1" in text for text in warnings)
+
+
+def biased(chance: Floats, seed: int) -> pl.DataFrame:
+    user, item = np.nonzero(np.random.default_rng(seed).random(LIKED.shape) < chance)
+    return pl.DataFrame({"user": user, "item": item, "label": LIKED[user, item].astype(int)})
+
+
+def test_users_without_scores_still_count_where_propensities_are_fitted() -> None:
+    """A model that scores a third of the users is evaluated with propensities of all, in replicates too."""
+    chance = np.where(LIKED, 0.3, 0.1)
+    log = tr.read(biased(chance, 2), users=np.arange(N_USERS), items=np.arange(N_ITEMS))
+    some = tr.dense(FIRST[:100], users=np.arange(100), items=np.arange(N_ITEMS))
+    exposure, pool = tr.BiasedExposure(tr.PopularityPower(0.5)), Candidates(N_USERS, float(N_ITEMS))
+    fitted = exposure.fit(log, pool, seed=0)
+    terms = tr.IPS(fitted=fitted).terms(log, rank(some, log, pools=[pool])[0], metric=tr.DCG(5))
+    assert terms.n_defined == 100
+    assert terms.values(np.ones((1, N_USERS)))[0] == pytest.approx(terms.value(), rel=1e-12)
+    spread = tr.Bootstrap(200, 1).around(terms, level=0.95)
+    rng = np.random.default_rng(5)
+    replicates = terms.values(rng.multinomial(N_USERS, np.full(N_USERS, 1 / N_USERS), size=400).astype(float))
+    assert spread.stderr == pytest.approx(float(np.std(replicates)), rel=0.2)
+
+
+def test_estimators_of_one_name_are_told_apart_by_their_clip() -> None:
+    log = biased(np.full(LIKED.shape, 0.3), 3).with_columns(propensity=pl.lit(0.3))
+    results = tr.evaluate(
+        MODELS,
+        log,
+        exposure=tr.BiasedExposure(),
+        metrics=[tr.DCG(5)],
+        estimators=[tr.SNIPS(), tr.SNIPS(clip=1.5), tr.Naive()],
+    )
+    assert [each.clip for each in results.comparisons] == [None, 1.5, None]
+    assert [each.clip for each in results.estimates] == [None, None, 1.5, 1.5, None, None]
+    assert not [note for note in results.notes if "first > first" in note or "last > last" in note]

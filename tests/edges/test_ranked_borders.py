@@ -1,0 +1,269 @@
+"""Ranked logs and targets that are wrong or thin: a clear error, or a result that says what is missing."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+import truerank as tr
+from truerank.errors import InputError
+from truerank.exposure.positions import parse_position
+from truerank.exposure.positions.exponential import Exponential
+
+HALF = Exponential(0.5)
+LOG = pl.DataFrame(
+    {
+        "session": [1, 1, 1, 2, 2, 3], "item": [1, 2, 3, 2, 1, 3], "position": [1, 2, 3, 1, 2, 1],
+        "reward": [1, 0, 1, 0, 1, 1], "new": [3, 2, 1, 1, 2, 1],
+    }
+)  # fmt: skip
+TABLE = LOG.select("session", "item", rank="new")
+NEW = {"new": tr.RankColumn("new")}
+IPS = [tr.RankedIPS()]
+
+
+def of(frame: Any, targets: Any = NEW, **options: Any) -> tr.Results:
+    settings: dict[str, Any] = {"position": HALF, "estimators": IPS} | options
+    return tr.off_policy(frame, targets, **settings)
+
+
+def sessions(n: int, *, gamma: float, seed: int, displayed: int | None = None) -> pl.DataFrame:
+    """Sessions that go on with chance gamma; with all `displayed` items and a column viewed where that is given."""
+    rng = np.random.default_rng(seed)
+    rows = []
+    for session in range(n):
+        depth = int(rng.geometric(1 - gamma))
+        length = depth if displayed is None else displayed
+        items = rng.permutation(max(length, 60))[:length]
+        for place in range(length):
+            seen = place < depth
+            reward = int(seen and rng.random() < 0.2)
+            rows.append((session, int(items[place]), place + 1, reward, int(seen), length - place))
+    frame = pl.DataFrame(rows, schema=["session", "item", "position", "reward", "viewed", "new"], orient="row")
+    return frame.drop("viewed") if displayed is None else frame
+
+
+# ----------------------------------------------------------------------------------------------------------------- fits
+
+
+@pytest.mark.parametrize("family", ["yule", "exp", "log", "table"])
+def test_scroll_depths_need_sessions(family: str) -> None:
+    """Without sessions every row would be a scroll depth of its own."""
+    with pytest.raises(InputError, match="no column session"):
+        of(LOG.drop("session"), position=parse_position(f"fit:{family}"))
+
+
+def test_the_last_displayed_position_ends_a_list() -> None:
+    """γ = Σ(d - 1) / (Σ(d - 1) + stops): a session that viewed all that was displayed has not stopped."""
+    frame = sessions(2000, gamma=0.9, seed=1, displayed=5)
+    depth = frame.group_by("session").agg(pl.col("viewed").sum())["viewed"].to_numpy()
+    by_hand = (depth - 1).sum() / ((depth - 1).sum() + (depth < 5).sum())
+    viewed = frame.filter(pl.col("viewed") == 1).drop("viewed").with_columns(candidates=pl.lit(5))
+    for each in (frame, viewed):
+        (fit,) = of(each, position=parse_position("fit:exp")).provenance["fits"]
+        assert fit["value"] == pytest.approx(by_hand, abs=1e-9)
+    assert by_hand == pytest.approx(0.9, abs=0.02)
+
+
+def test_displayed_ends_are_those_of_each_surface() -> None:
+    """One session, two surfaces: it stops at 1 of 2 on the first and comes to the end of the second, 2 of 2."""
+    frame = pl.DataFrame(
+        {"session": [1] * 4, "item": [1, 2, 3, 4], "position": [1, 2, 1, 2], "viewed": [1, 0, 1, 1],
+         "reward": [1, 0, 0, 1], "surface": ["a", "a", "b", "b"], "new": [1, 2, 1, 2]}
+    )  # fmt: skip
+    (fit,) = of(frame, position=parse_position("fit:exp")).provenance["fits"]
+    assert fit["value"] == pytest.approx(1 / (1 + 1))
+
+
+def test_a_log_in_which_nothing_was_viewed_has_no_depths() -> None:
+    frame = LOG.with_columns(viewed=pl.lit(0), reward=pl.lit(0))
+    with pytest.raises(InputError, match="no row was viewed"):
+        of(frame, position=parse_position("fit:exp"))
+
+
+def test_a_table_is_refitted_without_the_deepest_session() -> None:
+    """The table without a part of the log may end before that part's sessions do; they are not weighed with it."""
+    frame = sessions(300, gamma=0.7, seed=3)
+    (found,) = of(frame, position=parse_position("fit:table")).estimates
+    assert found.stderr > 0
+    assert found.low < found.value < found.high
+
+
+def test_a_fit_that_hangs_on_one_session_has_no_interval_and_says_why() -> None:
+    one = pl.DataFrame(
+        {"session": [1, 2, 3, 4, 5, 6, 6], "item": [1, 1, 1, 1, 1, 1, 2], "position": [1, 1, 1, 1, 1, 1, 2],
+         "reward": [1, 0, 1, 0, 1, 1, 1], "new": [1, 1, 1, 1, 1, 2, 1]}
+    )  # fmt: skip
+    results = of(one, position=parse_position("fit:exp"))
+    assert results.estimates[0].value > 0
+    assert math.isnan(results.estimates[0].low)
+    assert any(note.startswith("no interval") and "beyond rank 1" in note for note in results.notes)
+
+
+def test_a_surface_of_one_session_has_no_interval_and_says_why() -> None:
+    here = sessions(50, gamma=0.6, seed=4).with_columns(surface=pl.lit("x"))
+    pair = pl.DataFrame({"session": [90, 90], "item": [1, 2], "position": [1, 2], "reward": [1, 0], "new": [2, 1]})
+    frame = pl.concat([here, pair.with_columns(surface=pl.lit("y")).select(here.columns)])
+    results = of(frame, position=parse_position("x=fit:exp,y=fit:exp"))
+    assert math.isnan(results.estimates[0].stderr)
+    assert any("no session is there" in note for note in results.notes if note.startswith("no interval"))
+
+
+@pytest.mark.parametrize("position", ["exp:0.7", "fit:exp"])
+def test_targets_that_agree_where_both_rank_differ_by_nothing(position: str) -> None:
+    frame = sessions(200, gamma=0.7, seed=5)
+    table = frame.select("session", "item", rank="new")
+    targets = {"a": table.filter(pl.col("session") < 120), "b": table.filter(pl.col("session") >= 80)}
+    for estimator in (tr.RankedIPS(), tr.RankedSNIPS(), tr.RankedDoublyRobust()):
+        (found,) = of(frame, targets, position=parse_position(position), estimators=[estimator]).comparisons
+        assert (found.units, found.difference, found.stderr) == (40, 0, 0)
+
+
+@pytest.mark.parametrize("position", ["exp:0.5", "fit:exp"])
+@pytest.mark.parametrize("estimator", [tr.RankedIPS(), tr.RankedSNIPS(), tr.RankedSNIPS(tr.Normaliser.IMPRESSION)])
+def test_targets_without_a_common_session_have_no_difference(position: str, estimator: Any) -> None:
+    targets = {"a": TABLE.filter(pl.col("session") == 1), "b": TABLE.filter(pl.col("session") == 2)}
+    results = of(LOG, targets, position=parse_position(position), estimators=[estimator])
+    (found,) = results.comparisons
+    assert found.units == 0
+    assert math.isnan(found.difference)
+    assert math.isnan(found.p)
+
+
+def test_clicks_say_what_they_were_fitted_to() -> None:
+    rng = np.random.default_rng(2)
+    rows = [(s, int(item), place + 1, int(rng.random() < 0.6**place * (0.2 + 0.1 * item)))
+            for s in range(150) for place, item in enumerate(rng.permutation(5)[:3])]  # fmt: skip
+    frame = pl.DataFrame(rows, schema=["session", "item", "position", "like"], orient="row").with_columns(
+        seconds=0.5 * pl.col("like"), new=4 - pl.col("position")
+    )
+    results = of(frame, position=parse_position("fit:clicks"), logged=tr.Logged.DISPLAYED, rewards=["seconds", "like"])
+    assert any("from 450 impressions and their like." in note for note in results.notes)
+
+
+# -------------------------------------------------------------------------------------------------------------- targets
+
+
+def test_a_rank_column_has_each_rank_once_in_a_session() -> None:
+    with pytest.raises(InputError, match="two items at rank 1 of one session"):
+        of(LOG.with_columns(new=pl.lit(1)))
+    gaps = LOG.with_columns(new=pl.Series([5, None, None, 1, 2, 1]))
+    assert of(gaps).estimates[0].value == pytest.approx((0.5**4 + 1 + 1) / 3)
+    surfaces = LOG.with_columns(surface=pl.Series(["a", "a", "b", "a", "b", "a"]), new=pl.Series([1, 2, 1, 1, 1, 1]))
+    assert of(surfaces).estimates[0].value == pytest.approx((1 + 4 + 2 + 1) / 3)
+
+
+def test_exposures_are_needed_in_every_row() -> None:
+    frame = LOG.with_columns(propensity=pl.lit(0.5), t=pl.Series([0.5, None, 0.5, 0.5, 0.5, 0.5]))
+    with pytest.raises(InputError, match="1 rows have nothing in column 't'"):
+        of(frame, {"new": tr.ExposureColumn("t")}, position=None)
+    two = frame.with_columns(logger=pl.lit("a"), b=pl.lit(0.5))
+    loggers = {"a": tr.ExposureColumn("b"), "c": tr.ExposureColumn("t")}
+    with pytest.raises(InputError, match="logger c: 1 rows have nothing"):
+        of(two, {"new": tr.ExposureColumn("b")}, position=None, loggers=loggers)
+
+
+def test_sessions_that_the_log_lacks_are_counted() -> None:
+    more = pl.concat([TABLE, pl.DataFrame({"session": [8, 8, 9], "item": [1, 2, 1], "rank": [1, 2, 1]})])
+    results = of(LOG, {"new": more})
+    assert any("ranks 2 sessions that the log does not have" in note and "--sessions" in note for note in results.notes)
+    assert not any("does not have" in note for note in of(LOG, {"new": TABLE}).notes)
+
+
+@pytest.mark.parametrize("item", [1, 9], ids=["logged", "never logged"])
+def test_an_item_stands_once_in_a_list(item: int) -> None:
+    table = pl.DataFrame({"session": [1, 1, 1, 2], "item": [2, item, item, item], "rank": [1, 2, 3, 1]})
+    with pytest.raises(InputError, match=f"item {item} is twice in one session"):
+        of(LOG, {"new": table})
+
+
+def test_a_list_for_a_session_without_rows_needs_its_surface() -> None:
+    """Nothing tells on which surface an empty session was; the table may, or there is only one."""
+    frame = LOG.with_columns(surface=pl.Series(["a", "a", "a", "b", "b", "a"]))
+    table = pl.concat([TABLE, pl.DataFrame({"session": [7], "item": [1], "rank": [1]})])
+    options: dict[str, Any] = {"position": parse_position("a=exp:0.5,b=exp:0.8"), "sessions": pl.Series([1, 2, 3, 7])}
+    with pytest.raises(InputError, match=r"1 sessions without a row .* column surface"):
+        of(frame, {"new": table}, **options)
+    told = table.with_columns(surface=pl.Series(["a", "a", "a", "b", "b", "a", "b"]))
+    assert of(frame, {"new": told}, **options).estimates[0].value == pytest.approx((0.25 + 4 + 1 + 1) / 4)
+    alone = frame.with_columns(surface=pl.lit("a"))
+    assert of(alone, {"new": table}, **options).estimates[0].value == pytest.approx((0.25 + 4 + 1 + 1) / 4)
+
+
+# ----------------------------------------------------------------------------------------------------------- candidates
+
+
+@pytest.mark.parametrize(
+    ("candidates", "reason"),
+    [
+        ([5, 5, 4, 2, 2, 1], "candidates differ"),
+        ([2, 2, 2, 2, 2, 1], "more rows than candidates"),
+        ([[1, 2, 3], [1, 2, 3], [1, 2, 3, 4], [1, 2], [1, 2], [3]], "candidates differ"),
+        ([[1, 2, 3], [1, 2, 3], None, [1, 2], [1, 2], [3]], "candidates differ"),
+        ([[1, 2, 3], [1, 2, 3], [1, 2, 3], [1, 2, 2], [1, 2, 2], [3]], "a candidate is listed twice"),
+        ([[1, 2, 3], [1, 2, 3], [1, 2, 3], [1, 2], [1, 2], [4]], "row 6, the item is not among its candidates"),
+    ],
+    ids=["number differs", "number too small", "list differs", "list missing", "listed twice", "shown but not listed"],
+)
+def test_candidates_hold_what_was_shown(candidates: list[Any], reason: str) -> None:
+    with pytest.raises(InputError, match=reason):
+        of(LOG.with_columns(candidates=pl.Series(candidates)))
+
+
+def test_listed_candidates_may_come_in_any_order() -> None:
+    lists = [[1, 2, 3, 4], [4, 3, 2, 1], [2, 1, 4, 3], [1, 2], [2, 1], [3]]
+    log = tr.read_impressions(LOG.with_columns(candidates=pl.Series(lists)))
+    assert log.length is not None
+    assert log.candidates is not None
+    assert log.length.tolist() == [4, 2, 1]
+    assert [log.candidates.of_unit(unit).tolist() for unit in range(3)] == [[0, 1, 2, 3], [0, 1], [2]]
+
+
+def test_items_without_a_rank_take_no_place() -> None:
+    """Three candidates, one of them never shown: the target exposes ranks 1 and 2, 1 + 0.5."""
+    frame = LOG.filter(pl.col("session") == 1).with_columns(
+        new=pl.Series([None, 2, 1]), candidates=pl.lit(3), reward=pl.lit(1)
+    )
+    (found,) = of(frame, estimators=[tr.RankedSNIPS()]).estimates
+    assert found.value == pytest.approx(1.5)
+
+
+# ---------------------------------------------------------------------------------------------------------------- order
+
+
+@pytest.mark.parametrize("users", [False, True], ids=["rows", "users"])
+def test_the_order_of_rows_without_sessions_does_not_change_a_bit(users: bool) -> None:
+    rng = np.random.default_rng(6)
+    n = 400
+    frame = pl.DataFrame(
+        {"item": rng.integers(0, 5, n), "propensity": rng.choice([0.1, 0.3, 0.7], n), "reward": rng.normal(size=n),
+         "new": rng.random(n)}
+    )  # fmt: skip
+    frame = frame.with_columns(user=pl.Series(rng.integers(0, 90, n))) if users else frame
+    for interval in (None, tr.Bootstrap(50)):
+        for estimator in (tr.RankedIPS(), tr.RankedSNIPS()):
+            found = {
+                of(each, {"new": tr.ExposureColumn("new")}, position=None, interval=interval, estimators=[estimator])
+                .json()
+                for each in (frame, frame.reverse(), frame.sample(fraction=1.0, shuffle=True, seed=1))
+            }  # fmt: skip
+            assert len(found) == 1
+
+
+@pytest.mark.parametrize("position", ["exp:0.7", "fit:exp"])
+def test_the_order_of_a_target_does_not_change_a_bit(position: str) -> None:
+    frame = sessions(150, gamma=0.7, seed=7)
+    lists = frame.select("session", "item", rank="new")
+    last = lists.group_by("session", maintain_order=True).agg(pl.col("rank").max())
+    strange = [last.with_columns(item=pl.lit(900 + k, dtype=pl.Int64), rank=pl.col("rank") + k) for k in (1, 2)]
+    table = pl.concat([lists, *(each.select(lists.columns) for each in strange)])
+    estimators = [tr.RankedIPS(), tr.RankedSNIPS(), tr.RankedDoublyRobust()]
+    found = {
+        of(frame, {"new": each}, position=parse_position(position), estimators=estimators).json()
+        for each in (table, table.reverse(), table.sample(fraction=1.0, shuffle=True, seed=1))
+    }
+    assert len(found) == 1

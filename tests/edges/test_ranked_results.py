@@ -1,0 +1,231 @@
+"""What ranked logs give at the edges: one stated result each."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+import truerank as tr
+from truerank.data.impressions import Logged
+from truerank.errors import RefusedError
+from truerank.exposure.positions import parse_position
+from truerank.exposure.positions.exponential import Exponential
+from truerank.exposure.positions.places import Place, Positions
+from truerank.exposure.positions.yule_simon import YuleSimon
+
+HALF = Exponential(0.5)
+LOG = pl.DataFrame(
+    {
+        "session": [1, 1, 2, 2, 3], "item": [10, 20, 10, 20, 30], "position": [1, 2, 1, 2, 1],
+        "reward": [1, 0, 0, 1, 1], "new": [2, 1, 2, 1, 1],
+    }
+)  # fmt: skip
+NEW = {"new": tr.RankColumn("new")}
+IPS = [tr.RankedIPS()]
+
+
+def first(frame: Any, targets: Any = NEW, **options: Any) -> Any:
+    settings: dict[str, Any] = {"position": HALF, "estimators": IPS} | options
+    return tr.off_policy(frame, targets, **settings).estimates[0]
+
+
+def test_unsorted_rows_and_gaps_in_positions_are_fine() -> None:
+    """Positions count, not their order in the file; users may skip some."""
+    assert first(LOG.reverse()).value == first(LOG).value == pytest.approx((0.5 + 2 + 1) / 3)
+    gap = LOG.with_columns(position=pl.col("position") * 3 - 2)
+    assert first(gap).value == pytest.approx((0.5 + 8 + 1) / 3)  # 1 / 0.5³ for the reward at position 4
+
+
+def test_no_reward_at_all_is_a_value_without_an_interval() -> None:
+    found = first(LOG.with_columns(reward=pl.lit(0)))
+    assert found.value == 0
+    assert math.isnan(found.low)
+    assert any("nothing tells how far" in each for each in found.warnings)
+
+
+def test_a_target_that_shows_nothing_of_the_log_earns_nothing_known() -> None:
+    found = first(LOG.with_columns(new=pl.lit(None, dtype=pl.Int64)))
+    assert found.value == 0
+    assert math.isnan(found.stderr)
+
+
+def test_a_single_session_has_no_interval() -> None:
+    found = first(LOG.filter(pl.col("session") == 2))
+    assert found.value == 2
+    assert math.isnan(found.low)
+
+
+def test_sessions_without_a_ranking_are_left_out_and_counted() -> None:
+    table = pl.DataFrame({"session": [1, 1, 2, 2], "item": [10, 20, 10, 20], "rank": [2, 1, 2, 1]})
+    found = first(LOG, {"new": table})
+    assert (found.value, found.units, found.undefined) == (pytest.approx((0.5 + 2) / 2), 2, 1)
+    assert any("no ranking of this target" in each for each in found.warnings)
+
+
+def test_items_that_a_target_misses_have_no_weight_and_unknown_items_count_in_its_list() -> None:
+    table = pl.DataFrame({"session": [1, 2, 2, 3], "item": [20, 10, 77, 30], "rank": [1, 1, 2, 1]})
+    assert first(LOG, {"new": table}).value == pytest.approx((0 + 0 + 1) / 3)
+    # 1 - Σ w / Σ ε: weights are 2, 1, 1 and exposures 1, 1 + 0.5, 1
+    results = tr.off_policy(LOG, {"new": table}, position=HALF, estimators=IPS)
+    assert results.provenance["diagnostics"][0]["unsupported"] == pytest.approx(1 - 4 / 3.5)
+
+
+def test_negative_rewards_are_rewards() -> None:
+    frame = LOG.with_columns(reward=pl.Series([1.0, 0.0, 0.0, -1.0, 0.5]))
+    results = tr.off_policy(frame, NEW, position=HALF, estimators=IPS)
+    assert results.estimates[0].value == pytest.approx((0.5 - 2 + 0.5) / 3)
+    assert any("negative" in note for note in results.notes)
+
+
+def test_views_in_a_column_are_the_rows_that_count() -> None:
+    """An item that was displayed and not viewed adds nothing to any sum."""
+    unseen = pl.DataFrame({"session": [3], "item": [20], "position": [2], "reward": [0], "new": [2], "viewed": [0]})
+    frame = pl.concat([LOG.with_columns(viewed=pl.lit(1)), unseen], how="vertical_relaxed")
+    for estimator in (tr.RankedIPS(), tr.RankedIPS(tr.Normaliser.IMPRESSION), tr.RankedSNIPS(tr.Normaliser.IMPRESSION)):
+        with_column, without = (first(each, estimators=[estimator]) for each in (frame, LOG))
+        assert with_column.value == pytest.approx(without.value)
+        assert with_column.stderr == pytest.approx(without.stderr)
+        assert with_column.ess == pytest.approx(without.ess)
+
+
+def test_surfaces_have_their_own_position_models() -> None:
+    frame = LOG.with_columns(surface=pl.Series(["a", "a", "b", "b", "a"]))
+    feed = Positions(((Place("a"), YuleSimon(1.5)), (Place("b"), HALF)))
+    assert first(frame, position=feed).value == pytest.approx((0.4 + 2 + 1) / 3)
+
+
+def test_users_are_clusters() -> None:
+    """Twice the same sessions of the same users says no more than once."""
+    rng = np.random.default_rng(0)
+    frame = pl.DataFrame(
+        {"session": np.arange(80), "user": np.arange(80), "item": 1, "position": 1, "reward": rng.integers(0, 2, 80),
+         "new": 1}
+    )  # fmt: skip
+    twice = pl.concat([frame, frame.with_columns(session=pl.col("session") + 80)])
+    for estimator in (tr.RankedIPS(), tr.RankedSNIPS(tr.Normaliser.IMPRESSION)):
+        for interval in (None, tr.Bootstrap(300)):
+            once, again = (first(each, estimators=[estimator], interval=interval) for each in (frame, twice))
+            assert again.stderr == pytest.approx(once.stderr, rel=1e-9)
+            alone = first(twice.drop("user"), estimators=[estimator], interval=interval)
+            assert alone.stderr < 0.8 * once.stderr
+
+
+def test_the_variance_is_within_loggers() -> None:
+    """Loggers of fixed size: what their means differ by is no chance."""
+    frame = pl.DataFrame(
+        {"session": range(8), "item": 1, "reward": [0, 1, 0, 1, 5, 6, 5, 6], "a": 0.5, "b": 0.5, "t": 0.5,
+         "logger": ["a"] * 4 + ["b"] * 4}
+    )  # fmt: skip
+    loggers = {"a": tr.ExposureColumn("a"), "b": tr.ExposureColumn("b")}
+    found = first(frame, {"new": tr.ExposureColumn("t")}, position=None, loggers=loggers)
+    assert found.value == 3
+    # within each logger the variance of 0, 1, 0, 1 is 1/3: sqrt(2 · 4 · 1/3) / 8
+    assert found.stderr == pytest.approx(math.sqrt(8 / 3) / 8)
+
+
+BEYOND = pl.DataFrame(
+    {"session": [1, 1, 1, 2, 2], "item": [1, 2, 3, 2, 1], "position": [1, 2, 3, 1, 2], "reward": [1, 0, 1, 0, 1]}
+)  # fmt: skip
+CUT = parse_position("exp:0.5@2")
+
+
+@pytest.mark.parametrize("rank", [None, 1, 3])
+def test_a_view_beyond_the_cut_off_is_refused_whatever_the_target(rank: int | None) -> None:
+    """Also where the target would not show the item: its reward must not vanish."""
+    frame = BEYOND.with_columns(new=pl.Series([2, 4, rank, 1, 2]))
+    table = pl.DataFrame({"session": [2], "item": [1], "rank": [1]})  # session 1 has no ranking
+    for target in (tr.RankColumn("new"), tr.RankColumn("position"), table):
+        for estimator in (tr.RankedIPS(), tr.LearntDiscountRaw()):
+            with pytest.raises(RefusedError, match=r"position 3 was viewed .* infinite"):
+                first(frame, {"new": target}, position=CUT, estimators=[estimator])
+    with pytest.raises(RefusedError, match="position 3 has a reward"):
+        first(frame, position=CUT, logged="displayed")
+
+
+def test_displayed_where_nobody_looks_without_a_reward_is_unsupported_exposure() -> None:
+    """c = 0 and ε0 = 0: nothing was lost, nothing is known of what the target would earn there."""
+    frame = BEYOND.with_columns(reward=pl.Series([1, 0, 0, 0, 1]), new=pl.Series([2, 3, 1, 1, 2]))
+    table = frame.select("session", "item", rank="new")
+    viewed = frame.with_columns(viewed=pl.Series([1, 1, 0, 1, 1]))
+    for given, logged in ((frame, Logged.DISPLAYED), (viewed, Logged.VIEWED)):
+        for target in (tr.RankColumn("new"), table):
+            estimators: list[Any] = [tr.RankedIPS()]
+            estimators += [] if isinstance(target, tr.RankColumn) else [tr.RankedDoublyRobust()]
+            found = tr.off_policy(given, {"new": target}, position=CUT, estimators=estimators, logged=logged)
+            assert found.estimates[0].value == pytest.approx((0.5 + 1) / 2)
+            # ε: .5, 0 and 1 in session 1, of which the 1 is out of reach; 1 and .5 in session 2
+            assert found.provenance["diagnostics"][0]["unsupported"] == pytest.approx(1 / 3)
+            assert any("33% of what the target would expose" in each for each in found.estimates[0].warnings)
+            assert all(math.isfinite(each.value) for each in found.estimates)
+
+
+def test_a_difference_without_any_reward_has_no_interval() -> None:
+    frame = LOG.with_columns(reward=pl.lit(0))
+    both = NEW | {"log": tr.RankColumn("position")}
+    for interval in (None, tr.Bootstrap(20)):  # from passes over the rows, and from terms
+        (found,) = tr.off_policy(frame, both, position=HALF, estimators=IPS, interval=interval).comparisons
+        assert found.difference == 0
+        assert all(math.isnan(each) for each in (found.stderr, found.low, found.high, found.p, found.p_adjusted))
+    # a reward that one of the two would show is a difference
+    frame = LOG.with_columns(new=pl.lit(None, dtype=pl.Int64))
+    (found,) = tr.off_policy(frame, both, position=HALF, estimators=IPS).comparisons
+    assert abs(found.difference) == 1
+    assert found.p == 0.25  # all three sessions alike: a sign test
+
+
+def test_negative_rewards_have_no_normalised_form() -> None:
+    frame = LOG.with_columns(other=pl.Series([1.0, 0.0, 0.0, -1.0, 0.5]))
+    for estimator in (tr.RankedNDCG(), tr.RankedPostNormalised()):
+        with pytest.raises(RefusedError, match=f"{estimator.name}: other has negative values"):
+            first(frame, estimators=[estimator], rewards=["other"])
+        results = tr.off_policy(frame, NEW, position=HALF, estimators=[estimator], rewards=["reward", "other"])
+        assert [each.reward for each in results.estimates] == ["reward"]
+        assert any(f"left out: {estimator.name} of other" in note for note in results.notes)
+
+
+def test_propensities_and_a_position_model_say_which_is_used() -> None:
+    frame = LOG.with_columns(propensity=pl.lit(0.25))
+    results = tr.off_policy(frame, NEW, position=HALF, estimators=IPS)
+    assert results.estimates[0].value == pytest.approx((0.5 + 1 + 1) * 4 / 3)
+    assert results.provenance["logging"] == "column propensity"
+    assert any("column propensity" in note and "exp:0.5" in note for note in results.notes)
+    plain = tr.off_policy(LOG, NEW, position=HALF, estimators=IPS)
+    assert plain.provenance["logging"] == "positions, exp:0.5"
+    assert not any("propensity" in note for note in plain.notes)
+
+
+def test_why_there_is_no_interval() -> None:
+    def because(found: Any) -> str:
+        assert math.isnan(found.low)
+        return " ".join(found.warnings)
+
+    assert "from one session" in because(first(LOG.filter(pl.col("session") == 2)))
+    assert "from one user" in because(first(LOG.with_columns(user=pl.lit(1))))
+    frame = LOG.with_columns(logger=pl.Series(["a", "a", "a", "a", "b"]))
+    loggers = {"a": tr.RankColumn("position"), "b": tr.RankColumn("position")}
+    assert "a logger has a single session" in because(first(frame, loggers=loggers))
+
+
+def test_sessions_without_a_view_have_no_mean_and_the_message_says_so() -> None:
+    means = [tr.RankedIPS(tr.Normaliser.MEAN_OF_MEANS)]
+    found = first(LOG, estimators=means, sessions=pl.Series([1, 2, 3, 4]))
+    assert found.undefined == 1
+    assert any("1 of 4 sessions have no ranking of this target or no viewed item" in each for each in found.warnings)
+
+
+def test_warnings_name_the_rows_that_the_log_has() -> None:
+    assert any("displayed rows are worth" in each for each in first(LOG, logged="displayed").warnings)
+    assert any("viewed rows are worth" in each for each in first(LOG).warnings)
+
+
+def test_targets_without_a_session_in_common_have_no_difference() -> None:
+    a = pl.DataFrame({"session": [1, 1], "item": [10, 20], "rank": [1, 2]})
+    b = pl.DataFrame({"session": [2, 2], "item": [10, 20], "rank": [1, 2]})
+    for clips in ([math.inf], tr.AutoClip()):
+        results = tr.off_policy(LOG, {"a": a, "b": b}, position=HALF, clips=clips)
+        assert {each.estimator for each in results.comparisons} == {"ips", "snips"}
+        assert all(each.units == 0 and math.isnan(each.difference) for each in results.comparisons)

@@ -1,0 +1,259 @@
+"""Estimators of ranked logs: expected values over every ranking, scroll depth and reward of tiny systems."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from itertools import product
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+from tiny_feed import NEW, TARGET, THREE, TURNED, Ranking, TinyFeed, mixed_rankings
+
+import truerank as tr
+from truerank.core import Terms
+from truerank.estimators.ranked.reward_models import fold_of_units
+from truerank.estimators.ranked.weights import Weighing
+from truerank.exposure.positions.table import Table
+from truerank.offpolicy_setting import prepare
+
+EXACT = 1e-10
+INF = math.inf
+
+
+def weighing(frame: pl.DataFrame, target: Any, **options: Any) -> Weighing:
+    """The exposures of a log's rows under the target and under logging."""
+    extra = [name for name in frame.columns if name in ("new", "prediction", "by_a", "by_b")]
+    logged = options.pop("logged", tr.Logged.VIEWED)
+    log = tr.read_impressions(frame, rewards=["reward"], extra=extra, logged=logged)
+    defaults: dict[str, Any] = {"position": None, "loggers": None, "columns": None, "level": 0.95}
+    return prepare(log, {"new": target}, **(defaults | options)).weighings["new"]
+
+
+def expected(terms: Terms, chance: np.ndarray) -> tuple[float, float]:
+    """E[num] and E[den] of a session."""
+    return float(terms.num @ chance), float(terms.den @ chance)
+
+
+def whole(feed: TinyFeed, rankings: Mapping[Ranking, float]) -> tuple[Weighing, np.ndarray]:
+    frame, chance = feed.log()
+    assert chance.sum() == pytest.approx(1, abs=EXACT)
+    return weighing(frame, feed.table(rankings, range(len(chance)))), chance
+
+
+# ------------------------------------------------------------------------------------------------------------------ ips
+
+
+@pytest.mark.parametrize("feed", [TURNED, THREE], ids=["deterministic", "stochastic"])
+def test_ips_is_exactly_unbiased(feed: TinyFeed) -> None:
+    target = NEW if feed is TURNED else TARGET
+    made, chance = whole(feed, target)
+    assert expected(tr.RankedIPS().terms(made, reward="reward", clip=INF), chance)[0] == pytest.approx(
+        feed.truth(target), abs=EXACT
+    )
+
+
+@pytest.mark.parametrize("clip", [1.0, 1.5, 2.0, 3.0, 10.0])
+def test_the_mean_of_a_clipped_estimate_is_this(clip: float) -> None:
+    """E = Σ_a ε q min(1, m ε0): too small by exactly what the clip takes away."""
+    made, chance = whole(THREE, TARGET)
+    logged, target = THREE.exposure(THREE.rankings), THREE.exposure(TARGET)
+    by_hand = float((target * np.array(THREE.quality) * np.minimum(1, clip * logged)).sum())
+    found = expected(tr.RankedIPS().terms(made, reward="reward", clip=clip), chance)[0]
+    assert found == pytest.approx(by_hand, abs=EXACT)
+    lowered = bool((clip * logged < 1).any())
+    assert lowered == (found < THREE.truth(TARGET) - 1e-3)
+
+
+def test_ranks_and_positions_give_the_same_as_exposures() -> None:
+    """A deterministic logger: ε = P(V | rank), ε0 = P(V | position); the truth of the turned list is .8 + .5 · .2."""
+    frame, chance = TURNED.log()
+    frame = frame.drop("propensity").with_columns(new=3 - pl.col("position"))
+    made = weighing(frame, tr.RankColumn("new"), position=Table(TURNED.view))
+    found, _ = expected(tr.RankedIPS().terms(made, reward="reward", clip=INF), chance)
+    assert found == pytest.approx(0.9, abs=EXACT)
+
+
+def test_the_two_readings_of_equation_9_agree() -> None:
+    """c · (ε / ε0), or (c / ε0) · ε: a weight on the reward, or a corrected label with the discount of the new rank."""
+    made, _ = whole(THREE, TARGET)
+    weighted = tr.RankedIPS().terms(made, reward="reward", clip=INF).num
+    target, inverse = made.parts()
+    label = made.log.reward("reward") * inverse
+    assert made.by_unit(label * target) == pytest.approx(weighted, abs=EXACT)
+
+
+def test_rewards_may_be_any_numbers() -> None:
+    """Rewards of -2 and 5 instead of 0 and 1 have the mean -2 Σ ε + 7 Σ ε q."""
+    frame, chance = THREE.log()
+    frame = frame.with_columns(reward=7.0 * pl.col("reward") - 2.0)
+    made = weighing(frame, THREE.table(TARGET, range(len(chance))))
+    found, _ = expected(tr.RankedIPS().terms(made, reward="reward", clip=INF), chance)
+    assert found == pytest.approx(7 * THREE.truth(TARGET) - 2 * THREE.exposure(TARGET).sum(), abs=EXACT)
+
+
+# ---------------------------------------------------------------------------------------------------------- normalisers
+
+
+def test_per_impression_needs_equal_expected_depth() -> None:
+    """Σ E[num] / Σ E[den] is the reward per viewed item of the target if it is viewed as deep; else it is not."""
+    made, chance = whole(THREE, TARGET)
+    num, den = expected(tr.RankedIPS(tr.Normaliser.IMPRESSION).terms(made, reward="reward", clip=INF), chance)
+    depth = sum(d * p for d, p in enumerate(THREE.depth, 1))
+    assert num / den == pytest.approx(THREE.truth(TARGET) / depth, abs=EXACT)
+    # a target that shows two items only is viewed less deep: its own reward per view is another number
+    short = THREE.exposure({(2, 0): 1.0})
+    frame, chance = THREE.log()
+    cut = THREE.table({(2, 0): 1.0}, range(len(chance)))
+    num, den = expected(
+        tr.RankedIPS(tr.Normaliser.IMPRESSION).terms(weighing(frame, cut), reward="reward", clip=INF), chance
+    )
+    own = THREE.truth({(2, 0): 1.0}) / short.sum()
+    assert num / den == pytest.approx(THREE.truth({(2, 0): 1.0}) / depth, abs=EXACT)
+    assert own - num / den > 0.05
+
+
+def test_the_mean_of_means_is_biased_by_this_and_right_with_its_own_exposures() -> None:
+    """Half of the users see one item, half see two: the mean reward per view of the turned list is
+    θ_1 · .8 + θ_2 · .2 with θ_r = E[1{D >= r} / D] = .75, .25, hence .65; with P(V | R) it comes out as .475."""
+    frame, chance = TURNED.log()
+    frame = frame.drop("propensity").with_columns(new=3 - pl.col("position"))
+    estimator = tr.RankedIPS(tr.Normaliser.MEAN_OF_MEANS)
+    wrong = weighing(frame, tr.RankColumn("new"), position=Table((1.0, 0.5)))
+    assert expected(estimator.terms(wrong, reward="reward", clip=INF), chance)[0] == pytest.approx(0.475, abs=EXACT)
+    right = weighing(frame, tr.RankColumn("new"), position=Table((1.0, 0.25 / 0.75)))
+    assert expected(estimator.terms(right, reward="reward", clip=INF), chance)[0] == pytest.approx(0.65, abs=EXACT)
+
+
+# ---------------------------------------------------------------------------------------------------------------- snips
+
+
+def test_both_parts_of_snips_are_unbiased() -> None:
+    made, chance = whole(THREE, TARGET)
+    terms = tr.RankedSNIPS().terms(made, reward="reward", clip=INF)
+    num, den = expected(terms, chance)
+    assert num == pytest.approx(THREE.truth(TARGET), abs=EXACT)
+    assert den == pytest.approx(THREE.exposure(TARGET).sum(), abs=EXACT)
+    assert terms.total is not None
+    assert terms.total == pytest.approx(THREE.exposure(TARGET).sum(), abs=EXACT)
+
+
+@pytest.mark.parametrize("interval", [tr.Population(), tr.Bootstrap(50)], ids=["linearised", "bootstrap"])
+def test_a_constant_reward_gives_an_interval_of_no_width(interval: Any) -> None:
+    frame, chance = THREE.log()
+    frame = frame.with_columns(reward=pl.lit(1))
+    results = tr.off_policy(
+        frame, {"new": THREE.table(TARGET, range(len(chance)))}, interval=interval, clips=[2.0, INF],
+        estimators=[tr.RankedSNIPS(tr.Normaliser.IMPRESSION), tr.RankedSNIPS()],
+    )  # fmt: skip
+    for each in results.estimates:
+        assert each.value == pytest.approx(
+            1 if each.metric.endswith("item") else THREE.exposure(TARGET).sum(), abs=1e-12
+        )
+        assert each.high - each.low == pytest.approx(0, abs=1e-12)
+
+
+# -------------------------------------------------------------------------------------------------------- doubly robust
+
+
+def with_predictions(feed: TinyFeed, target: Any, guess: tuple[float, ...], **options: Any) -> tuple[Weighing, Any]:
+    frame, chance = feed.log(**options)
+    table = feed.table(target, range(len(chance)))
+    quality = pl.DataFrame({"item": np.arange(len(guess)), "prediction": np.array(guess)})
+    frame, table = (each.join(quality, on="item", maintain_order="left") for each in (frame, table))
+    if options.get("displayed"):
+        frame = frame.drop("propensity")
+        return weighing(frame, table, position=Table(feed.view), logged=tr.Logged.DISPLAYED), chance
+    return weighing(frame, table), chance
+
+
+@pytest.mark.parametrize("guess", [(0.3, 0.6, 0.9), (0.0, 0.0, 0.0), (0.9, 0.1, 0.4)], ids=["true", "none", "wrong"])
+def test_doubly_robust_is_exactly_unbiased_whatever_the_reward_model(guess: tuple[float, ...]) -> None:
+    made, chance = with_predictions(THREE, TARGET, guess)
+    estimator = tr.RankedDoublyRobust(tr.PredictionColumn())
+    found, _ = expected(estimator.terms(made, reward="reward", clip=INF), chance)
+    assert found == pytest.approx(THREE.truth(TARGET), abs=EXACT)
+
+
+def test_doubly_robust_where_all_displayed_items_are_logged_without_views() -> None:
+    made, chance = with_predictions(TURNED, NEW, (0.7, 0.1), displayed=True)
+    estimator = tr.RankedDoublyRobust(tr.PredictionColumn())
+    found, _ = expected(estimator.terms(made, reward="reward", clip=INF), chance)
+    assert found == pytest.approx(0.9, abs=EXACT)
+
+
+def test_a_first_sum_over_logged_rows_alone_would_be_wrong() -> None:
+    """It misses what was not seen: .60 where the truth is .90, with a prediction of .6 for the second item."""
+    made, chance = with_predictions(TURNED, NEW, (0.2, 0.6))
+    target, _ = made.parts()
+    residual = made.weights() * (made.log.reward("reward") - made.log.columns["prediction"])
+    over_rows = made.by_unit(target * made.log.columns["prediction"] + residual)
+    assert float(over_rows @ chance) == pytest.approx(0.6, abs=EXACT)
+    found, _ = expected(tr.RankedDoublyRobust(tr.PredictionColumn()).terms(made, reward="reward", clip=INF), chance)
+    assert found == pytest.approx(0.9, abs=EXACT)
+
+
+def test_cross_fitted_doubly_robust_is_exactly_unbiased() -> None:
+    """Every pair of two sessions: each is predicted from the other alone."""
+    outcomes = list(TURNED.outcomes())
+    sessions = two_folds()
+    mean = 0.0
+    for first, second in product(outcomes, repeat=2):
+        rows = [{"session": s, **row, "propensity": (1.0, 0.5)[int(row["item"])]}
+                for s, (_, found) in zip(sessions, (first, second), strict=True) for row in found]  # fmt: skip
+        made = weighing(pl.DataFrame(rows), TURNED.table(NEW, sessions))
+        estimator = tr.RankedDoublyRobust(tr.ItemMeans(folds=2, strength=1.0))
+        mean += first[0] * second[0] * estimator.terms(made, reward="reward", clip=INF).value()
+    assert mean == pytest.approx(0.9, abs=EXACT)
+
+
+def two_folds() -> list[int]:
+    """Two session ids that the seed puts into different folds."""
+    frame = pl.DataFrame({"session": list(range(10)), "item": [0] * 10, "position": [1] * 10, "reward": [0] * 10})
+    fold = fold_of_units(tr.read_impressions(frame), n=2, seed=0)
+    return [int(np.argmax(fold == 0)), int(np.argmax(fold == 1))]
+
+
+# ------------------------------------------------------------------------------------------------------ several loggers
+
+
+@pytest.mark.parametrize("times", [1, 2], ids=["equal shares", "shares 1:2"])
+def test_several_loggers_are_exactly_unbiased(times: int) -> None:
+    """The balance heuristic: ε0 = Σ α_j ε_j. The second logger never shows item 2 first, alone it would not do."""
+    a = TinyFeed(THREE.quality, THREE.depth, mixed_rankings(3))
+    b = TinyFeed(THREE.quality, THREE.depth, {**dict.fromkeys(mixed_rankings(3), 0.0), (0, 1, 2): 0.5, (1, 0, 2): 0.5})
+    logs, chance = [], []
+    loggers: list[str] = []
+    for name, feed in [("a", a)] + [("b", b)] * times:
+        # as many sessions of each logger as it has outcomes of the larger one: those of chance 0 are sessions too
+        frame, p = all_outcomes(feed, first=len(loggers))
+        logs.append(frame.with_columns(logger=pl.lit(name)))
+        chance.append(p)
+        loggers += [name] * len(p)
+    frame = pl.concat(logs).drop("propensity")
+    exposures = {"a": a.exposure(a.rankings), "b": b.exposure(b.rankings)}
+    for name, exposure in exposures.items():
+        frame = frame.with_columns(pl.Series(f"by_{name}", exposure[frame["item"].to_numpy()]))
+    made = weighing(
+        frame,
+        THREE.table(TARGET, range(len(loggers))),
+        loggers={"a": tr.ExposureColumn("by_a"), "b": tr.ExposureColumn("by_b")},
+    )
+    terms = tr.RankedIPS().terms(made, reward="reward", clip=INF)
+    assert float(terms.num @ np.concatenate(chance)) / (1 + times) == pytest.approx(THREE.truth(TARGET), abs=EXACT)
+
+
+def all_outcomes(feed: TinyFeed, *, first: int) -> tuple[pl.DataFrame, np.ndarray]:
+    """Outcomes of chance 0 too, so that all loggers have equally many."""
+    even = TinyFeed(feed.quality, feed.depth, dict.fromkeys(feed.rankings, 1 / len(feed.rankings)))
+    frame, chance = even.log(first=first)
+    of_session = frame.group_by("session", maintain_order=True).agg("item", "position")
+    size = len(feed.rankings)
+    total = np.zeros(len(chance))
+    rankings = list(even.rankings)
+    per_ranking = len(chance) // size
+    for at in range(len(of_session)):
+        total[at] = chance[at] * size * feed.rankings[rankings[at // per_ranking]]
+    return frame, total

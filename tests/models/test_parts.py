@@ -1,0 +1,85 @@
+"""The parts that models are made of: pooled AUC, features, products."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.sparse import csr_array
+from sklearn.metrics import roc_auc_score
+
+from truerank.errors import InputError
+from truerank.ids import Ids
+from truerank.models.features import indicators
+from truerank.models.pooled_auc import pooled_auc
+from truerank.ranks.products import product
+
+IDS = Ids.of(["a", "b", "c", "d"])
+
+
+@given(st.lists(st.tuples(st.integers(-3, 3), st.booleans()), min_size=1, max_size=40))
+@settings(max_examples=100, deadline=None)
+def test_pooled_auc_is_the_share_of_pairs_in_order(rows: list[tuple[int, bool]]) -> None:
+    score, label = np.array([float(each[0]) for each in rows]), np.array([float(each[1]) for each in rows])
+    pairs = [(a > b) + 0.5 * (a == b) for a, x in rows if x for b, y in rows if not y]
+    if pairs:
+        assert pooled_auc(score, label) == pytest.approx(sum(pairs) / len(pairs), abs=1e-15)
+        assert pooled_auc(score, label) == pytest.approx(roc_auc_score(label, score), abs=1e-12)
+    else:
+        assert math.isnan(pooled_auc(score, label))
+
+
+def test_features_of_every_type() -> None:
+    table = pl.DataFrame(
+        {
+            "user": ["b", "a", "x"],
+            "kind": ["new", None, "other"],
+            "flag": [True, False, True],
+            "age": [30, 30, 1],
+            "tags": [["p", "p"], ["q"], ["z"]],
+        }
+    )
+    found = indicators(table, IDS, kind="user").toarray()
+    # themselves; kind new; flag false, true; age 30; tags p, q: what only a stranger has is no feature
+    assert found.tolist() == [
+        [1, 0, 0, 0, 0, 1, 0, 1, 0, 1],
+        [0, 1, 0, 0, 1, 0, 1, 1, 1, 0],
+        [0, 0, 1, 0, 0, 0, 0, 0, 0, 0],
+        [0, 0, 0, 1, 0, 0, 0, 0, 0, 0],
+    ]
+
+
+def test_decimal_numbers_are_cut_at_their_quartiles() -> None:
+    table = pl.DataFrame({"item": ["a", "b", "c", "d"], "length": [1.0, 2.0, 3.0, 4.0]})
+    assert (indicators(table, IDS, kind="item").toarray()[:, 4:] == np.eye(4)).all()
+    same = pl.DataFrame({"item": ["a", "b", "c", "d"], "length": [1.0, 1.0, 1.0, 9.0]})
+    assert indicators(same, IDS, kind="item").toarray()[:, 4:].sum(axis=1).tolist() == [1, 1, 1, 1]
+
+
+@pytest.mark.parametrize(
+    ("columns", "message"),
+    [
+        ({"id": ["a"], "x": [1]}, "no column 'item'; found id, x"),
+        ({"item": ["a"]}, "expected features beside it"),
+        ({"item": ["x"], "y": [1]}, "none of the items is one of the log"),
+        ({"item": ["a", "a"], "y": [1, 2]}, "some items have several rows"),
+        ({"item": ["a"], "y": [math.nan]}, "NaN or infinite"),
+        ({"item": [1], "y": [1]}, "item features, column 'item'"),
+    ],
+)
+def test_bad_feature_tables_are_refused(columns: dict[str, list[object]], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        indicators(pl.DataFrame(columns), IDS, kind="item")
+
+
+def test_products_follow_their_names() -> None:
+    left, right = csr_array(np.array([[1.0, 0.0], [0.0, 2.0]])), np.array([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
+    for form in (right, csr_array(right)):
+        scores = product(left, form, users=["v", "u"], items=["c", "a", "b"])
+        assert scores.block(np.array([0, 1])).tolist() == [[10.0, 12.0, 8.0], [2.0, 3.0, 1.0]]
+    with pytest.raises(InputError, match=r"expected \[users x d\] and \[d x items\]"):
+        product(left, right.T)

@@ -1,0 +1,312 @@
+"""Each method's loss against values computed by hand, its definition, or finite differences."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from truerank.models.learners.autodebias import MISSING, NEGATIVE, POSITIVE, MetaLearning, known_states
+from truerank.models.learners.doubly_robust import JointLearning
+from truerank.models.learners.examples import Examples, Others, naive_bayes
+from truerank.models.learners.hard_negatives import Sampled, hardest
+from truerank.models.learners.losses import LogLoss, SquaredLoss
+from truerank.models.learners.networks import Convolution, Factorisation
+from truerank.models.learners.repeatable import repeatable
+from truerank.models.learners.setup import Batch, Block, Setup
+from truerank.models.learners.weighted import Weighted
+from truerank.models.recipes import AutoDebias, DoublyRobust, HardNegatives
+
+
+@pytest.fixture(autouse=True)
+def _one_thread() -> Iterator[None]:
+    with repeatable(1):
+        yield
+
+
+def softplus(x: float) -> float:
+    return math.log1p(math.exp(x))
+
+
+def biases(user: list[float], item: list[float], *, dtype: torch.dtype = torch.float32) -> list[torch.Tensor]:
+    """Parameters of a factorisation whose factors are zero, so that a score is b_u + b_i."""
+    zeros = [torch.zeros(len(user), 1, dtype=dtype), torch.zeros(len(item), 1, dtype=dtype)]
+    return [
+        each.requires_grad_()
+        for each in (*zeros, torch.tensor(user, dtype=dtype)[:, None], torch.tensor(item, dtype=dtype)[:, None])
+    ]
+
+
+def setup(
+    parameters: list[torch.Tensor], train: Examples, *, fit: Any = None, decay: float = 0.0, **other: Any
+) -> Setup:
+    return Setup(
+        network=other.get("network", Factorisation(train.n_users, train.n_items, 1)),
+        parameters=parameters,
+        fit=LogLoss() if fit is None else fit,
+        train=train,
+        uniform=other.get("uniform"),
+        weight_decay=decay,
+        batch=other.get("batch", 1000),
+        rng=np.random.default_rng(other.get("seed", 0)),
+    )
+
+
+def examples(
+    user: list[int], item: list[int], label: list[int], weight: list[float], *, shape: tuple[int, int]
+) -> Examples:
+    return Examples(np.array(user), np.array(item), np.array(label, float), np.array(weight), *shape)
+
+
+# ---------------------------------------------------------------------------------------------------------- Bias, IPS
+
+SCORES = [0.5, -1.0, 2.0]  # of three items of one user whose own bias is 0
+
+
+def test_bias_is_the_mean_loss() -> None:
+    """ln(1 + eˢ) - y s with labels 1, 0, 1."""
+    rows = examples([0, 0, 0], [0, 1, 2], [1, 0, 1], [1, 1, 1], shape=(1, 3))
+    found = Weighted(setup(biases([0.0], SCORES), rows)).loss(Batch.of(rows))
+    assert float(found.detach()) == pytest.approx((softplus(0.5) - 0.5 + softplus(-1) + softplus(2) - 2) / 3, rel=1e-6)
+
+
+def test_ips_weighs_each_row() -> None:
+    rows = examples([0, 0, 0], [0, 1, 2], [1, 0, 1], [0.5, 3.0, 0.5], shape=(1, 3))
+    found = Weighted(setup(biases([0.0], SCORES), rows)).loss(Batch.of(rows))
+    by_hand = (0.5 * (softplus(0.5) - 0.5) + 3 * softplus(-1) + 0.5 * (softplus(2) - 2)) / 3
+    assert float(found.detach()) == pytest.approx(by_hand, rel=1e-6)
+
+
+def test_squared_loss_has_labels_of_both_signs() -> None:
+    """(0.5 - 1)², (-1 + 1)², (2 - 1)²."""
+    rows = examples([0, 0, 0], [0, 1, 2], [1, 0, 1], [1, 1, 1], shape=(1, 3))
+    found = Weighted(setup(biases([0.0], SCORES), rows, fit=SquaredLoss())).loss(Batch.of(rows))
+    assert float(found.detach()) == pytest.approx((0.25 + 0 + 1) / 3, rel=1e-6)
+
+
+def test_naive_bayes_propensities_undo_the_bias_of_classes() -> None:
+    """Weights P(y) / P(y | O=1) give the log the class shares of the slice."""
+    rng = np.random.default_rng(1)
+    label, slice_label = (rng.random(500) < 0.4).astype(float), (rng.random(300) < 0.1).astype(float)
+    chance = naive_bayes(label, slice_label, n_pairs=5000)
+    weight = len(label) / 5000 / chance[label.astype(int)]
+    assert float((weight * label).mean()) == pytest.approx(float(slice_label.mean()))
+    assert float(weight.mean()) == pytest.approx(1.0)
+
+
+# ----------------------------------------------------------------------------------------------------------------- DR
+
+
+def doubly_robust(fit: Any, *, guess: list[float]) -> tuple[JointLearning, Examples]:
+    """One user, two items with scores 1 and -2; the first was seen, positive, with weight 2."""
+    rows = examples([0], [0], [1], [2.0], shape=(1, 2))
+    objective = JointLearning(DoublyRobust(imputation_decay=0.0), setup(biases([0.0], [1.0, -2.0]), rows, fit=fit))
+    objective.imputation = biases([0.0], guess)
+    return objective, rows
+
+
+def test_doubly_robust_loss_by_hand() -> None:
+    """Squared: errors g = 0.5 and 0.25 on the scale 0 ... 1 are 1 and 0.5 in scores, so ê = 1 and 0.25; e = 0."""
+    objective, rows = doubly_robust(SquaredLoss(), guess=[0.5, 0.25])
+    found = objective.loss_on(Batch.of(rows), Block(np.array([0]), np.array([0, 1])))
+    assert float(found.detach()) == pytest.approx((1 + 0.25) / 2 + 2 * (0 - 1), rel=1e-6)
+
+
+def test_doubly_robust_imputation_by_hand() -> None:
+    """y - σ(1) is predicted to be 0.5: 2 (0.5 - (1 - σ(1)))²."""
+    objective, rows = doubly_robust(LogLoss(), guess=[0.5, 0.25])
+    expected = 2 * (0.5 - (1 - 1 / (1 + math.exp(-1)))) ** 2
+    assert float(objective.imputation_loss(Batch.of(rows)).detach()) == pytest.approx(expected, rel=1e-5)
+
+
+def test_a_perfect_imputation_gives_the_gradient_of_full_information() -> None:
+    """With g = y - ŷ everywhere the correction vanishes, and each score is pulled by ŷ - y, seen or not."""
+    sigma = [1 / (1 + math.exp(-1)), 1 / (1 + math.exp(2))]
+    objective, rows = doubly_robust(LogLoss(), guess=[1 - sigma[0], 0 - sigma[1]])
+    objective.loss_on(Batch.of(rows), Block(np.array([0]), np.array([0, 1]))).backward()
+    gradient = objective.setup.parameters[3].grad
+    assert gradient is not None
+    assert gradient.ravel().tolist() == pytest.approx([(sigma[0] - 1) / 2, sigma[1] / 2], abs=1e-6)
+
+
+def test_true_propensities_make_dr_unbiased_whatever_is_imputed() -> None:
+    """Expectation over all 2^4 outcomes of what is seen = the mean loss of all pairs, gradients included."""
+    label, chance = np.array([1, 0, 0, 1.0]), np.array([0.9, 0.2, 0.5, 0.4])
+    everything = examples([0, 0, 1, 1], [0, 1, 0, 1], label.astype(int).tolist(), [1] * 4, shape=(2, 2))
+    block = Block(np.array([0, 1]), np.array([0, 1]))
+    total, gradient = 0.0, torch.zeros(2)
+    start = ([0.3, -0.2], [0.8, -1.0])
+    for outcome in range(16):
+        seen = np.array([(outcome >> k) & 1 for k in range(4)], dtype=bool)
+        prob = float(np.prod(np.where(seen, chance, 1 - chance)))
+        n = int(seen.sum())
+        rows = examples(
+            everything.user[seen].tolist(), everything.item[seen].tolist(), label[seen].astype(int).tolist(),
+            (n / 4 / chance[seen]).tolist(), shape=(2, 2),
+        )  # fmt: skip
+        objective = JointLearning(DoublyRobust(), setup(biases(*start), rows))
+        objective.imputation = biases([0.1, -0.3], [0.4, 0.05])
+        if n:
+            loss = objective.loss_on(Batch.of(rows), block)
+        else:  # nothing was seen: only the imputed part is left
+            fit, sides = LogLoss(), objective.setup.network.sides(objective.setup.parameters)
+            score = block.scores(sides)
+            guess = block.scores(objective.setup.network.sides(objective.imputation)).detach()
+            loss = fit.loss(score, fit.imputed(score, guess)).mean()
+        loss.backward()
+        total += prob * float(loss.detach())
+        gradient += prob * objective.setup.parameters[3].grad.ravel()
+    full = setup(biases(*start), everything)
+    loss = Weighted(full).loss(Batch.of(everything))
+    loss.backward()
+    assert total == pytest.approx(float(loss.detach()), abs=1e-6)
+    assert gradient.tolist() == pytest.approx(full.parameters[3].grad.ravel().tolist(), abs=1e-6)
+
+
+# ---------------------------------------------------------------------------------------------------------------- DNS
+
+
+def liked(rng: np.random.Generator, *, n_users: int = 12, n_items: int = 25) -> Examples:
+    user, item = np.nonzero(rng.random((n_users, n_items)) < 0.25)
+    return Examples(user, item, np.ones(len(user)), np.ones(len(user)), n_users, n_items)
+
+
+@pytest.mark.parametrize(("drawn", "hardness", "kept"), [(10, 0.1, 1), (10, 0.25, 3), (7, 1.0, 7), (1, 0.5, 1)])
+def test_the_hardest_of_the_drawn_items_are_kept(drawn: int, hardness: float, kept: int) -> None:
+    """The definition, from the same draws: no positives, and the H highest scores of the U drawn."""
+    rng = np.random.default_rng(drawn)
+    rows, method = liked(rng), HardNegatives(drawn=drawn, hardness=hardness)
+    p, q = (torch.from_numpy(rng.normal(size=(n, 3)).astype(np.float32)) for n in (12, 25))
+    assert method.kept == kept
+    user, found = hardest(
+        rows.user, Others.of(rows.positives, n_items=25), (p, q), method=method, rng=np.random.default_rng(9)
+    )
+    place = np.random.default_rng(9).random((len(user), drawn))
+    for at, u in enumerate(user):
+        own = np.setdiff1d(np.arange(25), rows.positives.of_unit(u))
+        items = own[(place[at] * len(own)).astype(int)]
+        score = (p[u] @ q[items].T).numpy()
+        assert np.sort(score)[::-1][:kept] == pytest.approx(np.sort((p[u] @ q[found[at]].T).numpy())[::-1], rel=1e-5)
+        assert set(found[at].tolist()) <= set(items.tolist())
+
+
+def test_hard_negatives_by_hand() -> None:
+    """One user likes item 0; of three others all are drawn often, so the hardest is the one with score 2.
+
+    -ln σ(0.5) - ln(1 - σ(2)) = ln(1 + e^-0.5) + ln(1 + e²).
+    """
+    rows = examples([0], [0], [1], [1.0], shape=(1, 4))
+    method = HardNegatives(drawn=60, hardness=0.01)
+    objective = Sampled(method, setup(biases([0.0], [0.5, 2.0, -1.0, 1.0]), rows))
+    found = float(objective.loss(Batch.of(rows)).detach())
+    assert found == pytest.approx(softplus(-0.5) + softplus(2.0), rel=1e-6)
+
+
+def test_all_kept_is_the_mean_over_uniform_negatives() -> None:
+    """H / U = 1: the expectation is the mean loss of the items that are no positives."""
+    rows = examples([0], [0], [1], [1.0], shape=(1, 4))
+    objective = Sampled(HardNegatives(drawn=200_000, hardness=1.0), setup(biases([0.0], [0.5, 2.0, -1.0, 1.0]), rows))
+    expected = softplus(-0.5) + (softplus(2) + softplus(-1) + softplus(1)) / 3
+    assert float(objective.loss(Batch.of(rows)).detach()) == pytest.approx(expected, abs=0.01)
+
+
+def test_a_user_who_likes_everything_has_no_negative_part() -> None:
+    rows = examples([0, 0], [0, 1], [1, 1], [1.0, 1.0], shape=(1, 2))
+    objective = Sampled(HardNegatives(), setup(biases([0.0], [0.5, 2.0]), rows))
+    expected = (softplus(-0.5) + softplus(-2.0)) / 2
+    assert float(objective.loss(Batch.of(rows)).detach()) == pytest.approx(expected, rel=1e-6)
+
+
+# --------------------------------------------------------------------------------------------------------- AutoDebias
+
+
+def meta_learning(network: str, fit: Any) -> tuple[MetaLearning, Batch, Batch]:
+    """A small problem in float64, all pairs in the block."""
+    rng = np.random.default_rng(17)
+    user, item = np.nonzero(rng.random((5, 6)) < 0.6)
+    rows = Examples(user, item, (rng.random(len(user)) < 0.5).astype(float), np.ones(len(user)), 5, 6)
+    uniform = Examples(np.array([0, 1, 3, 4]), np.array([2, 0, 5, 1]), np.array([1.0, 0, 1, 0]), np.ones(4), 5, 6)
+    own: Any = Factorisation(5, 6, 3)
+    if network == "lightgcn":
+        single = Convolution.of(rows, 3, 3, biases=False)
+        object.__setattr__(single.graph, "matrix", single.graph.matrix.to(torch.float64))
+        own = single
+    parameters = [
+        (each.detach() * (10 if network == "lightgcn" else 2)).to(torch.float64).requires_grad_()
+        for each in own.start(rng)
+    ]
+    state = setup(parameters, rows, fit=fit, decay=0.1, network=own, uniform=uniform)
+    objective = MetaLearning(AutoDebias(imputed=0.3, step=0.05), state)
+    for part in objective.meta.all:
+        part.data = torch.from_numpy(rng.normal(0, 1, part.shape))
+    return objective, Batch.of(rows, dtype=torch.float64), Batch.of(uniform, dtype=torch.float64)
+
+
+@pytest.mark.parametrize("network", ["mf", "lightgcn"])
+@pytest.mark.parametrize("fit", [LogLoss(), SquaredLoss()], ids=["bce", "mse"])
+def test_meta_gradient_against_finite_differences(network: str, fit: Any) -> None:
+    """Central differences of the slice's loss after the assumed step, for every number of φ."""
+    objective, batch, uniform = meta_learning(network, fit)
+
+    def after_the_step() -> float:
+        state = objective.setup
+        gradients = torch.autograd.grad(len(batch) * objective.loss(batch), state.parameters)
+        moved = [each - objective.method.step * g for each, g in zip(state.parameters, gradients, strict=True)]
+        return float(fit.loss(uniform.scores(state.network.sides(moved)), uniform.label).sum().detach())
+
+    found = objective.meta_gradient(batch, uniform)
+    largest = 0.0
+    for part, gradient in zip(objective.meta.all, found, strict=True):
+        for at in range(part.numel()):
+            start = float(part.data.ravel()[at])
+            values = []
+            for shift in (1e-5, -1e-5):
+                part.data.view(-1)[at] = start + shift
+                values.append(after_the_step())
+            part.data.view(-1)[at] = start
+            difference = (values[0] - values[1]) / 2e-5
+            assert float(gradient.ravel()[at]) == pytest.approx(difference, abs=1e-8, rel=1e-5)
+            largest = max(largest, abs(difference))
+    assert largest > 1e-3  # a gradient of zeros would prove nothing
+
+
+def test_autodebias_loss_by_hand() -> None:
+    """One user, items with scores 1 (seen, positive) and -2 (missing); w1 = e^(5/5), w2 = e^(1/5) if seen, else 1."""
+    rows = examples([0], [0], [1], [1.0], shape=(1, 2))
+    uniform = examples([0], [1], [0], [1.0], shape=(1, 2))
+    objective = MetaLearning(AutoDebias(imputed=0.5), setup(biases([0.0], [1.0, -2.0]), rows, uniform=uniform))
+    for part in objective.meta.all:
+        part.data.zero_()
+    objective.meta.row[2].data[1] = 5.0
+    objective.meta.pair[2].data[1] = 1.0
+    objective.meta.state.data[POSITIVE] = 50.0  # tanh = 1: imputed label 1; missing stays at 1/2
+    seen = math.e * (softplus(1) - 1)
+    imputed = (math.exp(0.2) * (softplus(1) - 1) + (softplus(-2) + 1)) / 2
+    assert float(objective.loss(Batch.of(rows)).detach()) == pytest.approx(seen + 0.5 * 2 * imputed, rel=1e-6)
+
+
+def test_states_of_pairs() -> None:
+    """A pair with a positive and a negative row is positive."""
+    rows = examples([0, 0, 0, 1], [1, 1, 2, 0], [0, 1, 0, 1], [1.0] * 4, shape=(2, 3))
+    expected = [[MISSING, POSITIVE, NEGATIVE], [POSITIVE, MISSING, MISSING]]
+    assert known_states(rows).toarray().tolist() == expected
+
+
+def test_weights_rest_while_warming_up_and_imputed_labels_do_not() -> None:
+    rng = np.random.default_rng(0)
+    user, item = np.nonzero(rng.random((5, 6)) < 0.6)
+    rows = Examples(user, item, (rng.random(len(user)) < 0.5).astype(float), np.ones(len(user)), 5, 6)
+    state = setup(
+        Factorisation(5, 6, 3).start(rng), rows, network=Factorisation(5, 6, 3), uniform=rows.select(np.arange(4))
+    )
+    objective = MetaLearning(AutoDebias(warm_up=2), state)
+    before = [part.detach().clone() for part in objective.meta.all]
+    objective.prepare(Batch.of(rows), 1)
+    same = [torch.equal(old, new.detach()) for old, new in zip(before, objective.meta.all, strict=True)]
+    assert same == [True] * 6 + [False]
+    objective.prepare(Batch.of(rows), 2)
+    assert not any(torch.equal(old, new.detach()) for old, new in zip(before, objective.meta.all, strict=True))

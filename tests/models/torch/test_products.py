@@ -1,0 +1,184 @@
+"""Sparse products and LightGCN's propagation against dense matrices, and their gradients against differences."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+import torch
+
+from truerank.core import Pairs
+from truerank.models.learners.examples import Examples, Others
+from truerank.models.learners.graph import Graph
+from truerank.models.learners.networks import Convolution, Factorisation
+from truerank.models.learners.pairs import Pattern, scores
+from truerank.models.learners.repeatable import repeatable
+from truerank.models.learners.setup import Block, mean_square
+from truerank.models.learners.train import batches
+
+USER, ITEM = np.array([0, 0, 0, 2, 2, 3]), np.array([1, 3, 1, 0, 4, 2])  # one pair twice, user 1 without any
+SHAPE = (4, 6)
+
+
+@pytest.fixture(autouse=True)
+def _one_thread() -> Iterator[None]:
+    with repeatable(1):
+        yield
+
+
+def matrices(dtype: torch.dtype = torch.float64) -> tuple[torch.Tensor, torch.Tensor]:
+    rng = np.random.default_rng(3)
+    p, q = (torch.from_numpy(rng.normal(size=(n, 3))).to(dtype).requires_grad_() for n in SHAPE)
+    return p, q
+
+
+def test_scores_of_pairs_are_entries_of_the_product() -> None:
+    p, q = matrices()
+    found = scores(p, q, Pattern.of(USER, ITEM, shape=SHAPE))
+    assert torch.allclose(found, (p @ q.T)[USER, ITEM], rtol=0, atol=1e-12)
+
+
+def test_pairs_may_be_repeated_more_often_than_there_are_cells() -> None:
+    p, q = matrices()
+    user, item = np.sort(np.tile(USER, 9)), np.tile(ITEM, 9)
+    pattern = Pattern.of(user, item, shape=SHAPE)
+    assert torch.allclose(scores(p, q, pattern), (p @ q.T)[user, item], rtol=0, atol=1e-12)
+    assert torch.autograd.gradcheck(lambda p, q: scores(p, q, pattern), (p, q))
+    assert torch.autograd.gradgradcheck(lambda p, q: scores(p, q, pattern), (p, q))
+
+
+def test_first_and_second_derivatives_of_scores() -> None:
+    pattern = Pattern.of(USER, ITEM, shape=SHAPE)
+    assert torch.autograd.gradcheck(lambda p, q: scores(p, q, pattern), matrices())
+    assert torch.autograd.gradgradcheck(lambda p, q: scores(p, q, pattern), matrices())
+
+
+def test_transposing_twice_changes_nothing() -> None:
+    pattern = Pattern.of(USER, ITEM, shape=SHAPE)
+    again = pattern.transposed.transposed
+    assert all(torch.equal(getattr(pattern, each), getattr(again, each)) for each in ("start", "column", "order"))
+    p, q = matrices()
+    across = scores(q, p, pattern.transposed)
+    assert torch.equal(across, scores(p, q, pattern)[pattern.order])
+
+
+def dense_propagation(layers: int, embedding: torch.Tensor) -> torch.Tensor:
+    """The definition: Â = D^(-1/2) A D^(-1/2), mean of Â^l E."""
+    adjacency = torch.zeros(10, 10, dtype=torch.float64)
+    for u, i in zip(USER, ITEM, strict=True):
+        adjacency[u, 4 + i] = adjacency[4 + i, u] = 1.0
+    degree = adjacency.sum(1)
+    scale = torch.where(degree > 0, degree.clamp(min=1) ** -0.5, torch.zeros_like(degree))
+    step = scale[:, None] * adjacency * scale[None, :]
+    return sum((torch.linalg.matrix_power(step, each) @ embedding for each in range(layers + 1)), 0 * embedding) / (
+        layers + 1
+    )
+
+
+def graph(layers: int, dtype: torch.dtype = torch.float64) -> Graph:
+    pairs = Pairs.of(USER, ITEM, n_units=4)
+    user = np.repeat(np.arange(4), pairs.count)
+    return Graph.of(user, pairs.item, n_users=4, n_items=6, layers=layers, dtype=dtype)
+
+
+@pytest.mark.parametrize("layers", [0, 1, 2, 3])
+def test_propagation_against_dense_matrices(layers: int) -> None:
+    embedding = torch.from_numpy(np.random.default_rng(5).normal(size=(10, 4))).requires_grad_()
+    own = graph(layers)
+    assert torch.allclose(own.propagate(embedding), dense_propagation(layers, embedding), rtol=0, atol=1e-12)
+    assert torch.autograd.gradcheck(own.propagate, (embedding,))
+    assert torch.autograd.gradgradcheck(own.propagate, (embedding,))
+
+
+def test_propagation_by_hand() -> None:
+    """One user likes two items: Â has 1/√2 between them, and node values 1, 0, 0 become (1 + 0 + 1 + 0) / 4 = 1/2."""
+    own = Graph.of(np.array([0, 0]), np.array([0, 1]), n_users=1, n_items=2, layers=3, dtype=torch.float64)
+    found = own.propagate(torch.tensor([[1.0], [0.0], [0.0]], dtype=torch.float64)).ravel()
+    assert found.tolist() == pytest.approx([0.5, 0.5 / 2**0.5, 0.5 / 2**0.5])
+
+
+def test_three_layers_cannot_shift_all_scores_down() -> None:
+    """√degree for users and -√degree for items is what a negative offset needs; the mean of layers 0 to 3 erases it."""
+    degree = graph(1).matrix.to_dense().count_nonzero(dim=1).to(torch.float64)
+    offset = (degree.sqrt() * torch.where(torch.arange(10) < 4, 1.0, -1.0))[:, None]
+    assert torch.allclose(graph(3).propagate(offset), torch.zeros_like(offset), atol=1e-12)
+    assert torch.allclose(graph(2).propagate(offset), offset / 3, atol=1e-12)
+
+
+def test_backbones_are_their_formulas() -> None:
+    rng = np.random.default_rng(0)
+    plain = Factorisation(3, 4, 2)
+    p, q, b_user, b_item = plain.start(rng)
+    left, right = plain.sides([p, q, b_user, b_item])
+    assert torch.allclose(left @ right.T, p @ q.T + b_user + b_item.T)
+    rows = Examples(USER, ITEM, np.ones(6), np.ones(6), 4, 6)
+    for biases in (False, True):
+        convolution = Convolution.of(rows, 5, 3, biases=biases)
+        parameters = convolution.start(rng)
+        if biases:
+            parameters[1:] = [torch.full((4, 1), 2.0), torch.arange(6.0)[:, None]]
+        left, right = convolution.sides(parameters)
+        layers = graph(3, torch.float32).propagate(parameters[0])
+        expected = layers[:4] @ layers[4:].T + (2.0 + torch.arange(6.0) if biases else 0.0)
+        assert torch.allclose(left @ right.T, expected, atol=1e-6)
+
+
+def test_start_is_kaiming_fan_out() -> None:
+    p, q, b_user, _ = Factorisation(5000, 800, 10).start(np.random.default_rng(1))
+    assert float(p.detach().std()) == pytest.approx((2 / 5000) ** 0.5, rel=0.03)
+    assert float(q.detach().std()) == pytest.approx((2 / 800) ** 0.5, rel=0.03)
+    assert float(b_user.detach().std()) == pytest.approx((2 / 5000) ** 0.5, rel=0.03)
+
+
+def test_weight_decay_is_of_the_rows_in_the_batch() -> None:
+    """½(‖p_u‖² + ‖q_i‖²) with p = 1, 2, 3, 4 and q = 10 for all: the pairs have users 0, 0, 0, 2, 2, 3."""
+    network = Factorisation(4, 6, 1)
+    parameters = [
+        torch.tensor([[1.0], [2.0], [3.0], [4.0]]),
+        torch.full((6, 1), 10.0),
+        torch.ones(4, 1),
+        torch.ones(6, 1),
+    ]
+    found = mean_square(network, parameters, Pattern.of(USER, ITEM, shape=SHAPE))
+    assert float(found) == pytest.approx((3 * 1 + 2 * 9 + 16 + 6 * 100) / 12)
+
+
+def test_batches_are_a_partition_in_random_order() -> None:
+    parts = list(batches(1000, 64, np.random.default_rng(2)))
+    assert [len(part) for part in parts] == [64] * 15 + [40]
+    assert (np.sort(np.concatenate(parts)) == np.arange(1000)).all()
+    assert all((np.diff(part) > 0).all() for part in parts)
+    assert abs(float(np.corrcoef(parts[0], np.arange(64))[0, 1])) > 0.9  # spread over all rows, not a run of them
+    assert parts[0].max() > 800
+
+
+@pytest.mark.parametrize(("n_users", "n_items", "pairs"), [(10, 1000, 400), (1000, 3, 400), (5, 4, 400), (50, 50, 1)])
+def test_blocks_fit_what_was_asked_for(n_users: int, n_items: int, pairs: int) -> None:
+    block = Block.draw(np.random.default_rng(0), n_users, n_items, pairs=pairs)
+    assert 1 <= len(block.user) * len(block.item) <= max(pairs, 1)
+    assert len(np.unique(block.user)) == len(block.user)
+    assert block.user.max() < n_users
+    assert block.item.max() < n_items
+
+
+def test_the_mean_over_blocks_is_the_mean_over_all_pairs() -> None:
+    """Every user and every item is in equally many of many blocks."""
+    rng, count = np.random.default_rng(4), np.zeros((6, 5))
+    for _ in range(6000):
+        block = Block.draw(rng, 6, 5, pairs=6)
+        count[np.ix_(block.user, block.item)] += 1 / (len(block.user) * len(block.item))
+    assert count / 6000 == pytest.approx(1 / 30, rel=0.15)
+
+
+def test_items_that_are_no_positives() -> None:
+    rng = np.random.default_rng(8)
+    liked = rng.random((20, 30)) < 0.3
+    liked[4], liked[7] = False, True
+    pairs = Pairs.of(*np.nonzero(liked), n_units=20)
+    others = Others.of(pairs, n_items=30)
+    assert (others.count(np.arange(20)) == (~liked).sum(axis=1)).all()
+    for user in range(20):
+        expected = np.flatnonzero(~liked[user])
+        place = np.arange(len(expected))
+        assert (others.at(np.full(len(place), user), place) == expected).all()
