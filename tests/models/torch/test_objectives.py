@@ -60,7 +60,7 @@ def setup(
 def examples(
     user: list[int], item: list[int], label: list[int], weight: list[float], *, shape: tuple[int, int]
 ) -> Examples:
-    return Examples(np.array(user), np.array(item), np.array(label, float), np.array(weight), *shape)
+    return Examples(np.array(user, int), np.array(item, int), np.array(label, float), np.array(weight, float), *shape)
 
 
 # ---------------------------------------------------------------------------------------------------------- Bias, IPS
