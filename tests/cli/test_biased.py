@@ -87,6 +87,16 @@ def test_a_scale_that_does_not_fit_is_said(run: Run, folder: Path) -> None:
     assert "the rows stand for 7 pairs (Σ 1 / propensity), but there are 20" in found.err
 
 
+def test_what_was_assumed_stands_under_the_table(run: Run) -> None:
+    """Once each, with the estimators that assume it; and nobody should decide by the naive one."""
+    found = run(*shlex.split(f"{CALL} --estimator ips --estimator naive"))
+    lines = [line for line in found.out.splitlines() if line.startswith("Assumed")]
+    assert len(lines) == len(set(lines)) == 4
+    assert any(line.startswith("Assumed by ips: every candidate had a chance") for line in lines)
+    assert any(line.startswith("Assumed by naive: the shown items are a uniform sample") for line in lines)
+    assert "not to decide by" in found.out
+
+
 def test_no_positive_is_a_result(run: Run, folder: Path) -> None:
     (folder / "log.csv").write_text("user,item,label,propensity\n1,10,0,0.5\n2,10,0,0.5\n")
     found = values(run, f"{CALL} --estimator ips --estimator snips")

@@ -27,7 +27,7 @@ def render(results: Results, *, width: int | None = None, color: bool = False) -
 
 
 def print_results(results: Results, console: Console) -> None:
-    """Estimates under what they estimate, differences under their estimates, warnings at the end."""
+    """Estimates under what they estimate, differences under their estimates, assumptions and warnings at the end."""
     unit = f"{results.provenance.get('unit', 'user')}s"
     by_estimand = groupby(results.estimates, key=lambda each: (each.metric, each.estimator, each.estimand))
     for (metric, estimator, estimand), found in by_estimand:
@@ -47,6 +47,8 @@ def print_results(results: Results, console: Console) -> None:
             f"Differences are paired, from the same {unit}; p is adjusted by Holm over all comparisons shown"
             f"{' at chosen clips' if results.provenance.get('chosen') else ''}."
         )
+    for each in _assumptions(results):
+        console.print(Text("Assumed", style="dim").append(each, style="default"))
     for each in _warnings(results):
         console.print(Text("! ", style="yellow").append(each, style="default"))
 
@@ -124,6 +126,19 @@ def _p(value: float) -> str:
     if math.isnan(value):
         return "none"
     return "<0.0001" if value < 0.0001 else f"{value:.4f}"
+
+
+def _assumptions(results: Results) -> list[str]:
+    """Each assumption once, with the estimators that make it where not all do."""
+    made: dict[str, list[str]] = {}
+    for each in results.estimates:
+        for text in each.assumptions:
+            made.setdefault(text, []).append(each.estimator)
+    everyone = {each.estimator for each in results.estimates}
+    return [
+        f"{'' if set(names) == everyone else ' by ' + ', '.join(dict.fromkeys(names))}: {text}."
+        for text, names in made.items()
+    ]
 
 
 def _warnings(results: Results) -> list[str]:

@@ -30,6 +30,8 @@ def warnings_of(
         found.append(f"{_of(left_out, n)} are left out: they {estimator.left_out}")
     if estimator.pool is Pool.JUDGED:
         found += _about_judged_only(metric, left_out, n)
+    if estimator.biased and terms.weighting is None:
+        found.append("takes the log for a random sample: shown to compare with, not to decide by")
     found += _about_weights(terms, metric)
     found += _about_the_interval(terms, exactly_these=exactly_these)
     if metric.cutoff is not None:
