@@ -11,9 +11,14 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constr
 
 .PHONY: demo test test-all check coverage biased published-bias intervened bench-setup bench format clean position-fits models-on-kuairec debiased-learners offpolicy-study
 
-$(READY): pyproject.toml constraints.txt
+# the library alone is all the demo needs; tests also need peers and models of other libraries
+$(VENV)/.library: pyproject.toml constraints.txt
 	@[ -n "$(PYTHON)" ] || { echo "Python 3.11 or newer with venv is needed; set PYTHON=..."; exit 2; }
 	$(PYTHON) -m venv $(VENV)
+	$(PIP) --editable .
+	touch $@
+
+$(READY): $(VENV)/.library
 	$(PIP) --editable '.[dev]'
 	touch $(READY)
 
@@ -21,7 +26,7 @@ $(VENV)/.torch: $(READY)
 	$(PIP) --editable '.[torch]'
 	touch $@
 
-demo: $(READY)  ## a small world with known truth, end to end
+demo: $(VENV)/.library  ## a small world with known truth, end to end
 	$(BIN)/truerank demo
 
 test: $(READY) $(WITH_TORCH)  ## the fast tests; TORCH=0 leaves torch out
