@@ -18,7 +18,8 @@ from truerank.studies.feed_truth import write_feed
 SETTINGS = FeedSettings(sessions=4000)
 TARGETS = ("better", "worse")
 WHY = {
-    "dcg-raw": "counts clicks by the new rank alone: what the old ranker buried had no chance to be clicked",
+    "dcg-raw": "counts clicks by the new rank alone, on a scale of its own: what the old ranker buried had no chance "
+    "to be clicked",
     "ips": "each click counts by how much likelier the new ranker shows the item than the old one did",
     "snips": "the same as a ratio: chance in how much exposure the log happens to carry cancels",
 }
