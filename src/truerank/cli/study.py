@@ -57,7 +57,7 @@ def study() -> None:
 @click.option(
     "--exclude", type=click.Path(path_type=Path), help="Pairs that are neither shown nor candidates: those learnt from."
 )
-@click.option("--positive", metavar="RULE", help='Which values are positive, as ">3"; not needed for 0/1.')
+@click.option("--positive", metavar="RULE", help='Which values are positive, as ">3", or all; not needed for 0/1.')
 @click.option("--columns", metavar="KEY=NAME,...", help="Column names of the files, as user=user_id,item=video_id.")
 @click.option(
     "--unlisted",
