@@ -12,7 +12,7 @@ import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import polars as pl
@@ -232,10 +232,10 @@ def summary(tables: dict[int, pl.DataFrame]) -> Iterator[str]:
     for table in tables.values():
         rows = table.with_columns(bias=(pl.col("mean") - pl.col("truth")).abs() / pl.col("sd"))
         for key, part in rows.group_by(["kind", "repetitions", "question"], maintain_order=True):
-            covered = part["covered"]
+            covered, bias = part["covered"], cast("float", part["bias"].max())
             yield (
                 f"| {' | '.join(map(str, key))} | {len(part)} | {_share(covered.min())} | {_share(covered.median())} | "
-                f"{_share(covered.max())} | {part['bias'].max():.2f} |"
+                f"{_share(covered.max())} | {bias:.2f} |"
             )
 
 

@@ -19,11 +19,11 @@ SPARSITY = 0.95
 SIZES = (10, 100)
 SAMPLERS = ("Full", "Exposed", "Random", "Popularity")
 LOGGERS = ("uniform", "popularity")
-WHY = {
-    "Full": "takes every item that was not shown for a negative",
-    "Exposed": "compares with what was shown: few items, and those that the logger chose",
-    "Random": "few of its negatives are hidden positives, and they do not favour anyone",
-    "Popularity": "popular negatives punish models that recommend popular items",
+WHAT = {
+    "Full": "every item that was not shown counts as a negative",
+    "Exposed": "only what was shown competes",
+    "Random n": "n negatives from all items of the log",
+    "Popularity n": "the same, popular ones more often",
 }
 
 Say = Callable[[str, int, int], None]
