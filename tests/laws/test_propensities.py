@@ -18,6 +18,7 @@ from truerank.core import Candidates, Log, Pairs
 from truerank.data.features import Features, read_features
 from truerank.errors import InputError
 from truerank.exposure.calibration import calibration
+from truerank.exposure.kinds import BiasedExposure
 from truerank.exposure.propensities import Fitted, PropensityModel, logistic, parse_propensity
 from truerank.exposure.propensities.given import GivenPropensity
 from truerank.exposure.propensities.logistic import Logistic
@@ -249,6 +250,16 @@ def test_missing_columns_are_explained() -> None:
     with pytest.raises(InputError, match="no propensities in a column 'weight'"):
         GivenPropensity("weight").fit(WORLD.log)
     assert GivenPropensity("p").fit(replace(WORLD.log, rewards={"p": np.full(len(WORLD.log), 0.25)})).value[0] == 0.25
+
+
+def test_what_a_model_does_not_use_is_refused() -> None:
+    with pytest.raises(InputError, match="random= is not used by propensity power:0.5"):
+        BiasedExposure(PopularityPower(), random=WORLD.random)
+    with pytest.raises(InputError, match="random= is not used by a column of propensities"):
+        BiasedExposure(random=WORLD.random)
+    assert BiasedExposure(NaiveBayes(), random=WORLD.random).random is WORLD.random
+    with pytest.raises(InputError, match="power:half; expected a power from 0"):
+        PopularityPower("half")  # type: ignore[arg-type]
 
 
 def test_naive_bayes_needs_a_random_slice_of_the_same_world() -> None:
