@@ -1,0 +1,40 @@
+"""Charts as pictures: SVG, PNG or PDF, drawn by vl-convert without a browser or the internet (extra `report`)."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Any
+
+from truerank.models.extras import load
+
+INSTALL = "'truerank[report]'"
+PIXELS = 2  # of a PNG for each of a chart: sharp on paper
+TYPEFACE = "Liberation Sans, Arial, Helvetica, sans-serif"  # the first comes with vl-convert: the same on every machine
+
+
+class Form(StrEnum):
+    """How a picture is written."""
+
+    SVG = "svg"
+    PNG = "png"
+    PDF = "pdf"
+
+
+def altair(who: str) -> Any:
+    """The library that describes charts; where it is missing, what to install."""
+    load("vl_convert", install=INSTALL, who=who)
+    return load("altair", install=INSTALL, who=who)
+
+
+def picture(chart: Any, form: Form, *, who: str) -> bytes:
+    """A chart as the content of a file."""
+    library = altair(who)
+    convert = load("vl_convert", install=INSTALL, who=who)
+    version = "_".join(library.SCHEMA_VERSION.removeprefix("v").split(".")[:2])
+    spec = chart.to_dict()
+    if form is Form.PNG:
+        return bytes(convert.vegalite_to_png(spec, vl_version=version, scale=PIXELS, allowed_base_urls=[]))
+    if form is Form.PDF:
+        return bytes(convert.vegalite_to_pdf(spec, vl_version=version, allowed_base_urls=[]))
+    text: str = convert.vegalite_to_svg(spec, vl_version=version, allowed_base_urls=[])
+    return text.encode()
