@@ -7,12 +7,12 @@ from typing import Any
 import polars as pl
 
 from truerank.report.pictures import TYPEFACE, altair
-from truerank.report.reliability_layout import FONT, LETTER, SPACING, Figure
+from truerank.report.reliability_layout import FONT, SPACING, TITLE_FONT, Figure, text_width
 
 WHO = "a chart"
 CROSS = "M-1,-1L1,1M-1,1L1,-1"
 MARGIN = 7  # pixels between the outermost sizes and the frame
-KEY_HEIGHT, KEY_LINE, KEY_GAP = 20, 26, 28
+KEY_HEIGHT, KEY_LINE, KEY_GAP = 20, 26, 22
 Rows = list[dict[str, Any]]
 HORIZONTAL = "number of sampled negatives per user (log axis)"
 
@@ -27,7 +27,7 @@ def chart(figure: Figure) -> Any:
     lines = [_line(alt, figure, at, rows) for at in range(len(layout.lines))]
     below = [_caption(alt, HORIZONTAL, layout.width, rows)] if figure.sizes else []
     title = alt.Title(
-        figure.title, subtitle=list(figure.subtitle), anchor="start", frame="group", fontSize=FONT + 4,
+        list(figure.title), subtitle=list(figure.subtitle), anchor="start", frame="group", fontSize=TITLE_FONT,
         subtitleFontSize=FONT, subtitleColor="#333333", subtitlePadding=5, subtitleLineHeight=FONT + 3, offset=8,
     )  # fmt: skip
     found = (
@@ -53,7 +53,7 @@ def _named(alt: Any, rows: dict[str, Rows], values: Rows) -> Any:
 def _line(alt: Any, figure: Figure, at: int, rows: dict[str, Rows]) -> Any:
     """The panels of one line, side by side, with the vertical axis at the left."""
     panels, width = figure.layout.lines[at], figure.layout.panel_width
-    titles = ["\n".join(panel.lines(width)) for panel in panels]
+    titles = ["\n".join(figure.layout.heading(panel)) for panel in panels]
     keys = pl.DataFrame(
         {"logger": [each.logger for each in panels], "sparsity": [each.sparsity for each in panels], "panel": titles}
     )
@@ -77,9 +77,23 @@ def _drawn(marks: pl.DataFrame) -> Rows:
     reach = pl.when(pl.col("bar")).then(pl.lit("bar")).when(sized).then(pl.lit("area")).otherwise(pl.lit("strip"))
     return marks.select(
         "panel", "sampler", "size", "at", "bottom", "top", "line", "band",
+        said=_said(),
         kind=pl.when(defined).then(kind).otherwise(pl.concat_str(pl.lit("undefined "), kind)),
         reach=pl.when(interval).then(reach),
     ).to_dicts()  # fmt: skip
+
+
+def _said() -> pl.Expr:
+    """What a mark says of itself to readers who cannot see it."""
+
+    def number(name: str) -> pl.Expr:
+        return pl.col(name).round_sig_figs(6).cast(pl.String)
+
+    size = pl.when(pl.col("size").is_null()).then(pl.lit("")).otherwise(pl.format(", {} negatives", pl.col("size")))
+    value = pl.when(pl.col("value").is_null()).then(pl.lit("undefined")).otherwise(number("value"))
+    interval = pl.format(" ({} to {})", number("low"), number("high"))
+    interval = pl.when(pl.col("bottom").is_null()).then(pl.lit("")).otherwise(interval)
+    return pl.format("{}; {}{}: {}{}", pl.col("panel").str.replace_all("\n", " "), "sampler", size, value, interval)
 
 
 def _layers(alt: Any, figure: Figure, marks: pl.DataFrame, *, numbers: bool) -> list[Any]:
@@ -89,6 +103,7 @@ def _layers(alt: Any, figure: Figure, marks: pl.DataFrame, *, numbers: bool) -> 
     colour = alt.Color("sampler:N", scale=_scale(alt, figure, "colour"), legend=None)
     shape = alt.Shape("sampler:N", scale=_scale(alt, figure, "shape"), legend=None)
     dash = alt.StrokeDash("sampler:N", scale=_scale(alt, figure, "dash"), legend=None)
+    said = alt.Description("said:N")
     edge = alt.value(figure.layout.panel_width - MARGIN)
     present = {(field, row[field]) for row in _drawn(marks) for field in ("kind", "reach")}
 
@@ -106,15 +121,15 @@ def _layers(alt: Any, figure: Figure, marks: pl.DataFrame, *, numbers: bool) -> 
         ("reach", "bar"): of("reach", "bar").mark_rule(opacity=0.6, aria=False).encode(
             x=x, y=low, y2=high, color=colour),
         ("kind", "rule"): of("kind", "rule").mark_rule(strokeWidth=1.4).encode(
-            y=at, color=colour, strokeDash=dash),
+            y=at, color=colour, strokeDash=dash, description=said),
         ("kind", "point"): alt.layer(
             of("kind", "point").mark_line(strokeWidth=1.3, aria=False).encode(
                 x=x, y=at, color=colour, detail="line:N"),
             of("kind", "point").mark_point(size=20, filled=True, opacity=1).encode(
-                x=x, y=at, color=colour, shape=shape),
+                x=x, y=at, color=colour, shape=shape, description=said),
         ),
-        ("kind", "undefined point"): crosses("undefined point").encode(x=x, y=at, color=colour),
-        ("kind", "undefined rule"): crosses("undefined rule").encode(x=edge, y=at, color=colour),
+        ("kind", "undefined point"): crosses("undefined point").encode(x=x, y=at, color=colour, description=said),
+        ("kind", "undefined rule"): crosses("undefined rule").encode(x=edge, y=at, color=colour, description=said),
     }  # fmt: skip
     return [layer for key, layer in layers.items() if key in present]
 
@@ -153,7 +168,7 @@ def _key(alt: Any, figure: Figure, rows: dict[str, Rows]) -> Any:
     width, left, line = figure.layout.width, 0.0, 0
     keys: Rows = []
     for name in figure.styles:
-        room = KEY_LINE + 6 + len(name) * LETTER * FONT
+        room = KEY_LINE + 6 + text_width(name)
         if left + room > width and left > 0:
             left, line = 0.0, line + 1
         keys.append({"sampler": name, "left": left, "middle": left + KEY_LINE / 2, "right": left + KEY_LINE,

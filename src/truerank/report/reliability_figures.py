@@ -61,8 +61,10 @@ def draw(
     figures = described(
         folder, metric=metric, tau=tau, loggers=loggers, sparsities=sparsities, samplers=samplers
     )  # fmt: skip
-    made = {question: picture(each, form, who=WHO) for question, each in charts(figures).items()}
     place = Path(folder) / "figures" if out is None else Path(out)
+    if place.exists() and not place.is_dir():
+        raise InputError(f"{place}: is a file; expected a folder for the figures. Choose another place.")
+    made = {question: picture(each, form, who=WHO) for question, each in charts(figures).items()}
     try:
         place.mkdir(parents=True, exist_ok=True)
     except OSError as error:

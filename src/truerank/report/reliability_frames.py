@@ -77,7 +77,12 @@ class Finished:
             raise InputError(
                 f"{folder}: the study is not finished. The same `truerank study reliability` command goes on with it."
             )
-        return cls(read_table(table), n_models, resamples, level, str(folder))
+        results = read_table(table)
+        needed = {*SCENARIO, "metric", "question", "undefined", "users", "repetitions", *COLUMNS[Tau.LEFT_OUT]}
+        lacking = sorted(needed - set(results.columns))
+        if lacking:
+            raise InputError(f"{table}: lacks the column {lacking[0]!r}; {expected}.")
+        return cls(results, n_models, resamples, level, str(folder))
 
     def names(self, column: str) -> list[Any]:
         """The values of a column, in the order of the study."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
@@ -24,8 +23,8 @@ SIZELESS = ("Full", "Exposed", "Random@e")
 MOST_COLUMNS = 8  # as in the published figures; more sparsities go on in the next line
 WIDTH, LEAST_PANEL, WIDEST_PANEL = 1000, 118, 380
 SPACING = 8
+TITLE_FONT = 16
 FONT = 12  # a page's width is two thirds of the widest figure: 8 pixels, or 6 points, on paper
-LETTER = 0.54  # width of a letter, in font sizes
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,20 +67,11 @@ class Panel:
         >>> Panel("popularity", 0.9).title
         'popularity, 90 % hidden'
         """
-        return f"{self.logger}, {self._hidden}"
+        return f"{self.logger}, {self.hidden}"
 
     @property
-    def _hidden(self) -> str:
+    def hidden(self) -> str:
         return f"{100 * self.sparsity:g} % hidden"
-
-    def lines(self, width: int) -> list[str]:
-        """The title, broken where the panel is too narrow for it.
-
-        >>> Panel("popularity", 0.9).lines(118)
-        ['popularity,', '90 % hidden']
-        """
-        whole = wrapped(self.title, width)
-        return whole if len(whole) == 1 else [*wrapped(f"{self.logger},", width), self._hidden]
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,18 +104,41 @@ class Layout:
         columns = max(map(len, self.lines))
         return columns * (self.panel_width + SPACING) - SPACING
 
+    def heading(self, panel: Panel) -> list[str]:
+        """The lines of a panel's title; all are broken where one is too long.
+
+        >>> layout = Layout.of(["popularity"], [0.1 * at for at in range(8)])
+        >>> layout.heading(layout.lines[0][0])
+        ['popularity,', '0 % hidden']
+        """
+        if all(len(wrapped(each.title, self.panel_width)) == 1 for line in self.lines for each in line):
+            return [panel.title]
+        return [*wrapped(f"{panel.logger},", self.panel_width), panel.hidden]
+
     def is_open_below(self, line: int) -> bool:
         """Whether a panel of the line has none right below it: then its horizontal axis has numbers."""
         return line + 1 >= len(self.lines) or len(self.lines[line]) > len(self.lines[line + 1])
 
 
-def wrapped(text: str, width: int, *, font: int = FONT) -> list[str]:
-    """Lines that fit a width in pixels.
+def text_width(text: str, *, font: int = FONT) -> float:
+    """About how wide a text is in pixels, rather too wide than too narrow."""
+    return font * sum(
+        0.95 if each in "@%MWmw" else 0.3 if each in " ijlftI.,:;'()" else 0.72 if each.isupper() else 0.57
+        for each in text
+    )
+
+
+def wrapped(text: str, width: float, *, font: int = FONT) -> list[str]:
+    """Lines that fit a width in pixels; a word that is too long has a line of its own.
 
     >>> wrapped("popularity, 90 % hidden", 118)
     ['popularity, 90 %', 'hidden']
     """
-    return textwrap.wrap(text, max(8, int(width / (LETTER * font))), break_long_words=False)
+    lines: list[str] = []
+    for word in text.split():
+        longer = f"{lines[-1]} {word}" if lines else word
+        lines = [*lines[:-1], longer] if not lines or text_width(longer, font=font) <= width else [*lines, word]
+    return lines
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +152,7 @@ class Figure:
     sizes: tuple[int, ...]
     layout: Layout
     styles: Mapping[str, Style]  # of the samplers that are shown
-    title: str
+    title: tuple[str, ...]
     subtitle: tuple[str, ...]
     vertical: tuple[str, ...]  # title of the axis
 
@@ -159,9 +172,9 @@ TITLES = {
     Question.PREDICTIVE_POWER: "Predictive power (Q4): are models ordered as in truth?",
 }
 REFERENCES = {
-    Question.FIDELITY: "those of Full on the same log",
-    Question.ROBUSTNESS: "those of the same sampler with nothing hidden",
-    Question.PREDICTIVE_POWER: "those of Full with nothing hidden (the truth)",
+    Question.FIDELITY: "that of Full on the same log",
+    Question.ROBUSTNESS: "that of the same sampler with nothing hidden",
+    Question.PREDICTIVE_POWER: "that of Full with nothing hidden, the truth",
 }
 VERTICAL = {
     Tau.LEFT_OUT: ("Kendall's τ-b,", "mean over users"),
@@ -189,7 +202,7 @@ def figure(
         tuple(sorted(marks["size"].drop_nulls().unique().to_list())),
         layout,
         {name: style[name] for name in study.names("sampler")},
-        TITLES[question],
+        tuple(wrapped(TITLES[question], layout.width, font=TITLE_FONT)),
         tuple(line for text in words for line in wrapped(text, layout.width)),
         ("share of pairs of", "models that tie") if question is Question.RESOLUTION else VERTICAL[tau],
     )
@@ -200,15 +213,24 @@ def _words(study: Finished, question: Question, marks: pl.DataFrame, axis: Axis,
     users = sorted(set(marks["users"].to_list()))
     of = f"{' to '.join(f'{n:,}' for n in dict.fromkeys((users[0], users[-1])))} users"
     repetitions: int = max(marks["repetitions"].to_list())
-    of += f" and {repetitions:,} repetitions" if repetitions > 1 else ", one repetition"
+    times = f"{repetitions:,} repetitions" if repetitions > 1 else "one repetition"
+    models = f"{study.n_models} models"
     if question is Question.RESOLUTION:
-        shown = f"Share of the pairs of {study.n_models} models with exactly equal {metric}: mean over {of} (log axis)."
-    else:
-        what = "the mean" if tau is Tau.OF_MEANS else "a user's"
+        shown = f"Share of the pairs of {models} with exactly equal {metric}: mean over {of}, {times} (log axis)."
+    elif tau is Tau.OF_MEANS:
         shown = (
-            f"Kendall's τ-b of {what} {metric} of {study.n_models} models with {REFERENCES[question]}: mean over {of}."
+            f"Agreement of the order of {models} by mean {metric} ({of}) with {REFERENCES[question]}: Kendall's τ-b, "
         )
-    return [shown, *_undefined(question, marks, tau), _certainty(study, marks, repetitions), *_bottom(marks, axis)]
+        shown += f"mean over {times}."
+    else:
+        shown = f"Agreement of the order of {models} by a user's {metric} with {REFERENCES[question]}: Kendall's τ-b, "
+        shown += f"mean over {of}, {times}."
+    return [
+        shown,
+        *_undefined(question, marks, tau),
+        _certainty(study, marks, repetitions),
+        *_bottom(question, marks, axis),
+    ]
 
 
 def _undefined(question: Question, marks: pl.DataFrame, tau: Tau) -> list[str]:
@@ -228,9 +250,13 @@ def _certainty(study: Finished, marks: pl.DataFrame, repetitions: int) -> str:
     return ("No intervals." if none else bands) + dashed
 
 
-def _bottom(marks: pl.DataFrame, axis: Axis) -> list[str]:
+def _bottom(question: Question, marks: pl.DataFrame, axis: Axis) -> list[str]:
     """The rules for what has no place on the axis, where they are needed."""
     zeros, undefined = (int((marks["state"] == state).sum()) for state in ("zero", "undefined"))
-    found = [f"The lowest line of the axis is 0: {zeros:,} tie rates are 0."] if axis.zero is not None else []
-    found += [f"× at the bottom: {undefined:,} values are not defined, as all models tie."] if undefined else []
+    found = []
+    if axis.zero is not None:
+        found.append(f"The lowest line of the axis is 0: {zeros:,} of {len(marks):,} tie rates are 0.")
+    if undefined:
+        why = "" if question is Question.RESOLUTION else ": all models tie"
+        found.append(f"× at the bottom: {undefined:,} of {len(marks):,} values are not defined{why}.")
     return [" ".join(found)] if found else []
