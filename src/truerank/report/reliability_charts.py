@@ -30,15 +30,16 @@ def chart(figure: Figure) -> Any:
         list(figure.title), subtitle=list(figure.subtitle), anchor="start", frame="group", fontSize=TITLE_FONT,
         subtitleFontSize=FONT, subtitleColor="#333333", subtitlePadding=5, subtitleLineHeight=FONT + 3, offset=8,
     )  # fmt: skip
-    found = (
-        alt.vconcat(_key(alt, figure, rows), *lines, *below, spacing=SPACING, title=title)
-        .configure(font=TYPEFACE, padding=10)
-        .configure_view(stroke="#bbbbbb")
-        .configure_axis(
+    config = alt.Config(
+        font=TYPEFACE,
+        padding=10,
+        view=alt.ViewConfig(stroke="#bbbbbb"),
+        axis=alt.AxisConfig(
             labelFontSize=FONT - 1, titleFontSize=FONT, titleFontWeight="normal", gridColor="#e8e8e8",
             tickColor="#bbbbbb", domainColor="#bbbbbb", labelOverlap=False,
-        )
+        ),
     )  # fmt: skip
+    found = alt.vconcat(_key(alt, figure, rows), *lines, *below, spacing=SPACING, title=title, config=config)
     found.datasets = rows  # last: altair copies all that a chart holds at every step
     return found
 
