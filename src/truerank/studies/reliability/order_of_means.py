@@ -91,7 +91,7 @@ class OrderOfMeans:
         for q, question in enumerate(TAUS):
             low, high = quantiles(mean[q, 1:], self.resampling.level)
             found[question] = {
-                "tau_of_means": mean[q, 0],
+                "tau_of_means": mean[q, 0].copy(),  # a view would keep all resamples in memory
                 "tau_of_means_low": low,
                 "tau_of_means_high": high,
                 "tau_of_means_sd": spread[q],

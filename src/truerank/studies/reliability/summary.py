@@ -164,12 +164,12 @@ class Summary:
         if len(other):
             low_zero[other], high_zero[other] = quantiles(zero[1:, other], self.resampling.level)
         each = _ratio(users.points_of(QUESTIONS.index(question)), users.points_defined(question)) * unit
-        return {
-            "value": mean[0],
+        return {  # rows are copied: a view in a table would keep all resamples in memory
+            "value": mean[0].copy(),
             "low": low,
             "high": high,
             "undefined": 1 - _ratio(defined, everyone)[0],
-            "value_undefined_as_0": zero[0],
+            "value_undefined_as_0": zero[0].copy(),
             "low_undefined_as_0": low_zero,
             "high_undefined_as_0": high_zero,
             "sd_between_repetitions": each.std(axis=0, ddof=1) if len(each) > 1 else np.full(each.shape[1], np.nan),
