@@ -25,7 +25,7 @@ from truerank.ranks.files import write_scores
 from truerank.studies.reliability import Grid, study
 from truerank.studies.reliability.folder import working
 
-FILES = ("results.parquet", "means.parquet", "study.json")
+FILES = ("results.parquet", "means.parquet", "logs.parquet", "study.json")
 SUPPORT = Path(__file__).parents[1] / "support"
 SCRIPT = """
 import sys
@@ -99,7 +99,7 @@ def test_killed_at_20_random_moments_it_ends_with_the_same_files(tmp_path: Path,
         assert contents(out) == undisturbed
 
 
-@pytest.mark.parametrize("after", [0, 1, 4, 9, 46, 55, 56])
+@pytest.mark.parametrize("after", [0, 1, 4, 9, 46, 55, 56, 57])
 def test_a_full_disk_is_said_and_nothing_half_written_stays(
     tmp_path: Path, undisturbed: list[bytes], monkeypatch: pytest.MonkeyPatch, after: int
 ) -> None:

@@ -24,6 +24,7 @@ from truerank.studies.reliability.scenarios import FIGURES, Compared
 NOTE = "study.json"
 LOCK = ".lock"
 RESULTS, MEANS = "results.parquet", "means.parquet"
+LOGS = "logs.parquet"
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +101,9 @@ class Folder:
     def write_tables(self, results: pl.DataFrame, means: pl.DataFrame) -> None:
         self._write(means, self.path / MEANS)
         self._write(results, self.path / RESULTS)
+
+    def write_logs(self, logs: pl.DataFrame) -> None:
+        self._write(logs, self.path / LOGS)
 
     def clear(self) -> None:
         """Remove the blocks: their tables are written."""

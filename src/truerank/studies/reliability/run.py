@@ -27,6 +27,7 @@ from truerank.ranks.sampling import ItemCounts
 from truerank.studies.reliability.draws import Counted, Exposing, train_shares
 from truerank.studies.reliability.folder import MEANS, RESULTS, Block, Folder, working
 from truerank.studies.reliability.grid import Grid, default_loggers
+from truerank.studies.reliability.logs import table_of_logs
 from truerank.studies.reliability.scenarios import Compared, MetricTables, Scenarios
 from truerank.studies.reliability.summary import Resampling, Summary, runs
 from truerank.studies.reliability.worlds import Models, Orders, World
@@ -228,6 +229,7 @@ def _run(work: _Work, folder: Folder, resampling: Resampling, *, threads: int, p
     for tables in _side_by_side((partial(_summed, summary, *each) for each in asked), threads=threads):
         found |= tables
         say()
+    folder.write_logs(table_of_logs(folder, work.grid, n_users=work.world.n_users))
     ordered = [found[key] for key in sorted(found)]
     folder.write_tables(pl.concat([each for each, _ in ordered]), pl.concat([each for _, each in ordered]))
 
