@@ -139,4 +139,3 @@ def looks_of(counted: Counted, *, n_users: int) -> list[Look]:
     able = counted.rows[0] > 0
     both = zip(counted.rows[:, able], counted.positives[:, able], strict=True)
     return [Look.of_counts(rows, positives, n_users=n_users) for rows, positives in both]
-

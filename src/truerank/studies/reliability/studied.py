@@ -42,7 +42,8 @@ class Studied:
                 raise InputError(
                     f"{path}: no {name}; the study was made before this file was part of one. Run it in a new folder."
                 )
-        return cls(*(_table(path / name) for name in (RESULTS, PAIRS, LOGS)), str(path))
+        results, pairs, logs = (_table(path / name) for name in (RESULTS, PAIRS, LOGS))
+        return cls(results, pairs, logs, str(path))
 
     @property
     def metrics(self) -> list[str]:
@@ -60,9 +61,6 @@ class Studied:
         if asked not in known:
             raise InputError(f"metric {asked!r} is not in {self.source}; expected one of {some(known, most=20)}.")
         return asked
-
-    def metric_of(self, pairs: pl.DataFrame, metric: str) -> pl.DataFrame:
-        return pairs.filter(pl.col("metric") == metric)
 
     def levels(self, logger: str) -> pl.DataFrame:
         """The rows of `logs` of one logger, by rising sparsity as seen in the log."""
@@ -90,6 +88,9 @@ class Between:
 
     def mix(self, low: Floats, high: Floats) -> Floats:
         return low if self.share == 0 else np.asarray((1 - self.share) * low + self.share * high)
+
+    def number(self, low: float, high: float) -> float:
+        return float(self.mix(np.asarray(low, dtype=np.float64), np.asarray(high, dtype=np.float64)))
 
     @classmethod
     def of(cls, sparsity: float, *, observed: Sequence[float], levels: Sequence[float]) -> Between:
@@ -132,9 +133,10 @@ def likenesses(studied: Studied, look: Look | None, *, sparsity: float) -> tuple
         between = Between.of(
             sparsity, observed=levels["observed_sparsity"].to_list(), levels=levels["sparsity"].to_list()
         )
-        low, high = (levels.row(by_predicate=pl.col("sparsity") == each, named=True) for each in (between.low, between.high))  # fmt: skip
+        rows = {row["sparsity"]: row for row in levels.iter_rows(named=True)}
+        low, high = rows[between.low], rows[between.high]
         mixed = {
-            name: float(between.mix(low[name], high[name]))
+            name: between.number(low[name], high[name])
             for name in ("users", "items", "items_shown", "rows", "positives", "spread", "lift")
         }
         far = math.nan if look is None else math.hypot(mixed["spread"] - look.spread, mixed["lift"] - look.lift)
