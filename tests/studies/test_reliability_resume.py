@@ -180,7 +180,9 @@ def test_the_command_is_interrupted_with_code_3_and_goes_on(tmp_path: Path) -> N
         "--metrics", "nDCG@10,Recall@3", "--repetitions", "60", "--resamples", "30", "--out",
     ]  # fmt: skip
     first = subprocess.run([*command, "whole"], cwd=tmp_path, capture_output=True, text=True, check=True)
-    assert first.stdout.splitlines() == [f"{name:8} whole/{name}.parquet" for name in ("results", "means", "pairs", "logs")]
+    assert first.stdout.splitlines() == [
+        f"{name:8} whole/{name}.parquet" for name in ("results", "means", "pairs", "logs")
+    ]
     assert "11 users evaluated, 30 items, 4 models." in first.stderr
     process = subprocess.Popen([*command, "part"], cwd=tmp_path, stderr=subprocess.PIPE, text=True)
     while not list((tmp_path / "part").glob("blocks/*-b0000000.parquet")):

@@ -118,8 +118,8 @@ def _log(advice: Advice) -> str:
 
 def _table(advice: Advice, top: int) -> str:
     header = [
-        "sampler", "size", "negatives", "tau", "95 % interval", "endless users", "best stays best", "tau per user",
-        "95 % interval", "undefined", "ties", "",
+        "sampler", "size", "negatives", "tau", "95 % interval", "closer models", "endless users",
+        "best stays best", "tau per user", "95 % interval", "undefined", "ties", "",
     ]  # fmt: skip
     rows = [
         [
@@ -128,6 +128,7 @@ def _table(advice: Advice, top: int) -> str:
             f"{each.negatives:,.0f}",
             f"{each.tau:.3f}",
             f"{each.low:.3f} to {each.high:.3f}",
+            f"{each.closer:.3f}",
             f"{each.limit:.3f}",
             "unknown" if math.isnan(each.best_low) else f"{each.best_low:.2f} to {each.best_high:.2f}",
             f"{each.per_user:.3f}",
@@ -139,11 +140,12 @@ def _table(advice: Advice, top: int) -> str:
         for each in _shown(advice, top)
     ]
     words = (
-        f"{len(advice.choices):,} ways to choose candidates, {len(advice.not_worse):,} of them not clearly worse "
-        f"than the best (their intervals overlap). tau: expected agreement of the order of means over "
-        f"{advice.users:,} users with the true one, over {advice.pairs} pairs of models; tau per user: of single users, undefined as 0."
+        f"{len(advice.choices):,} ways to choose candidates, {len(advice.not_worse):,} of them not clearly worse than "
+        f"the best (their intervals overlap).\ntau: expected agreement of the order of means over {advice.users:,} "
+        f"users with the true one, {advice.pairs} pairs of models; closer models: half as far apart.\ntau per user: of "
+        "single users, undefined as 0."
     )
-    return _aligned([header, *rows], text=(0, 11)) + "\n" + words
+    return _aligned([header, *rows], text=(0, 12)) + "\n" + words
 
 
 def _aligned(rows: Sequence[Sequence[str]], *, text: tuple[int, ...]) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -37,8 +37,8 @@ class Elsewhere:
 class Advice:
     """What to do with a log, and the figures behind it; `choices` from the best expected τ on.
 
-    `recommended` is the one with the fewest negatives among those within 0.01 of the best expected τ; `not_worse` are
-    all whose interval reaches that of the best.
+    `recommended` follows the rule of `recommend`; `not_worse` are all whose interval reaches that of the best, or
+    whose expected τ is within 0.01 of it.
     """
 
     metric: str
@@ -105,16 +105,16 @@ def advice_for(
     """The same for a log that is described already; without `look` the `logger` must be given."""
     asked = studied.metric(metric)
     if users < 2:
-        raise InputError(f"{users} users with a positive; expected at least 2: an order of means needs several users.")
+        raise InputError(
+            f"users with a positive: {users}; expected at least 2, because an order of means needs several."
+        )
     if not 0 <= sparsity < 1:
         raise InputError(f"sparsity {sparsity:g}; expected a share from 0 to below 1, such as 0.95.")
     nearest = likenesses(studied, look, sparsity=sparsity)
     taken = _taken(nearest, logger, studied)
     figures = {each: Figures.of(studied, taken, each) for each in studied.metrics}
     found = figures[asked].choices(users, _costs(look, taken))
-    best = found[0]
-    equal = [each for each in found if each.tau >= best.tau - EQUAL]
-    recommended = min(equal, key=lambda each: each.negatives)
+    best, recommended = found[0], recommend(found)
     chosen = (recommended.sampler, recommended.size)
     observed = studied.levels(taken.logger)["observed_sparsity"].to_list()
     return Advice(
@@ -126,7 +126,7 @@ def advice_for(
         logger=taken,
         choices=tuple(found),
         recommended=recommended,
-        not_worse=tuple(each for each in found if each.high >= best.low),
+        not_worse=tuple(each for each in found if each.high >= best.low or each.tau >= best.tau - EQUAL),
         pairs=int(figures[asked].decided.sum()),
         undecided=figures[asked].undecided,
         wrong=figures[asked].wrong(chosen),
@@ -140,7 +140,21 @@ def advice_for(
     )
 
 
+def recommend(choices: Sequence[Choice]) -> Choice:
+    """The fewest negatives among those that are equal to the best: within 0.01 of its expected τ.
+
+    Where many are equal because the study's models are far apart, yours may not be: of the equal ones only those stay
+    that are within 0.01 of the best of them for models half as far apart.
+    """
+    best = max(each.tau for each in choices)
+    equal = [each for each in choices if each.tau >= best - EQUAL]
+    closer = max(each.closer for each in equal)
+    return min((each for each in equal if each.closer >= closer - EQUAL), key=lambda each: (each.negatives, -each.tau))
+
+
 def _look(log: Log, *, n_items: int | None, logger: str | None, sparsity: float | None) -> Look | None:
+    if not len(log):
+        raise InputError(f"{log.source}: no rows; expected pairs of users and items that were shown.")
     if exposes_nothing(log):
         if logger is None or sparsity is None:
             raise RefusedError(
@@ -148,7 +162,7 @@ def _look(log: Log, *, n_items: int | None, logger: str | None, sparsity: float 
                 "how it was exposed: --logger NAME --sparsity S (Python: logger=, sparsity=)."
             )
         return None
-    if len(log) and not (log.label == 1).any():
+    if not (log.label == 1).any():
         raise InputError(f"{log.source}: no positive label; expected users who like something. Check --positive.")
     look = Look.of_log(log, n_items=n_items)
     if look.items < 2:

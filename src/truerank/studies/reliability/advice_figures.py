@@ -9,7 +9,8 @@ expected to be
     τ(n) = mean over pairs of 2 Φ(s d √n / sd) - 1.
 
 A pair that the study itself cannot tell from a tie, |d| ≤ 1.96 sd / √users for Full at sparsity 0, has no known order:
-it is left out, and counted. Noise goes away with n, a wrong sign of d does not: τ(∞) = mean of s · sign(d).
+it is left out, and counted. Noise goes away with n, a wrong sign of d does not: τ(∞) = mean of s · sign(d). Models that
+are half as far apart need four times as many users: τ(n / 4) is what to expect of them.
 """
 
 from __future__ import annotations
@@ -34,11 +35,11 @@ class Choice:
     """A way to choose candidates, and what the study says of it for n users.
 
     `tau` is the expected Kendall τ of the order of means with the true one; `low` and `high` have every pair's
-    difference at its own 95 % bound, all of them in the same direction: wide rather than narrow. `limit` is τ with
-    endlessly many users. The best model stays above all that are truly worse with a probability between `best_low`
-    and `best_high` (Bonferroni, and the likeliest pair to be wrong). `per_user` is the mean τ-b of single users with
-    what Full says at sparsity 0, undefined as 0, with its interval; `ties` the share of pairs of models that tie.
-    `negatives` is what an evaluation ranks per user, beside the positives.
+    difference at its own 95 % bound, all of them in the same direction: wide rather than narrow. `closer` is τ of
+    models half as far apart, `limit` with endlessly many users. The best model stays above all that are truly worse
+    with a probability between `best_low` and `best_high` (Bonferroni, and the likeliest pair to be wrong). `per_user`
+    is the mean τ-b of single users with what Full says at sparsity 0, undefined as 0, with its interval; `ties` the
+    share of pairs of models that tie. `negatives` is what an evaluation ranks per user, beside the positives.
     """
 
     sampler: str
@@ -47,6 +48,7 @@ class Choice:
     tau: float
     low: float
     high: float
+    closer: float
     limit: float
     best_low: float
     best_high: float
@@ -143,7 +145,7 @@ class Figures:
     def choices(self, users: int, cost: Mapping[str, float]) -> list[Choice]:
         """Every way to choose candidates, the best expected τ first; among equal ones the cheaper."""
         difference, sd, error, sign = self._decided()
-        tau, limit = self.taus(users), self.taus(math.inf)
+        tau, limit, closer = self.taus(users), self.taus(math.inf), self.taus(users / 4)
         low, high = (expected_tau(difference + side * Z * error * sign, sd, sign, users=users) for side in (-1, 1))
         best_low, best_high = self._best(users)
         found = []
@@ -155,8 +157,9 @@ class Figures:
             )
             found.append(
                 Choice(
-                    sampler, size, float(negatives), float(tau[at]), float(low[at]), float(high[at]), float(limit[at]),
-                    float(best_low[at]), float(best_high[at]), **self.results[sampler, size],
+                    sampler, size, float(negatives), float(tau[at]), float(low[at]), float(high[at]),
+                    float(closer[at]), float(limit[at]), float(best_low[at]), float(best_high[at]),
+                    **self.results[sampler, size],
                 )
             )  # fmt: skip
         if not found:

@@ -80,13 +80,11 @@ class Look:
 
     @classmethod
     def of_log(cls, log: Log, *, n_items: int | None = None) -> Look:
-        """A user's log; a pair that occurs more than once counts once, as liked where any of its rows is.
+        """A log that has rows; a pair that occurs more than once counts once, as liked where any of its rows is.
 
         `n_items` is the size of the catalogue, where it has more items than the log names.
         """
         n_users, known = len(log.users), len(log.items)
-        if not len(log):
-            raise InputError(f"{log.source}: no rows; expected pairs of users and items that were shown.")
         if n_items is not None and n_items < known:
             raise InputError(f"{log.source}: {known:,} items, but the catalogue is said to have {n_items:,}.")
         size = known if n_items is None else n_items

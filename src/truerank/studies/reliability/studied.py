@@ -13,9 +13,21 @@ import polars as pl
 from truerank.arrays import Floats
 from truerank.errors import InputError, some
 from truerank.studies.reliability.folder import LOGS, NOTE, PAIRS, RESULTS
-from truerank.studies.reliability.logs import Look
+from truerank.studies.reliability.logs import FIGURES, Look
 
 Candidates = tuple[str, int | None]  # sampler, size
+_SCENARIO = ("logger", "sparsity", "sampler", "size", "metric")
+_NEEDED = {
+    RESULTS: (
+        *_SCENARIO,
+        "question",
+        "value",
+        "undefined",
+        *(f"{each}_undefined_as_0" for each in ("value", "low", "high")),
+    ),
+    PAIRS: (*_SCENARIO, "model", "other", "difference", "sd", "users"),
+    LOGS: ("logger", "sparsity", *FIGURES, "repetitions"),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +54,7 @@ class Studied:
                 raise InputError(
                     f"{path}: no {name}; the study was made before this file was part of one. Run it in a new folder."
                 )
-        results, pairs, logs = (_table(path / name) for name in (RESULTS, PAIRS, LOGS))
+        results, pairs, logs = (_table(path / name, needed) for name, needed in _NEEDED.items())
         return cls(results, pairs, logs, str(path))
 
     @property
@@ -67,12 +79,17 @@ class Studied:
         return self.logs.filter(pl.col("logger") == logger).sort("observed_sparsity", "sparsity")
 
 
-def _table(path: Path) -> pl.DataFrame:
+def _table(path: Path, needed: Sequence[str]) -> pl.DataFrame:
     try:
-        return pl.read_parquet(path, glob=False)
+        found = pl.read_parquet(path, glob=False)
     except (pl.exceptions.PolarsError, OSError) as error:
         reason = str(error).strip().split("\n")[0]
         raise InputError(f"{path}: cannot be read ({reason}). Run the study in a new folder.") from None
+    missing = [name for name in needed if name not in found.columns]
+    if missing or not found.height:
+        what = f"no column {missing[0]!r}" if missing else "no rows"
+        raise InputError(f"{path}: {what}; expected what a study of this version writes. Run it in a new folder.")
+    return found
 
 
 # ------------------------------------------------------------------------------------------------------------- matching
