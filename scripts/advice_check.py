@@ -45,7 +45,16 @@ SPARSITIES = (0.2, 0.6, 0.8, 0.93, 0.98)  # between those of the study; the last
 SAMPLERS = ("Exposed", "Random@e", "Random", "Popularity", "Positivity", "WTD", "Skew")
 SIZES = (5, 20, 100, 500)
 REPETITIONS = 3
-DRAWS = {200: 30, 500: 15, 0: 10}  # of each number of users, 0: as many as there are
+DRAWS = {50: 40, 200: 20, 0: 6}  # of each number of users; 0: as many as there are, of the other half alone
+OUTSIDE, LEAST = 0.95, 0.005  # sparsities from which the study has none; what rounding of τ to pairs of models can do
+INTRODUCTION = """# Does the advice hold?
+
+`make advice-check` makes this page. On each world a reliability study is run on one half of the users ({models} models, {ways} ways to choose candidates,
+nDCG@100, 3 repetitions). Fresh logs are then drawn with other seeds, of n users with replacement, at sparsities that the study does not have
+(20 %, 60 %, 80 %, 93 %, and 98 %, which is sparser than any of its logs): of the other half of the users, and of the study's own, where only the formula is
+tested. Truth is the order that Full gives at sparsity 0 for that half. τ is over the pairs whose order the study knows, so it is between -1 and 1; τ expected
+and realised are of the same pairs. Differences are in units of τ; "within 2 errors" counts |expected - realised| ≤ 2 Monte-Carlo errors + 0.005.
+Draws of one logger and number of users share their users and clocks over sparsities."""
 MODELS: dict[str, dict[str, Any]] = {
     "random": {},
     "popularity": {},
@@ -103,7 +112,7 @@ class Cell(msgspec.Struct, frozen=True):
     `looks` are [draws][sparsities], `signs` [draws][sparsities][candidates][pairs], of the sums over users.
     """
 
-    looks: list[list[dict[str, float]]]
+    looks: list[list[Look]]
     signs: list[list[list[list[int]]]]
 
 
@@ -154,15 +163,11 @@ class Fresh:
             rng = generator(SEED, f"{name} {at}")
             units = np.sort(rng.choice(self.able, n))
             looks, sums = self.draw(logger, units, seed=int(rng.integers(2**62)))
-            return [_plain(each) for each in looks[1:]], np.sign(sums[1:][..., first] - sums[1:][..., second]).tolist()
+            return looks[1:], np.sign(sums[1:][..., first] - sums[1:][..., second]).tolist()
 
         with ThreadPoolExecutor(2) as pool:
             found = list(pool.map(one, range(draws)))
         return Cell([each for each, _ in found], [each for _, each in found])
-
-
-def _plain(look: Look) -> dict[str, float]:
-    return {name: getattr(look, name) for name in Look.__slots__}
 
 
 def cells(setting: Setting) -> dict[tuple[int, str, int], Cell]:
@@ -171,7 +176,7 @@ def cells(setting: Setting) -> dict[tuple[int, str, int], Cell]:
     for which in (0, 1):
         fresh: Fresh | None = None
         for at, logger in enumerate(names):
-            for n, draws in DRAWS.items():
+            for n, draws in ((n, draws) for n, draws in DRAWS.items() if n or which):
                 path = DONE / f"{setting.name}-{which}-{logger}-{n}.json"
                 if not path.is_file():
                     fresh = Fresh(setting, which) if fresh is None else fresh
@@ -219,7 +224,7 @@ def judge(setting: Setting, studied: Studied) -> list[Judged]:
     found, true, labels = [], truths(setting), grid().candidates
     for (half, logger, _), cell in cells(setting).items():
         for s, sparsity in enumerate(SPARSITIES):
-            looks = [msgspec.convert(each[s], Look) for each in cell.looks]
+            looks = [each[s] for each in cell.looks]
             size, seen = looks[0].users, float(np.mean([each.sparsity for each in looks]))
             advice = {
                 each: advice_for(studied, None, users=size, sparsity=seen, logger=each) for each in studied.loggers
@@ -252,3 +257,100 @@ def judge(setting: Setting, studied: Studied) -> list[Judged]:
 def _decided(studied: Studied, undecided: tuple[tuple[str, str], ...]) -> Ints:
     pairs = list(studied.pairs.select("model", "other").unique(maintain_order=True).iter_rows())
     return np.array([at for at, each in enumerate(pairs) if each not in undecided])
+
+
+# ---------------------------------------------------------------------------------------------------------------- report
+
+
+def recognised(rows: list[Judged], loggers: list[str]) -> list[str]:
+    """How often each logger was taken for which, over all fresh logs of the other half."""
+    lines = [
+        "| logger | " + " | ".join(f"taken for {each}" for each in loggers) + " |",
+        "|---" * (len(loggers) + 1) + "|",
+    ]
+    for logger in loggers:
+        taken = [each for row in rows if row.logger == logger and row.half == 1 for each in row.taken]
+        lines.append(f"| {logger} | " + " | ".join(f"{taken.count(each):,}" for each in loggers) + " |")
+    return lines
+
+
+def predicted(rows: list[Judged]) -> list[str]:
+    """Expected less realised τ, over all ways to choose candidates."""
+    lines = [
+        "| logs | users | expected τ | realised τ | mean difference | root mean square | of which Monte Carlo | within 2 errors |",
+        "|---|---|---|---|---|---|---|---|",
+    ]
+    for title, half, outside in (
+        ("study's users", 0, False),
+        ("other users", 1, False),
+        ("other users, sparser than the study", 1, True),
+    ):
+        chosen = [row for row in rows if row.half == half and (row.sparsity >= OUTSIDE) == outside]
+        for n in sorted({row.users for row in chosen}):
+            these = [row for row in chosen if row.users == n]
+            expected, real, error = (
+                np.concatenate([getattr(row, name) for row in these]) for name in ("expected", "realised", "error")
+            )
+            apart = expected - real
+            near = np.abs(apart) <= 2 * error + LEAST
+            lines.append(
+                f"| {title} | {n:,} | {expected.mean():.3f} | {real.mean():.3f} | {apart.mean():+.3f} "
+                f"| {math.sqrt((apart**2).mean()):.3f} | {math.sqrt((error**2).mean()):.3f} | {near.mean():.0%} |"
+            )
+    return lines
+
+
+def regrets(rows: list[Judged]) -> list[str]:
+    """Realised τ of what was advised, beside what could have been done; logs of other users."""
+    lines = [
+        "| sparsity | users | advised | best expected | best in hindsight | regret | Full | Exposed |",
+        "|---|---|---|---|---|---|---|---|",
+    ]
+    for sparsity in SPARSITIES:
+        for n in sorted({row.users for row in rows if row.half == 1}):
+            these = [row for row in rows if row.half == 1 and row.sparsity == sparsity and row.users == n]
+            mean = {
+                name: float(np.mean([getattr(row, name) for row in these]))
+                for name in ("followed", "first", "best", "full", "exposed")
+            }
+            lines.append(
+                f"| {sparsity:.0%} | {n:,} | {mean['followed']:.3f} | {mean['first']:.3f} | {mean['best']:.3f} "
+                f"| {mean['best'] - mean['followed']:.3f} | {mean['full']:.3f} | {mean['exposed']:.3f} |"
+            )
+    return lines
+
+
+def page(judged: Mapping[str, list[Judged]]) -> str:
+    loggers = [str(each) for each in grid().loggers]
+    parts = [INTRODUCTION.format(models=len(MODELS), ways=grid().n_candidates)]
+    for name, rows in judged.items():
+        draws = sum(len(row.taken) for row in rows if row.half == 1)
+        right = sum(row.taken.count(row.logger) for row in rows if row.half == 1)
+        parts += [
+            f"## {name}",
+            f"**Is the logger recognised?** In {right:,} of {draws:,} logs of users who were not in the study.",
+            "\n".join(recognised(rows, loggers)),
+            "**Is the expected τ what comes out?** Over all loggers, sparsities and ways to choose candidates.",
+            "\n".join(predicted(rows)),
+            "**What is lost by following the advice?** Realised τ, mean over loggers; logs of users not in the study.",
+            "\n".join(regrets(rows)),
+        ]
+    return "\n\n".join(parts) + "\n"
+
+
+def main() -> None:
+    DONE.mkdir(parents=True, exist_ok=True)
+    judged = {}
+    for setting in settings():
+        folder = DONE / f"{setting.name}-study"
+        study(
+            setting.scores, setting.half(0), folder, grid=grid(), train=setting.train, seed=STUDY_SEED, resamples=200, threads=2
+        )  # fmt: skip
+        judged[setting.name] = judge(setting, Studied.read(folder))
+    with whole_file(OUT) as temporary:
+        temporary.write_text(page(judged))
+    print(OUT)
+
+
+if __name__ == "__main__":
+    main()
