@@ -148,6 +148,13 @@ def test_full_and_the_others_are_said_in_words() -> None:
     assert {each.name for each in full.not_worse} <= {each.name for each in full.choices}
 
 
+def test_a_sampler_that_needs_random_data_says_so_and_names_another() -> None:
+    weighted = PAIRS | {("WTD", 20): ((0.1, 0.5), (0.1, 0.2))}
+    found = here(tiny_studied(weighted))
+    assert found.recommended.sampler == "WTD"
+    assert any("WTD needs data that were shown at random" in each and "use Full (" in each for each in warnings(found))
+
+
 # ---------------------------------------------------------------------------------------------------------------- match
 
 

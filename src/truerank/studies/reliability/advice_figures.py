@@ -172,9 +172,7 @@ class Figures:
         1 - Σ_j (1 - Φ(z_j)) and min_j Φ(z_j) over the models j that the study tells from the best.
         """
         model = self._best_model()
-        at = [
-            p for p, pair in enumerate(self.table.pairs) if self.decided[p] and model in pair
-        ]  # the best one wins these
+        at = [p for p, pair in enumerate(self.table.pairs) if self.decided[p] and model in pair]
         table = self.table
         right = ndtr(_z(table.difference[:, at], table.sd[:, at], np.sign(self.true[at]), users=users))
         if not at:

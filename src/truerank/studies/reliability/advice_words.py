@@ -5,8 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from truerank.errors import some
-from truerank.studies.reliability.advice import WORSE, Advice
+import numpy as np
+
+from truerank.errors import InputError, some
+from truerank.ranks import samplers
+from truerank.ranks.sampling import ItemCounts
+from truerank.studies.reliability.advice import WORSE, Advice, recommend
 from truerank.studies.reliability.advice_figures import Choice
 
 FAR = 0.25  # a distance at which the exposure of a log is unlike that of a logger: a quarter of the mean
@@ -97,7 +101,29 @@ def _likeness(advice: Advice) -> Iterator[str]:
         )
 
 
+def needs_more(choice: Choice) -> bool:
+    """Whether a sampler needs data beside the log: random ones, or training data.
+
+    >>> figures = dict.fromkeys(Choice.__slots__[2:], 0.0)
+    >>> needs_more(Choice("WTD", 10, **figures)), needs_more(Choice("WTDH", 10, **figures))
+    (True, False)
+    """
+    if choice.size is None:
+        return False
+    bare, bracket, options = choice.sampler.partition("(")
+    one = np.ones(1, dtype=np.int64)
+    try:
+        samplers.parse(f"{bare}@{choice.size}{bracket}{options}").weights(ItemCounts(one, one))
+    except InputError:
+        return True
+    return False
+
+
 def _figures(advice: Advice) -> Iterator[str]:
+    if needs_more(advice.recommended):
+        others = [each for each in advice.choices if not needs_more(each)]
+        instead = f" Without them use {recommend(others).name} ({recommend(others).tau:.2f})." if others else ""
+        yield f"{advice.recommended.sampler} needs data that were shown at random, beside the log.{instead}"
     if advice.wrong:
         named = some([f"{each.worse} above {each.better}" for each in advice.wrong], most=3)
         yield f"However many users there are, {advice.recommended.name} puts {named}."
