@@ -54,7 +54,10 @@ def study() -> None:
 @click.option("--metrics", default=_shown(METRICS), show_default=True, help="Sums over the top K.")
 @click.option("--repetitions", type=int, default=1, show_default=True, help="Everything is drawn anew in each.")
 @click.option("--train", type=click.Path(path_type=Path), help="Training data, for loggers and samplers that count it.")
-@click.option("--positive", metavar="RULE", help='Which values are positive, as ">3"; not needed for 0/1.')
+@click.option(
+    "--exclude", type=click.Path(path_type=Path), help="Pairs that are neither shown nor candidates: those learnt from."
+)
+@click.option("--positive", metavar="RULE", help='Which values are positive, as ">3", or all; not needed for 0/1.')
 @click.option("--columns", metavar="KEY=NAME,...", help="Column names of the files, as user=user_id,item=video_id.")
 @click.option(
     "--unlisted",
@@ -83,6 +86,7 @@ def reliability(  # noqa: PLR0917
     metrics: str,
     repetitions: int,
     train: Path | None,
+    exclude: Path | None,
     positive: str | None,
     columns: str | None,
     unlisted: str,
@@ -138,6 +142,7 @@ def reliability(  # noqa: PLR0917
                 out,
                 grid=grid,
                 train=None if train is None else read(train, columns=mapping, positive=positive),
+                exclude=None if exclude is None else read(exclude, columns=mapping, values=False),
                 seed=seed,
                 resamples=resamples,
                 level=level,
