@@ -15,7 +15,7 @@ from tiny_advice import PAIRS, tiny_look, tiny_studied, write_studied
 from truerank.arrays import Floats
 from truerank.core import Log, Scores
 from truerank.errors import InputError, RefusedError
-from truerank.exposure.expose import Order
+from truerank.exposure.expose import Logger, Order
 from truerank.exposure.loggers.popularity import Popularity
 from truerank.exposure.loggers.positivity import Positivity
 from truerank.exposure.loggers.uniform import Uniform
@@ -210,7 +210,7 @@ def test_a_look_counts_pairs_once_and_uses_the_catalogue() -> None:
     look = Look.of_log(log, n_items=4)
     assert (look.users, look.items, look.items_shown, look.rows, look.positives) == (2, 4, 2, 3, 2)
     assert look.sparsity == 1 - 3 / 8
-    assert look.lift == pytest.approx((2 / 3) / ((1 + 0) / 2) - 1)
+    assert look.lift == pytest.approx((2 * 1 + 0) / (2 * 1 + 0) / (2 / 3) - 1)
     whole = Look.of_log(replace(log, complete=True), n_items=4)
     assert (whole.sparsity, whole.spread) == (0.0, 0.0)
     with pytest.raises(InputError, match="2 items, but the catalogue is said to have 1"):
@@ -328,7 +328,9 @@ def test_spread_and_lift_do_not_depend_on_the_number_of_users() -> None:
     labels, _ = noisy_world(1500, 120)
     world = World.of(labels)
     train = labels.select(np.flatnonzero((labels.user < 300) & (labels.label == 1)))
-    for logger, apart in ((Uniform(), 0.0), (Popularity(), 0.6), (Positivity(), 1.0)):
+    loggers: tuple[Logger, ...] = (Uniform(), Popularity(), Positivity())
+    signatures, of_few = [], []
+    for logger in loggers:
         weight = logger.weights(labels, train=train)
         looks: dict[int, list[Look]] = {100: [], 1500: []}
         for seed in range(6):
@@ -340,7 +342,11 @@ def test_spread_and_lift_do_not_depend_on_the_number_of_users() -> None:
                 found.append(looks_of(exposing.count(units), n_users=n)[1])
         few, many = (np.mean([(each.spread, each.lift) for each in found], axis=0) for found in looks.values())
         assert few == pytest.approx(many, abs=0.06)
-        assert math.hypot(*many) == pytest.approx(apart, abs=0.25)
+        signatures.append(many)
+        of_few += [(each.spread, each.lift) for each in looks[100]]
+    assert signatures[0] == pytest.approx([0, 0], abs=0.02)
+    nearest = [min(range(3), key=lambda at: math.dist(each, signatures[at])) for each in of_few]
+    assert nearest == [0] * 6 + [1] * 6 + [2] * 6
 
 
 def realised(n: int, draws: int, folder: Path) -> tuple[dict[tuple[str, int | None], float], Floats, Grid]:

@@ -16,7 +16,7 @@ from truerank.studies.reliability.advice_figures import Choice
 FAR = 0.25  # a distance at which the exposure of a log is unlike that of a logger: a quarter of the mean
 NEAR = 0.05  # a distance below which two loggers expose alike
 TWICE = 2.0  # a ratio of sizes from which logs are not alike
-FEW_USERS, FEW_REPETITIONS, FEW_ROWS = 200, 3, 5
+FEW_USERS, FEW_REPETITIONS = 200, 3
 
 
 def verdict(advice: Advice) -> str:
@@ -82,11 +82,8 @@ def _likeness(advice: Advice) -> Iterator[str]:
     ]
     if alike and logger.distance > NEAR and logger == advice.loggers[0]:
         yield f"{alike[0].logger} is nearly as near as {logger.logger}; see --logger {alike[0].logger} too."
-    if look.rows < FEW_ROWS * look.items:
-        yield (
-            f"Items have {look.rows / look.items:.1f} rows on average: spread and lift are noisy, and the lift is too "
-            "small."
-        )
+    if look.rows < look.items:
+        yield f"Items have {look.rows / look.items:.1f} rows on average: spread and lift are noisy."
     ratio = look.positives_per_user / logger.positives_per_user if logger.positives_per_user else math.inf
     if not 1 / TWICE <= ratio <= TWICE and math.isclose(advice.sparsity, look.sparsity):
         better = "optimistic" if ratio < 1 else "pessimistic"

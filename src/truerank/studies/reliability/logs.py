@@ -1,9 +1,9 @@
 """What a log looks like, in figures that do not depend on how many users it has: of a user's log, of those of a study.
 
-Two figures say how a log was exposed. `spread` is how much more the exposure of items differs than chance makes it;
-`lift` is how much oftener what was shown is liked than the items are on average. A correlation of exposure with liking
-would tell loggers apart as well, but the noise of small counts pulls it towards 0: it would say how many users there
-are. A covariance, which the lift is, and a variance less its noise, which the spread is, do not shrink.
+Two figures say how a log was exposed: `spread`, how much more the exposure of items differs than chance makes it, and
+`lift`, how much oftener items that were shown more are liked. A correlation of exposure with liking would tell loggers
+apart as well, but the noise of small counts pulls it towards 0: it would say how many users there are. Spread and lift
+are ratios of moments of counts whose noise is taken out, c (c - 1) in place of c².
 """
 
 from __future__ import annotations
@@ -48,26 +48,26 @@ class Look:
     def of_counts(cls, rows: Ints, positives: Ints, *, n_users: int) -> Look:
         """From the rows c_i and positives k_i of each of the I items of the catalogue, of n users.
 
-        spread = √max(0, var(c) - c̄ (1 - c̄ / n)) / c̄, over the catalogue: the coefficient of variation of exposure,
-        less what uniform draws without replacement give. lift = cov(c, k / c) / (c̄ · mean of k / c), over items that
-        were shown: share of positives among rows over that of the mean item, minus 1. Both are 0 for a log shown
-        at random, in expectation. An item with few rows is likelier to be absent; below about 5 rows per item the lift
-        is too small. 0 where nothing is liked.
+        spread = √max(0, var(c) - c̄ (1 - c̄ / n)) / c̄: the coefficient of variation of exposure over the catalogue, less
+        what uniform draws without replacement give.
+        lift = (Σ k (c - 1) / Σ c (c - 1)) / (Σ k / Σ c) - 1: how much oftener a row is liked if its item is drawn by
+        another row too, instead of all rows alike. With exposure e_i and liking π_i it is an estimate of
+        (Σ e² π / Σ e²) / (Σ e π / Σ e) - 1 for any number of users, and items never shown do not matter.
+        Both are about 0 for a log shown at random; the lift is 0 where no item has two rows or nothing is liked.
 
         >>> look = Look.of_counts(np.array([100, 0]), np.array([50, 0]), n_users=100)
         >>> look.sparsity, round(look.spread, 4), look.lift  # √(50² - 50/2) / 50
         (0.5, 0.995, 0.0)
         >>> look = Look.of_counts(np.array([30, 10]), np.array([15, 1]), n_users=100)
-        >>> round(look.lift, 4)  # 16/40 over the mean of 1/2 and 1/10
-        0.3333
+        >>> round(look.lift, 5)  # (15 · 29 + 1 · 9) / (30 · 29 + 10 · 9) = 0.4625 over 16/40
+        0.15625
         """
         count = rows.astype(np.float64)
         mean = float(count.mean())
         beyond = float(count.var()) - mean * (1 - mean / n_users)
-        shown = rows > 0
-        share = positives[shown] / count[shown]
-        liked = float(share.mean())
-        lift = (float(positives.sum()) / float(count.sum())) / liked - 1 if liked > 0 else 0.0
+        shown, twice = rows > 0, float(count @ (count - 1))
+        liked = float(positives.sum() / count.sum())
+        lift = float(positives @ (count - 1)) / twice / liked - 1 if twice > 0 and liked > 0 else 0.0
         return cls(
             n_users,
             len(rows),
