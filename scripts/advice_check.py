@@ -54,7 +54,8 @@ nDCG@100, 3 repetitions). Fresh logs are then drawn with other seeds, of n users
 (20 %, 60 %, 80 %, 93 %, and 98 %, which is sparser than any of its logs): of the other half of the users, and of the study's own, where only the formula is
 tested. Truth is the order that Full gives at sparsity 0 for that half. τ is over the pairs whose order the study knows, so it is between -1 and 1; τ expected
 and realised are of the same pairs. Differences are in units of τ; "within 2 errors" counts |expected - realised| ≤ 2 Monte-Carlo errors + 0.005.
-Draws of one logger and number of users share their users and clocks over sparsities."""
+Draws of one logger and number of users share their users and clocks over sparsities. The best in hindsight is the largest of {ways} noisy means, so regret
+is overstated."""
 MODELS: dict[str, dict[str, Any]] = {
     "random": {},
     "popularity": {},
@@ -320,9 +321,32 @@ def regrets(rows: list[Judged]) -> list[str]:
     return lines
 
 
+def in_short(name: str, rows: list[Judged]) -> str:
+    """One line for a world, of users who were not in the study."""
+    other = [row for row in rows if row.half == 1]
+    inside, outside = ([row for row in other if (row.sparsity >= OUTSIDE) == beyond] for beyond in (False, True))
+    draws, right = sum(len(row.taken) for row in other), sum(row.taken.count(row.logger) for row in other)
+    apart, beyond = (
+        math.sqrt(float(np.mean(np.concatenate([row.expected - row.realised for row in these]) ** 2)))
+        for these in (inside, outside)
+    )
+    taus = []
+    for these in (inside, outside):
+        advised, full, best = (
+            float(np.mean([getattr(row, each) for row in these])) for each in ("followed", "full", "best")
+        )
+        taus.append(f"{advised:.3f} (Full {full:.3f}, best in hindsight {best:.3f})")
+    return (
+        f"- **{name}**: the logger is recognised in {right / draws:.1%} of {draws:,} logs; expected τ is off by {apart:.3f} "
+        f"(root mean square over ways, loggers and sparsities), {beyond:.3f} beyond the study's sparsities; the advised way "
+        f"has a τ of {taus[0]} on average, beyond the study's sparsities {taus[1]}."
+    )
+
+
 def page(judged: Mapping[str, list[Judged]]) -> str:
     loggers = [str(each) for each in grid().loggers]
     parts = [INTRODUCTION.format(models=len(MODELS), ways=grid().n_candidates)]
+    parts.append("\n".join(in_short(name, rows) for name, rows in judged.items()))
     for name, rows in judged.items():
         draws = sum(len(row.taken) for row in rows if row.half == 1)
         right = sum(row.taken.count(row.logger) for row in rows if row.half == 1)
