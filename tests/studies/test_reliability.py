@@ -18,6 +18,8 @@ from truerank.core import Candidates, Log, Scores, Ties
 from truerank.errors import InputError
 from truerank.evaluation import evaluate
 from truerank.exposure.expose import Order
+from truerank.exposure.loggers.popularity import Popularity
+from truerank.exposure.loggers.uniform import Uniform as UniformLogger
 from truerank.ids import Ids
 from truerank.metrics.dcg import DCG
 from truerank.metrics.ndcg import NDCG
@@ -30,7 +32,7 @@ from truerank.ranks.samplers.random import Random
 from truerank.ranks.sampling import Sampler, sample_candidates
 from truerank.ranks.scores import dense, factors
 from truerank.ranks.tables import lists
-from truerank.studies.reliability import Family, Grid, Preset, study
+from truerank.studies.reliability import Family, Grid, Preset, World, study
 from truerank.studies.reliability.grid import families, sized
 from truerank.studies.reliability.order_of_means import grouped
 from truerank.studies.reliability.resampling import Resampling
@@ -335,6 +337,26 @@ def test_items_excluded_for_everyone_might_as_well_not_be_there(tmp_path: Path, 
     assert found.pairs.equals(other.pairs, null_equal=True)
     n = int(np.isin(world.item, seen).sum())
     assert f"{n:,} labels are of excluded pairs and dropped." in found.notes
+
+
+def test_loggers_favour_what_they_would_without_exclusions() -> None:
+    """Rows in training data and in what is left of the world add up to the same for every item."""
+    world = small_world(missing=0)
+    train = small_train()
+    train = replace(train, users=world.users, user=train.user % 12)
+    whole, left = World.of(world), World.of(world, exclude=train)
+    logger = Popularity()
+    assert (logger.weights(left.log, train=train) == logger.weights(whole.log, train=train)).all()
+    assert len(np.unique(logger.weights(left.log, train=train))) > 5
+    assert left.positive.count.sum() < whole.positive.count.sum()
+
+
+def test_a_logger_that_favours_nothing_is_told(tmp_path: Path) -> None:
+    world = small_world(missing=0)
+    grid = Grid((UniformLogger(), Popularity.published()), (0.5,), (), (NDCG(10),), holdout=None)
+    notes = study(small_scores(world), world, tmp_path, grid=grid, resamples=5, fast=False).notes
+    told = [each for each in notes if "favours no item" in each]
+    assert told == ["the popularity(zipf=False,with_train=False) logger favours no item here: it shows all alike."]
 
 
 @pytest.mark.parametrize("fast", [False, True])

@@ -21,6 +21,7 @@ from truerank.arrays import Floats, Ints
 from truerank.core import Log
 from truerank.errors import InputError
 from truerank.evaluation import Report, as_scores
+from truerank.exposure.loggers.uniform import Uniform
 from truerank.ids import Ids
 from truerank.ranks.candidates import whole_tables
 from truerank.ranks.sampling import ItemCounts
@@ -186,6 +187,11 @@ class _Work:
             *(
                 (n, f"{name} does not know {n:,} of the items; it never recommends them.")
                 for name, n in self.models.unknown_items.items()
+            ),
+            *(
+                (np.ptp(exposing.weight) == 0, f"the {logger} logger favours no item here: it shows all alike.")
+                for logger, exposing in zip(self.grid.loggers, self.exposing[0], strict=True)
+                if not isinstance(logger, Uniform)
             ),
         ]
         return (

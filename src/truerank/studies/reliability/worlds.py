@@ -30,7 +30,7 @@ class World:
     """Who likes what: `positive` pairs, and which pairs are `observed` (None: all of them).
 
     `excluded` pairs are neither shown nor candidates, such as those that models were trained on; `n_dropped` of them
-    had a label.
+    had a label. They are still in the `log`, which decides what loggers favour.
     """
 
     log: Log
@@ -58,26 +58,26 @@ class World:
         if items is not None and labels.complete:
             pool = Ids.union({"labels, items": labels.items, "scores, items": items})
             labels = replace(labels, items=pool, item=pool.locate(labels.items)[labels.item])
-        whole = sorted_world(labels)
-        n_users, n_items = len(whole.users), len(whole.items)
-        excluded = None if exclude is None else _pairs_in(whole, exclude)
-        log = whole if excluded is None else whole.select(~_listed(excluded, whole.user, whole.item))
-        n_dropped = len(whole) - len(log)
+        log = sorted_world(labels)
+        n_users, n_items = len(log.users), len(log.items)
+        excluded = None if exclude is None else _pairs_in(log, exclude)
         n_left = n_users * n_items - (0 if excluded is None else len(excluded.item))
-        liked = log.label == 1
+        left = np.ones(len(log), dtype=bool) if excluded is None else ~_listed(excluded, log.user, log.item)
+        n_dropped = int(len(log) - left.sum())
+        liked = left & (log.label == 1)
         if not liked.any():
             raise InputError(f"{log.source}: no positive label; expected users who like something.")
         positive = Pairs.of(log.user[liked], log.item[liked], n_units=n_users)
-        if log.complete or len(log) == n_left:
+        if log.complete or int(left.sum()) == n_left:
             return cls(log, log.users, log.items, positive, None, excluded, n_dropped)
-        share = len(log) / n_left
+        share = left.sum() / n_left
         if share < LEAST_OBSERVED:
             raise InputError(
                 f"{log.source}: {share:.1%} of {n_users:,} users x {n_items:,} items have a label; a study needs a "
                 "fully observed world. If pairs that are not listed are negatives, say --unlisted negative "
                 "(Python: replace(log, complete=True))."
             )
-        observed = Pairs.of(log.user, log.item, n_units=n_users)
+        observed = Pairs.of(log.user[left], log.item[left], n_units=n_users)
         return cls(log, log.users, log.items, positive, observed, excluded, n_dropped)
 
     @property
@@ -113,6 +113,8 @@ class World:
         parts = [each for each in (self.positive, self.observed, self.excluded) if each is not None]
         for array in (self.users.keys(), self.items.keys(), *(x for each in parts for x in (each.start, each.item))):
             found.update(np.ascontiguousarray(array).data)
+        if self.excluded is not None:  # loggers look at excluded pairs too
+            found.update(np.ascontiguousarray(self.log.label).data)
         return found.hexdigest()
 
 
