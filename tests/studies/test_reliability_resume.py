@@ -25,7 +25,7 @@ from truerank.ranks.files import write_scores
 from truerank.studies.reliability import Grid, study
 from truerank.studies.reliability.folder import working
 
-FILES = ("results.parquet", "means.parquet", "pairs.parquet", "study.json")
+FILES = ("results.parquet", "means.parquet", "pairs.parquet", "logs.parquet", "study.json")
 SUPPORT = Path(__file__).parents[1] / "support"
 SCRIPT = """
 import sys
@@ -99,7 +99,7 @@ def test_killed_at_20_random_moments_it_ends_with_the_same_files(tmp_path: Path,
         assert contents(out) == undisturbed
 
 
-@pytest.mark.parametrize("after", [0, 1, 4, 9, 46, 55, 56])
+@pytest.mark.parametrize("after", [0, 1, 4, 9, 46, 55, 56, 57, 58])
 def test_a_full_disk_is_said_and_nothing_half_written_stays(
     tmp_path: Path, undisturbed: list[bytes], monkeypatch: pytest.MonkeyPatch, after: int
 ) -> None:
@@ -180,7 +180,9 @@ def test_the_command_is_interrupted_with_code_3_and_goes_on(tmp_path: Path) -> N
         "--metrics", "nDCG@10,Recall@3", "--repetitions", "60", "--resamples", "30", "--out",
     ]  # fmt: skip
     first = subprocess.run([*command, "whole"], cwd=tmp_path, capture_output=True, text=True, check=True)
-    assert first.stdout.splitlines() == [f"{name:8} whole/{name}.parquet" for name in ("results", "means", "pairs")]
+    assert first.stdout.splitlines() == [
+        f"{name:8} whole/{name}.parquet" for name in ("results", "means", "pairs", "logs")
+    ]
     assert "11 users evaluated, 30 items, 4 models." in first.stderr
     process = subprocess.Popen([*command, "part"], cwd=tmp_path, stderr=subprocess.PIPE, text=True)
     while not list((tmp_path / "part").glob("blocks/*-b0000000.parquet")):

@@ -35,6 +35,7 @@ COMMANDS = {
     "train": ("truerank.cli.train", "train", "Train a recommender on a log and write its scores."),
     "tune": ("truerank.cli.tune", "tune", "Search for good settings of a recommender, resumably."),
     "study": ("truerank.cli.study", "study", "Measure how far a way to evaluate can be trusted."),
+    "advise": ("truerank.cli.advise", "advise", "Which candidates to sample on a log like yours, by a study."),
     "simulate": ("truerank.cli.simulate", "simulate", "Make data whose truth is known."),
     "data": ("truerank.cli.data", "data", "Look at data files, and at public datasets."),
     "demo": ("truerank.cli.demo", "demo", "A small world with known truth, end to end."),

@@ -15,7 +15,7 @@ from truerank.data.read import read
 from truerank.exposure.kinds import Unlisted
 from truerank.ids import Ids
 from truerank.ranks.files import read_scores
-from truerank.studies.reliability.folder import MEANS, PAIRS, RESULTS
+from truerank.studies.reliability.folder import LOGS, MEANS, PAIRS, RESULTS
 from truerank.studies.reliability.grid import METRICS, SAMPLERS, SIZES, SPARSITIES, Grid, Preset, default_loggers
 from truerank.studies.reliability.run import study as run
 
@@ -108,8 +108,8 @@ def reliability(  # noqa: PLR0917
     agrees with what more data would say (Kendall's tau-b per user).
 
     Stopped at any moment, the same command goes on where it was. In the end the folder holds results.parquet (one row
-    per scenario, metric and question), means.parquet (one per scenario, metric and model) and pairs.parquet (one per
-    scenario, metric and pair of models).
+    per scenario, metric and question), means.parquet (one per scenario, metric and model), pairs.parquet (one per
+    scenario, metric and pair of models) and logs.parquet (one per logger and sparsity); see `truerank advise`.
 
     \b
     truerank study reliability truth.parquet --positive ">3" --train train.parquet \\
@@ -155,5 +155,5 @@ def reliability(  # noqa: PLR0917
         messages([f"{out}: what is done is kept; the same command goes on from there."], quiet=quiet)
         raise
     messages(found.notes, quiet=quiet)
-    for name in (RESULTS, MEANS, PAIRS):
+    for name in (RESULTS, MEANS, PAIRS, LOGS):
         click.echo(f"{Path(name).stem:8} {out / name}")

@@ -4,13 +4,28 @@
     world --logger, sparsity--> logs --sampler, size--> candidate sets --metrics--> one value per model
     values --> Q1 how many models tie, Q2-Q4 Kendall's tau-b with what more data would say, per user, then averaged
 
-`study` runs it; `Grid` says what is varied.
+`study` runs it; `Grid` says what is varied; `advise` says what it means for another log.
 """
 
 from __future__ import annotations
 
+from truerank.studies.reliability.advice import Advice, advice_for, advise
 from truerank.studies.reliability.grid import Family, Grid, Preset, families, loggers_of
 from truerank.studies.reliability.run import study
+from truerank.studies.reliability.studied import Studied
 from truerank.studies.reliability.worlds import Models, World
 
-__all__ = ["Family", "Grid", "Models", "Preset", "World", "families", "loggers_of", "study"]
+__all__ = [
+    "Advice",
+    "Family",
+    "Grid",
+    "Models",
+    "Preset",
+    "Studied",
+    "World",
+    "advice_for",
+    "advise",
+    "families",
+    "loggers_of",
+    "study",
+]

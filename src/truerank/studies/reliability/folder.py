@@ -24,6 +24,7 @@ from truerank.studies.reliability.scenarios import FIGURES, Compared
 NOTE = "study.json"
 LOCK = ".lock"
 RESULTS, MEANS, PAIRS = "results.parquet", "means.parquet", "pairs.parquet"
+LOGS = "logs.parquet"  # what the logs of each logger look like
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +110,9 @@ class Folder:
         self._write(pairs, self.path / PAIRS)
         self._write(means, self.path / MEANS)
         self._write(results, self.path / RESULTS)  # the last one: its presence says that the study is finished
+
+    def write_logs(self, logs: pl.DataFrame) -> None:
+        self._write(logs, self.path / LOGS)
 
     def clear(self) -> None:
         """Remove the blocks: their tables are written."""

@@ -28,6 +28,7 @@ from truerank.ranks.sampling import ItemCounts
 from truerank.studies.reliability.draws import Counted, Exposing, train_shares
 from truerank.studies.reliability.folder import MEANS, PAIRS, RESULTS, Block, Folder, working
 from truerank.studies.reliability.grid import Grid, default_loggers
+from truerank.studies.reliability.logs import table_of_logs
 from truerank.studies.reliability.order_of_means import grouped
 from truerank.studies.reliability.resampling import Resampling
 from truerank.studies.reliability.scenarios import Compared, MetricTables, Scenarios
@@ -243,6 +244,7 @@ def _run(work: _Work, folder: Folder, resampling: Resampling, *, threads: int, p
     for tables in _side_by_side((partial(_summed, summary, *each) for each in asked), threads=threads):
         found |= tables
         say()
+    folder.write_logs(table_of_logs(folder, work.grid, n_users=work.world.n_users))
     whole = Tables.together([found[key] for key in sorted(found)])
     folder.write_tables(whole.results, whole.means, whole.pairs)
 

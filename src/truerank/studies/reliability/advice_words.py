@@ -1,0 +1,159 @@
+"""Advice in words: one sentence that says what to do, and what to keep in mind."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+import numpy as np
+
+from truerank.errors import InputError, some
+from truerank.ranks import samplers
+from truerank.ranks.sampling import ItemCounts
+from truerank.studies.reliability.advice import WORSE, Advice, recommend
+from truerank.studies.reliability.advice_figures import Choice
+
+FAR = 0.25  # a distance at which the exposure of a log is unlike that of a logger: a quarter of the mean
+NEAR = 0.05  # a distance below which two loggers expose alike
+TWICE = 2.0  # a ratio of sizes from which logs are not alike
+FEW_USERS, FEW_REPETITIONS = 200, 3
+
+
+def verdict(advice: Advice) -> str:
+    """What to do, in one or two sentences."""
+    chosen, best = advice.recommended, advice.best
+    what = f"By {advice.metric} over {advice.users:,} users"
+    agrees = f"is expected to agree with the true one with Kendall's tau {_with_interval(chosen)}"
+    if not advice.good:
+        more = (
+            f"With endlessly many users it would be {chosen.limit:.2f}: more users help."
+            if chosen.limit - chosen.tau > 2 * WORSE
+            else f"More users do not help ({chosen.limit:.2f} with endlessly many): it is bias."
+        )
+        return (
+            f"{what}, nothing in the study keeps the true order well: of the best, {chosen.name}, the order of models "
+            f"{agrees}. {more} Do not decide by it alone."
+        )
+    if chosen.sampler == "Full":
+        return f"{what}, rank all items (Full), no sample keeps the order as well: the order of models {agrees}."
+    more = ""
+    if best.negatives > chosen.negatives:
+        times = best.negatives / max(chosen.negatives, 1.0)
+        gain = best.tau - chosen.tau
+        better = f"is better by {gain:.3f}" if gain >= 0.0005 else "is no better"
+        more = f" {best.name} {better}, with {times:.1f} times as many candidates."
+    elif best != chosen:
+        more = f" {best.name} is as good here, but not for models that are closer to each other."
+    return f"{what}, use {chosen.name}: the order of models {agrees}.{more}"
+
+
+def _with_interval(choice: Choice) -> str:
+    return f"{choice.tau:.2f} (95 % interval {choice.low:.2f} to {choice.high:.2f})"
+
+
+def warnings(advice: Advice) -> tuple[str, ...]:
+    """What the figures leave out, the most harmful first."""
+    return tuple(each for part in (_likeness, _figures, _study) for each in part(advice))
+
+
+def _likeness(advice: Advice) -> Iterator[str]:
+    densest, sparsest = advice.study_range
+    seen = f"{advice.sparsity:.1%}"
+    if advice.sparsity > sparsest + 0.001:
+        yield (
+            f"Your log is sparser than any in the study ({seen} against {sparsest:.1%}): these figures are of the "
+            "sparsest one, and optimistic."
+        )
+    if advice.sparsity < densest - 0.001:
+        yield f"Your log is denser than any in the study ({seen} against {densest:.1%}): figures are of the densest."
+    look, logger = advice.log, advice.logger
+    if look is None:
+        return
+    if logger.distance > FAR:
+        nearest = "the nearest logger" if logger == advice.loggers[0] else "the logger you named"
+        yield (
+            f"The exposure of your log is unlike that of {nearest}, {logger.logger} (distance {logger.distance:.2f}): "
+            "figures of the study may not hold for it."
+        )
+    others = [each for each in advice.loggers if each.logger != logger.logger]
+    apart = [math.hypot(each.spread - logger.spread, each.lift - logger.lift) for each in others]
+    alike = [
+        each for each, far in zip(others, apart, strict=True) if far > NEAR and each.distance < 2 * logger.distance
+    ]
+    if alike and logger.distance > NEAR and logger == advice.loggers[0]:
+        yield f"{alike[0].logger} is nearly as near as {logger.logger}; see --logger {alike[0].logger} too."
+    if look.rows < look.items:
+        yield f"Items have {look.rows / look.items:.1f} rows on average: spread and lift are noisy."
+    ratio = look.positives_per_user / logger.positives_per_user if logger.positives_per_user else math.inf
+    if not 1 / TWICE <= ratio <= TWICE and math.isclose(advice.sparsity, look.sparsity):
+        better = "optimistic" if ratio < 1 else "pessimistic"
+        yield (
+            f"Your users have {look.positives_per_user:.1f} positives each, those of the study "
+            f"{logger.positives_per_user:.1f}: its figures are probably {better} for yours."
+        )
+    if not 1 / TWICE <= look.items / logger.items <= TWICE:
+        yield (
+            f"Your catalogue has {look.items:,} items, that of the study {logger.items:,.0f}: sizes are numbers of "
+            "negatives, not shares, and mean something else there."
+        )
+
+
+def needs_more(choice: Choice) -> bool:
+    """Whether a sampler needs data beside the log: random ones, or training data.
+
+    >>> figures = dict.fromkeys(Choice.__slots__[2:], 0.0)
+    >>> needs_more(Choice("WTD", 10, **figures)), needs_more(Choice("WTDH", 10, **figures))
+    (True, False)
+    """
+    if choice.size is None:
+        return False
+    bare, bracket, options = choice.sampler.partition("(")
+    one = np.ones(1, dtype=np.int64)
+    try:
+        samplers.parse(f"{bare}@{choice.size}{bracket}{options}").weights(ItemCounts(one, one))
+    except InputError:
+        return True
+    return False
+
+
+def _figures(advice: Advice) -> Iterator[str]:
+    if needs_more(advice.recommended):
+        others = [each for each in advice.choices if not needs_more(each)]
+        instead = f" Without them use {recommend(others).name} ({recommend(others).tau:.2f})." if others else ""
+        yield f"{advice.recommended.sampler} needs data that were shown at random, beside the log.{instead}"
+    if advice.wrong:
+        named = some([f"{each.worse} above {each.better}" for each in advice.wrong], most=3)
+        yield f"However many users there are, {advice.recommended.name} puts {named}."
+    worse = sorted((each for each in advice.elsewhere if each.loss > WORSE), key=lambda each: -each.loss)
+    if worse:
+        first = worse[0]
+        sampler, size = first.choice
+        name = sampler if size is None else f"{sampler}, {size:,} negatives"
+        yield (
+            f"{len(worse)} of {len(advice.elsewhere)} other metrics would choose otherwise; {first.metric} most: "
+            f"{name} has {first.tau:.2f} there, what is recommended here {first.recommended:.2f}."
+        )
+    if advice.undecided:
+        yield (
+            f"{len(advice.undecided)} of {advice.pairs + len(advice.undecided)} pairs of models have no known true "
+            f"order in the study and are left out: {some([' and '.join(each) for each in advice.undecided], most=3)}."
+        )
+
+
+def _study(advice: Advice) -> Iterator[str]:
+    if advice.pairs < 3:
+        yield f"The figures rest on {advice.pairs} pair{'s' if advice.pairs > 1 else ''} of models: study more models."
+    if advice.study_users < FEW_USERS or advice.study_repetitions < FEW_REPETITIONS:
+        yield (
+            f"The study has {advice.study_users:,} users and {advice.study_repetitions} "
+            f"repetition{'s' if advice.study_repetitions > 1 else ''}: its figures are rough."
+        )
+    if advice.users > TWICE * advice.study_users:
+        yield (
+            f"Your log has more users than the study ({advice.users:,} against {advice.study_users:,}): how close "
+            "pairs of models come out is known only as well as the study knows it."
+        )
+    yield (
+        "The world of the study is not yours: other users, items and models, and loggers that favour items, not what "
+        "a user likes."
+    )

@@ -1,0 +1,136 @@
+"""truerank advise: what comes out in every form, and one sentence for everything that can be wrong."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import polars as pl
+import pytest
+from tiny_advice import tiny_studied, write_studied
+
+if TYPE_CHECKING:
+    from tests.cli.conftest import Run
+
+
+@pytest.fixture
+def study(folder: Path) -> Path:
+    """A study, a log of 40 users and 20 items in which early items are shown more often, and its positives alone."""
+    rows = [
+        (user, item, int((user + item) % 4 == 0))
+        for user in range(40)
+        for item in range(20)
+        if (user * 7 + item * 3) % 20 < 12 - item // 2
+    ]
+    log = pl.DataFrame(rows, schema=["user", "item", "label"], orient="row")
+    log.write_csv(folder / "log.csv")
+    log.filter(pl.col("label") == 1).write_csv(folder / "liked.csv")
+    log.filter(pl.col("label") == 1).drop("label").write_csv(folder / "pairs.csv")
+    log.with_columns(rating=4 * pl.col("label") + 1).drop("label").write_csv(folder / "rated.csv")
+    log.filter(pl.col("user") == 4).write_csv(folder / "one.csv")
+    log.filter(pl.col("label") == 0).write_csv(folder / "disliked.csv")
+    log.clear().write_csv(folder / "empty.csv")
+    pl.DataFrame({"item": range(30)}).write_csv(folder / "items.csv")
+    return write_studied(tiny_studied(metrics=("nDCG@100", "Recall@5")), folder / "study")
+
+
+def test_a_table_says_what_to_do_and_why(run: Run, study: Path) -> None:
+    found = run("advise", "log.csv", "--study", "study")
+    assert found.code == 0
+    for part in ("Your log: 40 users", "exposure at this sparsity", "By nDCG@100 over", "recommended", "taken", "! "):
+        assert part in found.out
+    assert found.err == "the catalogue is taken to be the 20 items in log.csv; --n-items or --items say otherwise.\n"
+    assert not run("advise", "log.csv", "--study", "study", "--quiet").err
+
+
+def test_json_and_csv_have_the_same_figures(run: Run, study: Path) -> None:
+    found = run("advise", "log.csv", "--study", "study", "--n-items", "30", "--format", "json", "--metric", "Recall@5")
+    assert (found.code, found.err) == (0, "")
+    content = json.loads(found.out)
+    assert set(content) == {
+        "verdict", "recommended", "metric", "users", "sparsity", "log", "logger", "loggers", "choices",
+        "not_clearly_worse", "pairs", "undecided", "wrong", "other_metrics", "study", "warnings",
+    }  # fmt: skip
+    assert (content["metric"], content["log"]["items"], len(content["choices"])) == ("Recall@5", 30, 3)
+    assert content["users"] == 40
+    same = run(
+        "advise", "log.csv", "--study", "study", "--items", "items.csv", "--out", "x.csv", "--metric", "Recall@5"
+    )
+    assert (same.code, same.out) == (0, "")
+    rows = list(csv.DictReader(io.StringIO(Path("x.csv").read_text())))
+    assert [float(row["tau"]) for row in rows] == [each["tau"] for each in content["choices"]]
+    assert [row["recommended"] for row in rows].count("True") == 1
+
+
+def test_the_recommended_is_shown_below_the_best(run: Run, study: Path) -> None:
+    content = json.loads(run("advise", "log.csv", "--study", "study", "--top", "1", "--format", "json").out)
+    names = [(each["sampler"], each["size"]) for each in content["choices"]]
+    assert (content["recommended"]["sampler"], content["recommended"]["size"]) in names
+    assert len(names) <= 2
+
+
+def test_what_the_log_does_not_say_can_be_said(run: Run, study: Path) -> None:
+    for name in ("liked.csv", "pairs.csv"):
+        found = run("advise", name, "--study", "study", "--logger", "uniform", "--sparsity", "0.5")
+        assert found.code == 0
+        assert "as said, sparsity 50.0%, logger uniform" in found.out
+    assert run("advise", "rated.csv", "--study", "study", "--positive", ">3").code == 0
+    content = json.loads(run("advise", "log.csv", "--study", "study", "--users", "7", "--format", "json").out)
+    assert content["users"] == 7
+
+
+@pytest.mark.parametrize(
+    ("args", "message"),
+    [
+        (["log.csv"], "advise needs a study to go by: --study DIR"),
+        (["log.csv", "--study", "nowhere"], "nowhere: no study here"),
+        (["log.csv", "--study", "log.csv"], "log.csv: no study here"),
+        (["log.csv", "--study", "result"], "result: no study here"),
+        (["nolog.csv", "--study", "study"], "nolog.csv"),
+        (["study", "--study", "study"], "study"),
+        (["log.csv", "--study", "study", "--metric", "nDCG@7"], "metric 'nDCG@7' is not in study"),
+        (["log.csv", "--study", "study", "--metric", "Magic@7"], "Magic"),
+        (["log.csv", "--study", "study", "--logger", "mine"], "logger 'mine' is not in study"),
+        (["log.csv", "--study", "study", "--sparsity", "1.5"], "sparsity 1.5; expected a share from 0 to below 1"),
+        (["log.csv", "--study", "study", "--sparsity", "nan"], "sparsity nan; expected a share"),
+        (["log.csv", "--study", "study", "--users", "1"], "users with a positive: 1; expected at least 2"),
+        (["log.csv", "--study", "study", "--users", "many"], "many"),
+        (["log.csv", "--study", "study", "--top", "0"], "0 is not in the range"),
+        (["log.csv", "--study", "study", "--n-items", "3"], "20 items, but the catalogue is said to have 3"),
+        (["log.csv", "--study", "study", "--n-items", "30", "--items", "items.csv"], "give one of them"),
+        (["log.csv", "--study", "study", "--columns", "user=nobody"], "no column 'nobody'"),
+        (["liked.csv", "--study", "study"], "positives alone do not show what else was exposed"),
+        (["pairs.csv", "--study", "study"], "positives alone do not show what else was exposed"),
+        (["liked.csv", "--study", "study", "--sparsity", "0.5"], "positives alone"),
+        (["rated.csv", "--study", "study"], "positive"),
+        (["one.csv", "--study", "study"], "users with a positive: 1"),
+        (["disliked.csv", "--study", "study"], "no positive label"),
+        (["empty.csv", "--study", "study"], "no rows"),
+        (["log.csv", "--study", "study", "--out", "log.csv"], "would be replaced"),
+    ],
+)
+def test_one_sentence_for_what_is_wrong(run: Run, study: Path, args: list[str], message: str) -> None:
+    found = run("advise", *args)
+    assert found.code == 2
+    assert message in found.message
+    assert not found.out
+
+
+def test_an_unfinished_study_is_refused(run: Run, study: Path) -> None:
+    (study / "results.parquet").unlink()
+    found = run("advise", "log.csv", "--study", "study")
+    assert found.code == 2
+    assert "this study is not finished; the command that began it goes on with it" in found.message
+
+
+def test_a_larger_log_in_another_order_gives_the_same(run: Run, study: Path) -> None:
+    table = pl.read_csv("log.csv")
+    table.sample(fraction=1.0, shuffle=True, seed=1).write_parquet("other.parquet")
+    pl.concat([table, table.head(50)]).write_csv("twice.csv")  # a pair counts once
+    outs = [
+        run("advise", name, "--study", "study", "--quiet").out for name in ("log.csv", "other.parquet", "twice.csv")
+    ]
+    assert outs[0] == outs[1] == outs[2]
