@@ -42,12 +42,14 @@ def test_the_demo_finds_which_schemes_are_right(folder: Path) -> None:
     ):
         assert line in shown
     assert "AP@10(denominator=positives)" in shown
-    # the command it suggests is one that works
-    suggested = re.search(r"truerank evaluate .*?(?=\n\n)", shown, flags=re.S)
-    assert suggested is not None
-    found = run(suggested[0].replace("\\\n", " "), folder)
-    assert found.returncode == 0, found.stderr
-    assert "pooled" in found.stdout
+    assert re.search(r"Random 10 .* 0\.\d\d \(", shown)
+    # the commands it suggests are some that work
+    for command, answer in (("evaluate", "pooled"), ("advise", "recommended")):
+        suggested = re.search(rf"truerank {command} .*?(?=\n\n)", shown, flags=re.S)
+        assert suggested is not None
+        found = run(suggested[0].replace("\\\n", " "), folder)
+        assert found.returncode == 0, found.stderr
+        assert answer in found.stdout
 
 
 @pytest.mark.parametrize("command", COMMANDS)

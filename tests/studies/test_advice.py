@@ -188,6 +188,11 @@ def test_what_is_unlike_the_study_is_said() -> None:
     for part in ("100 users and 4 repetitions", "more users than the study", "rest on 1 pair of models"):
         assert part in said
     assert "world of the study is not yours" in warnings(here(tiny_studied()))[-1]
+    random = warnings(here(tiny_studied(), tiny_look(spread=0.0, lift=0.0)))
+    assert any("looks as if it was shown at random" in each for each in random)
+    assert not any(
+        "shown at random" in each for each in warnings(here(tiny_studied(), tiny_look(spread=0.6, lift=0.8)))
+    )
 
 
 def test_other_metrics_that_would_choose_otherwise_are_said() -> None:

@@ -85,7 +85,10 @@ def demo(out: Path, seed: int, quiet: bool) -> None:  # noqa: FBT001
         console.print(f"  {name}: {what}.")
     console.print(
         "  Few relevant items are left per user, so recommenders tie and single users say little; means over users say "
-        "more. A metric over few candidates asks another question, and more users do not mend that."
+        "more. A metric over few candidates asks another question, and more users do not mend that.\n"
+        "  What does such a study advise for a log like the biased one above?\n\n"
+        f"  truerank advise {paths['biased']} --positive '>3' --study {out / 'study'}",
+        soft_wrap=True,
     )
     console.print("\n[bold]One name, several numbers[/bold]: ease on full labels; tools differ in what they mean")
     console.print(_variants(options))

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from truerank.errors import InputError, some
+from truerank.exposure.loggers.uniform import Uniform
 from truerank.ranks import samplers
 from truerank.ranks.sampling import ItemCounts
 from truerank.studies.reliability.advice import WORSE, Advice, recommend
@@ -82,6 +83,11 @@ def _likeness(advice: Advice) -> Iterator[str]:
     ]
     if alike and logger.distance > NEAR and logger == advice.loggers[0]:
         yield f"{alike[0].logger} is nearly as near as {logger.logger}; see --logger {alike[0].logger} too."
+    if logger.logger == str(Uniform()) and logger.distance <= FAR:
+        yield (
+            "Your log looks as if it was shown at random. `truerank data describe` tests that; if so, `truerank "
+            "evaluate --exposure random` estimates what all labels would say, and no candidates need to be sampled."
+        )
     if look.rows < look.items:
         yield f"Items have {look.rows / look.items:.1f} rows on average: spread and lift are noisy."
     ratio = look.positives_per_user / logger.positives_per_user if logger.positives_per_user else math.inf
