@@ -88,6 +88,7 @@ def against_numpy(world: Log, scores: dict[str, Scores], grid: Grid, *, rounds: 
     known = World.of(world)
     models = Models.of(scores, known, seed=0)
     units = np.flatnonzero(known.positive.count > 0)[:SUBSET]
+    group = np.arange(len(units)) // 11  # as many users as a group has among 1,411
     order, finite = models.orders(units)
     tables = MetricTables.of_metrics(
         grid.metrics, most_positives=int(known.positive.count.max()), n_users=known.n_users
@@ -100,7 +101,7 @@ def against_numpy(world: Log, scores: dict[str, Scores], grid: Grid, *, rounds: 
         Scenarios.of(each, counted, grid=grid, tables=tables, train=None)
         for each in (replace(fast, fast=True), replace(fast, fast=False))
     )
-    compiled.evaluate(units[:1], order[:1], finite[:1])  # loads or compiles it
+    compiled.evaluate(units[:1], group[:1], order[:1], finite[:1])  # loads or compiles it
 
     def timed(call: Callable[[], Any], n: int) -> tuple[float, float]:
         wall, cpu = time.perf_counter(), time.process_time()
@@ -110,8 +111,8 @@ def against_numpy(world: Log, scores: dict[str, Scores], grid: Grid, *, rounds: 
     few = min(SUBSET_PLAIN, len(units))
     pairs = [
         (
-            timed(lambda: compiled.evaluate(units, order, finite), len(units)),
-            timed(lambda: plain.evaluate(units[:few], order[:few], finite[:few]), few),
+            timed(lambda: compiled.evaluate(units, group, order, finite), len(units)),
+            timed(lambda: plain.evaluate(units[:few], group[:few], order[:few], finite[:few]), few),
         )
         for _ in range(rounds)
     ]

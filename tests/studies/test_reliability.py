@@ -14,7 +14,7 @@ from scipy.stats import kendalltau
 from small_study import small_grid, small_scores, small_train, small_world
 
 from truerank.arrays import Floats
-from truerank.core import Log, Scores, Ties
+from truerank.core import Candidates, Log, Scores, Ties
 from truerank.errors import InputError
 from truerank.exposure.expose import Order
 from truerank.ids import Ids
@@ -31,8 +31,10 @@ from truerank.ranks.scores import dense, factors
 from truerank.ranks.tables import lists
 from truerank.studies.reliability import Family, Grid, Preset, study
 from truerank.studies.reliability.grid import families, sized
-from truerank.studies.reliability.run import Tables
-from truerank.studies.reliability.summary import Resampling, tau_b
+from truerank.studies.reliability.order_of_means import grouped
+from truerank.studies.reliability.resampling import Resampling
+from truerank.studies.reliability.summary import Tables
+from truerank.studies.reliability.tau import tau_b
 
 METRICS = (Precision(5), Recall(3), NDCG(10), DCG(5))
 QUESTIONS = ("fidelity", "robustness", "predictive_power")
@@ -146,10 +148,71 @@ def test_means_of_models_and_tau_of_means(both: tuple[Grid, Tables, Values]) -> 
         assert taus[*key, "predictive_power"] == pytest.approx(np.mean(of_means), abs=1e-9, nan_ok=True)
 
 
+def test_intervals_of_tau_of_means_redraw_users_and_repetitions(both: tuple[Grid, Tables, Values]) -> None:
+    """With few users each is a group of its own, so everything can be done again from the values themselves."""
+    grid, tables, values = both
+    resampling = Resampling(20, seed=SEED)
+    columns = ["tau_of_means_low", "tau_of_means_high", "tau_of_means_sd"]
+    found = {row[:5]: row[5:] for row in tables.results.filter(question="fidelity").select(*SCENARIO, *columns).rows()}
+    key = small_world().users.keys()
+    for scenario, of_repetitions in values.items():
+        others = values[*scenario[:2], "Full", None, scenario[4]]
+        evaluated = np.flatnonzero(np.bincount(small_world().user, small_world().label) > 0)
+        units, _ = grouped(evaluated, key[evaluated], seed=SEED)
+        weight = resampling.of_groups(len(units))
+        of_repetition = resampling.of_repetitions(grid.repetitions)
+        taus = np.array([
+            [tau(w @ np.nan_to_num(a[units]), w @ np.nan_to_num(b[units])) for w in weight]
+            for a, b in zip(of_repetitions, others, strict=True)
+        ])  # fmt: skip
+        known = ~np.isnan(taus)
+        with np.errstate(invalid="ignore"):
+            mean = (of_repetition.T * np.nan_to_num(taus)).sum(axis=0) / (of_repetition.T * known).sum(axis=0)
+        low, high = np.nanquantile(mean[1:], [0.025, 0.975])
+        expected = (low, high, np.std(taus[:, 0], ddof=1))
+        assert found[scenario] == pytest.approx(expected, abs=1e-9, nan_ok=True)
+
+
+def test_differences_of_pairs_and_how_they_vary_between_users(both: tuple[Grid, Tables, Values]) -> None:
+    grid, tables, values = both
+    assert tables.pairs.height == len(values) * 6
+    for row in tables.pairs.select(*SCENARIO, "model", "other", "difference", "sd", "users", "repetitions").rows():
+        a, b = (int(name[1:]) for name in row[5:7])
+        differences = [each[:, a] - each[:, b] for each in values[row[:5]]]
+        variance = np.mean([np.nanvar(each, ddof=1) for each in differences])
+        assert row[7] == pytest.approx(np.nanmean(np.concatenate(differences)), abs=1e-12)
+        assert row[8] == pytest.approx(np.sqrt(variance), abs=1e-9)
+        assert row[9:] == (max(np.isfinite(each).sum() for each in differences), grid.repetitions)
+
+
+def test_groups_say_how_means_vary(tmp_path: Path) -> None:
+    """More users than groups: the standard deviation comes from sums of groups, give or take a tenth."""
+    rng = np.random.default_rng(4)
+    n_users, n_items = 600, 20
+    world = small_world(n_users, n_items, missing=0)
+    matrices = rng.normal(size=(2, n_users, n_items))
+    scores = {
+        f"m{at}": dense(each, users=world.users.values, items=world.items.values) for at, each in enumerate(matrices)
+    }
+    grid = Grid(small_grid().loggers[:1], (0.0,), (), (NDCG(10), Recall(3)), holdout=None)
+    pairs = study(scores, world, tmp_path, grid=grid, resamples=20).pairs
+    for metric in grid.metrics:
+        likes = np.bincount(world.user, world.label) > 0
+        values = [
+            unit_values(metric, world, rank(each, world, pools=[Candidates(n_users, float(n_items))])[0])
+            for each in scores.values()
+        ]
+        difference = (values[0] - values[1])[likes]
+        row = pairs.filter(metric=str(metric))
+        assert row["difference"].item() == pytest.approx(difference.mean(), abs=1e-12)
+        assert row["sd"].item() == pytest.approx(difference.std(ddof=1), rel=0.15)
+        assert row["users"].item() == likes.sum() > 128
+
+
 def test_identities(both: tuple[Grid, Tables, Values]) -> None:
     """Spec 13.4: Q3 = Q4 for Full; at sparsity 0 Q2 = Q4 and Q3 = 1; intervals too."""
     results = both[1].results
-    columns = ["value", "low", "high", "undefined", "value_undefined_as_0", "tau_of_means"]
+    columns = ["value", "low", "high", "undefined", "value_undefined_as_0", "tau_of_means", "tau_of_means_high"]
 
     def rows(condition: pl.Expr, question: str) -> pl.DataFrame:
         return results.filter(condition & (pl.col("question") == question)).select(*SCENARIO, *columns)
@@ -207,7 +270,7 @@ def test_the_compiled_kernels_threads_and_blocks_never_change_a_bit(tmp_path: Pa
             out = tmp_path / f"{preset}-{name}"
             study(scores, world, out, grid=grid, train=train, seed=SEED, resamples=20, fast=fast, threads=threads,
                   block_users=block_users)  # fmt: skip
-            files.append([(out / each).read_bytes() for each in ("results.parquet", "means.parquet")])
+            files.append([(out / each).read_bytes() for each in ("results.parquet", "means.parquet", "pairs.parquet")])
         assert all(each == files[0] for each in files)
 
 

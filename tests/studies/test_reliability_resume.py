@@ -25,7 +25,7 @@ from truerank.ranks.files import write_scores
 from truerank.studies.reliability import Grid, study
 from truerank.studies.reliability.folder import working
 
-FILES = ("results.parquet", "means.parquet", "study.json")
+FILES = ("results.parquet", "means.parquet", "pairs.parquet", "study.json")
 SUPPORT = Path(__file__).parents[1] / "support"
 SCRIPT = """
 import sys
@@ -180,7 +180,7 @@ def test_the_command_is_interrupted_with_code_3_and_goes_on(tmp_path: Path) -> N
         "--metrics", "nDCG@10,Recall@3", "--repetitions", "60", "--resamples", "30", "--out",
     ]  # fmt: skip
     first = subprocess.run([*command, "whole"], cwd=tmp_path, capture_output=True, text=True, check=True)
-    assert first.stdout.splitlines() == ["results  whole/results.parquet", "means    whole/means.parquet"]
+    assert first.stdout.splitlines() == [f"{name:8} whole/{name}.parquet" for name in ("results", "means", "pairs")]
     assert "11 users evaluated, 30 items, 4 models." in first.stderr
     process = subprocess.Popen([*command, "part"], cwd=tmp_path, stderr=subprocess.PIPE, text=True)
     while not list((tmp_path / "part").glob("blocks/*-b0000000.parquet")):

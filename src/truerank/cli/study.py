@@ -16,7 +16,7 @@ from truerank.errors import InputError
 from truerank.exposure.kinds import Unlisted
 from truerank.ids import Ids
 from truerank.ranks.files import read_scores
-from truerank.studies.reliability.folder import MEANS, RESULTS
+from truerank.studies.reliability.folder import MEANS, PAIRS, RESULTS
 from truerank.studies.reliability.grid import METRICS, SAMPLERS, SIZES, SPARSITIES, Grid, Preset, default_loggers
 from truerank.studies.reliability.run import study as run
 
@@ -102,7 +102,8 @@ def reliability(  # noqa: PLR0917
     agrees with what more data would say (Kendall's tau-b per user).
 
     Stopped at any moment, the same command goes on where it was. In the end the folder holds results.parquet (one row
-    per scenario, metric and question) and means.parquet (one per scenario, metric and model).
+    per scenario, metric and question), means.parquet (one per scenario, metric and model) and pairs.parquet (one per
+    scenario, metric and pair of models).
 
     \b
     truerank study reliability truth.parquet --positive ">3" --train train.parquet \\
@@ -147,7 +148,7 @@ def reliability(  # noqa: PLR0917
         messages([f"{out}: what is done is kept; the same command goes on from there."], quiet=quiet)
         raise
     messages(found.notes, quiet=quiet)
-    for name in (RESULTS, MEANS):
+    for name in (RESULTS, MEANS, PAIRS):
         click.echo(f"{Path(name).stem:8} {out / name}")
 
 

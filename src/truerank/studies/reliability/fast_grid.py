@@ -95,12 +95,13 @@ def _agreement(a: Any, b: Any) -> int:
 
 @nb.njit(cache=True, nogil=True, boundscheck=False)
 def evaluate_users(
-    order: Any, finite: Any, level: Any, positive: Any, time: Any, pool: Any, weight: Any,
+    group: Any, order: Any, finite: Any, level: Any, positive: Any, time: Any, pool: Any, weight: Any,
     kind: Any, as_exposed: Any, size_start: Any, sizes: Any, last: float,
     table: Any, of: Any, divisor: Any, scale: float, bin_of: Any, out: Any, sums_of_models: Any,
 ) -> None:  # fmt: skip
     """Fill out[user, sparsity, candidates, metric] with (equal pairs, equal when rounded, agreement with Q2, Q3, Q4's
-    reference), -1 equal pairs for a user without positives; add the values of models as whole multiples of 1 / scale.
+    reference), -1 equal pairs for a user without positives; add the values of models as whole multiples of 1 / scale to
+    those of the user's group.
 
     Family f has the candidates size_start[f] ... size_start[f + 1] - 1; family 0 is Full, sparsity 0 comes first.
     """
@@ -176,4 +177,4 @@ def evaluate_users(
                         out[u, s, c, q, 3] = _agreement(sign, sign_first[c, q])
                         out[u, s, c, q, 4] = _agreement(sign, sign_first[0, q])
                         for m in range(n_models):
-                            sums_of_models[s, c, q, m] += np.int64(np.rint(value[q, m] * scale))
+                            sums_of_models[group[u], s, c, q, m] += np.int64(np.rint(value[q, m] * scale))

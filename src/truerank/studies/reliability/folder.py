@@ -15,15 +15,15 @@ import msgspec
 import numpy as np
 import polars as pl
 
-from truerank.arrays import Ints
 from truerank.data.files import whole_file
 from truerank.errors import InputError
 from truerank.studies.reliability.draws import Counted
+from truerank.studies.reliability.order_of_means import GroupSums
 from truerank.studies.reliability.scenarios import FIGURES, Compared
 
 NOTE = "study.json"
 LOCK = ".lock"
-RESULTS, MEANS = "results.parquet", "means.parquet"
+RESULTS, MEANS, PAIRS = "results.parquet", "means.parquet", "pairs.parquet"
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,8 +57,14 @@ class Folder:
         return (self.blocks / f"{block.name}.parquet").is_file()
 
     def write_block(self, block: Block, compared: Compared, metrics: Sequence[str]) -> None:
-        """Rows are (user, sparsity, candidates), a column for each metric and figure; sums of models beside it."""
-        sums = {metric: compared.sums[:, :, q].ravel() for q, metric in enumerate(metrics)}
+        """Rows are (user, sparsity, candidates), a column for each metric and figure; sums of models beside it, with
+        rows (group, sparsity, candidates, model).
+        """
+        n_groups = len(compared.sums)
+        in_group = compared.sums[0, :, :, 0].size
+        sums = {metric: compared.sums[:, :, :, q].ravel() for q, metric in enumerate(metrics)}
+        sums["group"] = np.repeat(np.arange(n_groups) + compared.first, in_group)
+        sums["users"] = np.repeat(compared.users, in_group)
         self._write(pl.DataFrame(sums), self.blocks / f"{block.name}-sums.parquet")
         figures = {
             f"{metric} {figure}": np.ascontiguousarray(compared.figures[:, :, :, q, f]).ravel()
@@ -75,10 +81,12 @@ class Folder:
             figure: table[name].to_numpy().reshape(-1, *shape) for figure, name in zip(FIGURES, columns, strict=True)
         }
 
-    def read_sums(self, block: Block, metric: str, shape: tuple[int, int, int]) -> Ints:
-        """Sums of the values of one metric over the users of a block, [sparsities x candidates x models]."""
-        table = self._read(self.blocks / f"{block.name}-sums.parquet", [metric])
-        return table[metric].to_numpy().reshape(shape)
+    def read_sums(self, block: Block, metric: str, shape: tuple[int, int, int]) -> tuple[int, GroupSums]:
+        """Sums of the values of one metric, and the first of the groups that the users of a block are in."""
+        table = self._read(self.blocks / f"{block.name}-sums.parquet", [metric, "group", "users"])
+        sums = table[metric].to_numpy().reshape(-1, *shape)
+        first = table.gather_every(sums[0].size)
+        return int(first["group"][0]), GroupSums(sums, first["users"].to_numpy())
 
     def write_counts(self, block: Block, counted: Counted) -> None:
         named = {"held": counted.held}
@@ -97,9 +105,10 @@ class Folder:
         )
         return Counted(rows, positives, found["held"].to_numpy())
 
-    def write_tables(self, results: pl.DataFrame, means: pl.DataFrame) -> None:
+    def write_tables(self, results: pl.DataFrame, means: pl.DataFrame, pairs: pl.DataFrame) -> None:
+        self._write(pairs, self.path / PAIRS)
         self._write(means, self.path / MEANS)
-        self._write(results, self.path / RESULTS)
+        self._write(results, self.path / RESULTS)  # the last one: its presence says that the study is finished
 
     def clear(self) -> None:
         """Remove the blocks: their tables are written."""

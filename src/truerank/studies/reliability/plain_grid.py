@@ -11,7 +11,7 @@ from truerank.studies.reliability.kinds import Kind
 
 
 def evaluate_users(
-    order: Any, finite: Any, level: Any, positive: Any, time: Any, pool: Any, weight: Any,
+    group: Any, order: Any, finite: Any, level: Any, positive: Any, time: Any, pool: Any, weight: Any,
     kind: Any, as_exposed: Any, size_start: Any, sizes: Any, last: float,
     table: Any, of: Any, divisor: Any, scale: float, out: Any, sums_of_models: Any,
 ) -> None:  # fmt: skip
@@ -56,7 +56,7 @@ def evaluate_users(
             out[u, s, ..., 1] = (rounded[..., first] == rounded[..., second]).sum(axis=-1)
             for at, other in enumerate((sign[0], reference, reference[0])):
                 out[u, s, ..., 2 + at] = (sign * other).sum(axis=-1)
-            sums_of_models[s] += np.rint(value * scale).astype(np.int64)
+            sums_of_models[group[u], s] += np.rint(value * scale).astype(np.int64)
 
 
 def values_of(

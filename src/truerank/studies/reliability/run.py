@@ -25,25 +25,25 @@ from truerank.ids import Ids
 from truerank.ranks.candidates import whole_tables
 from truerank.ranks.sampling import ItemCounts
 from truerank.studies.reliability.draws import Counted, Exposing, train_shares
-from truerank.studies.reliability.folder import MEANS, RESULTS, Block, Folder, working
+from truerank.studies.reliability.folder import MEANS, PAIRS, RESULTS, Block, Folder, working
 from truerank.studies.reliability.grid import Grid, default_loggers
+from truerank.studies.reliability.order_of_means import grouped
+from truerank.studies.reliability.resampling import Resampling
 from truerank.studies.reliability.scenarios import Compared, MetricTables, Scenarios
-from truerank.studies.reliability.summary import Resampling, Summary, runs
+from truerank.studies.reliability.summary import Summary, Tables, runs
 from truerank.studies.reliability.worlds import Models, Orders, World
 
 BLOCK_CELLS = 2**23  # items of all models of a block of users
 BLOCK_USERS = 256
-FORMAT = 1  # of the files in the folder; another one is another study
+FORMAT = 2  # of the files in the folder; another one is another study
 
 Result = TypeVar("Result")
 
 
 @dataclass(frozen=True, slots=True)
-class Tables:
-    """What a study found: `results` per scenario, metric and question; `means` per scenario, metric and model."""
+class Found(Tables):
+    """The tables of a study, and what is to be said about it."""
 
-    results: pl.DataFrame
-    means: pl.DataFrame
     notes: tuple[str, ...]
 
 
@@ -61,7 +61,7 @@ def study(
     block_users: int | None = None,
     fast: bool | None = None,
     progress: Report | None = None,
-) -> Tables:
+) -> Found:
     """How far sampled and biased evaluation can be trusted, on a fully observed world (paper 5).
 
     Every logger of the `grid` shows part of the world at every sparsity; every sampler chooses candidates from that log
@@ -94,8 +94,8 @@ def study(
             _run(work, folder, resampling, threads=threads or os.cpu_count() or 1, progress=progress)
         if folder.blocks.is_dir():
             folder.clear()
-        results, means = (pl.read_parquet(folder.path / name) for name in (RESULTS, MEANS))
-    return Tables(results, means, work.notes())
+        results, means, pairs = (pl.read_parquet(folder.path / name) for name in (RESULTS, MEANS, PAIRS))
+    return Found(results, means, pairs, work.notes())
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +110,7 @@ class _Work:
     train: Log | None
     shares: Floats | None
     users: tuple[Ints, ...]  # who is evaluated, in blocks
+    groups: tuple[Ints, ...]  # of these users
     seed: int
 
     @classmethod
@@ -149,7 +150,9 @@ class _Work:
             for repetition in range(grid.repetitions)
         )
         size = block_users or max(1, min(BLOCK_USERS, BLOCK_CELLS // (len(models) * world.n_items)))
-        return cls(grid, world, models, exposing, tables, train, shares, tuple(runs(units, size)), seed)
+        units, group = grouped(units, world.users.keys()[units], seed=seed)
+        blocks, groups = tuple(runs(units, size)), tuple(runs(group, size))
+        return cls(grid, world, models, exposing, tables, train, shares, blocks, groups, seed)
 
     def described(self) -> dict[str, Any]:
         """All that the results depend on, and how the work is divided."""
@@ -203,8 +206,8 @@ def _run(work: _Work, folder: Folder, resampling: Resampling, *, threads: int, p
 
     def evaluate(block: Block) -> tuple[Block, Compared]:
         order, finite = orders.of(block.number)
-        found = scenarios[block.repetition][block.logger].evaluate(work.users[block.number], order, finite)
-        return block, found
+        users, group = work.users[block.number], work.groups[block.number]
+        return block, scenarios[block.repetition][block.logger].evaluate(users, group, order, finite)
 
     left = [block for block in work.parts if not folder.is_done(block)]
     n_all = len(work.parts)
@@ -220,21 +223,21 @@ def _run(work: _Work, folder: Folder, resampling: Resampling, *, threads: int, p
         tuple(keys[units] for units in work.users),
         work.tables.scale,
         work.tables.of,
+        int(work.groups[-1][-1]) + 1,
         resampling,
+        work.exposing[0][0].fast,
     )
     asked = [(at, group) for at in range(len(work.grid.loggers)) for group in summary.groups]
     say = _counter(progress, "summing up", total=len(asked), done=0)
-    found: dict[tuple[int, int], tuple[pl.DataFrame, pl.DataFrame]] = {}
+    found: dict[tuple[int, int], Tables] = {}
     for tables in _side_by_side((partial(_summed, summary, *each) for each in asked), threads=threads):
         found |= tables
         say()
-    ordered = [found[key] for key in sorted(found)]
-    folder.write_tables(pl.concat([each for each, _ in ordered]), pl.concat([each for _, each in ordered]))
+    whole = Tables.together([found[key] for key in sorted(found)])
+    folder.write_tables(whole.results, whole.means, whole.pairs)
 
 
-def _summed(
-    summary: Summary, logger: int, group: tuple[int, ...]
-) -> dict[tuple[int, int], tuple[pl.DataFrame, pl.DataFrame]]:
+def _summed(summary: Summary, logger: int, group: tuple[int, ...]) -> dict[tuple[int, int], Tables]:
     return {(logger, metric): tables for metric, tables in summary.of(logger, group).items()}
 
 

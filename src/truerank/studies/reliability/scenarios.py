@@ -92,11 +92,14 @@ def _kind(sampler: Sampler) -> Kind:
 @dataclass(frozen=True, slots=True)
 class Compared:
     """Of every user, sparsity, candidates and metric the FIGURES, as counts of pairs of models; -1 equal pairs for a
-    user without positives. `sums` are the values of models added over users, in units of 1 / scale.
+    user without positives. `sums` are the values of models added over the users of each group, in units of 1 / scale,
+    from the group `first` on; `users` says how many users with positives a group has here.
     """
 
     figures: npt.NDArray[np.signedinteger[Any]]
     sums: Ints
+    users: Ints
+    first: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,8 +120,8 @@ class Scenarios:
         pool = (counted.rows > 0).astype(np.uint8)
         return cls(exposing, Layout.of(grid.families), tables, pool, weight)
 
-    def evaluate(self, units: Ints, order: Orders, finite: Ints) -> Compared:
-        """The users of a block, whose items every model has put in `order`."""
+    def evaluate(self, units: Ints, group: Ints, order: Orders, finite: Ints) -> Compared:
+        """The users of a block, in groups of rising number, whose items every model has put in `order`."""
         exposing, tables, layout = self.exposing, self.tables, self.layout
         world, n_models = exposing.world, order.shape[1]
         shown = exposing.shown(units)
@@ -126,9 +129,10 @@ class Scenarios:
         n_sparsities, n_candidates, n_metrics = len(self.weight), len(layout.sizes), len(tables.of)
         shape = (len(units), n_sparsities, n_candidates, n_metrics, len(FIGURES))
         out = np.empty(shape, dtype=pair_type(n_models))
-        sums = np.zeros((n_sparsities, n_candidates, n_metrics, n_models), dtype=np.int64)
+        here = group - group[0]
+        sums = np.zeros((here[-1] + 1, n_sparsities, n_candidates, n_metrics, n_models), dtype=np.int64)
         given = (
-            order, finite, shown.level, shown.positive, time, self.pool, self.weight,
+            here, order, finite, shown.level, shown.positive, time, self.pool, self.weight,
             layout.kind, layout.as_exposed, layout.start, layout.sizes, LAST / 2,
             tables.worth, tables.of, tables.divisor, tables.scale,
         )  # fmt: skip
@@ -142,7 +146,8 @@ class Scenarios:
             from truerank.studies.reliability import plain_grid
 
             plain_grid.evaluate_users(*given, out, sums)
-        return Compared(out, sums)
+        users = np.bincount(here[out[:, 0, 0, 0, 0] >= 0], minlength=len(sums))
+        return Compared(out, sums, users, int(group[0]))
 
 
 def pair_type(n_models: int) -> type[np.signedinteger[Any]]:

@@ -8,9 +8,8 @@ multiples of 2^-30 (τ is rounded to that), so sums are exact and the same bits 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from math import exp, factorial
 from typing import Any
 
 import numpy as np
@@ -18,43 +17,33 @@ import numpy.typing as npt
 import polars as pl
 
 from truerank.arrays import Floats, Ints
-from truerank.chance import cell_uniforms, generator
 from truerank.ids import Keys
 from truerank.studies.reliability.folder import Block, Folder
 from truerank.studies.reliability.grid import Grid
+from truerank.studies.reliability.order_of_means import GroupSums, OrderOfMeans
+from truerank.studies.reliability.resampling import Resampling, quantiles
 from truerank.studies.reliability.scenarios import FIGURES
+from truerank.studies.reliability.tau import TAUS, reference, tau_b
 
 UNIT = 2.0**-30
-QUESTIONS = ("resolution", "resolution_rounded", "fidelity", "robustness", "predictive_power")
-TAUS = QUESTIONS[2:]
+QUESTIONS = ("resolution", "resolution_rounded", *TAUS)
 ROUNDED, EQUAL = QUESTIONS[1], FIGURES[1]
-_POISSON = np.cumsum([exp(-1) / factorial(k) for k in range(20)])
 
 
 @dataclass(frozen=True, slots=True)
-class Resampling:
-    """How many resamples, of which level intervals are, and the chance behind them."""
+class Tables:
+    """What a study found: `results` per scenario, metric and question; `means` per scenario, metric and model;
+    `pairs` per scenario, metric and pair of models.
+    """
 
-    resamples: int = 1000
-    level: float = 0.95
-    seed: int = 0
+    results: pl.DataFrame
+    means: pl.DataFrame
+    pairs: pl.DataFrame
 
-    def of_users(self, key: Keys) -> Floats:
-        """How often each user counts, [1 + resamples x users]; row 0 is the data itself.
-
-        >>> Resampling(3).of_users(np.arange(4, dtype=np.uint64))[0].tolist()
-        [1.0, 1.0, 1.0, 1.0]
-        """
-        number = np.arange(1, self.resamples + 1, dtype=np.uint64)
-        chance = cell_uniforms(self.seed, "resample users", key[None, :], number[:, None])
-        return np.concatenate([np.ones((1, len(key))), np.searchsorted(_POISSON, chance, side="right")])
-
-    def of_repetitions(self, n: int) -> Floats:
-        """How often each of n repetitions counts; once each where there is only one."""
-        drawn = np.ones((self.resamples + 1, n))
-        if n > 1:
-            drawn[1:] = generator(self.seed, "resample repetitions").multinomial(n, [1 / n] * n, size=self.resamples)
-        return drawn
+    @classmethod
+    def together(cls, parts: Sequence[Tables]) -> Tables:
+        """One below the other."""
+        return cls(*(pl.concat([getattr(each, name) for each in parts]) for name in cls.__slots__))
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +56,9 @@ class Summary:
     blocks: tuple[Keys, ...]  # the keys of the users of each block
     scale: float
     table_of: Ints  # which table of worth each metric has
+    n_groups: int
     resampling: Resampling
+    fast: bool
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -82,9 +73,9 @@ class Summary:
         """Metrics that add up the same worth, such as Recall@5 and Precision@5: mostly they order models alike."""
         return [tuple(np.flatnonzero(self.table_of == each).tolist()) for each in dict.fromkeys(self.table_of.tolist())]
 
-    def of(self, logger: int, group: tuple[int, ...]) -> dict[int, tuple[pl.DataFrame, pl.DataFrame]]:
-        """(results, means) of one logger and each metric of a group."""
-        found: dict[int, tuple[pl.DataFrame, pl.DataFrame]] = {}
+    def of(self, logger: int, group: tuple[int, ...]) -> dict[int, Tables]:
+        """What one logger and each metric of a group say."""
+        found: dict[int, Tables] = {}
         figures: list[dict[str, dict[str, Floats]]] = []
         users = self._users(logger, group)
         for metric, each in zip(group, users, strict=True):
@@ -97,22 +88,24 @@ class Summary:
                     for question in QUESTIONS
                 }
             )
-            sums = self._sums(logger, metric)
             axes = self._axes(logger, metric)
+            repetitions = tuple(self._sums(logger, metric, repetition) for repetition in range(self.grid.repetitions))
+            order = OrderOfMeans(repetitions, self.resampling, self.scale, self.fast)
             results = [
                 axes.with_columns(pl.lit(question).alias("question"), **figures[-1][question]).with_columns(
-                    **self._of_means(question, sums),
+                    **order.columns(question),
                     users=pl.lit(int(each.point[:, -1].max(initial=0))),
                     repetitions=pl.lit(self.grid.repetitions),
                 )
                 for question in QUESTIONS
             ]
             n_users = each.point[:, -1].sum()
-            mean = sums.sum(axis=0) / self.scale / n_users if n_users else np.full(sums.shape[1:], np.nan)
+            total = np.sum([each.sums.sum(axis=0) for each in repetitions], axis=0)
+            mean = total / self.scale / n_users if n_users else np.full(total.shape, np.nan)
             means = [
                 axes.with_columns(model=pl.lit(name), mean=mean[..., m].ravel()) for m, name in enumerate(self.models)
             ]
-            found[metric] = pl.concat(results), pl.concat(means)
+            found[metric] = Tables(pl.concat(results), pl.concat(means), order.pairs(self.models, axes))
         return found
 
     def _axes(self, logger: int, metric: int) -> pl.DataFrame:
@@ -165,11 +158,11 @@ class Summary:
         value, defined = users.of(QUESTIONS.index(question)), users.defined(question)
         everyone = users.total[:, -1:]
         mean, zero = _ratio(value, defined) * unit, _ratio(value, everyone) * unit
-        low, high = _quantiles(mean[1:], self.resampling.level)
+        low, high = quantiles(mean[1:], self.resampling.level)
         low_zero, high_zero = low.copy(), high.copy()
         other = np.flatnonzero((defined != everyone).any(axis=0))
         if len(other):
-            low_zero[other], high_zero[other] = _quantiles(zero[1:, other], self.resampling.level)
+            low_zero[other], high_zero[other] = quantiles(zero[1:, other], self.resampling.level)
         each = _ratio(users.points_of(QUESTIONS.index(question)), users.points_defined(question)) * unit
         return {
             "value": mean[0],
@@ -182,32 +175,15 @@ class Summary:
             "sd_between_repetitions": each.std(axis=0, ddof=1) if len(each) > 1 else np.full(each.shape[1], np.nan),
         }
 
-    def _sums(self, logger: int, metric: int) -> Ints:
-        """Sums of values over users, [repetitions x sparsities x candidates x models]."""
-        shape = (*self.shape, len(self.models))
-        name = str(self.grid.metrics[metric])
-        found = np.zeros((self.grid.repetitions, *shape), dtype=np.int64)
-        for repetition in range(self.grid.repetitions):
-            for number in range(len(self.blocks)):
-                found[repetition] += self.folder.read_sums(Block(repetition, logger, number), name, shape)
-        return found
-
-    def _of_means(self, question: str, sums: Ints) -> dict[str, Floats]:
-        """Kendall's τ-b of the models' means with the reference's: its mean over repetitions, and its spread."""
-        n = int(np.prod(self.shape))
-        if question not in TAUS:
-            return {"tau_of_means": np.full(n, np.nan), "tau_of_means_sd": np.full(n, np.nan)}
-        first, second = np.triu_indices(len(self.models), 1)
-        difference = sums[..., first] - sums[..., second]
-        # each value was rounded to a whole unit: what differs by less than a unit per user may be equal
-        rounding = sum(map(len, self.blocks))
-        sign = np.where(np.abs(difference) <= rounding, 0, np.sign(difference))
-        other = _reference(question, sign)
-        ties, other_ties = (sign == 0).sum(axis=-1), (other == 0).sum(axis=-1)
-        tau, _ = tau_b((sign * other).sum(axis=-1), ties, other_ties, n_pairs=self.n_pairs)
-        flat = tau.reshape(len(sums), n)
-        spread = flat.std(axis=0, ddof=1) if len(flat) > 1 else np.full(n, np.nan)
-        return {"tau_of_means": flat.mean(axis=0), "tau_of_means_sd": spread}
+    def _sums(self, logger: int, metric: int, repetition: int) -> GroupSums:
+        """Sums of values over the users of each group."""
+        name, shape = str(self.grid.metrics[metric]), (*self.shape, len(self.models))
+        sums, users = np.zeros((self.n_groups, *shape), dtype=np.int64), np.zeros(self.n_groups, dtype=np.int64)
+        for number in range(len(self.blocks)):
+            first, part = self.folder.read_sums(Block(repetition, logger, number), name, shape)
+            sums[first : first + len(part.sums)] += part.sums
+            users[first : first + len(part.users)] += part.users
+        return GroupSums(sums, users)
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,26 +213,6 @@ class _Sums:
         return self.points_of(5 + TAUS.index(question)) if question in TAUS else self.point[:, -1:]
 
 
-def tau_b(agreement: Any, ties: Any, other_ties: Any, *, n_pairs: int) -> tuple[Floats, npt.NDArray[np.bool_]]:
-    """Kendall's τ-b from counts of pairs, and where it is defined: both have pairs that differ (NaN elsewhere).
-
-    τ_b = (concordant - discordant) / √((pairs - ties) (pairs - ties of the other)) (Kendall 1945).
-
-    >>> tau_b(np.array([1, 0]), np.array([1, 3]), np.array([0, 0]), n_pairs=3)[0].round(4).tolist()
-    [0.4082, nan]
-    """
-    size = (n_pairs - ties.astype(np.float64)) * (n_pairs - other_ties.astype(np.float64))
-    defined = size > 0
-    return np.where(defined, agreement / np.sqrt(np.where(defined, size, 1.0)), np.nan), defined
-
-
-def _reference(question: str, figure: Any) -> Any:
-    """The figure of what a question compares with, of [..., sparsities, candidates, (pairs)]; Full and 0 are first."""
-    if question == "fidelity":
-        return figure[:, :, :1]
-    return figure[:, :1] if question == "robustness" else figure[:, :1, :1]
-
-
 def _columns(figures: dict[str, Any], n_pairs: int) -> tuple[Floats, npt.NDArray[np.bool_]]:
     """The values of each user, in units, and which τ are defined; a user without positives has zeros."""
     ties = figures["equal"]
@@ -264,7 +220,7 @@ def _columns(figures: dict[str, Any], n_pairs: int) -> tuple[Floats, npt.NDArray
     flat = (len(ties), -1)
     values, known = [np.maximum(ties, 0).reshape(flat), figures["equal_rounded"].reshape(flat)], []
     for question in TAUS:
-        tau, defined = tau_b(figures[question], ties, _reference(question, ties), n_pairs=n_pairs)
+        tau, defined = tau_b(figures[question], ties, reference(question, ties), n_pairs=n_pairs)
         defined &= present[:, None, None]
         values.append(np.rint(np.where(defined, tau, 0.0) / UNIT).reshape(flat))
         known.append(defined.reshape(flat))
@@ -286,19 +242,6 @@ def _product(weight: Floats, value: Floats, known: npt.NDArray[np.bool_]) -> Flo
 def _ratio(num: Floats, den: Floats) -> Floats:
     with np.errstate(invalid="ignore", divide="ignore"):
         return np.asarray(np.where(den > 0, num / den, np.nan))
-
-
-def _quantiles(values: Floats, level: float) -> tuple[Floats, Floats]:
-    """Percentiles of each column, leaving out resamples in which nothing was defined."""
-    asked = [(1 - level) / 2, (1 + level) / 2]
-    known = ~np.isnan(values)
-    found = np.full((2, values.shape[1]), np.nan)
-    whole = known.all(axis=0)
-    if whole.any():
-        found[:, whole] = np.quantile(values[:, whole], asked, axis=0)
-    for at in np.flatnonzero(~whole & (known.sum(axis=0) > 1)):
-        found[:, at] = np.quantile(values[known[:, at], at], asked)
-    return found[0], found[1]
 
 
 def runs(units: Ints, size: int) -> Iterator[Ints]:
