@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from itertools import pairwise
 from math import hypot, isnan, sqrt
 
 import numpy as np
@@ -95,8 +96,6 @@ class Figures:
             Reading.AS_0: ("value_undefined_as_0", "low_undefined_as_0", "high_undefined_as_0"),
             Reading.MEANS: ("tau_of_means", "tau_of_means_low", "tau_of_means_high"),
         }[reading]
-        if reading is Reading.MEANS:
-            results = _with_interval_of_means(results)
         keys = ("metric", "question", "logger", "sparsity", "sampler", "size")
         chosen = results.select(*keys, *(pl.col(name).cast(pl.Float64).fill_null(float("nan")) for name in columns))
         return cls(
@@ -106,16 +105,6 @@ class Figures:
             tuple(sorted(results["size"].drop_nulls().unique())),
             {(row[0], row[1], row[2], row[3], row[4], row[5]): Figure(*row[6:]) for row in chosen.iter_rows()},
         )
-
-
-def _with_interval_of_means(results: pl.DataFrame) -> pl.DataFrame:
-    """The interval of τ of means: from the table where it has one, else from its spread over repetitions."""
-    if "tau_of_means_low" in results.columns:
-        return results
-    half = 1.96 * pl.col("tau_of_means_sd") / pl.col("repetitions").sqrt()
-    return results.with_columns(
-        tau_of_means_low=pl.col("tau_of_means") - half, tau_of_means_high=pl.col("tau_of_means") + half
-    )
 
 
 def above(one: Figure, other: Figure) -> bool:
@@ -287,7 +276,7 @@ def rises(question: str) -> Test:
 
     def test(place: Place) -> tuple[float, bool]:
         curve = place.curve(question)
-        falls = any(above(before, after) for before, after in zip(curve, curve[1:], strict=False))
+        falls = any(above(before, after) for before, after in pairwise(curve))
         return curve[-1].value - curve[0].value, above(curve[-1], curve[0]) and not falls
 
     return test
