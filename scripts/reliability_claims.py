@@ -45,6 +45,8 @@ SCALES = {
 def least_at_cutoff(place: Place) -> tuple[float, bool]:
     """The size with the fewest ties is from half the cut-off to the cut-off."""
     sizes, curve = place.figures.sizes, place.curve(RESOLUTION)
+    if any(isnan(each.value) for each in curve):
+        return float("nan"), False
     n = min(zip(curve, sizes, strict=True), key=lambda each: each[0].value)[1]
     return float(n), place.figures.scale.cutoff / 2 <= n <= place.figures.scale.cutoff
 

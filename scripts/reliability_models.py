@@ -15,8 +15,9 @@ import numpy as np
 
 from reliability_worlds import SEED, STUDIES, Entry, Study
 from truerank import models
-from truerank.core import Scores
+from truerank.core import Metric, Scores
 from truerank.data.files import whole_file
+from truerank.evaluation import evaluate
 from truerank.models import Side
 from truerank.ranks.files import read_scores, write_scores
 from truerank.ranks.rank import Aligned
@@ -65,3 +66,10 @@ def fitted(study: Study, folder: Path) -> dict[str, Scores]:
             print(f"{study.name}: {entry.title} ...", file=sys.stderr, flush=True)
             alone(fit, study, entry, path, what=entry.title)
     return {entry.title: read_scores(folder / f"{entry.title.replace(' ', '-')}.npz") for entry in study.entries}
+
+
+def truths(study: Study, metric: Metric, folder: Path, path: Path) -> None:
+    """The true mean of every model over all pairs of the world, with its interval for the population of users."""
+    labels = STUDIES[study.name].data().world
+    found = evaluate(fitted(study, folder), labels, items=labels.items, metrics=[metric])
+    note(path, {each.model: [each.value, each.low, each.high] for each in found.estimates})
