@@ -89,12 +89,16 @@ def _undefined(results: pl.DataFrame, scale: Scale) -> dict[tuple[str, float], f
     return {(sampler, sparsity): share for sampler, sparsity, share in mean.iter_rows()}
 
 
-def page(runs: Sequence[Run], *, intro: str) -> str:
+def page(runs: Sequence[Run], *, lessons: Iterator[str]) -> str:
     lines = [
+        "# How reliable are sampled candidates? The study on KuaiRec and Jester",
+        "",
+        "Written by `make reliability-study`. The study of paper 5 (Pereira, Said and Santos, RecSys 2025; [how it works](../reliability.md)), with the samplers as",
+        "the text has them (`published`) and as the authors' code does (`released`), and the paper's claims one by one.",
+        "",
+        *lessons,
         *_what_was_run(runs),
         *_models(runs),
-        intro.strip(),
-        "",
         *_claims(runs),
         *_summary(runs),
         *_readings(runs),
@@ -114,11 +118,6 @@ def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
 
 
 def _what_was_run(runs: Sequence[Run]) -> Iterator[str]:
-    yield "# How reliable are sampled candidates? The study on KuaiRec and Jester"
-    yield ""
-    yield "Written by `make reliability-study`. The study of paper 5 (Pereira, Said and Santos, RecSys 2025; [how it works](../reliability.md)), with the samplers as"
-    yield "the text has them (`published`) and as the authors' code does (`released`), and the paper's claims one by one."
-    yield ""
     yield "## What was run"
     yield ""
     yield "**KuaiRec**: the world is the small matrix, 1,411 users x 3,327 videos, 217,175 positives (watch ratio above 2), the paper's own. Models are trained on the 846,253"

@@ -13,6 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from reliability_claims import SCALES
+from reliability_lessons import lessons
 from reliability_models import alone, fitted, note, peak_megabytes, truths
 from reliability_page import Run, page
 from reliability_worlds import SEED, STUDIES, Study
@@ -69,7 +70,7 @@ def main() -> None:
                 alone(run, work, preset, asked.repetitions, folder, what=str(folder))
             runs.append(Run.read(work, preset, folder, times=times, truth=truth))
     with whole_file(asked.out) as temporary:
-        temporary.write_text(page(runs))
+        temporary.write_text(page(runs, lessons=lessons(runs)))
 
 
 if __name__ == "__main__":

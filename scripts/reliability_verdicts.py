@@ -200,7 +200,7 @@ def judge(claim: Claim, figures: Figures) -> Verdict:
     cells = list(claim.cells(figures))
     known = [each.figure for each in cells if not isnan(each.figure)]
     if not known:
-        return Verdict(Word.UNTESTED, 0, len(cells), *[float("nan")] * 3, "")
+        return Verdict(Word.UNTESTED, 0, len(cells), UNDEFINED.value, UNDEFINED.value, UNDEFINED.value, "")
     share = _share(cells)
     word = Word.HOLDS if share >= claim.needed else Word.NOT if share < claim.needed / 2 else Word.PART
     return Verdict(

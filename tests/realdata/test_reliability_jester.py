@@ -50,8 +50,8 @@ def test_identities_of_the_study(tmp_path: Path, preset: Preset) -> None:
     whole = by_question.filter(pl.col("sparsity") == 0)
     assert whole["fidelity"].equals(whole["predictive_power"])
     assert (whole["robustness"] - 1).abs().max() == 0
-    # everything is rated: where whole items are held out, what is exposed at sparsity 0 is all there is; where cells are
-    # held out, Full still has their items, as what the user was not shown
+    # everything is rated: where whole items are held out, what is exposed at sparsity 0 is all there is; where cells
+    # are held out, Full still has their items, as what the user was not shown
     exposed = whole.filter(pl.col("sampler").is_in(["Exposed", "Random@e"]))["fidelity"]
     assert (exposed == 1).all() if preset is Preset.RELEASED else (exposed.is_between(0.8, 0.99)).all()
     assert (by_question["resolution"] <= by_question["resolution_rounded"]).all()
