@@ -217,7 +217,7 @@ def _where(cells: Sequence[Cell], needed: float) -> str:
     kinds: tuple[tuple[str, Callable[[Cell], str]], ...] = (
         ("", lambda each: each.sampler),
         ("logger ", lambda each: each.logger),
-        ("sparsity ", lambda each: f"{each.sparsity:.0%}"),
+        ("sparsity ", lambda each: f"{100 * each.sparsity:.0f} %"),
     )
     found = []
     for kind, of in kinds:
