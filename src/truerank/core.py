@@ -63,7 +63,8 @@ class Log:
         if not self.rewards:
             raise InputError(
                 f"{self.source}: no value column; labels are needed, in a column label, reward, rating or value. "
-                'Name it: --columns label=NAME (Python: columns={"label": "NAME"}).'
+                'Name it: --columns label=NAME (Python: columns={"label": "NAME"}); if each row is a positive, say '
+                "--positive all."
             )
         if "label" not in self.rewards:
             raise InputError(

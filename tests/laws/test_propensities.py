@@ -18,6 +18,7 @@ from truerank.core import Candidates, Log, Pairs
 from truerank.data.features import Features, read_features
 from truerank.errors import InputError
 from truerank.exposure.calibration import calibration
+from truerank.exposure.kinds import BiasedExposure
 from truerank.exposure.propensities import Fitted, PropensityModel, logistic, parse_propensity
 from truerank.exposure.propensities.given import GivenPropensity
 from truerank.exposure.propensities.logistic import Logistic
@@ -251,6 +252,16 @@ def test_missing_columns_are_explained() -> None:
     assert GivenPropensity("p").fit(replace(WORLD.log, rewards={"p": np.full(len(WORLD.log), 0.25)})).value[0] == 0.25
 
 
+def test_what_a_model_does_not_use_is_refused() -> None:
+    with pytest.raises(InputError, match=r"random= is not used by propensity power:0\.5"):
+        BiasedExposure(PopularityPower(), random=WORLD.random)
+    with pytest.raises(InputError, match="random= is not used by a column of propensities"):
+        BiasedExposure(random=WORLD.random)
+    assert BiasedExposure(NaiveBayes(), random=WORLD.random).random is WORLD.random
+    with pytest.raises(InputError, match="power:half; expected a power from 0"):
+        PopularityPower("half")  # type: ignore[arg-type]
+
+
 def test_naive_bayes_needs_a_random_slice_of_the_same_world() -> None:
     log, random = WORLD.log, WORLD.random
     with pytest.raises(InputError, match="no random slice"):
@@ -396,10 +407,10 @@ def test_exposure_takes_text_frames_and_files(tmp_path: Path) -> None:
     features = pl.DataFrame({"user": [1, 2], "age": [3, 4]})
     random.write_csv(tmp_path / "mar.csv")
     for given in (random, tmp_path / "mar.csv", str(tmp_path / "mar.csv"), tr.read(random)):
-        made = tr.BiasedExposure("naive-bayes:label,unseen", random=given, user_features=features)
+        made = tr.BiasedExposure("naive-bayes:label,unseen", random=given)
         assert made.propensity == NaiveBayes(drawn=Drawn.UNSEEN)
         assert made.random.label.tolist() == [1, 0]
-        assert made.user_features.names == ("age",)
+    assert tr.BiasedExposure("logistic", user_features=features).user_features.names == ("age",)
     assert tr.BiasedExposure(NaiveBayes(drawn="unseen")) == tr.BiasedExposure("naive-bayes:label,unseen")
 
 

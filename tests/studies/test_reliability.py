@@ -13,10 +13,13 @@ import pytest
 from scipy.stats import kendalltau
 from small_study import small_grid, small_scores, small_train, small_world
 
-from truerank.arrays import Floats
+from truerank.arrays import Floats, Ints
 from truerank.core import Candidates, Log, Scores, Ties
 from truerank.errors import InputError
+from truerank.evaluation import evaluate
 from truerank.exposure.expose import Order
+from truerank.exposure.loggers.popularity import Popularity
+from truerank.exposure.loggers.uniform import Uniform as UniformLogger
 from truerank.ids import Ids
 from truerank.metrics.dcg import DCG
 from truerank.metrics.ndcg import NDCG
@@ -29,7 +32,7 @@ from truerank.ranks.samplers.random import Random
 from truerank.ranks.sampling import Sampler, sample_candidates
 from truerank.ranks.scores import dense, factors
 from truerank.ranks.tables import lists
-from truerank.studies.reliability import Family, Grid, Preset, study
+from truerank.studies.reliability import Family, Grid, Preset, World, study
 from truerank.studies.reliability.grid import families, sized
 from truerank.studies.reliability.order_of_means import grouped
 from truerank.studies.reliability.resampling import Resampling
@@ -307,6 +310,77 @@ def test_positives_alone_are_a_world(tmp_path: Path) -> None:
         for name, each in (("whole", whole), ("listed", listed))
     ]
     assert found[0].equals(found[1], null_equal=True)
+
+
+def pairs_of(world: Log, user: Ints, item: Ints) -> Log:
+    return Log(world.users, world.items, user=user, item=item, rewards={}, source="seen")
+
+
+@pytest.mark.parametrize("fast", [False, True])
+def test_items_excluded_for_everyone_might_as_well_not_be_there(tmp_path: Path, *, fast: bool) -> None:
+    world = small_world()
+    seen = np.arange(0, 30, 3)
+    exclude = pairs_of(world, np.repeat(np.arange(12), len(seen)), np.tile(seen, 12))
+    kept = ~np.isin(np.arange(30), seen)
+    left = world.select(np.flatnonzero(kept[world.item]))
+    left = replace(left, items=Ids.of(world.items.values.filter(kept)), item=np.cumsum(kept)[left.item] - 1)
+    grid = Grid.of(loggers=["uniform", "positivity"], samplers=["Exposed", "Random@e", "Random", "Positivity"],
+                   sparsities=(0.5, 0.8), sizes=(1, 3, 8), metrics=METRICS)  # fmt: skip
+    scores = small_scores(world)
+    found = study(scores, world, tmp_path / "excluded", grid=grid, exclude=exclude, resamples=20, fast=fast)
+    few = {
+        name: dense(each.block(np.arange(12))[:, kept], users=world.users.values, items=left.items.values)
+        for name, each in scores.items()
+    }
+    other = study(few, left, tmp_path / "absent", grid=grid, resamples=20, fast=fast)
+    assert found.results.equals(other.results, null_equal=True)
+    assert found.pairs.equals(other.pairs, null_equal=True)
+    n = int(np.isin(world.item, seen).sum())
+    assert f"{n:,} labels are of excluded pairs and dropped." in found.notes
+
+
+def test_loggers_favour_what_they_would_without_exclusions() -> None:
+    """Rows in training data and in what is left of the world add up to the same for every item."""
+    world = small_world(missing=0)
+    train = small_train()
+    train = replace(train, users=world.users, user=train.user % 12)
+    whole, left = World.of(world), World.of(world, exclude=train)
+    logger = Popularity()
+    assert (logger.weights(left.log, train=train) == logger.weights(whole.log, train=train)).all()
+    assert len(np.unique(logger.weights(left.log, train=train))) > 5
+    assert left.positive.count.sum() < whole.positive.count.sum()
+
+
+def test_a_logger_that_favours_nothing_is_told(tmp_path: Path) -> None:
+    world = small_world(missing=0)
+    grid = Grid((UniformLogger(), Popularity.published()), (0.5,), (), (NDCG(10),), holdout=None)
+    notes = study(small_scores(world), world, tmp_path, grid=grid, resamples=5, fast=False).notes
+    told = [each for each in notes if "favours no item" in each]
+    assert told == ["the popularity(zipf=False,with_train=False) logger favours no item here: it shows all alike."]
+
+
+@pytest.mark.parametrize("fast", [False, True])
+@pytest.mark.parametrize("complete", [False, True])
+def test_what_each_user_has_seen_is_no_candidate(tmp_path: Path, *, fast: bool, complete: bool) -> None:
+    """Full at sparsity 0 is an evaluation without these pairs; also where only positives are listed.
+
+    Both metrics leave out users who like nothing, as a study does.
+    """
+    metrics = (Recall(3), NDCG(10))
+    world = small_world(missing=0)
+    rng = np.random.default_rng(9)
+    cell = np.sort(rng.choice(12 * 30, 90, replace=False))
+    exclude = pairs_of(world, cell // 30, cell % 30)
+    labels = replace(world.select(np.flatnonzero(world.label == 1)), complete=True) if complete else world
+    grid = Grid(small_grid().loggers[:1], (0.0,), families(["Exposed", "Random"], sizes=[100]), metrics, holdout=None)
+    scores = small_scores(world)
+    found = study(scores, labels, tmp_path / "a", grid=grid, exclude=exclude, resamples=20, fast=fast, seed=SEED)
+    true = evaluate(scores, world, exclude=exclude, metrics=metrics, ties=Ties.RANDOM, seed=SEED)
+    means = {row[:3]: row[3] for row in found.means.select("sampler", "metric", "model", "mean").rows()}
+    assert len(true.estimates) == 8
+    for each in true.estimates:
+        for sampler in ("Full", "Exposed", "Random"):
+            assert means[sampler, each.metric, each.model] == pytest.approx(each.value, abs=1e-12)
 
 
 def test_tau_b_equals_scipy() -> None:

@@ -13,6 +13,7 @@ from truerank.cli.options import progress
 from truerank.report.text import WIDE
 from truerank.studies.demo import DRAWS, Finding, K, by_question, find, find_biased, prepare, variants
 from truerank.studies.demo_feed import SETTINGS, WHY, Earned, earned
+from truerank.studies.demo_reliability import METRIC, SPARSITY, WHAT, Trusted, trusted
 
 
 @click.command()
@@ -42,6 +43,7 @@ def demo(out: Path, seed: int, quiet: bool) -> None:  # noqa: FBT001
         biased = find_biased(world, models, seed=seed, say=report)
         feed = earned(out / "feed", seed=seed, say=report)
         options = variants(world, models["ease"])
+        reliable = trusted(world, models, out / "study", seed=seed, say=report)
     positive = world.rating > 3
     console.print(
         f"A world of {len(world.users):,} users and {len(world.items):,} items whose every rating is known: "
@@ -72,6 +74,19 @@ def demo(out: Path, seed: int, quiet: bool) -> None:  # noqa: FBT001
     console.print(_earned(feed))
     for name, why in WHY.items():
         console.print(f"  {name} {why}.")
+    console.print(
+        "\n[bold]Sampled candidates[/bold]: where the truth is known, one can measure how far a cheap evaluation can "
+        f"be trusted. A logger that favours popular items shows {1 - SPARSITY:.0%} of the unseen pairs, candidates are "
+        f"chosen from that log, and {METRIC} orders the five recommenders. Kendall's tau with their true order (1 the "
+        "same, 0 unrelated):"
+    )
+    console.print(_reliable(reliable))
+    for name, what in WHAT.items():
+        console.print(f"  {name}: {what}.")
+    console.print(
+        "  Few relevant items are left per user, so recommenders tie and single users say little; means over users say "
+        "more. A metric over few candidates asks another question, and more users do not mend that."
+    )
     console.print("\n[bold]One name, several numbers[/bold]: ease on full labels; tools differ in what they mean")
     console.print(_variants(options))
     console.print(
@@ -100,6 +115,17 @@ def _earned(feed: list[Earned]) -> Table:
     for each in feed:
         found = [f"{value:.3f} ({low:.3f} to {high:.3f})" for value, low, high in (each.found[name] for name in WHY)]
         table.add_row(each.policy, f"{each.truth:.3f}", *found)
+    return table
+
+
+def _reliable(found: list[Trusted]) -> Table:
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
+    table.add_column("")
+    for name in ("pairs that tie", "tau per user", "tau of means"):
+        table.add_column(name, justify="right", no_wrap=True)
+    for each in found:
+        tau = f"{each.tau:.2f} ({each.low:.2f} to {each.high:.2f})"
+        table.add_row(each.candidates, f"{each.ties:.0%}", tau, f"{each.tau_of_means:.2f}")
     return table
 
 

@@ -77,7 +77,7 @@ from truerank.uncertainty.intervals import Bootstrap, Design, Interval
     show_default=True,
     help="What a pair that is not listed means, with --exposure full.",
 )
-@click.option("--positive", metavar="RULE", help='Which values are positive, as ">3"; not needed for 0/1.')
+@click.option("--positive", metavar="RULE", help='Which values are positive, as ">3", or all; not needed for 0/1.')
 @click.option("--columns", metavar="KEY=NAME,...", help="Column names of the files, as user=user_id,item=video_id.")
 @click.option(
     "--exclude", type=click.Path(path_type=Path), metavar="TRAIN", help="Pairs that do not compete (seen in training)."

@@ -31,7 +31,7 @@ def learning(command: Command) -> Command:
         click.option(
             "--columns", metavar="KEY=NAME,...", help="Column names of the files, as user=user_id,item=video_id."
         ),
-        click.option("--positive", metavar="RULE", help='Which values are positive, as ">3"; not needed for 0/1.'),
+        click.option("--positive", metavar="RULE", help='Positive values, as ">3", or all; not needed for 0/1.'),
         click.option(
             "--set", "settings", multiple=True, metavar="NAME=VALUE",
             help="A setting, as dim=64; several are allowed. truerank models NAME lists them.",

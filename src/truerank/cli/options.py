@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import sys
 import time
@@ -55,6 +56,22 @@ def columns_of(given: str | None, *, more: tuple[str, ...] = ()) -> dict[str, st
         if part.strip():
             mapping[key.strip()] = name.strip()
     return mapping
+
+
+def listed(text: str) -> list[str]:
+    """Parts between commas that are not in brackets."""
+    return [part.strip() for part in re.split(r",(?![^(]*\))", text) if part.strip()]
+
+
+def numbers(text: str, option: str, *, kind: type[int] | type[float]) -> list[float]:
+    """Numbers between commas."""
+    found = []
+    for part in listed(text):
+        try:
+            found.append(kind(part))
+        except ValueError:
+            raise InputError(f"{option} {part!r}; expected numbers with commas between them.") from None
+    return found
 
 
 def id_column(path: Path | None, kind: str, mapping: dict[str, str]) -> pl.Series | None:

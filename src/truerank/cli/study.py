@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -10,9 +9,9 @@ from pathlib import Path
 import click
 
 from truerank import metrics as metric_catalogue
-from truerank.cli.options import columns_of, id_column, messages, named_paths, progress
+from truerank.cli.options import columns_of, id_column, listed, messages, named_paths, numbers, progress
+from truerank.cli.study_figures import figures
 from truerank.data.read import read
-from truerank.errors import InputError
 from truerank.exposure.kinds import Unlisted
 from truerank.ids import Ids
 from truerank.ranks.files import read_scores
@@ -28,6 +27,9 @@ def _shown(values: Sequence[object]) -> str:
 @click.group()
 def study() -> None:
     """Measure how far a way to evaluate can be trusted."""
+
+
+study.add_command(figures)
 
 
 @study.command()
@@ -54,7 +56,10 @@ def study() -> None:
 @click.option("--metrics", default=_shown(METRICS), show_default=True, help="Sums over the top K.")
 @click.option("--repetitions", type=int, default=1, show_default=True, help="Everything is drawn anew in each.")
 @click.option("--train", type=click.Path(path_type=Path), help="Training data, for loggers and samplers that count it.")
-@click.option("--positive", metavar="RULE", help='Which values are positive, as ">3"; not needed for 0/1.')
+@click.option(
+    "--exclude", type=click.Path(path_type=Path), help="Pairs that are neither shown nor candidates: those learnt from."
+)
+@click.option("--positive", metavar="RULE", help='Which values are positive, as ">3", or all; not needed for 0/1.')
 @click.option("--columns", metavar="KEY=NAME,...", help="Column names of the files, as user=user_id,item=video_id.")
 @click.option(
     "--unlisted",
@@ -83,6 +88,7 @@ def reliability(  # noqa: PLR0917
     metrics: str,
     repetitions: int,
     train: Path | None,
+    exclude: Path | None,
     positive: str | None,
     columns: str | None,
     unlisted: str,
@@ -112,14 +118,14 @@ def reliability(  # noqa: PLR0917
     mapping = columns_of(columns)
     paths = named_paths(scores)
     kind = Preset(preset)
-    asked = default_loggers(preset=kind, train=train is not None) if loggers is None else _listed(loggers)
+    asked = default_loggers(preset=kind, train=train is not None) if loggers is None else listed(loggers)
     grid = Grid.of(
         preset=kind,
         loggers=asked,
-        sparsities=_numbers(sparsities, "--sparsities", kind=float),
-        samplers=_listed(samplers),
-        sizes=[int(each) for each in _numbers(sizes, "--sizes", kind=int)],
-        metrics=[metric_catalogue.parse(each) for each in _listed(metrics)],
+        sparsities=numbers(sparsities, "--sparsities", kind=float),
+        samplers=listed(samplers),
+        sizes=[int(each) for each in numbers(sizes, "--sizes", kind=int)],
+        metrics=[metric_catalogue.parse(each) for each in listed(metrics)],
         repetitions=repetitions,
     )
     row_ids, column_ids = id_column(users, "user", mapping), id_column(items, "item", mapping)
@@ -138,6 +144,7 @@ def reliability(  # noqa: PLR0917
                 out,
                 grid=grid,
                 train=None if train is None else read(train, columns=mapping, positive=positive),
+                exclude=None if exclude is None else read(exclude, columns=mapping, values=False),
                 seed=seed,
                 resamples=resamples,
                 level=level,
@@ -150,18 +157,3 @@ def reliability(  # noqa: PLR0917
     messages(found.notes, quiet=quiet)
     for name in (RESULTS, MEANS, PAIRS):
         click.echo(f"{Path(name).stem:8} {out / name}")
-
-
-def _listed(text: str) -> list[str]:
-    """Parts between commas that are not in brackets."""
-    return [part.strip() for part in re.split(r",(?![^(]*\))", text) if part.strip()]
-
-
-def _numbers(text: str, option: str, *, kind: type[int] | type[float]) -> list[float]:
-    found = []
-    for part in _listed(text):
-        try:
-            found.append(kind(part))
-        except ValueError:
-            raise InputError(f"{option} {part!r}; expected numbers with commas between them.") from None
-    return found

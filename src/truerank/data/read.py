@@ -15,7 +15,7 @@ from truerank.arrays import Floats, Ints, frozen
 from truerank.core import Log
 from truerank.data.matrices import is_sparse, population, rows_of, stored
 from truerank.data.parts import read_path
-from truerank.data.rules import PositiveRule
+from truerank.data.rules import ALL, PositiveRule
 from truerank.errors import InputError
 from truerank.ids import IdColumn, Ids
 
@@ -171,6 +171,8 @@ def _rewards(
             f"Say which holds the label: --columns label={keys[0]}."
         )
     if not keys:
+        if rule is not None and rule.comparison == ALL:
+            return {"label": np.ones(table.height)}
         if rule is not None:
             raise InputError(
                 f"{where}: no value column for the rule {rule}; found {', '.join(table.columns)}. "

@@ -47,6 +47,9 @@ class RandomExposure:
             raise InputError(f"exposure rate {self.rate:g}; expected a probability in (0, 1].")
 
 
+SIDE = ("random", "user_features", "item_features")  # what propensities may be fitted with, beside the log
+
+
 @dataclass(frozen=True, slots=True)
 class BiasedExposure:
     """Some pairs were likelier to be shown than others; a pair that is not listed was not shown, its label is unknown.
@@ -65,6 +68,13 @@ class BiasedExposure:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "propensity", _model(self.propensity))
+        uses = getattr(
+            self.propensity or GivenPropensity(), "uses", frozenset(SIDE)
+        )  # a model of one's own need not say
+        for name in SIDE:  # who gives something expects it to matter
+            if getattr(self, name) is not None and name not in uses:
+                what = "a column of propensities" if self.propensity is None else f"propensity {self.propensity}"
+                raise InputError(f"{name}= is not used by {what}. Leave it out, or choose a model that uses it.")
         if not isinstance(self.random, Log | None):
             object.__setattr__(self, "random", read(self.random, name="random"))
         for kind in ("user", "item"):

@@ -38,8 +38,8 @@ class PopularityPower:
     uses: ClassVar[frozenset[str]] = frozenset()
 
     def __post_init__(self) -> None:
-        if not (np.isfinite(self.power) and self.power >= 0):
-            raise InputError(f"propensity power:{self.power:g}; expected a power from 0, such as power:0.5.")
+        if not (isinstance(self.power, int | float) and np.isfinite(self.power) and self.power >= 0):
+            raise InputError(f"propensity power:{self.power}; expected a power from 0, such as power:0.5.")
         if not 0 < self.clip <= 1:
             raise InputError(f"propensities clipped at {self.clip:g}; expected a probability in (0, 1].")
 

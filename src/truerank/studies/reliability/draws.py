@@ -22,18 +22,19 @@ from truerank.exposure.holdout import HoldOut, Unit
 from truerank.exposure.orders import ring_times, rings
 from truerank.ids import Ids
 from truerank.ranks.sampling import ItemCounts, Sampler
+from truerank.studies.reliability.kinds import Mark
 from truerank.studies.reliability.worlds import Flags, World
 
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """Of each user and item: at how many sparsities it is shown (from the smallest on), and whether it is liked.
+    """Of each user and item: at how many sparsities it is shown (from the smallest on), and its `Mark`.
 
-    Held-out and unobserved cells are never shown, nor liked.
+    Held-out, unobserved and excluded cells are never shown, nor liked.
     """
 
     level: Flags
-    positive: Flags
+    mark: Flags
     held: Flags
 
 
@@ -92,7 +93,8 @@ class Exposing:
         clock = rings(ring_times(self.seed, EXPOSURE, user, item), self.weight)
         count = left.sum(axis=1, dtype=np.int64)
         sizes = np.stack([exposure_sizes(count, sparsity=each) for each in self.sparsities], axis=1)
-        return Shown(_levels(clock, left, positive, sizes, fast=self.fast), positive, held)
+        level = _levels(clock, left, positive, sizes, fast=self.fast)
+        return Shown(level, positive + np.uint8(Mark.EXCLUDED) * world.excluded_block(units), held)
 
     def count(self, units: Ints) -> Counted:
         """How often the given users are shown each item."""
@@ -102,11 +104,11 @@ class Exposing:
         if self.fast:
             from truerank.studies.reliability import fast_draws
 
-            fast_draws.count_levels(found.level, found.positive, rows, liked)
+            fast_draws.count_levels(found.level, found.mark, rows, liked)
         else:
             for at in range(n_levels):
                 rows[at] = (found.level == at).sum(axis=0)
-                liked[at] = ((found.level == at) & (found.positive == 1)).sum(axis=0)
+                liked[at] = ((found.level == at) & (found.mark == Mark.LIKED)).sum(axis=0)
         at_least, liked_at_least = (np.cumsum(each[::-1], axis=0)[::-1][1:] for each in (rows, liked))
         return Counted(at_least, liked_at_least, found.held.sum(axis=0, dtype=np.int64))
 

@@ -7,6 +7,9 @@ from typing import Any
 import numba as nb
 import numpy as np
 
+from truerank.studies.reliability.kinds import Mark
+
+LIKED = int(Mark.LIKED)
 FEW = 12  # members from which on putting each in its place is fastest
 
 
@@ -90,10 +93,10 @@ def levels(clock: Any, left: Any, positive: Any, sizes: Any, level: Any) -> None
 
 
 @nb.njit(cache=True, nogil=True, boundscheck=False)
-def count_levels(level: Any, positive: Any, rows: Any, liked: Any) -> None:
+def count_levels(level: Any, mark: Any, rows: Any, liked: Any) -> None:
     """Add, for each item, how many users see it at exactly each number of sparsities, and how many of them like it."""
     for u in range(level.shape[0]):
         for i in range(level.shape[1]):
             at = level[u, i]
             rows[at, i] += 1
-            liked[at, i] += positive[u, i]
+            liked[at, i] += mark[u, i] == LIKED

@@ -13,9 +13,10 @@ import numba as nb
 import numpy as np
 
 from truerank.studies.reliability.fast_draws import put_first
-from truerank.studies.reliability.kinds import Kind
+from truerank.studies.reliability.kinds import Kind, Mark
 
 FULL, EXPOSED, DRAWN_WITH_POSITIVES = int(Kind.FULL), int(Kind.EXPOSED), int(Kind.DRAWN_WITH_POSITIVES)
+OTHER, LIKED, EXCLUDED = int(Mark.OTHER), int(Mark.LIKED), int(Mark.EXCLUDED)
 
 
 @nb.njit(cache=True, nogil=True, boundscheck=False)
@@ -95,7 +96,7 @@ def _agreement(a: Any, b: Any) -> int:
 
 @nb.njit(cache=True, nogil=True, boundscheck=False)
 def evaluate_users(
-    group: Any, order: Any, finite: Any, level: Any, positive: Any, time: Any, pool: Any, weight: Any,
+    group: Any, order: Any, finite: Any, level: Any, mark: Any, time: Any, pool: Any, weight: Any,
     kind: Any, as_exposed: Any, size_start: Any, sizes: Any, last: float,
     table: Any, of: Any, divisor: Any, scale: float, bin_of: Any, out: Any, sums_of_models: Any,
 ) -> None:  # fmt: skip
@@ -110,7 +111,7 @@ def evaluate_users(
     n_candidates, n_metrics = out.shape[2], out.shape[3]
     n_pairs = n_models * (n_models - 1) // 2
     deepest = table.shape[0] - 1
-    liked, exposed = np.zeros(n_items, np.uint8), np.zeros(n_items, np.uint8)
+    liked, exposed, able = np.zeros(n_items, np.uint8), np.zeros(n_items, np.uint8), np.zeros(n_items, np.uint8)
     full, histogram = np.zeros((n_models, deepest + 1), np.int32), np.zeros((n_models, deepest + 1), np.int32)
     ranked = np.zeros(n_models, np.int64)
     keys, items = np.empty(n_items), np.empty(n_items, np.int32)
@@ -123,15 +124,16 @@ def evaluate_users(
             n_liked, n_exposed = 0, 0
             for i in range(n_items):
                 shown = level[u, i] > s
-                liked[i] = shown and positive[u, i] == 1
-                exposed[i] = shown and positive[u, i] == 0
+                liked[i] = shown and mark[u, i] == LIKED
+                exposed[i] = shown and mark[u, i] == OTHER
+                able[i] = pool[s, i] and mark[u, i] != EXCLUDED
                 n_liked += liked[i]
                 n_exposed += exposed[i]
             if n_liked == 0:
                 out[u, s, :, :, 0] = -1
                 out[u, s, :, :, 1:] = 0
                 continue
-            _walk(order[u], finite[u], liked, pool[s], min(n_liked, deepest), deepest, bin_of, full, ranked)
+            _walk(order[u], finite[u], liked, able, min(n_liked, deepest), deepest, bin_of, full, ranked)
             for f in range(n_families):
                 first, stop = size_start[f], size_start[f + 1]
                 size, available = 0, 0
@@ -147,7 +149,7 @@ def evaluate_users(
                 elif kind[f] != FULL:
                     for i in range(n_items):
                         v = weight[s, f, i]
-                        if v > 0 and (kind[f] == DRAWN_WITH_POSITIVES or not liked[i]):
+                        if v > 0 and able[i] and (kind[f] == DRAWN_WITH_POSITIVES or not liked[i]):
                             keys[available], items[available] = min(time[u, i] / v, last), i
                             available += 1
                     # from the largest sample to the smallest, each within the one before

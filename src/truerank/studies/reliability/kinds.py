@@ -1,4 +1,4 @@
-"""How the candidates of a sampler come about; numbers, for the kernels."""
+"""How the candidates of a sampler come about, and what an item is to a user; numbers, for the kernels."""
 
 from __future__ import annotations
 
@@ -12,3 +12,11 @@ class Kind(IntEnum):
     EXPOSED = 1
     DRAWN = 2
     DRAWN_WITH_POSITIVES = 3
+
+
+class Mark(IntEnum):
+    """What an item is to a user: one that is liked, one that is excluded (never shown, no candidate), or any other."""
+
+    OTHER = 0
+    LIKED = 1
+    EXCLUDED = 2

@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 
 from truerank.arrays import Floats, Ints
-from truerank.studies.reliability.kinds import Kind
+from truerank.studies.reliability.kinds import Kind, Mark
 
 
 def evaluate_users(
-    group: Any, order: Any, finite: Any, level: Any, positive: Any, time: Any, pool: Any, weight: Any,
+    group: Any, order: Any, finite: Any, level: Any, mark: Any, time: Any, pool: Any, weight: Any,
     kind: Any, as_exposed: Any, size_start: Any, sizes: Any, last: float,
     table: Any, of: Any, divisor: Any, scale: float, out: Any, sums_of_models: Any,
 ) -> None:  # fmt: skip
@@ -24,19 +24,20 @@ def evaluate_users(
         reference = None
         for s in range(n_sparsities):
             shown = level[u] > s
-            liked = np.flatnonzero(shown & (positive[u] == 1))
-            exposed = np.flatnonzero(shown & (positive[u] == 0))
+            liked = np.flatnonzero(shown & (mark[u] == Mark.LIKED))
+            exposed = np.flatnonzero(shown & (mark[u] == Mark.OTHER))
+            in_pool = (pool[s] > 0) & (mark[u] != Mark.EXCLUDED)
             if len(liked) == 0:
                 out[u, s, :, :, 0], out[u, s, :, :, 1:] = -1, 0
                 continue
             found = []
             for f in range(n_families):
                 if kind[f] == Kind.FULL:
-                    drawn = np.setdiff1d(np.flatnonzero(pool[s]), liked)
+                    drawn = np.setdiff1d(np.flatnonzero(in_pool), liked)
                 elif kind[f] == Kind.EXPOSED:
                     drawn = exposed
                 else:
-                    able = weight[s, f] > 0
+                    able = (weight[s, f] > 0) & in_pool
                     if kind[f] == Kind.DRAWN:
                         able[liked] = False
                     members = np.flatnonzero(able)

@@ -21,6 +21,7 @@ from truerank.arrays import Floats, Ints
 from truerank.core import Log
 from truerank.errors import InputError
 from truerank.evaluation import Report, as_scores
+from truerank.exposure.loggers.uniform import Uniform
 from truerank.ids import Ids
 from truerank.ranks.candidates import whole_tables
 from truerank.ranks.sampling import ItemCounts
@@ -54,6 +55,7 @@ def study(
     *,
     grid: Grid | None = None,
     train: Log | None = None,
+    exclude: Log | None = None,
     seed: int = 0,
     resamples: int = 1000,
     level: float = 0.95,
@@ -70,6 +72,9 @@ def study(
     gives at sparsity 0 (robustness), and that Full gives at sparsity 0 (predictive power). The estimand of each is its
     mean over users; τ of a user whose models all tie is undefined, left out, and counted as 0 in columns of its own.
 
+    `train` counts for loggers and samplers that look at training data; pairs to `exclude`, such as those that models
+    were trained on, are neither shown nor candidates.
+
     Work is kept in the folder `out` block by block: the same call after a stop at any moment goes on from there, and
     ends with the same files, byte by byte. `threads` and `fast` never change a bit.
     """
@@ -83,7 +88,7 @@ def study(
             raise InputError(f"{name} is {given}; expected a whole number from 1.")
     known = {name: as_scores(each, name=name) for name, each in scores.items()}
     every = Ids.union({name: each.items for name, each in known.items()}) if known else None
-    world = World.of(labels, items=every)
+    world = World.of(labels, items=every, exclude=exclude)
     known = whole_tables(known, others={world.log.source: world.items}, items=None, n_items=None)
     models = Models.of(known, world, seed=seed)
     work = _Work.of(grid, world, models, train, seed=seed, block_users=block_users, fast=fast)
@@ -173,14 +178,19 @@ class _Work:
         world = self.world
         unscored = int((~self.models.scored).sum())
         silent = int((world.positive.count == 0).sum())
-        missing = 0 if world.observed is None else world.n_users * world.n_items - len(world.observed.item)
         said = [
             (unscored, f"{unscored:,} users without scores of every model are shown items but not evaluated."),
             (silent, f"{silent:,} users like nothing; they are shown items but not evaluated."),
-            (missing, f"{missing:,} pairs have no label and are never shown."),
+            (world.n_dropped, f"{world.n_dropped:,} labels are of excluded pairs and dropped."),
+            (world.n_missing, f"{world.n_missing:,} pairs have no label and are never shown."),
             *(
                 (n, f"{name} does not know {n:,} of the items; it never recommends them.")
                 for name, n in self.models.unknown_items.items()
+            ),
+            *(
+                (np.ptp(exposing.weight) == 0, f"the {logger} logger favours no item here: it shows all alike.")
+                for logger, exposing in zip(self.grid.loggers, self.exposing[0], strict=True)
+                if not isinstance(logger, Uniform)
             ),
         ]
         return (

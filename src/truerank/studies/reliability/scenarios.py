@@ -132,7 +132,7 @@ class Scenarios:
         here = group - group[0]
         sums = np.zeros((here[-1] + 1, n_sparsities, n_candidates, n_metrics, n_models), dtype=np.int64)
         given = (
-            here, order, finite, shown.level, shown.positive, time, self.pool, self.weight,
+            here, order, finite, shown.level, shown.mark, time, self.pool, self.weight,
             layout.kind, layout.as_exposed, layout.start, layout.sizes, LAST / 2,
             tables.worth, tables.of, tables.divisor, tables.scale,
         )  # fmt: skip

@@ -27,16 +27,22 @@ Orders = npt.NDArray[np.int32]
 
 @dataclass(frozen=True, slots=True)
 class World:
-    """Who likes what: `positive` pairs, and which pairs are `observed` (None: all of them)."""
+    """Who likes what: `positive` pairs, and which pairs are `observed` (None: all of them).
+
+    `excluded` pairs are neither shown nor candidates, such as those that models were trained on; `n_dropped` of them
+    had a label. They are still in the `log`, which decides what loggers favour.
+    """
 
     log: Log
     users: Ids
     items: Ids
     positive: Pairs
     observed: Pairs | None
+    excluded: Pairs | None = None
+    n_dropped: int = 0
 
     @classmethod
-    def of(cls, labels: Log, *, items: Ids | None = None) -> World:
+    def of(cls, labels: Log, *, items: Ids | None = None, exclude: Log | None = None) -> World:
         """A world of labels for every pair, or of positives where `labels.complete` says that the others are negative.
 
         `items` adds those of a complete world that nobody likes. A few pairs may be missing from a matrix; they are
@@ -54,20 +60,25 @@ class World:
             labels = replace(labels, items=pool, item=pool.locate(labels.items)[labels.item])
         log = sorted_world(labels)
         n_users, n_items = len(log.users), len(log.items)
-        liked = log.label == 1
+        excluded = None if exclude is None else _pairs_in(log, exclude)
+        n_left = n_users * n_items - (0 if excluded is None else len(excluded.item))
+        left = np.ones(len(log), dtype=bool) if excluded is None else ~_listed(excluded, log.user, log.item)
+        n_dropped = int(len(log) - left.sum())
+        liked = left & (log.label == 1)
         if not liked.any():
             raise InputError(f"{log.source}: no positive label; expected users who like something.")
         positive = Pairs.of(log.user[liked], log.item[liked], n_units=n_users)
-        if log.complete or len(log) == n_users * n_items:
-            return cls(log, log.users, log.items, positive, None)
-        share = len(log) / (n_users * n_items)
+        if log.complete or int(left.sum()) == n_left:
+            return cls(log, log.users, log.items, positive, None, excluded, n_dropped)
+        share = left.sum() / n_left
         if share < LEAST_OBSERVED:
             raise InputError(
                 f"{log.source}: {share:.1%} of {n_users:,} users x {n_items:,} items have a label; a study needs a "
                 "fully observed world. If pairs that are not listed are negatives, say --unlisted negative "
                 "(Python: replace(log, complete=True))."
             )
-        return cls(log, log.users, log.items, positive, Pairs.of(log.user, log.item, n_units=n_users))
+        observed = Pairs.of(log.user[left], log.item[left], n_units=n_users)
+        return cls(log, log.users, log.items, positive, observed, excluded, n_dropped)
 
     @property
     def n_users(self) -> int:
@@ -77,19 +88,33 @@ class World:
     def n_items(self) -> int:
         return len(self.items)
 
+    @property
+    def n_missing(self) -> int:
+        """Pairs that are neither observed nor excluded."""
+        excluded = 0 if self.excluded is None else len(self.excluded.item)
+        return 0 if self.observed is None else self.n_users * self.n_items - excluded - len(self.observed.item)
+
     def block(self, units: Ints) -> tuple[Flags, Flags]:
         """(liked, observed) of the given users, [users x items]."""
         liked = _flags(self.positive, units, self.n_items)
         if self.observed is None:
-            return liked, np.ones_like(liked)
+            return liked, 1 - self.excluded_block(units)
         return liked, _flags(self.observed, units, self.n_items)
+
+    def excluded_block(self, units: Ints) -> Flags:
+        """The pairs of the given users that are excluded, [users x items]."""
+        if self.excluded is None:
+            return np.zeros((len(units), self.n_items), dtype=np.uint8)
+        return _flags(self.excluded, units, self.n_items)
 
     def digest(self) -> str:
         """Different for different worlds."""
         found = hashlib.blake2b(digest_size=16)
-        parts = (self.positive,) if self.observed is None else (self.positive, self.observed)
+        parts = [each for each in (self.positive, self.observed, self.excluded) if each is not None]
         for array in (self.users.keys(), self.items.keys(), *(x for each in parts for x in (each.start, each.item))):
             found.update(np.ascontiguousarray(array).data)
+        if self.excluded is not None:  # loggers look at excluded pairs too
+            found.update(np.ascontiguousarray(self.log.label).data)
         return found.hexdigest()
 
 
@@ -176,6 +201,21 @@ def digest_of(scores: Scores) -> str:
             for row in np.array_split(part, max(1, part.nbytes // 2**26)):
                 found.update(np.ascontiguousarray(row).data)
     return found.hexdigest()
+
+
+def _pairs_in(world: Log, given: Log) -> Pairs:
+    """The given pairs whose user and item the world knows."""
+    row = world.users.locate(given.users, where=f"{given.source}, column 'user'")[given.user]
+    column = world.items.locate(given.items, where=f"{given.source}, column 'item'")[given.item]
+    kept = (row >= 0) & (column >= 0)
+    return Pairs.of(row[kept], column[kept], n_units=len(world.users))
+
+
+def _listed(pairs: Pairs, user: Ints, item: Ints) -> Bools:
+    """Which rows are among the pairs; rows are sorted."""
+    width = 1 + max(int(pairs.item.max(initial=0)), int(item.max(initial=0)))
+    cell = np.repeat(np.arange(len(pairs.count)), pairs.count) * width + pairs.item
+    return np.isin(user * width + item, cell, assume_unique=True)
 
 
 def _flags(pairs: Pairs, units: Ints, n_items: int) -> Flags:

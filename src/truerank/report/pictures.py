@@ -1,0 +1,51 @@
+"""Charts as pictures: SVG, PNG or PDF, drawn by vl-convert without a browser or the internet (extra `report`)."""
+
+from __future__ import annotations
+
+import re
+from enum import StrEnum
+from typing import Any
+
+from truerank.models.extras import load
+
+INSTALL = "'truerank[report]'"
+PIXELS = 2  # of a PNG for each of a chart: sharp on paper
+TYPEFACE = "Liberation Sans, Arial, Helvetica, sans-serif"  # the first comes with vl-convert: the same on every machine
+
+
+class Form(StrEnum):
+    """How a picture is written."""
+
+    SVG = "svg"
+    PNG = "png"
+    PDF = "pdf"
+
+
+def altair(who: str) -> Any:
+    """The library that describes charts; where it is missing, what to install."""
+    load("vl_convert", install=INSTALL, who=who)
+    return load("altair", install=INSTALL, who=who)
+
+
+def picture(chart: Any, form: Form, *, who: str) -> bytes:
+    """A chart as the content of a file."""
+    library = altair(who)
+    convert = load("vl_convert", install=INSTALL, who=who)
+    version = "_".join(library.SCHEMA_VERSION.removeprefix("v").split(".")[:2])
+    spec = chart.to_dict(validate=False)  # checking a chart takes longer than drawing it
+    if form is Form.PNG:
+        return bytes(convert.vegalite_to_png(spec, vl_version=version, scale=PIXELS, allowed_base_urls=[]))
+    if form is Form.PDF:
+        return _ordered(convert.vegalite_to_pdf(spec, vl_version=version, allowed_base_urls=[]))
+    text: str = convert.vegalite_to_svg(spec, vl_version=version, allowed_base_urls=[])
+    return text.encode()
+
+
+def _ordered(pdf: bytes) -> bytes:
+    """The same PDF with the entries of each dictionary in order, which else differs from run to run.
+
+    >>> _ordered(b"<<\\n  /xo2 9 0 R\\n  /xo1 7 0 R\\n>>")
+    b'<<\\n  /xo1 7 0 R\\n  /xo2 9 0 R\\n>>'
+    """
+    # entries that refer to objects, one a line: in any order they take the same room, so that no object moves
+    return re.sub(rb"(?:^ +/\w+ \d+ 0 R\n){2,}", lambda run: b"".join(sorted(run[0].splitlines(True))), pdf, flags=re.M)
