@@ -103,7 +103,7 @@ def lessons(runs: Sequence[Run]) -> Iterator[str]:
     yield "- **If you sample, the number of candidates matters as much as how they are chosen.** From the moderate to the large size predictive power gains (median)"
     yield f"  {each(lambda run: f'{gained(run):.2f}')}; the best and the worst of six samplers are apart by {each(lambda run: f'{apart(run):.2f}')}. Which is best depends on logger and sparsity."
     yield "- **Weighting negatives does not repair a biased log.** The positives stay those that the logger showed. WTD, WTDH and Skew against Random, clearly above / clearly below / cells:"
-    yield f"  {counted(against_random, '{} / {} / {}')}. Nowhere are they clearly above below {100 * gains_from(runs):.0f} % sparsity. WTD and WTDH are one sampler in practice."
+    yield f"  {counted(against_random, '{} / {} / {}')}. Below {100 * gains_from(runs):.0f} % sparsity they are clearly above nowhere. WTD and WTDH are one sampler in practice."
     yield "- **Ranking only what was exposed is good where exposure was uniform, and not where it was biased.** KuaiRec at 95 % sparsity: under the uniform logger Exposed has τ"
     yield f"  {of(text, 'Exposed', 'uniform', 0.95):.2f} and Full {of(text, 'Full', 'uniform', 0.95):.2f} (`published`; `released` {of(code, 'Exposed', 'uniform', 0.95):.2f} and {of(code, 'Full', 'uniform', 0.95):.2f}), under the positivity logger {of(text, 'Exposed', 'positivity', 0.95):.2f} and {of(text, 'Full', 'positivity', 0.95):.2f} ({of(code, 'Exposed', 'positivity', 0.95):.2f} and {of(code, 'Full', 'positivity', 0.95):.2f}). On Jester Full is ahead throughout."
     yield "  For random exposure this library has estimators that need no such choice ([random-exposure.md](../random-exposure.md))."
