@@ -9,7 +9,7 @@ TORCH ?= 1
 WITH_TORCH := $(if $(filter 0,$(TORCH)),,$(VENV)/.torch)
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: demo test test-all check coverage biased published-bias intervened bench-setup bench format clean position-fits models-on-kuairec debiased-learners offpolicy-study advice-check reliability-coverage
+.PHONY: demo test test-all check coverage biased published-bias intervened bench-setup bench format clean position-fits models-on-kuairec debiased-learners offpolicy-study advice-check reliability-coverage reliability-study
 
 # the library alone is all the demo needs; tests also need peers and models of other libraries
 $(VENV)/.library: pyproject.toml constraints.txt
@@ -78,6 +78,9 @@ reliability-coverage: $(READY)  ## intervals of the reliability study on a popul
 
 advice-check: $(READY)  ## advice from a study against fresh logs, into docs/results/advice.md
 	PYTHONPATH=scripts $(BIN)/python scripts/advice_check.py
+
+reliability-study: $(READY)  ## the claims about sampled candidates on KuaiRec and Jester, into docs/results/reliability.md
+	PYTHONPATH=scripts $(BIN)/python scripts/reliability_study.py
 
 bench-setup:  ## one environment per peer of the benchmarks, in .bench
 	@for peer in ranx rectools pytrec_eval; do \

@@ -1,0 +1,358 @@
+"""The page docs/results/reliability.md, from the tables of four studies: two worlds, each with both presets."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from reliability_claims import CLAIMS, SCALES
+from reliability_curves import TABLES, Published, published
+from reliability_verdicts import (
+    FIXED,
+    POWER,
+    RESOLUTION,
+    SIZED,
+    Claim,
+    Figure,
+    Figures,
+    Reading,
+    Scale,
+    Verdict,
+    Word,
+    judge,
+)
+from reliability_worlds import SEED, Study
+from truerank.studies.reliability import Preset
+
+TITLES = {"kuairec": "KuaiRec", "jester": "Jester"}
+QUESTIONS = {
+    "resolution": "Q1, share of pairs of models that tie",
+    "fidelity": "Q2, fidelity: τ with Full on the same log",
+    "robustness": "Q3, robustness: τ with the same sampler at sparsity 0",
+    "predictive_power": "Q4, predictive power: τ with Full at sparsity 0",
+}
+PARTS = {"Q1": "Resolution", "Q2": "Fidelity", "Q3": "Robustness", "Q4": "Predictive power", "C": "Conclusion and beyond",
+         "I": "Identities"}  # fmt: skip
+CLOSE, FACTOR = 0.05, 1.5
+SHOWN = (0.1, 0.5, 0.95)
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One study as it was done: its results, in every reading."""
+
+    work: Study
+    preset: Preset
+    repetitions: int
+    users: int
+    times: dict[str, Any]
+    truth: dict[str, list[float]]
+    figures: dict[Reading, Figures]
+    undefined: dict[tuple[str, float], float]  # share of undefined τ of predictive power, by sampler and sparsity
+
+    @classmethod
+    def read(cls, work: Study, preset: Preset, folder: Path, *, times: Path, truth: Path) -> Run:
+        scale = SCALES[work.name]
+        results = pl.read_parquet(folder / "results.parquet")
+        figures = {each: Figures.read(results, scale=scale, reading=each) for each in Reading}
+        return cls(
+            work,
+            preset,
+            int(results["repetitions"][0]),
+            int(results["users"].max()),  # type: ignore[arg-type]
+            json.loads(times.read_text()),
+            json.loads(truth.read_text()),
+            figures,
+            _undefined(results, scale),
+        )
+
+    @property
+    def name(self) -> str:
+        return f"{TITLES[self.work.name]}, {self.preset.value}"
+
+    def verdict(self, claim: Claim, reading: Reading = Reading.USERS) -> Verdict:
+        return judge(claim, self.figures[reading])
+
+
+def _undefined(results: pl.DataFrame, scale: Scale) -> dict[tuple[str, float], float]:
+    chosen = results.filter(
+        (pl.col("metric") == scale.metric)
+        & (pl.col("question") == POWER)
+        & (pl.col("size").is_null() | (pl.col("size") == scale.large))
+    ).with_columns(pl.col("sampler").str.replace(r"\(.*", ""))
+    mean = chosen.group_by("sampler", "sparsity").agg(pl.col("undefined").mean())
+    return {(sampler, sparsity): share for sampler, sparsity, share in mean.iter_rows()}
+
+
+def page(runs: Sequence[Run], *, lessons: Iterator[str]) -> str:
+    lines = [
+        "# How reliable are sampled candidates? The study on KuaiRec and Jester",
+        "",
+        "Written by `make reliability-study`. The study of paper 5 (Pereira, Said and Santos, RecSys 2025; [how it works](../reliability.md)), with the samplers as",
+        "the text has them (`published`) and as the authors' code does (`released`), and the paper's claims one by one.",
+        "",
+        *lessons,
+        *_what_was_run(runs),
+        *_models(runs),
+        *_claims(runs),
+        *_summary(runs),
+        *_readings(runs),
+        *_beside_the_paper([each for each in runs if each.work.name == "kuairec"]),
+        *_ties(runs),
+        *_means(runs),
+    ]
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
+    yield "| " + " | ".join(head) + " |"
+    yield "|" + "---|" * len(head)
+    for row in rows:
+        yield "| " + " | ".join(row) + " |"
+    yield ""
+
+
+def _what_was_run(runs: Sequence[Run]) -> Iterator[str]:
+    yield "## What was run"
+    yield ""
+    yield "**KuaiRec**: the world is the small matrix, 1,411 users x 3,327 videos, 217,175 positives (watch ratio above 2), the paper's own. Models are trained on the 846,253"
+    yield "positive pairs of the big matrix, each once. Not as in the paper: the 17,827 unobserved cells of the small matrix count as negatives;"
+    yield "the big matrix has no negatives here, so the popularity logger ranks by positives of training (and all cells of the world), and SAR counts co-occurrence on positives;"
+    yield "LightFM-F has item categories only, not the paper's user file and daily counts; models have the library's defaults, not tuned (the paper's search judged ALS, BPR"
+    yield "and LightFM on users they had never seen, which says nothing about their settings, and its chosen values are not known). nDCG@100, as the paper shows."
+    yield ""
+    yield "**Jester**: 7,200 users rated all 100 jokes. Half of the users (drawn once) give all their ratings for training; of the other half the ratings of 20 jokes (drawn once) are"
+    yield "history; the world is those 3,600 users x the other 80 jokes, every cell rated and none trained on. Positive is a rating above 5 of -10 to 10: 27 % of pairs. Above 0 it would"
+    yield "be 61 %, leaving too few negatives to sample. Training data are positives, as on KuaiRec. EASE takes LightFM-F's place: jokes have no features here. With 80 jokes"
+    yield "nDCG@100 is everything, so nDCG@10 is looked at, and sizes are 1, 2, 5, 10, 15, 25, 35, 50; 5, 10 and 25 stand for the paper's 200, 500 and 1,000: the same shares of all items (6, 15, 30 %)."
+    yield ""
+    yield "Held out before logging: with `published` a tenth of each user's cells, whose items still compete under Full as what the user was not shown, so that Full differs from Exposed even at sparsity 0, and the"
+    yield "reference of Q4 takes a tenth of the positives for negatives; with `released` a tenth of the items, which leave the study, and nothing under the uniform logger."
+    yield ""
+    yield f"Both: 3 loggers x 8 sparsities x 9 samplers, eight models, {runs[0].repetitions} repetitions that draw everything anew, seed {SEED}, chosen beforehand. Intervals are 95 %, 1,000 resamples of users and repetitions."
+    yield ""
+    rows = []
+    for each in runs:
+        figures, times = each.figures[Reading.USERS], each.times
+        n = 3 * len(figures.sparsities) * (len(FIXED) + len(SIZED) * len(figures.sizes))
+        clock = "interrupted" if times["resumed"] else f"{times['seconds'] / 60:.1f} min"
+        rows.append([each.name, f"{each.users:,}", f"{n:,}", str(len(each.work.metrics)), clock,
+                     f"{times['processor_seconds'] / 60:.1f} min", f"{times['peak_megabytes'] / 1024:.1f} GB"])  # fmt: skip
+    yield from _table(
+        ["study", "users evaluated", "scenarios", "metrics", "by the clock", "processor time", "memory"], rows
+    )
+    yield f"On {runs[0].times['cores']} cores that had other work to do: the clock says more than an idle machine would."
+    yield ""
+
+
+def _models(runs: Sequence[Run]) -> Iterator[str]:
+    yield "### The models"
+    yield ""
+    yield "True means over users, all pairs known, with 95 % intervals for the population of users. SAR cosine and SAR jaccard are nearly the same model: one of the 28 pairs is close to a coin toss."
+    yield ""
+    worlds = {each.work.name: each for each in runs}
+    for name, each in worlds.items():
+        ordered = sorted(each.truth.items(), key=lambda item: -item[1][0])
+        yield from _table(
+            [f"{TITLES[name]}, {SCALES[name].metric}", *(model for model, _ in ordered)],
+            [["mean", *(f"{value:.3f} ({low:.3f} to {high:.3f})" for _, (value, low, high) in ordered)]],
+        )
+
+
+def _claims(runs: Sequence[Run]) -> Iterator[str]:
+    yield "## The claims, one by one"
+    yield ""
+    yield "Each claim was turned into a rule before the grid was run (`scripts/reliability_claims.py`) and is looked at in cells, one per sampler, logger and sparsity that it speaks of."
+    yield 'It **holds** where the share of supporting cells is what its words ask for (80 % for a plain or consistent statement, 50 % for "most" or "often", all for an identity), **does not'
+    yield 'hold** below half of that, and holds **in part** between; then follows where it holds taken alone. "Clearly" is beyond the 95 % half-width of the difference, computed from both intervals as'
+    yield "if independent. Large n is 1,000 (Jester 25), moderate n 200 (5). Under each verdict: supporting cells / cells, and the median of what is measured."
+    yield ""
+    for prefix, title in PARTS.items():
+        rows = []
+        for claim in (each for each in CLAIMS if each.name.split(".")[0] == prefix):
+            cells = [_shown(run.verdict(claim)) for run in runs]
+            sentence = f"{claim.sentence} ({claim.source})<br>*Rule:* {claim.rule}. *Measured:* {claim.measure}."
+            rows.append([claim.name, sentence, *cells])
+        yield f"### {title}"
+        yield ""
+        yield from _table(["", "claim", *(each.name for each in runs)], rows)
+
+
+def _shown(found: Verdict) -> str:
+    if found.word is Word.UNTESTED:
+        return found.word.value
+    word = f"**{found.word.value}**" + (f": {found.where}" if found.where else "")
+    return f"{word}<br>{found.supporting}/{found.cells}, {_number(found.median)}"
+
+
+def _number(value: float) -> str:
+    return f"{value:g}" if value == int(value) else f"{value:.3f}".replace("-0.000", "0.000")
+
+
+def _summary(runs: Sequence[Run]) -> Iterator[str]:
+    yield "### Which hold with what"
+    yield ""
+    for world in dict.fromkeys(each.work.name for each in runs):
+        words = {
+            each.preset: {claim.name: each.verdict(claim).word for claim in CLAIMS}
+            for each in runs
+            if each.work.name == world
+        }
+        text, code = words[Preset.PUBLISHED], words[Preset.RELEASED]
+        groups = {
+            "hold with both": [n for n in text if text[n] is code[n] is Word.HOLDS],
+            "only with `published`": [n for n in text if text[n] is Word.HOLDS and code[n] is not Word.HOLDS],
+            "only with `released`": [n for n in text if code[n] is Word.HOLDS and text[n] is not Word.HOLDS],
+            "in part with one or both, fully with neither": [
+                n for n in text if Word.HOLDS not in (text[n], code[n]) and Word.PART in (text[n], code[n])
+            ],
+            "with neither, not even in part": [n for n in text if text[n] is code[n] is Word.NOT],
+        }
+        yield f"**{TITLES[world]}** ({len(text)} claims)"
+        yield ""
+        for title, names in groups.items():
+            yield f"- {title}: {len(names)}" + (f" ({', '.join(names)})" if names else "")
+        yield ""
+
+
+def _readings(runs: Sequence[Run]) -> Iterator[str]:
+    """Where another way of reading the table changes a verdict."""
+    yield "### Read differently"
+    yield ""
+    yield "The verdicts above are for τ per user, averaged over the users for whom it is defined, and exact ties, as in the paper. Claims whose verdict changes when undefined τ count as 0, when τ is of the models'"
+    yield "means over users (what a table of results shows), or when values are rounded to 4 decimals before ties are counted (what the authors' code does):"
+    yield ""
+    rows = []
+    for claim in CLAIMS:
+        kinds = (Reading.ROUNDED,) if claim.question == RESOLUTION else (Reading.AS_0, Reading.MEANS)
+        changed = []
+        for run in runs:
+            own = run.verdict(claim)
+            others = [(kind, run.verdict(claim, kind)) for kind in kinds]
+            said = [f"{kind.value}: {it.word.value} ({it.supporting}/{it.cells})" for kind, it in others
+                    if it.word is not own.word and it.word is not Word.UNTESTED]  # fmt: skip
+            changed.append("; ".join(said))
+        if any(changed):
+            rows.append([f"{claim.name} {claim.sentence}", *changed])
+    yield from _table(["claim", *(each.name for each in runs)], rows)
+
+
+def _beside_the_paper(runs: Sequence[Run]) -> Iterator[str]:
+    ordered = sorted(runs, key=lambda each: each.preset is not Preset.RELEASED)
+    yield "## Beside the paper's curves"
+    yield ""
+    yield "KuaiRec at n = 1,000: what the figures show (read off to ±0.005, ~ where lines hide one another), then ours with `released` samplers, then with `published` ones, ± half the 95 % interval. Ties: rounded to 4"
+    yield f"decimals for `released`, exact for `published`. How many of the values that can be read agree within {CLOSE} (of ties, which span 0.001 to 0.5, within a factor of {FACTOR}):"
+    yield ""
+    known = list(published())
+    rows = []
+    for question, title in QUESTIONS.items():
+        of = [each for each in known if each.question == question]
+        cells = []
+        for run in ordered:
+            ours = [_ours(run, each).value for each in of]
+            agree = sum(_agrees(each, value) for each, value in zip(of, ours, strict=True))
+            off = sum(value - each.value for each, value in zip(of, ours, strict=True)) / len(of)
+            near = sum(abs(value - each.value) <= CLOSE for each, value in zip(of, ours, strict=True))
+            also = f" ({near} within {CLOSE})" if question == RESOLUTION else ""
+            cells.append(f"{agree} of {len(of)}{also}, ours {off:+.3f} on average")
+        rows.append([title, *cells])
+    yield from _table(["", *(each.preset.value for each in ordered)], rows)
+    names = list(dict.fromkeys(each.sampler for each in known))
+    rows = []
+    for name in names:
+        of = [each for each in known if each.sampler == name and each.question != RESOLUTION]
+        cells = []
+        for run in ordered:
+            agree = sum(_agrees(each, _ours(run, each).value) for each in of)
+            off = sum(_ours(run, each).value - each.value for each in of) / len(of)
+            cells.append(f"{agree} of {len(of)}, {off:+.3f}")
+        rows.append([name, *cells])
+    yield "By sampler, Q2 to Q4:"
+    yield ""
+    yield from _table(["", *(each.preset.value for each in ordered)], rows)
+    yield "Other values have likely causes that cannot be told apart here: other models (untuned, where the paper's settings are not known; LightFM-F with other features), training data without negatives, SAR on positives,"
+    yield "a popularity logger that ranks by them, and missing cells that count as negatives. Ties: a pair of models ties mostly where neither has a positive in its top 100, and ours rarely have none: the paper's models tie for"
+    yield "4.5 % of pairs even with everything known, ours for 0.1 %. Under the uniform logger the paper's WTDH differs from its Random, which neither its text nor its code can give; it may have weighted by training data."
+    yield ""
+    for question, title in QUESTIONS.items():
+        yield f"### {title}"
+        yield ""
+        head = [each.strip() for each in TABLES[question].strip().splitlines()[0].split("|")[1:]]
+        of = [each for each in known if each.question == question]
+        rows = []
+        for logger, sparsity in dict.fromkeys((each.logger, each.sparsity) for each in of):
+            here = {each.sampler: each for each in of if (each.logger, each.sparsity) == (logger, sparsity)}
+            rows.append([f"{logger} {100 * sparsity:.0f} %", *(_three(here.get(name), ordered) for name in head)])
+        yield from _table(["", *head], rows)
+
+
+def _ours(run: Run, read: Published) -> Figure:
+    rounded = read.question == RESOLUTION and run.preset is Preset.RELEASED
+    figures = run.figures[Reading.ROUNDED if rounded else Reading.USERS]
+    scale = figures.scale
+    size = None if read.sampler in FIXED else scale.large
+    return figures.of[scale.metric, read.question, read.logger, read.sparsity, read.sampler, size]
+
+
+def _agrees(read: Published, value: float) -> bool:
+    if read.question == RESOLUTION:
+        return read.value / FACTOR <= value <= read.value * FACTOR
+    return abs(read.value - value) <= CLOSE
+
+
+def _three(read: Published | None, runs: Sequence[Run]) -> str:
+    if read is None:
+        return ""
+    ours = (_ours(run, read) for run in runs)
+    return "<br>".join([read.text, *(f"{each.value:.3f} ± {(each.high - each.low) / 2:.3f}" for each in ours)])
+
+
+def _ties(runs: Sequence[Run]) -> Iterator[str]:
+    yield "## Ties, exact and rounded"
+    yield ""
+    yield "Share of pairs of models that tie for a user, mean of the three loggers, large n: exact / after rounding to 4 decimals."
+    yield ""
+    names = (*FIXED, *SIZED)
+    rows = []
+    for run in runs:
+        for sparsity in (0.0, *SHOWN):
+            cells = []
+            for name in names:
+                both = (
+                    _mean(run.figures[kind], RESOLUTION, sparsity, name) for kind in (Reading.USERS, Reading.ROUNDED)
+                )
+                cells.append(" / ".join(f"{each:.4f}" for each in both))
+            rows.append([run.name, f"{100 * sparsity:.0f} %", *cells])
+    yield from _table(["", "sparsity", *names], rows)
+
+
+def _means(runs: Sequence[Run]) -> Iterator[str]:
+    yield "## Predictive power: of users and of means"
+    yield ""
+    yield "Mean of the three loggers, large n: τ per user / the same with undefined τ as 0 / τ of the models' means over users. In brackets the share of users whose τ is undefined, where it is at least 1 %."
+    yield ""
+    names = (*FIXED, *SIZED)
+    rows = []
+    for run in runs:
+        for sparsity in (0.0, *SHOWN):
+            cells = []
+            for name in names:
+                kinds = (Reading.USERS, Reading.AS_0, Reading.MEANS)
+                text = " / ".join(f"{_mean(run.figures[kind], POWER, sparsity, name):.2f}" for kind in kinds)
+                share = run.undefined[name, sparsity]
+                cells.append(text + (f" ({100 * share:.0f} %)" if share >= 0.01 else ""))
+            rows.append([run.name, f"{100 * sparsity:.0f} %", *cells])
+    yield from _table(["", "sparsity", *names], rows)
+
+
+def _mean(figures: Figures, question: str, sparsity: float, sampler: str) -> float:
+    scale = figures.scale
+    size = None if sampler in FIXED else scale.large
+    found = [figures.of[scale.metric, question, logger, sparsity, sampler, size].value for logger in figures.loggers]
+    return sum(found) / len(found)

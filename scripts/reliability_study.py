@@ -1,0 +1,77 @@
+"""The reliability study (paper 5) on KuaiRec and on Jester, and its claims one by one: writes docs/results/reliability.md.
+
+Models and studies are kept in a folder, so an interrupted run goes on where it stopped; delete the folder to start again.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+
+from reliability_claims import SCALES
+from reliability_lessons import lessons
+from reliability_models import alone, fitted, note, peak_megabytes, truths
+from reliability_page import Run, page
+from reliability_worlds import SEED, STUDIES, Study
+from truerank.data.files import whole_file
+from truerank.studies.reliability import Grid, Preset, study
+
+OUT = Path("docs/results/reliability.md")
+DONE = Path("build/reliability")
+REPETITIONS = 10
+TIMES = "times.json"
+
+
+def grid_of(work: Study, preset: Preset, repetitions: int) -> Grid:
+    made = Grid.of(preset=preset, sizes=work.sizes, metrics=work.metrics)
+    return replace(made, repetitions=repetitions)
+
+
+def run(work: Study, preset: Preset, repetitions: int, folder: Path) -> None:
+    """One study, and how long it took where it was not interrupted."""
+    data = STUDIES[work.name].data()
+    scores = fitted(work, folder.parent / "models")
+    resumed = folder.exists()
+    clock, processor = time.perf_counter(), time.process_time()
+    study(scores, data.world, folder, grid=grid_of(work, preset, repetitions), train=data.train, seed=SEED)
+    found = {
+        "seconds": time.perf_counter() - clock,
+        "processor_seconds": time.process_time() - processor,
+        "peak_megabytes": peak_megabytes(),
+        "cores": os.cpu_count(),
+        "resumed": resumed,
+    }
+    if not (folder.parent / f"{folder.name}-{TIMES}").exists():
+        note(folder.parent / f"{folder.name}-{TIMES}", found)
+
+
+def main() -> None:
+    options = argparse.ArgumentParser(description=__doc__)
+    options.add_argument("--repetitions", type=int, default=REPETITIONS)
+    options.add_argument("--out", type=Path, default=OUT)
+    options.add_argument("--done", type=Path, default=DONE)
+    asked = options.parse_args()
+    runs = []
+    for work in STUDIES.values():
+        models, truth = asked.done / work.name / "models", asked.done / work.name / "truth.json"
+        fitted(work, models)
+        if not truth.exists():
+            metric = next(each for each in work.metrics if str(each) == SCALES[work.name].metric)
+            alone(truths, work, metric, models, truth, what=f"truth of {work.name}")
+        for preset in Preset:
+            folder = asked.done / work.name / f"{preset.value}-{asked.repetitions}"
+            times = folder.parent / f"{folder.name}-{TIMES}"
+            if not times.exists():
+                print(f"{work.name}, {preset.value}: {asked.repetitions} repetitions ...", file=sys.stderr, flush=True)
+                alone(run, work, preset, asked.repetitions, folder, what=str(folder))
+            runs.append(Run.read(work, preset, folder, times=times, truth=truth))
+    with whole_file(asked.out) as temporary:
+        temporary.write_text(page(runs, lessons=lessons(runs)))
+
+
+if __name__ == "__main__":
+    main()

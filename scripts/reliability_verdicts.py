@@ -1,0 +1,319 @@
+"""Claims about a reliability study as rules over its table of results: cells that support a claim, and a verdict.
+
+A claim is looked at in cells, mostly one per sampler, logger and sparsity. It holds where the share of supporting cells
+is at least what its wording asks for, does not hold where it is less than half of that, and holds in part between.
+Two figures differ clearly where their difference is larger than its 95 % half-width, taken from the two intervals as if
+they were independent (Zou and Donner 2008). Both are of the same users, mostly positively related, so this leaves a
+difference undecided rather than claim it. A cell that is undecided, or in which a figure is undefined, does not support.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from itertools import pairwise
+from math import hypot, isnan, sqrt
+
+import numpy as np
+import polars as pl
+
+RESOLUTION, FIDELITY, ROBUSTNESS, POWER = "resolution", "fidelity", "robustness", "predictive_power"
+FIXED = ("Full", "Exposed", "Random@e")
+SIZED = ("Random", "Popularity", "Positivity", "WTD", "WTDH", "Skew")
+
+
+class Reading(StrEnum):
+    """Which columns of the results are read.
+
+    USERS    the mean over users, undefined τ left out; ties are exact
+    AS_0     undefined τ counts as 0
+    MEANS    τ of the models' means over users
+    ROUNDED  ties after rounding to 4 decimals
+    """
+
+    USERS = "per user"
+    AS_0 = "undefined as 0"
+    MEANS = "of means"
+    ROUNDED = "rounded"
+
+
+class Word(StrEnum):
+    HOLDS = "holds"
+    PART = "in part"
+    NOT = "does not hold"
+    UNTESTED = "cannot be tested"
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """Which figures of a world stand for those that the paper speaks of.
+
+    `large` is where curves are compared (n = 1,000 in the paper), `half` about half of that, `moderate` its n = 200.
+    """
+
+    metric: str
+    shorter: str
+    cutoff: int
+    large: int
+    half: int
+    moderate: int
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    value: float
+    low: float
+    high: float
+
+
+UNDEFINED = Figure(float("nan"), float("nan"), float("nan"))
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """A table of results by (metric, question, logger, sparsity, sampler, size), in one reading."""
+
+    scale: Scale
+    loggers: tuple[str, ...]
+    sparsities: tuple[float, ...]
+    sizes: tuple[int, ...]
+    of: dict[tuple[str, str, str, float, str, int | None], Figure]
+
+    @classmethod
+    def read(cls, results: pl.DataFrame, *, scale: Scale, reading: Reading = Reading.USERS) -> Figures:
+        """Names without what is in brackets: variants of a preset have those of what they stand for."""
+        results = results.with_columns(pl.col("logger", "sampler").str.replace(r"\(.*", "")).filter(
+            pl.col("metric").is_in([scale.metric, scale.shorter])
+        )
+        if reading is Reading.ROUNDED:
+            results = results.filter(pl.col("question") == "resolution_rounded").with_columns(
+                question=pl.lit(RESOLUTION)
+            )
+        columns = {
+            Reading.USERS: ("value", "low", "high"),
+            Reading.ROUNDED: ("value", "low", "high"),
+            Reading.AS_0: ("value_undefined_as_0", "low_undefined_as_0", "high_undefined_as_0"),
+            Reading.MEANS: ("tau_of_means", "tau_of_means_low", "tau_of_means_high"),
+        }[reading]
+        keys = ("metric", "question", "logger", "sparsity", "sampler", "size")
+        chosen = results.select(*keys, *(pl.col(name).cast(pl.Float64).fill_null(float("nan")) for name in columns))
+        return cls(
+            scale,
+            tuple(results["logger"].unique(maintain_order=True)),
+            tuple(sorted(results["sparsity"].unique())),
+            tuple(sorted(results["size"].drop_nulls().unique())),
+            {(row[0], row[1], row[2], row[3], row[4], row[5]): Figure(*row[6:]) for row in chosen.iter_rows()},
+        )
+
+
+def above(one: Figure, other: Figure) -> bool:
+    """Whether one figure is clearly larger than another.
+
+    >>> above(Figure(0.5, 0.4, 0.6), Figure(0.2, 0.1, 0.3)), above(Figure(0.3, 0.2, 0.4), Figure(0.2, 0.1, 0.3))
+    (True, False)
+    """
+    return one.value - other.value > hypot(one.value - one.low, other.high - other.value)
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """One logger and sparsity, where a sampler is looked at."""
+
+    figures: Figures
+    logger: str
+    sparsity: float
+    sampler: str
+
+    def at(
+        self,
+        question: str,
+        sampler: str | None = None,
+        *,
+        size: int | None = None,
+        sparsity: float | None = None,
+        metric: str | None = None,
+    ) -> Figure:
+        """A figure; of the place's own sampler at its large size unless another is asked for."""
+        scale, name = self.figures.scale, sampler or self.sampler
+        n = None if name in FIXED else size or scale.large
+        where = self.sparsity if sparsity is None else sparsity
+        return self.figures.of.get((metric or scale.metric, question, self.logger, where, name, n), UNDEFINED)
+
+    def curve(self, question: str) -> list[Figure]:
+        return [self.at(question, size=n) for n in self.figures.sizes]
+
+
+Test = Callable[[Place], tuple[float, bool]]  # the figure that is looked at, and whether it supports the claim
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    logger: str
+    sparsity: float
+    sampler: str
+    figure: float
+    supports: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """A sentence of the paper (`source`), in our words, and the rule that it is tested by, fixed before looking.
+
+    `test` is applied at every one of `samplers` x loggers x `sparsities` (None: all); `measure` says what its figure is.
+    """
+
+    name: str
+    source: str
+    sentence: str
+    rule: str
+    measure: str
+    question: str
+    needed: float
+    test: Test
+    samplers: tuple[str, ...]
+    sparsities: tuple[float, ...] | None = None
+    loggers: tuple[str, ...] | None = None
+
+    def cells(self, figures: Figures) -> Iterator[Cell]:
+        for sampler in self.samplers:
+            for logger in self.loggers or figures.loggers:
+                for sparsity in figures.sparsities:
+                    if self.sparsities is None or sparsity in self.sparsities:
+                        figure, supports = self.test(Place(figures, logger, sparsity, sampler))
+                        yield Cell(logger, sparsity, sampler, figure, supports)
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    word: Word
+    supporting: int
+    cells: int
+    median: float
+    least: float
+    most: float
+    where: str
+
+
+def judge(claim: Claim, figures: Figures) -> Verdict:
+    """The verdict on a claim; in part: where, by sampler, logger and sparsity, it holds taken alone."""
+    cells = list(claim.cells(figures))
+    known = [each.figure for each in cells if not isnan(each.figure)]
+    if not known:
+        return Verdict(Word.UNTESTED, 0, len(cells), UNDEFINED.value, UNDEFINED.value, UNDEFINED.value, "")
+    share = _share(cells)
+    word = Word.HOLDS if share >= claim.needed else Word.NOT if share < claim.needed / 2 else Word.PART
+    return Verdict(
+        word, sum(each.supports for each in cells), len(cells), float(np.median(known)), min(known), max(known),
+        _where(cells, claim.needed) if word is Word.PART else "",
+    )  # fmt: skip
+
+
+def _share(cells: Sequence[Cell]) -> float:
+    return sum(each.supports for each in cells) / len(cells) if cells else 0.0
+
+
+def _where(cells: Sequence[Cell], needed: float) -> str:
+    kinds: tuple[tuple[str, Callable[[Cell], str]], ...] = (
+        ("", lambda each: each.sampler),
+        ("logger ", lambda each: each.logger),
+        ("sparsity ", lambda each: f"{100 * each.sparsity:.0f} %"),
+    )
+    found = []
+    for kind, of in kinds:
+        values = list(dict.fromkeys(map(of, cells)))
+        good = [value for value in values if _share([each for each in cells if of(each) == value]) >= needed]
+        if 0 < len(good) < len(values):
+            found.append(kind + ", ".join(good))
+    return "; ".join(found) or "scattered"
+
+
+def beats(question: str, *rivals: str, size: Callable[[Scale], int] = lambda scale: scale.large) -> Test:
+    """Clearly above every rival; the figure is the smallest lead."""
+
+    def test(place: Place) -> tuple[float, bool]:
+        n = size(place.figures.scale)
+        own, others = _own_and(place, question, rivals, n)
+        return own.value - _largest(others), all(above(own, each) for each in others)
+
+    return test
+
+
+def trails(question: str, *rivals: str, size: Callable[[Scale], int] = lambda scale: scale.large) -> Test:
+    """Clearly below every rival; the figure is the smallest distance, negative."""
+
+    def test(place: Place) -> tuple[float, bool]:
+        n = size(place.figures.scale)
+        own, others = _own_and(place, question, rivals, n)
+        return own.value - _least(others), all(above(each, own) for each in others)
+
+    return test
+
+
+def unbeaten(question: str, *rivals: str) -> Test:
+    """No rival clearly above; the figure is the distance to the best of them."""
+
+    def test(place: Place) -> tuple[float, bool]:
+        own, others = _own_and(place, question, rivals, place.figures.scale.large)
+        gap = own.value - _largest(others)
+        return gap, not isnan(gap) and not any(above(each, own) for each in others)
+
+    return test
+
+
+def close(question: str, rival: str, *, within: float = 0.05) -> Test:
+    """As large as a rival, up to a tolerance; the figure is the difference."""
+
+    def test(place: Place) -> tuple[float, bool]:
+        gap = place.at(question).value - place.at(question, rival).value
+        return gap, abs(gap) <= within
+
+    return test
+
+
+def rises(question: str) -> Test:
+    """Clearly more at the largest size than at the smallest, and no clear fall from a size to the next."""
+
+    def test(place: Place) -> tuple[float, bool]:
+        curve = place.curve(question)
+        falls = any(above(before, after) for before, after in pairwise(curve))
+        return curve[-1].value - curve[0].value, above(curve[-1], curve[0]) and not falls
+
+    return test
+
+
+def dips(question: str) -> Test:
+    """Clearly less at some size between than at the smallest and at the largest; the figure is that least value."""
+
+    def test(place: Place) -> tuple[float, bool]:
+        curve = place.curve(question)
+        bottom = min(curve, key=lambda each: each.value)
+        return bottom.value, above(curve[0], bottom) and above(curve[-1], bottom)
+
+    return test
+
+
+def tau(one: Iterable[float], other: Iterable[float]) -> float:
+    """Kendall's τ-b of two lists; NaN where one of them is constant or has an undefined value.
+
+    >>> tau([1, 2, 3], [1, 3, 2])
+    0.3333333333333333
+    """
+    first, second = (np.asarray(list(each), dtype=np.float64) for each in (one, other))
+    at = np.triu_indices(len(first), 1)
+    a, b = (np.sign(each[at[0]] - each[at[1]]) for each in (first, second))
+    size = sqrt(float((a * a).sum() * (b * b).sum()))
+    return float((a * b).sum()) / size if size else float("nan")
+
+
+def _own_and(place: Place, question: str, rivals: Sequence[str], size: int) -> tuple[Figure, list[Figure]]:
+    others = [place.at(question, each, size=size) for each in rivals if each != place.sampler]
+    return place.at(question, size=size), others
+
+
+def _largest(figures: Sequence[Figure]) -> float:
+    return float(np.max([each.value for each in figures]))
+
+
+def _least(figures: Sequence[Figure]) -> float:
+    return float(np.min([each.value for each in figures]))

@@ -1,0 +1,228 @@
+"""Claims about a study, judged on hand-made tables for which each verdict is known."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import polars as pl
+import pytest
+
+from reliability_claims import CLAIMS
+from reliability_curves import published
+from reliability_verdicts import FIXED, SIZED, Claim, Figures, Reading, Scale, Verdict, Word, judge
+
+SCALE = Scale("nDCG@20", "nDCG@10", cutoff=20, large=50, half=20, moderate=20)
+SIZES = (1, 10, 20, 50)
+LOGGERS = ("uniform(item_seed=42)", "popularity", "positivity(with_train=True)")
+SPARSITIES = (0.0, 0.1, 0.5, 0.9, 0.95)
+NAMED = {each.name: each for each in CLAIMS}
+
+Value = Callable[[str, str, float, str, int | None], float | None]  # of question, logger, sparsity, sampler, size
+
+
+def frame(value: Value, *, half: float = 0.01, shorter: Value | None = None) -> pl.DataFrame:
+    """A table of results whose every value is told by a function; intervals have one half-width."""
+    rows = []
+    candidates = [(name, None) for name in FIXED] + [(f"{name}(x=1)", n) for name in SIZED for n in SIZES]
+    metrics = {SCALE.metric: value} | ({} if shorter is None else {SCALE.shorter: shorter})
+    for metric, of in metrics.items():
+        for question in ("resolution", "resolution_rounded", "fidelity", "robustness", "predictive_power"):
+            for logger in LOGGERS:
+                for sparsity in SPARSITIES:
+                    for sampler, size in candidates:
+                        found = of(question, logger.split("(")[0], sparsity, sampler.split("(")[0], size)
+                        rows.append((metric, question, logger, sparsity, sampler, size, found))
+    table = pl.DataFrame(
+        rows, schema=["metric", "question", "logger", "sparsity", "sampler", "size", "value"], orient="row"
+    )
+    low, high = pl.col("value") - half, pl.col("value") + half
+    return table.with_columns(
+        low=low,
+        high=high,
+        value_undefined_as_0=pl.col("value"),
+        low_undefined_as_0=low,
+        high_undefined_as_0=high,
+        tau_of_means=pl.lit(0.5),
+        tau_of_means_low=pl.lit(0.4),
+        tau_of_means_high=pl.lit(0.6),
+    )
+
+
+def verdict(name: str, value: Value, *, half: float = 0.01, shorter: Value | None = None) -> Verdict:
+    return judge(NAMED[name], Figures.read(frame(value, half=half, shorter=shorter), scale=SCALE))
+
+
+def only(**of: float) -> Value:
+    """A value for each sampler (Random_e for Random@e), 0.5 for the others."""
+    named = {name.replace("_e", "@e"): each for name, each in of.items()}
+    return lambda question, logger, sparsity, sampler, size: named.get(sampler, 0.5)
+
+
+def by_size(*values: float) -> Value:
+    return lambda question, logger, sparsity, sampler, size: 0.5 if size is None else values[SIZES.index(size)]
+
+
+def by_sparsity(*values: float) -> Value:
+    return lambda question, logger, sparsity, sampler, size: values[SPARSITIES.index(sparsity)]
+
+
+HOLDS, PART, NOT = Word.HOLDS, Word.PART, Word.NOT
+KNOWN: list[tuple[str, Value, Word]] = [
+    ("Q1.1", by_size(0.3, 0.1, 0.05, 0.2), HOLDS),
+    ("Q1.1", by_size(0.3, 0.2, 0.1, 0.05), NOT),
+    ("Q1.1", by_size(0.3, 0.1, 0.095, 0.1), NOT),  # the rise at the end is within the noise
+    ("Q1.2", by_size(0.3, 0.1, 0.2, 0.2), HOLDS),
+    ("Q1.2", by_size(0.1, 0.3, 0.3, 0.3), NOT),
+    ("Q1.3", by_size(0.3, 0.02, 0.1, 0.3), HOLDS),
+    ("Q1.3", by_size(0.3, 0.03, 0.1, 0.0), NOT),
+    ("Q1.4", by_sparsity(0.1, 0.2, 0.3, 0.4, 0.5), HOLDS),
+    ("Q1.4", by_sparsity(0.1, 0.1, 0.1, 0.1, 0.5), NOT),
+    ("Q1.5", by_sparsity(0.1, 0.1, 0.1, 0.2, 0.2), HOLDS),
+    ("Q1.5", by_sparsity(0.1, 0.1, 0.1, 0.0, 0.0), NOT),
+    ("Q1.6", only(Skew=0.1, Popularity=0.1, Positivity=0.1), HOLDS),
+    ("Q1.6", only(Skew=0.1, Popularity=0.1), PART),
+    ("Q1.6", only(Random=0.1), NOT),
+    ("Q1.7", only(Full=0.8), HOLDS),
+    ("Q1.7", only(Full=0.8, Skew=0.8), NOT),
+    ("Q1.8", only(Full=0.8), HOLDS),
+    ("Q1.8", only(), NOT),
+    ("Q2.1", by_size(0.1, 0.2, 0.3, 0.4), HOLDS),
+    ("Q2.1", by_size(0.1, 0.3, 0.2, 0.4), NOT),
+    ("Q2.2", only(Random=0.8, WTD=0.8, WTDH=0.8), HOLDS),
+    ("Q2.2", only(Random=0.8, WTD=0.8, WTDH=0.8, Positivity=0.9), NOT),
+    ("Q2.3", by_size(0.1, 0.2, 0.91, 0.92), HOLDS),
+    ("Q2.3", by_size(0.1, 0.2, 0.89, 0.92), NOT),
+    ("Q2.4", by_size(0.1, 0.2, 0.7, 0.74), HOLDS),
+    ("Q2.4", by_size(0.1, 0.2, 0.7, 0.8), NOT),
+    ("Q2.5", only(Skew=0.46), HOLDS),
+    ("Q2.5", only(Skew=0.4), NOT),
+    ("Q2.7", only(Popularity=0.4, Positivity=0.4), HOLDS),
+    ("Q2.7", only(Popularity=0.4), PART),
+    ("Q2.8", only(Exposed=0.47), HOLDS),
+    ("Q2.8", only(Exposed=0.4), NOT),
+    ("Q2.9", only(Exposed=0.4), HOLDS),
+    ("Q2.9", only(Exposed=0.49), NOT),
+    ("Q2.10", only(Positivity=0.4), HOLDS),
+    ("Q2.10", only(), NOT),
+    ("Q3.1", lambda q, logger, sparsity, *_: 1.0 if q == "robustness" and sparsity == 0 else 0.5, HOLDS),
+    ("Q3.1", only(), NOT),
+    ("Q3.2", by_size(0.1, 0.2, 0.3, 0.4), HOLDS),
+    ("Q3.3", only(WTD=0.6, WTDH=0.6), HOLDS),
+    ("Q3.3", only(WTD=0.6, WTDH=0.5), PART),
+    ("Q3.3", only(WTD=0.6, WTDH=0.6, Skew=0.7), NOT),
+    ("Q3.4", only(Popularity=0.4, Positivity=0.4), HOLDS),
+    ("Q3.5", only(Full=0.49), HOLDS),
+    ("Q3.5", only(Full=0.4), NOT),
+    ("Q3.6", only(Exposed=0.46), HOLDS),
+    ("Q3.7", only(Random_e=0.6), HOLDS),
+    ("Q3.7", only(Exposed=0.6), NOT),
+    ("Q4.1", by_size(0.4, 0.3, 0.2, 0.1), NOT),
+    ("Q4.2", only(Random=0.8, WTD=0.8, WTDH=0.8, Skew=0.8), HOLDS),
+    ("Q4.2", only(Random=0.8, WTD=0.8), PART),
+    ("Q4.3", only(Full=0.4), HOLDS),
+    ("Q4.3", only(Full=0.6), NOT),
+    ("Q4.4", by_size(0.1, 0.2, 0.71, 0.72), HOLDS),
+    ("Q4.4", by_size(0.1, 0.2, 0.71, 0.69), NOT),
+    ("Q4.5", only(Random=0.46), HOLDS),
+    ("Q4.5", only(Random=0.44), NOT),
+    ("Q4.6", only(Popularity=0.44, Positivity=0.44), HOLDS),
+    ("Q4.6", only(Popularity=0.46, Positivity=0.46), NOT),
+    ("Q4.7", only(Positivity=0.4), HOLDS),
+    ("Q4.7", only(Positivity=0.4, Popularity=0.4), NOT),
+    ("Q4.8", only(Exposed=0.54), HOLDS),
+    ("Q4.9", only(Random_e=0.4), HOLDS),
+    ("Q4.9", only(), NOT),
+    ("C.1", only(Random=0.4), HOLDS),
+    ("C.1", only(), NOT),
+    ("C.2", only(Exposed=0.49), HOLDS),
+    ("C.2", only(Exposed=0.4), NOT),
+    ("C.4", lambda q, logger, sparsity, sampler, n: 0.6 if sampler == "Random" and n == 20 else 0.5, HOLDS),
+    ("C.4", only(), NOT),
+    ("I.1", only(), HOLDS),
+    ("I.1", lambda q, *_: 0.5 if q == "robustness" else 0.4, NOT),
+    ("I.2", only(), HOLDS),
+    ("I.2", lambda q, *_: 0.5 if q == "fidelity" else 0.4, NOT),
+    ("I.3", only(WTD=0.515), HOLDS),
+    ("I.3", only(WTD=0.53), NOT),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "value", "word"), KNOWN, ids=[f"{each[0]}-{each[2]}" for each in KNOWN])
+def test_verdicts_on_tables_made_by_hand(name: str, value: Value, word: Word) -> None:
+    assert verdict(name, value).word is word
+
+
+def test_skew_falling_behind_under_one_logger_is_said() -> None:
+    def value(question: str, logger: str, sparsity: float, sampler: str, size: int | None) -> float:
+        return 0.3 if sampler == "Skew" and sparsity >= 0.9 and logger != "uniform" else 0.5
+
+    found = verdict("Q2.6", value)
+    assert found.word is PART
+    assert found.where == "logger popularity, positivity"
+    assert (found.supporting, found.cells) == (4, 6)
+
+
+def test_shorter_cutoffs() -> None:
+    fine, coarse = only(), only(**dict.fromkeys(("Full", "Exposed", "Random_e", *SIZED), 0.7))
+    assert verdict("Q1.9", fine, shorter=coarse).word is HOLDS
+    assert verdict("Q1.9", coarse, shorter=fine).word is NOT
+    names = (*FIXED, *SIZED)
+    rising: Value = lambda q, logger, sparsity, sampler, n: 0.1 * names.index(sampler)  # noqa: E731
+    falling: Value = lambda q, logger, sparsity, sampler, n: -0.1 * names.index(sampler)  # noqa: E731
+    assert verdict("Q1.10", rising, shorter=rising).word is HOLDS
+    assert verdict("Q1.10", rising, shorter=falling).word is NOT
+
+
+def test_who_wins_everywhere() -> None:
+    def best(question: str, logger: str, sparsity: float, sampler: str, size: int | None) -> float:
+        return 0.5 if sampler != "Skew" else 0.4 if question == "resolution" else 0.6
+
+    assert verdict("C.3", best).word is NOT
+    assert verdict("C.3", only(Skew=0.6)).median == 3  # Skew ties more than the others
+    assert verdict("C.3", only(Skew=0.6)).word is HOLDS
+
+
+def test_narrow_intervals() -> None:
+    assert verdict("C.5", only(), half=0.009).word is HOLDS
+    assert verdict("C.5", only(), half=0.011).word is NOT
+
+
+def test_undefined_figures_support_nothing() -> None:
+    figures = Figures.read(frame(lambda *_: None), scale=SCALE)
+    for claim in CLAIMS:
+        found = judge(claim, figures)
+        assert (found.word, found.supporting) == (Word.UNTESTED, 0), claim.name
+
+
+def test_in_part_says_where() -> None:
+    found = verdict("Q1.6", only(Skew=0.1, Popularity=0.1))
+    assert found.where == "Skew, Popularity"
+    scattered = verdict("Q4.2", only(Random=0.8, WTD=0.8))
+    assert (scattered.supporting, scattered.cells) == (30, 60)
+
+
+def test_readings() -> None:
+    table = frame(only(Full=0.8)).with_columns(
+        value=pl.when(pl.col("question") == "resolution_rounded").then(0.9).otherwise("value")
+    )
+    key = (SCALE.metric, "resolution", "uniform", 0.0, "Full", None)
+    values = [Figures.read(table, scale=SCALE, reading=each).of[key].value for each in Reading]
+    assert values == [0.8, 0.8, 0.5, 0.9]
+
+
+def test_every_claim_is_complete_and_has_its_own_name() -> None:
+    assert len(NAMED) == len(CLAIMS)
+    for each in CLAIMS:
+        assert isinstance(each, Claim)
+        assert all((each.source, each.sentence, each.rule, each.measure))
+        assert 0 < each.needed <= 1
+
+
+def test_published_curves() -> None:
+    """What was read off the figures obeys the identities that the definitions imply, up to reading."""
+    values = {(each.question, each.logger, each.sparsity, each.sampler): each.value for each in published()}
+    assert len(values) == 262
+    for (question, *where), value in values.items():
+        other = values.get(("predictive_power", *where))  # type: ignore[arg-type]
+        if question == "robustness" and where[-1] == "Full" and other is not None:
+            assert value == pytest.approx(other, abs=0.01)
