@@ -60,7 +60,7 @@ def scenario_values(world: Log, scores: dict[str, Scores], grid: Grid, train: Lo
                 log = order.world.select(np.flatnonzero(order.shown(order.sizes(sparsity=sparsity))))
                 for (name, size), sampler in zip(grid.candidates, all_samplers(grid), strict=True):
                     random = log if held is None else held
-                    sampled = sample_candidates(log, sampler, seed=seed, train=train, random=random)
+                    sampled = sample_candidates(log, sampler, seed=seed, train=train, random=random, exclude=held)
                     labels = sampled.labels()
                     ranks = [
                         rank(each, labels, pools=[sampled.candidates()], ties=Ties.RANDOM, seed=SEED)[0]
@@ -337,6 +337,20 @@ def test_items_excluded_for_everyone_might_as_well_not_be_there(tmp_path: Path, 
     assert found.pairs.equals(other.pairs, null_equal=True)
     n = int(np.isin(world.item, seen).sum())
     assert f"{n:,} labels are of excluded pairs and dropped." in found.notes
+
+
+def test_what_is_held_out_is_no_candidate(tmp_path: Path) -> None:
+    """So where no label is missing and nothing is hidden, Exposed is Full."""
+    world = small_world(missing=0)
+    for preset in Preset:
+        grid = replace(small_grid(preset, repetitions=1), metrics=(NDCG(10),))
+        found = study(
+            small_scores(world), world, tmp_path / preset, grid=grid, train=small_train(), resamples=5
+        ).results
+        first = found.filter(pl.col("sparsity") == 0, question="fidelity").drop("sampler", "size")
+        full, exposed = (first.filter(found.filter(pl.col("sparsity") == 0, question="fidelity")["sampler"] == name)
+                         for name in ("Full", "Exposed"))  # fmt: skip
+        assert exposed.equals(full, null_equal=True)
 
 
 def test_loggers_favour_what_they_would_without_exclusions() -> None:

@@ -83,11 +83,20 @@ class Logged:
     items: Ids
     positive: Pairs
     exposed: Pairs
+    excluded: Pairs
     counts: ItemCounts
     source: str
 
     @classmethod
-    def of(cls, log: Log, *, pool: Ids | None = None, train: Log | None = None, random: Log | None = None) -> Logged:
+    def of(
+        cls,
+        log: Log,
+        *,
+        pool: Ids | None = None,
+        train: Log | None = None,
+        random: Log | None = None,
+        exclude: Log | None = None,
+    ) -> Logged:
         """`train` and `random` are for samplers that compare the log with them; `pool` fixes what competes."""
         label = log.label
         if pool is None:
@@ -108,7 +117,7 @@ class Logged:
             train=None if train is None else _shares(train, pool),
             random=None if random is None else _shares(random, pool),
         )
-        return cls(log.users, pool, positive, exposed, counts, log.source)
+        return cls(log.users, pool, positive, exposed, _excluded(log, pool, exclude), counts, log.source)
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,12 +209,14 @@ def sample_candidates(
     pool: Ids | None = None,
     train: Log | None = None,
     random: Log | None = None,
+    exclude: Log | None = None,
 ) -> Sampled:
     """The candidate sets of all users: their positives, and the negatives that a sampler draws from the pool.
 
     n negatives by draws without replacement proportional to the sampler's weights; all there are where fewer than n
     have positive weight. Negatives are items without a positive row: most are unlabelled, and count as 0. Users without
-    positives get negatives like others.
+    positives get negatives like others. Pairs to `exclude`, such as those of training, are never drawn; rows of the log
+    stay.
 
     >>> import polars as pl
     >>> from truerank.data.read import read
@@ -215,7 +226,8 @@ def sample_candidates(
     >>> sampled.labels().item.tolist(), sampled.labels().label.tolist()
     ([0, 1, 2, 0, 1, 2], [1.0, 0.0, 0.0, 0.0, 0.0, 1.0])
     """
-    return draw_all(Logged.of(log, pool=pool, train=train, random=random), [sampler], seed=seed)[0]
+    logged = Logged.of(log, pool=pool, train=train, random=random, exclude=exclude)
+    return draw_all(logged, [sampler], seed=seed)[0]
 
 
 def draw_all(logged: Logged, samplers: Sequence[Sampler], *, seed: int) -> tuple[Sampled, ...]:
@@ -232,10 +244,12 @@ def draw_all(logged: Logged, samplers: Sequence[Sampler], *, seed: int) -> tuple
         users = np.arange(low, min(low + step, n_users))
         time = ring_times(seed, PURPOSE, user_key[users, None], item_key[None, :])
         owner, positive = _rows_of(logged.positive, users)
+        away, excluded = _rows_of(logged.excluded, users)
         for at in drawn:
             clock = np.where(weights[at] > 0, rings(time, weights[at]), NEVER)
             if samplers[at].positives is Positives.EXCLUDED:
                 clock[owner, positive] = NEVER
+            clock[away, excluded] = NEVER
             taken, count = first_to_ring(clock, sizes[at][users])
             items[at].append(taken)
             counts[at].append(count)
@@ -281,7 +295,21 @@ def _drawable(logged: Logged, sampler: Sampler, weight: Floats, user: int) -> Bo
     able = weight > 0
     if sampler.positives is Positives.EXCLUDED:
         able[logged.positive.of_unit(user)] = False
+    able[logged.excluded.of_unit(user)] = False
     return able
+
+
+def _excluded(log: Log, pool: Ids, exclude: Log | None) -> Pairs:
+    """The pairs to exclude, of users of the log and items of the pool, without the rows of the log itself."""
+    if exclude is None:
+        nothing = np.zeros(0, dtype=np.int64)
+        return Pairs.of(nothing, nothing, n_units=len(log.users))
+    user = log.users.locate(exclude.users, where=f"{exclude.source}, column 'user'")[exclude.user]
+    item = pool.locate(exclude.items, where=f"{exclude.source}, column 'item'")[exclude.item]
+    width, own = max(len(pool), 1), pool.locate(log.items)[log.item]
+    known = (user >= 0) & (item >= 0)
+    known[known] = ~np.isin(user[known] * width + item[known], log.user * width + own)
+    return Pairs.of(user[known], item[known], n_units=len(log.users))
 
 
 def _shares(log: Log, items: Ids) -> Floats:

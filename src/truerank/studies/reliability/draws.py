@@ -94,7 +94,9 @@ class Exposing:
         count = left.sum(axis=1, dtype=np.int64)
         sizes = np.stack([exposure_sizes(count, sparsity=each) for each in self.sparsities], axis=1)
         level = _levels(clock, left, positive, sizes, fast=self.fast)
-        return Shown(level, positive + np.uint8(Mark.EXCLUDED) * world.excluded_block(units), held)
+        # what is held out is no candidate either: its label is known, and taking it for a negative would be wrong
+        away = (world.excluded_block(units) | held) == 1
+        return Shown(level, np.where(away, np.uint8(Mark.EXCLUDED), positive), held)
 
     def count(self, units: Ints) -> Counted:
         """How often the given users are shown each item."""

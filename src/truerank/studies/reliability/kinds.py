@@ -15,7 +15,8 @@ class Kind(IntEnum):
 
 
 class Mark(IntEnum):
-    """What an item is to a user: one that is liked, one that is excluded (never shown, no candidate), or any other."""
+    """What an item is to a user: one that is liked, one that is excluded or held out (never shown, no candidate), or
+    any other."""
 
     OTHER = 0
     LIKED = 1

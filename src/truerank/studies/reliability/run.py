@@ -37,7 +37,7 @@ from truerank.studies.reliability.worlds import Models, Orders, World
 
 BLOCK_CELLS = 2**23  # items of all models of a block of users
 BLOCK_USERS = 256
-FORMAT = 2  # of the files in the folder; another one is another study
+FORMAT = 3  # of the files in the folder; another one is another study
 
 Result = TypeVar("Result")
 
