@@ -11,8 +11,12 @@ import click
 from truerank import metrics as metric_catalogue
 from truerank.cli.options import columns_of, id_column, listed, messages, named_paths, numbers, progress
 from truerank.cli.study_figures import figures
+from truerank.core import Log
 from truerank.data.read import read
+from truerank.errors import InputError
+from truerank.exposure.expose import Logger
 from truerank.exposure.kinds import Unlisted
+from truerank.exposure.loggers.positivity import Positivity
 from truerank.ids import Ids
 from truerank.ranks.files import read_scores
 from truerank.studies.reliability.folder import LOGS, MEANS, PAIRS, RESULTS
@@ -56,6 +60,7 @@ study.add_command(figures)
 @click.option("--metrics", default=_shown(METRICS), show_default=True, help="Sums over the top K.")
 @click.option("--repetitions", type=int, default=1, show_default=True, help="Everything is drawn anew in each.")
 @click.option("--train", type=click.Path(path_type=Path), help="Training data, for loggers and samplers that count it.")
+@click.option("--train-positive", metavar="RULE", help="The same for --train, where it is not 0/1 and another rule.")
 @click.option(
     "--exclude", type=click.Path(path_type=Path), help="Pairs that are neither shown nor candidates: those learnt from."
 )
@@ -88,6 +93,7 @@ def reliability(  # noqa: PLR0917
     metrics: str,
     repetitions: int,
     train: Path | None,
+    train_positive: str | None,
     exclude: Path | None,
     positive: str | None,
     columns: str | None,
@@ -135,6 +141,7 @@ def reliability(  # noqa: PLR0917
         known = replace(known, complete=True)
     if loggers is None and train is None:
         messages([f"without --train the loggers are {', '.join(asked)}: the others count training data."], quiet=quiet)
+    learnt = None if train is None else _train(train, mapping, positive, own=train_positive, loggers=grid.loggers)
     try:
         with progress(quiet=quiet) as report:
             found = run(
@@ -143,7 +150,7 @@ def reliability(  # noqa: PLR0917
                 known,
                 out,
                 grid=grid,
-                train=None if train is None else read(train, columns=mapping, positive=positive),
+                train=learnt,
                 exclude=None if exclude is None else read(exclude, columns=mapping, values=False),
                 seed=seed,
                 resamples=resamples,
@@ -157,3 +164,18 @@ def reliability(  # noqa: PLR0917
     messages(found.notes, quiet=quiet)
     for name in (RESULTS, MEANS, PAIRS, LOGS):
         click.echo(f"{Path(name).stem:8} {out / name}")
+
+
+def _train(path: Path, mapping: dict[str, str], rule: str | None, *, own: str | None, loggers: Sequence[Logger]) -> Log:
+    """Training data by a rule of their own; else what is 0/1 stays, rows without values are counted, and the rule of
+    the labels serves for others.
+    """
+    if own is not None:
+        return read(path, columns=mapping, positive=own)
+    found = read(path, columns=mapping)
+    if not found.rewards and any(isinstance(each, Positivity) and each.needs_train for each in loggers):
+        raise InputError(
+            f"{path}: no value column, and the positivity logger counts positives of training data; if each row is "
+            "one, say --train-positive all."
+        )
+    return found if not found.rewards or "label" in found.rewards else read(path, columns=mapping, positive=rule)

@@ -184,6 +184,11 @@ def _rewards(
     numbers = finite_numbers(values, where=f"{where}, column {values.name!r}")
     binary = bool(numbers.is_in([0.0, 1.0]).all())
     raw = "value" if keys[0] == "label" else keys[0]  # the name label is kept for what is 0 or 1
+    if rule is not None and rule.comparison == ALL and binary and not bool((numbers == 1.0).all()):
+        raise InputError(
+            f"{where}: each row is said to be positive, but column {values.name!r} has 0. Leave --positive out, or "
+            "remove those rows."
+        )
     if rule is not None:
         labels = rule.apply(numbers).cast(pl.Float64).to_numpy()
         return {"label": labels} if binary and keys[0] == "label" else {"label": labels, raw: numbers.to_numpy()}

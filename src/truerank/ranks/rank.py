@@ -38,10 +38,10 @@ class Aligned:
 
     @classmethod
     def of(cls, scores: Scores, *, users: Ids, items: Ids, name: str) -> Aligned:
-        row = scores.users.locate(users, where=f"{name}, users")
+        row = scores.users.locate(users, where=f"labels, against {name}, users")
         if scores.items == items:
             return cls(scores, row, None)
-        column = scores.items.locate(items, where=f"{name}, items")
+        column = scores.items.locate(items, where=f"labels, against {name}, items")
         if isinstance(scores, Factors) and (column >= 0).all():
             chosen = np.ascontiguousarray(scores.item[column])
             return cls(replace(scores, item=chosen, items=items), row, None)

@@ -20,7 +20,7 @@ import polars as pl
 
 from truerank.data.files import read_table
 from truerank.errors import InputError
-from truerank.studies.reliability.folder import NOTE, RESULTS
+from truerank.studies.reliability.folder import FORMAT, NOTE, RESULTS
 
 SCENARIO = ("logger", "sparsity", "sampler", "size")
 PREFERRED = "nDCG@100"  # the metric of the published figures
@@ -73,6 +73,8 @@ class Finished:
             n_models, resamples, level = len(known["scores"]), int(known["resamples"]), float(known["level"])
         except (msgspec.DecodeError, OSError, KeyError, TypeError, ValueError):
             raise InputError(f"{note}: is no note of a study; {expected}.") from None
+        if known.get("format") != FORMAT:
+            raise InputError(f"{folder}: a study of another version, whose figures mean something else. Run it again.")
         if not table.is_file():
             raise InputError(
                 f"{folder}: the study is not finished. The same `truerank study reliability` command goes on with it."

@@ -138,19 +138,26 @@ class Counted:
         """
         n_sparsities, n_items = self.rows.shape
         found = np.zeros((n_sparsities, len(samplers), n_items))
-        if holds_out and not self.held.any():
-            raise InputError("nothing could be held out: users have too few items. Study a larger world.")
         for s in range(n_sparsities):
             pool = np.flatnonzero(self.rows[s] > 0)
             seen = self.held if holds_out else self.rows[s]
+            random = seen[pool] / seen.sum() if seen.any() else None  # users with few items have nothing held out
             counts = ItemCounts(
                 rows=self.rows[s][pool],
                 positives=self.positives[s][pool],
                 train=None if train is None else train[pool],
-                random=seen[pool] / seen.sum(),
+                random=random,
             )
             for f, sampler in enumerate(samplers):
-                found[s, f, pool] = checked_weights(sampler.weights(counts))
+                try:
+                    found[s, f, pool] = checked_weights(sampler.weights(counts))
+                except InputError:
+                    if random is None:
+                        raise InputError(
+                            f"nothing could be held out as random data for {sampler}: users have too few items. Leave "
+                            "it out of the samplers, or study a larger world."
+                        ) from None
+                    raise
         return found
 
 

@@ -25,6 +25,8 @@ NOTE = "study.json"
 LOCK = ".lock"
 RESULTS, MEANS, PAIRS = "results.parquet", "means.parquet", "pairs.parquet"
 LOGS = "logs.parquet"  # what the logs of each logger look like
+TABLES = (PAIRS, MEANS, LOGS, RESULTS)
+FORMAT = 3  # of the files in the folder; another one is another study
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +54,7 @@ class Folder:
 
     @property
     def finished(self) -> bool:
-        return (self.path / RESULTS).is_file()  # the last file that is written
+        return all((self.path / name).is_file() for name in TABLES)
 
     def is_done(self, block: Block) -> bool:
         return (self.blocks / f"{block.name}.parquet").is_file()
@@ -109,7 +111,7 @@ class Folder:
     def write_tables(self, results: pl.DataFrame, means: pl.DataFrame, pairs: pl.DataFrame) -> None:
         self._write(pairs, self.path / PAIRS)
         self._write(means, self.path / MEANS)
-        self._write(results, self.path / RESULTS)  # the last one: its presence says that the study is finished
+        self._write(results, self.path / RESULTS)  # the last one: with it the study is finished
 
     def write_logs(self, logs: pl.DataFrame) -> None:
         self._write(logs, self.path / LOGS)
@@ -125,7 +127,7 @@ class Folder:
         path = self.path / NOTE
         wanted = msgspec.json.format(msgspec.json.encode(settings), indent=1)
         if not path.is_file():
-            if any(each.name != LOCK for each in self.path.iterdir()):
+            if any(not each.name.startswith(".") for each in self.path.iterdir()):
                 raise InputError(f"{self.path}: holds files of something else. Choose an empty or a new folder.")
             with self._guarded(path), whole_file(path) as temporary:
                 temporary.write_bytes(wanted)
@@ -140,7 +142,7 @@ class Folder:
             key for key in (*known, *(key for key in asked if key not in known)) if known.get(key) != asked.get(key)
         ]
         if changed:
-            what = "; ".join(f"{key}: {_short(known.get(key))}, now {_short(asked.get(key))}" for key in changed[:3])
+            what = "; ".join(_change(key, known.get(key), asked.get(key)) for key in changed[:3])
             raise InputError(
                 f"{self.path}: holds a study of something else ({what}). Use the same inputs and settings to go on "
                 "with it, or choose a new folder."
@@ -154,7 +156,11 @@ class Folder:
         with self._guarded(path), whole_file(path) as temporary:
             temporary.write_bytes(content.getbuffer())
 
-    def _read(self, path: Path, columns: list[str]) -> pl.DataFrame:
+    def read_table(self, name: str) -> pl.DataFrame:
+        """A table of a finished study."""
+        return self._read(self.path / name)
+
+    def _read(self, path: Path, columns: list[str] | None = None) -> pl.DataFrame:
         try:
             return pl.read_parquet(path, columns=columns, glob=False)
         except (pl.exceptions.PolarsError, OSError) as error:
@@ -205,6 +211,14 @@ def _take(handle: int, path: Path) -> None:
         raise InputError(
             f"{path}: another process is working in this folder. Wait for it, or choose another."
         ) from None
+
+
+def _change(key: str, known: Any, asked: Any) -> str:
+    """What is different, in words; of several things by name, which of them."""
+    if isinstance(known, dict) and isinstance(asked, dict):
+        names = [name for name in {**known, **asked} if known.get(name) != asked.get(name)]
+        return f"{key}: {_short(names)} changed"
+    return f"{key}: {_short(known)}, now {_short(asked)}"
 
 
 def _short(value: Any) -> str:

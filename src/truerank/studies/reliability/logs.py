@@ -53,7 +53,8 @@ class Look:
         lift = (Σ k (c - 1) / Σ c (c - 1)) / (Σ k / Σ c) - 1: how much oftener a row is liked if its item is drawn by
         another row too, instead of all rows alike. With exposure e_i and liking π_i it is an estimate of
         (Σ e² π / Σ e²) / (Σ e π / Σ e) - 1 for any number of users, and items never shown do not matter.
-        Both are about 0 for a log shown at random; the lift is 0 where no item has two rows or nothing is liked.
+        Both are about 0 for a log shown at random; the lift is 0 where no item has two rows or nothing is liked, and
+        both are where nothing is shown.
 
         >>> look = Look.of_counts(np.array([100, 0]), np.array([50, 0]), n_users=100)
         >>> look.sparsity, round(look.spread, 4), look.lift  # √(50² - 50/2) / 50
@@ -66,7 +67,7 @@ class Look:
         mean = float(count.mean())
         beyond = float(count.var()) - mean * (1 - mean / n_users)
         shown, twice = rows > 0, float(count @ (count - 1))
-        liked = float(positives.sum() / count.sum())
+        liked = float(positives.sum()) / max(float(count.sum()), 1.0)
         lift = float(positives @ (count - 1)) / twice / liked - 1 if twice > 0 and liked > 0 else 0.0
         return cls(
             n_users,
@@ -74,7 +75,7 @@ class Look:
             int(shown.sum()),
             int(rows.sum()),
             int(positives.sum()),
-            float(np.sqrt(max(0.0, beyond)) / mean),
+            float(np.sqrt(max(0.0, beyond))) / mean if mean > 0 else 0.0,
             lift,
         )
 

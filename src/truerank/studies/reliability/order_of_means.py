@@ -24,6 +24,7 @@ from truerank.studies.reliability.resampling import Resampling, quantiles
 from truerank.studies.reliability.tau import TAUS, reference, tau_b
 
 GROUPS = 128  # their sums say how means vary between draws of users, give or take 1 / sqrt(2 * 128) = 6 %
+LEAST_GROUPS = 2  # one user says nothing about others
 COUNTS = ("ties", *TAUS)
 
 
@@ -90,6 +91,8 @@ class OrderOfMeans:
         found = {}
         for q, question in enumerate(TAUS):
             low, high = quantiles(mean[q, 1:], self.resampling.level)
+            if max(int((each.users > 0).sum()) for each in self.repetitions) < LEAST_GROUPS:
+                low, high = np.full_like(low, np.nan), np.full_like(high, np.nan)
             found[question] = {
                 "tau_of_means": mean[q, 0].copy(),  # a view would keep all resamples in memory
                 "tau_of_means_low": low,

@@ -14,7 +14,6 @@ from threading import Lock
 from typing import Any, TypeVar
 
 import numpy as np
-import polars as pl
 from threadpoolctl import threadpool_limits
 
 from truerank.arrays import Floats, Ints
@@ -26,7 +25,7 @@ from truerank.ids import Ids
 from truerank.ranks.candidates import whole_tables
 from truerank.ranks.sampling import ItemCounts
 from truerank.studies.reliability.draws import Counted, Exposing, train_shares
-from truerank.studies.reliability.folder import MEANS, PAIRS, RESULTS, Block, Folder, working
+from truerank.studies.reliability.folder import FORMAT, MEANS, PAIRS, RESULTS, Block, Folder, working
 from truerank.studies.reliability.grid import Grid, default_loggers
 from truerank.studies.reliability.logs import table_of_logs
 from truerank.studies.reliability.order_of_means import grouped
@@ -37,7 +36,6 @@ from truerank.studies.reliability.worlds import Models, Orders, World
 
 BLOCK_CELLS = 2**23  # items of all models of a block of users
 BLOCK_USERS = 256
-FORMAT = 3  # of the files in the folder; another one is another study
 
 Result = TypeVar("Result")
 
@@ -100,8 +98,8 @@ def study(
             _run(work, folder, resampling, threads=threads or os.cpu_count() or 1, progress=progress)
         if folder.blocks.is_dir():
             folder.clear()
-        results, means, pairs = (pl.read_parquet(folder.path / name) for name in (RESULTS, MEANS, PAIRS))
-    return Found(results, means, pairs, work.notes())
+        results, means, pairs = (folder.read_table(name) for name in (RESULTS, MEANS, PAIRS))
+    return Found(results, means, pairs, work.notes(n_evaluated=int(results["users"].to_numpy().max())))
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,18 +168,22 @@ class _Work:
             "users": self.world.n_users,
             "items": self.world.n_items,
             "labels": self.world.digest(),
+            "models": list(self.models.scores),  # the order in which blocks have their sums
             "scores": self.models.digest(),
             "train": "none" if self.train is None else digest_of_log(self.train),
             "users in a block": len(self.users[0]),
         }
 
-    def notes(self) -> tuple[str, ...]:
+    def notes(self, *, n_evaluated: int) -> tuple[str, ...]:
         world = self.world
+        lost = sum(map(len, self.users)) - n_evaluated
         unscored = int((~self.models.scored).sum())
         silent = int((world.positive.count == 0).sum())
         said = [
             (unscored, f"{unscored:,} users without scores of every model are shown items but not evaluated."),
-            (silent, f"{silent:,} users like nothing; they are shown items but not evaluated."),
+            (silent, f"{silent:,} users like nothing that is left; they are shown items but not evaluated."),
+            (lost, f"{lost:,} or more users have all that they like held out, and are not evaluated then."),
+            (world.n_unknown, f"{world.n_unknown:,} pairs to exclude are of users or items that the labels lack."),
             (world.n_dropped, f"{world.n_dropped:,} labels are of excluded pairs and dropped."),
             (world.n_missing, f"{world.n_missing:,} pairs have no label and are never shown."),
             *(
@@ -195,7 +197,7 @@ class _Work:
             ),
         ]
         return (
-            f"{sum(map(len, self.users)):,} users evaluated, {world.n_items:,} items, {len(self.models)} models.",
+            f"{n_evaluated:,} users evaluated, {world.n_items:,} items, {len(self.models)} models.",
             *(text for count, text in said if count),
         )
 
@@ -246,6 +248,8 @@ def _run(work: _Work, folder: Folder, resampling: Resampling, *, threads: int, p
         say()
     folder.write_logs(table_of_logs(folder, work.grid, n_users=work.world.n_users))
     whole = Tables.together([found[key] for key in sorted(found)])
+    if whole.results["users"].max() == 0:
+        raise InputError("no user is left to evaluate: all that users like is held out. Study a larger world.")
     folder.write_tables(whole.results, whole.means, whole.pairs)
 
 

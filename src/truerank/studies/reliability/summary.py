@@ -27,6 +27,7 @@ from truerank.studies.reliability.tau import TAUS, reference, tau_b
 
 UNIT = 2.0**-30
 QUESTIONS = ("resolution", "resolution_rounded", *TAUS)
+LEAST_USERS = 2  # one user says nothing about others
 ROUNDED, EQUAL = QUESTIONS[1], FIGURES[1]
 
 
@@ -159,9 +160,11 @@ class Summary:
         everyone = users.total[:, -1:]
         mean, zero = _ratio(value, defined) * unit, _ratio(value, everyone) * unit
         low, high = quantiles(mean[1:], self.resampling.level)
+        if users.point[:, -1].max(initial=0) < LEAST_USERS:
+            low, high = np.full_like(low, np.nan), np.full_like(high, np.nan)
         low_zero, high_zero = low.copy(), high.copy()
         other = np.flatnonzero((defined != everyone).any(axis=0))
-        if len(other):
+        if len(other) and not np.isnan(low).all():
             low_zero[other], high_zero[other] = quantiles(zero[1:, other], self.resampling.level)
         each = _ratio(users.points_of(QUESTIONS.index(question)), users.points_defined(question)) * unit
         return {  # rows are copied: a view in a table would keep all resamples in memory

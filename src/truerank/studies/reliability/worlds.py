@@ -40,6 +40,7 @@ class World:
     observed: Pairs | None
     excluded: Pairs | None = None
     n_dropped: int = 0
+    n_unknown: int = 0  # excluded pairs whose user or item is not in the world
 
     @classmethod
     def of(cls, labels: Log, *, items: Ids | None = None, exclude: Log | None = None) -> World:
@@ -64,12 +65,18 @@ class World:
         n_left = n_users * n_items - (0 if excluded is None else len(excluded.item))
         left = np.ones(len(log), dtype=bool) if excluded is None else ~_listed(excluded, log.user, log.item)
         n_dropped = int(len(log) - left.sum())
+        n_unknown = 0 if exclude is None or excluded is None else n_pairs(exclude) - len(excluded.item)
+        if excluded is not None and len(excluded.item) == 0:
+            raise InputError(
+                f"none of the pairs to exclude has a user and an item of {log.source}. Check the id columns."
+            )
         liked = left & (log.label == 1)
         if not liked.any():
-            raise InputError(f"{log.source}: no positive label; expected users who like something.")
+            where = " that is not excluded" if n_dropped else ""
+            raise InputError(f"{log.source}: no positive label{where}; expected users who like something.")
         positive = Pairs.of(log.user[liked], log.item[liked], n_units=n_users)
         if log.complete or int(left.sum()) == n_left:
-            return cls(log, log.users, log.items, positive, None, excluded, n_dropped)
+            return cls(log, log.users, log.items, positive, None, excluded, n_dropped, n_unknown)
         share = left.sum() / n_left
         if share < LEAST_OBSERVED:
             raise InputError(
@@ -78,7 +85,7 @@ class World:
                 "(Python: replace(log, complete=True))."
             )
         observed = Pairs.of(log.user[left], log.item[left], n_units=n_users)
-        return cls(log, log.users, log.items, positive, observed, excluded, n_dropped)
+        return cls(log, log.users, log.items, positive, observed, excluded, n_dropped, n_unknown)
 
     @property
     def n_users(self) -> int:
@@ -140,6 +147,7 @@ class Models:
                     f"{name}: top lists of at most {each.scores.depth:,} items; a study needs the score of every item, "
                     "because any of them can be a candidate."
                 )
+            _check_numbers(each.scores, name=name)
             if (each.row < 0).all():
                 raise InputError(f"{name} and {world.log.source} have no user in common. Check the id columns.")
             if each.column is not None and (each.column < 0).all():
@@ -187,6 +195,14 @@ class Models:
         return {name: digest_of(each) for name, each in self.scores.items()}
 
 
+def _check_numbers(scores: Scores, *, name: str) -> None:
+    """What scores are made of is looked at before any work; -inf is an item that is never recommended."""
+    parts: list[Any] = [getattr(scores, each.name) for each in fields(scores)] if is_dataclass(scores) else []
+    for part in parts:
+        if isinstance(part, np.ndarray) and part.dtype.kind == "f" and not bool((part < np.inf).all()):
+            raise InputError(f"{name}: scores that are NaN or infinite; expected numbers, or -inf for never.")
+
+
 def digest_of(scores: Scores) -> str:
     """A digest of everything that scores are made of; of a function, of what it says about three users."""
     found = hashlib.blake2b(digest_size=16)
@@ -209,6 +225,11 @@ def _pairs_in(world: Log, given: Log) -> Pairs:
     column = world.items.locate(given.items, where=f"{given.source}, column 'item'")[given.item]
     kept = (row >= 0) & (column >= 0)
     return Pairs.of(row[kept], column[kept], n_units=len(world.users))
+
+
+def n_pairs(log: Log) -> int:
+    """How many different pairs a log has."""
+    return len(Pairs.of(log.user, log.item, n_units=len(log.users)).item)
 
 
 def _listed(pairs: Pairs, user: Ints, item: Ints) -> Bools:

@@ -1,0 +1,146 @@
+"""What a study refuses, says or leaves open at its borders."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import polars as pl
+import pytest
+from small_study import small_grid, small_scores, small_train, small_world
+
+from truerank.core import Log
+from truerank.errors import InputError
+from truerank.ids import Ids
+from truerank.metrics.ndcg import NDCG
+from truerank.ranks.scores import dense
+from truerank.report.reliability_frames import Finished
+from truerank.studies.reliability import Grid, study
+from truerank.studies.reliability.grid import families
+
+if TYPE_CHECKING:
+    pass
+
+
+class StoppedError(Exception):
+    pass
+
+
+def stop(what: str, done: int, total: int) -> None:
+    if what == "evaluating scenarios" and done > 1:
+        raise StoppedError
+
+
+def small(**options: Any) -> dict[str, Any]:
+    grid = replace(small_grid(repetitions=1), metrics=(NDCG(10),))
+    return {"grid": grid, "train": small_train(), "resamples": 5, "fast": False, "block_users": 4, **options}
+
+
+def test_models_in_another_order_are_another_study(tmp_path: Path) -> None:
+    """Blocks have the sums of models by their place."""
+    world = small_world()
+    scores = small_scores(world)
+    with pytest.raises(StoppedError):
+        study(scores, world, tmp_path, progress=stop, **small())
+    turned = dict(reversed(scores.items()))
+    with pytest.raises(InputError, match="models: m0, m1, m2, m3, now m3, m2, m1, m0"):
+        study(turned, world, tmp_path, **small())
+    other = {**scores, "m3": small_scores(world, seed=9)["m3"]}
+    with pytest.raises(InputError, match="scores: m3 changed"):
+        study(other, world, tmp_path, **small())
+
+
+def test_a_folder_may_have_any_name_and_a_table_that_is_lost_is_made_again(tmp_path: Path) -> None:
+    world = small_world()
+    out = tmp_path / "st[1]*"
+    first = study(small_scores(world), world, out, **small())
+    (out / "means.parquet").unlink()
+    again = study(small_scores(world), world, out, **small())
+    assert again.means.equals(first.means)
+    (out / "pairs.parquet").write_bytes(b"PAR1")
+    with pytest.raises(InputError, match=r"pairs\.parquet: cannot be read .*Remove this file and start again"):
+        study(small_scores(world), world, out, **small())
+
+
+def test_pairs_to_exclude_must_be_of_this_world(tmp_path: Path) -> None:
+    world = small_world()
+    rows = np.arange(3)
+    strangers = Log(Ids.of([7, 8, 9]), world.items, user=rows, item=rows, rewards={}, source="seen")
+    with pytest.raises(InputError, match="none of the pairs to exclude has a user and an item of world"):
+        study(small_scores(world), world, tmp_path / "a", exclude=strangers, **small())
+    some = Log(Ids.of([7, 101]), world.items, user=np.array([0, 1]), item=np.array([0, 1]), rewards={}, source="seen")
+    notes = study(small_scores(world), world, tmp_path / "b", exclude=some, **small()).notes
+    assert "1 pairs to exclude are of users or items that the labels lack." in notes
+    everything = replace(world, rewards={}, source="seen")
+    with pytest.raises(InputError, match="no positive label that is not excluded"):
+        study(small_scores(world), world, tmp_path / "c", exclude=everything, **small())
+    assert not (tmp_path / "c").exists()
+
+
+def test_scores_that_are_no_numbers_are_found_before_any_work(tmp_path: Path) -> None:
+    world = small_world()
+    for wrong in (np.nan, np.inf):
+        scores = small_scores(world)
+        matrix = scores["m2"].block(np.arange(12)).copy()
+        matrix[11, 29] = wrong
+        scores["m2"] = dense(matrix, users=world.users.values, items=world.items.values)
+        with pytest.raises(InputError, match="m2: scores that are NaN or infinite"):
+            study(scores, world, tmp_path / "study", **small())
+    assert not (tmp_path / "study").exists()
+
+
+def few_users(n_users: int, n_items: int = 30) -> Log:
+    world = small_world(missing=0)
+    kept = (world.user < n_users) & (world.item < n_items)
+    return replace(world.select(np.flatnonzero(kept)), users=Ids.of(100 + np.arange(n_users)),
+                   items=Ids.of(world.items.values[:n_items]))  # fmt: skip
+
+
+def test_one_user_has_values_and_no_intervals(tmp_path: Path) -> None:
+    world = few_users(1)
+    grid = Grid(small_grid().loggers[:1], (0.5,), families(["Random"], sizes=[3]), (NDCG(10),), holdout=None)
+    found = study(small_scores(world), world, tmp_path, grid=grid, resamples=20).results
+    known = found.filter(pl.col("value").is_not_nan())
+    assert known.height > 0
+    for column in ("low", "high", "low_undefined_as_0", "tau_of_means_low", "tau_of_means_high"):
+        assert known[column].is_nan().all()
+
+
+def test_where_nothing_can_be_held_out_only_wtd_is_refused(tmp_path: Path) -> None:
+    world = few_users(12, n_items=8)
+    scores = small_scores(world)
+    grid = Grid.of(loggers=["uniform"], sparsities=[0.5], samplers=["Random", "WTDH"], sizes=[2], metrics=[NDCG(5)])
+    assert study(scores, world, tmp_path / "a", grid=grid, resamples=5).results.height > 0
+    grid = Grid.of(loggers=["uniform"], sparsities=[0.5], samplers=["WTD"], sizes=[2], metrics=[NDCG(5)])
+    with pytest.raises(InputError, match="nothing could be held out as random data for WTD"):
+        study(scores, world, tmp_path / "b", grid=grid, resamples=5)
+
+
+def test_a_world_whose_every_positive_is_held_out_has_nobody_to_evaluate(tmp_path: Path) -> None:
+    world = few_users(1, n_items=10)
+    label = np.zeros(10)
+    label[4] = 1
+    world = replace(world, rewards={"label": label})
+    scores = small_scores(world, n_models=2)
+    grid = Grid.of(loggers=["uniform"], sparsities=[0.5], samplers=["Random"], sizes=[2], metrics=[NDCG(5)])
+    outcomes = []
+    for seed in range(30):
+        try:
+            outcomes.append(study(scores, world, tmp_path / str(seed), grid=grid, seed=seed, resamples=5).notes[0])
+        except InputError as error:
+            outcomes.append(str(error)[:32])
+            assert not (tmp_path / str(seed) / "results.parquet").exists()
+    assert set(outcomes) == {"1 users evaluated, 10 items, 2 models.", "no user is left to evaluate: all"}
+
+
+def test_a_study_of_another_version_is_not_drawn(tmp_path: Path) -> None:
+    world = small_world()
+    study(small_scores(world), world, tmp_path, **small())
+    assert Finished.read(tmp_path).n_models == 4
+    note = json.loads((tmp_path / "study.json").read_text())
+    (tmp_path / "study.json").write_text(json.dumps({**note, "format": 2}))
+    with pytest.raises(InputError, match="of another version"):
+        Finished.read(tmp_path)
