@@ -33,6 +33,7 @@ from truerank.ids import Ids
 from truerank.metrics.ndcg import NDCG
 from truerank.studies.reliability import Grid, Models, World, advice_for, study
 from truerank.studies.reliability.draws import Exposing, train_shares
+from truerank.studies.reliability.folder import FORMAT
 from truerank.studies.reliability.logs import Look, looks_of
 from truerank.studies.reliability.scenarios import MetricTables, Scenarios
 from truerank.studies.reliability.studied import Studied, likenesses
@@ -171,6 +172,11 @@ class Fresh:
         return Cell([each for each, _ in found], [each for _, each in found])
 
 
+def kept(name: str) -> Path:
+    """Where a result is kept: apart from those of studies of another format, which evaluate otherwise."""
+    return DONE / f"format-{FORMAT}" / name
+
+
 def cells(setting: Setting) -> dict[tuple[int, str, int], Cell]:
     """By half (0: of the study), logger and number of users asked for; kept on disk one by one."""
     found, names = {}, [str(each) for each in grid().loggers]
@@ -178,20 +184,21 @@ def cells(setting: Setting) -> dict[tuple[int, str, int], Cell]:
         fresh: Fresh | None = None
         for at, logger in enumerate(names):
             for n, draws in ((n, draws) for n, draws in DRAWS.items() if n or which):
-                path = DONE / f"{setting.name}-{which}-{logger}-{n}.json"
+                name = f"{setting.name}-{which}-{logger}-{n}"
+                path = kept(f"{name}.json")
                 if not path.is_file():
                     fresh = Fresh(setting, which) if fresh is None else fresh
                     begin = time.perf_counter()
-                    cell = fresh.cell(at, n or len(fresh.able), draws, name=path.stem)
+                    cell = fresh.cell(at, n or len(fresh.able), draws, name=name)
                     with whole_file(path) as temporary:
                         temporary.write_bytes(msgspec.json.encode(cell))
-                    print(f"{path.stem}: {time.perf_counter() - begin:.0f} s", file=sys.stderr)
+                    print(f"{name}: {time.perf_counter() - begin:.0f} s", file=sys.stderr)
                 found[which, logger, n] = msgspec.json.decode(path.read_bytes(), type=Cell)
     return found
 
 
 def truths(setting: Setting) -> list[Floats]:
-    path = DONE / f"{setting.name}-truth.json"
+    path = kept(f"{setting.name}-truth.json")
     if not path.is_file():
         values = [Fresh(setting, which).truth().tolist() for which in (0, 1)]
         with whole_file(path) as temporary:
@@ -363,10 +370,10 @@ def page(judged: Mapping[str, list[Judged]]) -> str:
 
 
 def main() -> None:
-    DONE.mkdir(parents=True, exist_ok=True)
+    kept("").mkdir(parents=True, exist_ok=True)
     judged = {}
     for setting in settings():
-        folder = DONE / f"{setting.name}-study"
+        folder = kept(f"{setting.name}-study")
         study(
             setting.scores, setting.half(0), folder, grid=grid(), train=setting.train, seed=STUDY_SEED, resamples=200, threads=2
         )  # fmt: skip

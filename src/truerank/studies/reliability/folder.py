@@ -21,10 +21,12 @@ from truerank.studies.reliability.draws import Counted
 from truerank.studies.reliability.order_of_means import GroupSums
 from truerank.studies.reliability.scenarios import FIGURES, Compared
 
+FORMAT = 3  # of the files in the folder; another one is another study
 NOTE = "study.json"
 LOCK = ".lock"
 RESULTS, MEANS, PAIRS = "results.parquet", "means.parquet", "pairs.parquet"
 LOGS = "logs.parquet"  # what the logs of each logger look like
+FILES = (NOTE, LOGS, PAIRS, MEANS, RESULTS)  # of a finished study
 
 
 @dataclass(frozen=True, slots=True)

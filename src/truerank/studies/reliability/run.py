@@ -26,7 +26,7 @@ from truerank.ids import Ids
 from truerank.ranks.candidates import whole_tables
 from truerank.ranks.sampling import ItemCounts
 from truerank.studies.reliability.draws import Counted, Exposing, train_shares
-from truerank.studies.reliability.folder import MEANS, PAIRS, RESULTS, Block, Folder, working
+from truerank.studies.reliability.folder import FORMAT, MEANS, PAIRS, RESULTS, Block, Folder, working
 from truerank.studies.reliability.grid import Grid, default_loggers
 from truerank.studies.reliability.logs import table_of_logs
 from truerank.studies.reliability.order_of_means import grouped
@@ -37,7 +37,6 @@ from truerank.studies.reliability.worlds import Models, Orders, World
 
 BLOCK_CELLS = 2**23  # items of all models of a block of users
 BLOCK_USERS = 256
-FORMAT = 3  # of the files in the folder; another one is another study
 
 Result = TypeVar("Result")
 
