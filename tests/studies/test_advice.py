@@ -231,6 +231,12 @@ def test_another_sparsity_changes_the_figures_and_not_the_logger() -> None:
     for key, ((difference, sd), _) in PAIRS.items():
         assert tau[key] == pytest.approx(2 * phi(difference * 10 / sd) - 1, abs=1e-12)
     assert not any("unlike" in each or "positives each" in each for each in warnings(found))
+    # 100 items, a tenth of what is shown is liked: 40 rows of a user at sparsity 0.6, 100 at 0
+    studied = tiny_studied(PAIRS | {("Exposed", None): ((0.1, 0.5), (0.1, 0.5))})
+    for sparsity, exposed, full in ((0.6, 36, 96), (0.0, 90, 90)):
+        found = advice_for(studied, tiny_look(), users=100, sparsity=sparsity)
+        cost = {each.sampler: each.negatives for each in found.choices if each.size is None}
+        assert cost == pytest.approx({"Exposed": exposed, "Full": full})
 
 
 def test_what_is_unlike_the_study_is_said() -> None:

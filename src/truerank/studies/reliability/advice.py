@@ -121,7 +121,7 @@ def advice_for(
     between = studied.between(taken.logger, sparsity)
     able = studied.without_exposed() if isinstance(look, Liked) else studied
     figures = {each: Figures.of(able, taken.logger, between, metric=each) for each in studied.metrics}
-    found = figures[asked].choices(users, _costs(look, taken))
+    found = figures[asked].choices(users, _costs(look, taken, sparsity=sparsity))
     best, recommended = found[0], recommend(found)
     chosen = (recommended.sampler, recommended.size)
     observed = studied.levels(taken.logger)["observed_sparsity"].to_list()
@@ -194,17 +194,19 @@ def _taken(nearest: tuple[Likeness, ...], asked: str | None, studied: Studied) -
     raise InputError(f"logger {asked!r} is not in {studied.source}; expected one of {', '.join(studied.loggers)}.")
 
 
-def _costs(look: Seen | None, like: Likeness) -> Mapping[str, float]:
+def _costs(look: Seen | None, like: Likeness, *, sparsity: float) -> Mapping[str, float]:
     """How many negatives a user has in the log, and how many there are to draw from: the items that have a row, or the
-    catalogue where positives alone do not say which these are, less the user's positives.
+    catalogue where positives alone do not say which these are, less the user's positives. Of a log with rows at another
+    sparsity as many are taken as that leaves, liked as often.
     """
     if look is None:
         own, exposed, pool = like.positives_per_user, like.rows_per_user - like.positives_per_user, like.items_shown
     elif isinstance(look, Liked):
         own, exposed, pool = look.positives_per_user, math.nan, float(look.items)
     else:
-        own, pool = look.positives_per_user, float(look.items_shown)
-        exposed = look.rows / look.users - own
+        rows, pool = look.items * (1 - sparsity), float(look.items_shown)
+        own = rows * look.positives / look.rows
+        exposed = rows - own
     return {"exposed": exposed, "pool": max(pool - own, 0.0)}
 
 
