@@ -33,6 +33,7 @@ from truerank.ids import Ids
 from truerank.metrics.ndcg import NDCG
 from truerank.studies.reliability import Grid, Models, World, advice_for, study
 from truerank.studies.reliability.draws import Exposing, train_shares
+from truerank.studies.reliability.folder import FORMAT
 from truerank.studies.reliability.logs import Look, looks_of
 from truerank.studies.reliability.scenarios import MetricTables, Scenarios
 from truerank.studies.reliability.studied import Studied, likenesses
@@ -55,7 +56,8 @@ nDCG@100, 3 repetitions). Fresh logs are then drawn with other seeds, of n users
 tested. Truth is the order that Full gives at sparsity 0 for that half. τ is over the pairs whose order the study knows, so it is between -1 and 1; τ expected
 and realised are of the same pairs. Differences are in units of τ; "within 2 errors" counts |expected - realised| ≤ 2 Monte-Carlo errors + 0.005.
 Draws of one logger and number of users share their users and clocks over sparsities. The best in hindsight is the largest of {ways} noisy means, so regret
-is overstated."""
+is overstated. "As stated" is the expected τ of what was advised. A tenth of each user's pairs is held out as random data, in the study and in fresh logs: it is
+neither shown nor a candidate."""
 MODELS: dict[str, dict[str, Any]] = {
     "random": {},
     "popularity": {},
@@ -171,6 +173,11 @@ class Fresh:
         return Cell([each for each, _ in found], [each for _, each in found])
 
 
+def kept(name: str) -> Path:
+    """Where a result is kept: apart from those of studies of another format, which evaluate otherwise."""
+    return DONE / f"format-{FORMAT}" / name
+
+
 def cells(setting: Setting) -> dict[tuple[int, str, int], Cell]:
     """By half (0: of the study), logger and number of users asked for; kept on disk one by one."""
     found, names = {}, [str(each) for each in grid().loggers]
@@ -178,20 +185,21 @@ def cells(setting: Setting) -> dict[tuple[int, str, int], Cell]:
         fresh: Fresh | None = None
         for at, logger in enumerate(names):
             for n, draws in ((n, draws) for n, draws in DRAWS.items() if n or which):
-                path = DONE / f"{setting.name}-{which}-{logger}-{n}.json"
+                name = f"{setting.name}-{which}-{logger}-{n}"
+                path = kept(f"{name}.json")
                 if not path.is_file():
                     fresh = Fresh(setting, which) if fresh is None else fresh
                     begin = time.perf_counter()
-                    cell = fresh.cell(at, n or len(fresh.able), draws, name=path.stem)
+                    cell = fresh.cell(at, n or len(fresh.able), draws, name=name)
                     with whole_file(path) as temporary:
                         temporary.write_bytes(msgspec.json.encode(cell))
-                    print(f"{path.stem}: {time.perf_counter() - begin:.0f} s", file=sys.stderr)
+                    print(f"{name}: {time.perf_counter() - begin:.0f} s", file=sys.stderr)
                 found[which, logger, n] = msgspec.json.decode(path.read_bytes(), type=Cell)
     return found
 
 
 def truths(setting: Setting) -> list[Floats]:
-    path = DONE / f"{setting.name}-truth.json"
+    path = kept(f"{setting.name}-truth.json")
     if not path.is_file():
         values = [Fresh(setting, which).truth().tolist() for which in (0, 1)]
         with whole_file(path) as temporary:
@@ -214,7 +222,8 @@ class Judged:
     expected: Floats  # of each way to choose candidates, by the true logger
     realised: Floats
     error: Floats  # Monte-Carlo error of realised
-    followed: float  # realised τ of what was recommended in each draw
+    stated: float  # expected τ of what was recommended in each draw
+    followed: float  # its realised τ
     first: float  # realised τ of the best expected, whatever it costs
     full: float
     exposed: float
@@ -244,12 +253,13 @@ def judge(setting: Setting, studied: Studied) -> list[Judged]:
                 float(np.mean([tau[d, at[chosen[t][k].sampler, chosen[t][k].size]] for d, t in enumerate(taken)]))
                 for k in (0, 1)
             )
+            stated = float(np.mean([chosen[t][0].tau for t in taken]))
             mean = tau.mean(axis=0)
             found.append(
                 Judged(
                     half, logger, size, sparsity, taken,
                     np.array([expected[each] for each in labels]), mean, tau.std(axis=0, ddof=1) / math.sqrt(len(tau)),
-                    followed, first, float(mean[at["Full", None]]), float(mean[at["Exposed", None]]), float(mean.max()),
+                    stated, followed, first, float(mean[at["Full", None]]), float(mean[at["Exposed", None]]), float(mean.max()),
                 )
             )  # fmt: skip
     return found
@@ -304,18 +314,18 @@ def predicted(rows: list[Judged]) -> list[str]:
 def regrets(rows: list[Judged]) -> list[str]:
     """Realised τ of what was advised, beside what could have been done; logs of other users."""
     lines = [
-        "| sparsity | users | advised | best expected | best in hindsight | regret | Full | Exposed |",
-        "|---|---|---|---|---|---|---|---|",
+        "| sparsity | users | advised | as stated | best expected | best in hindsight | regret | Full | Exposed |",
+        "|---|---|---|---|---|---|---|---|---|",
     ]
     for sparsity in SPARSITIES:
         for n in sorted({row.users for row in rows if row.half == 1}):
             these = [row for row in rows if row.half == 1 and row.sparsity == sparsity and row.users == n]
             mean = {
                 name: float(np.mean([getattr(row, name) for row in these]))
-                for name in ("followed", "first", "best", "full", "exposed")
+                for name in ("followed", "stated", "first", "best", "full", "exposed")
             }
             lines.append(
-                f"| {sparsity:.0%} | {n:,} | {mean['followed']:.3f} | {mean['first']:.3f} | {mean['best']:.3f} "
+                f"| {sparsity:.0%} | {n:,} | {mean['followed']:.3f} | {mean['stated']:.3f} | {mean['first']:.3f} | {mean['best']:.3f} "
                 f"| {mean['best'] - mean['followed']:.3f} | {mean['full']:.3f} | {mean['exposed']:.3f} |"
             )
     return lines
@@ -332,10 +342,10 @@ def in_short(name: str, rows: list[Judged]) -> str:
     )
     taus = []
     for these in (inside, outside):
-        advised, full, best = (
-            float(np.mean([getattr(row, each) for row in these])) for each in ("followed", "full", "best")
+        advised, stated, full, best = (
+            float(np.mean([getattr(row, each) for row in these])) for each in ("followed", "stated", "full", "best")
         )
-        taus.append(f"{advised:.3f} (Full {full:.3f}, best in hindsight {best:.3f})")
+        taus.append(f"{advised:.3f} (as stated {stated:.3f}, Full {full:.3f}, best in hindsight {best:.3f})")
     return (
         f"- **{name}**: the logger is recognised in {right / draws:.1%} of {draws:,} logs; expected τ is off by {apart:.3f} "
         f"(root mean square over ways, loggers and sparsities), {beyond:.3f} beyond the study's sparsities; the advised way "
@@ -356,17 +366,17 @@ def page(judged: Mapping[str, list[Judged]]) -> str:
             "\n".join(recognised(rows, loggers)),
             "**Is the expected τ what comes out?** Over all loggers, sparsities and ways to choose candidates.",
             "\n".join(predicted(rows)),
-            "**What is lost by following the advice?** Realised τ, mean over loggers; logs of users not in the study.",
+            "**What is lost by following the advice?** Realised τ, beside that stated; mean over loggers, logs of users not in the study.",
             "\n".join(regrets(rows)),
         ]
     return "\n\n".join(parts) + "\n"
 
 
 def main() -> None:
-    DONE.mkdir(parents=True, exist_ok=True)
+    kept("").mkdir(parents=True, exist_ok=True)
     judged = {}
     for setting in settings():
-        folder = DONE / f"{setting.name}-study"
+        folder = kept(f"{setting.name}-study")
         study(
             setting.scores, setting.half(0), folder, grid=grid(), train=setting.train, seed=STUDY_SEED, resamples=200, threads=2
         )  # fmt: skip

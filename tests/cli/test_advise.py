@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from tests.cli.conftest import Run
 
 
+SAID = ["--study", "study", "--logger", "uniform", "--sparsity", "0.5"]
+
+
 @pytest.fixture
 def study(folder: Path) -> Path:
     """A study, a log of 40 users and 20 items in which early items are shown more often, and its positives alone."""
@@ -77,6 +80,14 @@ def test_what_the_log_does_not_say_can_be_said(run: Run, study: Path) -> None:
         found = run("advise", name, "--study", "study", "--logger", "uniform", "--sparsity", "0.5")
         assert found.code == 0
         assert "as said, sparsity 50.0%, logger uniform" in found.out
+        assert "the catalogue is taken to be the " in found.err
+        full = [
+            each["negatives"]
+            for given in ((), ("--items", "items.csv"), ("--n-items", "50"))
+            for each in json.loads(run("advise", name, *SAID, *given, "--format", "json", "--quiet").out)["choices"]
+            if each["sampler"] == "Full"
+        ]
+        assert full[0] < full[1] < full[2] < 50
     assert run("advise", "rated.csv", "--study", "study", "--positive", ">3").code == 0
     content = json.loads(run("advise", "log.csv", "--study", "study", "--users", "7", "--format", "json").out)
     assert content["users"] == 7
@@ -110,6 +121,7 @@ def test_what_the_log_does_not_say_can_be_said(run: Run, study: Path) -> None:
         (["disliked.csv", "--study", "study"], "no positive label"),
         (["empty.csv", "--study", "study"], "no rows"),
         (["log.csv", "--study", "study", "--out", "log.csv"], "would be replaced"),
+        (["liked.csv", *SAID, "--n-items", "3"], "items, but the catalogue is said to have 3"),
     ],
 )
 def test_one_sentence_for_what_is_wrong(run: Run, study: Path, args: list[str], message: str) -> None:
@@ -117,6 +129,24 @@ def test_one_sentence_for_what_is_wrong(run: Run, study: Path, args: list[str], 
     assert found.code == 2
     assert message in found.message
     assert not found.out
+
+
+def test_no_file_of_the_study_is_replaced(run: Run, study: Path) -> None:
+    (study / "means.parquet").write_bytes(b"means")
+    before = {each.name: each.read_bytes() for each in study.iterdir()}
+    assert set(before) == {"study.json", *(f"{name}.parquet" for name in ("results", "means", "pairs", "logs"))}
+    for name in before:
+        found = run("advise", "log.csv", "--study", "study", "--out", f"study/../study/{name}")
+        assert found.code == 2
+        assert "would be replaced" in found.message
+    assert {each.name: each.read_bytes() for each in study.iterdir()} == before
+
+
+def test_another_sparsity_is_said_beside_the_own(run: Run, study: Path) -> None:
+    found = run("advise", "log.csv", "--study", "study", "--sparsity", "0.3", "--quiet")
+    assert found.code == 0
+    assert ", figures are of 30.0% as said)" in found.out
+    assert "exposure at this sparsity" not in found.out
 
 
 def test_an_unfinished_study_is_refused(run: Run, study: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -24,9 +25,10 @@ from truerank.metrics.ndcg import NDCG
 from truerank.ranks.scores import dense
 from truerank.studies.reliability import Advice, Grid, Models, Studied, World, advice_for, advise, families, study
 from truerank.studies.reliability.advice import recommend
-from truerank.studies.reliability.advice_words import verdict, warnings
+from truerank.studies.reliability.advice_words import needs, verdict, warnings
 from truerank.studies.reliability.draws import Exposing
-from truerank.studies.reliability.logs import Look, exposes_nothing, looks_of
+from truerank.studies.reliability.folder import FORMAT
+from truerank.studies.reliability.logs import Liked, Look, exposes_nothing, looks_of
 from truerank.studies.reliability.scenarios import MetricTables, Scenarios
 
 
@@ -72,7 +74,7 @@ def test_expected_tau_of_one_pair_is_phi_by_hand() -> None:
         0.1,
         0.2,
     )
-    assert [by_name[key].negatives for key in PAIRS] == [100, 10, 50]
+    assert [by_name[key].negatives for key in PAIRS] == [96, 10, 50]  # 100 items, 4 of them positives
 
 
 def test_between_two_levels_differences_and_spreads_are_linear() -> None:
@@ -93,6 +95,14 @@ def test_a_wrong_order_stays_wrong_with_endless_users() -> None:
     assert "nothing in the study keeps the true order well" in verdict(found)
     assert "it is bias" in verdict(found)
     assert any("However many users there are, Random, 10 negatives puts b above a" in each for each in warnings(found))
+
+
+def test_a_wrong_order_that_the_study_cannot_tell_from_a_tie_may_be_its_noise() -> None:
+    pairs = dict.fromkeys(PAIRS, ((0.10, 0.5), (-0.01, 0.5)))  # 0.01 < 1.96 x 0.5 / 20
+    found = here(tiny_studied(pairs))
+    assert ([each.limit for each in found.choices], found.wrong) == ([-1.0] * 3, ())
+    found = replace(found, recommended=replace(found.recommended, tau=-0.95))  # more users would not help
+    assert "it is bias, or pairs that come too close for the study." in verdict(found)
 
 
 def test_more_users_help_where_there_is_noise_alone() -> None:
@@ -148,11 +158,41 @@ def test_full_and_the_others_are_said_in_words() -> None:
     assert {each.name for each in full.not_worse} <= {each.name for each in full.choices}
 
 
+def test_full_is_called_the_best_only_where_it_is() -> None:
+    alone = here(tiny_studied(PAIRS | {("Full", None): ((0.10, 0.5), (0.10, 0.5))}))
+    assert alone.recommended == alone.best
+    assert "rank all items (Full), no sample keeps the order as well" in verdict(alone)
+    # a sample that is a little better here, and much worse where models are closer
+    full = replace(alone.best, tau=0.9)
+    best = replace(full, sampler="Random", size=10, negatives=10.0, tau=0.905, closer=full.closer - 0.1)
+    found = replace(alone, choices=(best, full), recommended=recommend([best, full]))
+    assert found.recommended == full
+    said = verdict(found)
+    assert "rank all items (Full): the order of models" in said
+    assert "no sample" not in said
+    assert said.endswith("Random, 10 negatives is as good here, but not for models that are closer to each other.")
+
+
+def test_more_negatives_are_called_negatives() -> None:
+    first = here(tiny_studied())
+    best = replace(first.best, sampler="Random", size=20, negatives=20.0, tau=0.9)
+    cheap = replace(best, size=1, negatives=1.0, tau=0.895)
+    found = replace(first, choices=(best, cheap), recommended=cheap)
+    assert "use Random, 1 negative: the order" in verdict(found)
+    assert verdict(found).endswith("Random, 20 negatives is better by 0.005, with 20.0 times as many negatives.")
+
+
 def test_a_sampler_that_needs_random_data_says_so_and_names_another() -> None:
     weighted = PAIRS | {("WTD", 20): ((0.1, 0.5), (0.1, 0.2))}
     found = here(tiny_studied(weighted))
     assert found.recommended.sampler == "WTD"
-    assert any("WTD needs data that were shown at random" in each and "use Full (" in each for each in warnings(found))
+    said = "WTD needs data that were shown at random, beside the log. Without it use Full ("
+    assert any(said in each for each in warnings(found))
+    weighted = PAIRS | {("WTDH(mnar_source=train)", 20): ((0.1, 0.5), (0.1, 0.2))}
+    assert any(
+        "WTDH(mnar_source=train) needs training data, beside" in each for each in warnings(here(tiny_studied(weighted)))
+    )
+    assert needs("WTD(mnar_source=train)") == ("data that were shown at random", "training data")
 
 
 # ---------------------------------------------------------------------------------------------------------------- match
@@ -175,8 +215,28 @@ def test_outside_the_range_is_the_nearest_level_with_a_warning() -> None:
     found = advice_for(tiny_studied(), tiny_look(), users=100, sparsity=0.998)
     assert (found.logger.between.low, found.logger.between.share) == (0.5, 0.0)
     assert any("sparser than any in the study (99.8% against 60.0%)" in each for each in warnings(found))
+    assert any("Yours is outside of what was measured" in each for each in warnings(found))
+    assert not any("optimistic" in each for each in warnings(found))
     inside = here(tiny_studied())
     assert not any("sparser" in each for each in warnings(inside))
+
+
+def test_another_sparsity_changes_the_figures_and_not_the_logger() -> None:
+    """At sparsity 0 both loggers look the same; the log's own says popularity."""
+    own = here(tiny_studied(), tiny_look())
+    found = advice_for(tiny_studied(), tiny_look(), users=100, sparsity=0.0)
+    assert own.logger.logger == found.logger.logger == "popularity"
+    assert found.loggers == own.loggers
+    tau = {(each.sampler, each.size): each.tau for each in found.choices}
+    for key, ((difference, sd), _) in PAIRS.items():
+        assert tau[key] == pytest.approx(2 * phi(difference * 10 / sd) - 1, abs=1e-12)
+    assert not any("unlike" in each or "positives each" in each for each in warnings(found))
+    # 100 items, a tenth of what is shown is liked: 40 rows of a user at sparsity 0.6, 100 at 0
+    studied = tiny_studied(PAIRS | {("Exposed", None): ((0.1, 0.5), (0.1, 0.5))})
+    for sparsity, exposed, full in ((0.6, 36, 96), (0.0, 90, 90)):
+        found = advice_for(studied, tiny_look(), users=100, sparsity=sparsity)
+        cost = {each.sampler: each.negatives for each in found.choices if each.size is None}
+        assert cost == pytest.approx({"Exposed": exposed, "Full": full})
 
 
 def test_what_is_unlike_the_study_is_said() -> None:
@@ -230,9 +290,45 @@ def test_positives_alone_need_a_logger_and_a_sparsity() -> None:
         with pytest.raises(RefusedError, match="positives alone do not show what else was exposed"):
             advise(log, tiny_studied(), **given)
     found = advise(log, tiny_studied(), logger="uniform", sparsity=0.5)
-    assert (found.users, found.log, found.logger.logger) == (3, None, "uniform")
+    assert (found.users, found.log, found.logger.logger) == (3, Liked(3, 2, 2, 3), "uniform")
     assert all(math.isnan(each.distance) for each in found.loggers)
     assert not any("unlike" in each for each in warnings(found))
+
+
+def test_positives_alone_are_not_advised_to_use_what_was_exposed() -> None:
+    shown = {("Exposed", None): ((0.1, 0.5), (0.1, 0.1)), ("Random@e", None): ((0.1, 0.5), (0.1, 0.1))}
+    studied = tiny_studied(PAIRS | shown, metrics=("nDCG@100", "Recall@5"))
+    assert here(studied).recommended.sampler == "Exposed"
+    log = log_of([(1, 1, 1), (2, 2, 1), (3, 1, 1)])
+    found = advise(log, studied, logger="popularity", sparsity=0.6)
+    assert {each.sampler for each in found.choices} == {"Full", "Random"}
+    assert found.elsewhere[0].choice[0] in {"Full", "Random"}
+    assert any("positives alone: Exposed and Random@e" in each for each in warnings(found))
+    assert not any("positives alone" in each for each in warnings(here(studied)))
+    weighted = tiny_studied(PAIRS | {("Popularity", 20): ((0.1, 0.5), (0.1, 0.1))})
+    found = advise(log, weighted, logger="popularity", sparsity=0.6, users=100)
+    assert found.recommended.sampler == "Popularity"
+    said = "Popularity needs how often each item was shown, beside the log. Without it use Full ("
+    assert any(said in each for each in warnings(found))
+    assert not any("how often each item was shown" in each for each in warnings(here(weighted)))
+
+
+def test_the_catalogue_of_positives_alone_is_used_and_checked() -> None:
+    log = log_of([(1, 1, 1), (2, 2, 1), (3, 1, 1), (3, 1, 1)])
+    said: dict[str, Any] = {"logger": "uniform", "sparsity": 0.6}
+    cost = {}
+    for n_items in (None, 100, 1000):
+        found = advise(log, tiny_studied(), n_items=n_items, **said)
+        cost[n_items] = {(each.sampler, each.size): each.negatives for each in found.choices}
+        unlike = [each for each in warnings(found) if "Your catalogue has" in each]
+        assert len(unlike) == (n_items != 100)
+        assert any("Your users have 1.0 positives each, those of the study 4.0" in each for each in warnings(found))
+    assert [each["Full", None] for each in cost.values()] == [1, 99, 999]
+    assert [each["Random", 50] for each in cost.values()] == [1, 50, 50]
+    with pytest.raises(InputError, match="log: 2 items, but the catalogue is said to have 1"):
+        advise(log, tiny_studied(), n_items=1, **said)
+    with pytest.raises(InputError, match="one item; expected several"):
+        advise(log_of([(1, 1, 1), (2, 1, 1)]), tiny_studied(), **said)
 
 
 @pytest.mark.parametrize(
@@ -262,9 +358,9 @@ def test_wrong_options_are_refused() -> None:
         advise(log.select(np.zeros(0, dtype=np.int64)), tiny_studied())
 
 
-def test_the_usual_metric_or_the_first() -> None:
+def test_the_usual_metric_or_the_last() -> None:
     assert tiny_studied(metrics=("Recall@5", "nDCG@100")).metric(None) == "nDCG@100"
-    assert tiny_studied(metrics=("Recall@5", "DCG@5")).metric(None) == "Recall@5"
+    assert tiny_studied(metrics=("Recall@5", "DCG@5")).metric(None) == "DCG@5"
 
 
 def test_only_a_finished_study_is_read(tmp_path: Path) -> None:
@@ -294,6 +390,18 @@ def test_only_a_finished_study_is_read(tmp_path: Path) -> None:
 
 
 # ------------------------------------------------------------------------------------------------------ against studies
+
+
+def test_a_study_of_another_format_is_refused(tmp_path: Path) -> None:
+    folder = write_studied(tiny_studied(), tmp_path / "study")
+    for note, said in ((f'{{"format": {FORMAT - 1}}}', f"format {FORMAT - 1}"), ("{}", "no format")):
+        (folder / "study.json").write_text(note)
+        with pytest.raises(InputError, match=f"{said}, expected {FORMAT}: .* Run it again in a new folder"):
+            Studied.read(folder)
+    for note in ("", "[]", "{"):
+        (folder / "study.json").write_text(note)
+        with pytest.raises(InputError, match=r"study\.json: cannot be read"):
+            Studied.read(folder)
 
 
 def test_logs_of_a_study_look_as_its_logs_do(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 import polars as pl
 
 from truerank.studies.reliability import Studied
+from truerank.studies.reliability.folder import FORMAT
 from truerank.studies.reliability.logs import Look
 
 # (difference, sd) at each sparsity, by (sampler, size)
@@ -93,7 +94,7 @@ def tiny_studied(
 def write_studied(studied: Studied, folder: Path) -> Path:
     """The same as a finished study's folder."""
     folder.mkdir()
-    (folder / "study.json").write_text("{}")
+    (folder / "study.json").write_text(f'{{"format": {FORMAT}}}')
     for name in ("results", "pairs", "logs"):
         getattr(studied, name).write_parquet(folder / f"{name}.parquet")
     return folder

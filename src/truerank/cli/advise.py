@@ -13,19 +13,20 @@ from truerank.data.read import read
 from truerank.errors import InputError
 from truerank.report.advice import advice_csv, advice_plain, advice_text
 from truerank.studies.reliability.advice import advise as ask
+from truerank.studies.reliability.folder import FILES
 from truerank.studies.reliability.studied import Studied
 
 
 @click.command()
 @click.argument("log", type=click.Path(path_type=Path))
 @click.option("--study", type=click.Path(path_type=Path), help="The folder of a finished `truerank study reliability`.")
-@click.option("--metric", help="One that was studied; by default nDCG@100, or the study's first.")
+@click.option("--metric", help="One that was studied; by default nDCG@100, or else the study's last.")
 @click.option("--positive", metavar="RULE", help='Which values are positive, as ">3"; not needed for 0/1.')
 @click.option("--columns", metavar="KEY=NAME,...", help="Column names of the file, as user=user_id,item=video_id.")
 @click.option("--items", type=click.Path(path_type=Path), help="All items that could have been shown.")
 @click.option("--n-items", type=int, help="How many items could have been shown; by default those in LOG.")
 @click.option("--logger", metavar="NAME", help="The study's logger to take, instead of the nearest.")
-@click.option("--sparsity", type=float, help="Share of all pairs that was not shown, instead of what LOG shows.")
+@click.option("--sparsity", type=float, help="Share of pairs not shown to give figures for, instead of LOG's.")
 @click.option("--users", type=int, help="How many users with a positive the evaluation has, instead of those of LOG.")
 @click.option("--top", type=click.IntRange(min=1), default=10, show_default=True, help="How many choices to show.")
 @common
@@ -49,12 +50,12 @@ def advise(  # noqa: PLR0917
 
     LOG is what was shown, with labels: positives and negatives. Its sparsity and the bias of its exposure are compared
     with those of the study's logs; the study then says how well each sampler and size keeps the order of models there,
-    for as many users as LOG has.
+    for as many users as LOG has. Positives alone need --logger and --sparsity.
 
     \b
     truerank advise log.parquet --study study --n-items 10728
     """
-    check_out(out, inputs=(log, items))
+    check_out(out, inputs=(log, items, *(() if study is None else (study / each for each in FILES))))
     if study is None:
         raise InputError(
             "advise needs a study to go by: --study DIR, the folder of a finished `truerank study reliability`."

@@ -12,6 +12,7 @@ from typing import Any
 from truerank.studies.reliability.advice import Advice
 from truerank.studies.reliability.advice_figures import Choice
 from truerank.studies.reliability.advice_words import verdict, warnings
+from truerank.studies.reliability.logs import Liked
 
 
 def advice_text(advice: Advice, *, top: int) -> str:
@@ -88,13 +89,22 @@ def _shown(advice: Advice, top: int) -> list[Choice]:
 
 def _log(advice: Advice) -> str:
     look = advice.log
+    header, rows = "exposure at this sparsity", []
     if look is None:
         first = (
             f"Your log: {advice.users:,} users; as said, sparsity {advice.sparsity:.1%}, logger {advice.logger.logger}."
         )
-        rows = []
+    elif isinstance(look, Liked):
+        first = (
+            f"Your log: {advice.users:,} users; {look.items:,} items, {look.items_liked:,} of them liked; "
+            f"{look.positives_per_user:.1f} positives per user, and nothing else; as said, sparsity "
+            f"{advice.sparsity:.1%}, logger {advice.logger.logger}."
+        )
+        rows = [["your log", "", "", f"{look.positives_per_user:.1f}", "", ""]]
     else:
-        said = "" if math.isclose(advice.sparsity, look.sparsity) else f", but {advice.sparsity:.1%} as said"
+        same = math.isclose(advice.sparsity, look.sparsity)
+        said = "" if same else f", figures are of {advice.sparsity:.1%} as said"
+        header = "exposure at this sparsity" if same else f"exposure at {look.sparsity:.1%} sparsity"
         first = (
             f"Your log: {look.users:,} users, {advice.users:,} of them counted; {look.items:,} items, "
             f"{look.items_shown:,} of them shown; {look.rows:,} pairs (sparsity {look.sparsity:.1%}{said}), "
@@ -112,8 +122,8 @@ def _log(advice: Advice) -> str:
         ]
         for each in advice.loggers
     ]
-    header = ["exposure at this sparsity", "spread", "lift", "positives per user", "distance", ""]
-    return first + "\n\n" + _aligned([header, *rows], text=(0, 5))
+    titles = [header, "spread", "lift", "positives per user", "distance", ""]
+    return first + "\n\n" + _aligned([titles, *rows], text=(0, 5))
 
 
 def _table(advice: Advice, top: int) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,8 +11,8 @@ import numpy as np
 
 from truerank.core import Log
 from truerank.errors import InputError, RefusedError
-from truerank.studies.reliability.advice_figures import Choice, Figures, Wrong
-from truerank.studies.reliability.logs import Look, exposes_nothing, users_who_like
+from truerank.studies.reliability.advice_figures import Choice, Figures, Wrong, named
+from truerank.studies.reliability.logs import Liked, Look, Seen, exposes_nothing, users_who_like
 from truerank.studies.reliability.studied import Candidates, Likeness, Studied, likenesses
 
 EQUAL = 0.01  # a difference of expected τ that is not worth a larger sample
@@ -29,6 +30,10 @@ class Elsewhere:
     recommended: float
 
     @property
+    def name(self) -> str:
+        return named(*self.choice)
+
+    @property
     def loss(self) -> float:
         return self.tau - self.recommended
 
@@ -38,13 +43,13 @@ class Advice:
     """What to do with a log, and the figures behind it; `choices` from the best expected τ on.
 
     `recommended` follows the rule of `recommend`; `not_worse` are all whose interval reaches that of the best, or
-    whose expected τ is within 0.01 of it.
+    whose expected τ is within 0.01 of it. Loggers are compared at the log's own sparsity, figures are of `sparsity`.
     """
 
     metric: str
     users: int
     sparsity: float
-    log: Look | None
+    log: Seen | None
     loggers: tuple[Likeness, ...]
     logger: Likeness
     choices: tuple[Choice, ...]
@@ -82,27 +87,28 @@ def advise(
 
     The log is described by its sparsity, 1 - rows / (users x `n_items`), and by two figures of its exposure (`Look`);
     the study's logger whose log at that sparsity is nearest stands for it, its figures linear between the two
-    neighbouring levels. `logger`, `sparsity` and `users` (with a positive; the log's own by default) overrule what the
-    log shows. A log of positives alone does not show what was exposed: it needs `logger` and `sparsity`.
+    neighbouring levels. `logger`, `sparsity` (of the figures; loggers are compared at the log's own) and `users` (with
+    a positive; the log's own by default) overrule what the log shows. A log of positives alone does not show what was
+    exposed: it needs `logger` and `sparsity`, and samplers of exposed negatives are no choice for it.
     """
     studied = study if isinstance(study, Studied) else Studied.read(study)
     studied.metric(metric)
     look = _look(log, n_items=n_items, logger=logger, sparsity=sparsity)
     n = _users(log, look) if users is None else users
-    level = look.sparsity if sparsity is None and look is not None else sparsity
+    level = look.sparsity if sparsity is None and isinstance(look, Look) else sparsity
     return advice_for(studied, look, users=n, sparsity=level or 0.0, metric=metric, logger=logger)
 
 
 def advice_for(
     studied: Studied,
-    look: Look | None,
+    look: Seen | None,
     *,
     users: int,
     sparsity: float,
     metric: str | None = None,
     logger: str | None = None,
 ) -> Advice:
-    """The same for a log that is described already; without `look` the `logger` must be given."""
+    """The same for a log that is described already; where nothing is said of its exposure, `logger` must be given."""
     asked = studied.metric(metric)
     if users < 2:
         raise InputError(
@@ -110,10 +116,12 @@ def advice_for(
         )
     if not 0 <= sparsity < 1:
         raise InputError(f"sparsity {sparsity:g}; expected a share from 0 to below 1, such as 0.95.")
-    nearest = likenesses(studied, look, sparsity=sparsity)
+    nearest = likenesses(studied, look, sparsity=look.sparsity if isinstance(look, Look) else sparsity)
     taken = _taken(nearest, logger, studied)
-    figures = {each: Figures.of(studied, taken, each) for each in studied.metrics}
-    found = figures[asked].choices(users, _costs(look, taken))
+    between = studied.between(taken.logger, sparsity)
+    able = studied.without_exposed() if isinstance(look, Liked) else studied
+    figures = {each: Figures.of(able, taken.logger, between, metric=each) for each in studied.metrics}
+    found = figures[asked].choices(users, _costs(look, taken, sparsity=sparsity))
     best, recommended = found[0], recommend(found)
     chosen = (recommended.sampler, recommended.size)
     observed = studied.levels(taken.logger)["observed_sparsity"].to_list()
@@ -152,7 +160,7 @@ def recommend(choices: Sequence[Choice]) -> Choice:
     return min((each for each in equal if each.closer >= closer - EQUAL), key=lambda each: (each.negatives, -each.tau))
 
 
-def _look(log: Log, *, n_items: int | None, logger: str | None, sparsity: float | None) -> Look | None:
+def _look(log: Log, *, n_items: int | None, logger: str | None, sparsity: float | None) -> Seen:
     if not len(log):
         raise InputError(f"{log.source}: no rows; expected pairs of users and items that were shown.")
     if exposes_nothing(log):
@@ -161,17 +169,20 @@ def _look(log: Log, *, n_items: int | None, logger: str | None, sparsity: float 
                 f"{log.source}: positives alone do not show what else was exposed. Give a log with negatives, or say "
                 "how it was exposed: --logger NAME --sparsity S (Python: logger=, sparsity=)."
             )
-        return None
+        return _several(Liked.of_log(log, n_items=n_items), log)
     if not (log.label == 1).any():
         raise InputError(f"{log.source}: no positive label; expected users who like something. Check --positive.")
-    look = Look.of_log(log, n_items=n_items)
+    return _several(Look.of_log(log, n_items=n_items), log)
+
+
+def _several(look: Seen, log: Log) -> Seen:
     if look.items < 2:
         raise InputError(f"{log.source}: one item; expected several, among which models can rank.")
     return look
 
 
-def _users(log: Log, look: Look | None) -> int:
-    return len(np.unique(log.user)) if look is None else users_who_like(log)
+def _users(log: Log, look: Seen) -> int:
+    return look.users if isinstance(look, Liked) else users_who_like(log)
 
 
 def _taken(nearest: tuple[Likeness, ...], asked: str | None, studied: Studied) -> Likeness:
@@ -183,11 +194,20 @@ def _taken(nearest: tuple[Likeness, ...], asked: str | None, studied: Studied) -
     raise InputError(f"logger {asked!r} is not in {studied.source}; expected one of {', '.join(studied.loggers)}.")
 
 
-def _costs(look: Look | None, like: Likeness) -> Mapping[str, float]:
-    """How many negatives a user has in the log, and how many items there are to draw from."""
+def _costs(look: Seen | None, like: Likeness, *, sparsity: float) -> Mapping[str, float]:
+    """How many negatives a user has in the log, and how many there are to draw from: the items that have a row, or the
+    catalogue where positives alone do not say which these are, less the user's positives. Of a log with rows at another
+    sparsity as many are taken as that leaves, liked as often.
+    """
     if look is None:
-        return {"exposed": like.rows_per_user - like.positives_per_user, "pool": like.items_shown}
-    return {"exposed": (look.rows - look.positives) / look.users, "pool": float(look.items_shown)}
+        own, exposed, pool = like.positives_per_user, like.rows_per_user - like.positives_per_user, like.items_shown
+    elif isinstance(look, Liked):
+        own, exposed, pool = look.positives_per_user, math.nan, float(look.items)
+    else:
+        rows, pool = look.items * (1 - sparsity), float(look.items_shown)
+        own = rows * look.positives / look.rows
+        exposed = rows - own
+    return {"exposed": exposed, "pool": max(pool - own, 0.0)}
 
 
 def _elsewhere(figures: Figures, chosen: Candidates, users: int) -> Elsewhere:

@@ -9,8 +9,9 @@ expected to be
     τ(n) = mean over pairs of 2 Φ(s d √n / sd) - 1.
 
 A pair that the study itself cannot tell from a tie, |d| ≤ 1.96 sd / √users for Full at sparsity 0, has no known order:
-it is left out, and counted. Noise goes away with n, a wrong sign of d does not: τ(∞) = mean of s · sign(d). Models that
-are half as far apart need four times as many users: τ(n / 4) is what to expect of them.
+it is left out, and counted. Noise goes away with n, a wrong sign of d does not: τ(∞) = mean of s · sign(d). That is
+bias where the study tells d from 0 (`Figures.wrong`), and may be its own noise where it does not. Models that are half
+as far apart need four times as many users: τ(n / 4) is what to expect of them.
 """
 
 from __future__ import annotations
@@ -25,9 +26,18 @@ from scipy.special import ndtr
 
 from truerank.arrays import Bools, Floats
 from truerank.errors import InputError, RefusedError
-from truerank.studies.reliability.studied import Between, Candidates, Likeness, PairTable, Studied
+from truerank.studies.reliability.studied import FULL, Between, Candidates, PairTable, Studied
 
 Z = 1.959963984540054  # of intervals of 95 %
+
+
+def named(sampler: str, size: int | None) -> str:
+    """A way to choose candidates in words.
+
+    >>> named("Random", 1), named("Random", 1000), named("Full", None)
+    ('Random, 1 negative', 'Random, 1,000 negatives', 'Full')
+    """
+    return sampler if size is None else f"{sampler}, {size:,} negative{'' if size == 1 else 's'}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,10 +46,11 @@ class Choice:
 
     `tau` is the expected Kendall τ of the order of means with the true one; `low` and `high` have every pair's
     difference at its own 95 % bound, all of them in the same direction: wide rather than narrow. `closer` is τ of
-    models half as far apart, `limit` with endlessly many users. The best model stays above all that are truly worse
-    with a probability between `best_low` and `best_high` (Bonferroni, and the likeliest pair to be wrong). `per_user`
-    is the mean τ-b of single users with what Full says at sparsity 0, undefined as 0, with its interval; `ties` the
-    share of pairs of models that tie. `negatives` is what an evaluation ranks per user, beside the positives.
+    models half as far apart, `limit` with endlessly many users, by the signs that the study found. The best model stays
+    above all that are truly worse with a probability between `best_low` and `best_high` (Bonferroni, and the likeliest
+    pair to be wrong). `per_user` is the mean τ-b of single users with what Full says at sparsity 0, undefined as 0,
+    with its interval; `ties` the share of pairs of models that tie. `negatives` is what an evaluation ranks per user,
+    beside the positives.
     """
 
     sampler: str
@@ -60,7 +71,7 @@ class Choice:
 
     @property
     def name(self) -> str:
-        return self.sampler if self.size is None else f"{self.sampler}, {self.size:,} negatives"
+        return named(self.sampler, self.size)
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,15 +116,14 @@ class Figures:
     metric: str
 
     @classmethod
-    def of(cls, studied: Studied, like: Likeness, metric: str) -> Figures:
-        here = (pl.col("logger") == like.logger) & (pl.col("metric") == metric)
+    def of(cls, studied: Studied, logger: str, between: Between, *, metric: str) -> Figures:
+        here = (pl.col("logger") == logger) & (pl.col("metric") == metric)
         pairs, results = studied.pairs.filter(here), studied.results.filter(here)
-        between = like.between
         tables = {
             level: PairTable.of(pairs.filter(pl.col("sparsity") == level)) for level in {0.0, between.low, between.high}
         }
         truth = tables[0.0]
-        full = truth.at(("Full", None))
+        full = truth.at((FULL, None))
         true, users = truth.difference[full], float(truth.users[full].min())
         decided = np.abs(true) > Z * truth.sd[full] / math.sqrt(users)
         mixed = tables[between.low].mixed(tables[between.high], between)
@@ -153,7 +163,7 @@ class Figures:
             if math.isnan(tau[at]):
                 continue
             negatives = (
-                cost["pool"] if sampler == "Full" else cost["exposed"] if size is None else min(size, cost["pool"])
+                cost["pool"] if sampler == FULL else cost["exposed"] if size is None else min(size, cost["pool"])
             )
             found.append(
                 Choice(

@@ -7,12 +7,15 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from truerank.arrays import Floats
 from truerank.errors import InputError, some
 from truerank.exposure.loggers.uniform import Uniform
 from truerank.ranks import samplers
 from truerank.ranks.sampling import ItemCounts
 from truerank.studies.reliability.advice import WORSE, Advice, recommend
 from truerank.studies.reliability.advice_figures import Choice
+from truerank.studies.reliability.logs import Liked, Look, Seen
+from truerank.studies.reliability.studied import FULL
 
 FAR = 0.25  # a distance at which the exposure of a log is unlike that of a logger: a quarter of the mean
 NEAR = 0.05  # a distance below which two loggers expose alike
@@ -29,23 +32,30 @@ def verdict(advice: Advice) -> str:
         more = (
             f"With endlessly many users it would be {chosen.limit:.2f}: more users help."
             if chosen.limit - chosen.tau > 2 * WORSE
-            else f"More users do not help ({chosen.limit:.2f} with endlessly many): it is bias."
+            else f"More users do not help ({chosen.limit:.2f} with endlessly many): it is {_cause(advice)}."
         )
         return (
             f"{what}, nothing in the study keeps the true order well: of the best, {chosen.name}, the order of models "
             f"{agrees}. {more} Do not decide by it alone."
         )
-    if chosen.sampler == "Full":
+    full = chosen.sampler == FULL
+    if full and all(each.tau < chosen.tau for each in advice.choices if each != chosen):
         return f"{what}, rank all items (Full), no sample keeps the order as well: the order of models {agrees}."
     more = ""
     if best.negatives > chosen.negatives:
         times = best.negatives / max(chosen.negatives, 1.0)
         gain = best.tau - chosen.tau
         better = f"is better by {gain:.3f}" if gain >= 0.0005 else "is no better"
-        more = f" {best.name} {better}, with {times:.1f} times as many candidates."
-    elif best != chosen:
+        more = f" {best.name} {better}, with {times:.1f} times as many negatives."
+    elif best.closer < chosen.closer:
         more = f" {best.name} is as good here, but not for models that are closer to each other."
-    return f"{what}, use {chosen.name}: the order of models {agrees}.{more}"
+    return f"{what}, {'rank all items (Full)' if full else f'use {chosen.name}'}: the order of models {agrees}.{more}"
+
+
+def _cause(advice: Advice) -> str:
+    """Why pairs stay wrong: bias, if the study tells all their signs from 0."""
+    told = 1 - 2 * len(advice.wrong) / advice.pairs
+    return "bias" if told <= advice.recommended.limit + 1e-9 else "bias, or pairs that come too close for the study"
 
 
 def _with_interval(choice: Choice) -> str:
@@ -63,13 +73,26 @@ def _likeness(advice: Advice) -> Iterator[str]:
     if advice.sparsity > sparsest + 0.001:
         yield (
             f"Your log is sparser than any in the study ({seen} against {sparsest:.1%}): these figures are of the "
-            "sparsest one, and optimistic."
+            "sparsest one. Yours is outside of what was measured."
         )
     if advice.sparsity < densest - 0.001:
-        yield f"Your log is denser than any in the study ({seen} against {densest:.1%}): figures are of the densest."
-    look, logger = advice.log, advice.logger
-    if look is None:
-        return
+        yield (
+            f"Your log is denser than any in the study ({seen} against {densest:.1%}): these figures are of the "
+            "densest one. Yours is outside of what was measured."
+        )
+    if isinstance(advice.log, Liked):
+        yield (
+            "Your log holds positives alone: Exposed and Random@e, which need the negatives that were shown to a user, "
+            "are left out, and how it was exposed is as you said."
+        )
+    elif advice.log is not None:
+        yield from _exposure(advice, advice.log)
+    if advice.log is not None:
+        yield from _sizes(advice, advice.log)
+
+
+def _exposure(advice: Advice, look: Look) -> Iterator[str]:
+    logger = advice.logger
     if logger.distance > FAR:
         nearest = "the nearest logger" if logger == advice.loggers[0] else "the logger you named"
         yield (
@@ -90,8 +113,12 @@ def _likeness(advice: Advice) -> Iterator[str]:
         )
     if look.rows < look.items:
         yield f"Items have {look.rows / look.items:.1f} rows on average: spread and lift are noisy."
+
+
+def _sizes(advice: Advice, look: Seen) -> Iterator[str]:
+    logger = advice.logger
     ratio = look.positives_per_user / logger.positives_per_user if logger.positives_per_user else math.inf
-    if not 1 / TWICE <= ratio <= TWICE and math.isclose(advice.sparsity, look.sparsity):
+    if not 1 / TWICE <= ratio <= TWICE:
         better = "optimistic" if ratio < 1 else "pessimistic"
         yield (
             f"Your users have {look.positives_per_user:.1f} positives each, those of the study "
@@ -104,40 +131,67 @@ def _likeness(advice: Advice) -> Iterator[str]:
         )
 
 
-def needs_more(choice: Choice) -> bool:
-    """Whether a sampler needs data beside the log: random ones, or training data.
+def needs(sampler: str) -> tuple[str, ...]:
+    """What a sampler needs beside the log, as studies name samplers.
 
-    >>> figures = dict.fromkeys(Choice.__slots__[2:], 0.0)
-    >>> needs_more(Choice("WTD", 10, **figures)), needs_more(Choice("WTDH", 10, **figures))
-    (True, False)
+    >>> needs("WTD"), needs("WTDH"), needs("WTDH(mnar_source=train)")
+    (('data that were shown at random',), (), ('training data',))
     """
+    half = np.full(2, 0.5)
+    for random, train in ((None, None), (half, None), (None, half), (half, half)):
+        try:
+            _weights(sampler, ItemCounts(_ALIKE, _ALIKE, train=train, random=random))
+        except InputError:
+            continue
+        return tuple(name for name, given in zip(_BESIDE, (random, train), strict=True) if given is not None)
+    return _BESIDE
+
+
+def counts_rows(sampler: str) -> bool:
+    """Whether a sampler weighs items by how often the log shows them, liked or not.
+
+    >>> [counts_rows(each) for each in ("Random", "Popularity", "Positivity", "WTDH", "WTDH(mnar_source=train)")]
+    [False, True, False, True, False]
+    """
+    half = np.full(2, 0.5)
+    one, other = (_weights(sampler, ItemCounts(rows, _ALIKE, train=half, random=half)) for rows in (_MORE, _MORE[::-1]))
+    return not np.array_equal(one, other)
+
+
+_BESIDE = ("data that were shown at random", "training data")
+_ALIKE, _MORE = np.array([1, 1]), np.array([1, 3])
+
+
+def _weights(sampler: str, counts: ItemCounts) -> Floats:
+    bare, bracket, options = sampler.partition("(")
+    return samplers.parse(f"{bare}@1{bracket}{options}").weights(counts)
+
+
+def _lacking(choice: Choice, advice: Advice) -> str:
+    """What a choice needs that the log does not have, in words; empty where it has all."""
     if choice.size is None:
-        return False
-    bare, bracket, options = choice.sampler.partition("(")
-    one = np.ones(1, dtype=np.int64)
-    try:
-        samplers.parse(f"{bare}@{choice.size}{bracket}{options}").weights(ItemCounts(one, one))
-    except InputError:
-        return True
-    return False
+        return ""
+    found = [*needs(choice.sampler)]
+    if isinstance(advice.log, Liked) and counts_rows(choice.sampler):
+        found.append("how often each item was shown")
+    return " and ".join(found)
 
 
 def _figures(advice: Advice) -> Iterator[str]:
-    if needs_more(advice.recommended):
-        others = [each for each in advice.choices if not needs_more(each)]
-        instead = f" Without them use {recommend(others).name} ({recommend(others).tau:.2f})." if others else ""
-        yield f"{advice.recommended.sampler} needs data that were shown at random, beside the log.{instead}"
+    lacking = _lacking(advice.recommended, advice)
+    if lacking:
+        others = [each for each in advice.choices if not _lacking(each, advice)]
+        instead = f" Without it use {recommend(others).name} ({recommend(others).tau:.2f})." if others else ""
+        yield f"{advice.recommended.sampler} needs {lacking}, beside the log.{instead}"
     if advice.wrong:
         named = some([f"{each.worse} above {each.better}" for each in advice.wrong], most=3)
         yield f"However many users there are, {advice.recommended.name} puts {named}."
     worse = sorted((each for each in advice.elsewhere if each.loss > WORSE), key=lambda each: -each.loss)
     if worse:
         first = worse[0]
-        sampler, size = first.choice
-        name = sampler if size is None else f"{sampler}, {size:,} negatives"
         yield (
             f"{len(worse)} of {len(advice.elsewhere)} other metrics would choose otherwise; {first.metric} most: "
-            f"{name} has {first.tau:.2f} there, what is recommended here {first.recommended:.2f}."
+            f"{first.name} has {first.tau:.2f} there, what is recommended here {first.recommended:.2f}."
         )
     if advice.undecided:
         yield (

@@ -21,12 +21,12 @@ from truerank.studies.reliability.draws import Counted
 from truerank.studies.reliability.order_of_means import GroupSums
 from truerank.studies.reliability.scenarios import FIGURES, Compared
 
+FORMAT = 3  # of the files in the folder; another one is another study
 NOTE = "study.json"
 LOCK = ".lock"
 RESULTS, MEANS, PAIRS = "results.parquet", "means.parquet", "pairs.parquet"
 LOGS = "logs.parquet"  # what the logs of each logger look like
-TABLES = (PAIRS, MEANS, LOGS, RESULTS)
-FORMAT = 3  # of the files in the folder; another one is another study
+FILES = (NOTE, LOGS, PAIRS, MEANS, RESULTS)  # of a finished study
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,7 @@ class Folder:
 
     @property
     def finished(self) -> bool:
-        return all((self.path / name).is_file() for name in TABLES)
+        return all((self.path / name).is_file() for name in FILES)
 
     def is_done(self, block: Block) -> bool:
         return (self.blocks / f"{block.name}.parquet").is_file()

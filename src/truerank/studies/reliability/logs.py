@@ -85,16 +85,51 @@ class Look:
 
         `n_items` is the size of the catalogue, where it has more items than the log names.
         """
-        n_users, known = len(log.users), len(log.items)
-        if n_items is not None and n_items < known:
-            raise InputError(f"{log.source}: {known:,} items, but the catalogue is said to have {n_items:,}.")
-        size = known if n_items is None else n_items
+        n_users, size = len(log.users), catalogue_size(log, n_items)
         label = log.label
         liked = Pairs.of(log.user[label == 1], log.item[label == 1], n_units=n_users)
         shown = Pairs.of(log.user, log.item, n_units=n_users)
         positives = np.bincount(liked.item, minlength=size)
         rows = np.full(size, n_users) if log.complete else np.bincount(shown.item, minlength=size)
         return cls.of_counts(rows, positives, n_users=n_users)
+
+
+@dataclass(frozen=True, slots=True)
+class Liked:
+    """A log of positives alone in figures: what else was shown is not known."""
+
+    users: int
+    items: int
+    items_liked: int
+    positives: int
+
+    @property
+    def positives_per_user(self) -> float:
+        return self.positives / self.users
+
+    @classmethod
+    def of_log(cls, log: Log, *, n_items: int | None = None) -> Liked:
+        """A log whose rows are all positives; a pair that occurs more than once counts once.
+
+        >>> from truerank.ids import Ids
+        >>> log = Log(Ids.of([1, 2]), Ids.of([1, 2, 3]), np.array([0, 0, 1]), np.array([0, 1, 1]), {})
+        >>> Liked.of_log(log, n_items=9), Liked.of_log(log).positives_per_user
+        (Liked(users=2, items=9, items_liked=2, positives=3), 1.5)
+        """
+        liked = Pairs.of(log.user, log.item, n_units=len(log.users))
+        size = catalogue_size(log, n_items)
+        return cls(len(np.unique(log.user)), size, len(np.unique(liked.item)), len(liked.item))
+
+
+Seen = Look | Liked
+
+
+def catalogue_size(log: Log, n_items: int | None) -> int:
+    """How many items could have been shown: what is said, or the items of the log; refused where that is fewer."""
+    known = len(log.items)
+    if n_items is not None and n_items < known:
+        raise InputError(f"{log.source}: {known:,} items, but the catalogue is said to have {n_items:,}.")
+    return known if n_items is None else n_items
 
 
 def users_who_like(log: Log) -> int:

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
+import msgspec
 import numpy as np
 import polars as pl
 
 from truerank.arrays import Floats
 from truerank.errors import InputError, some
-from truerank.studies.reliability.folder import LOGS, NOTE, PAIRS, RESULTS
-from truerank.studies.reliability.logs import FIGURES, Look
+from truerank.studies.reliability.folder import FORMAT, LOGS, NOTE, PAIRS, RESULTS
+from truerank.studies.reliability.logs import FIGURES, Look, Seen
 
 Candidates = tuple[str, int | None]  # sampler, size
+FULL = "Full"
 _SCENARIO = ("logger", "sparsity", "sampler", "size", "metric")
 _NEEDED = {
     RESULTS: (
@@ -41,12 +44,13 @@ class Studied:
 
     @classmethod
     def read(cls, folder: str | Path) -> Studied:
-        """Refused where the folder holds no finished study."""
+        """Refused where the folder holds no finished study of this format."""
         path = Path(folder)
         if not (path / NOTE).is_file():
             raise InputError(
                 f"{path}: no study here (no {NOTE}); expected the folder of a finished `truerank study reliability`."
             )
+        _check_format(path / NOTE)
         if not (path / RESULTS).is_file():
             raise InputError(f"{path}: this study is not finished; the command that began it goes on with it.")
         for name in (PAIRS, LOGS):
@@ -66,17 +70,41 @@ class Studied:
         return list(self.logs["logger"].unique(maintain_order=True))
 
     def metric(self, asked: str | None, *, usual: str = "nDCG@100") -> str:
-        """The metric asked for; without one the usual one, or the study's first."""
+        """The metric asked for; without one the usual one, or the study's last."""
         known = self.metrics
         if asked is None:
-            return usual if usual in known else known[0]
+            return usual if usual in known else known[-1]
         if asked not in known:
             raise InputError(f"metric {asked!r} is not in {self.source}; expected one of {some(known, most=20)}.")
         return asked
 
+    def without_exposed(self) -> Studied:
+        """Without the samplers that need each user's exposed negatives: Exposed, and as many as were exposed."""
+        kept = pl.col("size").is_not_null() | (pl.col("sampler") == FULL)
+        return replace(self, pairs=self.pairs.filter(kept), results=self.results.filter(kept))
+
     def levels(self, logger: str) -> pl.DataFrame:
         """The rows of `logs` of one logger, by rising sparsity as seen in the log."""
         return self.logs.filter(pl.col("logger") == logger).sort("observed_sparsity", "sparsity")
+
+    def between(self, logger: str, sparsity: float) -> Between:
+        """Where a sparsity lies among the levels of one logger."""
+        levels = self.levels(logger)
+        return Between.of(sparsity, observed=levels["observed_sparsity"].to_list(), levels=levels["sparsity"].to_list())
+
+
+def _check_format(note: Path) -> None:
+    """A study of another format was made in another way: its figures mean something else."""
+    try:
+        known = msgspec.json.decode(note.read_bytes(), type=dict[str, Any])
+    except (msgspec.DecodeError, OSError) as error:
+        raise InputError(f"{note}: cannot be read ({error}). Run the study in a new folder.") from None
+    if known.get("format") != FORMAT:
+        found = f"format {known['format']}" if "format" in known else "no format"
+        raise InputError(
+            f"{note}: {found}, expected {FORMAT}: the study is of another version of truerank. Run it again in a new "
+            "folder."
+        )
 
 
 def _table(path: Path, needed: Sequence[str]) -> pl.DataFrame:
@@ -139,24 +167,23 @@ class Likeness:
     distance: float
 
 
-def likenesses(studied: Studied, look: Look | None, *, sparsity: float) -> tuple[Likeness, ...]:
-    """Every logger of a study beside a log, nearest first.
+def likenesses(studied: Studied, look: Seen | None, *, sparsity: float) -> tuple[Likeness, ...]:
+    """Every logger of a study beside a log, nearest first; in the study's order where the log exposes nothing.
 
     distance = √((spread - spread')² + (lift - lift')²); both are relative to a mean of 1.
     """
     found = []
     for logger in studied.loggers:
-        levels = studied.levels(logger)
-        between = Between.of(
-            sparsity, observed=levels["observed_sparsity"].to_list(), levels=levels["sparsity"].to_list()
-        )
-        rows = {row["sparsity"]: row for row in levels.iter_rows(named=True)}
+        between = studied.between(logger, sparsity)
+        rows = {row["sparsity"]: row for row in studied.levels(logger).iter_rows(named=True)}
         low, high = rows[between.low], rows[between.high]
         mixed = {
             name: between.number(low[name], high[name])
             for name in ("users", "items", "items_shown", "rows", "positives", "spread", "lift")
         }
-        far = math.nan if look is None else math.hypot(mixed["spread"] - look.spread, mixed["lift"] - look.lift)
+        far = (
+            math.hypot(mixed["spread"] - look.spread, mixed["lift"] - look.lift) if isinstance(look, Look) else math.nan
+        )
         users = mixed["users"]
         found.append(
             Likeness(
@@ -171,7 +198,7 @@ def likenesses(studied: Studied, look: Look | None, *, sparsity: float) -> tuple
                 far,
             )
         )
-    return tuple(found if look is None else sorted(found, key=lambda each: each.distance))
+    return tuple(sorted(found, key=lambda each: each.distance) if isinstance(look, Look) else found)
 
 
 # ---------------------------------------------------------------------------------------------------------------- pairs
