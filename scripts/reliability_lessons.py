@@ -14,7 +14,7 @@ from reliability_verdicts import POWER, SIZED, Place, Reading, Word, above
 
 BANDS = {"10 to 50 %": (0.1, 0.3, 0.5), "70 to 95 %": (0.7, 0.85, 0.9, 0.95)}
 LITTLE, MUCH = BANDS.values()
-NEAR = 1.25  # times
+NEAR = 1.5  # times
 UNIFORM, BIASED = ("uniform",), ("popularity", "positivity")
 
 
@@ -222,11 +222,12 @@ def _exposed(runs: Sequence[Run]) -> Iterator[str]:
         f"some sample is clearly better in most logs with {'; '.join(bad)}" if bad else "",
     ]
     yield f"- **Ranking only what was exposed: {', and '.join(each for each in said if each) or 'some sample is clearly better in some logs everywhere'}.**"
-    yield "  Logs with no sized sampler clearly above Exposed; Exposed clearly above Full; clearly below Full; logs:"
+    yield "  Logs with no sized sampler clearly above Exposed; Exposed clearly above Full; clearly below Full; of how many:"
     yield (
         "  "
         + ". ".join(
-            f"{where[0].upper()}{where[1:]} sparsity: {', '.join(map(str, each))}" for where, each in found.items()
+            f"{where[0].upper()}{where[1:]} sparsity: {', '.join(map(str, each[:-1]))} of {each[-1]}"
+            for where, each in found.items()
         )
         + "."
     )

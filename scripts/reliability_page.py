@@ -34,6 +34,7 @@ PARTS = {"Q1": "Resolution", "Q2": "Fidelity", "Q3": "Robustness", "Q4": "Predic
          "I": "Identities"}  # fmt: skip
 CLOSE, FACTOR = 0.05, 1.5
 COIN = 0.25  # of a standard deviation: the better model wins for less than 60 % of users, were differences normal
+Z = 1.96
 SHOWN = (0.1, 0.5, 0.95)
 KNOWN = (RESOLUTION, "uniform", 0.0, "Full")
 
@@ -111,7 +112,7 @@ def _models(runs: Sequence[Run]) -> Iterator[str]:
             [f"{TITLES[name]}, {SCALES[name].metric}", *(model for model, _ in ordered)],
             [["mean", *(f"{value:.3f} ({low:.3f} to {high:.3f})" for _, (value, low, high) in ordered)]],
         )
-        yield _closest(each)
+        yield _coin_tosses(each)
         yield ""
     below = {TITLES[name]: _below_popularity(each) for name, each in worlds.items()}
     named = [f"on {world} than {_listed(models)}" for world, models in below.items() if models]
@@ -130,15 +131,16 @@ def _below_popularity(run: Run) -> list[str]:
     return [each for each in personal if run.truth[each][0] < run.truth["popularity"][0]]
 
 
-def _closest(run: Run) -> str:
-    """The pair of models that single users tell apart worst, and whether their means differ."""
-    pair = min(run.pairs, key=lambda each: abs(each.difference) / each.sd)
-    apart, z = abs(pair.difference) / pair.sd, abs(pair.difference) / pair.stderr
-    single = "close to a coin toss for a single user" if apart < COIN else "apart even for a single user"
-    means = "means differ clearly" if z > 1.96 else "even means do not differ clearly"
+def _coin_tosses(run: Run) -> str:
+    """The pairs of models that single users hardly tell apart, and whether their means differ."""
+    close = sorted((each for each in run.pairs if abs(each.difference) < COIN * each.sd), key=lambda each: each.z)
+    said = (
+        f"{each.model} and {each.other} by {abs(each.difference):.4f} on average, with a standard deviation of {each.sd:.3f} over users (z = {each.z:.1f})"
+        for each in close[:2]
+    )
     return (
-        f"{TITLES[run.work.name]}: of the {len(run.pairs)} pairs of models, {pair.model} and {pair.other} are the closest, {single}: they differ by {abs(pair.difference):.4f} on average "
-        f"with a standard deviation of {pair.sd:.3f} over users; {means} (z = {z:.1f})."
+        f"{TITLES[run.work.name]}: for a single user {len(close)} of the {len(run.pairs)} pairs of models are close to a coin toss (a difference below a quarter of its standard deviation over users); the means of "
+        f"{sum(each.z > Z for each in close)} of these differ clearly. The closest differ: {'; '.join(said) or 'none'}."
     )
 
 
@@ -147,12 +149,12 @@ def _claims(runs: Sequence[Run]) -> Iterator[str]:
     yield ""
     yield "Each claim is a rule (`scripts/reliability_claims.py`), looked at in cells, one per sampler, logger and sparsity that it speaks of. It **holds** where the share of supporting cells is what its"
     yield 'words ask for (80 % for a plain or consistent statement, 50 % for "generally", "most", "often" or "tends", all for an identity), **does not hold** below half of that, and holds **in part** between. In'
-    yield 'brackets, where not all cells support it: the samplers, loggers and sparsities for which it holds taken alone. "Clearly" is beyond the 95 % half-width of the difference, computed from both intervals'
+    yield 'brackets, where not all cells support it: the samplers, loggers and sparsities for which it holds taken alone ("scattered": none of them; "nowhere": not one cell). "Clearly" is beyond the 95 % half-width of the difference, computed from both intervals'
     yield 'as if independent; a rule that asks for it is not supported by a cell that leaves it open. "Highest", "within" and "no other clearly above" are also met within the noise. Large or largest n is 1,000,'
     yield "on Jester 25 (larger ones were computed and are not looked at), moderate n 200 (5). Under each verdict: supporting cells / cells, and the median of what is measured."
     yield ""
-    yield f"Rules were written before the grid was run, but {', '.join(REVISED)} (what they test, or the share that they ask for) and the end of Jester's curves at n = 25 were corrected after a first run had been seen,"
-    yield f"because they did not test the sentence: take these for rules made afterwards. {', '.join(BY_CONSTRUCTION)} are decided by the definitions, whatever the data."
+    yield f"Rules were written before the grid was run, but {', '.join(REVISED)} (what they test, or the share that they ask for) the end of Jester's curves at n = 25 and who is in Jester's world were corrected after a first run had been seen,"
+    yield f"because they did not test the sentence (or tested it on users of whom nothing is known): take these for rules made afterwards. {', '.join(BY_CONSTRUCTION)} are decided by the definitions, whatever the data."
     yield ""
     for prefix, title in PARTS.items():
         rows = []
@@ -276,7 +278,7 @@ def _beside_the_paper(runs: Sequence[Run]) -> Iterator[str]:
     yield from _table(["", *(each.preset.value for each in ordered)], rows)
     yield "Other values have likely causes that cannot be told apart here: other models (untuned, where the paper's settings are not known; LightFM-F with other features), training data without negatives, SAR on positives,"
     yield "a popularity logger that ranks by them, and missing cells that count as negatives. Under the uniform logger the paper's WTDH differs from its Random, which neither its text nor its code can give; it may have"
-    yield f"weighted by training data. Ties with everything known (Full, uniform logger): {_ties_when_known(known, ordered)}. Two models tie for a user where neither has a positive in its top 100, which depends on the models."
+    yield f"weighted by training data. Ties with everything known (Full, uniform logger): {_ties_when_known(known, ordered)}. Two models tie for a user where, for instance, neither has a positive in its top 100, which depends on the models."
     yield ""
     for question, title in QUESTIONS.items():
         yield f"### {title}"

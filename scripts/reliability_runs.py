@@ -32,6 +32,10 @@ class Pair:
     def sd(self) -> float:
         return self.stderr * sqrt(self.users)
 
+    @property
+    def z(self) -> float:
+        return abs(self.difference) / self.stderr
+
 
 @dataclass(frozen=True, slots=True)
 class Run:
