@@ -83,9 +83,10 @@ def number_against_choice(runs: Sequence[Run]) -> str:
 
 
 def highest_sized(runs: Sequence[Run]) -> str:
-    """The sized samplers by the number of logs in which they have the highest value."""
+    """The sized samplers by the number of logs in which they have the highest value, also if others have it too."""
     logs = [p for run in runs for p in places(run, sampler="Random")]
-    best = Counter(max(SIZED, key=lambda each: p.at(POWER, each).value) for p in logs)
+    values = [{each: p.at(POWER, each).value for each in SIZED} for p in logs]
+    best = Counter(name for of in values for name in SIZED if of[name] == max(of.values()))
     return ", ".join(f"{name} {n}" for name, n in best.most_common())
 
 
@@ -184,7 +185,7 @@ def _full(runs: Sequence[Run]) -> Iterator[str]:
 
     yield f"- **Ranking all items: no other way of choosing candidates predicts a user's order of models clearly better in {counts(Reading.USERS)} sparsity; the order of means in {counts(Reading.MEANS)}.**"
     yield f"  Logs in which another is clearly better, 10 to 50 % and 70 to 95 %: {by_study(Reading.USERS)}. With undefined τ as 0:"
-    yield f"  {by_study(Reading.AS_0)}. For means: {by_study(Reading.MEANS)}. Who is it at 70 to 95 % (logs): {who_beats_full(runs, MUCH, Reading.USERS)}; for means: {who_beats_full(runs, MUCH, Reading.MEANS)}."
+    yield f"  {by_study(Reading.AS_0)}. For means: {by_study(Reading.MEANS)}. Which ones, at 70 to 95 % (logs): {who_beats_full(runs, MUCH, Reading.USERS)}; for means: {who_beats_full(runs, MUCH, Reading.MEANS)}."
     for name in ("Exposed", "Random"):
         yield f"  τ of means of {name} at 70 to 95 %, logs in which it is higher / lower than Full's, clearly or not: {_each(runs, lambda run: means_beside_full(run, name, MUCH))}."  # noqa: B023
     yield f"  With everything shown, Random's τ with Full is {_each(runs, lambda run: f'{lost_when_all_is_known(run):.2f}')}: what a sample alone costs."
@@ -192,7 +193,7 @@ def _full(runs: Sequence[Run]) -> Iterator[str]:
 
 def _samples(runs: Sequence[Run]) -> Iterator[str]:
     yield f"- **If you sample, the number of candidates matters {number_against_choice(runs)} how they are chosen.** From the moderate to the large size predictive power gains (median)"
-    yield f"  {_each(runs, lambda run: f'{gained(run):.2f}')}; the best and the worst of six samplers are apart by {_each(runs, lambda run: f'{apart(run):.2f}')}. The highest of the six, by logs: {highest_sized(runs)}."
+    yield f"  {_each(runs, lambda run: f'{gained(run):.2f}')}; the best and the worst of six samplers are apart by {_each(runs, lambda run: f'{apart(run):.2f}')}. Logs in which each is the highest of the six, alone or with others: {highest_sized(runs)}."
     yield f"- **Weighting negatives {weighting(runs)}.** The positives stay those that the logger showed. WTD, WTDH and Skew against Random under the two biased loggers, clearly above / clearly below / cells:"
     least = gains_from(runs)
     if least is None:
@@ -245,4 +246,4 @@ def _means(runs: Sequence[Run]) -> Iterator[str]:
     yield f"  With everything shown, the lowest τ of means is {'; '.join(f'{name} {sampler} {value:.2f}' for name, (sampler, value) in lowest.items())}."
     turned = [f"{name} {50 * (1 - value):.0f} %" for name, (_, value) in lowest.items() if value < 0.5]
     if turned:
-        yield f"  There the choice of candidates alone turns round a good part of the pairs of means: {'; '.join(turned)}."
+        yield f"  There the choice of candidates alone turns round the order of many pairs of means: {'; '.join(turned)}."
