@@ -45,9 +45,8 @@ def frame(value: Value, *, half: float = 0.01, shorter: Value | None = None) -> 
                     for sampler, size in candidates:
                         found = of(question, logger.split("(")[0], sparsity, sampler.split("(")[0], size)
                         rows.append((metric, question, logger, sparsity, sampler, size, found))
-    table = pl.DataFrame(
-        rows, schema=["metric", "question", "logger", "sparsity", "sampler", "size", "value"], orient="row"
-    )
+    names = ["metric", "question", "logger", "sparsity", "sampler", "size", "value"]
+    table = pl.DataFrame(rows, schema=names, orient="row", infer_schema_length=None)
     low, high = pl.col("value") - half, pl.col("value") + half
     return table.with_columns(
         low=low,
@@ -228,6 +227,12 @@ def test_who_excels() -> None:
         rest = wins("Skew", *(each for each in ALL if each != missing))
         assert excel(rest) == ()
         assert (verdict("C.3", rest).word, verdict("C.3", rest).median) == (HOLDS, 0)
+
+
+def test_nobody_is_said_to_fail_in_a_question_without_figures() -> None:
+    for missing in ALL:
+        gone: Value = lambda question, *_: None if question == missing else 0.5  # noqa: B023, E731
+        assert verdict("C.3", gone).word is Word.UNTESTED
 
 
 def test_full_excels_without_fidelity_which_compares_with_it() -> None:
