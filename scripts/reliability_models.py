@@ -69,7 +69,12 @@ def fitted(study: Study, folder: Path) -> dict[str, Scores]:
 
 
 def truths(study: Study, metric: Metric, folder: Path, path: Path) -> None:
-    """The true mean of every model over all pairs of the world, with its interval for the population of users."""
+    """The true mean of every model over all pairs of the world, with its interval for the population of users.
+
+    Beside them the paired differences of models: mean, standard error and number of users.
+    """
     labels = STUDIES[study.name].data().world
     found = evaluate(fitted(study, folder), labels, items=labels.items, metrics=[metric])
-    note(path, {each.model: [each.value, each.low, each.high] for each in found.estimates})
+    means = {each.model: [each.value, each.low, each.high] for each in found.estimates}
+    pairs = [[each.model, each.baseline, each.difference, each.stderr, each.units] for each in found.comparisons]
+    note(path, {"means": means, "pairs": pairs})

@@ -6,7 +6,9 @@ Models and studies are kept in a folder, so an interrupted run goes on where it 
 from __future__ import annotations
 
 import argparse
+import json
 import os
+import shutil
 import sys
 import time
 from dataclasses import replace
@@ -15,10 +17,13 @@ from pathlib import Path
 from reliability_claims import SCALES
 from reliability_lessons import lessons
 from reliability_models import alone, fitted, note, peak_megabytes, truths
-from reliability_page import Run, page
+from reliability_page import page
+from reliability_runs import Run
 from reliability_worlds import SEED, STUDIES, Study
 from truerank.data.files import whole_file
 from truerank.studies.reliability import Grid, Preset, study
+from truerank.studies.reliability.folder import NOTE
+from truerank.studies.reliability.run import FORMAT
 
 OUT = Path("docs/results/reliability.md")
 DONE = Path("build/reliability")
@@ -29,6 +34,20 @@ TIMES = "times.json"
 def grid_of(work: Study, preset: Preset, repetitions: int) -> Grid:
     made = Grid.of(preset=preset, sizes=work.sizes, metrics=work.metrics)
     return replace(made, repetitions=repetitions)
+
+
+def times_of(folder: Path) -> Path:
+    """Written when a study is done, beside its folder."""
+    return folder.parent / f"{folder.name}-{TIMES}"
+
+
+def finished(folder: Path) -> bool:
+    """Whether a study is done; one of another format, done or not, is deleted: its figures may mean something else."""
+    described = folder / NOTE
+    if described.exists() and json.loads(described.read_text())["format"] != FORMAT:
+        shutil.rmtree(folder)
+        times_of(folder).unlink(missing_ok=True)
+    return described.exists() and times_of(folder).exists()
 
 
 def run(work: Study, preset: Preset, repetitions: int, folder: Path) -> None:
@@ -45,8 +64,7 @@ def run(work: Study, preset: Preset, repetitions: int, folder: Path) -> None:
         "cores": os.cpu_count(),
         "resumed": resumed,
     }
-    if not (folder.parent / f"{folder.name}-{TIMES}").exists():
-        note(folder.parent / f"{folder.name}-{TIMES}", found)
+    note(times_of(folder), found)
 
 
 def main() -> None:
@@ -64,11 +82,10 @@ def main() -> None:
             alone(truths, work, metric, models, truth, what=f"truth of {work.name}")
         for preset in Preset:
             folder = asked.done / work.name / f"{preset.value}-{asked.repetitions}"
-            times = folder.parent / f"{folder.name}-{TIMES}"
-            if not times.exists():
+            if not finished(folder):
                 print(f"{work.name}, {preset.value}: {asked.repetitions} repetitions ...", file=sys.stderr, flush=True)
                 alone(run, work, preset, asked.repetitions, folder, what=str(folder))
-            runs.append(Run.read(work, preset, folder, times=times, truth=truth))
+            runs.append(Run.read(work, preset, folder, times=times_of(folder), truth=truth))
     with whole_file(asked.out) as temporary:
         temporary.write_text(page(runs, lessons=lessons(runs)))
 

@@ -2,9 +2,11 @@
 
 A claim is looked at in cells, mostly one per sampler, logger and sparsity. It holds where the share of supporting cells
 is at least what its wording asks for, does not hold where it is less than half of that, and holds in part between.
-Two figures differ clearly where their difference is larger than its 95 % half-width, taken from the two intervals as if
+Curves end at the size that stands for the paper's largest n, whatever else was computed. Two figures differ clearly where their difference is larger than its 95 % half-width, taken from the two intervals as if
 they were independent (Zou and Donner 2008). Both are of the same users, mostly positively related, so this leaves a
-difference undecided rather than claim it. A cell that is undecided, or in which a figure is undefined, does not support.
+difference undecided rather than claim it. Where a rule asks for a clear difference, a cell that leaves it undecided does
+not support; rules that ask for the highest value, for closeness or for nobody clearly above (`unbeaten`) say so, and
+there an undecided difference may support. A cell in which a figure is undefined never does.
 """
 
 from __future__ import annotations
@@ -21,6 +23,7 @@ import polars as pl
 RESOLUTION, FIDELITY, ROBUSTNESS, POWER = "resolution", "fidelity", "robustness", "predictive_power"
 FIXED = ("Full", "Exposed", "Random@e")
 SIZED = ("Random", "Popularity", "Positivity", "WTD", "WTDH", "Skew")
+NOWHERE, SCATTERED = "nowhere", "scattered"  # no cell supports; no sampler, logger or sparsity does taken alone
 
 
 class Reading(StrEnum):
@@ -113,7 +116,18 @@ def above(one: Figure, other: Figure) -> bool:
     >>> above(Figure(0.5, 0.4, 0.6), Figure(0.2, 0.1, 0.3)), above(Figure(0.3, 0.2, 0.4), Figure(0.2, 0.1, 0.3))
     (True, False)
     """
-    return one.value - other.value > hypot(one.value - one.low, other.high - other.value)
+    return exceeds([one], [other])
+
+
+def exceeds(more: Sequence[Figure], less: Sequence[Figure]) -> bool:
+    """Whether the sum of some figures is clearly larger than that of others.
+
+    >>> one, other = Figure(0.5, 0.4, 0.6), Figure(0.2, 0.1, 0.3)
+    >>> exceeds([one, one], [other, other]), exceeds([one, other], [one, other])
+    (True, False)
+    """
+    lead = sum(each.value for each in more) - sum(each.value for each in less)
+    return lead > hypot(*(each.value - each.low for each in more), *(each.high - each.value for each in less))
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,8 +154,13 @@ class Place:
         where = self.sparsity if sparsity is None else sparsity
         return self.figures.of.get((metric or scale.metric, question, self.logger, where, name, n), UNDEFINED)
 
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """The sizes up to the large one."""
+        return tuple(n for n in self.figures.sizes if n <= self.figures.scale.large)
+
     def curve(self, question: str) -> list[Figure]:
-        return [self.at(question, size=n) for n in self.figures.sizes]
+        return [self.at(question, size=n) for n in self.sizes]
 
 
 Test = Callable[[Place], tuple[float, bool]]  # the figure that is looked at, and whether it supports the claim
@@ -158,7 +177,7 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """A sentence of the paper (`source`), in our words, and the rule that it is tested by, fixed before looking.
+    """A sentence of the paper (`source`), in our words, and the rule that it is tested by.
 
     `test` is applied at every one of `samplers` x loggers x `sparsities` (None: all); `measure` says what its figure is.
     """
@@ -196,7 +215,7 @@ class Verdict:
 
 
 def judge(claim: Claim, figures: Figures) -> Verdict:
-    """The verdict on a claim; in part: where, by sampler, logger and sparsity, it holds taken alone."""
+    """The verdict on a claim, and where not all cells support it: for which samplers, loggers, sparsities it holds alone."""
     cells = list(claim.cells(figures))
     known = [each.figure for each in cells if not isnan(each.figure)]
     if not known:
@@ -205,7 +224,7 @@ def judge(claim: Claim, figures: Figures) -> Verdict:
     word = Word.HOLDS if share >= claim.needed else Word.NOT if share < claim.needed / 2 else Word.PART
     return Verdict(
         word, sum(each.supports for each in cells), len(cells), float(np.median(known)), min(known), max(known),
-        _where(cells, claim.needed) if word is Word.PART else "",
+        "" if share == 1 else _where(cells, claim.needed),
     )  # fmt: skip
 
 
@@ -219,13 +238,19 @@ def _where(cells: Sequence[Cell], needed: float) -> str:
         ("logger ", lambda each: each.logger),
         ("sparsity ", lambda each: f"{100 * each.sparsity:.0f} %"),
     )
-    found = []
+    if not any(each.supports for each in cells):
+        return NOWHERE
+    found, everywhere = [], True
     for kind, of in kinds:
         values = list(dict.fromkeys(map(of, cells)))
         good = [value for value in values if _share([each for each in cells if of(each) == value]) >= needed]
-        if 0 < len(good) < len(values):
-            found.append(kind + ", ".join(good))
-    return "; ".join(found) or "scattered"
+        bad = [value for value in values if value not in good]
+        everywhere = everywhere and not bad
+        if good and bad:
+            # four or more are shorter said by what is missing
+            listed = f"all but {', '.join(bad)}" if len(good) > max(3, len(bad)) else ", ".join(good)
+            found.append(kind + listed)
+    return "; ".join(found) or ("each sampler, logger and sparsity" if everywhere else SCATTERED)
 
 
 def beats(question: str, *rivals: str, size: Callable[[Scale], int] = lambda scale: scale.large) -> Test:
@@ -251,12 +276,35 @@ def trails(question: str, *rivals: str, size: Callable[[Scale], int] = lambda sc
 
 
 def unbeaten(question: str, *rivals: str) -> Test:
-    """No rival clearly above; the figure is the distance to the best of them."""
+    """No rival clearly above: a rival may be higher within the noise. The figure is the distance to the best of them."""
 
     def test(place: Place) -> tuple[float, bool]:
         own, others = _own_and(place, question, rivals, place.figures.scale.large)
         gap = own.value - _largest(others)
         return gap, not isnan(gap) and not any(above(each, own) for each in others)
+
+    return test
+
+
+def highest(question: str, *rivals: str) -> Test:
+    """The largest value of all, clearly or not; the figure is the lead over the next."""
+
+    def test(place: Place) -> tuple[float, bool]:
+        own, others = _own_and(place, question, rivals, place.figures.scale.large)
+        lead = own.value - _largest(others)
+        return lead, lead > 0
+
+    return test
+
+
+def gains_less(question: str, rival: str) -> Test:
+    """From the smallest to the large size clearly less is gained than by a rival; the figure is the difference of gains."""
+
+    def test(place: Place) -> tuple[float, bool]:
+        small = place.sizes[0]
+        own, other = ((place.at(question, each), place.at(question, each, size=small)) for each in (None, rival))
+        lead = (own[0].value - own[1].value) - (other[0].value - other[1].value)
+        return lead, exceeds([other[0], own[1]], [other[1], own[0]])
 
     return test
 
@@ -272,7 +320,7 @@ def close(question: str, rival: str, *, within: float = 0.05) -> Test:
 
 
 def rises(question: str) -> Test:
-    """Clearly more at the largest size than at the smallest, and no clear fall from a size to the next."""
+    """Clearly more at the large size than at the smallest, and no clear fall from a size to the next."""
 
     def test(place: Place) -> tuple[float, bool]:
         curve = place.curve(question)
@@ -283,7 +331,7 @@ def rises(question: str) -> Test:
 
 
 def dips(question: str) -> Test:
-    """Clearly less at some size between than at the smallest and at the largest; the figure is that least value."""
+    """Clearly less at some size between than at the smallest and at the large one; the figure is that least value."""
 
     def test(place: Place) -> tuple[float, bool]:
         curve = place.curve(question)

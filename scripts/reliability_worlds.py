@@ -96,20 +96,22 @@ def kuairec_data(folder: Path) -> Data:
 def jester_data(folder: Path, *, seed: int = SEED) -> Data:
     """Half of the users give all their ratings for training; of the others the ratings of 20 jokes are history.
 
-    The world is the other half x the other 80 jokes, every cell of it rated and none of it trained on. A joke is liked
-    with a rating above 5, the top quarter of the scale.
+    The world is who of the other half likes a joke of the history x the other 80 jokes, every cell of it rated and none
+    of it trained on. Of users who like none nothing is known, several models score all jokes alike for them, and so
+    they are left out of everything. A joke is liked with a rating above 5, the top quarter of the scale.
     """
     columns = {"user_id": "user", "item_id": "item"}
     table = pl.read_parquet(folder / "ratings_fully_observed.parquet").rename(columns)
-    users, items = Ids.of(table["user"]), Ids.of(table["item"])
-    learned = _drawn(users, len(users) // 2, seed=seed, purpose="jester, users for training")
+    everyone, items = Ids.of(table["user"]), Ids.of(table["item"])
+    learned = _drawn(everyone, len(everyone) // 2, seed=seed, purpose="jester, users for training")
     history = _drawn(items, HISTORY, seed=seed, purpose="jester, jokes of the history")
     unseen = ~pl.col("user").is_in(learned.implode()) & ~pl.col("item").is_in(history.implode())
     liked = pl.col("rating") > float(RULE.removeprefix(">"))
     rest = table.filter(~unseen & liked).select("user", "item", label=pl.lit(1))
+    known = Ids.union({"training": Ids.of(learned), "who likes a joke that was shown": Ids.of(rest["user"])})
     return Data(
-        read(table.filter(unseen), positive=RULE, name="jester, world"),
-        read(rest, users=users, items=items, name="jester, positives outside the world"),
+        read(table.filter(unseen & pl.col("user").is_in(known.values.implode())), positive=RULE, name="jester, world"),
+        read(rest, users=known, items=items, name="jester, positives outside the world"),
     )
 
 

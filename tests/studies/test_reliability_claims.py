@@ -3,13 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import polars as pl
 import pytest
 
-from reliability_claims import CLAIMS
+from reliability_claims import BY_CONSTRUCTION, CLAIMS, MOSTLY, REVISED, excelling
 from reliability_curves import published
-from reliability_verdicts import FIXED, SIZED, Claim, Figures, Reading, Scale, Verdict, Word, judge
+from reliability_verdicts import (
+    FIXED,
+    NOWHERE,
+    SCATTERED,
+    SIZED,
+    Claim,
+    Figures,
+    Reading,
+    Scale,
+    Verdict,
+    Word,
+    judge,
+)
 
 SCALE = Scale("nDCG@20", "nDCG@10", cutoff=20, large=50, half=20, moderate=20)
 SIZES = (1, 10, 20, 50)
@@ -32,9 +45,8 @@ def frame(value: Value, *, half: float = 0.01, shorter: Value | None = None) -> 
                     for sampler, size in candidates:
                         found = of(question, logger.split("(")[0], sparsity, sampler.split("(")[0], size)
                         rows.append((metric, question, logger, sparsity, sampler, size, found))
-    table = pl.DataFrame(
-        rows, schema=["metric", "question", "logger", "sparsity", "sampler", "size", "value"], orient="row"
-    )
+    names = ["metric", "question", "logger", "sparsity", "sampler", "size", "value"]
+    table = pl.DataFrame(rows, schema=names, orient="row", infer_schema_length=None)
     low, high = pl.col("value") - half, pl.col("value") + half
     return table.with_columns(
         low=low,
@@ -64,6 +76,19 @@ def by_size(*values: float) -> Value:
 
 def by_sparsity(*values: float) -> Value:
     return lambda question, logger, sparsity, sampler, size: values[SPARSITIES.index(sparsity)]
+
+
+def gains(**of: float) -> Value:
+    """0.2 at the smallest size, and at others what a sampler gains more."""
+    return lambda question, logger, sparsity, sampler, size: 0.2 + (of.get(sampler, 0.0) if size != SIZES[0] else 0.0)
+
+
+def supporting(n: int) -> Value:
+    """Exposed is clearly beaten by Random in all but the first n of the 12 logs in which something is hidden."""
+    logs = [(logger.split("(")[0], sparsity) for logger in LOGGERS for sparsity in SPARSITIES[1:]]
+    return lambda q, logger, sparsity, sampler, size: (
+        0.4 if sampler == "Exposed" and (logger, sparsity) in logs[n:] else 0.5
+    )
 
 
 HOLDS, PART, NOT = Word.HOLDS, Word.PART, Word.NOT
@@ -110,9 +135,14 @@ KNOWN: list[tuple[str, Value, Word]] = [
     ("Q3.3", only(WTD=0.6, WTDH=0.6), HOLDS),
     ("Q3.3", only(WTD=0.6, WTDH=0.5), PART),
     ("Q3.3", only(WTD=0.6, WTDH=0.6, Skew=0.7), NOT),
-    ("Q3.4", only(Popularity=0.4, Positivity=0.4), HOLDS),
-    ("Q3.5", only(Full=0.49), HOLDS),
-    ("Q3.5", only(Full=0.4), NOT),
+    ("Q3.2", by_size(0.1, 0.2, 0.1, 0.4), NOT),
+    ("Q3.4", only(Popularity=0.4, Positivity=0.4), NOT),  # lower, but nobody gains anything
+    ("Q3.4", gains(Random=0.3, Popularity=0.2, Positivity=0.2), HOLDS),
+    ("Q3.4", gains(Random=0.3, Popularity=0.29, Positivity=0.29), NOT),  # less, but not clearly
+    ("Q3.4", gains(Random=0.3, Popularity=0.2, Positivity=0.4), PART),
+    ("Q3.5", only(Full=0.51), HOLDS),  # the highest, if not clearly
+    ("Q3.5", only(Full=0.49), NOT),  # not clearly beaten, but not the highest
+    ("Q3.5", only(), NOT),
     ("Q3.6", only(Exposed=0.46), HOLDS),
     ("Q3.7", only(Random_e=0.6), HOLDS),
     ("Q3.7", only(Exposed=0.6), NOT),
@@ -173,13 +203,70 @@ def test_shorter_cutoffs() -> None:
     assert verdict("Q1.10", rising, shorter=falling).word is NOT
 
 
-def test_who_wins_everywhere() -> None:
-    def best(question: str, logger: str, sparsity: float, sampler: str, size: int | None) -> float:
-        return 0.5 if sampler != "Skew" else 0.4 if question == "resolution" else 0.6
+def wins(name: str, *questions: str) -> Value:
+    """One sampler is clearly the best in some questions and clearly the worst in the others."""
 
-    assert verdict("C.3", best).word is NOT
-    assert verdict("C.3", only(Skew=0.6)).median == 3  # Skew ties more than the others
-    assert verdict("C.3", only(Skew=0.6)).word is HOLDS
+    def value(question: str, logger: str, sparsity: float, sampler: str, size: int | None) -> float:
+        sign = -1 if question.startswith("resolution") else 1
+        return 0.5 if sampler != name else 0.5 + sign * (0.1 if question in questions else -0.1)
+
+    return value
+
+
+ALL = ("resolution", "fidelity", "robustness", "predictive_power")
+
+
+def excel(value: Value) -> tuple[str, ...]:
+    return excelling(Figures.read(frame(value), scale=SCALE))
+
+
+def test_who_excels() -> None:
+    assert excel(wins("Skew", *ALL)) == ("Skew",)
+    assert verdict("C.3", wins("Skew", *ALL)).word is NOT
+    for missing in ALL:
+        rest = wins("Skew", *(each for each in ALL if each != missing))
+        assert excel(rest) == ()
+        assert (verdict("C.3", rest).word, verdict("C.3", rest).median) == (HOLDS, 0)
+
+
+def test_nobody_is_said_to_fail_in_a_question_without_figures() -> None:
+    for missing in ALL:
+        gone: Value = lambda question, *_: None if question == missing else 0.5  # noqa: B023, E731
+        assert verdict("C.3", gone).word is Word.UNTESTED
+
+
+def test_full_excels_without_fidelity_which_compares_with_it() -> None:
+    assert excel(wins("Full", "resolution", "robustness", "predictive_power")) == ("Full",)
+    assert verdict("C.3", wins("Full", "resolution", "robustness", "predictive_power")).word is NOT
+    assert excel(wins("Full", "fidelity", "robustness", "predictive_power")) == ()
+    # nor does its fidelity take anything from others
+    assert "Skew" in excel(lambda q, logger, sparsity, sampler, n: 1.0 if (q, sampler) == ("fidelity", "Full") else 0.5)
+
+
+def test_wording_decides_the_share_that_is_needed() -> None:
+    assert [verdict("C.2", supporting(n)).word for n in (12, 10, 9, 5, 4)] == [HOLDS, HOLDS, PART, PART, NOT]
+    assert {each.name for each in CLAIMS if each.needed == MOSTLY} == {
+        "Q1.3", "Q1.7", "Q2.9", "Q3.2", "Q3.5", "Q4.4", "C.5"
+    }  # fmt: skip
+    assert set(REVISED) | set(BY_CONSTRUCTION) <= set(NAMED)
+
+
+def test_curves_end_at_the_large_size() -> None:
+    """What happens at n = 50 is nothing to a scale whose large size is 20."""
+    scale = replace(SCALE, large=20, half=10, moderate=10)
+
+    def word(name: str, *values: float) -> Word:
+        return judge(NAMED[name], Figures.read(frame(by_size(*values)), scale=scale)).word
+
+    for last in (0.0, 0.9):
+        for name in ("Q2.1", "Q3.2", "Q4.1"):
+            assert word(name, 0.1, 0.2, 0.3, last) is HOLDS
+        assert word("Q1.1", 0.3, 0.1, 0.2, last) is HOLDS
+        assert word("Q1.1", 0.3, 0.2, 0.1, last) is NOT
+        assert word("Q1.2", 0.3, 0.1, 0.2, last) is HOLDS
+        assert word("Q2.3", 0.1, 0.91, 0.92, last) is HOLDS
+        assert word("Q2.4", 0.1, 0.7, 0.74, last) is HOLDS
+        assert word("Q2.4", 0.1, 0.7, 0.8, last) is NOT
 
 
 def test_narrow_intervals() -> None:
@@ -192,6 +279,26 @@ def test_undefined_figures_support_nothing() -> None:
     for claim in CLAIMS:
         found = judge(claim, figures)
         assert (found.word, found.supporting) == (Word.UNTESTED, 0), claim.name
+
+
+def test_what_is_not_supported_everywhere_says_where() -> None:
+    assert verdict("C.2", supporting(12)).where == ""
+    assert verdict("C.2", supporting(10)).where == "logger uniform, popularity; sparsity 10 %, 50 %"
+    assert verdict("C.2", supporting(4)).where == "logger uniform"
+    assert verdict("C.2", supporting(0)).where == NOWHERE
+    lone = verdict(
+        "Q4.7", lambda q, logger, sparsity, sampler, n: 0.4 if (sampler, sparsity) == ("Positivity", 0.9) else 0.5
+    )
+    assert (lone.word, lone.where) == (NOT, "sparsity 90 %")
+    missing = verdict("Q1.9", only(), shorter=only(**dict.fromkeys(("Exposed", "Random_e", *SIZED), 0.7)))
+    assert (missing.word, missing.where) == (HOLDS, "all but Full")
+
+    def diagonal(question: str, logger: str, sparsity: float, sampler: str, size: int | None) -> float:
+        apart = (logger, sparsity) in (("uniform", 0.1), ("popularity", 0.5), ("positivity", 0.9))
+        return 0.4 if sampler == "Exposed" and apart else 0.5
+
+    assert verdict("Q2.9", diagonal).where == SCATTERED
+    assert verdict("C.5", only(), half=0.009).where == ""
 
 
 def test_in_part_says_where() -> None:
