@@ -22,8 +22,7 @@ from reliability_runs import Run
 from reliability_worlds import SEED, STUDIES, Study
 from truerank.data.files import whole_file
 from truerank.studies.reliability import Grid, Preset, study
-from truerank.studies.reliability.folder import NOTE
-from truerank.studies.reliability.run import FORMAT
+from truerank.studies.reliability.folder import FORMAT, NOTE
 
 OUT = Path("docs/results/reliability.md")
 DONE = Path("build/reliability")

@@ -16,8 +16,8 @@ from reliability_study import finished, times_of
 from reliability_verdicts import FIXED, SIZED
 from reliability_worlds import STUDIES
 from truerank.studies.reliability import Preset
+from truerank.studies.reliability.folder import FORMAT
 from truerank.studies.reliability.grid import LOGGERS, SPARSITIES
-from truerank.studies.reliability.run import FORMAT
 
 VALUE = 0.8
 
