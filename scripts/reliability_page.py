@@ -44,7 +44,7 @@ def page(runs: Sequence[Run], *, lessons: Iterator[str]) -> str:
         "# How reliable are sampled candidates? The study on KuaiRec and Jester",
         "",
         "Written by `make reliability-study`. The study of paper 5 (Pereira, Said and Santos, RecSys 2025; [how it works](../reliability.md)), with the samplers as",
-        "the text has them (`published`) and as the authors' code does (`released`), and the paper's claims one by one.",
+        "the text has them (`published`) and as the authors' code does (`released`), and the paper's claims one by one. The four figures of each study: `truerank study figures build/reliability/kuairec/published-10`, and so on.",
         "",
         *lessons,
         *_what_was_run(runs),
