@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from reliability_claims import BY_CONSTRUCTION, CLAIMS, EXACTLY, REVISED, SCALES, excelling
 from reliability_curves import TABLES, Published, published
@@ -324,18 +324,12 @@ def _ties(runs: Sequence[Run]) -> Iterator[str]:
     yield ""
     yield "Share of pairs of models that tie for a user, mean of the three loggers, large n: exact / after rounding to 4 decimals."
     yield ""
-    names = (*FIXED, *SIZED)
-    rows = []
-    for run in runs:
-        for sparsity in (0.0, *SHOWN):
-            cells = []
-            for name in names:
-                both = (
-                    _mean(run.figures[kind], RESOLUTION, sparsity, name) for kind in (Reading.USERS, Reading.ROUNDED)
-                )
-                cells.append(" / ".join(f"{each:.4f}" for each in both))
-            rows.append([run.name, f"{100 * sparsity:.0f} %", *cells])
-    yield from _table(["", "sparsity", *names], rows)
+
+    def cell(run: Run, sparsity: float, name: str) -> str:
+        both = (_mean(run.figures[kind], RESOLUTION, sparsity, name) for kind in (Reading.USERS, Reading.ROUNDED))
+        return " / ".join(f"{each:.4f}" for each in both)
+
+    yield from _by_sampler(runs, cell)
 
 
 def _means(runs: Sequence[Run]) -> Iterator[str]:
@@ -343,17 +337,24 @@ def _means(runs: Sequence[Run]) -> Iterator[str]:
     yield ""
     yield "Mean of the three loggers, large n: τ per user / the same with undefined τ as 0 / τ of the models' means over users. In brackets the share of users whose τ is undefined, where it is at least 1 %."
     yield ""
+
+    def cell(run: Run, sparsity: float, name: str) -> str:
+        kinds = (Reading.USERS, Reading.AS_0, Reading.MEANS)
+        text = " / ".join(f"{_mean(run.figures[kind], POWER, sparsity, name):.2f}" for kind in kinds)
+        share = run.undefined[name, sparsity]
+        return text + (f" ({100 * share:.0f} %)" if share >= 0.01 else "")
+
+    yield from _by_sampler(runs, cell)
+
+
+def _by_sampler(runs: Sequence[Run], cell: Callable[[Run, float, str], str]) -> Iterator[str]:
+    """A row for each study and sparsity, a column for each sampler."""
     names = (*FIXED, *SIZED)
-    rows = []
-    for run in runs:
-        for sparsity in (0.0, *SHOWN):
-            cells = []
-            for name in names:
-                kinds = (Reading.USERS, Reading.AS_0, Reading.MEANS)
-                text = " / ".join(f"{_mean(run.figures[kind], POWER, sparsity, name):.2f}" for kind in kinds)
-                share = run.undefined[name, sparsity]
-                cells.append(text + (f" ({100 * share:.0f} %)" if share >= 0.01 else ""))
-            rows.append([run.name, f"{100 * sparsity:.0f} %", *cells])
+    rows = [
+        [run.name, f"{100 * sparsity:.0f} %", *(cell(run, sparsity, name) for name in names)]
+        for run in runs
+        for sparsity in (0.0, *SHOWN)
+    ]
     yield from _table(["", "sparsity", *names], rows)
 
 
