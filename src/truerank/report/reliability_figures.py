@@ -54,7 +54,7 @@ def draw(
     Panels are loggers x sparsities; in each, resolution (share of pairs of models that tie), fidelity, robustness or
     predictive power (Kendall's τ-b) of one metric against the number of sampled negatives, a line with its interval for
     each sampler. `loggers`, `sparsities` and `samplers` choose a part; a sampler looks the same in every part. Nothing
-    is written unless all four could be drawn; the same study gives the same bytes.
+    is written unless all four could be drawn; the same study gives the same bytes (SVG, PNG).
     """
     altair(WHO)
     form = Form(form)
