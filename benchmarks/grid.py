@@ -17,13 +17,14 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from truerank.arrays import Floats
-from truerank.core import Log, Scores
-from truerank.exposure.counts import zipf
+from truerank.core.arrays import Floats
+from truerank.core.ids import Ids
+from truerank.core.log import Log
+from truerank.core.ranking import Scores
+from truerank.exposure.loggers.counts import zipf
 from truerank.exposure.loggers.positivity import Positivity
 from truerank.exposure.loggers.uniform import Uniform
-from truerank.ids import Ids
-from truerank.ranks.scores import dense
+from truerank.ranks.scores.scores import dense
 from truerank.studies.reliability import Grid, Models, World, study
 from truerank.studies.reliability.draws import Exposing
 from truerank.studies.reliability.scenarios import MetricTables, Scenarios

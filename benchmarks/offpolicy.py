@@ -17,8 +17,8 @@ import truerank as tr
 from benchmarks.measure import ratios
 from benchmarks.ranks import timed
 from benchmarks.workloads import OFFPOLICY_CLIPS, Array, offpolicy_work
+from truerank.evaluation.ranked_setting import prepare
 from truerank.exposure.positions.logarithmic import Logarithmic
-from truerank.offpolicy_setting import prepare
 from truerank.uncertainty.streams import Signed, spreads
 from truerank.uncertainty.weight_sums import weight_sums
 

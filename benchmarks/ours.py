@@ -10,10 +10,12 @@ import polars as pl
 
 import truerank as tr
 from benchmarks.workloads import CUTOFFS, Array, RanksWork, lists_work
-from truerank.core import Candidates, Log, Metric, Pairs
-from truerank.ids import Ids
+from truerank.core.ids import Ids
+from truerank.core.log import Log, Pairs
+from truerank.core.metric import Metric
+from truerank.core.ranking import Candidates
 from truerank.metrics.tables import unit_values_of
-from truerank.ranks.rank import rank
+from truerank.ranks.kernel.rank import rank
 
 METRICS: list[Metric] = [
     make(k)

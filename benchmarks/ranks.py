@@ -20,9 +20,9 @@ import truerank as tr
 from benchmarks.measure import ratios
 from benchmarks.ours import ranks_setting
 from benchmarks.workloads import RanksWork, ranks_work
-from truerank.core import Metric
+from truerank.core.metric import Metric
 from truerank.metrics.tables import unit_values_of
-from truerank.ranks.rank import rank
+from truerank.ranks.kernel.rank import rank
 
 METRICS: list[Metric] = [make(k) for k in (5, 50, 500) for make in (tr.Recall, tr.Precision, tr.DCG)]
 

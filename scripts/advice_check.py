@@ -24,12 +24,13 @@ import polars as pl
 
 from kuairec import COLUMNS, data_folder
 from truerank import models
-from truerank.arrays import Floats, Ints
-from truerank.chance import cell_uniforms, generator
-from truerank.core import Log, Scores
+from truerank.core.arrays import Floats, Ints
+from truerank.core.chance import cell_uniforms, generator
+from truerank.core.ids import Ids
+from truerank.core.log import Log
+from truerank.core.ranking import Scores
 from truerank.data.files import whole_file
 from truerank.data.read import read
-from truerank.ids import Ids
 from truerank.metrics.ndcg import NDCG
 from truerank.studies.reliability import Grid, Models, World, advice_for, study
 from truerank.studies.reliability.draws import Exposing, train_shares

@@ -11,15 +11,15 @@ from pathlib import Path
 import numpy as np
 
 from cores import on_all_cores
-from truerank.arrays import Floats, sums_by
-from truerank.core import Candidates, Scores
-from truerank.estimators.propensity import IPS, SNIPS, Naive
+from truerank.core.arrays import Floats, sums_by
+from truerank.core.ranking import Candidates, Scores
+from truerank.estimators.biased.propensity import IPS, SNIPS, Naive
 from truerank.metrics.dcg import DCG
 from truerank.metrics.precision import Precision
 from truerank.metrics.recall import Recall
 from truerank.models.ease import EASE
 from truerank.models.popularity import Popularity
-from truerank.ranks.rank import rank
+from truerank.ranks.kernel.rank import rank
 from truerank.studies.coverage import Asked, ByPropensity, Coverage, Truth, measure
 from truerank.studies.world import WorldSettings, make_world
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from multiprocessing import get_context
 
-from truerank.arrays import Floats
+from truerank.core.arrays import Floats
 
 _work: Callable[[int], Floats]
 

@@ -14,11 +14,11 @@ from typing import Any
 
 import numpy as np
 
-from truerank.arrays import Floats
-from truerank.chance import cell_keys, cell_uniforms
-from truerank.core import Log
+from truerank.core.arrays import Floats
+from truerank.core.chance import cell_keys, cell_uniforms
+from truerank.core.log import Log
 from truerank.data.files import whole_file
-from truerank.evaluation import evaluate
+from truerank.evaluation.judged import evaluate
 from truerank.metrics.recall import Recall
 from truerank.models import Side
 from truerank.models.recipes import (
@@ -31,7 +31,7 @@ from truerank.models.recipes import (
     Recipe,
     Training,
 )
-from truerank.ranks.scores import dense
+from truerank.ranks.scores.scores import dense
 from truerank.studies.world import World, WorldSettings, make_world
 
 OUT = Path("docs/results/debiased-learners.md")

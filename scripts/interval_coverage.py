@@ -11,7 +11,7 @@ import numpy as np
 
 import kuairec
 from cores import on_all_cores
-from truerank.estimators.random_exposure import Hajek, HorvitzThompson, Pooled, Published
+from truerank.estimators.judged.random_exposure import Hajek, HorvitzThompson, Pooled, Published
 from truerank.metrics.dcg import DCG
 from truerank.metrics.precision import Precision
 from truerank.metrics.recall import Recall

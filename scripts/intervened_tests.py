@@ -15,11 +15,14 @@ import msgspec
 import numpy as np
 
 from kuairec import data_folder
-from truerank.core import Estimator, Log, Metric, Pool, Ranks, Scores
+from truerank.core.estimator import Estimator
+from truerank.core.log import Log
+from truerank.core.metric import Metric
+from truerank.core.ranking import Pool, Ranks, Scores
 from truerank.data.datasets.coat import Coat
 from truerank.data.published import wtd
-from truerank.estimators.full import Full as Plain
-from truerank.estimators.intervened import Intervened, IntervenedPooled
+from truerank.estimators.biased.intervened import Intervened, IntervenedPooled
+from truerank.estimators.judged.full import Full as Plain
 from truerank.exposure.interventions import dispersion, intervene, with_inclusion
 from truerank.exposure.interventions.plain import Full, Regular
 from truerank.exposure.interventions.plans import Strategy
@@ -33,8 +36,8 @@ from truerank.models.ease import EASE
 from truerank.models.item_knn import ItemKNN
 from truerank.models.popularity import Popularity
 from truerank.ranks.candidates import Catalogue, Overlap, lay_out
-from truerank.ranks.rank import rank
-from truerank.ranks.scores import factors
+from truerank.ranks.kernel.rank import rank
+from truerank.ranks.scores.scores import factors
 
 SEED, SPLITS, K = 20261116, 10, 10
 WORK = Path("build/intervened.jsonl")  # finished comparisons, so that an interrupted study goes on where it stopped

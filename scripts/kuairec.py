@@ -9,12 +9,13 @@ import numpy as np
 import polars as pl
 from scipy.sparse.linalg import svds
 
-from truerank.core import Candidates, Log
+from truerank.core.log import Log
+from truerank.core.ranking import Candidates
 from truerank.data.read import read
 from truerank.models.matrix import positives
 from truerank.models.popularity import Popularity
-from truerank.ranks.rank import rank
-from truerank.ranks.scores import Factors, factors
+from truerank.ranks.kernel.rank import rank
+from truerank.ranks.scores.scores import Factors, factors
 from truerank.studies.coverage import Truth
 
 COLUMNS = {"user": "user_id", "item": "video_id"}

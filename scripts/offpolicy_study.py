@@ -26,7 +26,7 @@ import polars as pl
 
 import truerank as tr
 from open_bandit import open_bandit_rows
-from truerank.arrays import Floats, Ints
+from truerank.core.arrays import Floats, Ints
 from truerank.data.files import whole_file
 from truerank.estimators.ranked import RankedEstimator
 from truerank.exposure.positions.fits import Depths, fit_depths

@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 
 import truerank as tr
-from truerank.core import Log
+from truerank.core.log import Log
 from truerank.data.datasets.open_bandit import CAMPAIGNS, OpenBandit
 
 

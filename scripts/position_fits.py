@@ -13,8 +13,8 @@ from pathlib import Path
 
 import numpy as np
 
-from truerank.arrays import Bools, Floats, Ints
-from truerank.chance import generator
+from truerank.core.arrays import Bools, Floats, Ints
+from truerank.core.chance import generator
 from truerank.data.impressions import Logged
 from truerank.exposure.positions.fits import Depths, fit_depths
 from truerank.exposure.positions.fits_clicks import Clicks, fit_clicks, fit_harvest

@@ -8,9 +8,9 @@ import numpy as np
 from scipy.special import gammaln
 
 import kuairec
-from truerank.arrays import Floats
-from truerank.estimators.full import Full
-from truerank.estimators.random_exposure import Pooled
+from truerank.core.arrays import Floats
+from truerank.estimators.judged.full import Full
+from truerank.estimators.judged.random_exposure import Pooled
 from truerank.metrics.recall import Recall
 from truerank.studies.coverage import Truth
 

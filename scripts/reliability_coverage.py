@@ -18,18 +18,18 @@ import numpy as np
 import polars as pl
 
 from cores import on_all_cores
-from truerank.arrays import Floats, Ints
-from truerank.chance import generator
-from truerank.core import Log
+from truerank.core.arrays import Floats, Ints
+from truerank.core.chance import generator
+from truerank.core.ids import Ids
+from truerank.core.log import Log
 from truerank.data.files import whole_file
-from truerank.ids import Ids
 from truerank.metrics.ndcg import NDCG
 from truerank.models import Model
 from truerank.models.ease import EASE
 from truerank.models.item_knn import ItemKNN
 from truerank.models.popularity import Popularity
 from truerank.models.random import Random
-from truerank.ranks.scores import dense
+from truerank.ranks.scores.scores import dense
 from truerank.studies.reliability import Grid, study
 from truerank.studies.world import WorldSettings, make_world
 

@@ -15,13 +15,14 @@ import numpy as np
 
 from reliability_worlds import SEED, STUDIES, Entry, Study
 from truerank import models
-from truerank.core import Metric, Scores
+from truerank.core.metric import Metric
+from truerank.core.ranking import Scores
 from truerank.data.files import whole_file
-from truerank.evaluation import evaluate
+from truerank.evaluation.judged import evaluate
 from truerank.models import Side
-from truerank.ranks.files import read_scores, write_scores
-from truerank.ranks.rank import Aligned
-from truerank.ranks.scores import dense
+from truerank.ranks.kernel.rank import Aligned
+from truerank.ranks.scores.files import read_scores, write_scores
+from truerank.ranks.scores.scores import dense
 
 
 def alone(target: Callable[..., None], *given: object, what: str) -> None:

@@ -10,11 +10,12 @@ import numpy as np
 import polars as pl
 
 import kuairec
-from truerank.chance import cell_keys
-from truerank.core import Log, Metric
+from truerank.core.chance import cell_keys
+from truerank.core.ids import Ids
+from truerank.core.log import Log
+from truerank.core.metric import Metric
 from truerank.data.datasets.kuairec import KuaiRec
 from truerank.data.read import read
-from truerank.ids import Ids
 from truerank.metrics.dcg import DCG
 from truerank.metrics.ndcg import NDCG
 from truerank.metrics.precision import Precision

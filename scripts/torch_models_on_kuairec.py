@@ -20,11 +20,12 @@ import polars as pl
 
 import kuairec
 from truerank import models
-from truerank.core import Log, Scores
+from truerank.core.log import Log
+from truerank.core.ranking import Scores
 from truerank.data.files import whole_file
 from truerank.data.published import popular_first, ure_kuairec
 from truerank.data.read import read
-from truerank.evaluation import evaluate
+from truerank.evaluation.judged import evaluate
 from truerank.metrics.recall import Recall
 from truerank.models import Side
 

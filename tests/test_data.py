@@ -9,10 +9,10 @@ import polars as pl
 import pytest
 
 import truerank as tr
+from truerank.core.errors import InputError
 from truerank.data.describe import summary
 from truerank.data.rules import PositiveRule
 from truerank.data.write import to_frame
-from truerank.errors import InputError
 
 
 @pytest.fixture

@@ -14,10 +14,14 @@ from scipy.sparse import csr_array
 
 import truerank as tr
 from truerank import estimators
-from truerank.core import Candidates, Estimator, Log, Metric, Scores, Terms
-from truerank.estimators.rewards import GivenRewards
-from truerank.ranks.products import product
-from truerank.ranks.rank import rank
+from truerank.core.estimator import Estimator
+from truerank.core.log import Log
+from truerank.core.metric import Metric
+from truerank.core.ranking import Candidates, Scores
+from truerank.core.terms import Terms
+from truerank.estimators.biased.rewards import GivenRewards
+from truerank.ranks.kernel.rank import rank
+from truerank.ranks.scores.products import product
 from truerank.studies.world import WorldSettings, make_world
 
 METRICS: list[Metric] = [tr.Recall(3), tr.Recall(20), tr.Precision(5), tr.DCG(10)]

@@ -11,8 +11,14 @@ from typing import TYPE_CHECKING, Any
 from truerank.version import __version__ as __version__
 
 if TYPE_CHECKING:
-    from truerank.core import Log as Log
-    from truerank.core import Ties as Ties
+    from truerank.core.ids import Ids as Ids
+    from truerank.core.log import Log as Log
+    from truerank.core.options import Denominator as Denominator
+    from truerank.core.options import Drawn as Drawn
+    from truerank.core.options import Gain as Gain
+    from truerank.core.options import Ideal as Ideal
+    from truerank.core.ranking import Ties as Ties
+    from truerank.core.results import Results as Results
     from truerank.data.features import Features as Features
     from truerank.data.features import read_features as read_features
     from truerank.data.impressions import Impressions as Impressions
@@ -23,18 +29,18 @@ if TYPE_CHECKING:
     from truerank.data.split import split_per_user as split_per_user
     from truerank.data.split import split_random as split_random
     from truerank.data.write import write as write
-    from truerank.estimators.doubly_robust import DoublyRobust as DoublyRobust
-    from truerank.estimators.full import Full as Full
-    from truerank.estimators.full import Traditional as Traditional
-    from truerank.estimators.intervened import Intervened as Intervened
-    from truerank.estimators.intervened import IntervenedPooled as IntervenedPooled
-    from truerank.estimators.propensity import IPS as IPS
-    from truerank.estimators.propensity import SNIPS as SNIPS
-    from truerank.estimators.propensity import Naive as Naive
-    from truerank.estimators.random_exposure import Hajek as Hajek
-    from truerank.estimators.random_exposure import HorvitzThompson as HorvitzThompson
-    from truerank.estimators.random_exposure import Pooled as Pooled
-    from truerank.estimators.random_exposure import Published as Published
+    from truerank.estimators.biased.doubly_robust import DoublyRobust as DoublyRobust
+    from truerank.estimators.biased.intervened import Intervened as Intervened
+    from truerank.estimators.biased.intervened import IntervenedPooled as IntervenedPooled
+    from truerank.estimators.biased.propensity import IPS as IPS
+    from truerank.estimators.biased.propensity import SNIPS as SNIPS
+    from truerank.estimators.biased.propensity import Naive as Naive
+    from truerank.estimators.judged.full import Full as Full
+    from truerank.estimators.judged.full import Traditional as Traditional
+    from truerank.estimators.judged.random_exposure import Hajek as Hajek
+    from truerank.estimators.judged.random_exposure import HorvitzThompson as HorvitzThompson
+    from truerank.estimators.judged.random_exposure import Pooled as Pooled
+    from truerank.estimators.judged.random_exposure import Published as Published
     from truerank.estimators.ranked.doubly_robust import RankedDoublyRobust as RankedDoublyRobust
     from truerank.estimators.ranked.ips import RankedIPS as RankedIPS
     from truerank.estimators.ranked.naive import LearntDiscountRaw as LearntDiscountRaw
@@ -46,26 +52,26 @@ if TYPE_CHECKING:
     from truerank.estimators.ranked.reward_models import ItemMeans as ItemMeans
     from truerank.estimators.ranked.reward_models import PredictionColumn as PredictionColumn
     from truerank.estimators.ranked.snips import RankedSNIPS as RankedSNIPS
-    from truerank.evaluation import evaluate as evaluate
-    from truerank.exposure.calibration import calibration as calibration
-    from truerank.exposure.description import describe as describe
-    from truerank.exposure.expose import expose as expose
+    from truerank.evaluation.judged import evaluate as evaluate
+    from truerank.evaluation.ranked import off_policy as off_policy
     from truerank.exposure.interventions import intervene as intervene
     from truerank.exposure.interventions import with_inclusion as with_inclusion
     from truerank.exposure.kinds import BiasedExposure as BiasedExposure
     from truerank.exposure.kinds import FullExposure as FullExposure
     from truerank.exposure.kinds import RandomExposure as RandomExposure
     from truerank.exposure.kinds import Unlisted as Unlisted
-    from truerank.exposure.policies import ExposureColumn as ExposureColumn
-    from truerank.exposure.policies import RankColumn as RankColumn
+    from truerank.exposure.loggers.expose import expose as expose
+    from truerank.exposure.policies.policies import ExposureColumn as ExposureColumn
+    from truerank.exposure.policies.policies import RankColumn as RankColumn
     from truerank.exposure.positions import parse_position as parse_position
+    from truerank.exposure.propensities.calibration import calibration as calibration
     from truerank.exposure.propensities.given import GivenPropensity as GivenPropensity
     from truerank.exposure.propensities.logistic import Logistic as Logistic
     from truerank.exposure.propensities.naive_bayes import NaiveBayes as NaiveBayes
     from truerank.exposure.propensities.power import PopularityPower as PopularityPower
-    from truerank.exposure.randomness import Randomness as Randomness
-    from truerank.exposure.randomness import randomness as randomness
-    from truerank.ids import Ids as Ids
+    from truerank.exposure.randomness.description import describe as describe
+    from truerank.exposure.randomness.tests import Randomness as Randomness
+    from truerank.exposure.randomness.tests import randomness as randomness
     from truerank.metrics.auc import AUC as AUC
     from truerank.metrics.average_precision import AveragePrecision as AveragePrecision
     from truerank.metrics.dcg import DCG as DCG
@@ -85,21 +91,15 @@ if TYPE_CHECKING:
     from truerank.models.adapters import from_lenskit as from_lenskit
     from truerank.models.adapters import from_lightfm as from_lightfm
     from truerank.models.adapters import from_rectools as from_rectools
-    from truerank.offpolicy import off_policy as off_policy
-    from truerank.options import Denominator as Denominator
-    from truerank.options import Drawn as Drawn
-    from truerank.options import Gain as Gain
-    from truerank.options import Ideal as Ideal
     from truerank.ranks.candidates import Overlap as Overlap
-    from truerank.ranks.files import read_scores as read_scores
-    from truerank.ranks.files import write_scores as write_scores
-    from truerank.ranks.sampling import sample_candidates as sample_candidates
-    from truerank.ranks.scores import dense as dense
-    from truerank.ranks.scores import factors as factors
-    from truerank.ranks.scores import function as function
-    from truerank.ranks.sparse import sparse as sparse
-    from truerank.ranks.tables import lists as lists
-    from truerank.results import Results as Results
+    from truerank.ranks.samplers.draw import sample_candidates as sample_candidates
+    from truerank.ranks.scores.files import read_scores as read_scores
+    from truerank.ranks.scores.files import write_scores as write_scores
+    from truerank.ranks.scores.scores import dense as dense
+    from truerank.ranks.scores.scores import factors as factors
+    from truerank.ranks.scores.scores import function as function
+    from truerank.ranks.scores.sparse import sparse as sparse
+    from truerank.ranks.scores.tables import lists as lists
     from truerank.uncertainty.clipping import AutoClip as AutoClip
     from truerank.uncertainty.intervals import Bootstrap as Bootstrap
     from truerank.uncertainty.intervals import Design as Design
@@ -115,28 +115,29 @@ _HOME = {
     "estimators.ranked.normalisers": ("Normaliser",),
     "estimators.ranked.reward_models": ("ItemMeans", "PredictionColumn"),
     "estimators.ranked.snips": ("RankedSNIPS",),
-    "exposure.policies": ("ExposureColumn", "RankColumn"),
+    "exposure.policies.policies": ("ExposureColumn", "RankColumn"),
     "exposure.positions": ("parse_position",),
-    "offpolicy": ("off_policy",),
+    "evaluation.ranked": ("off_policy",),
     "uncertainty.clipping": ("AutoClip",),
-    "core": ("Log", "Ties"),
-    "results": ("Results",),
-    "ids": ("Ids",),
-    "options": ("Denominator", "Drawn", "Gain", "Ideal"),
+    "core.log": ("Log",),
+    "core.ranking": ("Ties",),
+    "core.results": ("Results",),
+    "core.ids": ("Ids",),
+    "core.options": ("Denominator", "Drawn", "Gain", "Ideal"),
     "data.features": ("Features", "read_features"),
     "data.read": ("read",),
     "data.split": ("split_by_time", "split_per_user", "split_random"),
     "data.write": ("write",),
-    "evaluation": ("evaluate",),
+    "evaluation.judged": ("evaluate",),
     "exposure.kinds": ("BiasedExposure", "FullExposure", "RandomExposure", "Unlisted"),
-    "exposure.expose": ("expose",),
-    "exposure.calibration": ("calibration",),
-    "exposure.description": ("describe",),
+    "exposure.loggers.expose": ("expose",),
+    "exposure.propensities.calibration": ("calibration",),
+    "exposure.randomness.description": ("describe",),
     "exposure.propensities.given": ("GivenPropensity",),
     "exposure.propensities.logistic": ("Logistic",),
     "exposure.propensities.naive_bayes": ("NaiveBayes",),
     "exposure.propensities.power": ("PopularityPower",),
-    "exposure.randomness": ("Randomness", "randomness"),
+    "exposure.randomness.tests": ("Randomness", "randomness"),
     "exposure.interventions": ("intervene", "with_inclusion"),
     "models.adapters": (
         "from_callable",
@@ -148,11 +149,11 @@ _HOME = {
         "from_rectools",
     ),
     "ranks.candidates": ("Overlap",),
-    "ranks.files": ("read_scores", "write_scores"),
-    "ranks.sampling": ("sample_candidates",),
-    "ranks.scores": ("dense", "factors", "function"),
-    "ranks.sparse": ("sparse",),
-    "ranks.tables": ("lists",),
+    "ranks.scores.files": ("read_scores", "write_scores"),
+    "ranks.samplers.draw": ("sample_candidates",),
+    "ranks.scores.scores": ("dense", "factors", "function"),
+    "ranks.scores.sparse": ("sparse",),
+    "ranks.scores.tables": ("lists",),
     "uncertainty.intervals": ("Bootstrap", "Design", "Population"),
 }
 _MODULE = {name: module for module, names in _HOME.items() for name in names}

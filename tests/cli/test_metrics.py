@@ -10,7 +10,7 @@ import pytest
 from cases import instances
 
 from truerank import metrics
-from truerank.core import Metric
+from truerank.core.metric import Metric
 
 METRICS: list[Metric] = [metric for cls in metrics.catalogue().values() for metric in instances(cls, (1, 3))]
 

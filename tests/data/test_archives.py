@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import truerank as tr
-from truerank.errors import InputError
+from truerank.core.errors import InputError
 
 
 def header(shape: tuple[int, ...], descr: str = "<f8") -> bytes:

@@ -16,7 +16,8 @@ from click.testing import CliRunner
 
 from realdata import folder_of
 from truerank.cli import cli
-from truerank.core import Log
+from truerank.core.errors import InputError
+from truerank.core.log import Log
 from truerank.data import datasets
 from truerank.data.dataset import Dataset
 from truerank.data.datasets.coat import Coat
@@ -26,7 +27,6 @@ from truerank.data.datasets.kuairec import KuaiRec
 from truerank.data.datasets.movielens import MovieLens1M, MovieLens100K
 from truerank.data.datasets.open_bandit import OpenBandit
 from truerank.data.datasets.yahoo_r3 import YahooR3
-from truerank.errors import InputError
 
 # ------------------------------------------------------------------------------------------ files as they are published
 

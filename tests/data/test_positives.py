@@ -9,8 +9,8 @@ import polars as pl
 import pytest
 
 from truerank import Recall, evaluate
+from truerank.core.errors import InputError
 from truerank.data.read import read
-from truerank.errors import InputError
 from truerank.exposure.kinds import FullExposure, Unlisted
 from truerank.studies.reliability import Grid, study
 

@@ -8,12 +8,12 @@ import pytest
 
 import truerank as tr
 from realdata import folder_of
-from truerank.core import Log
+from truerank.core.errors import InputError
+from truerank.core.log import Log
 from truerank.data.datasets.coat import Coat
 from truerank.data.datasets.kuairec import KuaiRec
 from truerank.data.datasets.movielens import MovieLens1M
 from truerank.data.published import dcg_movielens, popular_first, short_first, ure_kuairec, ure_yahoo, wtd
-from truerank.errors import InputError
 
 
 def block(users: int = 40, items: int = 60) -> Log:

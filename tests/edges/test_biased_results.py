@@ -10,11 +10,12 @@ import polars as pl
 import pytest
 
 import truerank as tr
-from truerank.arrays import Floats
-from truerank.core import Candidates, Estimator
-from truerank.estimators.rewards import GivenRewards
-from truerank.ranks.rank import rank
-from truerank.results import Results
+from truerank.core.arrays import Floats
+from truerank.core.estimator import Estimator
+from truerank.core.ranking import Candidates
+from truerank.core.results import Results
+from truerank.estimators.biased.rewards import GivenRewards
+from truerank.ranks.kernel.rank import rank
 
 N_USERS, N_ITEMS = 300, 40
 RNG = np.random.default_rng(1)

@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 import truerank as tr
-from truerank.errors import InputError, RefusedError
+from truerank.core.errors import InputError, RefusedError
 
 RNG = np.random.default_rng(8)
 N_USERS, N_ITEMS = 300, 50

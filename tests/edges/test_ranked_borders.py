@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 import truerank as tr
-from truerank.errors import InputError
+from truerank.core.errors import InputError
 from truerank.exposure.positions import parse_position
 from truerank.exposure.positions.exponential import Exponential
 

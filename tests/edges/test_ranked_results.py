@@ -10,8 +10,8 @@ import polars as pl
 import pytest
 
 import truerank as tr
+from truerank.core.errors import RefusedError
 from truerank.data.impressions import Logged
-from truerank.errors import RefusedError
 from truerank.exposure.positions import parse_position
 from truerank.exposure.positions.exponential import Exponential
 from truerank.exposure.positions.places import Place, Positions

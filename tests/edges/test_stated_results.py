@@ -16,9 +16,9 @@ import pyarrow as pa
 import pytest
 
 import truerank as tr
-from truerank.core import Metric
-from truerank.errors import InputError, RefusedError
-from truerank.results import Estimate, Results
+from truerank.core.errors import InputError, RefusedError
+from truerank.core.metric import Metric
+from truerank.core.results import Estimate, Results
 
 Rows = Sequence[tuple[Any, Any, float]]
 NEGATIVE = tr.FullExposure(tr.Unlisted.NEGATIVE)

@@ -13,16 +13,20 @@ import numpy as np
 import pytest
 
 import truerank as tr
-from truerank.arrays import Floats
-from truerank.core import Additive, Candidates, Estimator, Log, Metric, Pairs, Ranks, Terms
-from truerank.estimators.doubly_robust import DoublyRobust
-from truerank.estimators.propensity import IPS, SNIPS, Naive
-from truerank.estimators.rewards import GivenRewards, ItemRates, RewardModel
-from truerank.exposure.designs import Bernoulli, Design, Members, Stratified, Uniform, Weighted
-from truerank.ids import Ids
+from truerank.core.arrays import Floats
+from truerank.core.estimator import Estimator
+from truerank.core.ids import Ids
+from truerank.core.log import Log, Pairs
+from truerank.core.metric import Additive, Metric
+from truerank.core.options import Denominator
+from truerank.core.ranking import Candidates, Ranks
+from truerank.core.terms import Terms
+from truerank.estimators.biased.doubly_robust import DoublyRobust
+from truerank.estimators.biased.propensity import IPS, SNIPS, Naive
+from truerank.estimators.biased.rewards import GivenRewards, ItemRates, RewardModel
 from truerank.metrics.worth import expected_worth, known_divisor
-from truerank.options import Denominator
-from truerank.ranks.rank import rank
+from truerank.ranks.kernel.rank import rank
+from truerank.sampling.designs import Bernoulli, Design, Members, Stratified, Uniform, Weighted
 
 # item 3 of user 0 and item 0 of user 2 are no candidates; scores of user 1 are tied
 SCORES = np.array([[4.0, 3.0, 2.0, 1.0], [2.0, 2.0, 1.0, 2.0], [1.0, 2.0, 3.0, 4.0]])

@@ -7,8 +7,8 @@ from itertools import permutations
 import numpy as np
 import pytest
 
-from truerank.arrays import Floats
-from truerank.exposure.clocks import (
+from truerank.core.arrays import Floats
+from truerank.sampling.clocks import (
     inclusion_of_first,
     inclusion_probabilities,
     rank_probabilities,
@@ -50,7 +50,7 @@ def test_the_compiled_kernel_equals_the_plain_one(
         return [rank_probabilities(weight, depth=n), inclusion_probabilities(weight, n), first]
 
     compiled = found()
-    monkeypatch.setattr("truerank.exposure.clocks._compiled", lambda: False)
+    monkeypatch.setattr("truerank.sampling.clocks._compiled", lambda: False)
     for fast, plain in zip(compiled, found(), strict=True):
         assert fast == pytest.approx(plain, rel=1e-12, abs=0)
 

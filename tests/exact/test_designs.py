@@ -8,8 +8,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from truerank.errors import InputError
-from truerank.exposure.designs import Bernoulli, Design, Members, Share, Stratified, Uniform, Weighted
+from truerank.core.errors import InputError
+from truerank.sampling.designs import Bernoulli, Design, Members, Share, Stratified, Uniform, Weighted
 
 WEIGHT = np.array([0.1, 3.0, 0.7, 1.0, 0.7])
 SOME_ZERO = np.array([0.0, 3.0, 0.0, 1.0, 0.5])

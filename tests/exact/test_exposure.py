@@ -9,11 +9,8 @@ from math import prod
 import numpy as np
 import pytest
 
-from truerank.arrays import Floats
-from truerank.exposure.positions.exponential import Exponential
-from truerank.exposure.positions.logarithmic import Logarithmic
-from truerank.exposure.positions.yule_simon import YuleSimon
-from truerank.exposure.rankers import (
+from truerank.core.arrays import Floats
+from truerank.exposure.policies.rankers import (
     PlackettLuce,
     Ranked,
     RetrievedCandidates,
@@ -21,6 +18,9 @@ from truerank.exposure.rankers import (
     UniformCandidates,
     mixed_exposures,
 )
+from truerank.exposure.positions.exponential import Exponential
+from truerank.exposure.positions.logarithmic import Logarithmic
+from truerank.exposure.positions.yule_simon import YuleSimon
 
 N = 5
 WEIGHT = np.array([3.0, 0.01, 1.0, 0.4, 20.0])

@@ -14,18 +14,22 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pytest
 
-from truerank.arrays import Floats
-from truerank.core import Estimator, Log, Metric, Ranks, Terms
-from truerank.errors import InputError
-from truerank.estimators.full import Full
-from truerank.estimators.intervened import MOST_NODES, Intervened, IntervenedPooled, shares
-from truerank.exposure.designs import Bernoulli, Design, Members, Uniform, Weighted
-from truerank.ids import Ids
+from truerank.core.arrays import Floats
+from truerank.core.errors import InputError
+from truerank.core.estimator import Estimator
+from truerank.core.ids import Ids
+from truerank.core.log import Log
+from truerank.core.metric import Metric
+from truerank.core.ranking import Ranks
+from truerank.core.terms import Terms
+from truerank.estimators.biased.intervened import MOST_NODES, Intervened, IntervenedPooled, shares
+from truerank.estimators.judged.full import Full
 from truerank.metrics.dcg import DCG
 from truerank.metrics.mean_reciprocal_rank import MeanRR
 from truerank.metrics.precision import Precision
 from truerank.metrics.rank_biased_precision import RBP
 from truerank.metrics.recall import Recall
+from truerank.sampling.designs import Bernoulli, Design, Members, Uniform, Weighted
 
 N_ITEMS = 6
 

@@ -14,9 +14,10 @@ from tiny import Tiny
 from tiny import expectation as expect
 
 import truerank as tr
-from truerank.core import Additive, Metric, Terms
-from truerank.errors import InputError, RefusedError
-from truerank.exposure.designs import Bernoulli, Members, Uniform, size_of
+from truerank.core.errors import InputError, RefusedError
+from truerank.core.metric import Additive, Metric
+from truerank.core.terms import Terms
+from truerank.sampling.designs import Bernoulli, Members, Uniform, size_of
 
 # three users with different numbers of candidates and relevant items, one of whom likes nothing
 WORLD = Tiny([[1, 0, 0, 1, 1, 0], [0, 1, 0, 0, 0], [0, 0, 0, 0]])

@@ -13,11 +13,11 @@ import pytest
 from tiny_feed import NEW, TARGET, THREE, TURNED, Ranking, TinyFeed, mixed_rankings
 
 import truerank as tr
-from truerank.core import Terms
+from truerank.core.terms import Terms
 from truerank.estimators.ranked.reward_models import fold_of_units
 from truerank.estimators.ranked.weights import Weighing
+from truerank.evaluation.ranked_setting import prepare
 from truerank.exposure.positions.table import Table
-from truerank.offpolicy_setting import prepare
 
 EXACT = 1e-10
 INF = math.inf

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import position_fits
+from truerank.core.errors import InputError, RefusedError
 from truerank.data.impressions import Logged
-from truerank.errors import InputError, RefusedError
 from truerank.exposure.positions.fits_clicks import Clicks, fit_clicks, fit_harvest
 from truerank.exposure.positions.table import Table
 

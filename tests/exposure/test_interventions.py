@@ -11,15 +11,15 @@ import polars as pl
 import pytest
 
 import truerank as tr
-from truerank.core import Log
-from truerank.errors import InputError
-from truerank.exposure.designs import Members, Weighted
+from truerank.core.errors import InputError
+from truerank.core.log import Log
 from truerank.exposure.interventions import catalogue, dispersion, intervene, named, with_inclusion
 from truerank.exposure.interventions.plain import Full, Regular
 from truerank.exposure.interventions.popularity import EqualPerItem, PopularityStratified
 from truerank.exposure.interventions.posteriors import Floor, Smoothed
 from truerank.exposure.interventions.skew import Skew, Unseen
 from truerank.exposure.interventions.weighted import WTD, WTDH
+from truerank.sampling.designs import Members, Weighted
 
 STRATEGIES = [cls() for cls in catalogue().values()]
 every_strategy = pytest.mark.parametrize("strategy", STRATEGIES, ids=lambda each: each.name)

@@ -9,14 +9,14 @@ import numpy as np
 import pytest
 from logs import cells, full_world, log_of
 
-from truerank.arrays import Floats, frozen, places
-from truerank.core import Log
+from truerank.core.arrays import Floats, frozen, places
+from truerank.core.errors import InputError
+from truerank.core.ids import Ids
+from truerank.core.log import Log
 from truerank.data.split import split_per_user
-from truerank.errors import InputError
 from truerank.exposure import loggers
-from truerank.exposure.clocks import inclusion_probabilities
-from truerank.exposure.designs import Weighted, members_of
-from truerank.exposure.expose import (
+from truerank.exposure.loggers.duration import Duration
+from truerank.exposure.loggers.expose import (
     Logger,
     Order,
     expose,
@@ -24,12 +24,12 @@ from truerank.exposure.expose import (
     exposure_sizes,
     proportional_probabilities,
 )
-from truerank.exposure.holdout import HoldOut
-from truerank.exposure.loggers.duration import Duration
+from truerank.exposure.loggers.holdout import HoldOut
 from truerank.exposure.loggers.popularity import Popularity
 from truerank.exposure.loggers.positivity import Positivity
 from truerank.exposure.loggers.uniform import Uniform
-from truerank.ids import Ids
+from truerank.sampling.clocks import inclusion_probabilities
+from truerank.sampling.designs import Weighted, members_of
 
 # items 0 ... 3 have 1, 2, 0, 1 positives
 WORLD = full_world([[1, 1, 0, 0], [0, 1, 0, 0], [0, 0, 0, 1], [0, 0, 0, 0]])
@@ -147,7 +147,7 @@ def test_users_with_the_same_pool_share_one_computation(monkeypatch: pytest.Monk
         asked.append(n)
         return inclusion_probabilities(weight, n, most_steps=most_steps)
 
-    monkeypatch.setattr("truerank.exposure.forced.inclusion_probabilities", counted)
+    monkeypatch.setattr("truerank.sampling.forced.inclusion_probabilities", counted)
     expose(large_world(), Popularity(), size=20, keep_positive=False, train=TRAIN, seed=5)
     assert asked == [20]
 

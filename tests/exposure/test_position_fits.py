@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import position_fits
-from truerank.arrays import Floats
-from truerank.errors import InputError, RefusedError
+from truerank.core.arrays import Floats
+from truerank.core.errors import InputError, RefusedError
 from truerank.exposure.positions.exponential import Exponential
 from truerank.exposure.positions.fits import Depths, fit_depths
 from truerank.exposure.positions.fits_contextual import fit_contextual

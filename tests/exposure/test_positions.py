@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from truerank.errors import InputError, RefusedError
+from truerank.core.errors import InputError, RefusedError
 from truerank.exposure.positions import catalogue, parse_position
 from truerank.exposure.positions.exponential import Exponential
 from truerank.exposure.positions.generalised_log import GeneralisedLog

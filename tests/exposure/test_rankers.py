@@ -5,10 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from truerank.errors import InputError, RefusedError
-from truerank.exposure.positions.exponential import Exponential
-from truerank.exposure.positions.yule_simon import YuleSimon
-from truerank.exposure.rankers import (
+from truerank.core.errors import InputError, RefusedError
+from truerank.exposure.policies.rankers import (
     PlackettLuce,
     Ranked,
     RetrievedCandidates,
@@ -19,6 +17,8 @@ from truerank.exposure.rankers import (
     logging_exposures,
     mixed_exposures,
 )
+from truerank.exposure.positions.exponential import Exponential
+from truerank.exposure.positions.yule_simon import YuleSimon
 
 SCORE = np.array([0.3, 1.2, -0.5, 0.0, 2.0])
 

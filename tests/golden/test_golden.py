@@ -15,7 +15,7 @@ import pytest
 from golden_values import CUTOFFS, HERE, MEAN, Case, cases, ours, stored
 
 import truerank as tr
-from truerank.core import Metric
+from truerank.core.metric import Metric
 
 TOOLS = ("rectools", "lenskit", "replay", "implicit", "ranx", "torchmetrics")
 CASES = cases()

@@ -16,13 +16,15 @@ from hypothesis.extra.numpy import arrays
 
 import truerank as tr
 from truerank import metrics
-from truerank.arrays import Floats
-from truerank.core import Candidates, Log, Metric, Ranks, Ties
-from truerank.errors import InputError
-from truerank.ids import Ids
+from truerank.core.arrays import Floats
+from truerank.core.errors import InputError
+from truerank.core.ids import Ids
+from truerank.core.log import Log
+from truerank.core.metric import Metric
+from truerank.core.ranking import Candidates, Ranks, Ties
 from truerank.metrics.gains import Graded
-from truerank.ranks.rank import rank
-from truerank.ranks.scores import dense
+from truerank.ranks.kernel.rank import rank
+from truerank.ranks.scores.scores import dense
 
 GRADED = [
     metric

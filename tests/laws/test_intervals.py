@@ -18,20 +18,24 @@ from hypothesis.extra.numpy import arrays
 from scipy import stats
 
 import truerank as tr
-from truerank.arrays import Floats, Ints
-from truerank.core import Additive, Candidates, Estimator, Log, Metric, Pairs, Ranks, Terms
-from truerank.errors import RefusedError
-from truerank.estimators.full import Full, Traditional
-from truerank.estimators.random_exposure import Hajek, HorvitzThompson, Pooled, Published
-from truerank.exposure import designs
-from truerank.ids import Ids
+from truerank.core.arrays import Floats, Ints
+from truerank.core.errors import RefusedError
+from truerank.core.estimator import Estimator
+from truerank.core.ids import Ids
+from truerank.core.log import Log, Pairs
+from truerank.core.metric import Additive, Metric
+from truerank.core.multiple import holm
+from truerank.core.ranking import Candidates, Ranks
+from truerank.core.terms import Terms
+from truerank.estimators.judged.full import Full, Traditional
+from truerank.estimators.judged.random_exposure import Hajek, HorvitzThompson, Pooled, Published
 from truerank.metrics import catalogue
 from truerank.metrics.dcg import DCG
 from truerank.metrics.precision import Precision
 from truerank.metrics.recall import Recall
-from truerank.multiple import holm
-from truerank.ranks.rank import rank
-from truerank.ranks.scores import dense
+from truerank.ranks.kernel.rank import rank
+from truerank.ranks.scores.scores import dense
+from truerank.sampling import designs
 from truerank.uncertainty.intervals import Bootstrap, Design, Interval, Population, Spread
 
 INTERVALS: list[Interval] = [Population(), Bootstrap(replicates=200), Design()]

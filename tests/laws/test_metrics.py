@@ -19,13 +19,15 @@ from hypothesis.extra.numpy import arrays
 
 import truerank as tr
 from truerank import metrics
-from truerank.arrays import Floats, Ints
-from truerank.core import Additive, Candidates, Listwise, Log, Metric, Ranks, Ties
-from truerank.errors import InputError
-from truerank.ids import Ids
-from truerank.options import Denominator
-from truerank.ranks.rank import rank
-from truerank.ranks.scores import dense
+from truerank.core.arrays import Floats, Ints
+from truerank.core.errors import InputError
+from truerank.core.ids import Ids
+from truerank.core.log import Log
+from truerank.core.metric import Additive, Listwise, Metric
+from truerank.core.options import Denominator
+from truerank.core.ranking import Candidates, Ranks, Ties
+from truerank.ranks.kernel.rank import rank
+from truerank.ranks.scores.scores import dense
 
 CUTOFFS = (1, 2, 3, 10)
 TOLERANCE = 1e-12

@@ -13,19 +13,20 @@ import polars as pl
 import pytest
 
 import truerank as tr
-from truerank.arrays import Floats, Ints
-from truerank.core import Candidates, Log, Pairs
+from truerank.core.arrays import Floats, Ints
+from truerank.core.errors import InputError
+from truerank.core.ids import Ids
+from truerank.core.log import Log, Pairs
+from truerank.core.options import Drawn
+from truerank.core.ranking import Candidates
 from truerank.data.features import Features, read_features
-from truerank.errors import InputError
-from truerank.exposure.calibration import calibration
 from truerank.exposure.kinds import BiasedExposure
 from truerank.exposure.propensities import Fitted, PropensityModel, logistic, parse_propensity
+from truerank.exposure.propensities.calibration import calibration
 from truerank.exposure.propensities.given import GivenPropensity
 from truerank.exposure.propensities.logistic import Logistic
 from truerank.exposure.propensities.naive_bayes import NaiveBayes
 from truerank.exposure.propensities.power import PopularityPower
-from truerank.ids import Ids
-from truerank.options import Drawn
 from truerank.report.calibration import calibration_plot, calibration_text
 
 N_USERS, N_ITEMS = 200, 40

@@ -10,12 +10,12 @@ import polars as pl
 import pytest
 
 import truerank as tr
-from truerank.arrays import Bools, Floats, Ints
-from truerank.core import Log
-from truerank.errors import InputError
-from truerank.exposure.randomness import Randomness, randomness
-from truerank.ids import Ids
-from truerank.options import Drawn
+from truerank.core.arrays import Bools, Floats, Ints
+from truerank.core.errors import InputError
+from truerank.core.ids import Ids
+from truerank.core.log import Log
+from truerank.core.options import Drawn
+from truerank.exposure.randomness.tests import Randomness, randomness
 
 N_USERS, N_ITEMS = 150, 60
 

@@ -10,13 +10,13 @@ import polars as pl
 import pytest
 
 import truerank as tr
-from truerank.core import Terms
+from truerank.core.terms import Terms
 from truerank.estimators import ranked
 from truerank.estimators.ranked.normalised import IdealSum
 from truerank.estimators.ranked.weights import Weighing
+from truerank.evaluation.ranked_setting import Prepared, prepare
 from truerank.exposure.positions.exponential import Exponential
 from truerank.exposure.positions.table import Table
-from truerank.offpolicy_setting import Prepared, prepare
 from truerank.report import frames
 from truerank.uncertainty.clipping import GRID, paired_errors, smallest_harmless
 from truerank.uncertainty.intervals import Population

@@ -10,12 +10,14 @@ from hypothesis import strategies as st
 
 import truerank as tr
 from truerank import metrics
-from truerank.core import Log, Metric, Ranks
-from truerank.errors import InputError
-from truerank.ids import Ids
+from truerank.core.errors import InputError
+from truerank.core.ids import Ids
+from truerank.core.log import Log
+from truerank.core.metric import Metric
+from truerank.core.options import Denominator, Ideal
+from truerank.core.ranking import Ranks
 from truerank.metrics.tables import unit_values_of
 from truerank.metrics.worth import unit_values
-from truerank.options import Denominator, Ideal
 
 FORMS = ("", "@1", "@3", "@20", "@0.7")
 

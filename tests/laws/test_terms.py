@@ -18,20 +18,24 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from truerank import estimators, metrics
-from truerank.arrays import Bools, Floats, Ints, sums_by
-from truerank.core import Additive, Candidates, Estimator, Log, Metric, Pairs, Pool, Ranks, Terms, Ties
-from truerank.estimators.doubly_robust import DoublyRobust, Listed
-from truerank.estimators.full import Full
-from truerank.estimators.propensity import Rows, is_recall
-from truerank.estimators.random_exposure import Hajek, HorvitzThompson, Pooled, Published
-from truerank.estimators.rewards import ListSums
-from truerank.ids import Ids
+from truerank.core.arrays import Bools, Floats, Ints, sums_by
+from truerank.core.estimator import Estimator
+from truerank.core.ids import Ids
+from truerank.core.log import Log, Pairs
+from truerank.core.metric import Additive, Metric
+from truerank.core.options import Denominator
+from truerank.core.ranking import Candidates, Pool, Ranks, Ties
+from truerank.core.terms import Terms
+from truerank.estimators.biased.doubly_robust import DoublyRobust, Listed
+from truerank.estimators.biased.propensity import Rows, is_recall
+from truerank.estimators.biased.rewards import ListSums
+from truerank.estimators.judged.full import Full
+from truerank.estimators.judged.random_exposure import Hajek, HorvitzThompson, Pooled, Published
 from truerank.metrics.dcg import DCG
 from truerank.metrics.precision import Precision
 from truerank.metrics.recall import Recall
-from truerank.options import Denominator
-from truerank.ranks.rank import rank
-from truerank.ranks.scores import dense
+from truerank.ranks.kernel.rank import rank
+from truerank.ranks.scores.scores import dense
 
 CUTOFFS = (1, 3, 10)
 TOLERANCE = 1e-12

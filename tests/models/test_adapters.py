@@ -16,7 +16,7 @@ import pytest
 from scipy.sparse import coo_matrix, csr_matrix
 
 import truerank as tr
-from truerank.errors import InputError
+from truerank.core.errors import InputError
 
 GOLDEN = Path(__file__).resolve().parents[1] / "golden" / "adapters"
 USERS = ["u3", "u1", "u5", "u2", "u4"]  # not in sorted order: rows must follow their names

@@ -16,12 +16,13 @@ import pytest
 
 import truerank as tr
 from truerank import models
-from truerank.core import Log, Scores
-from truerank.errors import InputError
+from truerank.core.errors import InputError
+from truerank.core.log import Log
+from truerank.core.ranking import Scores
 from truerank.models import Labels, Side
 from truerank.models.random import Random
 from truerank.models.settings import settings_of, space
-from truerank.ranks.scores import Factors
+from truerank.ranks.scores.scores import Factors
 from truerank.studies.world import WorldSettings, make_world
 
 NAMES = [name for name, each in models.catalogue().items() if each.needs != "torch"]

@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 from scipy.sparse import csr_array
 from sklearn.metrics import roc_auc_score
 
-from truerank.errors import InputError
-from truerank.ids import Ids
+from truerank.core.errors import InputError
+from truerank.core.ids import Ids
 from truerank.models.features import indicators
 from truerank.models.pooled_auc import pooled_auc
-from truerank.ranks.products import product
+from truerank.ranks.scores.products import product
 
 IDS = Ids.of(["a", "b", "c", "d"])
 

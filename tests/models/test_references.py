@@ -11,9 +11,10 @@ import pytest
 from scipy.sparse import csr_array, csr_matrix
 
 import truerank as tr
-from truerank.arrays import Floats
-from truerank.chance import cell_keys, library_seed
-from truerank.core import Log, Scores
+from truerank.core.arrays import Floats
+from truerank.core.chance import cell_keys, library_seed
+from truerank.core.log import Log
+from truerank.core.ranking import Scores
 from truerank.models.als import ALS
 from truerank.models.avg_rating import AvgRating
 from truerank.models.bpr import BPR

@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 import truerank as tr
-from truerank.errors import InputError
+from truerank.core.errors import InputError
 from truerank.models import catalogue, make
 
 NAMES = [name for name, model in catalogue().items() if model.needs == "torch"]

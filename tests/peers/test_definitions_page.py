@@ -19,7 +19,7 @@ from sklearn.metrics import average_precision_score
 
 import truerank as tr
 from truerank import estimators, metrics
-from truerank.core import Metric
+from truerank.core.metric import Metric
 from truerank.metrics.parameters import choices
 
 PAGE = (Path(__file__).parents[2] / "docs" / "definitions.md").read_text()

@@ -15,8 +15,9 @@ from peer_world import CUTOFFS, N_ITEMS, N_USERS, SEEDS, TOLERANCE, World, per_u
 from sklearn.metrics import average_precision_score, dcg_score, ndcg_score, roc_auc_score
 
 import truerank as tr
-from truerank.arrays import Floats
-from truerank.core import Metric, Ties
+from truerank.core.arrays import Floats
+from truerank.core.metric import Metric
+from truerank.core.ranking import Ties
 
 # --------------------------------------------------------------------------------------------------------- trec_eval
 

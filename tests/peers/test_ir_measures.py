@@ -14,8 +14,8 @@ from ir_measures import AP, ERR, RR, Accuracy, P, R, Rprec, Success, nDCG
 from peer_world import N_ITEMS, N_USERS, per_user, world
 
 import truerank as tr
-from truerank.arrays import Floats
-from truerank.core import Metric
+from truerank.core.arrays import Floats
+from truerank.core.metric import Metric
 
 CUTOFFS = (1, 5, 10, 60)
 ITEMS = [f"i{item:02d}" for item in range(N_ITEMS)]

@@ -9,7 +9,7 @@ import pytest
 import pytrec_eval
 
 import truerank as tr
-from truerank.core import Metric
+from truerank.core.metric import Metric
 
 
 def write_files(folder: Path) -> tuple[Path, Path]:

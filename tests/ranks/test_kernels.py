@@ -12,14 +12,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import truerank as tr
-from truerank.arrays import exact_sum
-from truerank.core import Candidates, Log, Pairs, Ranks, Scores
-from truerank.errors import InputError
-from truerank.ids import Ids
-from truerank.ranks import fast
-from truerank.ranks.kernel import count_above_and_tied
-from truerank.ranks.rank import rank
-from truerank.ranks.tables import _ordered, _ordered_fast
+from truerank.core.arrays import exact_sum
+from truerank.core.errors import InputError
+from truerank.core.ids import Ids
+from truerank.core.log import Log, Pairs
+from truerank.core.ranking import Candidates, Ranks, Scores
+from truerank.ranks.kernel import fast
+from truerank.ranks.kernel.plain import count_above_and_tied
+from truerank.ranks.kernel.rank import rank
+from truerank.ranks.scores.tables import _ordered, _ordered_fast
 
 Array = np.ndarray[Any, Any]
 

@@ -13,25 +13,25 @@ import pytest
 from logs import cells, full_world, log_of
 
 import truerank as tr
-from truerank.arrays import Floats
-from truerank.core import Log
-from truerank.errors import InputError
-from truerank.exposure.designs import Design, Members, Uniform, Weighted
-from truerank.exposure.expose import Logger, expose
-from truerank.exposure.holdout import HoldOut
+from truerank.core.arrays import Floats
+from truerank.core.errors import InputError
+from truerank.core.ids import Ids
+from truerank.core.log import Log
+from truerank.exposure.loggers.expose import Logger, expose
+from truerank.exposure.loggers.holdout import HoldOut
 from truerank.exposure.loggers.popularity import Popularity as PopularityLogger
 from truerank.exposure.loggers.positivity import Positivity as PositivityLogger
 from truerank.exposure.loggers.uniform import Uniform as UniformLogger
-from truerank.ids import Ids
 from truerank.ranks import samplers
-from truerank.ranks.rank import rank
+from truerank.ranks.kernel.rank import rank
+from truerank.ranks.samplers.draw import Logged, Sampled, Sampler, draw_all, sample_candidates
 from truerank.ranks.samplers.full import Exposed, Full
 from truerank.ranks.samplers.popularity import Popularity
 from truerank.ranks.samplers.positivity import Positivity
 from truerank.ranks.samplers.random import Random
 from truerank.ranks.samplers.skew import Skew
 from truerank.ranks.samplers.wtd import WTD, WTDH
-from truerank.ranks.sampling import Logged, Sampled, Sampler, draw_all, sample_candidates
+from truerank.sampling.designs import Design, Members, Uniform, Weighted
 
 SIZES = (1, 2, 5, 10, 20, 50)
 PUBLISHED: list[Callable[[int], Sampler]] = [
@@ -190,7 +190,7 @@ def test_order_of_rows_and_blocks_change_nothing(world: Log, monkeypatch: pytest
     log = expose(world, UniformLogger(), sparsity=0.5, seed=1)
     whole = sample_candidates(log, Skew(9), seed=1)
     shuffled = log.select(np.random.default_rng(0).permutation(len(log)))
-    monkeypatch.setattr("truerank.ranks.sampling.CELLS_AT_ONCE", 100)
+    monkeypatch.setattr("truerank.ranks.samplers.draw.CELLS_AT_ONCE", 100)
     again = sample_candidates(shuffled, Skew(9), seed=1)
     assert whole.item.tolist() == again.item.tolist()
     assert whole.inclusion().value.tolist() == again.inclusion().value.tolist()

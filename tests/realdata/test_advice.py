@@ -10,13 +10,14 @@ import polars as pl
 import pytest
 
 from realdata import folder_of
-from truerank.arrays import Floats, Ints
-from truerank.core import Log, Scores
+from truerank.core.arrays import Floats, Ints
+from truerank.core.ids import Ids
+from truerank.core.log import Log
+from truerank.core.ranking import Scores
 from truerank.data.datasets.kuairec import KuaiRec
-from truerank.exposure.expose import Order
-from truerank.ids import Ids
+from truerank.exposure.loggers.expose import Order
 from truerank.metrics.ndcg import NDCG
-from truerank.ranks.scores import dense
+from truerank.ranks.scores.scores import dense
 from truerank.studies.reliability import Grid, Studied, advise, study
 
 pytestmark = pytest.mark.realdata

@@ -11,8 +11,8 @@ import truerank as tr
 from realdata import folder_of
 from truerank.data.datasets.coat import Coat
 from truerank.data.features import read_features
-from truerank.exposure.calibration import calibration
-from truerank.exposure.randomness import Check, Randomness, randomness
+from truerank.exposure.propensities.calibration import calibration
+from truerank.exposure.randomness.tests import Check, Randomness, randomness
 
 pytestmark = pytest.mark.realdata
 

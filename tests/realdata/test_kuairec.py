@@ -8,7 +8,7 @@ import pytest
 import kuairec
 import truerank as tr
 from realdata import folder_of
-from truerank.core import Metric
+from truerank.core.metric import Metric
 from truerank.studies.coverage import Truth, Uniformly
 
 pytestmark = pytest.mark.realdata

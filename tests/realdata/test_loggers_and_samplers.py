@@ -6,17 +6,17 @@ import numpy as np
 import pytest
 
 from realdata import folder_of
-from truerank.core import Log
+from truerank.core.log import Log
 from truerank.data.datasets.kuairec import KuaiRec
-from truerank.exposure.expose import Logger, Order, expose
-from truerank.exposure.holdout import HoldOut
+from truerank.exposure.loggers.expose import Logger, Order, expose
+from truerank.exposure.loggers.holdout import HoldOut
 from truerank.exposure.loggers.popularity import Popularity
 from truerank.exposure.loggers.positivity import Positivity
 from truerank.exposure.loggers.uniform import Uniform
 from truerank.ranks.samplers import parse
+from truerank.ranks.samplers.draw import Logged, draw_all
 from truerank.ranks.samplers.random import Random
 from truerank.ranks.samplers.wtd import WTD, WTDH
-from truerank.ranks.sampling import Logged, draw_all
 
 pytestmark = pytest.mark.realdata
 

@@ -9,14 +9,14 @@ import polars as pl
 import pytest
 
 from realdata import folder_of
-from truerank.arrays import Floats
-from truerank.chance import cell_uniforms
-from truerank.core import Scores
+from truerank.core.arrays import Floats
+from truerank.core.chance import cell_uniforms
+from truerank.core.ranking import Scores
 from truerank.data.datasets.kuairec import KuaiRec
-from truerank.exposure.counts import rows_of_items
+from truerank.exposure.loggers.counts import rows_of_items
 from truerank.metrics.ndcg import NDCG
 from truerank.metrics.recall import Recall
-from truerank.ranks.scores import dense
+from truerank.ranks.scores.scores import dense
 from truerank.studies.reliability import Grid, families, loggers_of, study
 
 pytestmark = pytest.mark.realdata

@@ -18,7 +18,7 @@ import polars as pl
 import pytest
 from small_study import SPARSITIES, small_grid, small_scores, small_train, small_world
 
-from truerank.errors import InputError
+from truerank.core.errors import InputError
 from truerank.metrics.ndcg import NDCG
 from truerank.metrics.recall import Recall
 from truerank.report.pictures import Form, picture

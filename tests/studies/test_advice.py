@@ -13,16 +13,17 @@ import pytest
 from small_study import small_grid, small_scores, small_train, small_world
 from tiny_advice import PAIRS, tiny_look, tiny_studied, write_studied
 
-from truerank.arrays import Floats
-from truerank.core import Log, Scores
-from truerank.errors import InputError, RefusedError
-from truerank.exposure.expose import Logger, Order
+from truerank.core.arrays import Floats
+from truerank.core.errors import InputError, RefusedError
+from truerank.core.ids import Ids
+from truerank.core.log import Log
+from truerank.core.ranking import Scores
+from truerank.exposure.loggers.expose import Logger, Order
 from truerank.exposure.loggers.popularity import Popularity
 from truerank.exposure.loggers.positivity import Positivity
 from truerank.exposure.loggers.uniform import Uniform
-from truerank.ids import Ids
 from truerank.metrics.ndcg import NDCG
-from truerank.ranks.scores import dense
+from truerank.ranks.scores.scores import dense
 from truerank.studies.reliability import Advice, Grid, Models, Studied, World, advice_for, advise, families, study
 from truerank.studies.reliability.advice import recommend
 from truerank.studies.reliability.advice_words import needs, verdict, warnings

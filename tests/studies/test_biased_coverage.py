@@ -7,9 +7,9 @@ import pytest
 
 import biased_coverage
 import truerank as tr
-from truerank.core import Candidates
+from truerank.core.ranking import Candidates
 from truerank.models.popularity import Popularity
-from truerank.ranks.rank import rank
+from truerank.ranks.kernel.rank import rank
 from truerank.studies.coverage import Asked, ByPropensity, Truth, measure
 from truerank.studies.world import WorldSettings, make_world
 

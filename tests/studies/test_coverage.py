@@ -9,10 +9,10 @@ import interval_coverage as coverage
 import kuairec
 import truerank as tr
 from realdata import folder_of
-from truerank.core import Candidates
+from truerank.core.ranking import Candidates
 from truerank.models.ease import EASE
 from truerank.models.popularity import Popularity
-from truerank.ranks.rank import rank
+from truerank.ranks.kernel.rank import rank
 from truerank.studies.coverage import Asked, Truth, Uniformly, measure
 from truerank.studies.world import WorldSettings, make_world
 

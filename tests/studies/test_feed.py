@@ -11,10 +11,10 @@ import numpy as np
 import polars as pl
 import pytest
 
-from truerank.arrays import Floats, sums_by
-from truerank.errors import InputError
+from truerank.core.arrays import Floats, sums_by
+from truerank.core.errors import InputError
+from truerank.exposure.policies.rankers import PlackettLuce, Ranked, TwoStage, UniformCandidates
 from truerank.exposure.positions.exponential import Exponential
-from truerank.exposure.rankers import PlackettLuce, Ranked, TwoStage, UniformCandidates
 from truerank.studies.feed import Broken, Feed, FeedSettings, Policy, Surface, make_feed
 from truerank.studies.feed_sessions import FeedLog, draw_log, draw_sessions
 from truerank.studies.feed_truth import log_table, target_table, truth_of, write_feed

@@ -13,25 +13,26 @@ import pytest
 from scipy.stats import kendalltau
 from small_study import small_grid, small_scores, small_train, small_world
 
-from truerank.arrays import Floats, Ints
-from truerank.core import Candidates, Log, Scores, Ties
-from truerank.errors import InputError
-from truerank.evaluation import evaluate
-from truerank.exposure.expose import Order
+from truerank.core.arrays import Floats, Ints
+from truerank.core.errors import InputError
+from truerank.core.ids import Ids
+from truerank.core.log import Log
+from truerank.core.ranking import Candidates, Scores, Ties
+from truerank.evaluation.judged import evaluate
+from truerank.exposure.loggers.expose import Order
 from truerank.exposure.loggers.popularity import Popularity
 from truerank.exposure.loggers.uniform import Uniform as UniformLogger
-from truerank.ids import Ids
 from truerank.metrics.dcg import DCG
 from truerank.metrics.ndcg import NDCG
 from truerank.metrics.precision import Precision
 from truerank.metrics.recall import Recall
 from truerank.metrics.reciprocal_rank import ReciprocalRank
 from truerank.metrics.worth import unit_values
-from truerank.ranks.rank import rank
+from truerank.ranks.kernel.rank import rank
+from truerank.ranks.samplers.draw import Sampler, sample_candidates
 from truerank.ranks.samplers.random import Random
-from truerank.ranks.sampling import Sampler, sample_candidates
-from truerank.ranks.scores import dense, factors
-from truerank.ranks.tables import lists
+from truerank.ranks.scores.scores import dense, factors
+from truerank.ranks.scores.tables import lists
 from truerank.studies.reliability import Family, Grid, Preset, World, study
 from truerank.studies.reliability.grid import families, sized
 from truerank.studies.reliability.order_of_means import grouped

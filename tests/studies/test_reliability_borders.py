@@ -12,11 +12,11 @@ import polars as pl
 import pytest
 from small_study import small_grid, small_scores, small_train, small_world
 
-from truerank.core import Log
-from truerank.errors import InputError
-from truerank.ids import Ids
+from truerank.core.errors import InputError
+from truerank.core.ids import Ids
+from truerank.core.log import Log
 from truerank.metrics.ndcg import NDCG
-from truerank.ranks.scores import dense
+from truerank.ranks.scores.scores import dense
 from truerank.report.reliability_frames import Finished
 from truerank.studies.reliability import Grid, study
 from truerank.studies.reliability.grid import families

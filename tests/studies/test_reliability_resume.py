@@ -16,12 +16,12 @@ import numpy as np
 import pytest
 from small_study import small_grid, small_scores, small_train, small_world
 
-from truerank.core import Log
+from truerank.core.errors import InputError
+from truerank.core.log import Log
 from truerank.data.write import write
-from truerank.errors import InputError
 from truerank.metrics.ndcg import NDCG
 from truerank.metrics.recall import Recall
-from truerank.ranks.files import write_scores
+from truerank.ranks.scores.files import write_scores
 from truerank.studies.reliability import Grid, study
 from truerank.studies.reliability.folder import working
 

@@ -12,8 +12,8 @@ import pytest
 
 import truerank as tr
 from truerank import models
-from truerank.core import Log
-from truerank.errors import InputError
+from truerank.core.errors import InputError
+from truerank.core.log import Log
 from truerank.models import Labels, Side
 from truerank.models.settings import LogUniform, OneOf, Whole, space
 from truerank.studies.objectives import HoldOut, RandomSlice

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from truerank.core.errors import InputError
 from truerank.data.describe import gini
-from truerank.errors import InputError
 from truerank.studies.world import World, WorldSettings, make_world
 
 

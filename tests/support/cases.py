@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from itertools import product
 from typing import Any
 
-from truerank.core import Metric
+from truerank.core.metric import Metric
 from truerank.metrics.parameters import choices
 
 PERSISTENCE = (0.5, 0.9)

@@ -83,11 +83,13 @@ def ours(metric: object, case: Case) -> dict[str, float]:
     """The value of every user here, NaN where undefined."""
     import numpy as np
 
-    from truerank.core import Candidates, Log, Metric
-    from truerank.estimators.full import Full
-    from truerank.ids import Ids
-    from truerank.ranks.rank import rank
-    from truerank.ranks.scores import dense
+    from truerank.core.ids import Ids
+    from truerank.core.log import Log
+    from truerank.core.metric import Metric
+    from truerank.core.ranking import Candidates
+    from truerank.estimators.judged.full import Full
+    from truerank.ranks.kernel.rank import rank
+    from truerank.ranks.scores.scores import dense
 
     if not isinstance(metric, Metric):
         raise TypeError(metric)

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from truerank.core import Log
-from truerank.ids import Ids
+from truerank.core.ids import Ids
+from truerank.core.log import Log
 
 
 def log_of(rows: Sequence[tuple[int, int, int]], *, n_users: int, n_items: int, source: str = "log") -> Log:

@@ -9,9 +9,11 @@ import numpy as np
 import polars as pl
 
 import truerank as tr
-from truerank.arrays import Bools, Floats
-from truerank.core import Candidates, Log, Metric, Ties
-from truerank.ranks.rank import rank
+from truerank.core.arrays import Bools, Floats
+from truerank.core.log import Log
+from truerank.core.metric import Metric
+from truerank.core.ranking import Candidates, Ties
+from truerank.ranks.kernel.rank import rank
 
 N_USERS, N_ITEMS = 200, 60
 CUTOFFS = (1, 5, 10, 60)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from truerank.core import Log, Scores
-from truerank.ids import Ids
-from truerank.ranks.scores import dense
+from truerank.core.ids import Ids
+from truerank.core.log import Log
+from truerank.core.ranking import Scores
+from truerank.ranks.scores.scores import dense
 from truerank.studies.reliability import Grid, Preset
 
 SPARSITIES = (0.0, 0.5, 0.8)

@@ -8,9 +8,13 @@ from itertools import product
 
 import numpy as np
 
-from truerank.core import Estimator, Log, Metric, Ranks, Terms
-from truerank.exposure.designs import Design, Members
-from truerank.ids import Ids
+from truerank.core.estimator import Estimator
+from truerank.core.ids import Ids
+from truerank.core.log import Log
+from truerank.core.metric import Metric
+from truerank.core.ranking import Ranks
+from truerank.core.terms import Terms
+from truerank.sampling.designs import Design, Members
 
 
 @dataclass(frozen=True)

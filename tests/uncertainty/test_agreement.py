@@ -8,7 +8,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from truerank.errors import InputError
+from truerank.core.errors import InputError
 from truerank.uncertainty.agreement import (
     correlation,
     disagreement,

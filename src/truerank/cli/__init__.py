@@ -11,7 +11,7 @@ from typing import Any
 
 import click
 
-from truerank.errors import InputError, TruerankError
+from truerank.core.errors import InputError, TruerankError
 from truerank.version import __version__
 
 # command: (module, name in it, one line for the help page)

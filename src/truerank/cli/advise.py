@@ -9,8 +9,8 @@ import msgspec
 
 from truerank import metrics as metric_catalogue
 from truerank.cli.options import check_out, columns_of, common, deliver, id_column, messages
+from truerank.core.errors import InputError
 from truerank.data.read import read
-from truerank.errors import InputError
 from truerank.report.advice import advice_csv, advice_plain, advice_text
 from truerank.studies.reliability.advice import advise as ask
 from truerank.studies.reliability.folder import FILES

@@ -13,16 +13,16 @@ import msgspec
 import numpy as np
 
 from truerank.cli.options import check_out, columns_of, common, deliver, id_column, messages
-from truerank.core import Scores
+from truerank.core.errors import InputError
+from truerank.core.options import Drawn
+from truerank.core.ranking import Scores
 from truerank.data import datasets
 from truerank.data.dataset import Counts, Dataset
 from truerank.data.rules import PositiveRule
-from truerank.errors import InputError
-from truerank.exposure.description import Description
-from truerank.exposure.description import describe as describe_log
-from truerank.options import Drawn
-from truerank.ranks.files import read_scores
-from truerank.ranks.scores import Factors, Lists
+from truerank.exposure.randomness.description import Description
+from truerank.exposure.randomness.description import describe as describe_log
+from truerank.ranks.scores.files import read_scores
+from truerank.ranks.scores.scores import Factors, Lists
 from truerank.report.randomness import randomness_flat, randomness_plain, randomness_text
 
 

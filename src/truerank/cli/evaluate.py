@@ -26,14 +26,14 @@ from truerank.cli.options import (
     progress,
     rendered,
 )
-from truerank.core import Ties
+from truerank.core.errors import InputError
+from truerank.core.ids import Ids
+from truerank.core.ranking import Ties
 from truerank.data.read import read
-from truerank.errors import InputError
-from truerank.evaluation import evaluate as run
+from truerank.evaluation.judged import evaluate as run
 from truerank.exposure.kinds import Unlisted
-from truerank.ids import Ids
 from truerank.ranks.candidates import Overlap
-from truerank.ranks.files import read_scores
+from truerank.ranks.scores.files import read_scores
 from truerank.uncertainty.intervals import Bootstrap, Design, Interval
 
 

@@ -8,13 +8,15 @@ from pathlib import Path
 from typing import Any
 
 from truerank import estimators
-from truerank.core import Estimator, Log, Scores
+from truerank.core.errors import InputError
+from truerank.core.estimator import Estimator
+from truerank.core.log import Log
+from truerank.core.ranking import Scores
 from truerank.data.features import read_features
 from truerank.data.read import read
-from truerank.errors import InputError
-from truerank.estimators.doubly_robust import DoublyRobust
-from truerank.estimators.propensity import SNIPS
-from truerank.estimators.rewards import GivenRewards
+from truerank.estimators.biased.doubly_robust import DoublyRobust
+from truerank.estimators.biased.propensity import SNIPS
+from truerank.estimators.biased.rewards import GivenRewards
 from truerank.exposure import propensities
 from truerank.exposure.kinds import BiasedExposure, Exposure, FullExposure, RandomExposure, Unlisted
 from truerank.exposure.propensities import PropensityModel, parse_propensity

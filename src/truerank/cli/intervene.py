@@ -10,16 +10,16 @@ import click
 import polars as pl
 
 from truerank.cli.options import check_out, columns_of, messages
-from truerank.core import Log
+from truerank.core.errors import InputError
+from truerank.core.ids import Ids
+from truerank.core.log import Log
 from truerank.data.files import SEPARATORS, write_table
 from truerank.data.read import as_table, column, read
-from truerank.errors import InputError
 from truerank.exposure import interventions
-from truerank.exposure.designs import Share
 from truerank.exposure.interventions.plans import Strategy
 from truerank.exposure.interventions.popularity import EqualPerItem, PopularityStratified
 from truerank.exposure.interventions.posteriors import Floor, Smoothed
-from truerank.ids import Ids
+from truerank.sampling.designs import Share
 
 INCLUSION = "inclusion"
 

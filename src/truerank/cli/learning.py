@@ -10,10 +10,10 @@ import click
 import polars as pl
 
 from truerank.cli.options import columns_of, id_column
-from truerank.core import Log
+from truerank.core.errors import InputError
+from truerank.core.ids import Ids
+from truerank.core.log import Log
 from truerank.data.read import as_table, column, read
-from truerank.errors import InputError
-from truerank.ids import Ids
 from truerank.models import Side
 
 Command = TypeVar("Command", bound=Callable[..., Any])

@@ -8,26 +8,17 @@ from typing import Any
 
 import click
 
-from truerank.cli.options import (
-    check_out,
-    columns_of,
-    common,
-    deliver,
-    id_column,
-    messages,
-    progress,
-    rendered,
-)
+from truerank.cli.options import check_out, columns_of, common, deliver, id_column, messages, progress, rendered
+from truerank.core.errors import InputError
 from truerank.data.impressions import Logged
 from truerank.data.read import RANKED_KEYS
-from truerank.errors import InputError
 from truerank.estimators import ranked
 from truerank.estimators.ranked.doubly_robust import RankedDoublyRobust
 from truerank.estimators.ranked.normalisers import Normaliser
 from truerank.estimators.ranked.reward_models import ItemMeans, PredictionColumn
-from truerank.exposure.policies import ExposureColumn, RankColumn
+from truerank.evaluation.ranked import off_policy
+from truerank.exposure.policies.policies import ExposureColumn, RankColumn
 from truerank.exposure.positions import parse_position
-from truerank.offpolicy import off_policy
 from truerank.uncertainty.clipping import AutoClip
 from truerank.uncertainty.intervals import Bootstrap, Interval
 

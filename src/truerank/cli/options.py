@@ -15,14 +15,14 @@ from typing import Any, TypeVar
 import click
 import polars as pl
 
+from truerank.core.errors import InputError
+from truerank.core.ids import as_ids
+from truerank.core.results import Results
 from truerank.data.files import whole_file
 from truerank.data.parts import parts_of
 from truerank.data.read import KEYS, as_table, column
-from truerank.errors import InputError
-from truerank.evaluation import Report
-from truerank.ids import as_ids
+from truerank.evaluation.judged import Report
 from truerank.report import frames, text
-from truerank.results import Results
 
 LONGEST_NAME = 200  # leaves room for the temporary name beside it
 

@@ -11,14 +11,14 @@ import click
 from truerank import metrics as metric_catalogue
 from truerank.cli.options import columns_of, id_column, listed, messages, named_paths, numbers, progress
 from truerank.cli.study_figures import figures
-from truerank.core import Log
+from truerank.core.errors import InputError
+from truerank.core.ids import Ids
+from truerank.core.log import Log
 from truerank.data.read import read
-from truerank.errors import InputError
-from truerank.exposure.expose import Logger
 from truerank.exposure.kinds import Unlisted
+from truerank.exposure.loggers.expose import Logger
 from truerank.exposure.loggers.positivity import Positivity
-from truerank.ids import Ids
-from truerank.ranks.files import read_scores
+from truerank.ranks.scores.files import read_scores
 from truerank.studies.reliability.folder import LOGS, MEANS, PAIRS, RESULTS
 from truerank.studies.reliability.grid import METRICS, SAMPLERS, SIZES, SPARSITIES, Grid, Preset, default_loggers
 from truerank.studies.reliability.run import study as run

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from truerank.cli.options import listed, numbers
-from truerank.errors import InputError
+from truerank.core.errors import InputError
 from truerank.report.pictures import Form
 from truerank.report.reliability_figures import draw
 from truerank.report.reliability_frames import Tau

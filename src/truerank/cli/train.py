@@ -10,8 +10,8 @@ import click
 from truerank import models
 from truerank.cli.learning import about, learning, read_learning, settings_of
 from truerank.cli.options import check_out, messages, progress
-from truerank.errors import InputError
-from truerank.ranks.files import write_scores
+from truerank.core.errors import InputError
+from truerank.ranks.scores.files import write_scores
 
 
 @click.command()

@@ -15,8 +15,8 @@ import polars as pl
 from truerank import estimators, metrics, models
 from truerank.cli.learning import about, learning, read_learning, settings_of
 from truerank.cli.options import messages, progress
+from truerank.core.errors import InputError
 from truerank.data.files import whole_file, write_table
-from truerank.errors import InputError
 from truerank.studies.objectives import HoldOut, Objective, RandomSlice
 from truerank.studies.tuning import Tuned
 from truerank.studies.tuning import tune as search

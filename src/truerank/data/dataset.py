@@ -10,12 +10,12 @@ from typing import ClassVar, Protocol
 import numpy as np
 import polars as pl
 
-from truerank.arrays import Floats, frozen
-from truerank.core import Log
+from truerank.core.arrays import Floats, frozen
+from truerank.core.errors import InputError
+from truerank.core.ids import Ids
+from truerank.core.log import Log
 from truerank.data.files import check_readable, kind_of
 from truerank.data.read import read
-from truerank.errors import InputError
-from truerank.ids import Ids
 
 PolarsType = type[pl.DataType]
 

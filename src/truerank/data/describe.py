@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from truerank.arrays import Floats
-from truerank.core import Log, Pairs
+from truerank.core.arrays import Floats
+from truerank.core.log import Log, Pairs
 
 
 def summary(log: Log) -> dict[str, Any]:

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from truerank.arrays import Floats, Ints, frozen
+from truerank.core.arrays import Floats, Ints, frozen
+from truerank.core.errors import InputError, some
+from truerank.core.ids import Ids, as_ids
 from truerank.data.read import as_table, column
-from truerank.errors import InputError, some
-from truerank.ids import Ids, as_ids
 
 MOST_VALUES = 100  # a text column with more distinct values is an id or free text, not a feature
 

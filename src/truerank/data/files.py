@@ -14,9 +14,9 @@ from typing import IO, Any, cast
 
 import polars as pl
 
+from truerank.core.errors import InputError
 from truerank.data.trec import ENDINGS as TREC
 from truerank.data.trec import read_trec
-from truerank.errors import InputError
 
 SEPARATORS = {".csv": ",", ".tsv": "\t", ".txt": "\t"}
 EXPECTED = ".parquet, .csv or .tsv, or TREC .qrels, .run or .trec; text also with .gz"

@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from truerank.arrays import Bools, Floats, Ints
-from truerank.core import Pairs
-from truerank.errors import InputError
-from truerank.ids import IdColumn, Ids
+from truerank.core.arrays import Bools, Floats, Ints
+from truerank.core.errors import InputError
+from truerank.core.ids import IdColumn, Ids
+from truerank.core.log import Pairs
 
 Array = npt.NDArray[Any]
 

@@ -9,9 +9,9 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from truerank.arrays import Ints
-from truerank.errors import InputError
-from truerank.ids import IdColumn, Ids, as_ids
+from truerank.core.arrays import Ints
+from truerank.core.errors import InputError
+from truerank.core.ids import IdColumn, Ids, as_ids
 
 MOST_NUMBERED = 50_000_000  # rows or columns that are numbered without being named; more is a damaged shape
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import polars as pl
 
+from truerank.core.errors import InputError, some
 from truerank.data.files import EXPECTED, kind_of, read_table
-from truerank.errors import InputError, some
 
 
 def read_path(path: Path) -> pl.DataFrame:

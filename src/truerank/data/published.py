@@ -12,12 +12,12 @@ from dataclasses import replace
 
 import numpy as np
 
-from truerank.arrays import Floats, frozen, places, sums_by
-from truerank.chance import cell_keys, cell_uniforms
-from truerank.core import Log
+from truerank.core.arrays import Floats, frozen, places, sums_by
+from truerank.core.chance import cell_keys, cell_uniforms
+from truerank.core.errors import InputError
+from truerank.core.ids import Ids, Keys
+from truerank.core.log import Log
 from truerank.data.split import split_per_user
-from truerank.errors import InputError
-from truerank.ids import Ids, Keys
 
 URE_TRAIN_SHARE = 1_934_404 / 4_676_570  # published sizes of the biased training set and of the block
 

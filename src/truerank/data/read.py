@@ -11,13 +11,13 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from truerank.arrays import Floats, Ints, frozen
-from truerank.core import Log
+from truerank.core.arrays import Floats, Ints, frozen
+from truerank.core.errors import InputError
+from truerank.core.ids import IdColumn, Ids
+from truerank.core.log import Log
 from truerank.data.matrices import is_sparse, population, rows_of, stored
 from truerank.data.parts import read_path
 from truerank.data.rules import ALL, PositiveRule
-from truerank.errors import InputError
-from truerank.ids import IdColumn, Ids
 
 VALUE_NAMES = ("label", "reward", "rating", "value")
 KEYS = ("user", "item", *VALUE_NAMES, "score", "rank", "propensity", "position", "session", "time", "inclusion")

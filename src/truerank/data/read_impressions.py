@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from truerank.arrays import Bools, Floats, Ints, frozen
-from truerank.chance import cell_keys
-from truerank.core import Pairs
+from truerank.core.arrays import Bools, Floats, Ints, frozen
+from truerank.core.chance import cell_keys
+from truerank.core.errors import InputError
+from truerank.core.ids import IdColumn, Ids, Keys
+from truerank.core.log import Pairs
 from truerank.data.impressions import Array, Impressions, Logged
 from truerank.data.read import VALUE_NAMES, as_table, column, find_column, finite_numbers
-from truerank.errors import InputError
-from truerank.ids import IdColumn, Ids, Keys
 
 MOST_POSITION = 2**31 - 1
 OTHERS = ("position", "propensity", "viewed", "surface", "group", "logger", "time", "candidates")

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from truerank.errors import InputError
+from truerank.core.errors import InputError
 
 _COMPARE = {
     ">": pl.Series.__gt__,

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from truerank.arrays import Bools, places
-from truerank.chance import cell_keys, cell_uniforms
-from truerank.core import Log
-from truerank.errors import InputError
-from truerank.ids import Keys
+from truerank.core.arrays import Bools, places
+from truerank.core.chance import cell_keys, cell_uniforms
+from truerank.core.errors import InputError
+from truerank.core.ids import Keys
+from truerank.core.log import Log
 
 PER_USER = "split per user"  # the purpose that its chance is keyed by
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from truerank.errors import InputError
+from truerank.core.errors import InputError
 
 FIELDS = {4: "query iteration docno relevance", 6: "query Q0 docno rank score tag"}
 ENDINGS = {".qrels": (4,), ".run": (6,), ".trec": (4, 6)}

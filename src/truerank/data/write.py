@@ -6,7 +6,7 @@ from pathlib import Path
 
 import polars as pl
 
-from truerank.core import Log
+from truerank.core.log import Log
 from truerank.data.files import write_table
 
 

@@ -9,8 +9,12 @@ from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
-from truerank.catalogue import find, members
-from truerank.core import Estimator, Log, Metric, Ranks, Terms
+from truerank.core.estimator import Estimator
+from truerank.core.language import find, members
+from truerank.core.log import Log
+from truerank.core.metric import Metric
+from truerank.core.ranking import Ranks
+from truerank.core.terms import Terms
 
 
 def terms_of(
@@ -27,7 +31,7 @@ def terms_of(
 @cache
 def catalogue() -> dict[str, type[Any]]:
     """Every estimator class by name."""
-    return members(__name__, Estimator)
+    return members(__name__, Estimator, deep=True)
 
 
 def named(name: str) -> type[Any]:

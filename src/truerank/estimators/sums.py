@@ -6,12 +6,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from truerank.arrays import Bools, Floats, sums_by
-from truerank.core import Additive, Log, Metric, Ranks, Ties
-from truerank.errors import RefusedError
+from truerank.core.arrays import Bools, Floats, sums_by
+from truerank.core.errors import RefusedError
+from truerank.core.log import Log
+from truerank.core.metric import Additive, Metric
+from truerank.core.options import Denominator
+from truerank.core.ranking import Ranks, Ties
 from truerank.metrics.gains import gains_of
 from truerank.metrics.worth import expected_worth, known_divisor
-from truerank.options import Denominator
 
 # where a relevant item lands must not depend on labels that nobody knows
 LABEL_FREE = frozenset({Ties.EXPECTED, Ties.RANDOM, Ties.STRICT})

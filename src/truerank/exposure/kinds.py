@@ -6,13 +6,14 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
-from truerank.core import Candidates, Log
+from truerank.core.errors import InputError
+from truerank.core.log import Log
+from truerank.core.ranking import Candidates
+from truerank.core.threads import one_blas_thread
 from truerank.data.features import Features, read_features
 from truerank.data.read import read
-from truerank.errors import InputError
 from truerank.exposure.propensities import Fitted, PropensityModel, parse_propensity
 from truerank.exposure.propensities.given import GivenPropensity
-from truerank.threads import one_blas_thread
 
 
 class Unlisted(StrEnum):

@@ -11,9 +11,9 @@ import re
 from functools import cache
 from typing import Any
 
-from truerank.catalogue import members
-from truerank.core import Metric
-from truerank.errors import InputError
+from truerank.core.errors import InputError
+from truerank.core.language import members
+from truerank.core.metric import Metric
 from truerank.metrics.parameters import form, number_of, options_of
 
 

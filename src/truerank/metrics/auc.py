@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from truerank.arrays import Floats, sums_by
+from truerank.core.arrays import Floats, sums_by
 from truerank.metrics.parameters import text_form
 from truerank.metrics.worth import Positives
 

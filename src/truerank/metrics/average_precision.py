@@ -7,10 +7,10 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from truerank.arrays import Floats, sums_by
+from truerank.core.arrays import Floats, sums_by
+from truerank.core.options import Denominator
 from truerank.metrics.parameters import check, cutoff, text_form
 from truerank.metrics.worth import Positives, divisor, with_positives
-from truerank.options import Denominator
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,11 +7,11 @@ from typing import ClassVar
 
 import numpy as np
 
-from truerank.arrays import Floats
-from truerank.core import Log
+from truerank.core.arrays import Floats
+from truerank.core.log import Log
+from truerank.core.options import Denominator, Gain
 from truerank.metrics.gains import gains
 from truerank.metrics.parameters import check, cutoff, text_form
-from truerank.options import Denominator, Gain
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,9 +7,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from truerank.arrays import Floats
-from truerank.core import Log
-from truerank.errors import InputError
+from truerank.core.arrays import Floats
+from truerank.core.errors import InputError
+from truerank.core.log import Log
 from truerank.metrics.gains import grade_column, grades
 from truerank.metrics.parameters import check, cutoff, text_form
 from truerank.metrics.worth import Positives, TieGroups

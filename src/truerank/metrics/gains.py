@@ -6,10 +6,11 @@ from typing import Protocol, runtime_checkable
 
 import numpy as np
 
-from truerank.arrays import Bools, Floats
-from truerank.core import Log, Metric
-from truerank.errors import InputError
-from truerank.options import Gain
+from truerank.core.arrays import Bools, Floats
+from truerank.core.errors import InputError
+from truerank.core.log import Log
+from truerank.core.metric import Metric
+from truerank.core.options import Gain
 
 
 @runtime_checkable
@@ -42,7 +43,7 @@ def relevant(log: Log) -> Bools:
 def gains(log: Log, gain: Gain) -> Floats:
     """The gain of each row.
 
-    >>> from truerank.ids import Ids
+    >>> from truerank.core.ids import Ids
     >>> one = np.zeros(2, dtype=np.int64)
     >>> log = Log(Ids.of(one[:1]), Ids.of(np.arange(2)), one, np.arange(2), {"rating": np.array([0.0, 3.0])})
     >>> gains(log, Gain.LINEAR).tolist(), gains(log, Gain.EXPONENTIAL).tolist()

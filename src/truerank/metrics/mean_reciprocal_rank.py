@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from truerank.arrays import Floats
+from truerank.core.arrays import Floats
+from truerank.core.options import Denominator
 from truerank.metrics.parameters import text_form
-from truerank.options import Denominator
 
 
 @dataclass(frozen=True, slots=True)

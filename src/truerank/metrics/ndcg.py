@@ -7,13 +7,13 @@ from typing import ClassVar
 
 import numpy as np
 
-from truerank.arrays import Floats, sums_by
-from truerank.core import Log
+from truerank.core.arrays import Floats, sums_by
+from truerank.core.log import Log
+from truerank.core.options import Gain, Ideal
 from truerank.metrics.dcg import DCG
 from truerank.metrics.gains import gains
 from truerank.metrics.parameters import check, cutoff, text_form
 from truerank.metrics.worth import Positives, expected_worth, with_positives
-from truerank.options import Gain, Ideal
 
 
 @dataclass(frozen=True, slots=True)

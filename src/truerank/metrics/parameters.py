@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from truerank.errors import InputError
+from truerank.core.errors import InputError
 
 
 def check(metric: Any) -> None:

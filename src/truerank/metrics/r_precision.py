@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from truerank.arrays import Floats
+from truerank.core.arrays import Floats
 from truerank.metrics.parameters import text_form
 from truerank.metrics.worth import Positives, with_positives
 

@@ -7,9 +7,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from truerank.arrays import Floats
+from truerank.core.arrays import Floats
+from truerank.core.options import Denominator
 from truerank.metrics.parameters import check, text_form
-from truerank.options import Denominator
 
 
 @dataclass(frozen=True, slots=True)

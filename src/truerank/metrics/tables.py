@@ -13,11 +13,13 @@ from typing import Protocol, runtime_checkable
 
 import numpy as np
 
-from truerank.arrays import Floats, Ints
-from truerank.core import Additive, Log, Metric, Ranks
+from truerank.core.arrays import Floats, Ints
+from truerank.core.log import Log
+from truerank.core.metric import Additive, Metric
+from truerank.core.options import Denominator
+from truerank.core.ranking import Ranks
 from truerank.metrics.gains import Graded
 from truerank.metrics.worth import Positives, divisor, unit_values
-from truerank.options import Denominator
 
 WORTH_IT = 100_000  # relevant items below which loading the compiled walk costs more than it saves
 
@@ -90,7 +92,7 @@ def worth_and_divisor(metric: Metric, *, deepest: int, most: int) -> tuple[Float
 
 
 def _walk(tables: Sequence[_Tables], log: Log, ranks: Ranks) -> dict[Metric, Floats]:
-    from truerank.ranks.fast_tables import sum_tables
+    from truerank.ranks.kernel.fast_tables import sum_tables
 
     positives = Positives.of(log, ranks, gain=log.label)
     last = max(1, int(ranks.n_recommended.max(initial=1)))  # no rank is deeper

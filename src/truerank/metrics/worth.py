@@ -7,11 +7,13 @@ from typing import ClassVar, Protocol, runtime_checkable
 
 import numpy as np
 
-from truerank.arrays import Bools, Floats, Ints, sums_by
-from truerank.core import Additive, Listwise, Log, Metric, Ranks
-from truerank.errors import InputError
+from truerank.core.arrays import Bools, Floats, Ints, sums_by
+from truerank.core.errors import InputError
+from truerank.core.log import Log
+from truerank.core.metric import Additive, Listwise, Metric
+from truerank.core.options import Denominator
+from truerank.core.ranking import Ranks
 from truerank.metrics.gains import gains_of
-from truerank.options import Denominator
 
 
 @runtime_checkable

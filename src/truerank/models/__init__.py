@@ -14,8 +14,9 @@ from typing import Any, ClassVar, Protocol
 
 import polars as pl
 
-from truerank.catalogue import find, members
-from truerank.core import Log, Scores
+from truerank.core.language import find, members
+from truerank.core.log import Log
+from truerank.core.ranking import Scores
 from truerank.models.settings import values_of
 
 Progress = Callable[[str, int, int], None]  # what is being done, how much of it, out of how much

@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from truerank.core import Scores
-from truerank.errors import InputError
-from truerank.ids import IdColumn, Ids
+from truerank.core.errors import InputError
+from truerank.core.ids import IdColumn, Ids
+from truerank.core.ranking import Scores
 from truerank.models.extras import load
-from truerank.ranks.products import product
-from truerank.ranks.scores import factors, per_user
-from truerank.ranks.tables import lists
+from truerank.ranks.scores.products import product
+from truerank.ranks.scores.scores import factors, per_user
+from truerank.ranks.scores.tables import lists
 
 Named = Sequence[Any] | npt.NDArray[Any]  # ids in an order, each asked for by its place
 

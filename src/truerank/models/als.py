@@ -5,15 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from truerank.chance import library_seed
-from truerank.core import Log
+from truerank.core.chance import library_seed
+from truerank.core.log import Log
 from truerank.models import NOTHING_BESIDE, Labels, Progress, Side
 from truerank.models.blas import one_thread
 from truerank.models.extras import load
 from truerank.models.implicit_library import FACTORS, ITERATIONS, REGULARISATION, as_input, callback
 from truerank.models.matrix import counts
 from truerank.models.settings import Whole, check, setting
-from truerank.ranks.scores import Factors, factors
+from truerank.ranks.scores.scores import Factors, factors
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,11 +7,11 @@ from typing import ClassVar
 
 import numpy as np
 
-from truerank.arrays import sums_by
-from truerank.core import Log
+from truerank.core.arrays import sums_by
+from truerank.core.log import Log
 from truerank.models import NOTHING_BESIDE, Labels, Progress, Side
 from truerank.models.matrix import values
-from truerank.ranks.scores import Dense, dense
+from truerank.ranks.scores.scores import Dense, dense
 
 
 @dataclass(frozen=True, slots=True)

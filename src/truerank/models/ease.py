@@ -8,14 +8,14 @@ from typing import ClassVar
 import numpy as np
 from scipy.linalg import lapack
 
-from truerank.arrays import Floats
-from truerank.core import Log
-from truerank.errors import InputError
+from truerank.core.arrays import Floats
+from truerank.core.errors import InputError
+from truerank.core.log import Log
 from truerank.models import NOTHING_BESIDE, Labels, Progress, Side
 from truerank.models.blas import one_thread
 from truerank.models.matrix import positives
 from truerank.models.settings import OneOf, check, setting
-from truerank.ranks.products import Product
+from truerank.ranks.scores.products import Product
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
-from truerank.errors import InputError
+from truerank.core.errors import InputError
 
 
 def load(module: str, *, install: str, who: str) -> Any:

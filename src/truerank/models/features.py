@@ -8,9 +8,9 @@ import numpy as np
 import polars as pl
 from scipy.sparse import csr_matrix
 
-from truerank.arrays import Floats, Ints
-from truerank.errors import InputError
-from truerank.ids import Ids
+from truerank.core.arrays import Floats, Ints
+from truerank.core.errors import InputError
+from truerank.core.ids import Ids
 
 QUARTILES = (0.25, 0.5, 0.75)
 

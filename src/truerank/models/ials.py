@@ -8,16 +8,16 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from truerank.arrays import Floats, Ints
-from truerank.chance import cell_uniforms
-from truerank.core import Log
-from truerank.errors import InputError
-from truerank.ids import Keys
+from truerank.core.arrays import Floats, Ints
+from truerank.core.chance import cell_uniforms
+from truerank.core.errors import InputError
+from truerank.core.ids import Keys
+from truerank.core.log import Log
 from truerank.models import NOTHING_BESIDE, Labels, Progress, Side
 from truerank.models.blas import one_thread
 from truerank.models.knn import Rows, matrix_of
 from truerank.models.settings import OneOf, check, setting
-from truerank.ranks.scores import Factors, factors
+from truerank.ranks.scores.scores import Factors, factors
 
 TOGETHER = 256  # systems solved in one call; each is solved alone, so their number changes no bit
 

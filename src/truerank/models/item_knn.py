@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from truerank.core import Log
+from truerank.core.log import Log
 from truerank.models import NOTHING_BESIDE, Labels, Progress, Side
 from truerank.models.knn import GRID, Rows, matrix_of, saying
 from truerank.models.settings import check, setting
 from truerank.models.similarity import Draw, cosine_neighbours
-from truerank.ranks.products import Product
+from truerank.ranks.scores.products import Product
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from enum import StrEnum
 from typing import Any
 
-from truerank.core import Log
+from truerank.core.log import Log
 from truerank.models import Progress
 from truerank.models.matrix import positives, valued
 from truerank.models.settings import OneOf

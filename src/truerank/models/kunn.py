@@ -9,14 +9,14 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy.sparse import csr_array, hstack, vstack
 
-from truerank.arrays import Floats
-from truerank.core import Log
+from truerank.core.arrays import Floats
+from truerank.core.log import Log
 from truerank.models import NOTHING_BESIDE, Labels, Progress, Side
 from truerank.models.knn import saying
 from truerank.models.matrix import positives
 from truerank.models.settings import OneOf, check, setting
 from truerank.models.similarity import Draw, neighbours, scaled
-from truerank.ranks.products import Product
+from truerank.ranks.scores.products import Product
 
 GRID = OneOf(tuple(range(70, 111, 5)))
 

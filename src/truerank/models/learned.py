@@ -6,12 +6,12 @@ import typing
 from dataclasses import field, fields, make_dataclass
 from typing import Any
 
-from truerank.core import Log
+from truerank.core.log import Log
 from truerank.models import NOTHING_BESIDE, Progress, Side
 from truerank.models.extras import load
 from truerank.models.recipes import Recipe, Training
 from truerank.models.settings import check
-from truerank.ranks.scores import Factors, factors
+from truerank.ranks.scores.scores import Factors, factors
 
 EXTRA = "torch"
 

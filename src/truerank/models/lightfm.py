@@ -9,16 +9,16 @@ from typing import ClassVar
 import numpy as np
 from scipy.sparse import coo_matrix
 
-from truerank.chance import library_seed
-from truerank.core import Log
-from truerank.errors import InputError
+from truerank.core.chance import library_seed
+from truerank.core.errors import InputError
+from truerank.core.log import Log
 from truerank.models import NOTHING_BESIDE, Labels, Progress, Side
 from truerank.models.blas import one_thread
 from truerank.models.extras import load
 from truerank.models.features import indicators
 from truerank.models.matrix import positives
 from truerank.models.settings import LogUniform, OneOf, Whole, check, setting
-from truerank.ranks.scores import Factors, factors
+from truerank.ranks.scores.scores import Factors, factors
 
 
 class Loss(StrEnum):

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_array
 
-from truerank.arrays import Bools, Floats
-from truerank.core import Log
-from truerank.errors import InputError
+from truerank.core.arrays import Bools, Floats
+from truerank.core.errors import InputError
+from truerank.core.log import Log
 
 
 def positive_rows(log: Log) -> Bools:

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from truerank.arrays import Floats
+from truerank.core.arrays import Floats
 
 
 def pooled_auc(score: Floats, label: Floats) -> float:

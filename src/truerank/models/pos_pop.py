@@ -7,12 +7,12 @@ from typing import ClassVar
 
 import numpy as np
 
-from truerank.core import Log
-from truerank.errors import InputError
+from truerank.core.errors import InputError
+from truerank.core.log import Log
 from truerank.models import NOTHING_BESIDE, Labels, Progress, Side
 from truerank.models.matrix import positive_rows, raw_name, values
 from truerank.models.settings import check, setting
-from truerank.ranks.scores import Factors, factors
+from truerank.ranks.scores.scores import Factors, factors
 
 
 @dataclass(frozen=True, slots=True)

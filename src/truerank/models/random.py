@@ -7,10 +7,10 @@ from typing import ClassVar
 
 import numpy as np
 
-from truerank.chance import cell_uniforms
-from truerank.core import Log
+from truerank.core.chance import cell_uniforms
+from truerank.core.log import Log
 from truerank.models import NOTHING_BESIDE, Labels, Progress, Side
-from truerank.ranks.scores import Matrix, PerUser
+from truerank.ranks.scores.scores import Matrix, PerUser
 
 
 @dataclass(frozen=True, slots=True)

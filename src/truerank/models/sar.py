@@ -9,16 +9,17 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy.sparse import csr_array, vstack
 
-from truerank.arrays import Floats
-from truerank.chance import cell_uniforms
-from truerank.core import Log, Scores
+from truerank.core.arrays import Floats
+from truerank.core.chance import cell_uniforms
+from truerank.core.log import Log
+from truerank.core.ranking import Scores
 from truerank.models import NOTHING_BESIDE, Labels, Progress, Side
 from truerank.models.knn import saying
 from truerank.models.matrix import counts, listed, positives
 from truerank.models.settings import check, setting
 from truerank.models.similarity import Say, cosine, together
-from truerank.ranks.products import Product
-from truerank.ranks.scores import Matrix, PerUser
+from truerank.ranks.scores.products import Product
+from truerank.ranks.scores.scores import Matrix, PerUser
 
 
 class Similarity(StrEnum):

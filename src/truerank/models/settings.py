@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from truerank.errors import InputError
+from truerank.core.errors import InputError
 
 LARGEST = 2**63  # whole numbers below it fit the arrays of every library
 

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_array, vstack
 
-from truerank.arrays import Floats, Ints
-from truerank.chance import cell_keys
-from truerank.ids import Keys
+from truerank.core.arrays import Floats, Ints
+from truerank.core.chance import cell_keys
+from truerank.core.ids import Keys
 
 BLOCK_CELLS = 2**24  # similarities held at once before the nearest are kept
 

@@ -9,11 +9,12 @@ from enum import StrEnum
 
 import numpy as np
 
-from truerank.arrays import Bools, Ints, frozen
-from truerank.core import Candidates, Log, Pairs, Pool, Scores
-from truerank.errors import InputError, some
-from truerank.ids import Ids
-from truerank.ranks.scores import Lists
+from truerank.core.arrays import Bools, Ints, frozen
+from truerank.core.errors import InputError, some
+from truerank.core.ids import Ids
+from truerank.core.log import Log, Pairs
+from truerank.core.ranking import Candidates, Pool, Scores
+from truerank.ranks.scores.scores import Lists
 
 
 class Overlap(StrEnum):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from truerank.exposure.calibration import Bin, Calibration
+from truerank.exposure.propensities.calibration import Bin, Calibration
 
 WIDTH = 40  # of the bars
 

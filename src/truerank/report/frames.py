@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 import polars as pl
 
-from truerank.results import Comparison, Estimate, Results
+from truerank.core.results import Comparison, Estimate, Results
 
 COMPARISON_FIELDS = (
     "model", "baseline", "metric", "estimator", "difference", "stderr", "low", "high", "p", "p_adjusted", "units",

@@ -6,7 +6,7 @@ import math
 from dataclasses import asdict
 from typing import Any
 
-from truerank.exposure.randomness import Check, Randomness
+from truerank.exposure.randomness.tests import Check, Randomness
 
 
 def randomness_text(found: Randomness) -> str:

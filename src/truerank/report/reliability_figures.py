@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from truerank.core.errors import InputError
 from truerank.data.files import whole_file
-from truerank.errors import InputError
 from truerank.report.pictures import Form, altair, picture
 from truerank.report.reliability_charts import chart
 from truerank.report.reliability_frames import Finished, Question, Tau

@@ -18,8 +18,8 @@ from typing import Any
 import msgspec
 import polars as pl
 
+from truerank.core.errors import InputError
 from truerank.data.files import read_table
-from truerank.errors import InputError
 from truerank.studies.reliability.folder import FORMAT, NOTE, RESULTS
 
 SCENARIO = ("logger", "sparsity", "sampler", "size")

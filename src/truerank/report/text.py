@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from truerank.results import Comparison, Estimate, Results
+from truerank.core.results import Comparison, Estimate, Results
 
 Chosen = set[tuple[str, float | None]]
 WIDE = 10_000  # of text that no terminal cuts

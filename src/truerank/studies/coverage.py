@@ -13,10 +13,14 @@ from typing import Protocol
 
 import numpy as np
 
-from truerank.arrays import Floats, Ints
-from truerank.chance import generator
-from truerank.core import Estimator, Log, Metric, Ranks, Terms
-from truerank.ids import Ids
+from truerank.core.arrays import Floats, Ints
+from truerank.core.chance import generator
+from truerank.core.estimator import Estimator
+from truerank.core.ids import Ids
+from truerank.core.log import Log
+from truerank.core.metric import Metric
+from truerank.core.ranking import Ranks
+from truerank.core.terms import Terms
 from truerank.uncertainty.intervals import Design, Interval, Population
 
 Asked = tuple[Metric, Estimator]

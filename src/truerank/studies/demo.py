@@ -10,15 +10,20 @@ from typing import TypeVar
 
 import numpy as np
 
-from truerank.arrays import Floats
-from truerank.core import Estimator, Log, Metric, Scores
+from truerank.core.arrays import Floats
+from truerank.core.estimator import Estimator
+from truerank.core.log import Log
+from truerank.core.metric import Metric
+from truerank.core.options import Denominator, Gain, Ideal
+from truerank.core.ranking import Scores
+from truerank.core.results import Results
 from truerank.data.write import write
-from truerank.estimators.full import Full, Traditional
-from truerank.estimators.propensity import IPS, SNIPS, Naive
-from truerank.estimators.random_exposure import Hajek, HorvitzThompson, Pooled, Published
-from truerank.evaluation import evaluate
-from truerank.exposure.expose import expose_independently
+from truerank.estimators.biased.propensity import IPS, SNIPS, Naive
+from truerank.estimators.judged.full import Full, Traditional
+from truerank.estimators.judged.random_exposure import Hajek, HorvitzThompson, Pooled, Published
+from truerank.evaluation.judged import evaluate
 from truerank.exposure.kinds import BiasedExposure, RandomExposure
+from truerank.exposure.loggers.expose import expose_independently
 from truerank.metrics.average_precision import AveragePrecision
 from truerank.metrics.dcg import DCG
 from truerank.metrics.ndcg import NDCG
@@ -29,9 +34,7 @@ from truerank.models.ease import EASE
 from truerank.models.item_knn import ItemKNN
 from truerank.models.popularity import Popularity
 from truerank.models.random import Random
-from truerank.options import Denominator, Gain, Ideal
-from truerank.ranks.files import write_scores
-from truerank.results import Results
+from truerank.ranks.scores.files import write_scores
 from truerank.studies.world import World, WorldSettings, make_world, write_world
 
 Thing = TypeVar("Thing")

@@ -11,7 +11,7 @@ import msgspec
 from truerank.estimators.ranked.ips import RankedIPS
 from truerank.estimators.ranked.naive import LearntDiscountRaw
 from truerank.estimators.ranked.snips import RankedSNIPS
-from truerank.offpolicy import off_policy
+from truerank.evaluation.ranked import off_policy
 from truerank.studies.feed import FeedSettings
 from truerank.studies.feed_truth import write_feed
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import polars as pl
 
-from truerank.core import Scores
+from truerank.core.ranking import Scores
 from truerank.metrics.ndcg import NDCG
 from truerank.studies.reliability import Grid, study
 from truerank.studies.world import World

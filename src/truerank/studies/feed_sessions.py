@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from truerank.arrays import Bools, Floats, Ints
-from truerank.chance import generator
-from truerank.errors import InputError
+from truerank.core.arrays import Bools, Floats, Ints
+from truerank.core.chance import generator
+from truerank.core.errors import InputError
 from truerank.studies.feed import REWARDS, Broken, Feed
 
 STOP = 0.7  # CASCADE: the chance to stop scrolling after a reward of any kind

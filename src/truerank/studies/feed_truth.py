@@ -11,9 +11,9 @@ import msgspec
 import numpy as np
 import polars as pl
 
-from truerank.arrays import Floats
+from truerank.core.arrays import Floats
+from truerank.core.errors import InputError
 from truerank.data.files import whole_file, write_table
-from truerank.errors import InputError
 from truerank.studies.feed import REWARDS, Broken, Feed, FeedSettings, make_feed
 from truerank.studies.feed_sessions import FeedLog, draw_log, draw_sessions, trust
 

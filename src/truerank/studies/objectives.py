@@ -9,11 +9,14 @@ from typing import Protocol
 
 import numpy as np
 
-from truerank.arrays import frozen
-from truerank.core import Estimator, Log, Metric, Scores
+from truerank.core.arrays import frozen
+from truerank.core.errors import InputError
+from truerank.core.estimator import Estimator
+from truerank.core.log import Log
+from truerank.core.metric import Metric
+from truerank.core.ranking import Scores
 from truerank.data.split import split_per_user, split_random
-from truerank.errors import InputError
-from truerank.evaluation import evaluate
+from truerank.evaluation.judged import evaluate
 from truerank.exposure.kinds import Exposure, FullExposure, RandomExposure, Unlisted
 from truerank.metrics.recall import Recall
 from truerank.models import Labels, Side

@@ -14,10 +14,10 @@ from typing import Any
 
 import numpy as np
 
-from truerank.chance import library_seed
-from truerank.core import Log
+from truerank.core.chance import library_seed
+from truerank.core.errors import InputError
+from truerank.core.log import Log
 from truerank.data.files import whole_file
-from truerank.errors import InputError
 from truerank.models import NOTHING_BESIDE, Model, Progress, Side
 from truerank.models.extras import load
 from truerank.models.settings import LogUniform, OneOf, Search, Whole, space

@@ -10,14 +10,14 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from truerank.arrays import Floats, Ints
-from truerank.chance import cell_uniforms, generator
-from truerank.core import Log
+from truerank.core.arrays import Floats, Ints
+from truerank.core.chance import cell_uniforms, generator
+from truerank.core.errors import InputError
+from truerank.core.ids import Ids
+from truerank.core.log import Log
 from truerank.data.files import write_table
 from truerank.data.read import read
-from truerank.errors import InputError
-from truerank.exposure.designs import Members, Uniform
-from truerank.ids import Ids
+from truerank.sampling.designs import Members, Uniform
 
 POSITIVE = ">3"
 

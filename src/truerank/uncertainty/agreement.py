@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import ndtr, stdtr
 
-from truerank.arrays import Floats
-from truerank.errors import InputError
+from truerank.core.arrays import Floats
+from truerank.core.errors import InputError
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from truerank.arrays import Floats, sums_by
-from truerank.errors import InputError
+from truerank.core.arrays import Floats, sums_by
+from truerank.core.errors import InputError
 from truerank.estimators.ranked.normalised import RankedNDCG, RankedPostNormalised
 from truerank.estimators.ranked.snips import RankedSNIPS
 from truerank.estimators.ranked.weights import Weighing

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from truerank.arrays import exact_sum
-from truerank.core import Additive, Estimator, Metric, Pool, Ranks, Terms
+from truerank.core.arrays import exact_sum
+from truerank.core.estimator import Estimator
+from truerank.core.metric import Additive, Metric
+from truerank.core.options import Denominator
+from truerank.core.ranking import Pool, Ranks
+from truerank.core.terms import Terms
 from truerank.metrics.worth import Pairwise
-from truerank.options import Denominator
 
 FEW_UNITS = 30
 FEW_HITS = 20

@@ -13,12 +13,12 @@ from typing import ClassVar, Protocol
 import numpy as np
 from scipy.special import stdtr, stdtrit
 
-from truerank.arrays import Floats, exact_sum, sums_by
-from truerank.chance import generator
-from truerank.core import Terms
-from truerank.errors import InputError, RefusedError
-from truerank.row_terms import SampledRows
-from truerank.threads import one_blas_thread
+from truerank.core.arrays import Floats, exact_sum, sums_by
+from truerank.core.chance import generator
+from truerank.core.errors import InputError, RefusedError
+from truerank.core.rows import SampledRows
+from truerank.core.terms import Terms
+from truerank.core.threads import one_blas_thread
 
 REPLICATES_AT_ONCE = 100
 MOST_REPLICATES = 1_000_000

@@ -8,13 +8,14 @@ from itertools import combinations
 
 import numpy as np
 
-from truerank.core import Candidates, Log, Pool, Ranks, Scores
+from truerank.core.ids import Ids
+from truerank.core.log import Log
+from truerank.core.ranking import Candidates, Pool, Ranks, Scores
+from truerank.core.results import Estimate
 from truerank.exposure.propensities import Fitted
-from truerank.ids import Ids
 from truerank.metrics.gains import relevant
 from truerank.ranks.candidates import Setting
-from truerank.ranks.scores import Lists
-from truerank.results import Estimate
+from truerank.ranks.scores.scores import Lists
 
 
 def matching(models: Mapping[str, Scores], labels: Log, *, n_items: float) -> list[str]:

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from truerank.arrays import Floats
-from truerank.core import Terms
+from truerank.core.arrays import Floats
+from truerank.core.terms import Terms
 from truerank.estimators.ranked.weights import Weighing
 from truerank.uncertainty.intervals import Interval, Population, Spread, common
 from truerank.uncertainty.streams import Signed, spreads, streams

@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from truerank.arrays import Floats, Ints
-from truerank.chance import cell_uniforms
-from truerank.core import Terms
+from truerank.core.arrays import Floats, Ints
+from truerank.core.chance import cell_uniforms
+from truerank.core.errors import InputError
+from truerank.core.terms import Terms
 from truerank.data.impressions import Impressions
-from truerank.errors import InputError
 from truerank.estimators.ranked.weights import Weighing
 from truerank.exposure.positions.places import Positions
 from truerank.uncertainty.intervals import Spread, common, normal

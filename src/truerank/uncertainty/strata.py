@@ -8,8 +8,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from truerank.arrays import Floats, Ints, exact_sum, sums_by
-from truerank.core import Terms
+from truerank.core.arrays import Floats, Ints, exact_sum, sums_by
+from truerank.core.terms import Terms
 from truerank.uncertainty.intervals import Spread, common, normal
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from truerank.arrays import Bools, Floats, Ints
+from truerank.core.arrays import Bools, Floats, Ints
 from truerank.estimators.ranked.ips import RankedIPS
 from truerank.estimators.ranked.normalisers import Normaliser
 from truerank.estimators.ranked.snips import RankedSNIPS, total_of

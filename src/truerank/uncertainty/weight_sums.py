@@ -8,11 +8,11 @@ from importlib.util import find_spec
 
 import numpy as np
 
-from truerank.arrays import Bools, Floats, Ints
-from truerank.core import Pairs
+from truerank.core.arrays import Bools, Floats, Ints
+from truerank.core.log import Pairs
 from truerank.estimators.ranked.snips import total_of
 from truerank.estimators.ranked.weights import BLOCK, Weighing
-from truerank.exposure.policies import WholeList
+from truerank.exposure.policies.policies import WholeList
 from truerank.uncertainty.weights import WeightSums, tail_length
 
 

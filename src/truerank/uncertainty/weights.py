@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from truerank.arrays import Floats
+from truerank.core.arrays import Floats
 
 FEW_EFFECTIVE = 100.0
 SMALL_EFFECTIVE_SHARE = 0.01

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from truerank.core import Pairs
+from truerank.core.log import Pairs
 from truerank.models.learners.examples import Examples, Others
 from truerank.models.learners.graph import Graph
 from truerank.models.learners.networks import Convolution, Factorisation

@@ -15,13 +15,13 @@ import pytest
 import torch
 
 import truerank as tr
-from truerank.core import Log
-from truerank.errors import InputError
+from truerank.core.errors import InputError
+from truerank.core.log import Log
 from truerank.models import Side, catalogue, make
 from truerank.models.learners.examples import material
 from truerank.models.learners.train import train
 from truerank.models.recipes import Bias, HardNegatives, MatrixFactorisation, Recipe, Training
-from truerank.ranks.scores import Factors
+from truerank.ranks.scores.scores import Factors
 from truerank.studies.world import World, WorldSettings, make_world
 
 NAMES = [name for name, model in catalogue().items() if model.needs == "torch"]

@@ -8,7 +8,7 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
-from truerank.catalogue import find, members
+from truerank.core.language import find, members
 from truerank.data.dataset import Dataset
 
 

@@ -11,12 +11,12 @@ from typing import ClassVar
 import numpy as np
 import polars as pl
 
-from truerank.arrays import Floats, frozen
-from truerank.core import Log
+from truerank.core.arrays import Floats, frozen
+from truerank.core.errors import InputError
+from truerank.core.ids import Ids
+from truerank.core.log import Log
 from truerank.data.dataset import Counts, Part, as_log, cells, find, gather, nothing_found, read_columns, reading
 from truerank.data.files import read_table
-from truerank.errors import InputError
-from truerank.ids import Ids
 
 RULE = ">3"
 PLACES = ("", "coat")

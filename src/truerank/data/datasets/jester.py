@@ -11,10 +11,10 @@ from typing import ClassVar
 import numpy as np
 import polars as pl
 
-from truerank.arrays import Bools, Floats
-from truerank.core import Log
+from truerank.core.arrays import Bools, Floats
+from truerank.core.errors import InputError
+from truerank.core.log import Log
 from truerank.data.dataset import Counts, Part, as_log, cells, find, gather, nothing_found, read_columns, reading
-from truerank.errors import InputError
 
 RULE = ">0"
 JOKES, MISSING = 100, 99.0

@@ -11,9 +11,9 @@ from typing import ClassVar
 
 import polars as pl
 
-from truerank.core import Log
+from truerank.core.errors import InputError
+from truerank.core.log import Log
 from truerank.data.dataset import Counts, Part, as_log, gather, nothing_found, read_columns
-from truerank.errors import InputError
 
 SIGNALS = (
     "is_click", "is_like", "is_follow", "is_comment", "is_forward", "is_hate", "long_view",

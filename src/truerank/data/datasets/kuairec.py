@@ -10,9 +10,9 @@ from typing import ClassVar
 
 import polars as pl
 
-from truerank.core import Log
+from truerank.core.errors import InputError
+from truerank.core.log import Log
 from truerank.data.dataset import Counts, Part, as_log, find, gather, nothing_found, read_columns
-from truerank.errors import InputError
 
 RULE = ">2"
 PLACES = ("", "data", "KuaiRec 2.0/data", "KuaiRec/data")

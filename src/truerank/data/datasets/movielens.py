@@ -10,9 +10,9 @@ from typing import ClassVar
 
 import polars as pl
 
-from truerank.core import Log
+from truerank.core.errors import InputError
+from truerank.core.log import Log
 from truerank.data.dataset import Counts, Part, as_log, find, gather, nothing_found, read_columns, read_fields
-from truerank.errors import InputError
 
 RULE = ">=4"
 FIELDS: dict[str, type[pl.DataType]] = {"user": pl.Int64, "item": pl.Int64, "rating": pl.Float64, "time": pl.Int64}

@@ -10,10 +10,10 @@ from typing import ClassVar
 
 import polars as pl
 
-from truerank.core import Log
+from truerank.core.errors import InputError
+from truerank.core.log import Log
 from truerank.data.dataset import Counts, Part, as_log, find, gather, nothing_found, read_columns
 from truerank.data.files import read_table
-from truerank.errors import InputError
 
 POLICIES, CAMPAIGNS = ("random", "bts"), {"all": 80, "men": 34, "women": 46}
 PLACES = ("", "open_bandit_dataset", "obd")

@@ -10,7 +10,7 @@ from typing import ClassVar
 
 import polars as pl
 
-from truerank.core import Log
+from truerank.core.log import Log
 from truerank.data.dataset import Counts, Part, as_log, find, gather, nothing_found, read_fields
 
 RULE = ">3"

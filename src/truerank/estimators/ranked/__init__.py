@@ -8,8 +8,8 @@ from __future__ import annotations
 from functools import cache
 from typing import Any, ClassVar, Protocol, runtime_checkable
 
-from truerank.catalogue import find, members
-from truerank.core import Terms
+from truerank.core.language import find, members
+from truerank.core.terms import Terms
 from truerank.estimators.ranked.weights import Weighing
 
 

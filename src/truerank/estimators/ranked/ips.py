@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from truerank.core import Terms
+from truerank.core.terms import Terms
 from truerank.estimators.ranked.normalisers import Normaliser
 from truerank.estimators.ranked.weights import Weighing, clipped
 
@@ -21,7 +21,7 @@ class RankedIPS:
 
     >>> import polars as pl
     >>> from truerank.data.read_impressions import read_impressions
-    >>> from truerank.exposure.policies import RankColumn, logging_policy, policy_of
+    >>> from truerank.exposure.policies.policies import RankColumn, logging_policy, policy_of
     >>> from truerank.exposure.positions import parse_position
     >>> from truerank.exposure.positions.places import Positions
     >>> frame = pl.DataFrame({"session": [1, 1], "item": [1, 2], "position": [2, 1], "reward": [1, 0], "new": [1, 2]})

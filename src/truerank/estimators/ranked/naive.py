@@ -7,8 +7,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from truerank.arrays import Floats, Ints
-from truerank.core import Terms
+from truerank.core.arrays import Floats, Ints
+from truerank.core.terms import Terms
 from truerank.estimators.ranked.weights import Weighing
 
 MEANING = "; for comparison, no estimate of reward"

@@ -8,11 +8,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from truerank.arrays import Floats
-from truerank.core import Terms
+from truerank.core.arrays import Floats
+from truerank.core.terms import Terms
 from truerank.data.impressions import Impressions
 from truerank.estimators.ranked.weights import Weighing
-from truerank.exposure.policies import views
+from truerank.exposure.policies.policies import views
 
 
 class IdealSum(StrEnum):

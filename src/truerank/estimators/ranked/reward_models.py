@@ -11,11 +11,11 @@ from typing import ClassVar, Protocol
 
 import numpy as np
 
-from truerank.arrays import Floats, Ints
-from truerank.chance import cell_uniforms
+from truerank.core.arrays import Floats, Ints
+from truerank.core.chance import cell_uniforms
+from truerank.core.errors import InputError
 from truerank.data.impressions import Impressions
-from truerank.errors import InputError
-from truerank.exposure.policies import Policy
+from truerank.exposure.policies.policies import Policy
 
 Predict = Callable[[Ints, Ints], Floats]  # (unit, item) -> q; item -1 is one that the log never shows
 

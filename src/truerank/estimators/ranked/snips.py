@@ -7,8 +7,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from truerank.arrays import Floats
-from truerank.core import Terms
+from truerank.core.arrays import Floats
+from truerank.core.terms import Terms
 from truerank.estimators.ranked.normalisers import Normaliser
 from truerank.estimators.ranked.weights import Weighing, clipped
 

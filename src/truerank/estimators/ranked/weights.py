@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from truerank.arrays import Bools, Floats, Ints, sums_by
-from truerank.core import Terms
+from truerank.core.arrays import Bools, Floats, Ints, sums_by
+from truerank.core.errors import RefusedError
+from truerank.core.terms import Terms
 from truerank.data.impressions import Impressions, Logged
-from truerank.errors import RefusedError
-from truerank.exposure.policies import Policy, Rows
+from truerank.exposure.policies.policies import Policy, Rows
 
 BLOCK = 1 << 17  # rows whose exposures stay in cache
 

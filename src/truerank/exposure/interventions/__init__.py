@@ -13,10 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from truerank.arrays import Ints, frozen
-from truerank.catalogue import find, members
-from truerank.core import Log
-from truerank.errors import InputError
+from truerank.core.arrays import Ints, frozen
+from truerank.core.errors import InputError
+from truerank.core.language import find, members
+from truerank.core.log import Log
 from truerank.exposure.interventions.plans import Plan, Strategy
 from truerank.exposure.interventions.posteriors import counts_in, population
 

@@ -7,9 +7,9 @@ from typing import ClassVar, Self
 
 import numpy as np
 
-from truerank.core import Log
-from truerank.exposure.designs import Members, Share, Uniform
+from truerank.core.log import Log
 from truerank.exposure.interventions.plans import Plan, pair_keys
+from truerank.sampling.designs import Members, Share, Uniform
 
 
 @dataclass(frozen=True, slots=True)

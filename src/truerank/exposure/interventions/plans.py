@@ -7,12 +7,12 @@ from typing import ClassVar, Protocol, Self, runtime_checkable
 
 import numpy as np
 
-from truerank.arrays import Floats, Ints
-from truerank.chance import cell_keys
-from truerank.core import Log
-from truerank.errors import InputError
-from truerank.exposure.designs import Design, Members, Share, Weighted
-from truerank.ids import Keys
+from truerank.core.arrays import Floats, Ints
+from truerank.core.chance import cell_keys
+from truerank.core.errors import InputError
+from truerank.core.ids import Keys
+from truerank.core.log import Log
+from truerank.sampling.designs import Design, Members, Share, Weighted
 
 PURPOSE = "intervene"  # one for all strategies: with equal weights they draw the same rows, and differ by weights alone
 

@@ -11,12 +11,12 @@ from typing import ClassVar, Self
 
 import numpy as np
 
-from truerank.arrays import Ints
-from truerank.core import Log
-from truerank.errors import InputError
-from truerank.exposure.designs import Members, Share, Uniform
+from truerank.core.arrays import Ints
+from truerank.core.errors import InputError
+from truerank.core.log import Log
 from truerank.exposure.interventions.plans import Plan, pair_keys
 from truerank.exposure.interventions.posteriors import counts_in
+from truerank.sampling.designs import Members, Share, Uniform
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from truerank.arrays import Floats
-from truerank.core import Log
-from truerank.errors import InputError, some
-from truerank.ids import Ids
+from truerank.core.arrays import Floats
+from truerank.core.errors import InputError, some
+from truerank.core.ids import Ids
+from truerank.core.log import Log
 
 
 @dataclass(frozen=True, slots=True)

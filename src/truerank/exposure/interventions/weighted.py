@@ -7,8 +7,8 @@ from typing import ClassVar, Self
 
 import numpy as np
 
-from truerank.arrays import Floats
-from truerank.core import Log
+from truerank.core.arrays import Floats
+from truerank.core.log import Log
 from truerank.exposure.interventions.plans import Plan, by_weight, check_powers
 from truerank.exposure.interventions.posteriors import Floor, Zero, ratio_of
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
-from truerank.catalogue import find, members
-from truerank.exposure.expose import Logger
+from truerank.core.language import find, members
+from truerank.exposure.loggers.expose import Logger
 
 
 @cache

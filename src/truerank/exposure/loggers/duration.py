@@ -7,10 +7,10 @@ from typing import ClassVar
 
 import numpy as np
 
-from truerank.arrays import Floats
-from truerank.core import Log
+from truerank.core.arrays import Floats
+from truerank.core.errors import InputError
+from truerank.core.log import Log
 from truerank.data.published import first_by, short_first
-from truerank.errors import InputError
 
 STEEPEST = 700.0  # exp(-700) is the last that is safely above 0
 

@@ -7,11 +7,11 @@ from typing import ClassVar
 
 import numpy as np
 
-from truerank.arrays import Floats
-from truerank.core import Log
-from truerank.errors import InputError
-from truerank.exposure.counts import rows_of_items, zipf
-from truerank.ids import Ids
+from truerank.core.arrays import Floats
+from truerank.core.errors import InputError
+from truerank.core.ids import Ids
+from truerank.core.log import Log
+from truerank.exposure.loggers.counts import rows_of_items, zipf
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,10 +7,10 @@ from typing import ClassVar
 
 import numpy as np
 
-from truerank.arrays import Floats
-from truerank.core import Log
-from truerank.errors import InputError
-from truerank.exposure.counts import rows_of_items
+from truerank.core.arrays import Floats
+from truerank.core.errors import InputError
+from truerank.core.log import Log
+from truerank.exposure.loggers.counts import rows_of_items
 
 
 @dataclass(frozen=True, slots=True)

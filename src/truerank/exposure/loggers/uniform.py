@@ -7,9 +7,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from truerank.arrays import Floats
-from truerank.chance import cell_uniforms
-from truerank.core import Log
+from truerank.core.arrays import Floats
+from truerank.core.chance import cell_uniforms
+from truerank.core.log import Log
 
 
 @dataclass(frozen=True, slots=True)

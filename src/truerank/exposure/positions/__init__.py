@@ -14,9 +14,9 @@ from typing import Any
 
 import polars as pl
 
-from truerank.catalogue import members
+from truerank.core.errors import InputError
+from truerank.core.language import members
 from truerank.data.files import kind_of, read_table
-from truerank.errors import InputError
 from truerank.exposure.positions.model import PositionModel as PositionModel
 from truerank.exposure.positions.places import ANY, FitRequest, Place, Positions
 from truerank.exposure.positions.table import Table

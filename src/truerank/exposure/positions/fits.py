@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from truerank.arrays import Floats, Ints, sums_by
-from truerank.errors import InputError, RefusedError
+from truerank.core.arrays import Floats, Ints, sums_by
+from truerank.core.errors import InputError, RefusedError
 from truerank.exposure.positions.fits_families import FAMILIES, DepthFamily
 from truerank.exposure.positions.fits_goodness import Goodness, at_risk, goodness_of_depths
 from truerank.exposure.positions.model import PositionModel

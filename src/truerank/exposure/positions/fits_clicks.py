@@ -12,10 +12,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from truerank.arrays import Floats, Ints, sums_by
-from truerank.chance import generator
+from truerank.core.arrays import Floats, Ints, sums_by
+from truerank.core.chance import generator
+from truerank.core.errors import InputError, RefusedError, some
 from truerank.data.impressions import Logged
-from truerank.errors import InputError, RefusedError, some
 from truerank.exposure.positions.fits import Parameter, PositionFit
 from truerank.exposure.positions.fits_goodness import Bucket, Goodness, chi_square
 from truerank.exposure.positions.table import Table

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from truerank.arrays import Floats
-from truerank.errors import InputError, RefusedError
+from truerank.core.arrays import Floats
+from truerank.core.errors import InputError, RefusedError
 from truerank.exposure.positions.fits import Parameter
 from truerank.exposure.positions.fits_families import FAMILIES, DepthFamily
 from truerank.exposure.positions.fits_goodness import DEEPEST, Goodness, bucketed

@@ -11,7 +11,7 @@ from typing import ClassVar, Protocol
 
 import numpy as np
 
-from truerank.arrays import Floats
+from truerank.core.arrays import Floats
 from truerank.exposure.positions.exponential import Exponential
 from truerank.exposure.positions.generalised_log import GeneralisedLog
 from truerank.exposure.positions.model import PositionModel

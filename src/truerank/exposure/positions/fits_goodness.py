@@ -7,7 +7,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from truerank.arrays import Floats
+from truerank.core.arrays import Floats
 from truerank.exposure.positions.model import PositionModel
 
 LEAST_EXPECTED = 5.0  # expected events in a bucket, the usual rule for a chi-square

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from truerank.errors import RefusedError
+from truerank.core.errors import RefusedError
 from truerank.exposure.positions.fits import Depths, PositionFit, derivatives, described, fit_depths, solve
 from truerank.exposure.positions.fits_families import FAMILIES, DepthFamily
 from truerank.exposure.positions.places import Place, Positions

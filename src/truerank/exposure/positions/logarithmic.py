@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from truerank.arrays import Floats
+from truerank.core.arrays import Floats
 from truerank.exposure.positions.model import check_cutoff, cut, text_form
 
 

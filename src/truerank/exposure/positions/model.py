@@ -7,8 +7,8 @@ from typing import Any, ClassVar, Protocol, runtime_checkable
 
 import numpy as np
 
-from truerank.arrays import Floats
-from truerank.errors import InputError
+from truerank.core.arrays import Floats
+from truerank.core.errors import InputError
 
 
 @runtime_checkable

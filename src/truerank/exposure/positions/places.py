@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from truerank.arrays import Floats
-from truerank.errors import InputError, some
+from truerank.core.arrays import Floats
+from truerank.core.errors import InputError, some
 from truerank.exposure.positions.model import PositionModel
 
 ANY = "*"

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from truerank.errors import InputError
+from truerank.core.errors import InputError
 from truerank.exposure.positions.fits import Depths, PositionFit, fit_depths
 from truerank.exposure.positions.fits_clicks import Clicks, fit_clicks, fit_harvest
 from truerank.exposure.positions.fits_groups import fit_groups

@@ -9,8 +9,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from truerank.arrays import Floats
-from truerank.errors import InputError, RefusedError
+from truerank.core.arrays import Floats
+from truerank.core.errors import InputError, RefusedError
 from truerank.exposure.positions.model import check_cutoff, cut, text_form
 
 

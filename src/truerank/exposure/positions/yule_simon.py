@@ -8,7 +8,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from truerank.arrays import Floats
+from truerank.core.arrays import Floats
 from truerank.exposure.positions.model import check_cutoff, check_parameter, cut, text_form
 
 NEAR = 1024  # up to this rank the product is multiplied out; beyond it Stirling's series is exact to the last bits

@@ -12,11 +12,12 @@ from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
-from truerank.arrays import Floats
-from truerank.catalogue import members
-from truerank.core import Candidates, Log
+from truerank.core.arrays import Floats
+from truerank.core.errors import InputError
+from truerank.core.language import members
+from truerank.core.log import Log
+from truerank.core.ranking import Candidates
 from truerank.data.features import Features
-from truerank.errors import InputError
 
 
 class Fitted(Protocol):

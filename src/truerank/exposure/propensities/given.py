@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from truerank.arrays import Floats
-from truerank.core import Candidates, Log
+from truerank.core.arrays import Floats
+from truerank.core.errors import InputError
+from truerank.core.log import Log
+from truerank.core.ranking import Candidates
 from truerank.data.features import Features
-from truerank.errors import InputError
 from truerank.exposure.propensities import Fitted, check_propensity
 
 

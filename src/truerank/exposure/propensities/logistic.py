@@ -7,11 +7,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from truerank.arrays import Floats, Ints, frozen
-from truerank.chance import cell_keys, cell_uniforms
-from truerank.core import Candidates, Log, Pairs
+from truerank.core.arrays import Floats, Ints, frozen
+from truerank.core.chance import cell_keys, cell_uniforms
+from truerank.core.errors import InputError
+from truerank.core.log import Log, Pairs
+from truerank.core.ranking import Candidates
 from truerank.data.features import Features
-from truerank.errors import InputError
 from truerank.exposure.propensities import Fitted, check_propensity, n_cells
 
 MOST_CELLS = 400_000  # of each class; more are drawn from at random and weighted

@@ -7,14 +7,15 @@ from typing import ClassVar
 
 import numpy as np
 
-from truerank.arrays import Floats, Ints
-from truerank.chance import generator_of
-from truerank.core import Candidates, Log
+from truerank.core.arrays import Floats, Ints
+from truerank.core.chance import generator_of
+from truerank.core.errors import InputError, some
+from truerank.core.log import Log
+from truerank.core.options import Drawn
+from truerank.core.ranking import Candidates
 from truerank.data.features import Features
-from truerank.errors import InputError, some
 from truerank.exposure.propensities import Fitted, check_propensity, n_cells
-from truerank.exposure.slices import Slice, candidate_rows, check_no_repeats
-from truerank.options import Drawn
+from truerank.exposure.propensities.slices import Slice, candidate_rows, check_no_repeats
 
 MOST_VALUES = 100  # more distinct rewards than this are measurements, not classes
 

@@ -7,10 +7,11 @@ from typing import ClassVar
 
 import numpy as np
 
-from truerank.arrays import Floats, Ints, frozen
-from truerank.core import Candidates, Log
+from truerank.core.arrays import Floats, Ints, frozen
+from truerank.core.errors import InputError
+from truerank.core.log import Log
+from truerank.core.ranking import Candidates
 from truerank.data.features import Features
-from truerank.errors import InputError
 from truerank.exposure.propensities import Fitted
 
 

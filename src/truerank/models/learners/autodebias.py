@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from scipy.sparse import csr_array
 
-from truerank.arrays import Bools, Ints
+from truerank.core.arrays import Bools, Ints
 from truerank.models.learners.examples import Examples
 from truerank.models.learners.networks import Tensors, normal
 from truerank.models.learners.setup import Batch, Block, Setup, everyone

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from truerank.arrays import Bools
+from truerank.core.arrays import Bools
 from truerank.models.learners.setup import Batch, Block, Setup, everyone, mean_square
 from truerank.models.recipes import DoublyRobust
 

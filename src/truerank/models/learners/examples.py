@@ -6,11 +6,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from truerank.arrays import Bools, Floats, Ints
-from truerank.chance import cell_keys, generator
-from truerank.core import Log, Pairs
+from truerank.core.arrays import Bools, Floats, Ints
+from truerank.core.chance import cell_keys, generator
+from truerank.core.errors import InputError
+from truerank.core.log import Log, Pairs
 from truerank.data.published import restrict
-from truerank.errors import InputError
 from truerank.models import Labels, Side
 from truerank.models.matrix import check_both_classes, positive_rows
 from truerank.models.recipes import Beside, Method

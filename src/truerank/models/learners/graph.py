@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch.autograd import Function
 
-from truerank.arrays import Ints
+from truerank.core.arrays import Ints
 from truerank.models.learners.pairs import compressed
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import torch
 
-from truerank.arrays import Bools, Ints
+from truerank.core.arrays import Bools, Ints
 from truerank.models.learners.examples import Others
 from truerank.models.learners.networks import Sides
 from truerank.models.learners.pairs import Pattern, plain_scores, scores, starts

@@ -8,7 +8,7 @@ from typing import Protocol
 import numpy as np
 import torch
 
-from truerank.arrays import Floats
+from truerank.core.arrays import Floats
 from truerank.models.learners.examples import Examples
 from truerank.models.learners.graph import Graph
 

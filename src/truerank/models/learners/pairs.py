@@ -16,7 +16,7 @@ import torch
 from scipy.sparse import csr_array
 from torch.autograd import Function
 
-from truerank.arrays import Ints
+from truerank.core.arrays import Ints
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,8 +8,8 @@ from typing import Protocol
 import numpy as np
 import torch
 
-from truerank.arrays import Bools, Ints
-from truerank.core import Pairs
+from truerank.core.arrays import Bools, Ints
+from truerank.core.log import Pairs
 from truerank.models.learners.examples import Examples
 from truerank.models.learners.losses import Fit
 from truerank.models.learners.networks import Network, Sides, Tensors

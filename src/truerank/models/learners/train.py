@@ -9,10 +9,10 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from truerank.arrays import Bools, Floats, Ints
-from truerank.chance import generator
-from truerank.core import Log
-from truerank.errors import InputError
+from truerank.core.arrays import Bools, Floats, Ints
+from truerank.core.chance import generator
+from truerank.core.errors import InputError
+from truerank.core.log import Log
 from truerank.models import NOTHING_BESIDE, Progress, Side
 from truerank.models.learners.examples import Examples, Material, material
 from truerank.models.learners.losses import FITS

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import torch
 
-from truerank.arrays import Bools
+from truerank.core.arrays import Bools
 from truerank.models.learners.setup import Batch, Setup
 
 

@@ -14,9 +14,9 @@ from enum import StrEnum
 from functools import cache
 from typing import Any
 
-from truerank.catalogue import members
-from truerank.errors import InputError
-from truerank.ranks.sampling import Sampler
+from truerank.core.errors import InputError
+from truerank.core.language import members
+from truerank.ranks.samplers.draw import Sampler
 
 
 @cache

@@ -7,8 +7,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from truerank.arrays import Floats, Ints
-from truerank.ranks.sampling import Among, ItemCounts, Positives
+from truerank.core.arrays import Floats, Ints
+from truerank.ranks.samplers.draw import Among, ItemCounts, Positives
 
 
 @dataclass(frozen=True, slots=True)

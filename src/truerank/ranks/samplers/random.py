@@ -7,10 +7,10 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from truerank.arrays import Floats, Ints
-from truerank.errors import InputError
-from truerank.ranks.sampler_text import same_for_all, text_form
-from truerank.ranks.sampling import Among, ItemCounts, Positives
+from truerank.core.arrays import Floats, Ints
+from truerank.core.errors import InputError
+from truerank.ranks.samplers.draw import Among, ItemCounts, Positives
+from truerank.ranks.samplers.text import same_for_all, text_form
 
 AS_EXPOSED: Literal["e"] = "e"
 

@@ -8,9 +8,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from truerank.arrays import Floats, Ints
-from truerank.ranks.sampler_text import check, same_for_all, text_form
-from truerank.ranks.sampling import Among, ItemCounts, Positives
+from truerank.core.arrays import Floats, Ints
+from truerank.ranks.samplers.draw import Among, ItemCounts, Positives
+from truerank.ranks.samplers.text import check, same_for_all, text_form
 
 
 class Favoured(StrEnum):

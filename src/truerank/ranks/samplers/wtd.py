@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import ClassVar
 
-from truerank.arrays import Floats, Ints
-from truerank.errors import InputError
+from truerank.core.arrays import Floats, Ints
+from truerank.core.errors import InputError
 from truerank.exposure.interventions.posteriors import Counts, Floor, posterior_ratio
-from truerank.ranks.sampler_text import check, same_for_all, text_form
-from truerank.ranks.sampling import Among, ItemCounts, Positives
+from truerank.ranks.samplers.draw import Among, ItemCounts, Positives
+from truerank.ranks.samplers.text import check, same_for_all, text_form
 
 
 class Source(StrEnum):

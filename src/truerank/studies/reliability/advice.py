@@ -9,8 +9,8 @@ from pathlib import Path
 
 import numpy as np
 
-from truerank.core import Log
-from truerank.errors import InputError, RefusedError
+from truerank.core.errors import InputError, RefusedError
+from truerank.core.log import Log
 from truerank.studies.reliability.advice_figures import Choice, Figures, Wrong, named
 from truerank.studies.reliability.logs import Liked, Look, Seen, exposes_nothing, users_who_like
 from truerank.studies.reliability.studied import Candidates, Likeness, Studied, likenesses

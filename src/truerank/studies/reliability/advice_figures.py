@@ -24,8 +24,8 @@ import numpy as np
 import polars as pl
 from scipy.special import ndtr
 
-from truerank.arrays import Bools, Floats
-from truerank.errors import InputError, RefusedError
+from truerank.core.arrays import Bools, Floats
+from truerank.core.errors import InputError, RefusedError
 from truerank.studies.reliability.studied import FULL, Between, Candidates, PairTable, Studied
 
 Z = 1.959963984540054  # of intervals of 95 %

@@ -7,11 +7,11 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from truerank.arrays import Floats
-from truerank.errors import InputError, some
+from truerank.core.arrays import Floats
+from truerank.core.errors import InputError, some
 from truerank.exposure.loggers.uniform import Uniform
 from truerank.ranks import samplers
-from truerank.ranks.sampling import ItemCounts
+from truerank.ranks.samplers.draw import ItemCounts
 from truerank.studies.reliability.advice import WORSE, Advice, recommend
 from truerank.studies.reliability.advice_figures import Choice
 from truerank.studies.reliability.logs import Liked, Look, Seen

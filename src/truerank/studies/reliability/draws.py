@@ -9,19 +9,19 @@ from importlib.util import find_spec
 import numpy as np
 import numpy.typing as npt
 
-from truerank.arrays import Bools, Floats, Ints
-from truerank.chance import cell_keys
-from truerank.core import Log
+from truerank.core.arrays import Bools, Floats, Ints
+from truerank.core.chance import cell_keys
+from truerank.core.errors import InputError
+from truerank.core.ids import Ids
+from truerank.core.log import Log
 from truerank.data.split import PER_USER
-from truerank.errors import InputError
-from truerank.exposure.clocks import checked_weights
-from truerank.exposure.counts import rows_of_items
-from truerank.exposure.expose import PURPOSE as EXPOSURE
-from truerank.exposure.expose import Logger, exposure_sizes
-from truerank.exposure.holdout import HoldOut, Unit
-from truerank.exposure.orders import ring_times, rings
-from truerank.ids import Ids
-from truerank.ranks.sampling import ItemCounts, Sampler
+from truerank.exposure.loggers.counts import rows_of_items
+from truerank.exposure.loggers.expose import PURPOSE as EXPOSURE
+from truerank.exposure.loggers.expose import Logger, exposure_sizes
+from truerank.exposure.loggers.holdout import HoldOut, Unit
+from truerank.ranks.samplers.draw import ItemCounts, Sampler
+from truerank.sampling.clocks import checked_weights
+from truerank.sampling.orders import ring_times, rings
 from truerank.studies.reliability.kinds import Mark
 from truerank.studies.reliability.worlds import Flags, World
 

@@ -15,8 +15,8 @@ import msgspec
 import numpy as np
 import polars as pl
 
+from truerank.core.errors import InputError
 from truerank.data.files import whole_file
-from truerank.errors import InputError
 from truerank.studies.reliability.draws import Counted
 from truerank.studies.reliability.order_of_means import GroupSums
 from truerank.studies.reliability.scenarios import FIGURES, Compared

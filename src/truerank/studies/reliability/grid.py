@@ -10,20 +10,20 @@ from typing import Any
 
 import numpy as np
 
-from truerank.chance import generator
-from truerank.core import Metric
-from truerank.errors import InputError
+from truerank.core.chance import generator
+from truerank.core.errors import InputError
+from truerank.core.metric import Metric
 from truerank.exposure import loggers as logger_catalogue
-from truerank.exposure.expose import Logger
-from truerank.exposure.holdout import HoldOut
+from truerank.exposure.loggers.expose import Logger
+from truerank.exposure.loggers.holdout import HoldOut
 from truerank.metrics.dcg import DCG
 from truerank.metrics.ndcg import NDCG
 from truerank.metrics.precision import Precision
 from truerank.metrics.recall import Recall
 from truerank.ranks import samplers as sampler_catalogue
+from truerank.ranks.samplers.draw import Sampler
 from truerank.ranks.samplers.full import Exposed, Full
 from truerank.ranks.samplers.random import AS_EXPOSED, Random
-from truerank.ranks.sampling import Sampler
 
 SPARSITIES = (0.0, 0.1, 0.3, 0.5, 0.7, 0.85, 0.9, 0.95)
 SIZES = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from truerank.arrays import Ints
-from truerank.core import Log, Pairs
-from truerank.errors import InputError
+from truerank.core.arrays import Ints
+from truerank.core.errors import InputError
+from truerank.core.log import Log, Pairs
 from truerank.studies.reliability.draws import Counted
 from truerank.studies.reliability.folder import Block, Folder
 from truerank.studies.reliability.grid import Grid
@@ -111,7 +111,7 @@ class Liked:
     def of_log(cls, log: Log, *, n_items: int | None = None) -> Liked:
         """A log whose rows are all positives; a pair that occurs more than once counts once.
 
-        >>> from truerank.ids import Ids
+        >>> from truerank.core.ids import Ids
         >>> log = Log(Ids.of([1, 2]), Ids.of([1, 2, 3]), np.array([0, 0, 1]), np.array([0, 1, 1]), {})
         >>> Liked.of_log(log, n_items=9), Liked.of_log(log).positives_per_user
         (Liked(users=2, items=9, items_liked=2, positives=3), 1.5)

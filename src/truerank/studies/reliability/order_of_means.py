@@ -17,9 +17,9 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from truerank.arrays import Floats, Ints
-from truerank.chance import cell_keys
-from truerank.ids import Keys
+from truerank.core.arrays import Floats, Ints
+from truerank.core.chance import cell_keys
+from truerank.core.ids import Keys
 from truerank.studies.reliability.resampling import Resampling, quantiles
 from truerank.studies.reliability.tau import TAUS, reference, tau_b
 

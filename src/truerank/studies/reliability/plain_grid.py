@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from truerank.arrays import Floats, Ints
+from truerank.core.arrays import Floats, Ints
 from truerank.studies.reliability.kinds import Kind, Mark
 
 

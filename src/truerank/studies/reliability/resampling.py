@@ -7,9 +7,9 @@ from math import exp, factorial
 
 import numpy as np
 
-from truerank.arrays import Floats
-from truerank.chance import cell_uniforms, generator
-from truerank.ids import Keys
+from truerank.core.arrays import Floats
+from truerank.core.chance import cell_uniforms, generator
+from truerank.core.ids import Keys
 
 _POISSON = np.cumsum([exp(-1) / factorial(k) for k in range(20)])
 

@@ -16,14 +16,14 @@ from typing import Any, TypeVar
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from truerank.arrays import Floats, Ints
-from truerank.core import Log
-from truerank.errors import InputError
-from truerank.evaluation import Report, as_scores
+from truerank.core.arrays import Floats, Ints
+from truerank.core.errors import InputError
+from truerank.core.ids import Ids
+from truerank.core.log import Log
+from truerank.evaluation.judged import Report, as_scores
 from truerank.exposure.loggers.uniform import Uniform
-from truerank.ids import Ids
 from truerank.ranks.candidates import whole_tables
-from truerank.ranks.sampling import ItemCounts
+from truerank.ranks.samplers.draw import ItemCounts
 from truerank.studies.reliability.draws import Counted, Exposing, train_shares
 from truerank.studies.reliability.folder import FORMAT, MEANS, PAIRS, RESULTS, Block, Folder, working
 from truerank.studies.reliability.grid import Grid, default_loggers

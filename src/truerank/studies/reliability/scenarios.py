@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from truerank.arrays import Floats, Ints
-from truerank.core import Metric
-from truerank.errors import InputError
-from truerank.exposure.orders import LAST, ring_times
+from truerank.core.arrays import Floats, Ints
+from truerank.core.errors import InputError
+from truerank.core.metric import Metric
 from truerank.metrics.tables import worth_and_divisor
-from truerank.ranks.sampling import PURPOSE as CANDIDATES
-from truerank.ranks.sampling import Among, Positives, Sampler
+from truerank.ranks.samplers.draw import PURPOSE as CANDIDATES
+from truerank.ranks.samplers.draw import Among, Positives, Sampler
+from truerank.sampling.orders import LAST, ring_times
 from truerank.studies.reliability.draws import Counted, Exposing
 from truerank.studies.reliability.grid import Family, Grid, deepest_rank
 from truerank.studies.reliability.kinds import Kind

@@ -12,8 +12,8 @@ import msgspec
 import numpy as np
 import polars as pl
 
-from truerank.arrays import Floats
-from truerank.errors import InputError, some
+from truerank.core.arrays import Floats
+from truerank.core.errors import InputError, some
 from truerank.studies.reliability.folder import FORMAT, LOGS, NOTE, PAIRS, RESULTS
 from truerank.studies.reliability.logs import FIGURES, Look, Seen
 

@@ -16,8 +16,8 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from truerank.arrays import Floats, Ints
-from truerank.ids import Keys
+from truerank.core.arrays import Floats, Ints
+from truerank.core.ids import Keys
 from truerank.studies.reliability.folder import Block, Folder
 from truerank.studies.reliability.grid import Grid
 from truerank.studies.reliability.order_of_means import GroupSums, OrderOfMeans

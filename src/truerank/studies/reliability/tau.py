@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from truerank.arrays import Floats
+from truerank.core.arrays import Floats
 
 TAUS = ("fidelity", "robustness", "predictive_power")
 

@@ -10,13 +10,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from truerank.arrays import Bools, Ints
-from truerank.chance import cell_keys
-from truerank.core import Log, Pairs, Scores
-from truerank.errors import InputError
-from truerank.exposure.expose import sorted_world
-from truerank.ids import Ids
-from truerank.ranks.rank import Aligned, check_block
+from truerank.core.arrays import Bools, Ints
+from truerank.core.chance import cell_keys
+from truerank.core.errors import InputError
+from truerank.core.ids import Ids
+from truerank.core.log import Log, Pairs
+from truerank.core.ranking import Scores
+from truerank.exposure.loggers.expose import sorted_world
+from truerank.ranks.kernel.rank import Aligned, check_block
 
 LEAST_OBSERVED = 0.9  # below this share of pairs a log is no fully observed world
 TIES = "ties"  # the purpose that the order of equal scores is keyed by, as in an evaluation with random ties

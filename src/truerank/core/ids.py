@@ -1,0 +1,176 @@
+"""Ids of any type, factorised once: integers of any width match each other, integers never match strings."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from truerank.core.errors import InputError, some
+
+Keys = npt.NDArray[np.uint64]
+IdColumn: TypeAlias = "pl.Series | npt.NDArray[Any] | Iterable[Any]"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Ids:
+    """Distinct ids in sorted order; a position in it stands for the id everywhere inside the library.
+
+    Sorting makes every result independent of the order of rows in a file.
+    """
+
+    values: pl.Series
+
+    @classmethod
+    def of(cls, column: IdColumn, *, where: str = "ids") -> Ids:
+        """The distinct ids of a column.
+
+        >>> Ids.of([30, 10, 30]).texts()
+        ['10', '30']
+        """
+        return cls(as_ids(column, where=where).unique().sort())
+
+    @classmethod
+    def factorise(cls, column: IdColumn, *, where: str = "ids") -> tuple[Ids, npt.NDArray[np.int64]]:
+        """The distinct ids of a column, and the position of each row's id among them.
+
+        >>> ids, at = Ids.factorise([30, 10, 30])
+        >>> ids.texts(), at.tolist()
+        (['10', '30'], [1, 0, 1])
+        """
+        series = as_ids(column, where=where)
+        if series.dtype == pl.Int64 and len(series):
+            low, high = int(_minimum(series)), int(_maximum(series))
+            # whole numbers that lie close together need no hashing: a table by value says where each stands
+            if high - low <= 4 * len(series) + 1024:
+                values = series.to_numpy() - low
+                present = np.zeros(high - low + 1, dtype=bool)
+                present[values] = True
+                at = np.cumsum(present) - 1
+                return cls(pl.Series(np.flatnonzero(present) + low)), at[values]
+        ids = cls(series.unique().sort())
+        return ids, ids.locate(series)
+
+    @classmethod
+    def union(cls, parts: Mapping[str, Ids]) -> Ids:
+        """All ids of several populations, named for messages."""
+        first, *others = ((name, part) for name, part in parts.items() if len(part))
+        for name, part in others:
+            _same_kind(first[1].values, part.values, where=f"{name} against {first[0]}")
+        columns = [part.values for _, part in (first, *others)]
+        if len({str(column.dtype) for column in columns}) > 1:
+            columns = [column.cast(pl.Int128) for column in columns]
+        return cls.of(pl.concat(columns))
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Ids) and self.is_text == other.is_text and self.values.equals(other.values)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    @property
+    def is_text(self) -> bool:
+        return self.values.dtype == pl.String
+
+    def texts(self, positions: npt.NDArray[np.int64] | None = None) -> list[str]:
+        """Ids as text, for messages."""
+        chosen = self.values if positions is None else self.values[positions]
+        return [str(value) for value in chosen.to_list()]
+
+    def locate(self, column: IdColumn | Ids, *, where: str = "ids") -> npt.NDArray[np.int64]:
+        """The position of each id, -1 where it is not among these.
+
+        >>> Ids.of(["a", "c"]).locate(["c", "b"]).tolist()
+        [1, -1]
+        """
+        if isinstance(column, Ids) and self == column:
+            return np.arange(len(self))
+        asked = column.values if isinstance(column, Ids) else as_ids(column, where=where)
+        known = self.values
+        _same_kind(known, asked, where=where)
+        if known.dtype != asked.dtype and len(known) and len(asked):
+            known, asked = known.cast(pl.Int128), asked.cast(pl.Int128)
+        if not len(known) or not len(asked):
+            return np.full(len(asked), -1, dtype=np.int64)
+        index = pl.DataFrame({"id": known, "position": np.arange(len(known))})
+        found = pl.DataFrame({"id": asked}).join(index, on="id", how="left", maintain_order="left")
+        return found["position"].fill_null(-1).to_numpy().astype(np.int64)
+
+    def keys(self) -> Keys:
+        """A 64-bit key of each id that depends on nothing but the id: what random streams are derived from."""
+        if self.values.dtype == pl.Int64:
+            return self.values.to_numpy().astype(np.int64).view(np.uint64).copy()
+        digests = b"".join(hashlib.blake2b(text.encode(), digest_size=8).digest() for text in self.texts())
+        return np.frombuffer(digests, dtype="<u8").astype(np.uint64)
+
+
+def as_ids(column: IdColumn, *, where: str) -> pl.Series:
+    """A column of ids as 64-bit integers (128-bit where they do not fit) or text."""
+    series = _series(column, where=where)
+    if series.null_count():
+        row = int(series.is_null().arg_true()[0])
+        raise InputError(f"{where}: row {row + 1} has no id; every row needs one. Remove or fill the empty ids.")
+    kind = series.dtype
+    if kind == pl.String or len(series) == 0:
+        return series
+    if isinstance(kind, pl.Categorical | pl.Enum):
+        return series.cast(pl.String)
+    if kind.is_integer():
+        numbers = series.cast(pl.Int64, strict=False)
+        return series.cast(pl.Int128) if numbers.null_count() else numbers
+    if kind.is_float():
+        bad = ~(series.is_finite() & (series.round(0) == series) & (series.abs() < 2**53))
+        if not bool(bad.any()):
+            return series.cast(pl.Int64)
+        series = series.filter(bad)
+    raise InputError(
+        f"{where}: ids are {kind} (such as {some(_shown(series))}); expected whole numbers or text. Convert the column."
+    )
+
+
+def _series(column: IdColumn, *, where: str) -> pl.Series:
+    if isinstance(column, pl.Series):
+        return column
+    if isinstance(column, np.ndarray):
+        if column.ndim != 1:
+            raise InputError(f"{where}: ids have {column.ndim} dimensions; expected one id per entry.")
+        return pl.Series(column.tolist() if column.dtype.kind in "OU" else np.ascontiguousarray(column))
+    try:
+        return pl.Series(list(column), strict=True)
+    except TypeError as error:
+        raise InputError(f"{where}: ids of mixed types; expected whole numbers or text. {error}") from None
+
+
+def _same_kind(known: pl.Series, asked: pl.Series, *, where: str) -> None:
+    if len(known) and len(asked) and (known.dtype == pl.String) != (asked.dtype == pl.String):
+        raise InputError(
+            f"{where}: ids are {_kind(asked)} (such as {some(_shown(asked))}) where the others are "
+            f"{_kind(known)} (such as {some(_shown(known))}); text never matches numbers. Store both as the same type."
+        )
+
+
+def _minimum(series: pl.Series) -> Any:
+    return series.min()
+
+
+def _maximum(series: pl.Series) -> Any:
+    return series.max()
+
+
+def _kind(series: pl.Series) -> str:
+    return "text" if series.dtype == pl.String else "numbers"
+
+
+def _shown(series: pl.Series) -> list[str]:
+    """A few ids for a message; of texts, those that are no numbers."""
+    if series.dtype == pl.String:
+        odd = series.filter(series.cast(pl.Int64, strict=False).is_null())
+        series = odd if len(odd) else series
+    return [repr(value) for value in series.head(3).to_list()]

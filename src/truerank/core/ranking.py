@@ -1,0 +1,98 @@
+"""What a recommender says, who competes, and the ranks that follow."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Protocol, runtime_checkable
+
+import numpy as np
+import numpy.typing as npt
+
+from truerank.core.arrays import Bools, Floats, Ints
+from truerank.core.ids import Ids
+from truerank.core.log import Pairs
+
+
+@runtime_checkable
+class Scores(Protocol):
+    """What a recommender says: a row of scores over `items` for any of its `users`, higher is better.
+
+    `block(rows)` must give the same bits for a user whatever else is in the block. -inf means never recommended.
+    `depth` is the length of the longest list where only top lists are known, else None.
+    """
+
+    @property
+    def users(self) -> Ids: ...
+    @property
+    def items(self) -> Ids: ...
+    @property
+    def depth(self) -> int | None: ...
+    def block(self, rows: Ints) -> npt.NDArray[np.floating]: ...
+
+
+class Pool(StrEnum):
+    """Which items an estimator wants to compete: the whole pool, or only those that were judged."""
+
+    CATALOGUE = "catalogue"
+    JUDGED = "judged"
+
+
+@dataclass(frozen=True, slots=True)
+class Candidates:
+    """Which items compete for each unit: `only` these (or the catalogue) minus `exclude`.
+
+    `n_items` is the size of the catalogue where its items are not all known by name, NaN where not even that is.
+    """
+
+    n_units: int
+    n_items: float
+    only: Pairs | None = None
+    exclude: Pairs | None = None
+
+    @property
+    def count(self) -> Floats:
+        """The number of candidates of each unit, N."""
+        if self.only is not None:
+            return self.only.count.astype(np.float64)
+        excluded = 0 if self.exclude is None else self.exclude.count
+        return np.full(self.n_units, self.n_items) - excluded
+
+
+class Ties(StrEnum):
+    """The order of candidates with equal scores.
+
+    EXPECTED     every order is equally likely; metrics give their expected value (default)
+    RANDOM       one order, drawn by seed, user and item
+    OPTIMISTIC   relevant items first, higher grades before lower: the largest value any order gives; needs every label
+    PESSIMISTIC  relevant items last, higher grades after lower: the smallest value any order gives; needs every label
+    STRICT       the rule of the URE paper: an item counts only if it scores strictly higher than the (K+1)-th
+                 candidate, so its rank is the number of candidates that score at least as high
+    """
+
+    EXPECTED = "expected"
+    RANDOM = "random"
+    OPTIMISTIC = "optimistic"
+    PESSIMISTIC = "pessimistic"
+    STRICT = "strict"
+
+    @property
+    def needs_every_label(self) -> bool:
+        """With labels missing, where a relevant item lands would depend on labels nobody knows."""
+        return self in (Ties.OPTIMISTIC, Ties.PESSIMISTIC)
+
+
+@dataclass(frozen=True, slots=True)
+class Ranks:
+    """For every row of a log, how many candidates of its unit score `above` it and how many others are `tied`.
+
+    The ranks a row can have are above + 1 ... above + 1 + tied, all equally likely. An item that is never
+    recommended (-inf) has above = inf. Per unit: the number of candidates, how many of them are ever recommended, and
+    whether there are scores at all.
+    """
+
+    above: Floats
+    tied: Floats
+    n_candidates: Floats
+    n_recommended: Floats
+    scored: Bools

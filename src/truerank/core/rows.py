@@ -1,0 +1,124 @@
+"""What intervals and warnings need from single rows, beside the sums per unit in Terms."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from truerank.core.arrays import Bools, Floats, Ints
+
+
+@dataclass(frozen=True, slots=True)
+class SampledRows:
+    """What an interval for exactly these units needs: the judged rows and how they were drawn.
+
+    Row i of unit u adds `num` and `den` (before expansion); rows that would add zeros may be left out.
+    `n_judged` of `n_candidates` were drawn uniformly, or each with probability `rate`.
+    """
+
+    unit: Ints
+    num: Floats
+    den: Floats
+    n_judged: Floats
+    n_candidates: Floats
+    rate: float | None = None
+
+    @staticmethod
+    def concatenate(parts: Sequence[SampledRows | None], n_units: Sequence[int]) -> SampledRows | None:
+        """The rows of all parts, None unless every part has kept them."""
+        kept = [part for part in parts if part is not None]
+        if not kept or len(kept) < len(parts):
+            return None
+        shift = np.cumsum([0, *n_units])
+        return SampledRows(
+            unit=np.concatenate([part.unit + s for part, s in zip(kept, shift, strict=False)]),
+            num=np.concatenate([part.num for part in kept]),
+            den=np.concatenate([part.den for part in kept]),
+            n_judged=np.concatenate([part.n_judged for part in kept]),
+            n_candidates=np.concatenate([part.n_candidates for part in kept]),
+            rate=kept[0].rate,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Reweighted:
+    """Rows whose weights were fitted to the same units, so that a bootstrap has to fit them again.
+
+    Unit u adds `fixed_num` + Σ weight x `num` over its rows, and likewise for the denominator; `refit` gives the
+    weight of each row when each unit counts as often as stated.
+    """
+
+    unit: Ints
+    num: Floats
+    den: Floats
+    fixed_num: Floats
+    fixed_den: Floats
+    refit: Callable[[Floats], Floats]
+
+    def sums(self, weights: Floats) -> tuple[Floats, Floats]:
+        """Σ num and Σ den under each row of unit weights, [replicates x units] -> [replicates] twice."""
+        found = np.empty((2, len(weights)))
+        for at, weight in enumerate(weights):
+            row = self.refit(weight) * weight[self.unit]
+            found[:, at] = row @ self.num + weight @ self.fixed_num, row @ self.den + weight @ self.fixed_den
+        return found[0], found[1]
+
+    def restrict(self, kept: Bools) -> Reweighted:
+        """The same with the other units adding nothing; they still count where weights are fitted."""
+        row = kept[self.unit]
+        return replace(
+            self,
+            num=np.where(row, self.num, 0.0),
+            den=np.where(row, self.den, 0.0),
+            fixed_num=np.where(kept, self.fixed_num, 0.0),
+            fixed_den=np.where(kept, self.fixed_den, 0.0),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Weighting:
+    """How unequal the weights ω of rows are: their number, Σω, Σω², the heaviest, and how many were cut."""
+
+    rows: int
+    total: float
+    squares: float
+    heaviest: float
+    clipped: int
+
+    @classmethod
+    def of(cls, weight: Floats, *, clipped: int = 0) -> Weighting:
+        """Of the rows that carry weight.
+
+        >>> found = Weighting.of(np.array([1.0, 1.0, 0.0, 2.0]))
+        >>> found.rows, found.largest, round(found.effective, 3)
+        (3, 0.5, 2.667)
+        """
+        kept = weight[weight > 0]
+        return cls(len(kept), float(kept.sum()), float((kept**2).sum()), float(kept.max(initial=0.0)), clipped)
+
+    @property
+    def effective(self) -> float:
+        """Kish's number of equally weighted rows that would be worth as much, (Σω)² / Σω²."""
+        return self.total**2 / self.squares if self.squares > 0 else 0.0
+
+    @property
+    def largest(self) -> float:
+        """The share of the heaviest row."""
+        return self.heaviest / self.total if self.total > 0 else 0.0
+
+    @staticmethod
+    def merge(parts: Sequence[Weighting | None]) -> Weighting | None:
+        """Of all parts together, None unless every part has it."""
+        kept = [part for part in parts if part is not None]
+        if not kept or len(kept) < len(parts):
+            return None
+        return Weighting(
+            rows=sum(part.rows for part in kept),
+            total=math.fsum(part.total for part in kept),
+            squares=math.fsum(part.squares for part in kept),
+            heaviest=max(part.heaviest for part in kept),
+            clipped=sum(part.clipped for part in kept),
+        )

@@ -1,0 +1,1 @@
+"""Estimators for logs in which some pairs were likelier to be shown than others."""

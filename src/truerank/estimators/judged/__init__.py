@@ -1,0 +1,1 @@
+"""Estimators for labels that are complete, or a uniform sample."""

@@ -1,0 +1,151 @@
+"""What comes into an evaluation, checked before any work is done: the call, the logs, the candidates, the rate."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from enum import StrEnum
+from typing import Any, TypeVar
+
+import numpy as np
+
+from truerank.core.errors import InputError
+from truerank.core.estimator import Estimator
+from truerank.core.log import Log
+from truerank.core.metric import Metric
+from truerank.core.ranking import Pool, Scores
+from truerank.data.read import read
+from truerank.exposure.kinds import BiasedExposure, Exposure, FullExposure, RandomExposure, Unlisted
+from truerank.ranks.candidates import Catalogue, Overlap, Setting, lay_out
+
+Option = TypeVar("Option", bound=StrEnum)
+
+
+def check_call(
+    scores: Mapping[str, Any],
+    exposure: Any,
+    metrics: Any,
+    estimators: Any,
+    *,
+    baseline: str | None,
+    level: float,
+) -> None:
+    """What a caller can get wrong, said before any work is done."""
+    if not 0 < level < 1:
+        raise InputError(f"level {level:g}; expected a number between 0 and 1, such as 0.95.")
+    if not isinstance(scores, Mapping):
+        raise InputError(f"scores are a {type(scores).__name__}; expected a name for each model: {{name: scores}}.")
+    for name, given in (("metrics", metrics), ("estimators", estimators)):
+        if given is not None and not isinstance(given, Sequence):
+            raise InputError(f"{name} are {given!r}; expected a list of them.")
+    if not scores:
+        raise InputError("no scores given; expected at least one model, as NAME=FILE.")
+    if baseline is not None and baseline not in scores:
+        raise InputError(f"baseline {baseline!r} is not among the models; expected one of {', '.join(scores)}.")
+    if not isinstance(exposure, FullExposure | RandomExposure | BiasedExposure):
+        raise InputError(f"exposure {exposure!r}; expected FullExposure(), RandomExposure() or BiasedExposure().")
+    for name, given, kind in (("metrics", metrics, Metric), ("estimators", estimators, Estimator)):
+        if given is not None and not given:
+            raise InputError(f"no {name} given; expected at least one, or none at all for the defaults.")
+        for each in given or ():
+            if isinstance(each, type | str) or not isinstance(each, kind):
+                raise InputError(f"{name}: {each!r} is none; expected values such as Recall(50) or Pooled().")
+
+
+def check_option(kind: type[Option], value: Any) -> Option:
+    """The option of a name."""
+    try:
+        return kind(value)
+    except ValueError:
+        allowed = ", ".join(each.value for each in kind)
+        raise InputError(f"{kind.__name__.lower()} {value!r}; expected one of {allowed}.") from None
+
+
+def check_sizes(**sizes: int | None) -> None:
+    for name, value in sizes.items():
+        if value is not None and value < 1:
+            raise InputError(f"{name} is {value}; expected a whole number from 1.")
+
+
+def logs(labels: Any, exclude: Any, candidates: Any) -> tuple[Log, Log | None, Log | None]:
+    judged, excluded, explicit = (
+        source if source is None or isinstance(source, Log) else read(source, name=name, values=name == "labels")
+        for source, name in ((labels, "labels"), (exclude, "exclude"), (candidates, "candidates"))
+    )
+    if judged is None or len(judged) == 0:
+        where = "labels" if judged is None else judged.source
+        raise InputError(f"{where}: no rows; expected judged pairs of users and items.")
+    return judged, excluded, explicit
+
+
+def make_setting(
+    models: Mapping[str, Scores],
+    labels: Log,
+    catalogue: Catalogue,
+    exposure: Exposure,
+    *,
+    exclude: Log | None,
+    overlap: Overlap,
+    candidates: Log | None,
+) -> Setting:
+    for name, each in models.items():
+        where = f"{labels.source}, column 'user', against the users of {name}"
+        if (each.users.locate(labels.users, where=where) < 0).all():
+            raise InputError(
+                f"{name} and {labels.source} have no user in common: {name} has users such as "
+                f"{', '.join(each.users.texts(np.arange(min(3, len(each.users)))))}, the labels "
+                f"{', '.join(labels.users.texts(np.arange(min(3, len(labels.users)))))}. Check the id columns."
+            )
+    complete = isinstance(exposure, FullExposure) and exposure.unlisted is Unlisted.NEGATIVE
+    setting = lay_out(
+        replace(labels, complete=complete), catalogue, exclude=exclude, overlap=overlap, candidates=candidates
+    )
+    if isinstance(exposure, FullExposure) and not complete:
+        _check_complete(setting)
+    if isinstance(exposure, RandomExposure) and exposure.rate is not None:
+        _check_rate(setting, exposure.rate)
+    return setting
+
+
+def _check_rate(setting: Setting, rate: float) -> None:
+    """A declared rate must agree with the data, and users whose sample came out empty must be there."""
+    n = setting.pools[Pool.CATALOGUE].count
+    if np.isnan(n).any():
+        return
+    source, judged = setting.labels.source, setting.pools[Pool.JUDGED].count
+    expected, noise = rate * float(n.sum()), math.sqrt(rate * (1 - rate) * float(n.sum()))
+    if abs(float(judged.sum()) - expected) > 6 * noise + 1:
+        raise InputError(
+            f"{source}: {int(judged.sum()):,} pairs are judged where a rate of {rate:g} gives about {expected:,.0f}; "
+            "check the rate, or declare all users with --population."
+        )
+    empty = float(((1 - rate) ** n).sum())
+    if empty >= 3 and (judged > 0).all():
+        raise InputError(
+            f"{source}: with a rate of {rate:g} about {empty:,.0f} users would have no judged item, but all have one. "
+            "Users without one count too: name all users with --population FILE (Python: read(..., users=...))."
+        )
+
+
+def _check_complete(setting: Setting) -> None:
+    """With full exposure every candidate carries a label."""
+    n = setting.pools[Pool.CATALOGUE].count
+    judged = setting.pools[Pool.JUDGED].count
+    missing = np.flatnonzero(~(judged == n))
+    if len(missing) == 0:
+        return
+    unit = int(missing[0])
+    user = setting.labels.users.texts(missing[:1])[0]
+    if np.isnan(n[unit]):
+        raise InputError(
+            f"{setting.labels.source}: full exposure needs a label for every candidate, and top lists do not tell how "
+            "many there are. If pairs that are not listed are negatives, say --unlisted negative; else give the "
+            "catalogue with --items FILE or --n-items N."
+        )
+    raise InputError(
+        f"{setting.labels.source}: full exposure needs a label for every candidate, but user {user} has "
+        f"{int(judged[unit]):,} labels for {int(n[unit]):,} candidates ({len(missing):,} users so). If pairs that are "
+        "not listed are negatives, say --unlisted negative; if the judged items are a random sample, say "
+        "--exposure random."
+    )

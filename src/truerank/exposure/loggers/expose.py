@@ -1,0 +1,245 @@
+"""Turn a fully observed world into a biased log that knows its true propensities.
+
+A logger says how much more often one item is shown than another. Each user is shown that many of the user's items by
+successive draws, each proportional to weight among those left; or each item by itself, with a known probability. Where
+no positive was shown, one is added: the first in the order of draws, which is a draw proportional to weight among the
+user's positives and independent of the rest (the clock that rings first among several is independent of when it rings).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import ClassVar, Protocol
+
+import numpy as np
+
+from truerank.core.arrays import Bools, Floats, Ints, frozen, places, sums_by
+from truerank.core.chance import cell_uniforms
+from truerank.core.errors import InputError
+from truerank.core.log import Log
+from truerank.sampling.clocks import checked_weights
+from truerank.sampling.forced import Propensities, shown_propensities
+from truerank.sampling.orders import ROWS_AT_ONCE, pool_blocks, ring_times, rings
+
+PURPOSE = "exposure"
+
+
+class Logger(Protocol):
+    """A frozen value: which items are shown more often. Its variants are named values such as `released()`."""
+
+    name: ClassVar[str]
+
+    @property
+    def needs_train(self) -> bool:
+        """Whether the weights also depend on the training data."""
+        ...
+
+    def weights(self, world: Log, *, train: Log | None = None) -> Floats:
+        """q_i of each item of the world, not normalised."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """The order in which a logger shows each user's rows: exposure of every size, from one draw.
+
+    `world` is sorted by user and item, user u has rows start[u] ... start[u + 1] - 1; `place` is the place of a row in
+    its user's order, `first` the place of the user's first positive (the number of rows where there is none).
+    """
+
+    world: Log
+    start: Ints
+    weight: Floats
+    place: Ints
+    first: Ints
+
+    @classmethod
+    def of(cls, world: Log, weight: Floats, *, seed: int) -> Order:
+        """Draw the order; `weight` has one number for each item of the world."""
+        world = sorted_world(world)
+        weight = checked_weights(weight)
+        if weight.shape != (len(world.items),):
+            raise InputError(f"weights of shape {weight.shape} for {len(world.items):,} items; expected one for each.")
+        count = np.bincount(world.user, minlength=len(world.users))
+        start = np.concatenate([[0], np.cumsum(count)]).astype(np.int64)
+        of_row = weight[world.item]
+        user_key, item_key = world.users.keys(), world.items.keys()
+        clock = np.empty(len(world))
+        for low, high in pool_blocks(start, ROWS_AT_ONCE):
+            rows = slice(int(start[low]), int(start[high]))
+            time = ring_times(seed, PURPOSE, user_key[world.user[rows]], item_key[world.item[rows]])
+            clock[rows] = rings(time, of_row[rows])
+        place = places(world.user, (clock,))
+        first = count.astype(np.int64)
+        positive = np.flatnonzero(world.label == 1)
+        np.minimum.at(first, world.user[positive], place[positive])
+        return cls(world, frozen(start), frozen(of_row), frozen(place), frozen(first))
+
+    @property
+    def count(self) -> Ints:
+        """The number of rows of each user."""
+        return np.diff(self.start)
+
+    def sizes(self, *, sparsity: float | None = None, size: int | None = None) -> Ints:
+        """How many rows each user is shown: floor((1 - sparsity) rows), or `size`, all of a user who has fewer."""
+        return exposure_sizes(self.count, sparsity=sparsity, size=size)
+
+    def shown(self, size: Ints, *, keep_positive: bool = True) -> Bools:
+        """Which rows are shown when each user is shown that many."""
+        first = self.place == self.first[self.world.user]
+        return (self.place < size[self.world.user]) | (first if keep_positive else False)
+
+    def propensities(self, size: Ints, *, keep_positive: bool = True) -> Propensities:
+        """How likely each row of the world is shown."""
+        positive = (self.world.label == 1) & keep_positive
+        return shown_propensities(self.start, self.weight, positive, size=size)
+
+
+def expose(
+    world: Log,
+    logger: Logger,
+    *,
+    sparsity: float | None = None,
+    size: int | None = None,
+    keep_positive: bool = True,
+    train: Log | None = None,
+    propensities: bool = True,
+    seed: int,
+) -> Log:
+    """The rows of a world that a logger shows, with the probability of each to be shown.
+
+    A user with n rows is shown floor((1 - sparsity) n) of them, or `size`: weighted draws without replacement, items of
+    weight 0 after all others. `keep_positive` adds a positive where none was shown (a user without positives in the
+    world gets nothing), which raises the propensities of positives: π_i = π⁰_i + P(no positive shown) q_i / Σ q_j over
+    the user's positives. Probabilities are exact for equal weights and, within seconds of work, for others; else by
+    Rosén's approximation (`Order.propensities` says for whom). `propensities=False` leaves them out.
+
+    A smaller log is part of a larger one of the same seed. With equal weights and `keep_positive=False` this is
+    missing at random: `size` uniformly random items per user.
+
+    >>> import polars as pl
+    >>> from truerank.data.read import read
+    >>> from truerank.exposure.loggers.uniform import Uniform
+    >>> world = read(pl.DataFrame({"user": [1] * 4, "item": [1, 2, 3, 4], "label": [1, 0, 0, 0]}))
+    >>> log = expose(world, Uniform(), size=1, seed=0)  # item 1 alone with probability 1/4, else with one of the others
+    >>> log.propensity[log.label == 1].tolist(), set(log.propensity[log.label == 0].tolist()) <= {0.25}
+    ([1.0], True)
+    """
+    order = Order.of(world, logger.weights(world, train=train), seed=seed)
+    sizes = order.sizes(sparsity=sparsity, size=size)
+    shown = order.shown(sizes, keep_positive=keep_positive)
+    found = order.propensities(sizes, keep_positive=keep_positive).value if propensities else None
+    return _log(order.world, shown, found)
+
+
+def expose_independently(world: Log, probability: Floats, *, keep_positive: bool = False, seed: int) -> Log:
+    """The rows of a world when each is shown by itself with a known probability p (Bernoulli exposure).
+
+    This is the exposure that the theory of inverse propensities assumes. `keep_positive` adds a positive where none
+    was shown, drawn proportionally to p: π_i = p_i + Π(1 - p_j) p_i / Σ p_j over the user's positives.
+
+    >>> import polars as pl
+    >>> from truerank.data.read import read
+    >>> world = read(pl.DataFrame({"user": [1, 1], "item": [1, 2], "label": [1, 0]}))
+    >>> expose_independently(world, np.array([1.0, 0.0]), seed=0).propensity.tolist()
+    [1.0]
+    """
+    given = np.array(probability, dtype=np.float64)
+    if given.shape != (len(world),):
+        raise InputError(f"probabilities of shape {given.shape} for {len(world):,} rows; expected one for each.")
+    bad = np.flatnonzero(~((given >= 0) & (given <= 1)))
+    if len(bad):
+        raise InputError(f"the probability of row {bad[0]:,} is {given[bad[0]]:g}; expected a number from 0 to 1.")
+    world = sorted_world(replace(world, propensity=given))
+    chance = given if world.propensity is None else world.propensity
+    keys = world.users.keys()[world.user], world.items.keys()[world.item]
+    shown = cell_uniforms(seed, f"{PURPOSE} independently", *keys) < chance
+    if not keep_positive:
+        return _log(world, shown, chance)
+    positive = np.flatnonzero((world.label == 1) & (chance > 0))
+    user, n_users = world.user[positive], len(world.users)
+    second = ring_times(seed, f"{PURPOSE} of one positive", *(key[positive] for key in keys))
+    first = places(user, (rings(second, chance[positive]),)) == 0
+    lacking = sums_by(user, shown[positive], n=n_users) == 0
+    shown[positive[first & lacking[user]]] = True
+    none, total = np.ones(n_users), sums_by(user, chance[positive], n=n_users)
+    np.multiply.at(none, user, 1 - chance[positive])
+    raised = chance.copy()
+    raised[positive] += none[user] * chance[positive] / total[user]
+    return _log(world, shown, np.minimum(raised, 1.0))
+
+
+def proportional_probabilities(
+    world: Log,
+    logger: Logger,
+    *,
+    sparsity: float | None = None,
+    size: int | None = None,
+    train: Log | None = None,
+) -> Floats:
+    """p = min(1, c_u q_i) for each row of a world, c_u so that a user is shown as many as asked for on average.
+
+    What `expose_independently` takes. A user whose items of positive weight are too few is shown all of them.
+
+    >>> import polars as pl
+    >>> from truerank.data.read import read
+    >>> from truerank.exposure.loggers.duration import Duration
+    >>> world = read(pl.DataFrame({"user": [1] * 3, "item": [1, 2, 3], "label": [1, 0, 0]}))
+    >>> proportional_probabilities(world, Duration(scale=float("inf"), duration=(3, 2, 1)), size=1).round(4).tolist()
+    [0.3333, 0.3333, 0.3333]
+    """
+    weight = checked_weights(logger.weights(world, train=train))[world.item]
+    n_users = len(world.users)
+    count = np.bincount(world.user, minlength=n_users)
+    wanted = exposure_sizes(count, sparsity=sparsity, size=size).astype(np.float64)
+    certain = np.zeros(len(world), dtype=bool)
+    while True:
+        # those whose share exceeds 1 are certain; what is left is shared among the others, until nobody exceeds it
+        left = wanted - np.bincount(world.user[certain], minlength=n_users)
+        total = sums_by(world.user, np.where(certain, 0.0, weight), n=n_users)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            factor = np.where(total > 0, left / total, 0.0)
+        share = np.where(certain, 1.0, factor[world.user] * weight)
+        if not (share > 1 + 1e-12).any():
+            return np.minimum(share, 1.0)
+        certain |= share > 1 + 1e-12
+
+
+def exposure_sizes(count: Ints, *, sparsity: float | None = None, size: int | None = None) -> Ints:
+    """How many of `count` rows are shown.
+
+    >>> exposure_sizes(np.array([30, 9]), sparsity=0.9).tolist(), exposure_sizes(np.array([30, 9]), size=10).tolist()
+    ([3, 0], [10, 9])
+    """
+    if (sparsity is None) == (size is None):
+        raise InputError("a log needs a sparsity or a size per user, one of the two: sparsity=0.9 or size=80.")
+    if sparsity is not None:
+        if not 0 <= sparsity <= 1:
+            raise InputError(f"sparsity {sparsity:g}; expected a number from 0 (everything is shown) to 1.")
+        # 0.1 x 30 is a little less than 3 in binary
+        return np.asarray(np.floor((1 - sparsity) * count + 1e-9), dtype=np.int64)
+    if size is None or size < 0:
+        raise InputError(f"a size of {size} per user; expected a whole number from 0.")
+    return np.minimum(count, size).astype(np.int64)
+
+
+def sorted_world(world: Log) -> Log:
+    """The rows sorted by user and item; refused where a pair occurs twice."""
+    cell = world.user * len(world.items) + world.item
+    if not (cell[1:] > cell[:-1]).all():
+        order = np.argsort(cell, kind="stable")
+        twice = np.flatnonzero(np.diff(cell[order]) == 0)
+        if len(twice):
+            row = order[int(twice[0])]
+            user, item = world.users.texts(world.user[[row]])[0], world.items.texts(world.item[[row]])[0]
+            raise InputError(
+                f"{world.source}: {len(twice):,} pairs occur more than once, such as user {user}, item {item}; "
+                "expected one row per pair. Keep one row per pair."
+            )
+        world = world.select(order)
+    return world
+
+
+def _log(world: Log, shown: Bools, propensity: Floats | None) -> Log:
+    known = replace(world, propensity=None if propensity is None else frozen(propensity), complete=False)
+    return known.select(np.flatnonzero(shown).astype(np.int64))

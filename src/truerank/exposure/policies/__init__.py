@@ -1,0 +1,1 @@
+"""Policies of ranked logs: how much each of them exposes the items of a session."""

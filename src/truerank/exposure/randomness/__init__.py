@@ -1,0 +1,1 @@
+"""Is this log random? Tests, and what they found in words."""

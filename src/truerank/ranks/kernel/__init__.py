@@ -1,0 +1,1 @@
+"""Scores -> Ranks: counted in tiles, ties settled here and only here."""

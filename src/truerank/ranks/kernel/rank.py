@@ -1,0 +1,296 @@
+"""Rank the rows of a log among their candidates, in blocks of users, on several threads."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from importlib.util import find_spec
+
+import numpy as np
+import numpy.typing as npt
+
+from truerank.core.arrays import Floats, Ints, frozen
+from truerank.core.chance import cell_keys
+from truerank.core.errors import InputError
+from truerank.core.ids import Ids
+from truerank.core.log import Log, Pairs
+from truerank.core.ranking import Candidates, Ranks, Scores, Ties
+from truerank.core.threads import one_blas_thread
+from truerank.ranks.kernel.plain import count_above_and_tied
+from truerank.ranks.kernel.ties import places_by_key, relevance, settle
+from truerank.ranks.scores.scores import TILE_USERS, Factors, Lists
+
+BLOCK_CELLS = 2**24  # scores held at once by one thread
+FEW_ROWS = 64  # judged items per user up to which counting beats sorting
+LIST_USERS = 4096  # users whose lists are looked through at a time
+WORTH_IT = 2**24  # cells below which loading the compiled kernel costs more than it saves
+
+Progress = Callable[[int, int], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Aligned:
+    """A recommender's scores for the units and items of an evaluation. Items it does not know are never recommended."""
+
+    scores: Scores
+    row: Ints
+    column: Ints | None
+
+    @classmethod
+    def of(cls, scores: Scores, *, users: Ids, items: Ids, name: str) -> Aligned:
+        row = scores.users.locate(users, where=f"labels, against {name}, users")
+        if scores.items == items:
+            return cls(scores, row, None)
+        column = scores.items.locate(items, where=f"labels, against {name}, items")
+        if isinstance(scores, Factors) and (column >= 0).all():
+            chosen = np.ascontiguousarray(scores.item[column])
+            return cls(replace(scores, item=chosen, items=items), row, None)
+        if isinstance(scores, Lists):
+            place = items.locate(scores.items)
+            if (place >= 0).all():
+                return cls(replace(scores, item=place[scores.item], items=items), row, None)
+        return cls(scores, row, column)
+
+    def block(self, units: Ints) -> npt.NDArray[np.floating]:
+        found = self.scores.block(self.row[units])
+        if self.column is None:
+            return found
+        result = np.full((len(units), len(self.column)), -np.inf, dtype=found.dtype)
+        known = self.column >= 0
+        result[:, known] = found[:, self.column[known]]
+        return result
+
+
+@dataclass(frozen=True, slots=True)
+class _Work:
+    """What all blocks share: the question, and the arrays that each block fills in its own places."""
+
+    aligned: Aligned
+    log: Log
+    start: Ints
+    pools: Sequence[Candidates]
+    above: list[Floats]
+    tied: list[Floats]
+    recommended: list[Floats]
+    name: str
+    streams: bool  # scores come in tiles of finite numbers; no row is ever stored
+
+    def plain(self, block: Ints) -> int:
+        """By whole rows of scores, sorted: serves every case, and is what the fast way must equal."""
+        matrix = self.aligned.block(block)
+        self._check(matrix, block)
+        for unit, row in zip(block, matrix, strict=True):
+            rows = slice(self.start[unit], self.start[unit + 1])
+            for at, pool in enumerate(self.pools):
+                members = _members(pool, int(unit), len(row))
+                found = row if members is None else row[members]
+                self.above[at][rows], self.tied[at][rows] = count_above_and_tied(found, row[self.log.item[rows]])
+                self.recommended[at][unit] = np.count_nonzero(found > -np.inf)
+        return len(block)
+
+    def fast(self, block: Ints) -> int:
+        """By tiles of scores, counted as they are made; for few judged items per user."""
+        from truerank.ranks.kernel import stream
+
+        rows, start = self._rows(block)
+        item = self.log.item[rows]
+        tiles: stream.Tiles
+        if self.streams and isinstance(self.aligned.scores, Factors):
+            tiles = stream.FactorTiles.of(self.aligned.scores, self.aligned.row[block])
+        else:
+            matrix = self.aligned.block(block)
+            self._check(matrix, block)
+            tiles = stream.RowTiles(matrix)
+        for at, pool in enumerate(self.pools):
+            if pool.only is None:
+                found = stream.count(tiles, start, item, exclude=pool.exclude, units=block, finite=self.streams)
+            else:
+                found = stream.count_within(tiles, start, item)
+            self.above[at][rows], self.tied[at][rows] = found.above, found.tied
+            if not self.streams or pool.only is not None:
+                self.recommended[at][block] = found.recommended
+        return len(block)
+
+    def listed(self, block: Ints) -> int:
+        """By looking judged items up in their users' lists; no row of scores is made."""
+        from truerank.ranks.kernel import fast_lists
+
+        lists = self.aligned.scores
+        if not isinstance(lists, Lists):
+            return self.plain(block)
+        rows, start = self._rows(block)
+        for at, pool in enumerate(self.pools):
+            gone_start, gone = _of_block(pool.exclude, block)
+            above, tied = self.above[at][rows], self.tied[at][rows]  # the very rows where they are one run, else copies
+            recommended = np.zeros(len(block))
+            fast_lists.look_up(
+                self.aligned.row[block], lists.start, lists.item, lists.above, lists.tied, start, self.log.item[rows],
+                gone_start, gone, len(self.log.items), lists.distinct, above, tied, recommended,
+            )  # fmt: skip
+            if not isinstance(rows, slice):
+                self.above[at][rows], self.tied[at][rows] = above, tied
+            self.recommended[at][block] = recommended
+        return len(block)
+
+    def _rows(self, block: Ints) -> tuple[Ints | slice, Ints]:
+        """The rows of a block's units, and where each unit's begin among them."""
+        if block[-1] - block[0] == len(block) - 1:
+            start = self.start[block[0] : block[-1] + 2]
+            return slice(int(start[0]), int(start[-1])), start - start[0]
+        return _gathered(self.start, block)
+
+    def _check(self, matrix: npt.NDArray[np.floating], block: Ints) -> None:
+        check_block(matrix, block, users=self.log.users, items=self.log.items, name=self.name)
+
+
+def check_block(matrix: npt.NDArray[np.floating], block: Ints, *, users: Ids, items: Ids, name: str) -> None:
+    """Refuse scores that have no place in an order: NaN and +inf."""
+    bad = ~(matrix < np.inf)
+    if bad.any():
+        at, item = (int(x) for x in np.argwhere(bad)[0])
+        user, thing = users.texts(block[[at]])[0], items.texts(np.array([item]))[0]
+        raise InputError(
+            f"{name}: the score of user {user}, item {thing} is {matrix[at, item]}; "
+            "expected a finite number, or -inf for an item that is never recommended."
+        )
+
+
+def rank(
+    scores: Scores,
+    log: Log,
+    *,
+    pools: Sequence[Candidates],
+    ties: Ties = Ties.EXPECTED,
+    seed: int = 0,
+    threads: int = 1,
+    block_users: int | None = None,
+    name: str = "scores",
+    progress: Progress | None = None,
+    fast: bool | None = None,
+) -> tuple[Ranks, ...]:
+    """The ranks of all rows of `log` (sorted by user) within each of several pools; scores are computed once.
+
+    A unit without scores has rank infinity everywhere and `scored` false. The `fast` kernel gives the same ranks as
+    the plain one; by default it is used where it can be and pays.
+    """
+    aligned = Aligned.of(scores, users=log.users, items=log.items, name=name)
+    scored = aligned.row >= 0
+    start = np.concatenate([[0], np.cumsum(np.bincount(log.user, minlength=log.n_units))])
+    work = _Work(
+        aligned,
+        log,
+        start,
+        pools,
+        above=[np.full(len(log), np.inf) for _ in pools],
+        tied=[np.zeros(len(log)) for _ in pools],
+        recommended=[pool.count.copy() for pool in pools],
+        name=name,
+        streams=aligned.column is None and _always_finite(scores),
+    )
+    units = np.flatnonzero(scored)
+    kernel, size = _kernel(work, len(units), fast=fast)
+    size = min(block_users or size, size)
+    blocks = [units[i : i + size] for i in range(0, len(units), size)]
+    _run(kernel, blocks, threads=threads, total=len(units), progress=progress)
+    if ties is Ties.RANDOM:
+        _run(lambda block: _draw_orders(work, block, seed=seed), blocks, threads=threads, total=len(units))
+    label = relevance(log) if ties.needs_every_label else np.zeros(0)
+    settled = [
+        settle(ties, above=a, tied=t, unit=log.unit, label=label) for a, t in zip(work.above, work.tied, strict=True)
+    ]
+    return tuple(
+        Ranks(frozen(a), frozen(t), frozen(pool.count), frozen(listed), frozen(scored))
+        for (a, t), pool, listed in zip(settled, pools, work.recommended, strict=True)
+    )
+
+
+def _always_finite(scores: Scores) -> bool:
+    """Whether scores are finite whatever the rounding: |p · q| <= |p| |q| stays far from the end of float32."""
+    if not isinstance(scores, Factors):
+        return False
+    longest = [float(np.square(side, dtype=np.float64).sum(axis=1).max(initial=0)) for side in scores.sides]
+    return longest[0] * longest[1] < 1e74
+
+
+def _kernel(work: _Work, n_units: int, *, fast: bool | None) -> tuple[Callable[[Ints], int], int]:
+    """The way to rank that can be used and pays, and how many users at a time it takes."""
+    n_items = max(1, len(work.log.items))
+    of_rows = max(1, BLOCK_CELLS // n_items)
+    wanted = (n_units * n_items >= WORTH_IT and find_spec("numba") is not None) if fast is None else fast
+    count = np.diff(work.start)
+    found = work.aligned.scores
+    lists = work.aligned.column is None and isinstance(found, Lists) and len(found.item) < 2**31
+    few = bool(fast) or len(work.log) <= FEW_ROWS * len(count)
+    if wanted and lists and all(pool.only is None for pool in work.pools):
+        return work.listed, LIST_USERS
+    # a pool of its own that is no larger than the judged items is the judged items
+    if wanted and few and all(pool.only is None or (pool.only.count == count).all() for pool in work.pools):
+        return work.fast, TILE_USERS if work.streams else min(TILE_USERS, of_rows)
+    return work.plain, min(256, of_rows)
+
+
+def _draw_orders(work: _Work, block: Ints, *, seed: int) -> int:
+    """Settle ties at random: a tied item stands behind those of its equals that have a smaller key."""
+    log = work.log
+    tied = [unit for unit in block if any(t[work.start[unit] : work.start[unit + 1]].any() for t in work.tied)]
+    if not tied:
+        return len(block)
+    user_key, item_key = log.users.keys(), log.items.keys()
+    for unit, row in zip(tied, work.aligned.block(np.array(tied)), strict=True):
+        rows = slice(work.start[unit], work.start[unit + 1])
+        for at, pool in enumerate(work.pools):
+            members = _members(pool, int(unit), len(row))
+            found, keys = (row, item_key) if members is None else (row[members], item_key[members])
+            where = log.item[rows] if members is None else np.searchsorted(members, log.item[rows])
+            cell = cell_keys(seed, "ties", np.full(len(found), user_key[unit]), keys)
+            shared = work.tied[at][rows] > 0
+            work.above[at][rows] += np.where(shared, places_by_key(found, cell, where), 0)
+            work.tied[at][rows] = 0
+    return len(block)
+
+
+def _run(
+    work: Callable[[Ints], int], blocks: list[Ints], *, threads: int, total: int, progress: Progress | None = None
+) -> None:
+    done = 0
+    # one BLAS thread per Python thread: no oversubscription, and one arithmetic whatever the number of threads
+    with one_blas_thread(), ThreadPoolExecutor(max_workers=threads) as pool:
+        results = map(work, blocks) if threads == 1 else pool.map(work, blocks)
+        try:
+            for finished in results:
+                done += finished
+                if progress is not None:
+                    progress(done, total)
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
+
+
+def _gathered(start: Ints, block: Ints) -> tuple[Ints, Ints]:
+    """The places start[u] ... start[u + 1] - 1 of all units of a block in a row, and where each unit's begin there."""
+    count = start[block + 1] - start[block]
+    first = np.concatenate([[0], np.cumsum(count)])
+    return np.arange(first[-1]) + np.repeat(start[block] - first[:-1], count), first
+
+
+def _of_block(pairs: Pairs | None, block: Ints) -> tuple[Ints, Ints]:
+    """Where each unit's items begin, and the items, of the units of a block."""
+    if pairs is None:
+        return np.zeros(len(block) + 1, dtype=np.int64), np.zeros(0, dtype=np.int64)
+    places, first = _gathered(pairs.start, block)
+    return first, pairs.item[places]
+
+
+def _members(pool: Candidates, unit: int, n_items: int) -> Ints | None:
+    """The sorted positions of a unit's candidates, None for the whole catalogue."""
+    if pool.only is not None:
+        return pool.only.of_unit(unit)
+    if pool.exclude is None:
+        return None
+    excluded = pool.exclude.of_unit(unit)
+    if len(excluded) == 0:
+        return None
+    kept = np.ones(n_items, dtype=bool)
+    kept[excluded] = False
+    return np.flatnonzero(kept)

@@ -1,0 +1,328 @@
+"""Candidate sets of a log: each user's positives, and negatives that a sampler chooses among the other items.
+
+The negatives of all samplers and sizes come from one exponential time for each (user, item): a larger set contains the
+smaller one, all models are ranked among the same items, and samplers with equal weights draw equal sets.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import ClassVar, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from truerank.core.arrays import Bools, Floats, Ints, frozen
+from truerank.core.errors import InputError, some
+from truerank.core.ids import Ids
+from truerank.core.log import Log, Pairs
+from truerank.core.ranking import Candidates
+from truerank.exposure.loggers.counts import rows_of_items
+from truerank.sampling.clocks import checked_weights
+from truerank.sampling.forced import Propensities, inclusion_of_each
+from truerank.sampling.orders import ring_times, rings
+
+PURPOSE = "candidates"
+CELLS_AT_ONCE = 2**21
+NEVER = np.inf
+
+
+class Among(StrEnum):
+    """Where negatives come from: all items of the pool, or the user's own rows that are not positive."""
+
+    POOL = "pool"
+    EXPOSED = "exposed"
+
+
+class Positives(StrEnum):
+    """Whether a user's positives can be drawn as negatives: never, or as the code of the sampler paper does."""
+
+    EXCLUDED = "excluded"
+    DRAWN = "drawn"
+
+
+@dataclass(frozen=True, slots=True)
+class ItemCounts:
+    """What is known of the items of a pool: rows and positives in the log, shares of training and of random data."""
+
+    rows: Ints
+    positives: Ints
+    train: Floats | None = None
+    random: Floats | None = None
+
+
+class Sampler(Protocol):
+    """A frozen value such as Skew(100); its text form `Skew@100` parses back."""
+
+    name: ClassVar[str]
+
+    @property
+    def among(self) -> Among: ...
+    @property
+    def positives(self) -> Positives: ...
+
+    def wanted(self, exposed: Ints) -> Ints | None:
+        """How many negatives each user gets, from the number of the user's rows that are not positive; None for all."""
+        ...
+
+    def weights(self, counts: ItemCounts) -> Floats:
+        """v_i of each item of the pool, not normalised."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Logged:
+    """A log seen by samplers: the pool, each user's positives and other rows as positions in it, and its counts.
+
+    The pool is the items that have a row in the log (a rarely shown item can be absent from a sparse log, and then no
+    longer competes), unless it is given.
+    """
+
+    users: Ids
+    items: Ids
+    positive: Pairs
+    exposed: Pairs
+    excluded: Pairs
+    counts: ItemCounts
+    source: str
+
+    @classmethod
+    def of(
+        cls,
+        log: Log,
+        *,
+        pool: Ids | None = None,
+        train: Log | None = None,
+        random: Log | None = None,
+        exclude: Log | None = None,
+    ) -> Logged:
+        """`train` and `random` are for samplers that compare the log with them; `pool` fixes what competes."""
+        label = log.label
+        if pool is None:
+            present = np.bincount(log.item, minlength=len(log.items)) > 0
+            pool, place = Ids(log.items.values.filter(present)), np.cumsum(present) - 1
+        else:
+            place = pool.locate(log.items, where=f"{log.source}, column 'item', against the pool")
+            _check_pool(log, place)
+        item = place[log.item]
+        n_users = len(log.users)
+        positive = Pairs.of(log.user[label == 1], item[label == 1], n_units=n_users)
+        exposed = Pairs.of(log.user[label == 0], item[label == 0], n_units=n_users)
+        if len(positive.item) + len(exposed.item) < len(log):
+            raise InputError(f"{log.source}: some pairs occur more than once. Keep one row per pair.")
+        counts = ItemCounts(
+            rows=np.bincount(item, minlength=len(pool)),
+            positives=np.bincount(item[label == 1], minlength=len(pool)),
+            train=None if train is None else _shares(train, pool),
+            random=None if random is None else _shares(random, pool),
+        )
+        return cls(log.users, pool, positive, exposed, _excluded(log, pool, exclude), counts, log.source)
+
+
+@dataclass(frozen=True, slots=True)
+class Sampled:
+    """The negatives of each user in the order in which they were drawn: user u has item[start[u]:start[u + 1]]."""
+
+    logged: Logged
+    sampler: Sampler
+    start: Ints
+    item: Ints
+
+    @property
+    def count(self) -> Ints:
+        """The number of negatives of each user."""
+        return np.diff(self.start)
+
+    @property
+    def user(self) -> Ints:
+        """The user of each negative."""
+        return np.repeat(np.arange(len(self.start) - 1), self.count)
+
+    @property
+    def repeated(self) -> Bools:
+        """Which negatives are positives of their user: none, unless positives can be drawn."""
+        positive, width = self.logged.positive, max(len(self.logged.items), 1)
+        owner = np.repeat(np.arange(len(positive.start) - 1), positive.count)
+        return np.isin(self.user * width + self.item, owner * width + positive.item)
+
+    def first(self, n: int) -> Sampled:
+        """At most n negatives per user: what the sampler gives for this smaller size."""
+        place = np.arange(len(self.item)) - np.repeat(self.start[:-1], self.count)
+        start = np.concatenate([[0], np.cumsum(np.minimum(self.count, n))]).astype(np.int64)
+        return replace(self, start=frozen(start), item=frozen(self.item[place < n]))
+
+    def labels(self, *, inclusion: bool = False) -> Log:
+        """Positives with label 1 and negatives with label 0: what to give `evaluate`, as labels and as candidates.
+
+        A positive that was also drawn as a negative stays a positive and is listed once. `inclusion` adds the
+        probability of each negative to be drawn as `propensity`, 1 for positives.
+        """
+        kept = ~self.repeated
+        positive = self.logged.positive
+        owner = np.repeat(np.arange(len(positive.start) - 1), positive.count)
+        user, item = np.concatenate([owner, self.user[kept]]), np.concatenate([positive.item, self.item[kept]])
+        label = np.concatenate([np.ones(len(owner)), np.zeros(int(kept.sum()))])
+        chance = np.concatenate([np.ones(len(owner)), self.inclusion().value[kept]]) if inclusion else None
+        order = np.lexsort((item, user))
+        return Log(
+            self.logged.users,
+            self.logged.items,
+            user=frozen(user[order]),
+            item=frozen(item[order]),
+            rewards={"label": frozen(label[order])},
+            propensity=None if chance is None else frozen(chance[order]),
+            source=f"{self.logged.source}, {self.sampler}",
+        )
+
+    def candidates(self) -> Candidates:
+        """For `rank`: positives and negatives in positions of the pool, a positive drawn as a negative twice."""
+        positive = self.logged.positive
+        owner = np.repeat(np.arange(len(positive.start) - 1), positive.count)
+        user, item = np.concatenate([owner, self.user]), np.concatenate([positive.item, self.item])
+        start = np.concatenate([[0], np.cumsum(positive.count + self.count)]).astype(np.int64)
+        pairs = Pairs(frozen(start), frozen(item[np.lexsort((item, user))]))
+        return Candidates(len(self.logged.users), float(len(self.logged.items)), only=pairs)
+
+    def inclusion(self) -> Propensities:
+        """The probability of each negative to be drawn (and for which users it is an approximation)."""
+        logged, sampler = self.logged, self.sampler
+        n_users = len(logged.users)
+        wanted = sampler.wanted(logged.exposed.count)
+        if wanted is None or sampler.among is Among.EXPOSED:
+            return Propensities(np.ones(len(self.item)), np.zeros(n_users, dtype=bool))
+        weight = checked_weights(sampler.weights(logged.counts))
+        value, approximate = np.empty(len(self.item)), np.zeros(n_users, dtype=bool)
+        found = inclusion_of_each(lambda u: weight[_drawable(logged, sampler, weight, u)], wanted)
+        for u, (chance, rough) in enumerate(found):
+            drawn = slice(int(self.start[u]), int(self.start[u + 1]))
+            place = np.cumsum(_drawable(logged, sampler, weight, u)) - 1
+            value[drawn], approximate[u] = chance[place[self.item[drawn]]], rough
+        return Propensities(value, approximate)
+
+
+def sample_candidates(
+    log: Log,
+    sampler: Sampler,
+    *,
+    seed: int,
+    pool: Ids | None = None,
+    train: Log | None = None,
+    random: Log | None = None,
+    exclude: Log | None = None,
+) -> Sampled:
+    """The candidate sets of all users: their positives, and the negatives that a sampler draws from the pool.
+
+    n negatives by draws without replacement proportional to the sampler's weights; all there are where fewer than n
+    have positive weight. Negatives are items without a positive row: most are unlabelled, and count as 0. Users without
+    positives get negatives like others. Pairs to `exclude`, such as those of training, are never drawn; rows of the log
+    stay.
+
+    >>> import polars as pl
+    >>> from truerank.data.read import read
+    >>> from truerank.ranks.samplers.random import Random
+    >>> log = read(pl.DataFrame({"user": [1, 1, 2], "item": [1, 2, 3], "label": [1, 0, 1]}))
+    >>> sampled = sample_candidates(log, Random(5), seed=0)
+    >>> sampled.labels().item.tolist(), sampled.labels().label.tolist()
+    ([0, 1, 2, 0, 1, 2], [1.0, 0.0, 0.0, 0.0, 0.0, 1.0])
+    """
+    logged = Logged.of(log, pool=pool, train=train, random=random, exclude=exclude)
+    return draw_all(logged, [sampler], seed=seed)[0]
+
+
+def draw_all(logged: Logged, samplers: Sequence[Sampler], *, seed: int) -> tuple[Sampled, ...]:
+    """What several samplers draw from one log, each as it would by itself; the chance that they share is made once."""
+    weights = [checked_weights(sampler.weights(logged.counts)) for sampler in samplers]
+    sizes = [_sizes(logged, sampler) for sampler in samplers]
+    n_users, n_items = len(logged.users), len(logged.items)
+    user_key, item_key = logged.users.keys(), logged.items.keys()
+    items: list[list[Ints]] = [[np.zeros(0, np.int64)] for _ in samplers]
+    counts: list[list[Ints]] = [[np.zeros(1, np.int64)] for _ in samplers]
+    drawn = [at for at, sampler in enumerate(samplers) if sampler.among is Among.POOL]
+    step = max(1, CELLS_AT_ONCE // max(n_items, 1))
+    for low in range(0, n_users if drawn else 0, step):
+        users = np.arange(low, min(low + step, n_users))
+        time = ring_times(seed, PURPOSE, user_key[users, None], item_key[None, :])
+        owner, positive = _rows_of(logged.positive, users)
+        away, excluded = _rows_of(logged.excluded, users)
+        for at in drawn:
+            clock = np.where(weights[at] > 0, rings(time, weights[at]), NEVER)
+            if samplers[at].positives is Positives.EXCLUDED:
+                clock[owner, positive] = NEVER
+            clock[away, excluded] = NEVER
+            taken, count = first_to_ring(clock, sizes[at][users])
+            items[at].append(taken)
+            counts[at].append(count)
+    return tuple(
+        Sampled(logged, sampler, frozen(np.cumsum(np.concatenate(count))), frozen(np.concatenate(item)))
+        if sampler.among is Among.POOL
+        else Sampled(logged, sampler, logged.exposed.start, logged.exposed.item)
+        for sampler, item, count in zip(samplers, items, counts, strict=True)
+    )
+
+
+def first_to_ring(clock: Floats, size: Ints) -> tuple[Ints, Ints]:
+    """The columns of the smallest finite numbers of each row, in order, at most `size` of them; and how many.
+
+    >>> first_to_ring(np.array([[3.0, 1.0, 2.0], [np.inf, 5.0, np.inf]]), np.array([2, 2]))
+    (array([1, 2, 1]), array([2, 1]))
+    """
+    n_rows, n_columns = clock.shape
+    count = np.minimum(size, (clock < NEVER).sum(axis=1))
+    most = int(count.max(initial=0))
+    if most < n_columns // 2:
+        # sorting a part of each row is enough
+        part = np.argpartition(clock, most, axis=1)[:, :most] if most else np.zeros((n_rows, 0), np.int64)
+        order = np.take_along_axis(part, np.take_along_axis(clock, part, axis=1).argsort(axis=1), axis=1)
+    else:
+        order = clock.argsort(axis=1)[:, :most]
+    taken: npt.NDArray[np.bool_] = np.arange(most) < count[:, None]
+    return order[taken].astype(np.int64), count.astype(np.int64)
+
+
+def _sizes(logged: Logged, sampler: Sampler) -> Ints:
+    wanted, n_items = sampler.wanted(logged.exposed.count), len(logged.items)
+    return np.full(len(logged.users), n_items) if wanted is None else np.minimum(wanted, n_items)
+
+
+def _rows_of(pairs: Pairs, users: Ints) -> tuple[Ints, Ints]:
+    """The pairs of a run of users: which of them (from 0), and the item."""
+    low, high = pairs.start[users[0]], pairs.start[users[-1] + 1]
+    return np.repeat(np.arange(len(users)), pairs.count[users[0] : users[-1] + 1]), pairs.item[low:high]
+
+
+def _drawable(logged: Logged, sampler: Sampler, weight: Floats, user: int) -> Bools:
+    able = weight > 0
+    if sampler.positives is Positives.EXCLUDED:
+        able[logged.positive.of_unit(user)] = False
+    able[logged.excluded.of_unit(user)] = False
+    return able
+
+
+def _excluded(log: Log, pool: Ids, exclude: Log | None) -> Pairs:
+    """The pairs to exclude, of users of the log and items of the pool, without the rows of the log itself."""
+    if exclude is None:
+        nothing = np.zeros(0, dtype=np.int64)
+        return Pairs.of(nothing, nothing, n_units=len(log.users))
+    user = log.users.locate(exclude.users, where=f"{exclude.source}, column 'user'")[exclude.user]
+    item = pool.locate(exclude.items, where=f"{exclude.source}, column 'item'")[exclude.item]
+    width, own = max(len(pool), 1), pool.locate(log.items)[log.item]
+    known = (user >= 0) & (item >= 0)
+    known[known] = ~np.isin(user[known] * width + item[known], log.user * width + own)
+    return Pairs.of(user[known], item[known], n_units=len(log.users))
+
+
+def _shares(log: Log, items: Ids) -> Floats:
+    if len(log) == 0:
+        raise InputError(f"{log.source}: no rows; expected rows to count the items of.")
+    return rows_of_items(log, items) / len(log)
+
+
+def _check_pool(log: Log, place: Ints) -> None:
+    outside = np.flatnonzero((place < 0) & (np.bincount(log.item, minlength=len(log.items)) > 0))
+    if len(outside):
+        raise InputError(
+            f"{log.source}: {len(outside):,} items are not in the pool ({some(log.items.texts(outside[:4]), most=3)}); "
+            "expected every item of the log to compete. Add them to the pool or remove their rows."
+        )

@@ -1,0 +1,259 @@
+"""What recommenders say, in every shape they say it in. Each shape gives a block of score rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from truerank.core.arrays import Ints
+from truerank.core.errors import InputError
+from truerank.core.ids import Ids
+
+# BLAS gives an element the same bits wherever it lies in a tile only while the tile's shape is fixed
+TILE_USERS = 384
+TILE_ITEMS = 768
+
+Matrix = npt.NDArray[np.floating]
+
+
+@dataclass(frozen=True, slots=True)
+class Dense:
+    """A matrix of scores [users x items], held or memory-mapped.
+
+    Keeps its own precision: rounding float64 to float32 would invent ties.
+
+    >>> dense(np.array([[1.0, 2.0]]), users=["u"], items=["b", "a"]).block(np.array([0])).tolist()
+    [[2.0, 1.0]]
+    """
+
+    matrix: Matrix
+    users: Ids
+    items: Ids
+    row: Ints
+    column: Ints | None
+    depth: None = None
+
+    def block(self, rows: Ints) -> Matrix:
+        found = self.matrix[self.row[rows]]
+        return found if self.column is None else found[:, self.column]
+
+
+def dense(matrix: Any, *, users: Any = None, items: Any = None, name: str = "scores") -> Dense:
+    """Dense scores; without ids, users and items are numbered from 0."""
+    scores = np.asanyarray(matrix)
+    if scores.ndim != 2 or scores.dtype.kind not in "fiub":
+        raise InputError(
+            f"{name}: scores are {scores.dtype} of shape {scores.shape}; expected numbers [users x items]."
+        )
+    if scores.dtype.kind != "f" or scores.dtype == np.float16:
+        scores = scores.astype(np.float64)
+    user_ids, row = population(users, scores.shape[0], where=f"{name}, users")
+    item_ids, column = population(items, scores.shape[1], where=f"{name}, items")
+    same_order = bool((column == np.arange(len(column))).all())
+    return Dense(scores, user_ids, item_ids, row, None if same_order else column)
+
+
+@dataclass(frozen=True, slots=True)
+class Factors:
+    """Scores p_u · q_i + b_i from factors; computed in tiles of one fixed shape, never stored.
+
+    >>> p, q = np.array([[1.0, 2.0]]), np.array([[3.0, 4.0], [0.0, 1.0]])
+    >>> factors(p, q).block(np.array([0])).tolist()
+    [[11.0, 2.0]]
+    """
+
+    user: npt.NDArray[np.float32]
+    item: npt.NDArray[np.float32]
+    users: Ids
+    items: Ids
+    depth: None = None
+
+    @property
+    def sides(self) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.float32]]:
+        return self.user, self.item
+
+    def block(self, rows: Ints) -> Matrix:
+        n, width = len(rows), len(self.items)
+        result = np.empty((n, width), dtype=np.float32)
+        tile = np.zeros((TILE_USERS, self.user.shape[1]), dtype=np.float32)
+        for start in range(0, n, TILE_USERS):
+            part = rows[start : start + TILE_USERS]
+            tile[: len(part)] = self.user[part]
+            for left, product in self.products(tile, self.item):
+                here = result[start : start + len(part), left : left + TILE_ITEMS]
+                here[:] = product[: len(part), : here.shape[1]]
+        return result
+
+    def products(
+        self, users: npt.NDArray[np.float32], item: npt.NDArray[np.float32]
+    ) -> Iterator[tuple[int, npt.NDArray[np.float32]]]:
+        """(first item, scores [users x items]) of one whole tile of users with all the given items, tile by tile.
+
+        The same array is filled again for each tile; beyond the last item it holds zeros.
+        """
+        result = np.empty((len(users), TILE_ITEMS), dtype=np.float32)
+        for left in range(0, len(item), TILE_ITEMS):
+            part = item[left : left + TILE_ITEMS]
+            if len(part) < TILE_ITEMS:
+                part = np.concatenate([part, np.zeros((TILE_ITEMS - len(part), item.shape[1]), dtype=np.float32)])
+            with np.errstate(over="ignore", invalid="ignore"):  # infinite scores are refused where they are used
+                np.matmul(users, part.T, out=result)
+            yield left, result
+
+
+def factors(
+    user_factors: Any,
+    item_factors: Any,
+    *,
+    user_bias: Any = None,
+    item_bias: Any = None,
+    users: Any = None,
+    items: Any = None,
+    name: str = "scores",
+) -> Factors:
+    """Factor scores; the item bias becomes one more column, so that one product gives the score.
+
+    A user's bias is the same for all items: it changes no rank, and in the sum it would only cost precision.
+    """
+    p, q = np.asarray(user_factors), np.asarray(item_factors)
+    if p.ndim != 2 or q.ndim != 2 or p.shape[1] != q.shape[1]:
+        raise InputError(
+            f"{name}: user_factors {p.shape} and item_factors {q.shape}; expected [users x d] and [items x d]."
+        )
+    b_user = _bias(user_bias, len(p), name=f"{name}, user_bias")
+    b_item = _bias(item_bias, len(q), name=f"{name}, item_bias")
+    if b_item is not None:
+        p, q = np.column_stack([p, np.ones(len(p))]), np.column_stack([q, b_item])
+    user_ids, row = population(users, len(p), where=f"{name}, users")
+    item_ids, column = population(items, len(q), where=f"{name}, items")
+    for what, values in (("user factors", p), ("item factors or bias", q), ("user bias", b_user)):
+        if values is not None and (values.dtype.kind not in "fiu" or not np.isfinite(values).all()):
+            raise InputError(f"{name}: {what} hold values that are not finite numbers; expected finite numbers.")
+    side = [np.ascontiguousarray(each, dtype=np.float32) for each in (p[row], q[column])]
+    return Factors(side[0], side[1], user_ids, item_ids)
+
+
+@dataclass(frozen=True, slots=True)
+class Lists:
+    """Lists of items, best first: all pairs or top lists. What is not listed is never recommended.
+
+    User u lists item[start[u]:start[u + 1]]; `above` listed items of the same user score higher than it, `tied` others
+    as high. `every_pair` says that each user lists each of the items: whether these are the whole catalogue is for the
+    evaluation to see.
+    """
+
+    users: Ids
+    items: Ids
+    start: Ints
+    item: npt.NDArray[np.integer]
+    above: npt.NDArray[np.integer]
+    tied: npt.NDArray[np.integer]
+    distinct: bool  # no two items of a list have the same score
+    depth: int | None
+    every_pair: bool
+    closed: bool = False  # `items` is the whole catalogue, also those that nobody lists
+
+    def block(self, rows: Ints) -> Matrix:
+        result = np.full((len(rows), len(self.items)), -np.inf, dtype=np.float64)
+        for at, row in enumerate(rows):
+            listed = slice(self.start[row], self.start[row + 1])
+            result[at, self.item[listed]] = -self.above[listed]
+        return result
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    """Scores from a callable `positions of users -> [users x items]`, asked for one fixed number of users at a time.
+
+    The last tile is filled up with its last user, so that the callable always sees the same shape.
+    """
+
+    call: Callable[[Ints], Any]
+    users: Ids
+    items: Ids
+    name: str
+    depth: None = None
+
+    def block(self, rows: Ints) -> Matrix:
+        parts = []
+        for start in range(0, len(rows), TILE_USERS):
+            part = rows[start : start + TILE_USERS]
+            tile = np.concatenate([part, np.full(TILE_USERS - len(part), part[-1])])
+            found = np.asarray(self.call(tile))
+            if found.shape != (TILE_USERS, len(self.items)):
+                raise InputError(
+                    f"{self.name}: the callable gave shape {found.shape} for {TILE_USERS} users; "
+                    f"expected ({TILE_USERS}, {len(self.items)})."
+                )
+            parts.append(found[: len(part)] if found.dtype.kind == "f" else found[: len(part)].astype(np.float64))
+        return np.concatenate(parts)
+
+
+def function(call: Callable[[Ints], Any], *, users: Any, items: Any, name: str = "scores") -> Function:
+    """Scores from a callable over the given users and items, in the order given."""
+    user_ids, row = population(users, len(users), where=f"{name}, users")
+    item_ids, column = population(items, len(items), where=f"{name}, items")
+    return Function(lambda rows: np.asarray(call(row[rows]))[:, column], user_ids, item_ids, name)
+
+
+@dataclass(frozen=True, slots=True)
+class PerUser:
+    """Scores from a callable `position of a user -> [items]`, asked for one user at a time."""
+
+    call: Callable[[int], Any]
+    users: Ids
+    items: Ids
+    name: str
+    depth: None = None
+
+    def block(self, rows: Ints) -> Matrix:
+        result = np.empty((len(rows), len(self.items)))
+        for at, row in enumerate(rows):
+            found = np.asarray(self.call(int(row)))
+            if found.shape != (len(self.items),):
+                raise InputError(
+                    f"{self.name}: scores of shape {found.shape} for one user; expected ({len(self.items)},)."
+                )
+            result[at] = found
+        return result
+
+
+def per_user(call: Callable[[int], Any], *, users: Any, items: Any, name: str = "scores") -> PerUser:
+    """Scores from a callable of one user's position over the given users and items, in the order given."""
+    user_ids, row = population(users, len(users), where=f"{name}, users")
+    item_ids, column = population(items, len(items), where=f"{name}, items")
+
+    def in_order(position: int) -> Any:
+        found = np.asarray(call(int(row[position])))
+        return found[column] if found.shape == column.shape else found
+
+    return PerUser(in_order, user_ids, item_ids, name)
+
+
+def population(ids: Any, size: int, *, where: str) -> tuple[Ids, Ints]:
+    """The ids in sorted order, and where each stands in the array it describes."""
+    if ids is None:
+        return Ids.of(np.arange(size)), np.arange(size)
+    known = ids if isinstance(ids, Ids) else Ids.of(ids, where=where)
+    given = known.values if isinstance(ids, Ids) else ids
+    if len(known) != len(given):
+        raise InputError(f"{where}: {len(given) - len(known):,} ids are repeated; expected each id once.")
+    if len(given) != size:
+        raise InputError(f"{where}: {len(given):,} ids for {size:,} rows or columns; expected one each.")
+    at = known.locate(given, where=where)
+    place = np.empty(size, dtype=np.int64)
+    place[at] = np.arange(size)
+    return known, place
+
+
+def _bias(bias: Any, size: int, *, name: str) -> npt.NDArray[Any] | None:
+    if bias is None:
+        return None
+    values = np.asarray(bias)
+    if values.shape != (size,):
+        raise InputError(f"{name}: shape {values.shape}; expected ({size},).")
+    return values

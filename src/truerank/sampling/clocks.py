@@ -1,0 +1,229 @@
+"""The order in which exponential clocks ring: one kernel for weighted sampling and for stochastic rankings.
+
+Member i has a clock that rings after an exponential time with rate w_i. The first n to ring are a weighted sample
+without replacement (successive draws, each proportional to weight among those left); the whole order is a
+Plackett-Luce ranking. Given the time t at which i rings, the others have rung independently, each with probability
+1 - exp(-w_j t), so every probability is a one-dimensional integral.
+"""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_left
+from functools import cache
+from importlib.util import find_spec
+
+import numpy as np
+
+from truerank.core.arrays import Floats, Ints
+from truerank.core.errors import InputError
+
+WIDEST = 0.2  # step in log time; the trapezoid rule then errs by less than 1e-12 for any smooth integrand here
+NODES_AT_ONCE = 64
+JOIN = 20  # what taking one member into a distribution costs besides its multiplications
+NEGLIGIBLE = -60.0  # logarithm of a probability that is left out
+EXACT_STEPS = 1e9  # the integral is taken up to this many multiplications, about a third of a second
+
+
+def rank_probabilities(weight: Floats, *, depth: int | None = None) -> Floats:
+    """P(i rings as number r), [members x ranks up to `depth`], all ranks by default.
+
+    P(rank of i = r) = ∫ w_i exp(-w_i t) P(r - 1 of the others have rung by t) dt. Members of weight 0 ring after all
+    others, in any order.
+
+    >>> rank_probabilities(np.array([2.0, 1.0])).round(12).tolist()
+    [[0.666666666667, 0.333333333333], [0.333333333333, 0.666666666667]]
+    """
+    weight = checked_weights(weight)
+    n = len(weight)
+    depth = n if depth is None else min(depth, n)
+    found = np.zeros((n, depth))
+    able = np.flatnonzero(weight > 0)
+    found[able, : min(depth, len(able))] = _positive(weight[able], min(depth, len(able)))
+    if len(able) < min(depth, n):
+        found[np.flatnonzero(weight == 0), len(able) :] = 1.0 / (n - len(able))
+    return found
+
+
+def inclusion_probabilities(weight: Floats, n: int, *, most_steps: float = EXACT_STEPS) -> Floats:
+    """P(i is among the first n to ring): the inclusion probabilities of a weighted sample without replacement.
+
+    By the integral while that takes at most `most_steps`, a third of a second: any n of 500 members, the first few of
+    thousands. Beyond, by Rosén's equation, π = 1 - exp(-w τ) with Σ π = n, whose error falls like 1 / members and grows
+    with the spread of weights: at most 0.2 % for n = 250 of 500 members with lognormal weights of σ = 1.5, 0.4 % for
+    150 of 300 with σ = 2. Members of weight 0 come in only when all others are in.
+
+    >>> inclusion_probabilities(np.array([1.0, 1.0, 2.0]), 1).round(12).tolist()
+    [0.25, 0.25, 0.5]
+    """
+    weight = checked_weights(weight)
+    able = weight > 0
+    if n <= 0:
+        return np.zeros(len(weight))
+    if n >= len(weight):
+        return np.ones(len(weight))
+    found = np.zeros(len(weight))
+    if n >= able.sum():
+        found[able] = 1.0
+        found[~able] = (n - able.sum()) / (~able).sum()
+    elif exact_steps(int(able.sum()), n) <= most_steps:
+        found[able] = np.minimum(_first_of(weight[able], n), 1.0)
+    else:
+        found[able] = rosen_probabilities(weight[able], n)
+    return found
+
+
+def exact_steps(n_members: int, n: int, *, first: bool = False) -> float:
+    """About how many multiplications the inclusion probabilities of n of that many members take, or the first's."""
+    nodes = 10 / _step(max(n, 1))
+    return n_members * (1 if first else math.log2(n_members + 1)) * (n + JOIN) * nodes
+
+
+def inclusion_of_first(weight: Floats, n: int) -> float:
+    """P(the first member is among the first n to ring), by the integral; weights are positive, 0 < n < members.
+
+    >>> round(inclusion_of_first(np.array([2.0, 1.0, 1.0]), 1), 12)
+    0.5
+    """
+    time, width = _nodes(weight, n)
+    density = width * weight[0] * time * np.exp(-weight[0] * time)
+    at = _sure(weight, n, time)
+    rung = -np.expm1(-weight[1:] * time[at:, None])
+    count = np.zeros((len(rung), n))
+    if _compiled():
+        from truerank.sampling.fast_clocks import all_joined
+
+        all_joined(rung, count)
+    else:
+        count[:, 0] = 1.0
+        for p in rung.T:
+            _join(count, p[:, None])
+    return min(float(density[:at].sum() + density[at:] @ count.sum(axis=1)), 1.0)
+
+
+def rosen_probabilities(weight: Floats, n: float) -> Floats:
+    """π = 1 - exp(-w τ) with Σ π = n (Rosén 1972), for positive weights and 0 < n < members.
+
+    >>> rosen_probabilities(np.array([1.0, 1.0, 1.0, 1.0]), 1).round(12).tolist()
+    [0.25, 0.25, 0.25, 0.25]
+    """
+    scaled = weight / weight.mean()
+    # Σ π is concave and rising in τ, so Newton from below never overshoots; in log τ it also starts well
+    tau = -math.log1p(-n / len(weight))
+    for _ in range(200):
+        rung = -np.expm1(-scaled * tau)
+        step = (n - rung.sum()) / (scaled * np.exp(-scaled * tau)).sum()
+        # far too long a step would leave the region where exp can be told from 0
+        tau_next = tau * 2 if step > tau else tau + step
+        if abs(tau_next - tau) <= 1e-15 * tau:
+            break
+        tau = tau_next
+    return np.asarray(-np.expm1(-scaled * tau), dtype=np.float64)
+
+
+def checked_weights(weight: Floats) -> Floats:
+    """Weights as given; refused unless all are finite and not negative."""
+    weight = np.asarray(weight, dtype=np.float64)
+    bad = np.flatnonzero(~(np.isfinite(weight) & (weight >= 0)))
+    if len(bad):
+        raise InputError(f"weight {weight[bad[0]]:g} of row {bad[0]:,}; expected a finite number from 0.")
+    return weight
+
+
+def _positive(weight: Floats, depth: int) -> Floats:
+    """Rank probabilities of members whose weights are all positive, by the trapezoid rule in log time."""
+    found = np.zeros((len(weight), depth))
+    if depth:
+        _add_ranks(weight, *_nodes(weight, depth), found)
+    return found
+
+
+def _first_of(weight: Floats, n: int) -> Floats:
+    """P(i is among the first n), 0 < n < members, all weights positive: their ranks up to n, summed."""
+    time, width = _nodes(weight, n)
+    at = _sure(weight, n, time)
+    found = np.zeros((len(weight), n))
+    _add_ranks(weight, time[at:], width[at:], found)
+    early = time[:at, None]
+    return np.asarray(found.sum(axis=1) + (width[:at] * time[:at]) @ np.exp(-weight * early) * weight)
+
+
+def _add_ranks(weight: Floats, time: Floats, width: Floats, found: Floats) -> None:
+    for start in range(0, len(time), NODES_AT_ONCE):
+        t = time[start : start + NODES_AT_ONCE, None]
+        density = width[start : start + NODES_AT_ONCE, None] * weight * t * np.exp(-weight * t)
+        add_ranks(-np.expm1(-weight * t), density, found)
+
+
+def _step(depth: int) -> float:
+    # the count of rung clocks changes within about 1 / sqrt(count) of its time: the step has to resolve that
+    return min(WIDEST, 0.6 / math.sqrt(depth))
+
+
+def _nodes(weight: Floats, depth: int) -> tuple[Floats, Floats]:
+    """Times at a constant step of their logarithm, and the weights of the trapezoid rule.
+
+    From when hardly any has rung until more than `depth` have. Before the first node every integrand here is linear in
+    time (to 1e-16), so that the nodes left out there are a geometric series, which the first one carries.
+    """
+    step = _step(depth)
+    low, high = math.log(1e-8 / weight.sum()), math.log(45.0 / weight.min())
+    time = np.exp(np.arange(low, high + step, step))
+    time = time[: bisect_left(range(len(time)), True, key=lambda at: _past(weight, depth, time[at]))]
+    width = np.full(len(time), step)
+    width[0] /= -math.expm1(-step)
+    return time, width
+
+
+def _past(weight: Floats, depth: int, time: float) -> bool:
+    """Whether hardly ever no more than `depth` have rung: m KL(depth / m, expected / m) is large (Hoeffding 1956)."""
+    m, expected = len(weight), float(-np.expm1(-weight * time).sum())
+    if depth >= m or expected <= depth:
+        return False
+    left = (m - depth) * math.log((m - depth) / (m - expected)) if expected < m else math.inf
+    return depth * math.log(depth / expected) + left > -NEGLIGIBLE
+
+
+def _sure(weight: Floats, n: int, time: Floats) -> int:
+    """How many of the first nodes come before n members can have rung: P(n have) <= expected^n / n!."""
+    bound = n * np.log(weight.sum() * time) - math.lgamma(n + 1)
+    return int(np.searchsorted(bound, NEGLIGIBLE))
+
+
+@cache
+def _compiled() -> bool:
+    return find_spec("numba") is not None
+
+
+def add_ranks(rung: Floats, density: Floats, found: Floats) -> None:
+    """Add Σ over nodes of density x P(r - 1 of the others have rung) to found[i, r - 1]; rung, density are by node."""
+    if _compiled():
+        from truerank.sampling import fast_clocks
+
+        fast_clocks.add_without_each(rung, density, found)
+        return
+    nobody = np.zeros((len(rung), found.shape[1]))
+    nobody[:, 0] = 1.0
+    add_without_each(rung, density, nobody, np.arange(len(found)), found)
+
+
+def add_without_each(rung: Floats, density: Floats, others: Floats, members: Ints, found: Floats) -> None:
+    """Add Σ over nodes of density x P(r - 1 of the others have rung) to `found`, for each of `members`.
+
+    `others` [nodes x depth] is the distribution of how many of those outside `members` have rung. Halving the members
+    takes every one into all distributions but its own, with additions of positive numbers only.
+    """
+    if len(members) == 1:
+        found[members[0]] += density[:, members[0]] @ others
+        return
+    for kept, joined in ((members[::2], members[1::2]), (members[1::2], members[::2])):
+        count = others.copy()
+        for i in joined:
+            _join(count, rung[:, i : i + 1])
+        add_without_each(rung, density, count, kept, found)
+
+
+def _join(count: Floats, p: Floats) -> None:
+    """One more member, rung with probability p, in the distribution of how many have rung."""
+    count[:, 1:] = count[:, 1:] * (1 - p) + count[:, :-1] * p
+    count[:, :1] *= 1 - p
