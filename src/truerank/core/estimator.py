@@ -1,33 +1,256 @@
-"""Estimators: how the rows that were observed stand for those that were not."""
+"""Estimators: how the rows that were observed stand for those that were not, and what they learn from all of them.
+
+An estimator says what it is in one value, `about`; names what it must learn from all units before any can be measured,
+`prepare`; and gives the terms of all its questions about a chunk of whole units at once, `terms`. Nothing else asks for
+its class or looks for attributes.
+"""
 
 from __future__ import annotations
 
-from typing import ClassVar, Protocol, runtime_checkable
+import math
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any, ClassVar, Protocol, Self, runtime_checkable
 
-from truerank.core.log import Log
-from truerank.core.metric import Metric
-from truerank.core.ranking import Pool, Ranks, Ties
+import numpy as np
+
+from truerank.core.arrays import Floats, Ints
+from truerank.core.chance import cell_uniforms
+from truerank.core.ids import Keys
+from truerank.core.ranking import Pool, Ties
 from truerank.core.terms import Terms
+
+
+class Exposed(StrEnum):
+    """What a log shows of the truth: which estimators are for it."""
+
+    FULL = "full"
+    RANDOM = "random"
+    BIASED = "biased"
+    RANKED = "ranked"
+
+
+class Clipping(StrEnum):
+    """What a clip does to an estimator.
+
+    NONE     it has no weights that a clip could limit
+    GIVEN    a clip limits its weights; as a ratio of clipped sums it can move either way, so none is chosen by the data
+    CHOSEN   a clip limits its weights and only moves the value one way, so that it may be chosen by the data
+    """
+
+    NONE = "none"
+    GIVEN = "given"
+    CHOSEN = "chosen"
+
+
+@dataclass(frozen=True, slots=True)
+class About:
+    """What can be said of an estimator before it has seen anything.
+
+    `exposures` are the kinds of log it is for; `pool` says among which items rows are ranked; `complete` that every
+    candidate must carry a label; `ties` and `design` which tie policies and whether intervals for exactly these units
+    go with it; `needs_size` that the number of candidates must be known; `weighs` that rows carry weights of unequal
+    exposure; `uses` which optional columns of a log it looks at; `left_out` whom it leaves out although they have
+    scores; `caution` what to say beside every number of it.
+    """
+
+    name: str
+    exposures: frozenset[Exposed]
+    assumptions: tuple[str, ...] = ()
+    pool: Pool = Pool.CATALOGUE
+    complete: bool = False
+    ties: frozenset[Ties] = frozenset(Ties)
+    design: bool = False
+    needs_size: bool = False
+    weighs: bool = False
+    clipping: Clipping = Clipping.NONE
+    uses: frozenset[str] = frozenset()
+    left_out: str = ""
+    caution: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """One question to an estimator: a metric of judged rows, or a reward of a ranked log; and where weights are cut."""
+
+    metric: Any = None
+    reward: str = "label"
+    clip: float = math.inf
 
 
 @runtime_checkable
 class Estimator(Protocol):
     """How observed rows stand for unobserved ones: gives Terms, and says what they estimate."""
 
-    name: ClassVar[str]
-    pool: ClassVar[Pool]
-    assumptions: ClassVar[tuple[str, ...]]
-    complete: ClassVar[bool]  # every candidate must carry a label
-    ties: ClassVar[frozenset[Ties]]  # the tie policies it works with
-    design: ClassVar[bool]  # whether an interval for exactly these units is known
-    needs_size: ClassVar[bool]  # the number of candidates must be known
-    biased: ClassVar[bool]  # made for logs in which some pairs were likelier to be shown than others
-    left_out: ClassVar[str]  # whom it leaves out although they have scores, and whether that matters
+    about: ClassVar[About]
 
-    def refusal(self, metric: Metric) -> str | None:
-        """Why this metric cannot be estimated this way and what to use, or None."""
+    def refusal(self, context: Any) -> str | None:
+        """Why it cannot be had in this context (a metric, or a log and a target) and what to use, or None."""
         ...
 
-    def estimand(self, metric: Metric) -> str: ...
+    def estimand(self, asked: Asked, unit: str = "user") -> str:
+        """What its value estimates, in words."""
+        ...
 
-    def terms(self, log: Log, ranks: Ranks, *, metric: Metric, keep_rows: bool = False) -> Terms: ...
+    def prepare(self, context: Any) -> tuple[Learner, ...]:
+        """What it must learn from all units."""
+        ...
+
+    def terms(
+        self, chunk: Any, view: Any, *, asked: Sequence[Asked], learned: Learned, keep_rows: bool = False
+    ) -> Sequence[Terms]:
+        """The terms of each question about the whole units of a chunk; `view` is how a model sees its rows."""
+        ...
+
+
+# ------------------------------------------------------------------------------------------------------------- learners
+
+
+class Tally(Protocol):
+    """Counts that add up over chunks, kept by group of clusters."""
+
+    def __add__(self, other: Self) -> Self: ...
+    def without(self, group: int | None) -> Self:
+        """Of all groups but this one, or of all (None), as one group."""
+        ...
+
+
+@runtime_checkable
+class Learner(Protocol):
+    """What must be fitted before units can be measured: propensities, position models, reward models.
+
+    `needs` are learners that must be fitted first; `refitted` says whether its error is part of the error of what is
+    estimated, so that it is fitted again without each group of clusters.
+    """
+
+    @property
+    def needs(self) -> tuple[Learner, ...]: ...
+    @property
+    def refitted(self) -> bool: ...
+    def tally(self, chunk: Any, *, groups: Groups, learned: Learned) -> Tally: ...
+    def fit(self, tally: Any) -> Any: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Groups:
+    """Clusters dealt into groups of equal size by a number that follows from the seed and the id of each alone.
+
+    `cuts` are the numbers at which one group ends and the next begins, so that a group can be told from an id without
+    a look at the others.
+    """
+
+    seed: int
+    purpose: str
+    cuts: tuple[float, ...] = ()
+
+    @classmethod
+    def of(cls, key: Keys, *, n: int, seed: int, purpose: str) -> Groups:
+        """At most n groups of these clusters.
+
+        >>> groups = Groups.of(np.arange(6, dtype=np.uint64), n=3, seed=1, purpose="folds")
+        >>> np.bincount(groups.at(np.arange(6, dtype=np.uint64))).tolist()
+        [2, 2, 2]
+        """
+        chance = np.sort(_chance(seed, purpose, key))
+        n = max(1, min(n, len(chance)))
+        first = (np.arange(1, n) * len(chance)) // n
+        return cls(seed, purpose, tuple(chance[first].tolist()))
+
+    def __len__(self) -> int:
+        return len(self.cuts) + 1
+
+    def at(self, key: Keys) -> Ints:
+        """The group of each cluster."""
+        return np.searchsorted(np.array(self.cuts), _chance(self.seed, self.purpose, key), side="right").astype(
+            np.int64
+        )
+
+
+def _chance(seed: int, purpose: str, key: Keys) -> Floats:
+    return cell_uniforms(seed, purpose, key, np.zeros(len(key), dtype=np.uint64))
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """A tally of numbers in arrays of one shape, [groups x ...] each.
+
+    >>> both = Counts({"n": np.array([1.0, 2.0])}) + Counts({"n": np.array([0.0, 5.0])})
+    >>> both.without(0).arrays["n"].tolist(), both.without(None).arrays["n"].tolist()
+    ([7.0], [8.0])
+    """
+
+    arrays: Mapping[str, Floats]
+
+    def __add__(self, other: Counts) -> Counts:
+        return Counts({name: values + other.arrays[name] for name, values in self.arrays.items()})
+
+    def without(self, group: int | None) -> Counts:
+        whole = {name: values.sum(axis=0, keepdims=True) for name, values in self.arrays.items()}
+        if group is None:
+            return Counts(whole)
+        return Counts({name: total - self.arrays[name][group][None] for name, total in whole.items()})
+
+
+@dataclass(frozen=True, slots=True)
+class Learned:
+    """What was learned from all units: a model for each learner, and the same without each group of clusters.
+
+    `facts` are what else is known of the whole, such as a declared rate of exposure.
+    """
+
+    models: Mapping[Hashable, Any] = field(default_factory=dict)
+    refits: tuple[Mapping[Hashable, Any], ...] = ()
+    groups: Groups | None = None
+    facts: Mapping[str, Any] = field(default_factory=dict)
+
+    def __getitem__(self, learner: Hashable) -> Any:
+        return self.models[learner]
+
+    def without(self, group: int) -> Learned:
+        """The same, with all that is refitted learned without one group of clusters."""
+        return Learned({**self.models, **self.refits[group]}, (), self.groups, self.facts)
+
+
+def learn(
+    learners: Sequence[Learner],
+    chunks: Callable[[], Any],
+    *,
+    groups: Groups,
+    facts: Mapping[str, Any],
+) -> Learned:
+    """Fit all learners, one pass over the chunks for each link of the longest chain of needs.
+
+    `chunks()` gives the chunks anew for every pass. Where a learner is refitted, groups of clusters are left out in turn.
+    """
+    todo = _with_needs(learners)
+    again = any(learner.refitted for learner in todo) and len(groups) > 1
+    of = groups if again else Groups(groups.seed, groups.purpose)
+    models: dict[Hashable, Any] = {}
+    refits: list[dict[Hashable, Any]] = [{} for _ in range(len(groups) if again else 0)]
+    while todo:
+        ready = [learner for learner in todo if all(need in models for need in learner.needs)]
+        learned = Learned(models, (), of, facts)
+        tallies: dict[Learner, Any] = {}
+        for chunk in chunks():
+            for learner in ready:
+                made = learner.tally(
+                    chunk, groups=of if learner.refitted else Groups(of.seed, of.purpose), learned=learned
+                )
+                tallies[learner] = made if learner not in tallies else tallies[learner] + made
+        for learner in ready:
+            models[learner] = learner.fit(tallies[learner].without(None))
+            for group, refit in enumerate(refits):
+                if learner.refitted:
+                    refit[learner] = learner.fit(tallies[learner].without(group))
+        todo = [learner for learner in todo if learner not in ready]
+    return Learned(models, tuple(refits), groups if again else None, facts)
+
+
+def _with_needs(learners: Sequence[Learner]) -> list[Learner]:
+    """The learners and all that they need, each once."""
+    found: dict[Learner, None] = {}
+    for learner in learners:
+        for need in (*_with_needs(learner.needs), learner):
+            found.setdefault(need)
+    return list(found)

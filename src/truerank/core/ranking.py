@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol, runtime_checkable
@@ -11,7 +12,7 @@ import numpy.typing as npt
 
 from truerank.core.arrays import Bools, Floats, Ints
 from truerank.core.ids import Ids
-from truerank.core.log import Pairs
+from truerank.core.log import Log, Pairs
 
 
 @runtime_checkable
@@ -96,3 +97,25 @@ class Ranks:
     n_candidates: Floats
     n_recommended: Floats
     scored: Bools
+
+
+# ------------------------------------------------------------------------------------------------------ chunk and view
+
+
+@dataclass(frozen=True, slots=True)
+class JudgedChunk:
+    """Labels of whole users, laid over the catalogue, with the candidates of every pool: what `measure` takes."""
+
+    labels: Log
+    pools: Mapping[Pool, Candidates]
+
+
+@dataclass(frozen=True, slots=True)
+class RankView:
+    """How one model sees the labels of a chunk: their ranks; and its scores, for those who look at whole lists."""
+
+    ranks: Ranks
+    scores: Scores | None = None
+    name: str = "scores"
+    ties: Ties = Ties.EXPECTED
+    seed: int = 0

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
-from truerank.core.arrays import Bools, Floats, Ints
+from truerank.core.arrays import Floats, Ints
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,41 +40,6 @@ class SampledRows:
             n_judged=np.concatenate([part.n_judged for part in kept]),
             n_candidates=np.concatenate([part.n_candidates for part in kept]),
             rate=kept[0].rate,
-        )
-
-
-@dataclass(frozen=True, slots=True)
-class Reweighted:
-    """Rows whose weights were fitted to the same units, so that a bootstrap has to fit them again.
-
-    Unit u adds `fixed_num` + Σ weight x `num` over its rows, and likewise for the denominator; `refit` gives the
-    weight of each row when each unit counts as often as stated.
-    """
-
-    unit: Ints
-    num: Floats
-    den: Floats
-    fixed_num: Floats
-    fixed_den: Floats
-    refit: Callable[[Floats], Floats]
-
-    def sums(self, weights: Floats) -> tuple[Floats, Floats]:
-        """Σ num and Σ den under each row of unit weights, [replicates x units] -> [replicates] twice."""
-        found = np.empty((2, len(weights)))
-        for at, weight in enumerate(weights):
-            row = self.refit(weight) * weight[self.unit]
-            found[:, at] = row @ self.num + weight @ self.fixed_num, row @ self.den + weight @ self.fixed_den
-        return found[0], found[1]
-
-    def restrict(self, kept: Bools) -> Reweighted:
-        """The same with the other units adding nothing; they still count where weights are fitted."""
-        row = kept[self.unit]
-        return replace(
-            self,
-            num=np.where(row, self.num, 0.0),
-            den=np.where(row, self.den, 0.0),
-            fixed_num=np.where(kept, self.fixed_num, 0.0),
-            fixed_den=np.where(kept, self.fixed_den, 0.0),
         )
 
 

@@ -1,111 +1,372 @@
-"""What units contribute to an estimate."""
+"""What units contribute to an estimate: a few sums for each, and a function of their totals.
+
+Almost everything reported is a ratio of two sums over units; the rest are other smooth functions of a few sums. Terms
+add: those of two sets of units, joined, are the terms of both. Totals are exact sums, so that neither the order of units
+nor the chunks in which they were measured change a bit of a value.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import ClassVar, Protocol
 
 import numpy as np
 
-from truerank.core.arrays import Bools, Floats, Ints, exact_sum
-from truerank.core.errors import InputError
-from truerank.core.rows import Reweighted, SampledRows, Weighting
+from truerank.core.arrays import Bools, Floats, Ints, exact_sum, sums_by
+from truerank.core.ids import Keys
+from truerank.core.rows import SampledRows, Weighting
+
+# --------------------------------------------------------------------------------------------------------------- forms
+
+
+class Form(Protocol):
+    """A function of the totals of a few sums per unit; `columns` names the sums."""
+
+    columns: ClassVar[tuple[str, ...]]
+
+    def values(self, totals: Floats) -> Floats:
+        """The value of each row of totals, [sets x columns] -> [sets]; NaN where it is undefined."""
+        ...
+
+    def influence(self, sums: Floats, totals: Floats) -> Floats:
+        """What each row of sums adds to the error of the value at these totals, to first order; they sum to zero."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
-class Terms:
-    """What each unit contributes: the value is Σ num / Σ den, times the mean of `total` where that is known.
+class Ratio:
+    """Σ numerator / Σ denominator; undefined where Σ denominator is not above 0.
 
-    Units that are not `defined` contribute nothing. Units of one `cluster` are dependent. Intervals and merging know
-    only `value`, `values`, `influence` and `concatenate`; an estimator that is no ratio offers the same four.
+    The influence of a unit is (num - R den) / Σ den.
+
+    >>> Ratio().values(np.array([[1.0, 2.0], [1.0, 0.0]])).tolist()
+    [0.5, nan]
     """
 
-    num: Floats
-    den: Floats
+    columns: ClassVar[tuple[str, ...]] = ("numerator", "denominator")
+
+    def values(self, totals: Floats) -> Floats:
+        return _quotients(totals)
+
+    def influence(self, sums: Floats, totals: Floats) -> Floats:
+        ratio = totals[0] / totals[1]
+        return np.asarray((sums[:, 0] - ratio * sums[:, 1]) * (1.0 / totals[1]), dtype=np.float64)
+
+
+@dataclass(frozen=True, slots=True)
+class KnownTotal:
+    """Σ numerator / Σ denominator times the mean of a known total: Hájek's estimate, self-normalised weights.
+
+    The total T of each unit is known and varies between units: its part of the influence is R (T - mean T) / units.
+
+    >>> KnownTotal().values(np.array([[1.0, 2.0, 6.0, 3.0]])).tolist()
+    [1.0]
+    """
+
+    columns: ClassVar[tuple[str, ...]] = ("numerator", "denominator", "total", "units")
+
+    def values(self, totals: Floats) -> Floats:
+        with np.errstate(invalid="ignore", divide="ignore"):
+            return np.asarray(_quotients(totals) * (totals[:, 2] / totals[:, 3]), dtype=np.float64)
+
+    def influence(self, sums: Floats, totals: Floats) -> Floats:
+        ratio, mean = totals[0] / totals[1], totals[2] / totals[3]
+        effect = (sums[:, 0] - ratio * sums[:, 1]) * (mean / totals[1])
+        return np.asarray(effect + ratio * (sums[:, 2] - mean * sums[:, 3]) / totals[3], dtype=np.float64)
+
+
+def _quotients(totals: Floats) -> Floats:
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return np.asarray(np.where(totals[:, 1] > 0, totals[:, 0] / totals[:, 1], math.nan), dtype=np.float64)
+
+
+# ------------------------------------------------------------------------------------------------------------ clusters
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Clusters:
+    """Which rows of terms depend on each other: `of_row` is the cluster of each row, `key` a number of each cluster.
+
+    A key depends on the id of the cluster alone; what is drawn for a cluster follows from it. `stratum` is the source of
+    fixed size that a cluster comes from, where there are several.
+    """
+
+    of_row: Ints
+    key: Keys
+    stratum: Ints | None = None
+
+    def __len__(self) -> int:
+        return len(self.key)
+
+    @classmethod
+    def alone(cls, key: Keys) -> Clusters:
+        """Each row is its own cluster."""
+        return cls(np.arange(len(key)), key)
+
+    @classmethod
+    def numbered(cls, n: int) -> Clusters:
+        """n rows, each its own cluster, known by its number."""
+        return cls.alone(np.arange(n, dtype=np.uint64))
+
+    def sums(self, values: Floats) -> Floats:
+        """The sum of values of rows over each cluster."""
+        if len(self.of_row) == len(self.key) and (self.of_row == np.arange(len(self.key))).all():
+            return values
+        return sums_by(self.of_row, values, n=len(self.key))
+
+    def has(self, rows: Bools) -> Bools:
+        """Which clusters have one of these rows."""
+        found = np.zeros(len(self.key), dtype=bool)
+        found[self.of_row[rows]] = True
+        return found
+
+    @staticmethod
+    def join(parts: Sequence[Clusters]) -> Clusters:
+        """The clusters of all parts, which share none."""
+        shift = np.cumsum([0, *(len(part) for part in parts)])
+        strata = [part.stratum for part in parts if part.stratum is not None]
+        return Clusters(
+            np.concatenate([part.of_row + s for part, s in zip(parts, shift, strict=False)]),
+            np.concatenate([part.key for part in parts]),
+            np.concatenate(strata) if strata else None,
+        )
+
+
+# --------------------------------------------------------------------------------------------------------------- Terms
+
+
+class Terms(Protocol):
+    """What units contribute; all that intervals and comparisons know.
+
+    `defined` tells which rows count. `influence` is by cluster, or by group of clusters where a fit was made without
+    each group in turn; two terms of one evaluation have the same clusters, so that their influences can be subtracted.
+    """
+
+    @property
+    def defined(self) -> Bools: ...
+    @property
+    def clusters(self) -> Clusters: ...
+
+    def value(self) -> float: ...
+    def values(self, weights: Floats) -> Floats:
+        """The value under each row of weights of clusters, [replicates x clusters] -> [replicates]."""
+        ...
+
+    def influence(self) -> Floats: ...
+    def n_independent(self) -> int:
+        """How many independent parts the influence has that count."""
+        ...
+
+    def restrict(self, kept: Bools) -> Terms:
+        """The same with the other rows undefined."""
+        ...
+
+    def reduce(self, group: Ints, clusters: Clusters) -> Terms:
+        """Rows of one group, which are of one cluster and defined alike, as one row."""
+        ...
+
+    def join(self, others: Sequence[Terms]) -> Terms:
+        """The terms of these units and of others."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Smooth:
+    """A smooth function (`form`) of the totals of a few sums per row: `sums` [rows x columns], 0 where not `defined`.
+
+    `exact` says that every label of these units is known; `rows` are the single rows behind the sums, where an
+    interval needs them; `weighting` tells how unequal the weights of rows are.
+
+    >>> ratio(np.array([1.0, 2.0]), np.array([2.0, 4.0])).value()
+    0.5
+    """
+
+    form: Form
+    sums: Floats
     defined: Bools
-    cluster: Ints
-    total: Floats | None = None
+    clusters: Clusters
+    exact: bool = False
     rows: SampledRows | None = None
-    exact: bool = False  # every label of these units is known
-    reweighted: Reweighted | None = None  # rows whose weights were fitted to these units
-    weighting: Weighting | None = None  # how unequal the weights of rows are
+    weighting: Weighting | None = None
+
+    def totals(self) -> Floats:
+        return np.array([exact_sum(np.ascontiguousarray(column)) for column in self.sums.T])
 
     def value(self) -> float:
-        """The estimate; the same bits whatever the order of the units. Undefined where Σ den is not above 0.
-
-        >>> Terms.ratio(np.array([1.0, 2.0]), np.array([2.0, 4.0])).value()
-        0.5
-        """
-        den = exact_sum(self.den)
-        return math.nan if den <= 0 else exact_sum(self.num) / den * self.mean_total()
+        """The estimate; the same bits whatever the order of rows."""
+        return float(self.form.values(self.totals()[None, :])[0])
 
     def values(self, weights: Floats) -> Floats:
-        """The estimate under each row of unit weights, [replicates x units] -> [replicates]."""
-        if self.reweighted is None:
-            num, den = weights @ self.num, weights @ self.den
-        else:
-            num, den = self.reweighted.sums(weights)
-        with np.errstate(invalid="ignore", divide="ignore"):
-            result = num / den
-            if self.total is not None:
-                result *= (weights @ self.total) / (weights @ self.defined.astype(np.float64))
-        return np.asarray(np.where(den <= 0, math.nan, result), dtype=np.float64)
+        by_cluster = np.stack([self.clusters.sums(column) for column in self.sums.T], axis=1)
+        return self.form.values(weights @ by_cluster)
 
     def influence(self) -> Floats:
-        """What each unit adds to the error of the value, to first order; sums to zero.
+        """What each cluster adds to the error of the value, to first order; sums to zero."""
+        totals = self.totals()
+        if math.isnan(float(self.form.values(totals[None, :])[0])):
+            return np.full(len(self.clusters), math.nan)
+        return self.clusters.sums(self.form.influence(self.sums, totals))
 
-        For a ratio R = Σ num / Σ den it is (num - R den) / Σ den; a known mean total adds its own part.
-        """
-        den = exact_sum(self.den)
-        if den <= 0:
-            return np.full(len(self.num), math.nan)
-        ratio, mean = exact_sum(self.num) / den, self.mean_total()
-        effect = (self.num - ratio * self.den) * (mean / den)
-        if self.total is not None:
-            effect = effect + ratio * np.where(self.defined, self.total - mean, 0.0) / self.n_defined
-        return np.asarray(effect, dtype=np.float64)
-
-    def mean_total(self) -> float:
-        return 1.0 if self.total is None else exact_sum(self.total) / self.n_defined
+    def n_independent(self) -> int:
+        return int(np.count_nonzero(self.clusters.has(self.defined)))
 
     @property
     def n_defined(self) -> int:
         return int(np.count_nonzero(self.defined))
 
-    def restrict(self, kept: Bools) -> Terms:
-        """The same with the other units undefined."""
+    def column(self, name: str) -> Floats | None:
+        """One of the sums by name, None where the form has none of that name."""
+        return self.sums[:, self.form.columns.index(name)] if name in self.form.columns else None
+
+    def restrict(self, kept: Bools) -> Smooth:
+        if (kept | ~self.defined).all():
+            return self
+        defined = self.defined & kept
+        return replace(self, sums=np.where(defined[:, None], self.sums, 0.0), defined=defined)
+
+    def reduce(self, group: Ints, clusters: Clusters) -> Smooth:
+        n = len(clusters.of_row)
+        defined = np.zeros(n, dtype=bool)
+        defined[group] = self.defined
+        sums = np.stack([sums_by(group, column, n=n) for column in self.sums.T], axis=1)
+        return replace(self, sums=sums, defined=defined, clusters=clusters, rows=None)
+
+    def join(self, others: Sequence[Terms]) -> Smooth:
+        parts = [self, *(part for part in others if isinstance(part, Smooth))]
         return replace(
             self,
-            num=np.where(kept, self.num, 0.0),
-            den=np.where(kept, self.den, 0.0),
-            total=None if self.total is None else np.where(kept, self.total, 0.0),
-            defined=self.defined & kept,
-            reweighted=None if self.reweighted is None else self.reweighted.restrict(kept),
-        )
-
-    @classmethod
-    def ratio(cls, num: Floats, den: Floats, *, defined: Bools | None = None) -> Terms:
-        """Terms of units that are each their own cluster."""
-        known = np.ones(len(num), dtype=bool) if defined is None else defined
-        return cls(num, den, known, np.arange(len(num)))
-
-    @staticmethod
-    def concatenate(parts: Sequence[Terms]) -> Terms:
-        """The terms of all parts' units; parts share no cluster and come from one estimator."""
-        shift = np.cumsum([0, *(int(part.cluster.max(initial=-1)) + 1 for part in parts)])
-        totals = [part.total for part in parts if part.total is not None]
-        if totals and len(totals) < len(parts):
-            raise InputError("terms with and without known totals cannot be merged: they are of different estimators.")
-        if any(part.reweighted is not None for part in parts):
-            raise InputError("terms with fitted weights cannot be merged: the fit is over all units at once.")
-        return Terms(
-            num=np.concatenate([part.num for part in parts]),
-            den=np.concatenate([part.den for part in parts]),
+            sums=np.concatenate([part.sums for part in parts]),
             defined=np.concatenate([part.defined for part in parts]),
-            cluster=np.concatenate([part.cluster + s for part, s in zip(parts, shift, strict=False)]),
-            total=np.concatenate(totals) if totals else None,
-            rows=SampledRows.concatenate([part.rows for part in parts], [len(part.num) for part in parts]),
+            clusters=Clusters.join([part.clusters for part in parts]),
             exact=all(part.exact for part in parts),
+            rows=SampledRows.concatenate([part.rows for part in parts], [len(part.defined) for part in parts]),
             weighting=Weighting.merge([part.weighting for part in parts]),
         )
+
+
+def ratio(
+    num: Floats,
+    den: Floats,
+    *,
+    defined: Bools | None = None,
+    clusters: Clusters | None = None,
+    exact: bool = False,
+    rows: SampledRows | None = None,
+    weighting: Weighting | None = None,
+) -> Smooth:
+    """Terms of Σ num / Σ den; without clusters each row is its own."""
+    return _smooth(Ratio(), (num, den), defined, clusters, exact=exact, rows=rows, weighting=weighting)
+
+
+def known_total(
+    num: Floats,
+    den: Floats,
+    total: Floats,
+    *,
+    defined: Bools | None = None,
+    clusters: Clusters | None = None,
+    exact: bool = False,
+    rows: SampledRows | None = None,
+    weighting: Weighting | None = None,
+) -> Smooth:
+    """Terms of Σ num / Σ den times the mean of `total` over the defined rows."""
+    columns = (num, den, total, np.ones(len(num)))
+    return _smooth(KnownTotal(), columns, defined, clusters, exact=exact, rows=rows, weighting=weighting)
+
+
+def _smooth(
+    form: Form,
+    columns: tuple[Floats, ...],
+    defined: Bools | None,
+    clusters: Clusters | None,
+    *,
+    exact: bool,
+    rows: SampledRows | None,
+    weighting: Weighting | None,
+) -> Smooth:
+    sums = np.stack(columns, axis=1)
+    kept = np.ones(len(sums), dtype=bool) if defined is None else defined
+    sums = sums if kept.all() else np.where(kept[:, None], sums, 0.0)
+    of = Clusters.numbered(len(sums)) if clusters is None else clusters
+    return Smooth(form, sums, kept, of, exact=exact, rows=rows, weighting=weighting)
+
+
+# ------------------------------------------------------------------------------------------------------------ refitted
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Refitted:
+    """Terms whose weights come from a model that was fitted to the same units: the delete-a-group jackknife.
+
+    `without` has, for each pattern, the totals [groups x columns] of the sums over its rows that are not in group g,
+    under the model that was fitted without group g; and what rounding left of them. `pattern` is the pattern of each
+    row: rows of one pattern are defined for the same models, so that a difference over the units that two models
+    share can be made from these totals. With V_(g) the value without group g, the influence of a group is
+    (mean V - V_(g)) (G - 1) / G: the usual formula for the variance from influences then gives the jackknife's.
+    """
+
+    whole: Smooth
+    pattern: Keys
+    without: Mapping[int, tuple[Floats, Floats]]
+
+    @property
+    def defined(self) -> Bools:
+        return self.whole.defined
+
+    @property
+    def clusters(self) -> Clusters:
+        return self.whole.clusters
+
+    def value(self) -> float:
+        return self.whole.value()
+
+    def values(self, weights: Floats) -> Floats:
+        return self.whole.values(weights)
+
+    def influence(self) -> Floats:
+        kept = {int(code) for code in np.unique(self.pattern[self.defined])}
+        parts = [part for code, both in self.without.items() if code in kept for part in both]
+        if not parts:
+            return np.full(0, math.nan)
+        stacked = np.stack(parts)  # [parts x groups x columns]
+        totals = np.array([[math.fsum(column) for column in group.T] for group in stacked.transpose(1, 0, 2)])
+        values = self.whole.form.values(totals)
+        n = len(values)
+        centre = math.nan if np.isnan(values).any() else math.fsum(values) / n
+        return np.asarray((centre - values) * ((n - 1) / n), dtype=np.float64)
+
+    def n_independent(self) -> int:
+        groups = next((len(both[0]) for both in self.without.values()), 0)
+        return 0 if self.whole.n_independent() < 2 else groups
+
+    def restrict(self, kept: Bools) -> Refitted:
+        return replace(self, whole=self.whole.restrict(kept))
+
+    def reduce(self, group: Ints, clusters: Clusters) -> Refitted:
+        pattern = np.zeros(len(clusters.of_row), dtype=np.uint64)
+        pattern[group] = self.pattern
+        return replace(self, whole=self.whole.reduce(group, clusters), pattern=pattern)
+
+    def join(self, others: Sequence[Terms]) -> Refitted:
+        parts = [self, *(part for part in others if isinstance(part, Refitted))]
+        without: dict[int, tuple[Floats, Floats]] = {}
+        for part in parts:
+            for code, (totals, rest) in part.without.items():
+                before, lost_before = without.get(code, (np.zeros_like(totals), np.zeros_like(rest)))
+                added, lost = two_sum(before, totals)
+                without[code] = added, lost_before + rest + lost
+        whole = self.whole.join([part.whole for part in parts[1:]])
+        return Refitted(whole, np.concatenate([part.pattern for part in parts]), without)
+
+
+def two_sum(a: Floats, b: Floats) -> tuple[Floats, Floats]:
+    """a + b as it is rounded, and exactly what rounding lost (Knuth).
+
+    >>> [each.tolist() for each in two_sum(np.array([1e16]), np.array([1.0]))]
+    [[1e+16], [1.0]]
+    """
+    total = a + b
+    seen = total - a
+    return total, (a - (total - seen)) + (b - seen)
