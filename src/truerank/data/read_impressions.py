@@ -49,7 +49,7 @@ def read_impressions(
         raise InputError(f"{where}: no rows; expected one row for each item that was viewed.")
     items, item = _items(table, mapping, where=where)
     used = [*OTHERS, *(rewards or VALUE_NAMES), *extra]
-    units = _units(table, mapping, sessions, item=item, used=used, where=where)
+    units = _units(table, mapping, sessions, shown=(items, item), used=used, where=where)
     order = _order(units.unit, item, len(items)) if units.order is None else units.order
     optional = _Columns(table, mapping, order, where)
     found = Impressions(
@@ -69,6 +69,7 @@ def read_impressions(
         sessions=units.sessions,
         session_of_unit=units.session_of_unit,
         users=units.users,
+        key=units.key,
         logged=logged,
         source=where,
     )
@@ -102,10 +103,11 @@ class _Units:
     session_of_unit: Ints | None
     users: Ids | None
     order: Ints | None = None  # of rows that are their own units
+    key: Keys | None = None  # of these, in that order
 
 
 def _units(
-    table: pl.DataFrame, mapping: Mapping[str, str], declared: Any, *, item: Ints, used: Sequence[str], where: str
+    table: pl.DataFrame, mapping: Mapping[str, str], declared: Any, *, shown: tuple[Ids, Ints], used: Sequence[str], where: str
 ) -> _Units:
     """Units ordered by user, then session, so that results do not depend on the order of rows."""
     session_column = find_column(table, "session", mapping, strict="session" in mapping)
@@ -119,11 +121,13 @@ def _units(
                 f"{where}: sessions are declared, but the log has no column session. Name it with columns."
             )
         n = len(table)
-        order = _by_content(table, mapping, item, used)
+        content = _content(table, mapping, shown[0].keys()[shown[1]], used)
+        order = pl.Series(content).arg_sort().to_numpy().astype(np.int64)
         order = order if user is None else order[np.argsort(user[order], kind="stable")]
         unit = np.empty(n, dtype=np.int64)
         unit[order] = np.arange(n)
-        return _Units(unit, np.arange(n) if user is None else user[order], None, None, users, order)
+        key = _told_apart(content[order]) if user is None else None
+        return _Units(unit, np.arange(n) if user is None else user[order], None, None, users, order, key)
     if declared is None:
         sessions, at = Ids.factorise(session_column, where=f"{where}, column 'session'")
     else:
@@ -152,18 +156,24 @@ def _units(
     return _Units(unit_of[at], owner[session_of_unit], sessions, session_of_unit, users)
 
 
-def _by_content(table: pl.DataFrame, mapping: Mapping[str, str], item: Ints, used: Sequence[str]) -> Ints:
-    """Rows without sessions in an order that follows from all that they say, whatever the order of a file.
+def _content(table: pl.DataFrame, mapping: Mapping[str, str], item: Keys, used: Sequence[str]) -> Keys:
+    """A number of 64 bits for each row, made of its item and other columns: rows of the same number say the same.
 
-    By a number of 64 bits made of their item and other columns: rows of the same number say the same, so that they may
-    stand for each other.
+    Rows without sessions are ordered by it, whatever the order of a file; those of one number may stand for each other.
     """
-    key = item.astype(np.uint64)
+    key = item
     for name in dict.fromkeys(used):
         found = find_column(table, name, mapping)
         if found is not None and not found.dtype.is_nested():
             key = cell_keys(0, "rows", key, _words(found))
-    return pl.Series(key).arg_sort().to_numpy().astype(np.int64)
+    return key
+
+
+def _told_apart(content: Keys) -> Keys:
+    """A number for each row: of what it says, and how many rows before it say the same; equal ones stand together."""
+    new = np.concatenate([[True], content[1:] != content[:-1]])
+    first = np.maximum.accumulate(np.where(new, np.arange(len(content)), 0))
+    return cell_keys(0, "equal rows", content, (np.arange(len(content)) - first).astype(np.uint64))
 
 
 def _words(values: pl.Series) -> Keys:
@@ -171,8 +181,11 @@ def _words(values: pl.Series) -> Keys:
     if values.dtype.is_float():
         return values.cast(pl.Float64).fill_null(np.nan).to_numpy().view(np.uint64)
     whole = values.cast(pl.Int8) if values.dtype == pl.Boolean else values
+    if whole.dtype.is_temporal():
+        whole = whole.to_physical()
     if not whole.dtype.is_integer():
-        whole = whole.to_physical() if whole.dtype.is_temporal() else whole.cast(pl.String).rank("dense")
+        ids, at = Ids.factorise(whole.cast(pl.String).fill_null(""))
+        return ids.keys()[at]
     return whole.fill_null(-1 if whole.dtype.is_signed_integer() else 0).to_numpy().astype(np.int64).view(np.uint64)
 
 
