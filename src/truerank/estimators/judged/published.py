@@ -72,4 +72,4 @@ class Published:
         n = per_unit(log, log.label)
         defined = ranks.scored & (n > 0)
         share = np.divide(hit, n, out=np.zeros(len(n)), where=defined)
-        return ratio(share, defined.astype(np.float64), defined=defined, clusters=Clusters.alone(log.users.keys()))
+        return ratio(share, defined.astype(np.float64), defined=defined, clusters=chunk.clusters)
