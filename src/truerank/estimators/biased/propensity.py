@@ -21,7 +21,8 @@ from truerank.core.options import Denominator
 from truerank.core.ranking import Pool, Ranks, Ties
 from truerank.core.rows import Reweighted, Weighting
 from truerank.core.terms import Terms
-from truerank.estimators.judged.random_exposure import HorvitzThompson, Pooled
+from truerank.estimators.judged.horvitz_thompson import HorvitzThompson
+from truerank.estimators.judged.pooled import Pooled
 from truerank.estimators.sums import LABEL_FREE, Parts, additive, no_known_number, not_additive, per_unit
 from truerank.exposure.propensities import Fitted
 from truerank.exposure.propensities.given import column_of
