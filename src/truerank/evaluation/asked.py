@@ -51,7 +51,10 @@ class Rules:
         if reason is not None:
             return reason
         if self.interval.needs_rows and not estimator.about.design:
-            return f"an interval for exactly these users is known for {', '.join(with_design())}; use --interval population."
+            return (
+                f"an interval for exactly these users is known for {', '.join(with_design())}; "
+                "use --interval population."
+            )
         if self.ties not in estimator.about.ties:
             usable = ", ".join(sorted(estimator.about.ties))
             return f"ties {self.ties.value} would make ranks depend on what is unknown; use {usable}."
