@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
@@ -123,10 +123,14 @@ class JudgedChunk:
 
 @dataclass(frozen=True, slots=True)
 class RankView:
-    """How one model sees the labels of a chunk: their ranks; and its scores, for those who look at whole lists."""
+    """How one model sees the labels of a chunk: their ranks; and its scores, for those who look at whole lists.
+
+    `listed` keeps what was made of whole lists, which a fit without some of the users asks for again.
+    """
 
     ranks: Ranks
     scores: Scores | None = None
     name: str = "scores"
     ties: Ties = Ties.EXPECTED
     seed: int = 0
+    listed: dict[Hashable, Any] = field(default_factory=dict, compare=False, repr=False)
