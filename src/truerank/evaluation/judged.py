@@ -11,15 +11,19 @@ from typing import Any
 
 import numpy as np
 
+from truerank.core.arrays import Bools
 from truerank.core.errors import InputError, RefusedError
 from truerank.core.estimator import Estimator
 from truerank.core.ids import Ids
 from truerank.core.log import Log
+from truerank.core.messages import caution, note
 from truerank.core.metric import Metric
 from truerank.core.multiple import holm
+from truerank.core.provenance import Input, Provenance, versions
 from truerank.core.ranking import Pool, Ranks, Scores, Ties
 from truerank.core.results import Comparison, Estimate, Results
 from truerank.core.terms import Terms
+from truerank.core.units import KeptUnits, UnitTerms
 from truerank.data.matrices import is_sparse
 from truerank.estimators import terms_of
 from truerank.estimators.biased.doubly_robust import DoublyRobust
@@ -44,7 +48,6 @@ from truerank.uncertainty.notes import (
     differing_orders,
     matching,
 )
-from truerank.version import __version__
 
 Report = Callable[[str, int, int], None]
 
@@ -154,13 +157,14 @@ def evaluate(
                 reward=rewards[at],
                 fitted=fitted,
             )
-    comparisons = _compare(terms, asked, baseline=baseline, interval=interval, level=level)
+    comparisons = _compare(terms, asked, rewards, baseline=baseline, interval=interval, level=level)
     ordered = tuple(estimates[at, name] for at in range(len(asked)) for name in models)
     return Results(
         estimates=ordered,
         comparisons=comparisons,
+        messages=tuple(note("general", text) for text in (*notes, *differing_orders(ordered))),
         provenance=_provenance(setting, exposure, models, ties=ties, interval=interval, level=level, seed=seed),
-        notes=(*notes, *differing_orders(ordered)),
+        unit_table=_units(terms, asked, rewards, setting.labels),
     )
 
 
@@ -198,6 +202,7 @@ def _estimate(
     return Estimate(
         model=model,
         metric=str(metric),
+        k=metric.cutoff,
         estimator=estimator.name,
         estimand=estimator.estimand(metric),
         value=spread.value,
@@ -208,6 +213,7 @@ def _estimate(
         interval=interval.name,
         units=terms.n_defined,
         undefined=len(terms.num) - terms.n_defined,
+        clusters=_clusters(terms, terms.defined),
         ess=None if terms.weighting is None else terms.weighting.effective,
         reward=reward,
         clip=clip_of(estimator),
@@ -215,7 +221,38 @@ def _estimate(
             *estimator.assumptions,
             *([] if terms.weighting is None or fitted is None else [fitted.description]),
         ),
-        warnings=warnings_of(estimator, metric, terms, ranks, exactly_these=interval.needs_rows),
+        warnings=tuple(
+            caution("general", text)
+            for text in warnings_of(estimator, metric, terms, ranks, exactly_these=interval.needs_rows)
+        ),
+    )
+
+
+def _clusters(terms: Terms, kept: Bools) -> int:
+    return len(np.unique(terms.cluster[kept]))
+
+
+def _units(
+    terms: Mapping[str, Sequence[Terms]], asked: Sequence[Asked], rewards: Sequence[str], labels: Log
+) -> KeptUnits:
+    return KeptUnits(
+        [
+            UnitTerms(
+                model=name,
+                metric=str(metric),
+                estimator=estimator.name,
+                reward=rewards[at],
+                clip=clip_of(estimator),
+                unit=labels.users.values,
+                cluster=labels.users.values,
+                numerator=terms[name][at].num,
+                denominator=terms[name][at].den,
+                defined=terms[name][at].defined,
+                total=terms[name][at].total,
+            )
+            for at, (metric, estimator) in enumerate(asked)
+            for name in terms
+        ]
     )
 
 
@@ -249,6 +286,7 @@ def _all_terms(asked: Sequence[Asked], labels: Log, ranks: Mapping[Pool, Ranks],
 def _compare(
     terms: Mapping[str, Sequence[Terms]],
     asked: Sequence[Asked],
+    rewards: Sequence[str],
     *,
     baseline: str | None,
     interval: Interval,
@@ -269,9 +307,11 @@ def _compare(
             stderr=spread.stderr,
             low=spread.low,
             high=spread.high,
+            level=level,
             p=spread.p,
-            p_adjusted=spread.p,
             units=int(np.count_nonzero(terms[model][at].defined & terms[other][at].defined)),
+            clusters=_clusters(terms[model][at], terms[model][at].defined & terms[other][at].defined),
+            reward=rewards[at],
             clip=clip_of(estimator),
         )
         for at, (metric, estimator) in enumerate(asked)
@@ -279,7 +319,7 @@ def _compare(
         for spread in [_between(terms[model][at], terms[other][at], interval=interval, level=level)]
     ]
     adjusted = holm(np.array([each.p for each in found]))
-    return tuple(replace(each, p_adjusted=float(p)) for each, p in zip(found, adjusted, strict=True))
+    return tuple(each.adjusted(float(p)) for each, p in zip(found, adjusted, strict=True))
 
 
 def _between(a: Terms, b: Terms, *, interval: Interval, level: float) -> Spread:
@@ -302,22 +342,32 @@ def _provenance(
     interval: Interval,
     level: float,
     seed: int,
-) -> dict[str, Any]:
-    labels = setting.labels
-    return {
-        "truerank": __version__,
-        "labels": labels.source,
-        "models": list(models),
-        "exposure": repr(exposure),
-        "ties": ties.value,
-        "interval": repr(interval),
-        "level": level,
-        "seed": seed,
-        "users": len(labels.users),
-        "items": None if np.isnan(setting.catalogue.n_items) else int(setting.catalogue.n_items),
-        "judged": len(labels),
-        "relevant": int(relevant(labels).sum()),
-    }
+) -> Provenance:
+    labels, n_items = setting.labels, setting.catalogue.n_items
+    positives = int(relevant(labels).sum())
+    return Provenance(
+        inputs=(
+            Input(role="labels", source=labels.source, rows=len(labels), users=len(labels.users), positives=positives),
+            *(
+                Input(role="scores", name=name, source=name, users=len(each.users), items=len(each.items))
+                for name, each in models.items()
+            ),
+        ),
+        settings={
+            "exposure": repr(exposure),
+            "ties": ties.value,
+            "interval": repr(interval),
+            "level": level,
+            "seed": seed,
+        },
+        counts={
+            "users": len(labels.users),
+            "items": None if np.isnan(n_items) else int(n_items),
+            "judged": len(labels),
+            "relevant": positives,
+        },
+        versions=versions(),
+    )
 
 
 def _named_progress(progress: Report, name: str) -> Callable[[int, int], None]:
