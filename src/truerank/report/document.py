@@ -19,7 +19,6 @@ Value = TypeVar("Value", Estimate, Comparison)
 
 FORMAT = 1
 INFINITE = {"inf": math.inf, "-inf": -math.inf}
-WHOLE, SINGLE = "results", "estimates"  # what a message concerns: all, or the estimates that point at it
 
 
 # the fields that hold a number with decimals: float, or none in its place
@@ -32,18 +31,20 @@ NUMBERS = {
 def encode(results: Results) -> bytes:
     """One JSON object; NaN is null, and what is infinite the text inf or -inf.
 
-    All messages stand in one list, those of single estimates once; an estimate has the sentences of its own, their
-    codes and their places in that list.
+    All messages stand in one list. Those of single estimates stand there once, with the places of these estimates,
+    which have the sentences and codes of their own.
     """
-    warnings = dict.fromkeys(message for estimate in results.estimates for message in estimate.warnings)
-    place = {message: at for at, message in enumerate(warnings, start=len(results.messages))}
+    places: dict[Message, list[int]] = {}
+    for at, estimate in enumerate(results.estimates):
+        for message in estimate.warnings:
+            places.setdefault(message, []).append(at)
     content = {
         "format": FORMAT,
-        "estimates": [_estimate(estimate, place) for estimate in results.estimates],
+        "estimates": [_estimate(estimate) for estimate in results.estimates],
         "comparisons": [_fields(comparison) for comparison in results.comparisons],
         "messages": [
-            *(_message(message, WHOLE) for message in results.messages),
-            *(_message(message, SINGLE) for message in warnings),
+            *(_message(message) for message in results.messages),
+            *(_message(message) | {"estimates": of} for message, of in places.items()),
         ],
         "provenance": msgspec.to_builtins(results.provenance),
     }
@@ -63,18 +64,18 @@ def decode(content: bytes, *, where: str) -> Results:
             "them with the version that wrote them."
         )
     try:
-        messages = [_read_message(message) for message in document["messages"]]
+        messages = [(_read_message(entry), entry["estimates"]) for entry in document["messages"]]
+        own: list[list[Message]] = [[] for _ in document["estimates"]]
+        for message, of in messages:
+            for at in of or ():
+                own[at].append(message)
         return Results(
-            estimates=tuple(_read_estimate(estimate, messages) for estimate in document["estimates"]),
-            comparisons=tuple(_read(Comparison, comparison) for comparison in document["comparisons"]),
-            messages=tuple(
-                message
-                for message, entry in zip(messages, document["messages"], strict=True)
-                if entry["scope"] == WHOLE
-            ),
+            estimates=tuple(_read_estimate(*pair) for pair in zip(document["estimates"], own, strict=True)),
+            comparisons=tuple(_read(Comparison, entry) for entry in document["comparisons"]),
+            messages=tuple(message for message, of in messages if of is None),
             provenance=msgspec.convert(document["provenance"], Provenance),
         )
-    except (msgspec.ValidationError, LookupError, TypeError, AttributeError) as error:
+    except (msgspec.ValidationError, LookupError, TypeError, AttributeError, ValueError) as error:
         raise InputError(
             f"{where}: is not what results of format {FORMAT} hold ({error}). Save the results again."
         ) from None
@@ -90,20 +91,19 @@ def schema() -> dict[str, Any]:
 # ------------------------------------------------------------------------------------------------------------- writing
 
 
-def _estimate(estimate: Estimate, place: Mapping[Message, int]) -> dict[str, Any]:
+def _estimate(estimate: Estimate) -> dict[str, Any]:
     return _fields(estimate) | {
         "warnings": list(estimate.warning_texts),
         "warning_codes": [message.code for message in estimate.warnings],
-        "warning_places": [place[message] for message in estimate.warnings],
     }
 
 
-def _message(message: Message, scope: str) -> dict[str, Any]:
+def _message(message: Message) -> dict[str, Any]:
     """A sentence that names options is said in Python's words, with the text it is made from beside it."""
     sentence = str(message)
     template = {} if sentence == message.text else {"template": message.text}
     entry: dict[str, Any] = msgspec.to_builtins(message)
-    return entry | {"text": sentence, "scope": scope} | template
+    return entry | {"text": sentence} | template | {"estimates": None}
 
 
 def _fields(value: Estimate | Comparison) -> dict[str, Any]:
@@ -121,9 +121,11 @@ def _number(value: float | None) -> float | str | None:
 # ------------------------------------------------------------------------------------------------------------- reading
 
 
-def _read_estimate(entry: Mapping[str, Any], messages: Sequence[Message]) -> Estimate:
-    warnings = [messages[at] for at in entry["warning_places"]]
-    return _read(Estimate, {**entry, "warnings": [msgspec.to_builtins(message) for message in warnings]})
+def _read_estimate(entry: Mapping[str, Any], own: Sequence[Message]) -> Estimate:
+    """An estimate with its messages, in the order of its sentences."""
+    said = list(zip(entry["warning_codes"], entry["warnings"], strict=True))
+    ordered = sorted(own, key=lambda message: said.index((message.code, str(message))))
+    return _read(Estimate, {**entry, "warnings": [msgspec.to_builtins(message) for message in ordered]})
 
 
 def _read_message(entry: Mapping[str, Any]) -> Message:
