@@ -15,7 +15,7 @@ from truerank.core.ids import Ids
 from truerank.core.messages import Message, note
 from truerank.core.metric import Metric
 from truerank.core.provenance import Provenance
-from truerank.core.ranking import JudgedChunk, Pool, Ranks, RankView, Ties
+from truerank.core.ranking import JudgedChunk, Pool, RankView, Ties
 from truerank.core.results import Estimate
 from truerank.core.terms import Terms
 from truerank.estimators.biased.weighing import propensity_of
@@ -46,19 +46,14 @@ class JudgedSight:
 
     model: str
     chunk: JudgedChunk
-    ranks: Mapping[Pool, Ranks]
-    aligned: Aligned
-    ties: Ties
-    seed: int
+    views: Mapping[Pool, RankView]
     cutoffs: frozenset[tuple[Pool, int]]
 
     def view(self, estimator: Estimator, learned: Learned) -> RankView:
-        return RankView(
-            self.ranks[estimator.about.pool], self.aligned.scores, self.model, ties=self.ties, seed=self.seed
-        )
+        return self.views[estimator.about.pool]
 
     def tallies(self) -> Tallies:
-        first, labels = next(iter(self.ranks.values())), self.chunk.labels
+        first, labels = next(iter(self.views.values())).ranks, self.chunk.labels
         positive = relevant(labels) & first.scored[labels.user]
         counted: dict[tuple[Any, ...], Any] = {
             (self.model, "positive"): int(np.count_nonzero(positive)),
@@ -67,7 +62,7 @@ class JudgedSight:
             (self.model, "unscored"): int(np.count_nonzero(~first.scored)),
         }
         for pool, cutoff in self.cutoffs:
-            ranks = self.ranks[pool]
+            ranks = self.views[pool].ranks
             # the number of candidates may be unknown
             short = ranks.scored & (ranks.n_recommended < cutoff) & ~(ranks.n_recommended >= ranks.n_candidates)
             counted[self.model, "short", pool, cutoff] = int(np.count_nonzero(short))
@@ -123,8 +118,11 @@ class JudgedPlan:
             progress=None if report is None else lambda done, total: report(f"ranking {model}", done, total),
             aligned=aligned,
         )
-        by_pool = dict(zip(pools, ranks, strict=True))
-        return JudgedSight(model, chunk, by_pool, aligned, self.ties, self.question.seed, self._cutoffs())
+        views = {
+            pool: RankView(each, aligned.scores, model, ties=self.ties, seed=self.question.seed)
+            for pool, each in zip(pools, ranks, strict=True)
+        }
+        return JudgedSight(model, chunk, views, self._cutoffs())
 
     def _cutoffs(self) -> frozenset[tuple[Pool, int]]:
         return frozenset(
