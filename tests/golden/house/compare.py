@@ -14,7 +14,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tests.golden.house.calls import EXACT, GROUPS, Call, of_group
+from tests.golden.house.call import EXACT, Call
+from tests.golden.house.calls import GROUPS, of_group
 from tests.golden.house.files import TABLES, read
 from tests.golden.house.run import run
 
@@ -117,7 +118,7 @@ def _differences(call: Call, old: Row, new: Row) -> list[str]:
     """What must agree and does not."""
     point = _point(old)
     scale = max(_size(old[point]), _size(old["stderr"]))
-    scales = {name: scale for name in (point, *BOUNDS)}
+    scales = dict.fromkeys((point, *BOUNDS), scale)
     names = [name for name in old if name not in KEY and name not in WHOLE]
     if call.folds:
         names = []
@@ -149,7 +150,7 @@ def _loose(call: Call, name: str, old: Row, new: Row) -> list[Loose]:
 
 
 def close(old: Any, new: Any, *, scale: float = 0.0, exact: float = EXACT) -> bool:
-    """Whether two numbers agree to `exact` relative to themselves or to `scale`; NaN agrees with NaN, None with None."""
+    """Whether two numbers agree to `exact` relative to themselves or to `scale`; NaN agrees with NaN."""
     if not isinstance(old, float) or not isinstance(new, float | int):
         return bool(old == new)
     if math.isnan(old) or math.isinf(old):

@@ -77,7 +77,7 @@ def _world(n_users: int, n_items: int, *, seed: int, text: bool = False, judged:
     def some(n: int) -> Array:
         """n items of each user at random, none of silent users."""
         place = np.argsort(np.argsort(rng.random(label.shape), axis=1), axis=1)
-        return (place < n) & ~silent[:, None]
+        return np.asarray((place < n) & ~silent[:, None])
 
     everything = np.ones(label.shape, dtype=bool)
     uniform = some(judged)
@@ -112,8 +112,10 @@ def _world(n_users: int, n_items: int, *, seed: int, text: bool = False, judged:
         "user features": pl.DataFrame(
             {"user": users, "age": rng.integers(18, 70, n_users), "kind": rng.choice(["a", "b", "c"], n_users)}
         ),
-        "item features": pl.DataFrame({"item": items, "price": popular + 0.3 * rng.random(n_items), "new": popular < 0.2}),
-    }  # fmt: skip
+        "item features": pl.DataFrame(
+            {"item": items, "price": popular + 0.3 * rng.random(n_items), "new": popular < 0.2}
+        ),
+    }
     return Made(
         frames,
         _models(rng, users, items, label, popular),
@@ -130,7 +132,10 @@ def _models(
     rng: np.random.Generator, users: list[Any], items: list[Any], label: Array, popular: Array
 ) -> dict[str, Model]:
     ids = {"users": users, "items": items}
-    noise: Callable[[], Array] = lambda: rng.standard_normal(label.shape)  # noqa: E731
+
+    def noise() -> Array:
+        return np.asarray(rng.standard_normal(label.shape))
+
     good, tied, never, single = (
         0.8 * label + popular + 0.7 * noise(),
         np.round(0.6 * label + popular + 0.6 * noise(), 1) * 2 // 1,
@@ -157,7 +162,9 @@ def _models(
         "single": Model("dense", {"matrix": single, **ids}),
         "constant": Model("dense", {"matrix": np.ones(label.shape), **ids}),
         "turned": Model("dense", {"matrix": np.round(good, 1)[::-1, ::-1], "users": users[::-1], "items": items[::-1]}),
-        "partial": Model("dense", {"matrix": good[:fewer] + 0.3, "users": users[:fewer], "items": items}),
+        "partial": Model(
+            "dense", {"matrix": good[:fewer] + 0.5 * noise()[:fewer], "users": users[:fewer], "items": items}
+        ),
         "factors": Model("factors", {"user_factors": p, "item_factors": q, "item_bias": bias, **ids}),
         "plain factors": Model("factors", {"user_factors": p, "item_factors": q, "item_bias": None, **ids}),
         "function": Model("function", {"matrix": np.round(single.astype(np.float64), 1), **ids}),
@@ -219,35 +226,34 @@ def _feed(feed: _Feed, *, seed: int) -> Made:
         never = rng.random(n) < 0.15
         listed = [int(100 + at) for at in item]
         sessions.append(5_000 + 2 * session)
-        for at in range(n):
-            rows.append(
-                {
-                    "session": 5_000 + 2 * session, "user": f"u{user:03}", "item": int(100 + item[at]),
-                    "position": int(position[at]), "click": int(click[at]), "like": int(like[at]),
-                    "dwell": float(dwell[at]), "value": float(value[at]), "viewed": bool(viewed[at]),
-                    "new": int(places["new"][at]), "other": int(places["other"][at]),
-                    "a": int(places["a"][at]), "b": int(places["b"][at]), "logger": logger,
-                    "surface": surface, "group": str(group_of_user[user]), "candidates": n, "listed": listed,
-                    "propensity": round(float(feed.stay ** (position[at] - 1)), 12),
-                    "exposed": round(float(0.8 ** (places["new"][at] - 1)), 12),
-                    "blank": None if never[at] else int(places["new"][at]),
-                    "prediction": round(float(0.8 * quality[item[at]] + 0.05), 6),
-                    "exposed_a": round(float(0.7 ** (places["a"][at] - 1)), 12),
-                    "exposed_b": round(float(0.7 ** (places["b"][at] - 1)), 12),
+        rows += [
+            {
+            "session": 5_000 + 2 * session, "user": f"u{user:03}", "item": int(100 + item[at]),
+            "position": int(position[at]), "click": int(click[at]), "like": int(like[at]),
+            "dwell": float(dwell[at]), "value": float(value[at]), "viewed": bool(viewed[at]),
+            "new": int(places["new"][at]), "other": int(places["other"][at]),
+            "a": int(places["a"][at]), "b": int(places["b"][at]), "logger": logger,
+            "surface": surface, "group": str(group_of_user[user]), "candidates": n, "listed": listed,
+            "propensity": round(float(feed.stay ** (position[at] - 1)), 12),
+            "exposed": round(float(0.8 ** (places["new"][at] - 1)), 12),
+            "blank": None if never[at] else int(places["new"][at]),
+            "prediction": round(float(0.8 * quality[item[at]] + 0.05), 6),
+            "exposed_a": round(float(0.7 ** (places["a"][at] - 1)), 12),
+            "exposed_b": round(float(0.7 ** (places["b"][at] - 1)), 12),
                 }
-            )  # fmt: skip
+            for at in range(n)
+        ]  # fmt: skip
     displayed = pl.DataFrame(rows, infer_schema_length=None)
-    viewed = displayed.filter(pl.col("viewed"))
-    return Made(_lists(displayed, viewed), {}, {"sessions": sessions})
+    return Made(_lists(displayed), {}, {"sessions": sessions})
 
 
-def _lists(displayed: pl.DataFrame, viewed: pl.DataFrame) -> dict[str, pl.DataFrame]:
+def _lists(displayed: pl.DataFrame) -> dict[str, pl.DataFrame]:
     """Logs, and tables of what targets would show."""
+    viewed = displayed.filter(pl.col("viewed"))
     table = displayed.select("session", "item", rank="new", prediction="prediction")
     kept = displayed.filter(pl.col("session") % 10 != 0)
-    strange = pl.DataFrame(
-        {"session": [1, 1, 3], "item": [100, 9_999, 101], "rank": [1, 2, 1]}, schema={"session": pl.Int64, "item": pl.Int64, "rank": pl.Int64}
-    )  # fmt: skip
+    whole = dict.fromkeys(("session", "item", "rank"), pl.Int64)
+    strange = pl.DataFrame({"session": [1, 1, 3], "item": [100, 9_999, 101], "rank": [1, 2, 1]}, schema=whole)
     unknown = displayed.group_by("session", maintain_order=True).agg(
         item=pl.lit(9_998, dtype=pl.Int64).first(), rank=pl.len().cast(pl.Int64) + 1
     )

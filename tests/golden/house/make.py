@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import sys
 
-from tests.golden.house.calls import CALLS, FOUND_AT, GROUPS, of_group
+from tests.golden.house.call import FOUND_AT
+from tests.golden.house.calls import CALLS, GROUPS, of_group
 from tests.golden.house.compare import key_of
 from tests.golden.house.files import TABLES, write
 from tests.golden.house.run import run

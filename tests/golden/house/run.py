@@ -7,14 +7,14 @@ calls, data and goldens stay as they are.
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
 import truerank as tr
-from tests.golden.house.calls import Call
+from tests.golden.house.call import Call
 from tests.golden.house.data import Made, Model, log_of, made
 from truerank import estimators, metrics
 from truerank.errors import InputError, RefusedError
@@ -183,7 +183,9 @@ def offpolicy(data: Made, options: dict[str, Any]) -> Result:
         {name: _target(data, text) for name, text in options["targets"].items()},
         position=None if position is None else tr.parse_position(position),
         clips=tr.AutoClip() if clips == "auto" else [float(text) for text in clips.split(",")],
-        estimators=[_ranked(each, normaliser, seed) for each in options["estimators"]] if "estimators" in options else None,
+        estimators=[_ranked(each, normaliser, seed) for each in options["estimators"]]
+        if "estimators" in options
+        else None,
         normaliser=normaliser,
         rewards=options.get("rewards"),
         sessions=data.ids[options["sessions"]] if "sessions" in options else None,
@@ -191,7 +193,7 @@ def offpolicy(data: Made, options: dict[str, Any]) -> Result:
         loggers=None if loggers is None else {name: _target(data, text) for name, text in loggers.items()},
         interval=_interval(options),
         **{name: options[name] for name in ("baseline", "level", "seed", "threads") if name in options},
-    )  # fmt: skip
+    )
     chosen = [
         [each["of"], each["reward"], each["estimator"], each["clip"], each["value"]]
         for each in results.provenance["chosen"]
@@ -224,14 +226,15 @@ def _ranked(given: str | Mapping[str, Any], normaliser: tr.Normaliser, seed: int
 # ------------------------------------------------------------------------------------------------------------ studies
 
 
+_GRID = ("loggers", "sparsities", "samplers", "sizes", "repetitions")
+
+
 def reliability(data: Made, options: dict[str, Any]) -> Result:
     grid = Grid.of(
         preset=Preset(options.get("preset", "published")),
         metrics=[metrics.parse(text) for text in options["metrics"]],
-        **{
-            name: options[name] for name in ("loggers", "sparsities", "samplers", "sizes", "repetitions") if name in options
-        },
-    )  # fmt: skip
+        **{name: options[name] for name in _GRID if name in options},
+    )
     train = tr.read(data.frames["train"], name="train")
     with tempfile.TemporaryDirectory() as folder:
         found = study(
@@ -290,9 +293,3 @@ _KINDS: dict[str, Callable[[Made, dict[str, Any]], Result]] = {
     "study": reliability,
     "coverage": covered,
 }
-
-
-def rows_of(result: Mapping[str, Any], kind: str) -> Sequence[Mapping[str, Any]]:
-    """The estimates or comparisons of a result, none where there are none."""
-    found: Sequence[Mapping[str, Any]] = result.get(kind, [])
-    return found

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+
 from tests.golden.house.calls import CALLS, GROUPS
 from tests.golden.house.compare import close, compare_group
 
