@@ -174,6 +174,7 @@ def _biased() -> Iterator[Call]:
         },
         resampled=True,
         folds=True,
+        loose=0.6,
     )
 
 
