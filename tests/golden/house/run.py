@@ -1,6 +1,6 @@
 """The one place where the goldens meet the code under test: a call in, plain numbers out.
 
-Written for the interface of commit 50cc53b. When the interface changes, this file changes, and nothing else here does:
+When the interface changes, this file changes, and nothing else here does:
 calls, data and goldens stay as they are.
 """
 
@@ -17,14 +17,14 @@ import truerank as tr
 from tests.golden.house.call import Call
 from tests.golden.house.data import Made, Model, log_of, made
 from truerank import estimators, metrics
-from truerank.errors import InputError, RefusedError
-from truerank.estimators import ranked
+from truerank.core.errors import InputError, RefusedError
+from truerank.estimators import ranked  # noqa
 from truerank.estimators.ranked.normalised import IdealSum
-from truerank.estimators.rewards import GivenRewards, ItemRates
+from truerank.estimators.biased.rewards import GivenRewards, ItemRates
 from truerank.exposure import interventions
 from truerank.ranks import samplers
 from truerank.ranks.candidates import catalogue_of, lay_out
-from truerank.ranks.rank import rank
+from truerank.ranks.kernel.rank import rank
 from truerank.studies import coverage
 from truerank.studies.reliability import Grid, Preset, study
 
@@ -196,9 +196,9 @@ def offpolicy(data: Made, options: dict[str, Any]) -> Result:
     )
     chosen = [
         [each["of"], each["reward"], each["estimator"], each["clip"], each["value"]]
-        for each in results.provenance["chosen"]
+        for each in results.provenance.details["chosen"]
     ]
-    fits = [[each["place"], each["parameter"], each["value"]] for each in results.provenance["fits"]]
+    fits = [[each["place"], each["parameter"], each["value"]] for each in results.provenance.details["fits"]]
     tables = {name: rows for name, rows in (("chosen clips", chosen), ("fits", fits)) if rows}
     return plain(results, **({"tables": tables} if tables else {}))
 
