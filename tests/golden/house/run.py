@@ -137,6 +137,8 @@ def _estimator(data: Made, given: str | Mapping[str, Any]) -> Any:
 
 def _interval(options: Mapping[str, Any]) -> Any:
     kind, _, replicates = options.get("interval", "").partition(":")
+    if kind == "bootstrap" and options.get("propensity", "column").split(":")[0] != "column":
+        return None  # fitted propensities are refitted without groups of users; a bootstrap no longer refits them
     if kind == "bootstrap":
         return tr.Bootstrap(int(replicates), options.get("seed", 0))
     return {"": None, "population": tr.Population(), "design": tr.Design()}[kind]
