@@ -154,18 +154,18 @@ class JudgedPlan:
     def known(self, spread: Spread, terms: Sequence[Terms]) -> Spread:
         return judged_spread(spread, terms)
 
-    def effective(self, cell: Cell, measured: Measured) -> float | None:
-        weighting = whole(measured.terms[cell]).weighting
+    def effective(self, cell: Cell, terms: Terms, measured: Measured) -> float | None:
+        weighting = whole(terms).weighting
         return None if weighting is None else weighting.effective
 
-    def warnings(self, cell: Cell, measured: Measured) -> tuple[Message, ...]:
+    def warnings(self, cell: Cell, terms: Terms, measured: Measured) -> tuple[Message, ...]:
         model, number = cell
         estimator, asked = self.question.asked[number]
         metric: Metric = asked.metric
         short = measured.tallies.get((model, "short", estimator.about.pool, metric.cutoff), 0)
         listed = Listed(int(measured.tallies[model, "unscored"]), int(short))
         exactly_these = self.question.interval.needs_rows
-        return warnings_of(estimator, metric, measured.terms[cell], listed, exactly_these=exactly_these)
+        return warnings_of(estimator, metric, terms, listed, exactly_these=exactly_these)
 
     def ids(self, measured: Measured) -> tuple[Any, Any]:
         users = self.users.values[measured.place]
