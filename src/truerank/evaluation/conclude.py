@@ -45,13 +45,14 @@ def conclude(plan: Plan, measured: Measured, *, n_rows: int | None = None) -> Re
             comparisons[pair, number] = _comparison(plan, measured, (pair, number), both, known)
     remarks = plan.remarks(measured, Points(values, differences))
     ordered = [estimates[cell] for cell in _ordered(plan, estimates)]
+    remembers = plan.keeps_units and measured.kept
     return Results(
         estimates=tuple(ordered),
         comparisons=_adjusted(plan, comparisons, untested=remarks.untested),
         messages=(*plan.messages(measured, ordered), *remarks.messages),
         provenance=plan.provenance(measured, remarks),
-        unit_table=UnitsOf(plan, measured),
-        segments=Segments(plan, measured),
+        unit_table=UnitsOf(plan, measured) if remembers else None,
+        segments=Segments(plan, measured) if remembers else None,
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -23,9 +24,10 @@ from truerank.data.matrices import is_sparse
 from truerank.engines.local import map_chunks
 from truerank.evaluation.asked import DEFAULT_METRICS, Rules, interval_for, pairs
 from truerank.evaluation.conclude import conclude
+from truerank.evaluation.gather import gathered
 from truerank.evaluation.judged_notes import about_catalogue, about_exclusions, about_inclusion, about_overlap, matching
 from truerank.evaluation.judged_plan import JudgedContext, JudgedPlan, Report, settings_of
-from truerank.evaluation.measure import measure_all
+from truerank.evaluation.measure import measure
 from truerank.evaluation.question import Question
 from truerank.evaluation.setting import check_call, check_option, check_sizes, logs, make_setting
 from truerank.exposure.kinds import BiasedExposure, Exposure, FullExposure, RandomExposure
@@ -167,12 +169,9 @@ def evaluate(
         block_users=block_users,
         progress=progress if len(chunks) == 1 else None,
     )
-    measured = measure_all(
-        plan,
-        chunks,
-        mapper=lambda work, parts: map_chunks(work, parts, threads=threads if len(chunks) > 1 else 1),
-    )
-    return conclude(plan, measured, n_rows=len(setting.labels))
+    work = map_chunks(partial(measure, plan), chunks, threads=threads if len(chunks) > 1 else 1)
+    with gathered(work) as measured:
+        return conclude(plan, measured, n_rows=len(setting.labels))
 
 
 def as_scores(source: Any, *, name: str) -> Scores:

@@ -88,6 +88,7 @@ class JudgedPlan:
     block_users: int | None = None
     progress: Report | None = field(default=None, repr=False)
     unit: str = "user"
+    keeps_units: bool = True  # users are clusters, too
 
     # ---- for measure
 

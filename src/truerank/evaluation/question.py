@@ -91,6 +91,11 @@ class Plan(Protocol):
         """What a unit is, in words."""
         ...
 
+    @property
+    def keeps_units(self) -> bool:
+        """Whether every unit is kept, or the sums of its cluster alone."""
+        ...
+
     # ---- for measure
 
     def answers(self, model: str) -> Sequence[int]:
