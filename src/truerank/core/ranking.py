@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
@@ -13,6 +13,7 @@ import numpy.typing as npt
 from truerank.core.arrays import Bools, Floats, Ints
 from truerank.core.ids import Ids
 from truerank.core.log import Log, Pairs
+from truerank.core.terms import Clusters
 
 
 @runtime_checkable
@@ -104,18 +105,32 @@ class Ranks:
 
 @dataclass(frozen=True, slots=True)
 class JudgedChunk:
-    """Labels of whole users, laid over the catalogue, with the candidates of every pool: what `measure` takes."""
+    """Labels of whole users, laid over the catalogue, with the candidates of every pool: what `measure` takes.
+
+    Users are units and clusters at once. `unit` are their places in the population, where that is larger.
+    """
 
     labels: Log
     pools: Mapping[Pool, Candidates]
+    unit: Ints = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    clusters: Clusters = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "clusters", Clusters.alone(self.labels.users.keys()))
+        if len(self.unit) != self.labels.n_units:
+            object.__setattr__(self, "unit", np.arange(self.labels.n_units))
 
 
 @dataclass(frozen=True, slots=True)
 class RankView:
-    """How one model sees the labels of a chunk: their ranks; and its scores, for those who look at whole lists."""
+    """How one model sees the labels of a chunk: their ranks; and its scores, for those who look at whole lists.
+
+    `listed` keeps what was made of whole lists, which a fit without some of the users asks for again.
+    """
 
     ranks: Ranks
     scores: Scores | None = None
     name: str = "scores"
     ties: Ties = Ties.EXPECTED
     seed: int = 0
+    listed: dict[Hashable, Any] = field(default_factory=dict, compare=False, repr=False)

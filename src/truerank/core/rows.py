@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -40,6 +40,21 @@ class SampledRows:
             n_judged=np.concatenate([part.n_judged for part in kept]),
             n_candidates=np.concatenate([part.n_candidates for part in kept]),
             rate=kept[0].rate,
+        )
+
+    def take(self, order: Ints) -> SampledRows:
+        """The same with units in another order, and rows with their units."""
+        place = np.empty(len(order), dtype=np.int64)
+        place[order] = np.arange(len(order))
+        unit = place[self.unit]
+        rows = np.argsort(unit, kind="stable")
+        return replace(
+            self,
+            unit=unit[rows],
+            num=self.num[rows],
+            den=self.den[rows],
+            n_judged=self.n_judged[order],
+            n_candidates=self.n_candidates[order],
         )
 
 

@@ -26,8 +26,8 @@ class Features:
     names: tuple[str, ...]
     source: str = "features"
 
-    def rows(self, ids: Ids, *, used: Ints) -> Floats:
-        """The features of these ids in their order; an id at a `used` position without a row is refused."""
+    def rows_of(self, ids: Ids, *, used: Ints) -> Ints:
+        """The row of each of these ids, -1 for none; an id at a `used` position without one is refused."""
         at = self.ids.locate(ids, where=f"{self.source} against the ids of the log")
         missing = used[at[used] < 0]
         if len(missing):
@@ -35,7 +35,7 @@ class Features:
                 f"{self.source}: no features for {len(missing):,} of {len(used):,} ids of the log, such as "
                 f"{some(ids.texts(missing[:3]))}. Give every user and item a row of features."
             )
-        return np.where((at >= 0)[:, None], self.value[at], 0.0)
+        return at
 
 
 def read_features(source: Any, *, kind: str, columns: Mapping[str, str] | None = None) -> Features:

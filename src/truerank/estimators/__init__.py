@@ -9,31 +9,50 @@ from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
-from truerank.core.estimator import Estimator
-from truerank.core.language import find, members
+from truerank.core.estimator import Asked, Estimator, Exposed, Learned
+from truerank.core.language import classes, find
 from truerank.core.log import Log
 from truerank.core.metric import Metric
-from truerank.core.ranking import Ranks
-from truerank.core.terms import Terms
-
-
-def terms_of(
-    estimator: Estimator, log: Log, ranks: Ranks, *, metrics: Sequence[Metric], keep_rows: bool
-) -> list[Terms]:
-    """The terms of several metrics, in one pass where the estimator can."""
-    together = getattr(estimator, "all_terms", None)
-    if together is not None:
-        found: list[Terms] = together(log, ranks, metrics=metrics)
-        return found
-    return [estimator.terms(log, ranks, metric=metric, keep_rows=keep_rows) for metric in metrics]
+from truerank.core.ranking import JudgedChunk, Ranks, RankView
+from truerank.core.terms import Smooth
 
 
 @cache
 def catalogue() -> dict[str, type[Any]]:
-    """Every estimator class by name."""
-    return members(__name__, Estimator, deep=True)
+    """Every estimator class for judged rows by name."""
+    found = classes(__name__, Estimator, deep=True)
+    return {cls.about.name: cls for cls in found if Exposed.RANKED not in cls.about.exposures}
 
 
 def named(name: str) -> type[Any]:
     """The estimator class of a name such as horvitz-thompson."""
     return find(catalogue(), name, what="estimator")
+
+
+def terms_of(
+    estimator: Estimator,
+    log: Log,
+    ranks: Ranks,
+    *,
+    metrics: Sequence[Metric],
+    learned: Learned | None = None,
+    keep_rows: bool = False,
+) -> list[Smooth]:
+    """The terms of judged rows whose ranks are known: for studies, which rank a world once and look at it many times.
+
+    >>> import numpy as np
+    >>> from truerank.core.ids import Ids
+    >>> from truerank.estimators.judged.full import Full
+    >>> from truerank.metrics.recall import Recall
+    >>> one, two = np.zeros(2, dtype=np.int64), np.ones(1)
+    >>> log = Log(Ids.of([7]), Ids.of([1, 2]), one, np.arange(2), {"label": np.array([1.0, 1.0])})
+    >>> ranks = Ranks(np.array([0.0, 1.0]), np.zeros(2), 2 * two, 2 * two, two > 0)
+    >>> terms_of(Full(), log, ranks, metrics=[Recall(1)])[0].value()
+    0.5
+    """
+    chunk = JudgedChunk(log, {})
+    asked = [Asked(metric) for metric in metrics]
+    found = estimator.terms(
+        chunk, RankView(ranks), asked=asked, learned=Learned() if learned is None else learned, keep_rows=keep_rows
+    )
+    return [part for part in found if isinstance(part, Smooth)]

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any
+from typing import Any, ClassVar
 
 from truerank.core.errors import InputError
+from truerank.core.estimator import Exposed
 from truerank.core.log import Log
-from truerank.core.ranking import Candidates
-from truerank.core.threads import one_blas_thread
 from truerank.data.features import Features, read_features
 from truerank.data.read import read
-from truerank.exposure.propensities import Fitted, PropensityModel, parse_propensity
+from truerank.exposure.propensities import PropensityLearner, PropensityModel, parse_propensity
 from truerank.exposure.propensities.given import GivenPropensity
 
 
@@ -29,6 +28,8 @@ class FullExposure:
 
     unlisted: Unlisted = Unlisted.UNKNOWN
 
+    exposed: ClassVar[Exposed] = Exposed.FULL
+
     def __post_init__(self) -> None:
         object.__setattr__(self, "unlisted", Unlisted(self.unlisted))
 
@@ -42,6 +43,8 @@ class RandomExposure:
     """
 
     rate: float | None = None
+
+    exposed: ClassVar[Exposed] = Exposed.RANDOM
 
     def __post_init__(self) -> None:
         if self.rate is not None and not 0 < self.rate <= 1:
@@ -67,11 +70,11 @@ class BiasedExposure:
     user_features: Any = field(default=None, repr=False)
     item_features: Any = field(default=None, repr=False)
 
+    exposed: ClassVar[Exposed] = Exposed.BIASED
+
     def __post_init__(self) -> None:
         object.__setattr__(self, "propensity", _model(self.propensity))
-        uses = getattr(
-            self.propensity or GivenPropensity(), "uses", frozenset(SIDE)
-        )  # a model of one's own need not say
+        uses = (_model(self.propensity) or GivenPropensity()).uses
         for name in SIDE:  # who gives something expects it to matter
             if getattr(self, name) is not None and name not in uses:
                 what = "a column of propensities" if self.propensity is None else f"propensity {self.propensity}"
@@ -83,23 +86,18 @@ class BiasedExposure:
             if not isinstance(given, Features | None):
                 object.__setattr__(self, f"{kind}_features", read_features(given, kind=kind))
 
-    def fit(self, log: Log, candidates: Candidates, *, seed: int) -> Fitted:
-        """The propensities of a log's rows."""
-        with one_blas_thread():
-            return (_model(self.propensity) or GivenPropensity()).fit(
-                log,
-                random=self.random,
-                user_features=self.user_features,
-                item_features=self.item_features,
-                candidates=candidates,
-                seed=seed,
-            )
+    def learner(self, seed: int) -> PropensityLearner | None:
+        """What has to be learned of exposure, None where the log's own column says it."""
+        model = _model(self.propensity)
+        if model is None or model == GivenPropensity():
+            return None
+        return PropensityLearner(model, self.random, self.user_features, self.item_features, seed)
 
 
 def _model(given: PropensityModel | str | None) -> PropensityModel | None:
     if isinstance(given, str):
         return parse_propensity(given)
-    if isinstance(given, type) or not (given is None or hasattr(given, "fit")):
+    if given is not None and (isinstance(given, type) or not isinstance(given, PropensityModel)):
         raise InputError(f"propensity {given!r}; expected a model such as PopularityPower(0.5), or its text power:0.5.")
     return given
 

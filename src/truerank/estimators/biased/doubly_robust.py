@@ -2,32 +2,21 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import ClassVar
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
 
 import numpy as np
 
 from truerank.core.arrays import Floats
 from truerank.core.errors import RefusedError
-from truerank.core.log import Log
+from truerank.core.estimator import About, Asked, Clipping, Exposed, Learned, Learner
 from truerank.core.metric import Metric
-from truerank.core.ranking import Candidates, Pool, Ranks, Scores, Ties
-from truerank.core.terms import Terms
-from truerank.estimators.biased.propensity import (
-    ASSUMED,
-    Rows,
-    check_clip,
-    estimand,
-    inverse,
-    only_sums_or_recall,
-    propensity_of,
-    weigh,
-)
+from truerank.core.ranking import JudgedChunk, Pool, RankView
+from truerank.core.terms import Smooth
 from truerank.estimators.biased.rewards import ItemRates, ListSums, RewardModel, at_rows, list_sums
+from truerank.estimators.biased.weighing import ASSUMED, Weighed, check_clip, estimand, only_sums_or_recall
 from truerank.estimators.sums import LABEL_FREE, additive
-from truerank.exposure.propensities import Fitted
 from truerank.metrics.gains import gains_of
 
 
@@ -60,20 +49,17 @@ class DoublyRobust:
     """
 
     reward: RewardModel = field(default_factory=ItemRates)
-    clip: float = math.inf
-    fitted: Fitted | None = field(default=None, compare=False, repr=False)
-    listed: Mapping[Metric, Listed] | None = field(default=None, compare=False, repr=False)
-    name: ClassVar[str] = "doubly-robust"
-    pool: ClassVar[Pool] = Pool.CATALOGUE
-    complete: ClassVar[bool] = False
-    ties: ClassVar[frozenset[Ties]] = LABEL_FREE
-    design: ClassVar[bool] = False
-    needs_size: ClassVar[bool] = True
-    biased: ClassVar[bool] = True
-    left_out: ClassVar[str] = "have no candidate"
-    assumptions: ClassVar[tuple[str, ...]] = (
-        *ASSUMED,
-        "the reward model was not fitted on the rows it is corrected by",
+    clip: float | None = None
+
+    about: ClassVar[About] = About(
+        name="doubly-robust",
+        exposures=frozenset({Exposed.BIASED}),
+        assumptions=(*ASSUMED, "the reward model was not fitted on the rows it is corrected by"),
+        ties=LABEL_FREE,
+        needs_size=True,
+        weighs=True,
+        clipping=Clipping.CHOSEN,
+        left_out="have no candidate",
     )
 
     def __post_init__(self) -> None:
@@ -82,54 +68,67 @@ class DoublyRobust:
     def refusal(self, metric: Metric) -> str | None:
         return only_sums_or_recall(metric)
 
-    def estimand(self, metric: Metric) -> str:
-        return estimand(metric)
+    def estimand(self, asked: Asked, unit: str = "user") -> str:
+        return estimand(asked.metric)
 
-    def bound(
+    def prepare(self, context: Any) -> tuple[Learner, ...]:
+        """The propensities, and the reward model of every metric and clip."""
+        learners: dict[Learner, None] = {} if context.propensity is None else {context.propensity: None}
+        for question in context.asked:
+            clip = question.clip if self.clip is None else self.clip
+            learner = self.reward.learner(question.metric, clip=clip, propensity=context.propensity)
+            if learner is not None:
+                learners.setdefault(learner)
+        return tuple(learners)
+
+    def terms(
         self,
-        scores: Scores,
-        log: Log,
-        candidates: Candidates,
+        chunk: JudgedChunk,
+        view: RankView,
         *,
-        metrics: Sequence[Metric],
-        ties: Ties,
-        seed: int,
-        threads: int,
-        name: str,
-    ) -> DoublyRobust:
-        """The same for one model: with the reward model's sums over that model's lists."""
+        asked: Sequence[Asked],
+        learned: Learned,
+        keep_rows: bool = False,
+    ) -> list[Smooth]:
+        log = chunk.labels
+        weighed = list(Weighed.questions(chunk, view, asked=asked, learned=learned, clip=self.clip))
+        listed = self._listed(chunk, view, [(metric, clip) for metric, clip, _ in weighed], learned)
+        terms = []
+        for (metric, _, rows), foreseen in zip(weighed, listed, strict=True):
+            error = gains_of(metric, log) - foreseen.at_rows
+            terms.append(
+                rows.terms(
+                    num=error * rows.rows.hit,  # a row adds gain x worth; what the model foresaw of it is taken back
+                    den=error if rows.rows.ratio else np.zeros(len(log)),
+                    fixed_num=foreseen.sums.worth,
+                    fixed_den=foreseen.sums.gain if rows.rows.ratio else np.ones(log.n_units),
+                )
+            )
+        return terms
+
+    def _listed(
+        self, chunk: JudgedChunk, view: RankView, questions: Sequence[tuple[Metric, float]], learned: Learned
+    ) -> list[Listed]:
+        """What the reward model says for each metric and clip; every list is ranked once for all of them."""
+        log, candidates = chunk.labels, chunk.pools[Pool.CATALOGUE]
+        if view.scores is None:
+            raise RefusedError("doubly-robust needs the scores of whole lists, not only the ranks of judged items.")
         if candidates.only is None and candidates.n_items != len(log.items):
             raise RefusedError(
                 "doubly-robust predicts the label of every candidate, but not all items are known by name. "
                 "Give the catalogue with --items FILE."
             )
-        weight = inverse(propensity_of(log, self.fitted), self.clip)
-        predicted = [
-            self.reward.predict(log, gain=gains_of(metric, log), weight=weight, seed=seed) for metric in metrics
-        ]
-        questions = [(additive(metric), each) for metric, each in zip(metrics, predicted, strict=True)]
-        sums = list_sums(scores, log, candidates, questions, ties=ties, seed=seed, threads=threads, name=name)
-        listed = {
-            metric: Listed(at_rows(each, log), total)
-            for metric, each, total in zip(metrics, predicted, sums, strict=True)
+        propensity = learned.facts.get("propensity")
+        sources = [self.reward.learner(metric, clip=clip, propensity=propensity) for metric, clip in questions]
+        keys = [(self.reward, metric, source) for (metric, _), source in zip(questions, sources, strict=True)]
+        new = [key for key in dict.fromkeys(keys) if key not in view.listed]
+        predicted = {
+            source: self.reward.predicted(log, None if source is None else learned[source])
+            for source in dict.fromkeys(source for _, _, source in new)
         }
-        return replace(self, listed=listed)
-
-    def terms(self, log: Log, ranks: Ranks, *, metric: Metric, keep_rows: bool = False) -> Terms:
-        if self.listed is None or metric not in self.listed:
-            raise RefusedError("doubly-robust needs a model's whole lists; call it through evaluate, or bind it first.")
-        known = self.listed[metric]
-        rows = Rows.of(log, ranks, additive(metric))
-        error = gains_of(metric, log) - known.at_rows
-        # the row adds gain x worth to the numerator; what the model foresaw of it is taken back
-        num = error * rows.hit
-        return weigh(
-            log,
-            rows,
-            self.clip,
-            self.fitted,
-            num=num,
-            den=error if rows.ratio else np.zeros(len(log)),
-            fixed_num=known.sums.worth,
-            fixed_den=known.sums.gain if rows.ratio else np.ones(log.n_units),
-        )
+        at = {source: at_rows(model, log) for source, model in predicted.items()}
+        asked = [(additive(metric), predicted[source]) for _, metric, source in new]
+        sums = list_sums(view.scores, view, log=log, candidates=candidates, questions=asked) if new else []
+        for key, total in zip(new, sums, strict=True):
+            view.listed[key] = Listed(at[key[2]], total)
+        return [view.listed[key] for key in keys]

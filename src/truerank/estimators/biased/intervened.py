@@ -6,21 +6,22 @@ metrics carry the noise of that draw. Their expectation does not need it: rows e
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
 from truerank.core.arrays import Bools, Floats, Ints, sums_by
 from truerank.core.errors import InputError
+from truerank.core.estimator import About, Asked, Estimator, Exposed, Learned, Learner
 from truerank.core.log import Log
 from truerank.core.metric import Additive, Metric
 from truerank.core.options import Denominator
-from truerank.core.ranking import Pool, Ranks, Ties
-from truerank.core.terms import Terms
-from truerank.estimators.sums import additive
+from truerank.core.ranking import JudgedChunk, Ranks, RankView, Ties
+from truerank.core.terms import Clusters, Smooth, ratio
+from truerank.estimators.sums import additive, per_unit
 from truerank.metrics.gains import gains_of
 from truerank.metrics.worth import expected_worth, known_divisor
 
@@ -55,15 +56,15 @@ class Intervened:
     0.25
     """
 
-    name: ClassVar[str] = "intervened"
-    pool: ClassVar[Pool] = Pool.CATALOGUE
-    complete: ClassVar[bool] = True
-    ties: ClassVar[frozenset[Ties]] = SAME_FOR_ALL
-    design: ClassVar[bool] = False
-    needs_size: ClassVar[bool] = False
-    biased: ClassVar[bool] = False
-    left_out: ClassVar[str] = "have no relevant item that could be drawn"
-    assumptions: ClassVar[tuple[str, ...]] = (DRAWN, ALONE)
+    about: ClassVar[About] = About(
+        name="intervened",
+        exposures=frozenset({Exposed.FULL}),
+        assumptions=(DRAWN, ALONE),
+        complete=True,
+        ties=SAME_FOR_ALL,
+        uses=frozenset({"inclusion"}),
+        left_out="have no relevant item that could be drawn",
+    )
 
     def refusal(self, metric: Metric) -> str | None:
         if not isinstance(metric, Additive):
@@ -75,22 +76,46 @@ class Intervened:
             )
         return None
 
-    def estimand(self, metric: Metric) -> str:
+    def estimand(self, asked: Asked, unit: str = "user") -> str:
+        metric = asked.metric
         return f"mean {metric} over {metric.on_full_labels} in an intervened test set, expected over its draws"
 
-    def terms(self, log: Log, ranks: Ranks, *, metric: Metric, keep_rows: bool = False) -> Terms:
-        found = additive(metric)
+    def prepare(self, context: Any) -> tuple[Learner, ...]:
+        return ()
+
+    def terms(
+        self,
+        chunk: JudgedChunk,
+        view: RankView,
+        *,
+        asked: Sequence[Asked],
+        learned: Learned,
+        keep_rows: bool = False,
+    ) -> list[Smooth]:
+        log, ranks = chunk.labels, view.ranks
         chance = inclusion_of(log)
-        worth = gains_of(metric, log) * expected_worth(found, ranks)
-        if not found.denominator.needs_every_label:
-            divisor = known_divisor(found.denominator, found.cutoff, ranks)
-            defined = ranks.scored & ~np.isnan(divisor) & ~(ranks.n_candidates == 0)
-            total = sums_by(log.unit, chance * worth, n=log.n_units) / np.where(defined, divisor, 1.0)
-            return _terms(total, np.ones(log.n_units), defined)
+        return [
+            self._divided_by_relevant(log, ranks, chance, metric)
+            if metric.denominator.needs_every_label
+            else self._sum(log, ranks, chance, metric)
+            for metric in (additive(question.metric) for question in asked)
+        ]
+
+    @staticmethod
+    def _sum(log: Log, ranks: Ranks, chance: Floats, metric: Additive) -> Smooth:
+        divisor = known_divisor(metric.denominator, metric.cutoff, ranks)
+        defined = ranks.scored & ~np.isnan(divisor) & ~(ranks.n_candidates == 0)
+        worth = gains_of(metric, log) * expected_worth(metric, ranks)
+        total = per_unit(log, chance * worth) / np.where(defined, divisor, 1.0)
+        return _terms(log, total, np.ones(log.n_units), defined)
+
+    @staticmethod
+    def _divided_by_relevant(log: Log, ranks: Ranks, chance: Floats, metric: Additive) -> Smooth:
         rows = np.flatnonzero(log.label == 1)
+        worth = (gains_of(metric, log) * expected_worth(metric, ranks))[rows]
         share = shares(log.unit[rows], chance[rows], n_units=log.n_units)
         den = sums_by(log.unit[rows], share, n=log.n_units)
-        return _terms(sums_by(log.unit[rows], share * worth[rows], n=log.n_units), den, ranks.scored & (den > 0))
+        return _terms(log, sums_by(log.unit[rows], share * worth, n=log.n_units), den, ranks.scored & (den > 0))
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,15 +133,14 @@ class IntervenedPooled:
     0.333
     """
 
-    name: ClassVar[str] = "intervened-pooled"
-    pool: ClassVar[Pool] = Pool.CATALOGUE
-    complete: ClassVar[bool] = True
-    ties: ClassVar[frozenset[Ties]] = SAME_FOR_ALL
-    design: ClassVar[bool] = False
-    needs_size: ClassVar[bool] = False
-    biased: ClassVar[bool] = False
-    left_out: ClassVar[str] = ""
-    assumptions: ClassVar[tuple[str, ...]] = (DRAWN,)
+    about: ClassVar[About] = About(
+        name="intervened-pooled",
+        exposures=frozenset({Exposed.FULL}),
+        assumptions=(DRAWN,),
+        complete=True,
+        ties=SAME_FOR_ALL,
+        uses=frozenset({"inclusion"}),
+    )
 
     def refusal(self, metric: Metric) -> str | None:
         if not isinstance(metric, Additive):
@@ -127,22 +151,38 @@ class IntervenedPooled:
             return Intervened().refusal(metric)
         return f"pooling divides by the number of relevant items; for {metric} use intervened."
 
-    def estimand(self, metric: Metric) -> str:
+    def estimand(self, asked: Asked, unit: str = "user") -> str:
         return (
-            f"{metric} pooled over all relevant user-item pairs in an intervened test set, so users with many of them "
-            "count more"
+            f"{asked.metric} pooled over all relevant user-item pairs in an intervened test set, so users with many of "
+            "them count more"
         )
 
-    def terms(self, log: Log, ranks: Ranks, *, metric: Metric, keep_rows: bool = False) -> Terms:
+    def prepare(self, context: Any) -> tuple[Learner, ...]:
+        return ()
+
+    def terms(
+        self,
+        chunk: JudgedChunk,
+        view: RankView,
+        *,
+        asked: Sequence[Asked],
+        learned: Learned,
+        keep_rows: bool = False,
+    ) -> list[Smooth]:
+        log, ranks = chunk.labels, view.ranks
         chance = inclusion_of(log)
-        hit = gains_of(metric, log) * expected_worth(additive(metric), ranks)
-        num, den = (sums_by(log.unit, chance * values, n=log.n_units) for values in (hit, log.label))
-        return _terms(num, den, ranks.scored & ~(ranks.n_candidates == 0))
+        defined = ranks.scored & ~(ranks.n_candidates == 0)
+        terms = []
+        for question in asked:
+            hit = gains_of(question.metric, log) * expected_worth(additive(question.metric), ranks)
+            num, den = (per_unit(log, chance * values) for values in (hit, log.label))
+            terms.append(_terms(log, num, den, defined))
+        return terms
 
 
-def about_inclusion(log: Log, estimators: Iterable[object]) -> list[str]:
+def about_inclusion(log: Log, estimators: Iterable[Estimator]) -> list[str]:
     """What to say where rows have inclusion probabilities that no estimator looks at."""
-    if log.inclusion is None or any(isinstance(each, Intervened | IntervenedPooled) for each in estimators):
+    if log.inclusion is None or any("inclusion" in estimator.about.uses for estimator in estimators):
         return []
     return [
         f"{log.source}: the inclusion probabilities are not used, all {len(log):,} rows count as the test set; for "
@@ -203,14 +243,9 @@ def _gauss(n: int) -> tuple[list[float], list[float]]:
     return ((node + 1) / 2).tolist(), (weight / 2).tolist()
 
 
-def _terms(num: Floats, den: Floats, defined: Bools) -> Terms:
-    return Terms(
-        num=np.where(defined, num, 0.0),
-        den=np.where(defined, den, 0.0),
-        defined=defined,
-        cluster=np.arange(len(num)),
-        exact=True,  # nothing is left to chance but the users
-    )
+def _terms(log: Log, num: Floats, den: Floats, defined: Bools) -> Smooth:
+    clusters = Clusters.alone(log.users.keys())
+    return ratio(num, den, defined=defined, clusters=clusters, exact=True)  # nothing is left to chance but the users
 
 
 def _not_additive(metric: Metric) -> str:

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol
+from functools import lru_cache
+from typing import Any, Protocol
 
 import numpy as np
 
 from truerank.core.arrays import Bools, Floats, Ints, sums_by
-from truerank.core.chance import cell_keys
 from truerank.core.errors import InputError
+from truerank.core.estimator import Groups, Learned, Learner
 from truerank.core.ids import Ids
 from truerank.core.log import Log, Pairs
-from truerank.core.metric import Additive
+from truerank.core.metric import Additive, Metric
 from truerank.core.options import Denominator
-from truerank.core.ranking import Candidates, Ranks, Scores, Ties
+from truerank.core.ranking import Candidates, JudgedChunk, Ranks, RankView, Scores
+from truerank.estimators.biased.weighing import inverse, propensity_of
+from truerank.metrics.gains import Graded, gains_of
 from truerank.metrics.worth import expected_worth, known_divisor
 from truerank.ranks.kernel.rank import Aligned, rank
 
@@ -23,7 +26,7 @@ CELLS_AT_ONCE = 2**21
 
 
 class Predicted(Protocol):
-    """The predicted gain of every item of the catalogue, [units x items], for any units."""
+    """The predicted gain of every item of the catalogue, [units x items], for any units of a chunk."""
 
     def block(self, units: Ints) -> Floats: ...
 
@@ -31,7 +34,13 @@ class Predicted(Protocol):
 class RewardModel(Protocol):
     """Predicts gains, without a look at the row it predicts."""
 
-    def predict(self, log: Log, *, gain: Floats, weight: Floats, seed: int) -> Predicted: ...
+    def learner(self, metric: Metric, *, clip: float, propensity: Learner | None) -> Learner | None:
+        """What it must learn from all users to predict the gains of a metric, None where it knows them."""
+        ...
+
+    def predicted(self, log: Log, fitted: Any) -> Predicted:
+        """What it says of the users of a log, by what its learner has `fitted`."""
+        ...
 
 
 @dataclass(frozen=True, slots=True, eq=False)  # arrays have no single truth of equality
@@ -40,7 +49,10 @@ class GivenRewards:
 
     scores: Scores
 
-    def predict(self, log: Log, *, gain: Floats, weight: Floats, seed: int) -> Predicted:
+    def learner(self, metric: Metric, *, clip: float, propensity: Learner | None) -> None:
+        return None
+
+    def predicted(self, log: Log, fitted: Any) -> Predicted:
         aligned = Aligned.of(self.scores, users=log.users, items=log.items, name="reward model")
         if (aligned.row < 0).any() or (aligned.column is not None and (aligned.column < 0).any()):
             raise InputError(
@@ -61,6 +73,9 @@ class _Given:
         return found
 
 
+# ---------------------------------------------------------------------------------------------------------- item rates
+
+
 @dataclass(frozen=True, slots=True)
 class ItemRates:
     """The weighted mean gain of an item among users of other folds, shrunk to the mean over all items.
@@ -79,21 +94,89 @@ class ItemRates:
                 "expected at least 2 folds and a positive strength."
             )
 
-    def predict(self, log: Log, *, gain: Floats, weight: Floats, seed: int) -> Predicted:
-        key = cell_keys(seed, "reward folds", log.users.keys(), np.zeros(len(log.users), np.uint64))
-        # folds of equal size, by a keyed order of users: no fold is empty while there are as many users
-        place = np.argsort(np.argsort(key, kind="stable"), kind="stable")
-        fold = place % self.folds
-        rate = np.array([self._rates(log, gain, weight, fold[log.unit] != each) for each in range(self.folds)])
-        return _Rates(rate, fold)
+    def learner(self, metric: Metric, *, clip: float, propensity: Learner | None) -> RateLearner:
+        graded = metric if isinstance(metric, Graded) and metric.graded else None
+        return RateLearner(self, graded, clip, propensity)
 
-    def _rates(self, log: Log, gain: Floats, weight: Floats, used: Bools) -> Floats:
-        item, gain, weight = log.item[used], gain[used], weight[used]
-        if not len(item):
-            return np.zeros(len(log.items))
-        num, den = (sums_by(item, values, n=len(log.items)) for values in (weight * gain, weight))
-        mean, prior = num.sum() / den.sum(), self.strength * float(weight.mean())
-        return np.asarray((num + prior * mean) / (den + prior))
+    def predicted(self, log: Log, fitted: FoldRates) -> Predicted:
+        return _Rates(fitted.rate, fitted.folds.at(log.users.keys()))
+
+
+@dataclass(frozen=True, slots=True)
+class RateLearner:
+    """What item rates are made of: one for all metrics that read labels, one for each with gains of its own.
+
+    Rates of other folds are taken as fixed, so nothing is refitted: their error does not correlate with the rows that
+    correct them.
+    """
+
+    model: ItemRates
+    metric: Metric | None
+    clip: float
+    propensity: Learner | None
+
+    @property
+    def needs(self) -> tuple[Learner, ...]:
+        return () if self.propensity is None else (self.propensity,)
+
+    @property
+    def refitted(self) -> bool:
+        return False
+
+    def tally(self, chunk: JudgedChunk, *, groups: Groups, learned: Learned) -> RateSums:
+        log = chunk.labels
+        folds = _folds(_Population(learned.facts["users"]), self.model.folds, groups.seed)
+        fold = folds.at(log.users.keys())[log.unit]
+        weight = inverse(propensity_of(log, learned), self.clip)
+        gain = log.label if self.metric is None else gains_of(self.metric, log)
+        shape = len(folds), len(log.items)
+        cell = fold * shape[1] + log.item
+        totals = [
+            np.stack([sums_by(cell, part, n=shape[0] * shape[1]).reshape(shape) for part in exact_parts(values)])
+            for values in (weight * gain, weight)
+        ]
+        return RateSums(folds, totals[0], totals[1], np.bincount(fold, minlength=len(folds)).astype(np.float64))
+
+    def fit(self, tally: RateSums) -> FoldRates:
+        rates = []
+        for fold in range(len(tally.folds)):
+            others = np.arange(len(tally.folds)) != fold
+            n_rows = float(tally.rows[others].sum())
+            num, den = (
+                sums[0, others].sum(axis=0) + sums[1, others].sum(axis=0) for sums in (tally.gain, tally.weight)
+            )
+            if n_rows == 0:
+                rates.append(np.zeros(len(num)))
+                continue
+            mean, prior = num.sum() / den.sum(), self.model.strength * float(den.sum()) / n_rows
+            rates.append((num + prior * mean) / (den + prior))
+        return FoldRates(np.array(rates), tally.folds)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RateSums:
+    """Σ ω gain and Σ ω by fold and item, [parts x folds x items] of parts that add without error; rows by fold."""
+
+    folds: Groups
+    gain: Floats
+    weight: Floats
+    rows: Floats
+
+    def __add__(self, other: RateSums) -> RateSums:
+        gain, weight, rows = self.gain + other.gain, self.weight + other.weight, self.rows + other.rows
+        return RateSums(self.folds, gain, weight, rows)
+
+    def without(self, group: int | None) -> RateSums:
+        """Rates are not refitted: they have one group."""
+        return self
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FoldRates:
+    """The rate of every item for users of each fold, [folds x items]."""
+
+    rate: Floats
+    folds: Groups
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +186,38 @@ class _Rates:
 
     def block(self, units: Ints) -> Floats:
         return np.asarray(self.rate[self.fold[units]])
+
+
+def exact_parts(values: Floats) -> tuple[Floats, Floats]:
+    """Two parts of each value, to about 1e-14 of 1, whose sums have no rounding error: whole numbers of a small unit.
+
+    So sums by item are the same bits whatever the chunks of users, up to 1e11 and ten million rows.
+
+    >>> leading, rest = exact_parts(np.array([1 / 3]))
+    >>> float(leading[0]), abs(float(leading[0] + rest[0]) - 1 / 3) < 1e-14
+    (0.3333282470703125, True)
+    """
+    leading = np.rint(values * 2.0**16) * 2.0**-16
+    return leading, np.rint((values - leading) * 2.0**46) * 2.0**-46
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Population:
+    """All users of an evaluation, the same object in every chunk of it."""
+
+    users: Ids
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Population) and self.users is other.users
+
+    def __hash__(self) -> int:
+        return id(self.users)
+
+
+@lru_cache(maxsize=4)
+def _folds(population: _Population, n: int, seed: int) -> Groups:
+    """Folds of equal size; made once, not for every chunk."""
+    return Groups.of(population.users.keys(), n=n, seed=seed, purpose="reward folds")
 
 
 # ----------------------------------------------------------------------------------------------------- sums over lists
@@ -129,14 +244,11 @@ def at_rows(predicted: Predicted, log: Log) -> Floats:
 
 def list_sums(
     scores: Scores,
+    view: RankView,
+    *,
     log: Log,
     candidates: Candidates,
     questions: Sequence[tuple[Additive, Predicted]],
-    *,
-    ties: Ties,
-    seed: int,
-    threads: int,
-    name: str,
 ) -> list[ListSums]:
     """The sums of every question, in blocks of users: each block is ranked once for all metrics."""
     found = [ListSums(np.zeros(log.n_units), np.zeros(log.n_units)) for _ in questions]
@@ -153,9 +265,10 @@ def list_sums(
             position=None,
             session=None,
             time=None,
+            inclusion=None,
         )
         pool = Candidates(len(units), candidates.n_items, only=Pairs.of(unit, item, n_units=len(units)))
-        ranks = rank(scores, part, pools=[pool], ties=ties, seed=seed, threads=threads, name=name)[0]
+        (ranks,) = rank(scores, part, pools=[pool], ties=view.ties, seed=view.seed, threads=1, name=view.name)
         for sums, (metric, predicted) in zip(found, questions, strict=True):
             gain = predicted.block(units)[unit, item]
             worth = expected_worth(metric, ranks) / _divisor(metric, ranks)[unit]

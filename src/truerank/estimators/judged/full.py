@@ -10,7 +10,6 @@ import numpy as np
 
 from truerank.core.arrays import Floats
 from truerank.core.estimator import About, Asked, Exposed, Learned, Learner
-from truerank.core.log import Log
 from truerank.core.metric import Metric
 from truerank.core.ranking import JudgedChunk, Pool, Ranks, RankView
 from truerank.core.terms import Clusters, Smooth, ratio
@@ -59,7 +58,7 @@ class Full:
         learned: Learned,
         keep_rows: bool = False,
     ) -> list[Smooth]:
-        return _means_over_units(chunk.labels, view.ranks, [asking.metric for asking in asked], exact=True)
+        return _means_over_units(chunk, view.ranks, [asking.metric for asking in asked], exact=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,13 +107,12 @@ class Traditional:
         learned: Learned,
         keep_rows: bool = False,
     ) -> list[Smooth]:
-        return _means_over_units(chunk.labels, view.ranks, [asking.metric for asking in asked], exact=False)
+        return _means_over_units(chunk, view.ranks, [asking.metric for asking in asked], exact=False)
 
 
-def _means_over_units(log: Log, ranks: Ranks, metrics: Sequence[Metric], *, exact: bool) -> list[Smooth]:
-    values = unit_values_of(metrics, log, ranks)
-    clusters = Clusters.alone(log.users.keys())
-    return [_mean(values[metric], ranks, clusters, exact=exact) for metric in metrics]
+def _means_over_units(chunk: JudgedChunk, ranks: Ranks, metrics: Sequence[Metric], *, exact: bool) -> list[Smooth]:
+    values = unit_values_of(metrics, chunk.labels, ranks)
+    return [_mean(values[metric], ranks, chunk.clusters, exact=exact) for metric in metrics]
 
 
 def _mean(values: Floats, ranks: Ranks, clusters: Clusters, *, exact: bool) -> Smooth:

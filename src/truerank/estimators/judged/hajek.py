@@ -67,7 +67,7 @@ class Hajek:
     ) -> Smooth:
         log = chunk.labels
         parts = Parts.of(log, view.ranks, additive(metric))
-        sample = UniformSample.of(log, view.ranks, rate=rate, usable=parts.defined)
+        sample = UniformSample.of(chunk, view.ranks, rate=rate, usable=parts.defined)
         rows = sample.rows(log, parts.value, parts.worth) if keep_rows else None
         num, den = (sample.expansion * per_unit(log, values) for values in (parts.value, parts.worth))
         # pairs that are not listed are known negatives: the worth of the whole list was judged

@@ -70,6 +70,6 @@ class HorvitzThompson:
     ) -> Smooth:
         log = chunk.labels
         parts = Parts.of(log, view.ranks, additive(metric))
-        sample = UniformSample.of(log, view.ranks, rate=rate, usable=parts.defined)
+        sample = UniformSample.of(chunk, view.ranks, rate=rate, usable=parts.defined)
         rows = sample.rows(log, parts.value, np.zeros(len(log))) if keep_rows else None
         return sample.ratio(sample.expansion * per_unit(log, parts.value), np.ones(log.n_units), rows=rows)

@@ -66,7 +66,7 @@ class Pooled:
         self, chunk: JudgedChunk, view: RankView, metric: Metric, *, rate: float | None, keep_rows: bool
     ) -> Smooth:
         log = chunk.labels
-        sample = UniformSample.of(log, view.ranks, rate=rate)
+        sample = UniformSample.of(chunk, view.ranks, rate=rate)
         hit = log.label * expected_worth(additive(metric), view.ranks)
         rows = sample.rows(log, hit, log.label) if keep_rows else None
         num, den = (sample.expansion * per_unit(log, values) for values in (hit, log.label))

@@ -11,7 +11,7 @@ import numpy as np
 from truerank.core.estimator import About, Asked, Exposed, Learned, Learner
 from truerank.core.metric import Metric
 from truerank.core.ranking import JudgedChunk, RankView
-from truerank.core.terms import Clusters, Smooth, ratio
+from truerank.core.terms import Smooth, ratio
 from truerank.estimators.judged.sample import UNIFORM, only_recall
 from truerank.estimators.sums import LABEL_FREE, additive, per_unit
 from truerank.metrics.worth import expected_worth
@@ -72,4 +72,4 @@ class Published:
         n = per_unit(log, log.label)
         defined = ranks.scored & (n > 0)
         share = np.divide(hit, n, out=np.zeros(len(n)), where=defined)
-        return ratio(share, defined.astype(np.float64), defined=defined, clusters=Clusters.alone(log.users.keys()))
+        return ratio(share, defined.astype(np.float64), defined=defined, clusters=chunk.clusters)

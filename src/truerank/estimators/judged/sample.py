@@ -15,7 +15,7 @@ from truerank.core.errors import RefusedError
 from truerank.core.log import Log
 from truerank.core.metric import Additive, Metric
 from truerank.core.options import Denominator
-from truerank.core.ranking import Ranks
+from truerank.core.ranking import JudgedChunk, Ranks
 from truerank.core.rows import SampledRows
 from truerank.core.terms import Clusters, Smooth, known_total, ratio
 from truerank.estimators.sums import no_known_number, not_additive
@@ -35,9 +35,9 @@ class UniformSample:
     clusters: Clusters
 
     @classmethod
-    def of(cls, log: Log, ranks: Ranks, *, rate: float | None, usable: Bools | None = None) -> UniformSample:
+    def of(cls, chunk: JudgedChunk, ranks: Ranks, *, rate: float | None, usable: Bools | None = None) -> UniformSample:
         """`usable` units are those for which the metric is defined, all by default."""
-        n, clusters = ranks.n_candidates, Clusters.alone(log.users.keys())
+        log, n, clusters = chunk.labels, ranks.n_candidates, chunk.clusters
         scored = ranks.scored if usable is None else ranks.scored & usable
         if np.isnan(n).any():
             raise RefusedError(

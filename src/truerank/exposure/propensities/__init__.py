@@ -1,75 +1,139 @@
 """Propensities for logs that lack them: how likely each row was to be in the log, by a stated model.
 
-A new model is one new module here: a frozen configuration that has `name` and `fit`, and is written `name` or
-`name:option`. `catalogue`, `parse_propensity` and the law tests find it by its place.
+A new model is one new module here: a frozen configuration that has a `name`, says what it `uses`, counts what it needs
+of a chunk of users (`tally`) and fits to these counts (`fit`); it is written `name` or `name:option`. `catalogue`,
+`parse_propensity` and the law tests find it by its place.
 """
 
 from __future__ import annotations
 
 import difflib
+from dataclasses import dataclass
 from functools import cache
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, Protocol, runtime_checkable
 
 import numpy as np
 
 from truerank.core.arrays import Floats
 from truerank.core.errors import InputError
+from truerank.core.estimator import Groups, Learned, Learner, Tally, learn
 from truerank.core.language import members
-from truerank.core.log import Log
-from truerank.core.ranking import Candidates
+from truerank.core.log import Log, Pairs
+from truerank.core.ranking import Candidates, JudgedChunk, Pool
+from truerank.core.threads import one_blas_thread
 from truerank.data.features import Features
 
 
 class Fitted(Protocol):
-    """Propensities of the rows of the log they were fitted to.
+    """Propensities of any pair. `description` is one sentence: what was assumed and fitted.
 
-    `description` is one sentence: what was assumed and fitted. `fitted` is False where nothing varies with the sample,
-    as for a given column; then `under` gives `value` whatever the weights.
+    `fitted` is False where nothing varies with the sample, as for a given column.
     """
 
     @property
     def description(self) -> str: ...
     @property
     def fitted(self) -> bool: ...
-    @property
-    def value(self) -> Floats:
-        """One propensity in (0, 1] for each row of the log."""
-        ...
-
-    def under(self, weight: Floats) -> Floats:
-        """The same, refitted when unit u counts weight[u] times: [units] -> [rows]; for replicates of a bootstrap."""
-        ...
-
     def at(self, cells: Log) -> Floats:
-        """What the model says of other pairs, with their labels where it uses labels: [rows of cells]."""
+        """One propensity in (0, 1] for each row, with its label where the model uses labels."""
         ...
 
 
+@runtime_checkable
 class PropensityModel(Protocol):
     """A frozen configuration such as PopularityPower(0.5); its text form `power:0.5` parses back.
 
-    `random` is a log of pairs that were drawn at random, with labels. `candidates` says which pairs could have been in
-    the log, in positions of its users and items; every pair of them, where it is None.
+    `uses` says which of random, user_features and item_features it looks at; `fitted` whether it learns from the log.
+    Counts are kept by group of users, so that it can be fitted without one: what is then short of rows must not be
+    refused, for it is not asked for.
     """
 
     name: ClassVar[str]
-    uses: ClassVar[frozenset[str]]  # which of random, user_features and item_features; it ignores the others
+    uses: ClassVar[frozenset[str]]
+    fitted: ClassVar[bool]
 
     @classmethod
     def parse(cls, option: str | None) -> PropensityModel:
         """From what stands after the colon of the text form, None where there is no colon."""
         ...
 
-    def fit(
-        self,
-        log: Log,
-        *,
-        random: Log | None = None,
-        user_features: Features | None = None,
-        item_features: Features | None = None,
-        candidates: Candidates | None = None,
-        seed: int = 0,
-    ) -> Fitted: ...
+    def tally(self, chunk: JudgedChunk, *, given: PropensityLearner, groups: Groups, learned: Learned) -> Tally:
+        """What it needs of a chunk of users; `given` is what it may look at beside."""
+        ...
+
+    def fit(self, tally: Any, *, given: PropensityLearner) -> Fitted: ...
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PropensityLearner:
+    """A model of propensities with what it may look at beside the log, to be fitted to chunks of users.
+
+    `random` is a log of pairs that were drawn at random, with labels. Two learners are the same if they have the same
+    model and seed and look at the very same tables.
+    """
+
+    model: PropensityModel
+    random: Log | None = None
+    user_features: Features | None = None
+    item_features: Features | None = None
+    seed: int = 0
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, PropensityLearner) and self._key == other._key
+
+    def __hash__(self) -> int:
+        return hash(self._key)
+
+    @property
+    def _key(self) -> tuple[PropensityModel, int, int, int, int]:
+        return self.model, id(self.random), id(self.user_features), id(self.item_features), self.seed
+
+    @property
+    def needs(self) -> tuple[Learner, ...]:
+        return ()
+
+    @property
+    def refitted(self) -> bool:
+        return self.model.fitted
+
+    def tally(self, chunk: JudgedChunk, *, groups: Groups, learned: Learned) -> Tally:
+        return self.model.tally(chunk, given=self, groups=groups, learned=learned)
+
+    def fit(self, tally: Any) -> Fitted:
+        with one_blas_thread():  # the same bits however many cores there are
+            return self.model.fit(tally, given=self)
+
+
+def fit_propensities(
+    model: PropensityModel | str,
+    log: Log,
+    *,
+    random: Log | None = None,
+    user_features: Features | None = None,
+    item_features: Features | None = None,
+    candidates: Candidates | None = None,
+    seed: int = 0,
+) -> Fitted:
+    """The propensities of a whole log; `candidates` says which pairs could have been in it, by default every pair.
+
+    >>> from truerank.data.read import read
+    >>> import polars as pl
+    >>> log = read(pl.DataFrame({"user": [1, 2, 3, 4, 5], "item": [7, 7, 7, 7, 8], "label": [1, 1, 1, 1, 1]}))
+    >>> fit_propensities("power:0.5", log).at(log).tolist()
+    [1.0, 1.0, 1.0, 1.0, 0.5]
+    """
+    chosen = parse_propensity(model) if isinstance(model, str) else model
+    learner = PropensityLearner(chosen, random, user_features, item_features, seed)
+    pool = Candidates(log.n_units, float(len(log.items))) if candidates is None else candidates
+    facts = {
+        "users": log.users,
+        "n_rows": float(Pairs.of(log.user, log.item, n_units=log.n_units).count.sum()),
+        "n_cells": float(pool.count.sum()),
+    }
+    chunk = JudgedChunk(log, {Pool.CATALOGUE: pool})
+    found: Fitted = learn([learner], lambda: [chunk], groups=Groups(seed, "one"), facts=facts)[learner]
+    found.at(log)  # a row without a propensity in (0, 1] is refused here and now
+    return found
 
 
 @cache

@@ -76,18 +76,19 @@ def calibration(
     drawn: Drawn | None = None,
     n_bins: int = 10,
 ) -> Calibration:
-    """Compare propensities with a random slice; `fitted` are those of the rows of `log`.
+    """Compare propensities with a random slice; `fitted` are those of `log`.
 
     `drawn` says from which pairs the slice was drawn; by default it is seen from the pairs it has in common with the
     log. Intervals are Wilson's at 95 % over the rows of the slice.
 
     >>> from truerank.data.read import read
+    >>> from truerank.exposure.propensities import fit_propensities
     >>> from truerank.exposure.propensities.naive_bayes import NaiveBayes
     >>> import polars as pl
     >>> pairs = {"user": [1, 1, 2, 2], "item": [1, 2, 3, 4]}
     >>> log = read(pl.DataFrame({**pairs, "label": [1, 1, 1, 0]}))
     >>> random = read(pl.DataFrame({**pairs, "label": [1, 1, 0, 0]}))
-    >>> found = calibration(NaiveBayes().fit(log, random=random), log, random)
+    >>> found = calibration(fit_propensities(NaiveBayes(), log, random=random), log, random)
     >>> [(each.name, each.predicted, each.observed) for each in found.labels]
     [('label 0', 0.25, 0.25), ('label 1', 0.75, 0.75)]
     """
@@ -148,7 +149,7 @@ def _by_prediction(predicted: Floats, also: Bools, n_bins: int) -> tuple[Bin, ..
 
 def _by_label(fitted: Fitted, log: Log, random: Log, cells: float, drawn: Drawn) -> tuple[Bin, ...]:
     """For each label: rows in the log, over how many such pairs there are by the slice."""
-    found = []
+    found, weight = [], 1 / fitted.at(log)
     for label in (0.0, 1.0):
         rows: Ints = np.flatnonzero(log.label == label)
         if len(rows) == 0:
@@ -160,7 +161,7 @@ def _by_label(fitted: Fitted, log: Log, random: Log, cells: float, drawn: Drawn)
         observed, low, high = (
             min(len(rows) / exist, 1.0) if (exist := already + among * each) > 0 else 1.0 for each in shares
         )
-        predicted = len(rows) / float((1 / fitted.value[rows]).sum())
+        predicted = len(rows) / float(weight[rows].sum())
         found.append(Bin(f"label {label:g}", already + among * share, predicted, observed, low, high))
     return tuple(found)
 

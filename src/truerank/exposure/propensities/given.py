@@ -7,10 +7,10 @@ from typing import ClassVar
 
 from truerank.core.arrays import Floats
 from truerank.core.errors import InputError
+from truerank.core.estimator import Counts, Groups, Learned
 from truerank.core.log import Log
-from truerank.core.ranking import Candidates
-from truerank.data.features import Features
-from truerank.exposure.propensities import Fitted, check_propensity
+from truerank.core.ranking import JudgedChunk
+from truerank.exposure.propensities import Fitted, PropensityLearner, check_propensity
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +25,7 @@ class GivenPropensity:
 
     name: ClassVar[str] = "column"
     uses: ClassVar[frozenset[str]] = frozenset()
+    fitted: ClassVar[bool] = False
 
     @classmethod
     def parse(cls, option: str | None) -> GivenPropensity:
@@ -37,33 +38,23 @@ class GivenPropensity:
     def __str__(self) -> str:
         return f"{self.name}:{self.column}"
 
-    def fit(
-        self,
-        log: Log,
-        *,
-        random: Log | None = None,
-        user_features: Features | None = None,
-        item_features: Features | None = None,
-        candidates: Candidates | None = None,
-        seed: int = 0,
-    ) -> Fitted:
-        return GivenValues(self.column, column_of(log, self.column))
+    def tally(self, chunk: JudgedChunk, *, given: PropensityLearner, groups: Groups, learned: Learned) -> Counts:
+        return Counts({})
+
+    def fit(self, tally: Counts, *, given: PropensityLearner) -> Fitted:
+        return GivenValues(self.column)
 
 
 @dataclass(frozen=True, slots=True)
 class GivenValues:
     """A column of propensities, taken as it is."""
 
-    column: str
-    value: Floats
+    column: str = "propensity"
     fitted: bool = False
 
     @property
     def description(self) -> str:
         return f"propensities are given by the log (column {self.column}) and taken as exact"
-
-    def under(self, weight: Floats) -> Floats:
-        return self.value
 
     def at(self, cells: Log) -> Floats:
         return column_of(cells, self.column)

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, ClassVar
+from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import numpy as np
 
-from truerank.core.arrays import Floats, Ints, frozen
+from truerank.core.arrays import Bools, Floats, Ints, frozen, sums_by
 from truerank.core.chance import cell_keys, cell_uniforms
 from truerank.core.errors import InputError
+from truerank.core.estimator import Groups, Learned
+from truerank.core.ids import Ids, Keys
 from truerank.core.log import Log, Pairs
-from truerank.core.ranking import Candidates
+from truerank.core.ranking import Candidates, JudgedChunk, Pool
 from truerank.data.features import Features
-from truerank.exposure.propensities import Fitted, check_propensity, n_cells
+from truerank.exposure.propensities import Fitted, PropensityLearner, check_propensity, n_cells
 
 MOST_CELLS = 400_000  # of each class; more are drawn from at random and weighted
 
@@ -22,10 +24,9 @@ MOST_CELLS = 400_000  # of each class; more are drawn from at random and weighte
 class Logistic:
     """P(O=1 | u, i) = σ(a + b·x_u + c·x_i), fitted to the pairs that are in the log and those that are not.
 
-    Features are standardised; the penalty is |b, c|² / (2 strength), as scikit-learn's C. Of many unobserved pairs some
+    Features are standardised; the penalty is |b, c|² / (2 strength), as scikit-learn's C. Of many pairs of a class some
     are drawn, keyed by seed and user, and weighted (a case-control sample). Assumed: exposure depends on these features
-    alone, additively on the logit scale. `under` takes one Newton step from the optimum, which is what a stacked
-    sandwich would use: the change of the fit to first order in the weights.
+    alone, additively on the logit scale.
 
     >>> str(Logistic()), str(Logistic(0.1))
     ('logistic', 'logistic:0.1')
@@ -35,6 +36,7 @@ class Logistic:
 
     name: ClassVar[str] = "logistic"
     uses: ClassVar[frozenset[str]] = frozenset({"user_features", "item_features"})
+    fitted: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         if not (np.isfinite(self.strength) and self.strength > 0):
@@ -50,134 +52,199 @@ class Logistic:
     def __str__(self) -> str:
         return self.name if self.strength == 1 else f"{self.name}:{self.strength:g}"
 
-    def fit(
-        self,
-        log: Log,
-        *,
-        random: Log | None = None,
-        user_features: Features | None = None,
-        item_features: Features | None = None,
-        candidates: Candidates | None = None,
-        seed: int = 0,
-    ) -> Fitted:
-        if user_features is None and item_features is None:
+    def tally(self, chunk: JudgedChunk, *, given: PropensityLearner, groups: Groups, learned: Learned) -> PairSample:
+        if given.user_features is None and given.item_features is None:
             raise InputError(
                 "propensity logistic: no features; it needs a table of features of users or items. "
                 "Give one: --user-features FILE, --item-features FILE (Python: user_features=..., item_features=...)."
             )
-        cells = _cells(log, candidates, seed=seed)
-        x_user, names_user = _standard(user_features, log.users, cells.user)
-        x_item, names_item = _standard(item_features, log.items, cells.item)
-        if not names_user and not names_item:
-            raise InputError("propensity logistic: every feature has one value only; there is nothing to learn from.")
-        beta, pull = _solved(cells, x_user, x_item, strength=self.strength, n_units=log.n_units)
-        found = LogisticFit(
-            self,
-            log,
-            beta,
-            pull,
-            x_user,
-            x_item,
-            (user_features, item_features),
-            (*names_user, *names_item),
-            cells.note,
+        log, candidates = chunk.labels, chunk.pools[Pool.CATALOGUE]
+        pairs, n = Pairs.of(log.user, log.item, n_units=log.n_units), n_cells(log, candidates)
+        shown = _observed(log, pairs, n_observed=float(learned.facts["n_rows"]), seed=given.seed)
+        others = _unobserved(log, pairs, candidates, n, share=_share(learned.facts["n_cells"]), seed=given.seed)
+        user, item, weight = (np.concatenate(both) for both in zip(shown, others, strict=True))
+        key, group = log.users.keys(), groups.at(log.users.keys())
+        return PairSample(
+            key=key[user],
+            item=item,
+            user_row=_rows_of(given.user_features, log.users, user),
+            item_row=_rows_of(given.item_features, log.items, item),
+            observed=np.arange(len(user)) < len(shown[0]),
+            weight=weight,
+            group=group[user],
+            n_observed=sums_by(group, pairs.count, n=len(groups)),
+            n_cells=sums_by(group, n, n=len(groups)),
+            source=log.source,
         )
-        check_propensity(found.value, log, what="the fitted propensity", advice="Clip it, or use fewer features.")
+
+    def fit(self, tally: PairSample, *, given: PropensityLearner) -> Fitted:
+        cells = tally.sorted()
+        n_observed, n = float(cells.n_observed.sum()), float(cells.n_cells.sum())
+        if cells.whole and n_observed == 0:
+            raise InputError(f"{cells.source}: no rows to fit propensities to.")
+        if cells.whole and n_observed >= n:
+            raise InputError(
+                f"{cells.source}: every candidate is in the log, so there is no exposure to model: all propensities "
+                "are 1. Use full exposure."
+            )
+        of_user = Standard.of(given.user_features, cells.user_row)
+        of_item = Standard.of(given.item_features, cells.item_row)
+        if cells.whole and not of_user.names and not of_item.names:
+            raise InputError("propensity logistic: every feature has one value only; there is nothing to learn from.")
+        shown = int(np.count_nonzero(cells.observed))
+        note = f"{shown:,} pairs of the log and {len(cells.item) - shown:,} others"
+        if shown < n_observed or n - n_observed > len(cells.item) - shown:
+            note += f", drawn from {int(n_observed):,} and {int(n - n_observed):,} and weighted"
+        beta = _optimum(cells, of_user.value[cells.user_row], of_item.value[cells.item_row], strength=self.strength)
+        return LogisticFit(self, beta, of_user, of_item, note)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PairSample:
+    """Pairs to learn from: whether they are in the log, how many each stands for, where their features are.
+
+    `key` is the key of the user, `n_observed` and `n_cells` count the pairs of the log and the candidates by group;
+    `whole` if no group was left out.
+    """
+
+    key: Keys
+    item: Ints
+    user_row: Ints
+    item_row: Ints
+    observed: Bools
+    weight: Floats
+    group: Ints
+    n_observed: Floats
+    n_cells: Floats
+    source: str
+    whole: bool = True
+
+    def __add__(self, other: PairSample) -> PairSample:
+        return replace(
+            self,
+            key=np.concatenate([self.key, other.key]),
+            item=np.concatenate([self.item, other.item]),
+            user_row=np.concatenate([self.user_row, other.user_row]),
+            item_row=np.concatenate([self.item_row, other.item_row]),
+            observed=np.concatenate([self.observed, other.observed]),
+            weight=np.concatenate([self.weight, other.weight]),
+            group=np.concatenate([self.group, other.group]),
+            n_observed=self.n_observed + other.n_observed,
+            n_cells=self.n_cells + other.n_cells,
+        )
+
+    def without(self, group: int | None) -> PairSample:
+        if group is None:
+            return self
+        kept, others = self._at(np.flatnonzero(self.group != group)), np.arange(len(self.n_cells)) != group
+        return replace(kept, n_observed=self.n_observed[others], n_cells=self.n_cells[others], whole=False)
+
+    def sorted(self) -> PairSample:
+        """In the order of ids, those in the log first: the same whatever the chunks were."""
+        return self._at(np.lexsort((self.item, self.key, ~self.observed)))
+
+    def _at(self, cells: Ints) -> PairSample:
+        return replace(
+            self,
+            key=self.key[cells],
+            item=self.item[cells],
+            user_row=self.user_row[cells],
+            item_row=self.item_row[cells],
+            observed=self.observed[cells],
+            weight=self.weight[cells],
+            group=self.group[cells],
+        )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Standard:
+    """A table of features with mean 0 and variance 1 over the ids that occurred; columns that do not vary are left out.
+
+    Without features every id has the one row of none.
+    """
+
+    features: Features | None
+    value: Floats
+    names: tuple[str, ...]
+
+    @classmethod
+    def of(cls, features: Features | None, used: Ints) -> Standard:
+        if features is None:
+            return cls(None, np.zeros((1, 0)), ())
+        present = features.value[np.unique(used)]
+        if not len(present):
+            return cls(features, np.zeros((len(features.ids), 0)), ())
+        mean, spread = present.mean(axis=0), present.std(axis=0)
+        varies = spread > 1e-12
+        scaled = (features.value[:, varies] - mean[varies]) / spread[varies]
+        return cls(
+            features, frozen(scaled), tuple(name for name, kept in zip(features.names, varies, strict=True) if kept)
+        )
+
+    def effect(self, ids: Ids, used: Ints, beta: Floats) -> Floats:
+        """x·beta for each used position of these ids; the same bits whatever else is asked for."""
+        x = self.value[_rows_of(self.features, ids, used)]
+        found = np.zeros(len(used))
+        for column, coefficient in zip(x.T, beta, strict=True):
+            found += column * coefficient
         return found
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class LogisticFit:
-    """The optimum, how far each unit pulls it, and the standardised features."""
+    """The optimum, and the standardised features; no coefficients where one class was all there was."""
 
     model: Logistic
-    log: Log
-    beta: Floats
-    pull: Floats  # [units x coefficients]: the change of the optimum if the unit counted once more
-    x_user: Floats
-    x_item: Floats
-    features: tuple[Features | None, Features | None]
-    names: tuple[str, ...]
+    beta: Floats | None
+    of_user: Standard
+    of_item: Standard
     note: str
     fitted: bool = True
 
     @property
     def description(self) -> str:
+        names = (*self.of_user.names, *self.of_item.names)
         return (
-            f"propensities are a logistic regression on {len(self.names):,} features of users and items "
+            f"propensities are a logistic regression on {len(names):,} features of users and items "
             f"({self.note}): exposure depends on them alone"
         )
 
-    @property
-    def value(self) -> Floats:
-        return self._rows(self.beta)
-
-    def under(self, weight: Floats) -> Floats:
-        return self._rows(self.beta + (weight - 1) @ self.pull)
-
     def at(self, cells: Log) -> Floats:
-        """Pairs of users and items that the log knows."""
-        user = self.log.users.locate(cells.users, where=f"{cells.source}, users")[cells.user]
-        item = self.log.items.locate(cells.items, where=f"{cells.source}, items")[cells.item]
-        strange = np.flatnonzero((user < 0) | (item < 0))
-        if len(strange):
-            raise InputError(
-                f"{cells.source}: row {int(strange[0]) + 1:,} is of a user or an item that {self.log.source} does not "
-                f"know ({len(strange):,} rows so); the features were standardised without them. Declare all users and "
-                "items when reading the log."
-            )
-        return self._cells(self.beta, user, item)
-
-    def _rows(self, beta: Floats) -> Floats:
-        return self._cells(beta, self.log.user, self.log.item)
-
-    def _cells(self, beta: Floats, user: Ints, item: Ints) -> Floats:
-        split = 1 + self.x_user.shape[1]
-        of_user, of_item = beta[0] + self.x_user @ beta[1:split], self.x_item @ beta[split:]
-        return _sigmoid(of_user[user] + of_item[item])
+        """Pairs of users and items that have features."""
+        if self.beta is None:  # without the only users who were shown something, nobody is left to ask for
+            return np.ones(len(cells))
+        split = 1 + len(self.of_user.names)
+        users, user = np.unique(cells.user, return_inverse=True)
+        items, item = np.unique(cells.item, return_inverse=True)
+        of_user = self.beta[0] + self.of_user.effect(cells.users, users, self.beta[1:split])
+        of_item = self.of_item.effect(cells.items, items, self.beta[split:])
+        found = _sigmoid(of_user[user] + of_item[item])
+        return check_propensity(found, cells, what="the fitted propensity", advice="Clip it, or use fewer features.")
 
 
-@dataclass(frozen=True, slots=True)
-class _Cells:
-    """Pairs to learn from: whether they are in the log, and how many each stands for."""
-
-    user: Ints
-    item: Ints
-    observed: Floats
-    weight: Floats
-    note: str
+def _rows_of(features: Features | None, ids: Ids, used: Ints) -> Ints:
+    """The row of features of each used position of ids."""
+    if features is None:
+        return np.zeros(len(used), dtype=np.int64)
+    return features.rows_of(ids, used=np.unique(used))[used]
 
 
-def _cells(log: Log, candidates: Candidates | None, *, seed: int) -> _Cells:
-    """Observed pairs, and unobserved candidates: all of them, or a keyed sample of each class."""
-    pairs = Pairs.of(log.user, log.item, n_units=log.n_units)
-    n_observed, n = float(pairs.count.sum()), n_cells(log, candidates)
-    if n_observed == 0:
-        raise InputError(f"{log.source}: no rows to fit propensities to.")
-    if n_observed >= n.sum():
-        raise InputError(
-            f"{log.source}: every candidate is in the log, so there is no exposure to model: all propensities are 1. "
-            "Use full exposure."
-        )
+def _share(n: float) -> float:
+    """The share of candidates that is drawn."""
+    return MOST_CELLS / n if n > 0 else 1.0
+
+
+def _observed(log: Log, pairs: Pairs, *, n_observed: float, seed: int) -> tuple[Ints, Ints, Floats]:
+    """Pairs of the log, and how many each stands for: all of them, or each with the same probability."""
     owner = np.repeat(np.arange(log.n_units), pairs.count)
     keys = log.users.keys()[owner], log.items.keys()[pairs.item]
-    rate = min(1.0, MOST_CELLS / n_observed)
+    rate = min(1.0, MOST_CELLS / n_observed) if n_observed > 0 else 1.0
     kept = cell_uniforms(seed, "propensity observed pairs", *keys) < rate
-    user, item, weight = _unobserved(log, pairs, candidates, n, seed=seed)
-    note = f"{int(kept.sum()):,} pairs of the log and {len(user):,} others"
-    if rate < 1 or n.sum() - n_observed > len(user):
-        note += f", drawn from {int(n_observed):,} and {int(n.sum() - n_observed):,} and weighted"
-    return _Cells(
-        np.concatenate([owner[kept], user]),
-        np.concatenate([pairs.item[kept], item]),
-        np.concatenate([np.ones(int(kept.sum())), np.zeros(len(user))]),
-        np.concatenate([np.full(int(kept.sum()), 1 / rate), weight]),
-        note,
-    )
+    return owner[kept], pairs.item[kept], np.full(int(kept.sum()), 1 / rate)
 
 
 def _unobserved(
-    log: Log, pairs: Pairs, candidates: Candidates | None, n: Floats, *, seed: int
+    log: Log, pairs: Pairs, candidates: Candidates, n: Floats, *, share: float, seed: int
 ) -> tuple[Ints, Ints, Floats]:
     """Candidates that are not in the log, and how many each stands for.
 
@@ -185,14 +252,11 @@ def _unobserved(
     kept one stands for N_u / m_u, so sums over the kept are unbiased for sums over all.
     """
     users, items, weights = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)], [np.zeros(0)]
-    share = MOST_CELLS / float(n.sum())
     user_key = log.users.keys()
     everything = np.arange(len(log.items))
     for user in np.flatnonzero(n > 0).tolist():
-        pool = everything
-        if candidates is not None and candidates.only is not None:
-            pool = candidates.only.of_unit(user)
-        if candidates is not None and candidates.exclude is not None:
+        pool = everything if candidates.only is None else candidates.only.of_unit(user)
+        if candidates.exclude is not None:
             pool = np.setdiff1d(pool, candidates.exclude.of_unit(user), assume_unique=True)
         weight = 1.0
         if share < 1:
@@ -207,41 +271,19 @@ def _unobserved(
     return np.concatenate(users), np.concatenate(items), np.concatenate(weights)
 
 
-def _standard(features: Features | None, ids: Any, used: Ints) -> tuple[Floats, tuple[str, ...]]:
-    """Columns with mean 0 and variance 1 over the ids that occur; constant ones are left out."""
-    if features is None:
-        return np.zeros((len(ids), 0)), ()
-    present = np.unique(used)
-    value = features.rows(ids, used=present)
-    mean, spread = value[present].mean(axis=0), value[present].std(axis=0)
-    varies = spread > 1e-12
-    scaled = (value[:, varies] - mean[varies]) / spread[varies]
-    return frozen(scaled), tuple(name for name, kept in zip(features.names, varies, strict=True) if kept)
-
-
-def _solved(cells: _Cells, x_user: Floats, x_item: Floats, *, strength: float, n_units: int) -> tuple[Floats, Floats]:
-    """The optimum, and by how much it moves where one unit counts once more: curvature^-1 x the unit's score."""
-    from threadpoolctl import threadpool_limits
-
-    with threadpool_limits(1):  # the same bits however many cores there are
-        design = np.column_stack([np.ones(len(cells.user)), x_user[cells.user], x_item[cells.item]])
-        beta = _optimum(design, cells, strength=strength)
-        chance = _sigmoid(design @ beta)
-        penalty = np.concatenate([[0.0], np.full(len(beta) - 1, 1 / strength)])
-        curvature = (design * (cells.weight * chance * (1 - chance))[:, None]).T @ design + np.diag(penalty)
-        residual = cells.weight * (cells.observed - chance)
-        score = [np.bincount(cells.user, weights=residual * column, minlength=n_units) for column in design.T]
-        return frozen(beta), frozen(np.linalg.solve(curvature, np.array(score)).T)
-
-
-def _optimum(design: Floats, cells: _Cells, *, strength: float) -> Floats:
+def _optimum(cells: PairSample, x_user: Floats, x_item: Floats, *, strength: float) -> Floats | None:
     try:
         from sklearn.linear_model import LogisticRegression
     except ImportError:
         raise InputError('propensity logistic needs scikit-learn: pip install "truerank[models]".') from None
+    if cells.observed.all() or not cells.observed.any():
+        return None
+    if x_user.shape[1] + x_item.shape[1] == 0:
+        shown = float(cells.weight[cells.observed].sum())
+        return np.array([np.log(shown / (float(cells.weight.sum()) - shown))])
     model = LogisticRegression(C=strength, solver="newton-cholesky", tol=1e-10, max_iter=200)
-    model.fit(design[:, 1:], cells.observed, sample_weight=cells.weight)
-    return np.concatenate([model.intercept_, model.coef_[0]])
+    model.fit(np.column_stack([x_user, x_item]), cells.observed.astype(np.float64), sample_weight=cells.weight)
+    return frozen(np.concatenate([model.intercept_, model.coef_[0]]))
 
 
 def _sigmoid(x: Floats) -> Floats:

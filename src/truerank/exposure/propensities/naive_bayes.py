@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
 
-from truerank.core.arrays import Floats, Ints
-from truerank.core.chance import generator_of
+from truerank.core.arrays import Bools, Floats, Ints, sums_by
 from truerank.core.errors import InputError, some
+from truerank.core.estimator import Groups, Learned
 from truerank.core.log import Log
 from truerank.core.options import Drawn
-from truerank.core.ranking import Candidates
-from truerank.data.features import Features
-from truerank.exposure.propensities import Fitted, check_propensity, n_cells
-from truerank.exposure.propensities.slices import Slice, candidate_rows, check_no_repeats
+from truerank.core.ranking import JudgedChunk, Pool
+from truerank.exposure.propensities import Fitted, PropensityLearner, n_cells
+from truerank.exposure.propensities.slices import able_rows, check_no_repeats, no_candidate, size_of_slice
 
 MOST_VALUES = 100  # more distinct rewards than this are measurements, not classes
 
@@ -31,11 +30,12 @@ class NaiveBayes:
     leave it. Its users may be others than the log's.
 
     >>> from truerank.data.read import read
+    >>> from truerank.exposure.propensities import fit_propensities
     >>> import polars as pl
     >>> pairs = {"user": [1, 1, 2, 2], "item": [1, 2, 3, 4]}
     >>> log = read(pl.DataFrame({**pairs, "label": [1, 1, 1, 0]}))
     >>> random = read(pl.DataFrame({**pairs, "label": [1, 1, 0, 0]}))
-    >>> NaiveBayes().fit(log, random=random).value.tolist()  # P(O=1) = 4 / 8
+    >>> fit_propensities(NaiveBayes(), log, random=random).at(log).tolist()  # P(O=1) = 4 / 8
     [0.75, 0.75, 0.75, 0.25]
     """
 
@@ -44,6 +44,7 @@ class NaiveBayes:
 
     name: ClassVar[str] = "naive-bayes"
     uses: ClassVar[frozenset[str]] = frozenset({"random"})
+    fitted: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         if self.drawn not in list(Drawn):
@@ -61,124 +62,179 @@ class NaiveBayes:
             return f"{self.name}:{self.reward},{self.drawn}"
         return self.name if self.reward == "label" else f"{self.name}:{self.reward}"
 
-    def fit(
-        self,
-        log: Log,
-        *,
-        random: Log | None = None,
-        user_features: Features | None = None,
-        item_features: Features | None = None,
-        candidates: Candidates | None = None,
-        seed: int = 0,
-    ) -> Fitted:
-        if random is None:
-            raise InputError(
-                "propensity naive-bayes: no random slice is given; it needs rows that were shown at random, with "
-                "labels. Give them: --random FILE (Python: random=...)."
-            )
+    def tally(self, chunk: JudgedChunk, *, given: PropensityLearner, groups: Groups, learned: Learned) -> RewardCounts:
+        log, candidates, random = chunk.labels, chunk.pools[Pool.CATALOGUE], _slice_of(given)
         check_no_repeats(log)
-        part = candidate_rows(random, log, candidates)
-        if len(np.unique(part.unit)) == 1:
+        reward_of(random, self.reward)
+        group = groups.at(log.users.keys())
+        value, kind = np.unique(reward_of(log, self.reward), return_inverse=True)
+        _check_values(value, self.reward, log.source)
+        cell = np.bincount(group[log.unit] * len(value) + kind, minlength=len(groups) * len(value))
+        unit, item, able = able_rows(random, log, candidates)
+        slice_group = np.full(len(random.users), -1)
+        slice_group[random.user[unit >= 0]] = group[unit[unit >= 0]]
+        return RewardCounts(
+            value=value,
+            count=cell.reshape(len(groups), len(value)).astype(np.float64),
+            cells=sums_by(group, n_cells(log, candidates), n=len(groups)),
+            slice_group=slice_group,
+            own_group=groups.at(random.users.keys()),
+            kept=able & (unit >= 0),
+            for_strangers=(item >= 0) | (candidates.n_items > len(log.items)),
+            reward=self.reward,
+            source=log.source,
+        )
+
+    def fit(self, tally: RewardCounts, *, given: PropensityLearner) -> Fitted:
+        random, value = _slice_of(given), tally.value
+        rows = tally.slice_rows(random)
+        if tally.gone is None:
+            check_no_repeats(random)
+            if not len(rows):
+                raise no_candidate(random, tally.source)
+        n_users = len(np.unique(random.user[rows]))
+        if n_users == 1 and tally.gone is None:
             raise InputError(
                 f"{random.source}: the random slice is of one user; expected several, whose differences show how far "
                 "its shares may be off. Take a slice of more users."
             )
-        value, kind = np.unique(reward_of(log, self.reward), return_inverse=True)
-        if len(value) > MOST_VALUES:
-            raise InputError(
-                f"{log.source}: {self.reward} has {len(value):,} different values; naive Bayes expects at most "
-                f"{MOST_VALUES}. Make labels of them, or use another propensity."
-            )
-        reward = reward_of(part.rows, self.reward)
+        reward = reward_of(random, self.reward)[rows]
         at = np.searchsorted(value, reward)
-        at = np.where(value[np.minimum(at, len(value) - 1)] == reward, at, len(value))
-        in_slice = np.bincount(at, minlength=len(value) + 1)
-        for each in np.flatnonzero(in_slice[:-1] == 0):
+        other = len(value)  # a value that the log does not have
+        at = np.where(value[np.minimum(at, other - 1)] == reward, at, other) if other else np.zeros(len(rows), np.int64)
+        in_slice = np.bincount(at, minlength=other + 1)
+        n = tally.count.sum(axis=0)
+        if tally.gone is None:
+            for missing in np.flatnonzero(in_slice[:-1] == 0):
+                raise InputError(
+                    f"{random.source}: no row with {self.reward} {value[missing]:g} among {len(rows):,}, but "
+                    f"{tally.source} has {int(n[missing]):,}: P(y) would be 0 and the propensity infinite. Take a "
+                    "larger random slice, or merge values into labels."
+                )
+        by_value = self._by_value(n, float(tally.cells.sum()), in_slice)
+        said = size_of_slice(len(rows), n_users, left_out=len(random) - len(rows))
+        if tally.gone is not None:
+            # without some users the slice can be short of a kind of reward: the propensity is at most 1
+            return NaiveBayesFit(self, value, np.minimum(by_value, 1.0), said, tally.source)
+        for wrong in np.flatnonzero(~(by_value <= 1)):
             raise InputError(
-                f"{random.source}: no row with {self.reward} {value[each]:g} among {len(reward):,}, but {log.source} "
-                f"has {int((kind == each).sum()):,}: P(y) would be 0 and the propensity infinite. Take a larger random "
-                "slice, or merge values into labels."
+                f"{tally.source}: the naive Bayes propensity of {self.reward} {value[wrong]:g} ({int(n[wrong]):,} rows)"
+                f" is {by_value[wrong]:.6g}; expected a probability in (0, 1]. The log has more such rows than the "
+                "random slice says exist: check the candidates, and that the slice was drawn from the same pairs (or "
+                "among unseen ones: naive-bayes:label,unseen)."
             )
-        found = NaiveBayesFit(
+        return NaiveBayesFit(self, value, by_value, said, tally.source)
+
+    def _by_value(self, n: Floats, cells: float, in_slice: Ints) -> Floats:
+        """p_y from the rows of the log with each reward, the number of candidates, and the rows of the slice."""
+        total = float(n.sum())
+        with np.errstate(divide="ignore", invalid="ignore"):
+            share = in_slice[:-1] / in_slice.sum()
+            others = n + (cells - total) * share if self.drawn is Drawn.UNSEEN else cells * share
+            # 0 / 0: a reward that is neither here nor there once a group is left out is not asked for
+            return np.where(n > 0, n / others, 1.0)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RewardCounts:
+    """How many rows of the log have each reward, among how many candidates; and which rows of the slice count.
+
+    `count` is [groups x values]. A user of the slice belongs to the group of the same user in the log (`slice_group`,
+    -1 where no chunk so far has that user), or else to the group of its own key. `kept` are the rows that are
+    candidates of users in the log, `for_strangers` those that are candidates of a user whom the log does not have.
+    `gone` is a group that was left out.
+    """
+
+    value: Floats
+    count: Floats
+    cells: Floats
+    slice_group: Ints
+    own_group: Ints
+    kept: Bools
+    for_strangers: Bools
+    reward: str
+    source: str
+    gone: int | None = None
+
+    def __add__(self, other: RewardCounts) -> RewardCounts:
+        value = np.union1d(self.value, other.value)
+        _check_values(value, self.reward, self.source)
+        count = np.zeros((len(self.count), len(value)))
+        for part in (self, other):
+            count[:, np.searchsorted(value, part.value)] += part.count
+        return replace(
             self,
-            log,
-            value,
-            kind.astype(np.int64),
-            part,
-            at.astype(np.int64),
-            n_cells(log, candidates),
+            value=value,
+            count=count,
+            cells=self.cells + other.cells,
+            slice_group=np.maximum(self.slice_group, other.slice_group),
+            kept=self.kept | other.kept,
         )
-        check_propensity(
-            found.value, log, what="the naive Bayes propensity",
-            advice="The log has more such rows than the random slice says exist: check the candidates, and that the "
-            "slice was drawn from the same pairs (or among unseen ones: naive-bayes:label,unseen).",
-        )  # fmt: skip
-        return found
+
+    def without(self, group: int | None) -> RewardCounts:
+        count, cells = self.count.sum(axis=0, keepdims=True), self.cells.sum(keepdims=True)
+        if group is None:
+            return replace(self, count=count, cells=cells)
+        return replace(self, count=count - self.count[group][None], cells=cells - self.cells[group], gone=group)
+
+    def slice_rows(self, random: Log) -> Ints:
+        """The rows of the slice that count."""
+        stranger = self.slice_group < 0
+        used = np.where(stranger[random.user], self.for_strangers, self.kept)
+        if self.gone is not None:
+            used &= np.where(stranger, self.own_group, self.slice_group)[random.user] != self.gone
+        return np.flatnonzero(used)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class NaiveBayesFit:
-    """What the propensities are counted from: the kinds of reward of both logs, and whose rows they are."""
+    """The propensity of each value that rewards take in the log."""
 
     model: NaiveBayes
-    log: Log
-    rewards: Floats  # the values that rewards take
-    kind: Ints  # of each row of the log
-    part: Slice
-    slice_kind: Ints  # of each row of the random slice; one more than there are for a value the log does not have
-    n_candidates: Floats
+    rewards: Floats
+    by_value: Floats
+    said: str
+    source: str
     fitted: bool = True
 
     @property
     def description(self) -> str:
-        shown = [f"{p:.4g} for {self.model.reward} {y:g}" for y, p in zip(self.rewards, self._by_kind, strict=True)]
+        shown = [f"{p:.4g} for {self.model.reward} {y:g}" for y, p in zip(self.rewards, self.by_value, strict=True)]
         return (
-            f"propensities are naive Bayes with a random slice of {self.part.said} ({some(shown)}): "
+            f"propensities are naive Bayes with a random slice of {self.said} ({some(shown)}): "
             f"given the {self.model.reward}, exposure depends on nothing else"
         )
-
-    @property
-    def value(self) -> Floats:
-        return self._by_kind[self.kind]
-
-    def under(self, weight: Floats) -> Floats:
-        """In a replicate whose slice is short of a kind of reward, the propensity is at most 1.
-
-        Users whom only the slice has are redrawn on their own, each a Poisson(1) number of times: their error is
-        independent of the log's. The draw is a function of the weights, so that a replicate is the same for all models.
-        """
-        strangers = np.ones(self.part.n_strangers)
-        if len(strangers) and not (weight == 1).all():
-            drawn = generator_of(weight, "users of the random slice").poisson(1.0, len(strangers))
-            strangers = drawn.astype(np.float64)
-        return np.minimum(self._of_kinds(weight, strangers)[self.kind], 1.0)
 
     def at(self, cells: Log) -> Floats:
         """By the rewards of the cells, which must be among those of the log."""
         reward = reward_of(cells, self.model.reward)
+        if not len(reward):
+            return np.zeros(0)
         kind = np.minimum(np.searchsorted(self.rewards, reward), len(self.rewards) - 1)
-        strange = np.flatnonzero(self.rewards[kind] != reward)
+        strange = np.flatnonzero(self.rewards[kind] != reward) if len(self.rewards) else np.arange(len(reward))
         if len(strange):
             raise InputError(
                 f"{cells.source}: row {int(strange[0]) + 1:,} has {self.model.reward} {reward[strange[0]]:g}, which "
-                f"does not occur in {self.log.source}: its propensity is 0 there."
+                f"does not occur in {self.source}: its propensity is 0 there."
             )
-        return self._by_kind[kind]
+        return self.by_value[kind]
 
-    @property
-    def _by_kind(self) -> Floats:
-        return self._of_kinds(np.ones(self.log.n_units), np.ones(self.part.n_strangers))
 
-    def _of_kinds(self, weight: Floats, strangers: Floats) -> Floats:
-        n = np.bincount(self.kind, weights=weight[self.log.unit], minlength=len(self.rewards))
-        total, cells = float(n.sum()), float(weight @ self.n_candidates)
-        of_row = np.concatenate([weight, strangers])[self.part.unit]
-        in_slice = np.bincount(self.slice_kind, weights=of_row, minlength=len(self.rewards) + 1)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            share = in_slice[:-1] / in_slice.sum()
-            others = n + (cells - total) * share if self.model.drawn is Drawn.UNSEEN else cells * share
-            # 0 / 0: a kind that this replicate has neither here nor there is not asked for
-            return np.where(n > 0, n / others, 1.0)
+def _slice_of(given: PropensityLearner) -> Log:
+    if given.random is None:
+        raise InputError(
+            "propensity naive-bayes: no random slice is given; it needs rows that were shown at random, with "
+            "labels. Give them: --random FILE (Python: random=...)."
+        )
+    return given.random
+
+
+def _check_values(value: Floats, reward: str, source: str) -> None:
+    if len(value) > MOST_VALUES:
+        raise InputError(
+            f"{source}: {reward} has {len(value):,} different values; naive Bayes expects at most {MOST_VALUES}. "
+            "Make labels of them, or use another propensity."
+        )
 
 
 def reward_of(log: Log, name: str) -> Floats:

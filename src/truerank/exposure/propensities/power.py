@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
 
-from truerank.core.arrays import Floats, Ints, frozen
+from truerank.core.arrays import Floats, frozen
 from truerank.core.errors import InputError
+from truerank.core.estimator import Groups, Learned
+from truerank.core.ids import Ids
 from truerank.core.log import Log
-from truerank.core.ranking import Candidates
-from truerank.data.features import Features
-from truerank.exposure.propensities import Fitted
+from truerank.core.ranking import JudgedChunk
+from truerank.exposure.propensities import Fitted, PropensityLearner
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,11 +26,8 @@ class PopularityPower:
     positives would be spread evenly if all were shown: where items are popular because they are good, it
     over-corrects. Without labels, rows are counted. An item without a positive has c = 0 and gets `clip`.
 
-    >>> from truerank.data.read import read
-    >>> import polars as pl
-    >>> log = read(pl.DataFrame({"user": [1, 2, 3, 4, 5], "item": [7, 7, 7, 7, 8], "label": [1, 1, 1, 1, 1]}))
-    >>> PopularityPower(0.5).fit(log).value.tolist()
-    [1.0, 1.0, 1.0, 1.0, 0.5]
+    >>> str(PopularityPower(0.5))
+    'power:0.5'
     """
 
     power: float = 0.5
@@ -37,6 +35,7 @@ class PopularityPower:
 
     name: ClassVar[str] = "power"
     uses: ClassVar[frozenset[str]] = frozenset()
+    fitted: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         if not (isinstance(self.power, int | float) and np.isfinite(self.power) and self.power >= 0):
@@ -54,31 +53,54 @@ class PopularityPower:
     def __str__(self) -> str:
         return f"{self.name}:{self.power:g}"
 
-    def fit(
-        self,
-        log: Log,
-        *,
-        random: Log | None = None,
-        user_features: Features | None = None,
-        item_features: Features | None = None,
-        candidates: Candidates | None = None,
-        seed: int = 0,
-    ) -> Fitted:
-        what = "positives" if "label" in log.rewards else "rows"
-        counted = log.label > 0 if what == "positives" else np.ones(len(log), dtype=bool)
-        if not counted.any():
-            raise InputError(f"{log.source}: no {what}, so no popularity to take propensities from.")
-        return PowerFit(self, log, frozen(np.flatnonzero(counted)), what)
+    def tally(self, chunk: JudgedChunk, *, given: PropensityLearner, groups: Groups, learned: Learned) -> ItemCounts:
+        log = chunk.labels
+        labelled = "label" in log.rewards
+        counted = log.label > 0 if labelled else np.ones(len(log), dtype=bool)
+        group, n_items = groups.at(log.users.keys())[log.unit[counted]], len(log.items)
+        cell = np.bincount(group * n_items + log.item[counted], minlength=len(groups) * n_items)
+        count = cell.reshape(len(groups), n_items).astype(np.float64)
+        return ItemCounts(count, "positives" if labelled else "rows", log.items, log.source)
+
+    def fit(self, tally: ItemCounts, *, given: PropensityLearner) -> Fitted:
+        count = tally.count.sum(axis=0)
+        most = count.max(initial=0.0)
+        if most == 0 and tally.whole:
+            raise InputError(f"{tally.source}: no {tally.what}, so no popularity to take propensities from.")
+        # without the only users who have a positive no popularity is known: all items are alike
+        share = count / most if most > 0 else np.ones(len(count))
+        of_item = np.asarray(np.maximum(share**self.power, self.clip), dtype=np.float64)
+        return PowerFit(self, frozen(of_item), tally.what, tally.items)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
+class ItemCounts:
+    """How often each item of the catalogue was counted, [groups x items]; `whole` if no group was left out."""
+
+    count: Floats
+    what: str
+    items: Ids
+    source: str
+    whole: bool = True
+
+    def __add__(self, other: ItemCounts) -> ItemCounts:
+        return replace(self, count=self.count + other.count)
+
+    def without(self, group: int | None) -> ItemCounts:
+        total = self.count.sum(axis=0, keepdims=True)
+        return replace(
+            self, count=total if group is None else total - self.count[group][None], whole=self.whole and group is None
+        )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class PowerFit:
-    """The counted rows of the log, from which popularity follows under any weights of users."""
+    """The propensity of every item of the catalogue."""
 
     model: PopularityPower
-    log: Log
-    counted: Ints
+    of_item: Floats
     what: str
+    items: Ids
     fitted: bool = True
 
     @property
@@ -88,25 +110,9 @@ class PowerFit:
             "of the item in the log: popularity alone decides exposure, and its scale is not known"
         )
 
-    @property
-    def value(self) -> Floats:
-        return self.under(np.ones(self.log.n_units))
-
-    def under(self, weight: Floats) -> Floats:
-        return self._of_items(weight)[self.log.item]
-
     def at(self, cells: Log) -> Floats:
         """Items that the log does not know have no positives there."""
-        known = self.log.items.locate(cells.items, where=f"{cells.source}, items")[cells.item]
-        of_item = self._of_items(np.ones(self.log.n_units))
-        return np.where(known >= 0, of_item[known], self.model.clip)
-
-    def _of_items(self, weight: Floats) -> Floats:
-        count = np.bincount(
-            self.log.item[self.counted],
-            weights=weight[self.log.unit[self.counted]],
-            minlength=len(self.log.items),
-        )
-        # a replicate that drew no user with a positive knows no popularity: all items are alike
-        share = count / count.max() if count.max() > 0 else np.ones(len(count))
-        return np.asarray(np.maximum(share**self.model.power, self.model.clip), dtype=np.float64)
+        if cells.items is self.items:
+            return self.of_item[cells.item]
+        place = self.items.locate(cells.items, where=f"{cells.source}, items")[cells.item]
+        return np.where(place >= 0, self.of_item[place], self.model.clip)

@@ -30,11 +30,19 @@ class Slice:
     @property
     def said(self) -> str:
         """How large it is, and what was left out."""
-        size = f"{len(self.rows):,} rows of {len(np.unique(self.unit)):,} users"
-        if self.left_out == 0:
-            return size
-        everything = len(self.rows) + self.left_out
-        return f"{size}; of {everything:,} rows, {self.left_out:,} are no candidates and were left out"
+        return size_of_slice(len(self.rows), len(np.unique(self.unit)), left_out=self.left_out)
+
+
+def size_of_slice(n_rows: int, n_users: int, *, left_out: int) -> str:
+    """How large a slice is, in words.
+
+    >>> size_of_slice(8, 2, left_out=1)
+    '8 rows of 2 users; of 9 rows, 1 are no candidates and were left out'
+    """
+    size = f"{n_rows:,} rows of {n_users:,} users"
+    if left_out == 0:
+        return size
+    return f"{size}; of {n_rows + left_out:,} rows, {left_out:,} are no candidates and were left out"
 
 
 def candidate_rows(random: Log, log: Log, candidates: Candidates | None) -> Slice:
@@ -47,9 +55,23 @@ def candidate_rows(random: Log, log: Log, candidates: Candidates | None) -> Slic
     >>> found.unit.tolist(), found.item.tolist(), found.left_out
     ([1, 2], [0, 0], 1)
     """
+    check_no_repeats(random)
+    unit, item, kept = able_rows(random, log, candidates)
+    if not kept.any():
+        raise no_candidate(random, log.source)
+    rows, unit, item = random.select(kept), unit[kept].copy(), item[kept]
+    strangers, at = np.unique(rows.user[unit < 0], return_inverse=True)
+    unit[unit < 0] = log.n_units + at
+    return Slice(rows, frozen(unit), frozen(item), len(strangers), int(np.count_nonzero(~kept)))
+
+
+def able_rows(random: Log, log: Log, candidates: Candidates | None) -> tuple[Ints, Ints, Bools]:
+    """The user and the item of each row of a slice as positions in a log (-1 for none), and whether it is a candidate.
+
+    Of a user whom the log does not have, every item of the catalogue is a candidate.
+    """
     if len(random) == 0:
         raise InputError(f"{random.source}: the random slice has no rows; expected pairs that were shown at random.")
-    check_no_repeats(random)
     unit = log.users.locate(random.users, where=f"{random.source}, column 'user'")[random.user]
     item = log.items.locate(random.items, where=f"{random.source}, column 'item'")[random.item]
     if (item < 0).all():
@@ -57,16 +79,15 @@ def candidate_rows(random: Log, log: Log, candidates: Candidates | None) -> Slic
             f"{random.source} and {log.source} have no item in common: items such as {some(random.items.texts()[:3])} "
             f"and {some(log.items.texts()[:3])}. Check the id columns."
         )
-    kept = _able(unit, item, candidates, n_items=len(log.items))
-    if not kept.any():
-        raise InputError(
-            f"{random.source}: none of {len(random):,} rows is a candidate in {log.source}; expected pairs that could "
-            "have been in the log. Check the exclusions and the candidates."
-        )
-    rows, unit, item = random.select(kept), unit[kept].copy(), item[kept]
-    strangers, at = np.unique(rows.user[unit < 0], return_inverse=True)
-    unit[unit < 0] = log.n_units + at
-    return Slice(rows, frozen(unit), frozen(item), len(strangers), int(np.count_nonzero(~kept)))
+    return unit, item, _able(unit, item, candidates, n_items=len(log.items))
+
+
+def no_candidate(random: Log, source: str) -> InputError:
+    """What to say of a slice of which nothing is left."""
+    return InputError(
+        f"{random.source}: none of {len(random):,} rows is a candidate in {source}; expected pairs that could "
+        "have been in the log. Check the exclusions and the candidates."
+    )
 
 
 def check_no_repeats(log: Log) -> None:

@@ -1,0 +1,69 @@
+"""A biased log taken for a random sample."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from truerank.core.estimator import About, Asked, Exposed, Learned, Learner
+from truerank.core.metric import Metric
+from truerank.core.ranking import JudgedChunk, RankView
+from truerank.core.terms import Smooth
+from truerank.estimators.biased.weighing import is_recall, only_sums_or_recall
+from truerank.estimators.judged.horvitz_thompson import HorvitzThompson
+from truerank.estimators.judged.pooled import Pooled
+from truerank.estimators.sums import LABEL_FREE
+
+
+@dataclass(frozen=True, slots=True)
+class Naive:
+    """What one gets by taking a biased log for a uniform sample; for comparison, to see how far off that is.
+
+    Pooled recall Σm / Σn, or (N / N-bar) Σ y w for sums. Where exposure is correlated with rank, it is biased: its
+    expectation is Σ π-weighted, and a model that ranks high what was shown anyway looks better than it is.
+
+    >>> import polars as pl, truerank as tr
+    >>> scores = {"m": tr.dense([[4.0, 3, 2, 1]], users=[7], items=[1, 2, 3, 4])}
+    >>> log = pl.DataFrame({"user": [7] * 2, "item": [1, 3], "label": [1, 1], "propensity": [0.5, 0.25]})
+    >>> how = {"exposure": tr.BiasedExposure(), "metrics": [tr.Recall(1)], "estimators": [Naive()]}
+    >>> tr.evaluate(scores, log, **how).estimates[0].value
+    0.5
+    """
+
+    about: ClassVar[About] = About(
+        name="naive",
+        exposures=frozenset({Exposed.BIASED}),
+        assumptions=("the shown items are a uniform sample of the candidates: here they are not",),
+        ties=LABEL_FREE,
+        needs_size=True,
+        left_out="have no judged item",
+        caution="takes the log for a random sample: shown to compare with, not to decide by",
+    )
+
+    def refusal(self, metric: Metric) -> str | None:
+        return only_sums_or_recall(metric)
+
+    def estimand(self, asked: Asked, unit: str = "user") -> str:
+        metric = asked.metric
+        return f"{metric} as if the shown items were a random sample; not {metric} itself where exposure is unequal"
+
+    def prepare(self, context: Any) -> tuple[Learner, ...]:
+        return ()
+
+    def terms(
+        self,
+        chunk: JudgedChunk,
+        view: RankView,
+        *,
+        asked: Sequence[Asked],
+        learned: Learned,
+        keep_rows: bool = False,
+    ) -> list[Smooth]:
+        terms: dict[int, Smooth] = {}
+        for recall, plain in ((True, Pooled()), (False, HorvitzThompson())):
+            places = [place for place, question in enumerate(asked) if is_recall(question.metric) is recall]
+            if places:
+                found = plain.terms(chunk, view, asked=[asked[place] for place in places], learned=learned)
+                terms |= zip(places, found, strict=True)
+        return [terms[place] for place in range(len(asked))]
