@@ -168,9 +168,7 @@ class Impressions:
             )
         return self._part(rows, kept, renumbered[self.unit[rows]], candidates)
 
-    def _part(
-        self, rows: Bools | slice, units: Bools | slice, unit: Ints, candidates: Pairs | None
-    ) -> Impressions:
+    def _part(self, rows: Bools | slice, units: Bools | slice, unit: Ints, candidates: Pairs | None) -> Impressions:
         def of_rows(values: Array | None) -> Any:
             return None if values is None else values[rows]
 
@@ -200,7 +198,22 @@ class Impressions:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RankedChunk:
-    """Whole clusters of an impression log, and what the tables of targets say of their sessions."""
+    """Whole clusters of an impression log, and what the tables of targets say of their sessions.
+
+    `place` is the place of each unit in the population. `made` keeps what was already made of the chunk.
+    """
 
     log: Impressions
     tables: Mapping[str, Any] = field(default_factory=dict)
+    place: Ints | None = None
+    made: dict[str, Any] = field(default_factory=dict, repr=False)
+
+    def places(self) -> Ints:
+        return np.arange(self.log.n_units) if self.place is None else self.place
+
+    def clusters(self) -> Clusters:
+        """The clusters of the log."""
+        if "clusters" not in self.made:
+            self.made["clusters"] = self.log.clusters()
+        clusters: Clusters = self.made["clusters"]
+        return clusters

@@ -107,7 +107,13 @@ class _Units:
 
 
 def _units(
-    table: pl.DataFrame, mapping: Mapping[str, str], declared: Any, *, shown: tuple[Ids, Ints], used: Sequence[str], where: str
+    table: pl.DataFrame,
+    mapping: Mapping[str, str],
+    declared: Any,
+    *,
+    shown: tuple[Ids, Ints],
+    used: Sequence[str],
+    where: str,
 ) -> _Units:
     """Units ordered by user, then session, so that results do not depend on the order of rows."""
     session_column = find_column(table, "session", mapping, strict="session" in mapping)

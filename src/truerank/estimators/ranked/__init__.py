@@ -9,7 +9,7 @@ from functools import cache
 from typing import Any, Protocol, runtime_checkable
 
 from truerank.core.estimator import Estimator
-from truerank.core.language import find, members
+from truerank.core.language import classes, find
 from truerank.estimators.ranked.normalisers import Counted
 
 
@@ -17,18 +17,26 @@ from truerank.estimators.ranked.normalisers import Counted
 class RankedEstimator(Estimator, Protocol):
     """How logged sessions stand for those of another policy."""
 
-    clip: float | None  # where its weights are cut; None where the question says
+    @property
+    def clip(self) -> float | None:
+        """Where its weights are cut; None where the question says."""
+        ...
 
     @property
     def metric(self) -> Counted:
         """What it counts."""
         ...
 
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns of the log that it reads, beside those of every log."""
+        ...
+
 
 @cache
 def catalogue() -> dict[str, type[Any]]:
     """Every estimator class for ranked logs by name."""
-    return members(__name__, RankedEstimator)
+    return {cls.about.name: cls for cls in classes(__name__, RankedEstimator)}
 
 
 def named(name: str) -> type[Any]:

@@ -35,7 +35,6 @@ class RankedDoublyRobust:
     seed: int = 0
     clip: float | None = None
 
-    name: ClassVar[str] = "doubly-robust"
     about: ClassVar[About] = About(
         name="doubly-robust",
         exposures=frozenset({Exposed.RANKED}),
@@ -47,6 +46,10 @@ class RankedDoublyRobust:
     @property
     def metric(self) -> Counted:
         return Normaliser.SESSION.counted
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return self.model.columns()
 
     def refusal(self, context: RankedContext) -> str | None:
         if not context.whole:

@@ -36,7 +36,6 @@ class RankedIPS:
     normaliser: Normaliser = Normaliser.SESSION
     clip: float | None = None
 
-    name: ClassVar[str] = "ips"
     about: ClassVar[About] = About(
         name="ips", exposures=frozenset({Exposed.RANKED}), weighs=True, clipping=Clipping.CHOSEN
     )
@@ -44,6 +43,10 @@ class RankedIPS:
     @property
     def metric(self) -> Counted:
         return self.normaliser.counted
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return ()
 
     def refusal(self, context: RankedContext) -> str | None:
         if self.normaliser is not Normaliser.SESSION and not context.views_known:

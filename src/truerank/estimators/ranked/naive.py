@@ -30,14 +30,15 @@ class LogDiscountRaw:
 
     clip: float | None = None
 
-    name: ClassVar[str] = "dcg-log-raw"
-    about: ClassVar[About] = About(
-        name="dcg-log-raw", exposures=frozenset({Exposed.RANKED}), assumptions=UNCORRECTED
-    )
+    about: ClassVar[About] = About(name="dcg-log-raw", exposures=frozenset({Exposed.RANKED}), assumptions=UNCORRECTED)
 
     @property
     def metric(self) -> Counted:
         return Counted("DCG")
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return ()
 
     def refusal(self, context: RankedContext) -> str | None:
         return None if context.ranks else NO_RANKS
@@ -70,7 +71,6 @@ class LogDiscountDebiased:
 
     clip: float | None = None
 
-    name: ClassVar[str] = "dcg-log-debiased"
     about: ClassVar[About] = About(
         name="dcg-log-debiased",
         exposures=frozenset({Exposed.RANKED}),
@@ -82,6 +82,10 @@ class LogDiscountDebiased:
     @property
     def metric(self) -> Counted:
         return Counted("DCG")
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return ()
 
     def refusal(self, context: RankedContext) -> str | None:
         return None if context.ranks else NO_RANKS
@@ -117,12 +121,15 @@ class LearntDiscountRaw:
 
     clip: float | None = None
 
-    name: ClassVar[str] = "dcg-raw"
     about: ClassVar[About] = About(name="dcg-raw", exposures=frozenset({Exposed.RANKED}), assumptions=UNCORRECTED)
 
     @property
     def metric(self) -> Counted:
         return Counted("DCG")
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return ()
 
     def refusal(self, context: RankedContext) -> str | None:
         return None

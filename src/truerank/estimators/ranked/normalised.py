@@ -42,7 +42,6 @@ class RankedNDCG:
     ideal: IdealSum = IdealSum.ORDER
     clip: float | None = None
 
-    name: ClassVar[str] = "ndcg"
     about: ClassVar[About] = About(
         name="ndcg",
         exposures=frozenset({Exposed.RANKED}),
@@ -55,6 +54,10 @@ class RankedNDCG:
     @property
     def metric(self) -> Counted:
         return Counted("nDCG", left_out="have no ranking or no reward")
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return ()
 
     def refusal(self, context: RankedContext) -> str | None:
         return _refusal(context, self.ideal)
@@ -91,7 +94,6 @@ class RankedPostNormalised:
     ideal: IdealSum = IdealSum.ORDER
     clip: float | None = None
 
-    name: ClassVar[str] = "post-normalised"
     about: ClassVar[About] = About(
         name="post-normalised",
         exposures=frozenset({Exposed.RANKED}),
@@ -103,6 +105,10 @@ class RankedPostNormalised:
     @property
     def metric(self) -> Counted:
         return Counted("post-normalised DCG")
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return ()
 
     def refusal(self, context: RankedContext) -> str | None:
         return _refusal(context, self.ideal)

@@ -47,10 +47,7 @@ class Normaliser(StrEnum):
             ),
             Normaliser.MEAN_OF_MEANS: Counted(
                 "mean of session means",
-                (
-                    "exposures are E[1{depth >= rank} / depth], not the probability of a view; else for comparison "
-                    "only",
-                ),
+                ("exposures are E[1{depth >= rank} / depth], not the probability of a view; else for comparison only",),
                 "have no ranking of this target or no viewed item, so no mean,",
             ),
         }[self]

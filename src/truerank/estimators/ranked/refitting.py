@@ -224,9 +224,7 @@ def lists_outside(view: Exposures, refits: Refits, units: Bools) -> tuple[Floats
     )
 
 
-def _looked_up(
-    refits: Refits, code: Ints, group: Ints, table: Callable[[Positions], Floats]
-) -> tuple[Floats, Floats]:
+def _looked_up(refits: Refits, code: Ints, group: Ints, table: Callable[[Positions], Floats]) -> tuple[Floats, Floats]:
     """Σ table[code] over what is outside each group, by the table of its model; and what rounding left."""
     met, at = np.unique(code, return_inverse=True)
     n_groups = len(refits.positions)

@@ -175,7 +175,7 @@ class ItemMeansLearner:
 
     def tally(self, chunk: RankedChunk, *, groups: Groups, learned: Learned) -> ItemSums:
         log, n = chunk.log, self.model.folds
-        clusters = log.clusters()
+        clusters = chunk.clusters()
         fold = folds_of(clusters.key, n=n, seed=self.seed)[clusters.of_row]
         cell = fold[log.unit] * len(log.items) + log.item
         sums = [

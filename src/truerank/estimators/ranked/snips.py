@@ -32,7 +32,6 @@ class RankedSNIPS:
     normaliser: Normaliser = Normaliser.SESSION
     clip: float | None = None
 
-    name: ClassVar[str] = "snips"
     about: ClassVar[About] = About(
         name="snips", exposures=frozenset({Exposed.RANKED}), weighs=True, clipping=Clipping.GIVEN
     )
@@ -40,6 +39,10 @@ class RankedSNIPS:
     @property
     def metric(self) -> Counted:
         return replace(self.normaliser.counted, assumptions=())
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return ()
 
     def refusal(self, context: RankedContext) -> str | None:
         if self.normaliser is Normaliser.MEAN_OF_MEANS:

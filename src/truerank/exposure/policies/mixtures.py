@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from truerank.core.arrays import Ints, frozen
+from truerank.core.arrays import Bools, Ints, frozen
 from truerank.core.errors import InputError, some
 from truerank.core.estimator import Groups, Learned, Learner
 from truerank.data.impressions import Impressions, RankedChunk
@@ -83,11 +83,11 @@ def mixed_policy(
     return Policy("log", log, parts=parts, share=frozen(share))
 
 
-def check_own_exposures(mixed: Policy, loggers: Mapping[str, Target]) -> None:
-    """What a logger has shown can be shown by it."""
+def check_own_exposures(mixed: Policy, loggers: Mapping[str, Target], *, without: Bools | None = None) -> None:
+    """What a logger has shown can be shown by it; `without` are units that do not matter."""
     log, ordered = mixed.log, sorted(loggers)
     of_unit, _ = logger_of_units(log, ordered)
-    of_row = of_unit[log.unit]
+    of_row = (of_unit if without is None else np.where(without, -1, of_unit))[log.unit]
     for number, (name, part) in enumerate(zip(ordered, mixed.parts, strict=True)):
         if (part.exposure(np.flatnonzero(of_row == number)) == 0).any():
             raise InputError(

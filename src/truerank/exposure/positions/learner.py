@@ -124,9 +124,7 @@ class ClickCounts:
         return ClickCells(item, whole.rank, whole.clicks, whole.others)
 
 
-def gathered_clicks(
-    items: Ids, group: Ints, item: Ints, rank: Ints, clicks: Floats, others: Floats
-) -> ClickCounts:
+def gathered_clicks(items: Ids, group: Ints, item: Ints, rank: Ints, clicks: Floats, others: Floats) -> ClickCounts:
     """One row for each group, item and rank."""
     n_ranks = int(rank.max(initial=0)) + 1
     code, row = np.unique((group * max(len(items), 1) + item) * n_ranks + rank, return_inverse=True)
@@ -157,7 +155,7 @@ class PositionLearner:
         log = chunk.log
         if log.position is None:
             raise InputError(f"{log.source}: fitting a position model needs the column position.")
-        clusters = log.clusters()
+        clusters = chunk.clusters()
         group = groups.at(clusters.key)[clusters.of_row]  # of each unit
         if from_clicks(self.positions):
             return self._clicks(log, group[log.unit])
@@ -168,9 +166,7 @@ class PositionLearner:
             surface=log.surface[at] if log.surface is not None and self.positions.by_surface else None,
             group=log.group[at] if log.group is not None and self.positions.by_group else None,
         )
-        return DepthCounts.of(
-            rule, log.position[at].astype(np.int64), ended, group[log.unit[at]], n_groups=len(groups)
-        )
+        return DepthCounts.of(rule, log.position[at].astype(np.int64), ended, group[log.unit[at]], n_groups=len(groups))
 
     def _clicks(self, log: Impressions, group: Ints) -> ClickCounts:
         if log.logged is Logged.VIEWED:
