@@ -117,7 +117,8 @@ def off_policy(
     with gathered(work) as measured:
         for name, target in targets.items():
             if is_table(target):
-                check_common(name, int(measured.tallies[name, "known"]), facts)
+                where = os.fspath(target) if isinstance(target, str | os.PathLike) else name
+                check_common(where, int(measured.tallies[name, "known"]), facts)
         return conclude(plan, measured, n_rows=facts.n_rows)
 
 

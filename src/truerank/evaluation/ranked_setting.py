@@ -132,7 +132,7 @@ def _cut(
     return [ordered[int(first) : int(last)] for first, last in zip(starts[:-1], starts[1:], strict=True)]
 
 
-def check_common(name: str, known: int, facts: RankedFacts) -> None:
+def check_common(where: str, known: int, facts: RankedFacts) -> None:
     """Refuse a target's table without a session of the log."""
     if not known:
-        raise InputError(f"{name}: no session in common with {facts.source}. Check the session ids.")
+        raise InputError(f"{where}: no session in common with {facts.source}. Check the session ids.")

@@ -154,7 +154,7 @@ class WeightTally:
         k = int(np.searchsorted(self.clips, clip))
         # the clip lowers the rows of all bins behind it; there w = m ε
         low = self.sums[:, : k + 1].sum(axis=1)
-        behind = self.sums.sum(axis=1) - low
+        behind = self.sums[:, k + 1 :].sum(axis=1)
         limit = 0.0 if math.isinf(clip) else clip
         total, square = float(low[3] + limit * behind[1]), float(low[4] + limit**2 * behind[2])
         unclipped = float(self.sums[3].sum())

@@ -196,7 +196,7 @@ def _add_clipped() -> Callable[[Ints, Floats, Floats, Floats, Floats], None]:
         return add_plainly
     from truerank.estimators.ranked.fast import add_clipped
 
-    return add_clipped  # type: ignore[no-any-return]
+    return add_clipped
 
 
 def add_plainly(unit: Ints, gain: Floats, inverse: Floats, clips: Floats, out: Floats) -> None:

@@ -38,7 +38,7 @@ def refitted(
     if refits is None:
         return list(whole)
     if count is not None and by_places(view):
-        without = _counted(view, refits, count)
+        without = _counted(view, refits, count, n_terms=len(whole))
     else:
         without = _made_again(view, refits, make, whole)
     return [Refitted(terms, refits.pattern, totals) for terms, totals in zip(whole, without, strict=True)]
@@ -55,9 +55,10 @@ def _counted(
     view: Exposures,
     refits: Refits,
     count: Callable[[Exposures, Refits, Bools], Sequence[tuple[Floats, Floats]]],
+    *,
+    n_terms: int,
 ) -> list[dict[int, tuple[Floats, Floats]]]:
     by_pattern = {code: count(view, refits, units) for code, units in _patterns(view, refits)}
-    n_terms = len(next(iter(by_pattern.values()), ()))
     return [{code: found[at] for code, found in by_pattern.items()} for at in range(n_terms)]
 
 
@@ -184,7 +185,7 @@ def adder() -> Callable[[Ints, Floats, Floats, Floats, Floats], None]:
         return add_cells_plainly
     from truerank.estimators.ranked.fast import add_cells
 
-    return add_cells  # type: ignore[no-any-return]
+    return add_cells
 
 
 def add_cells_plainly(cell: Ints, value: Floats, high: Floats, low: Floats, count: Floats) -> None:

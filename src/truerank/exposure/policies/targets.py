@@ -133,7 +133,7 @@ def _places(log: Impressions, rank: Array) -> Ints | None:
     deepest = np.zeros(log.n_units, dtype=np.int64)
     np.maximum.at(deepest, log.unit, rank)
     places = log.length - np.bincount(log.unit[blank], minlength=log.n_units)
-    return np.maximum(places, np.minimum(deepest, log.length))
+    return np.asarray(np.maximum(places, np.minimum(deepest, log.length)), dtype=np.int64)
 
 
 def _by_exposure(key: str, log: Impressions, *, name: str) -> Policy:
