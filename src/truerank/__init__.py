@@ -33,8 +33,8 @@ if TYPE_CHECKING:
     from truerank.estimators.biased.intervened import Intervened as Intervened
     from truerank.estimators.biased.intervened import IntervenedPooled as IntervenedPooled
     from truerank.estimators.biased.ips import IPS as IPS
-    from truerank.estimators.biased.snips import SNIPS as SNIPS
     from truerank.estimators.biased.naive import Naive as Naive
+    from truerank.estimators.biased.snips import SNIPS as SNIPS
     from truerank.estimators.judged.full import Full as Full
     from truerank.estimators.judged.full import Traditional as Traditional
     from truerank.estimators.judged.hajek import Hajek as Hajek

@@ -119,7 +119,7 @@ class Clusters:
     def has(self, rows: Bools) -> Bools:
         """Which clusters have one of these rows."""
         found = np.zeros(len(self.key), dtype=bool)
-        found[self.of_row[rows]] = True
+        found[self.of_row if rows.all() else self.of_row[rows]] = True
         return found
 
     def take(self, order: Ints) -> Clusters:
@@ -304,7 +304,7 @@ def _smooth(
     rows: SampledRows | None,
     weighting: Weighting | None,
 ) -> Smooth:
-    sums = np.stack(columns, axis=1)
+    sums = np.stack(columns).T  # each column in one piece: totals run over columns
     kept = np.ones(len(sums), dtype=bool) if defined is None else defined
     sums = sums if kept.all() else np.where(kept[:, None], sums, 0.0)
     of = Clusters.numbered(len(sums)) if clusters is None else clusters

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -129,7 +130,7 @@ def _cut(
     starts = np.searchsorted(unit[order], edges)
     starts[0] = 0
     ordered = table[order]
-    return [ordered[int(first) : int(last)] for first, last in zip(starts[:-1], starts[1:], strict=True)]
+    return [ordered[first:last] for first, last in pairwise(starts.tolist())]
 
 
 def check_common(where: str, known: int, facts: RankedFacts) -> None:
