@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import difflib
-import math
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,8 +13,8 @@ from truerank.core.arrays import Floats, Ints, frozen
 from truerank.core.errors import InputError
 from truerank.core.ids import IdColumn, Ids
 from truerank.core.log import Log
+from truerank.data.batches import Table
 from truerank.data.matrices import is_sparse, population, rows_of, stored
-from truerank.data.parts import read_path
 from truerank.data.rules import ALL, PositiveRule
 
 VALUE_NAMES = ("label", "reward", "rating", "value")
@@ -94,34 +92,8 @@ def _order(user: Ints, item: Ints, n_items: int) -> Ints:
 
 def as_table(source: Any) -> tuple[pl.DataFrame, str]:
     """A polars frame of the source, and its name in messages."""
-    if isinstance(source, str | Path):
-        return read_path(Path(source)), str(source)
-    if isinstance(source, pl.LazyFrame):
-        return source.collect(), "frame"
-    if isinstance(source, pl.DataFrame):
-        return source, "frame"
-    if type(source).__module__.startswith("pandas"):
-        # column by column: needs neither pandas nor pyarrow to be importable here
-        return pl.DataFrame({str(name): _from_pandas(source[name]) for name in source.columns}), "frame"
-    if is_sparse(source):
-        return rows_of(stored(source, name="matrix"), users=None, items=None, name="matrix"), "matrix"
-    if hasattr(source, "__arrow_c_stream__"):
-        return pl.DataFrame(source), "frame"
-    raise InputError(
-        f"cannot read rows from a {type(source).__name__}; expected a path, a polars, pandas or arrow frame, "
-        "or a scipy.sparse matrix."
-    )
-
-
-def _from_pandas(series: Any) -> pl.Series:
-    array = series.to_numpy()
-    if array.dtype == object:
-        return pl.Series([None if _missing(value) else value for value in array.tolist()])
-    return pl.Series(array)
-
-
-def _missing(value: Any) -> bool:
-    return value is None or (isinstance(value, float) and math.isnan(value)) or type(value).__name__ == "NAType"
+    table = Table.of(source)
+    return table.read(), table.where
 
 
 def column(table: pl.DataFrame, key: str, mapping: Mapping[str, str], *, where: str, strict: bool = False) -> pl.Series:
