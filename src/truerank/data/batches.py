@@ -82,6 +82,10 @@ class Table:
     def seekable(self) -> bool:
         return all(piece.seekable for piece in self.pieces)
 
+    @property
+    def in_memory(self) -> bool:
+        return self.seekable and all(piece.path is None for piece in self.pieces)
+
     def read(self, columns: Collection[str] | None = None) -> pl.DataFrame:
         """All rows at once."""
         frames = []

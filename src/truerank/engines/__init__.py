@@ -1,0 +1,1 @@
+"""Engines: what maps a pure function over chunks of whole units."""
