@@ -105,7 +105,8 @@ class Table:
                     for start in range(0, piece.n_rows, size):
                         yield rows.slice(start, size).collect()
                 else:
-                    yield from rows.collect_batches(chunk_size=size, maintain_order=True)
+                    # several batches are under way at a time, and fields are larger than what they become
+                    yield from rows.collect_batches(chunk_size=max(size // 4, 1), maintain_order=True)
 
     def slice(self, start: int, n: int, columns: Collection[str] | None = None) -> pl.DataFrame:
         """The rows `start ... start + n - 1`; of a text file all rows before them are read, too."""

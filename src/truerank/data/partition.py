@@ -58,7 +58,8 @@ class Chunks:
     @property
     def n_rows(self) -> Ints:
         """Rows of each chunk, those of all tables together: what progress counts."""
-        return np.stack([cut.n_rows for cut in self.tables.values()]).sum(axis=0)
+        total: Ints = np.stack([cut.n_rows for cut in self.tables.values()]).sum(axis=0)
+        return total
 
     def chunk(self, at: int) -> dict[str, pl.DataFrame]:
         """The rows of a chunk, by the name of their table."""

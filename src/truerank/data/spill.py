@@ -86,7 +86,7 @@ class Spill:
         order = np.argsort(narrow, kind="stable")
         count = np.bincount(part + 1, minlength=n_parts + 1)
         end = np.cumsum(count)
-        ordered = rows.select(self.schema)[order]
+        ordered = rows.select(list(self.schema))[order]
         for at in np.flatnonzero(count[1:]).tolist():
             self._append(at, ordered.slice(int(end[at]), int(count[at + 1])))
 

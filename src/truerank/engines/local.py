@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from itertools import islice
 from typing import Protocol, TypeVar
 
 import polars as pl
@@ -60,16 +61,14 @@ def _mapped(task: Callable[[int], Result], n: int, *, threads: int) -> Iterator[
     running: dict[Future[Result], int] = {}
     executor = ThreadPoolExecutor(threads, thread_name_prefix="chunks")
     try:
-        for at, _ in zip(waiting, range(threads + 1), strict=False):
+        for at in islice(waiting, threads + 1):
             running[executor.submit(task, at)] = at
         while running:
-            ready, _ = wait(running, return_when=FIRST_COMPLETED)
-            for future in ready:
-                at = running.pop(future)
-                yield at, future.result()
-                del future  # the result is the caller's now
-                following = next(waiting, None)
-                if following is not None:
-                    running[executor.submit(task, following)] = following
+            future = next(iter(wait(running, return_when=FIRST_COMPLETED).done))
+            at = running.pop(future)
+            yield at, future.result()
+            del future  # its result is the caller's now
+            for following in islice(waiting, 1):
+                running[executor.submit(task, following)] = following
     finally:
         executor.shutdown(wait=True, cancel_futures=True)
