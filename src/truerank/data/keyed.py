@@ -108,6 +108,10 @@ class Place(Protocol):
 
     def __call__(self, source: Keyed, batch: pl.DataFrame, start: int) -> Ints: ...
 
+    def of_ids(self, ids: pl.Series) -> Ints:
+        """The chunk of each id, whether or not a row has it: so users without rows find theirs."""
+        ...
+
 
 @dataclass(frozen=True, slots=True)
 class ByHash:
@@ -117,6 +121,9 @@ class ByHash:
 
     def __call__(self, source: Keyed, batch: pl.DataFrame, start: int) -> Ints:
         return self.of(source.hashes(batch, start))
+
+    def of_ids(self, ids: pl.Series) -> Ints:
+        return self.of(hashed(ids))
 
     def of(self, keys: Keys) -> Ints:
         """A hash of 64 bits as a number below `n_chunks`, by multiplication: no division is as fast."""
@@ -134,7 +141,10 @@ class ByRange:
         return len(self.borders) + 1
 
     def __call__(self, source: Keyed, batch: pl.DataFrame, start: int) -> Ints:
-        ids, borders = source.ids(batch, start), self.borders
+        return self.of_ids(source.ids(batch, start))
+
+    def of_ids(self, ids: pl.Series) -> Ints:
+        borders = self.borders
         if len(ids) == 0 or len(borders) == 0:
             return np.zeros(len(ids), dtype=np.int64)
         if ids.dtype != borders.dtype:

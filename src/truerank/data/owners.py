@@ -16,7 +16,7 @@ import polars as pl
 from truerank.core.arrays import Ints
 from truerank.core.errors import InputError
 from truerank.core.ids import as_ids
-from truerank.data.keyed import ByHash, Keyed, check_same_kind, hashed
+from truerank.data.keyed import ByHash, Keyed, check_same_kind
 from truerank.data.partition import CHUNK_ROWS, Absent, Chunks, Progress, in_bytes
 from truerank.data.spill import Scratch, Spill
 
@@ -60,7 +60,7 @@ class Owners:
         for at in range(chunks.n_chunks):
             session = as_ids(cut.read(at, [log.key])[log.key], where=where).unique().cast(kind)
             owned = pl.DataFrame({_SESSION: session, _CHUNK: pl.repeat(at, len(session), dtype=pl.Int32, eager=True)})
-            parts.add(owned, place.of(hashed(session)))
+            parts.add(owned, place.of_ids(session))
             done += int(cut.n_rows[at])
             if progress is not None:
                 progress(f"looking up sessions of {log.table.where}", done, rows)
@@ -123,7 +123,7 @@ def follow(
             lost = session.filter(pl.Series(without))
             absent = Absent(absent.rows + len(lost), absent.sessions + lost.n_unique())
             if keep_absent:
-                at[without] = spread.of(hashed(lost))
+                at[without] = spread.of_ids(lost)
         placed.add(rows, at)
         done += len(rows)
         if progress is not None:
