@@ -11,12 +11,13 @@ import math
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any, ClassVar, Protocol, Self, runtime_checkable
+from typing import Any, ClassVar, Protocol, Self, cast, runtime_checkable
 
 import numpy as np
 
 from truerank.core.arrays import Floats, Ints
 from truerank.core.chance import cell_uniforms
+from truerank.core.errors import InputError
 from truerank.core.ids import Keys
 from truerank.core.ranking import Pool, Ties
 from truerank.core.terms import Terms
@@ -104,6 +105,21 @@ class Estimator(Protocol):
         ...
 
 
+class Clipped(Estimator, Protocol):
+    """An estimator whose weights a clip can limit: at a clip of its own, or (None) where the question says."""
+
+    @property
+    def clip(self) -> float | None: ...
+
+
+def clips_of(estimator: Estimator, clips: Sequence[float]) -> tuple[float, ...]:
+    """Where the weights of an estimator are cut: nowhere, at a clip of its own, or at each of the question's."""
+    if estimator.about.clipping is Clipping.NONE:
+        return (math.inf,)
+    own = cast(Clipped, estimator).clip
+    return tuple(clips) if own is None else (own,)
+
+
 # ------------------------------------------------------------------------------------------------------------- learners
 
 
@@ -120,8 +136,9 @@ class Tally(Protocol):
 class Learner(Protocol):
     """What must be fitted before units can be measured: propensities, position models, reward models.
 
-    A value: what was learned is kept under it, so equal learners learn the same. `needs` are learners that must be fitted first; `refitted` says whether its error is part of the error of what is
-    estimated, so that it is fitted again without each group of clusters.
+    A value, under which what was learned is kept. `needs` are learners that must be fitted first; `refitted` says
+    whether its error is part of the error of what is estimated, so that it is fitted again without each group of
+    clusters.
     """
 
     def __hash__(self) -> int: ...
@@ -204,6 +221,7 @@ class Learned:
     refits: tuple[Mapping[Hashable, Any], ...] = ()
     groups: Groups | None = None
     facts: Mapping[str, Any] = field(default_factory=dict)
+    failures: Mapping[str, int] = field(default_factory=dict)  # why refits could not be made, and without how many groups
 
     def __getitem__(self, learner: Hashable) -> Any:
         return self.models[learner]
@@ -222,12 +240,14 @@ def learn(
 ) -> Learned:
     """Fit all learners, one pass over the chunks for each link of the longest chain of needs.
 
-    `chunks()` gives the chunks anew for every pass. Where a learner is refitted, groups of clusters are left out in turn.
+    `chunks()` gives the chunks anew for every pass. Where a learner is refitted, groups of clusters are left out in
+    turn; a fit that cannot be made without a group is a failure, and leaves intervals undefined.
     """
     todo = _with_needs(learners)
     again = any(learner.refitted for learner in todo) and len(groups) > 1
     of = groups if again else Groups(groups.seed, groups.purpose)
     models: dict[Hashable, Any] = {}
+    failures: dict[str, set[int]] = {}
     refits: list[dict[Hashable, Any]] = [{} for _ in range(len(groups) if again else 0)]
     while todo:
         ready = [learner for learner in todo if all(need in models for need in learner.needs)]
@@ -243,9 +263,13 @@ def learn(
             models[learner] = learner.fit(tallies[learner].without(None))
             for group, refit in enumerate(refits):
                 if learner.refitted:
-                    refit[learner] = learner.fit(tallies[learner].without(group))
+                    try:
+                        refit[learner] = learner.fit(tallies[learner].without(group))
+                    except InputError as error:
+                        failures.setdefault(str(error), set()).add(group)
         todo = [learner for learner in todo if learner not in ready]
-    return Learned(models, tuple(refits), groups if again else None, facts)
+    counted = {reason: len(parts) for reason, parts in failures.items()}
+    return Learned(models, () if failures else tuple(refits), groups if again else None, facts, counted)
 
 
 def _with_needs(learners: Sequence[Learner]) -> list[Learner]:

@@ -11,19 +11,28 @@ from typing import Any
 from truerank.core.errors import InputError
 
 
-def members(package: str, kind: Any, *, deep: bool = False) -> dict[str, type[Any]]:
-    """The classes of a package's modules (and, if `deep`, its subpackages') with all members of `kind`, by `name`."""
+def classes(package: str, kind: Any, *, deep: bool = False) -> list[type[Any]]:
+    """The classes of a package's modules (and, if `deep`, its subpackages') that have all members of `kind`."""
     root = importlib.import_module(package)
-    found: dict[str, type[Any]] = {}
     wanted = _members(kind)
     modules = (pkgutil.walk_packages if deep else pkgutil.iter_modules)(root.__path__, f"{package}.")
+    found = []
     for module in sorted(entry.name for entry in modules):
         contents = importlib.import_module(module)
-        for value in vars(contents).values():
-            own = isinstance(value, type) and value.__module__ == contents.__name__
-            if own and all(hasattr(value, name) for name in wanted):
-                found[value.name] = value
+        found += [
+            value
+            for value in vars(contents).values()
+            if isinstance(value, type)
+            and value.__module__ == contents.__name__
+            and not getattr(value, "_is_protocol", False)
+            and all(hasattr(value, name) for name in wanted)
+        ]
     return found
+
+
+def members(package: str, kind: Any, *, deep: bool = False) -> dict[str, type[Any]]:
+    """The same classes by their `name`."""
+    return {cls.name: cls for cls in classes(package, kind, deep=deep)}
 
 
 def find(known: Mapping[str, type[Any]], name: str, *, what: str) -> type[Any]:

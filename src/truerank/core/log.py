@@ -36,6 +36,11 @@ class Pairs:
         count = np.bincount(cell // width, minlength=n_units)
         return cls(frozen(np.concatenate([[0], np.cumsum(count)]).astype(np.int64)), frozen(cell % width))
 
+    def of_units(self, first: int, last: int) -> Pairs:
+        """The pairs of units first ... last - 1, numbered from 0."""
+        begin, end = int(self.start[first]), int(self.start[last])
+        return Pairs(frozen(self.start[first : last + 1] - begin), frozen(self.item[begin:end]))
+
     def of_unit(self, unit: int) -> Ints:
         return self.item[self.start[unit] : self.start[unit + 1]]
 
@@ -98,7 +103,7 @@ class Log:
     def n_units(self) -> int:
         return len(self.users)
 
-    def select(self, rows: Ints | Bools) -> Self:
+    def select(self, rows: Ints | Bools | slice) -> Self:
         """The given rows, in that order; the populations stay."""
         optional: dict[str, Any] = {
             name: None if (column := getattr(self, name)) is None else frozen(column[rows])

@@ -13,6 +13,7 @@ import numpy.typing as npt
 from truerank.core.arrays import Bools, Floats, Ints
 from truerank.core.ids import Ids
 from truerank.core.log import Log, Pairs
+from truerank.core.terms import Clusters
 
 
 @runtime_checkable
@@ -104,10 +105,20 @@ class Ranks:
 
 @dataclass(frozen=True, slots=True)
 class JudgedChunk:
-    """Labels of whole users, laid over the catalogue, with the candidates of every pool: what `measure` takes."""
+    """Labels of whole users, laid over the catalogue, with the candidates of every pool: what `measure` takes.
+
+    Users are units and clusters at once. `unit` are their places in the population, where that is larger.
+    """
 
     labels: Log
     pools: Mapping[Pool, Candidates]
+    unit: Ints = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    clusters: Clusters = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "clusters", Clusters.alone(self.labels.users.keys()))
+        if len(self.unit) != self.labels.n_units:
+            object.__setattr__(self, "unit", np.arange(self.labels.n_units))
 
 
 @dataclass(frozen=True, slots=True)

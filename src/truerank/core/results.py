@@ -1,21 +1,39 @@
-"""What is reported: estimates and comparisons, with all that is needed to read them rightly."""
+"""What is reported: estimates and comparisons, with all that is needed to read them rightly and to make them again."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from pathlib import Path
+from typing import Any, NamedTuple
 
-from truerank.core.errors import InputError
+import polars as pl
+
+from truerank.core.errors import InputError, some
+from truerank.core.messages import Message
+from truerank.core.plain import comparable, plain
+from truerank.core.provenance import Provenance
+from truerank.core.units import UnitTable
+
+BETTER, WORSE, NOT_SHOWN = "better", "worse", "not shown"
+TURNED = {BETTER: WORSE, WORSE: BETTER}
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Estimate:
-    """One number, what it estimates, and how sure it is."""
+    """One number, what it estimates, and how sure it is.
+
+    `estimator` is its text form without the clip and `settings` its options; `k` is the cut-off of the metric. No clip,
+    no cut-off and no effective size are None; an undefined number is NaN, and equals itself here. `units` and
+    `clusters` are those that define the value, `undefined` the units that do not.
+    """
 
     model: str
     metric: str
+    k: int | None
     estimator: str
+    settings: Mapping[str, Any] = field(default_factory=dict)
     estimand: str
     value: float
     stderr: float
@@ -25,19 +43,36 @@ class Estimate:
     interval: str
     units: int
     undefined: int
+    clusters: int
     ess: float | None
     reward: str
     clip: float | None
     assumptions: tuple[str, ...]
-    warnings: tuple[str, ...]
+    warnings: tuple[Message, ...]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "settings", plain(self.settings))
+        object.__setattr__(self, "clip", _limit(self.clip))
+        object.__setattr__(self, "ess", None if self.ess is None or math.isnan(self.ess) else self.ess)
+
+    @property
+    def warning_texts(self) -> tuple[str, ...]:
+        """The sentences of the warnings."""
+        return tuple(str(message) for message in self.warnings)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Estimate) and comparable(self) == comparable(other)
+
+    def __hash__(self) -> int:
+        return hash((self.model, self.metric, self.estimator, self.reward, self.clip))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Comparison:
-    """The difference model - baseline, over the `units` that both define.
+    """The difference model - baseline, over the `units` and `clusters` that both define.
 
-    `p_adjusted` holds over all comparisons of the results. `reward` and `clip` say which estimates are compared, where
-    there are several; no clip is None.
+    `reward` and `clip` say which estimates are compared. `p_adjusted` holds over all comparisons of the results; the
+    `verdict` follows from it: `better`, `worse` or `not shown`.
     """
 
     model: str
@@ -48,46 +83,159 @@ class Comparison:
     stderr: float
     low: float
     high: float
+    level: float
     p: float
-    p_adjusted: float
+    p_adjusted: float = math.nan
     units: int
-    reward: str | None = None
-    clip: float | None = None
+    clusters: int
+    reward: str
+    clip: float | None
+    verdict: str = NOT_SHOWN
+    reasons: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "clip", _limit(self.clip))
+
+    def adjusted(self, p: float) -> Comparison:
+        """The same with p adjusted for all comparisons, and the verdict that follows; NaN where it is no test."""
+        shown = p <= 1 - self.level and self.difference != 0
+        verdict = NOT_SHOWN if not shown else BETTER if self.difference > 0 else WORSE
+        return replace(self, p_adjusted=p, verdict=verdict)
+
+    def turned(self) -> Comparison:
+        """The difference baseline - model."""
+        return replace(
+            self,
+            model=self.baseline,
+            baseline=self.model,
+            difference=-self.difference,
+            low=-self.high,
+            high=-self.low,
+            verdict=TURNED.get(self.verdict, self.verdict),
+        )
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Comparison) and comparable(self) == comparable(other)
+
+    def __hash__(self) -> int:
+        return hash((self.model, self.baseline, self.metric, self.estimator, self.reward, self.clip))
 
 
-@dataclass(frozen=True, slots=True)
+class PandasTables(NamedTuple):
+    """Estimates and comparisons as pandas frames."""
+
+    estimates: Any
+    comparisons: Any
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Results:
-    """Estimates and comparisons with their provenance; shows itself in a terminal and a notebook."""
+    """Estimates and comparisons with what was said and what they were made of; shows itself in a terminal and a
+    notebook.
+
+    Two results are equal if all they hold is, units included. `segments` asks the same question within groups of units.
+    """
 
     estimates: tuple[Estimate, ...]
     comparisons: tuple[Comparison, ...]
-    provenance: Mapping[str, Any] = field(default_factory=dict)
-    notes: tuple[str, ...] = ()
+    messages: tuple[Message, ...] = ()
+    provenance: Provenance = field(default_factory=Provenance)
+    unit_table: UnitTable | None = None
+    segments: Callable[[Any], Mapping[str, Results]] | None = None
 
-    def table(self) -> Any:
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """The sentences of the messages."""
+        return tuple(str(message) for message in self.messages)
+
+    def table(self) -> pl.DataFrame:
         """The estimates as a polars frame."""
         from truerank.report import frames
 
         return frames.estimates(self)
 
-    def clips(self) -> Any:
+    def comparisons_table(self) -> pl.DataFrame:
+        """The comparisons as a polars frame."""
+        from truerank.report import frames
+
+        return frames.comparisons(self)
+
+    def clips(self) -> pl.DataFrame:
         """The bias-variance curve over clips as a polars frame: how far each value is from that of the largest clip."""
         from truerank.report import frames
 
         return frames.clips(self)
 
+    def pandas(self) -> PandasTables:
+        """Estimates and comparisons as two pandas frames."""
+        from truerank.report import frames
+
+        return PandasTables(frames.as_pandas(self.table()), frames.as_pandas(self.comparisons_table()))
+
+    def units(self) -> pl.DataFrame:
+        """What every unit contributed, one row per unit, model, metric, estimator, reward and clip."""
+        if self.unit_table is None:
+            raise InputError("these results do not hold single units; ask with units=True, or read a saved folder.")
+        return self.unit_table.frame()
+
+    def by(self, segment: Any) -> Mapping[str, Results]:
+        """The same question within groups of units, by the name of the group."""
+        if self.segments is None:
+            raise InputError(
+                "these results cannot be divided into groups: they do not hold the terms of single units. Ask again "
+                "with units=True, and divide the results before they are saved."
+            )
+        return self.segments(segment)
+
     def compare(self, model: str, baseline: str) -> tuple[Comparison, ...]:
         """All comparisons of two models, as model - baseline."""
-        found = [c for c in self.comparisons if {c.model, c.baseline} == {model, baseline}]
-        if not found:
-            raise InputError(f"no comparison of {model!r} with {baseline!r} in these results.")
-        return tuple(c if c.model == model else _turned(c) for c in found)
+        pair = {model, baseline}
+        of_pair = [comparison for comparison in self.comparisons if {comparison.model, comparison.baseline} == pair]
+        if not of_pair:
+            models = dict.fromkeys(estimate.model for estimate in self.estimates)
+            raise InputError(
+                f"no comparison of {model!r} with {baseline!r} in these results, which are of {some(list(models))}."
+            )
+        return tuple(comparison if comparison.model == model else comparison.turned() for comparison in of_pair)
 
     def json(self) -> bytes:
         """The results as one JSON object; undefined numbers are null."""
-        from truerank.report import frames
+        from truerank.report import document
 
-        return frames.json(self)
+        return document.encode(self)
+
+    def save(self, path: str | Path) -> None:
+        """Write a folder with `results.json` and, where units are held, `units.parquet`: whole or not at all."""
+        from truerank.report import saved
+
+        saved.save(self, Path(path))
+
+    @staticmethod
+    def read(path: str | Path) -> Results:
+        """The results of a saved folder, or of a JSON file, which has no units."""
+        from truerank.report import saved
+
+        return saved.read(Path(path))
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Results):
+            return NotImplemented
+        return (
+            self.estimates == other.estimates
+            and self.comparisons == other.comparisons
+            and self.messages == other.messages
+            and self.provenance == other.provenance
+            and _same_units(self.unit_table, other.unit_table)
+        )
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        models = dict.fromkeys(estimate.model for estimate in self.estimates)
+        return (
+            f"Results({len(self.estimates):,} estimates of {some(list(map(repr, models))) or 'no model'}, "
+            f"{len(self.comparisons):,} comparisons, {len(self.messages):,} messages)"
+        )
 
     def __str__(self) -> str:
         from truerank.report import text
@@ -95,10 +243,17 @@ class Results:
         return text.render(self)
 
     def _repr_html_(self) -> str:
-        from truerank.report import frames
+        from truerank.report import notebook
 
-        return frames.notebook(self)
+        return notebook.render(self)
 
 
-def _turned(c: Comparison) -> Comparison:
-    return replace(c, model=c.baseline, baseline=c.model, difference=-c.difference, low=-c.high, high=-c.low)
+def _limit(clip: float | None) -> float | None:
+    """No clip is None, however it was written."""
+    return None if clip is None or math.isinf(clip) else float(clip)
+
+
+def _same_units(first: UnitTable | None, second: UnitTable | None) -> bool:
+    if first is None or second is None or first is second:
+        return first is second
+    return first.frame().equals(second.frame())

@@ -42,6 +42,21 @@ class SampledRows:
             rate=kept[0].rate,
         )
 
+    def take(self, order: Ints) -> SampledRows:
+        """The same with units in another order, and rows with their units."""
+        place = np.empty(len(order), dtype=np.int64)
+        place[order] = np.arange(len(order))
+        unit = place[self.unit]
+        rows = np.argsort(unit, kind="stable")
+        return replace(
+            self,
+            unit=unit[rows],
+            num=self.num[rows],
+            den=self.den[rows],
+            n_judged=self.n_judged[order],
+            n_candidates=self.n_candidates[order],
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class Weighting:

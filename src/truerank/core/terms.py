@@ -1,8 +1,8 @@
 """What units contribute to an estimate: a few sums for each, and a function of their totals.
 
 Almost everything reported is a ratio of two sums over units; the rest are other smooth functions of a few sums. Terms
-add: those of two sets of units, joined, are the terms of both. Totals are exact sums, so that neither the order of units
-nor the chunks in which they were measured change a bit of a value.
+add: those of two sets of units, joined, are the terms of both. Totals are exact sums, so that neither the order of
+units nor the chunks in which they were measured change a bit of a value.
 """
 
 from __future__ import annotations
@@ -89,8 +89,8 @@ def _quotients(totals: Floats) -> Floats:
 class Clusters:
     """Which rows of terms depend on each other: `of_row` is the cluster of each row, `key` a number of each cluster.
 
-    A key depends on the id of the cluster alone; what is drawn for a cluster follows from it. `stratum` is the source of
-    fixed size that a cluster comes from, where there are several.
+    A key depends on the id of the cluster alone; what is drawn for a cluster follows from it. `stratum` is the
+    source of fixed size that a cluster comes from, where there are several.
     """
 
     of_row: Ints
@@ -121,6 +121,16 @@ class Clusters:
         found = np.zeros(len(self.key), dtype=bool)
         found[self.of_row[rows]] = True
         return found
+
+    def take(self, order: Ints) -> Clusters:
+        """The clusters of rows in another order, numbered in the order in which they come."""
+        of_row = self.of_row[order]
+        first = np.full(len(self.key), len(of_row), dtype=np.int64)
+        np.minimum.at(first, of_row, np.arange(len(of_row)))
+        kept = np.argsort(first, kind="stable")
+        number = np.empty(len(kept), dtype=np.int64)
+        number[kept] = np.arange(len(kept))
+        return Clusters(number[of_row], self.key[kept], None if self.stratum is None else self.stratum[kept])
 
     @staticmethod
     def join(parts: Sequence[Clusters]) -> Clusters:
@@ -169,6 +179,10 @@ class Terms(Protocol):
 
     def join(self, others: Sequence[Terms]) -> Terms:
         """The terms of these units and of others."""
+        ...
+
+    def take(self, order: Ints, clusters: Clusters) -> Terms:
+        """The same rows in another order."""
         ...
 
 
@@ -244,6 +258,10 @@ class Smooth:
             rows=SampledRows.concatenate([part.rows for part in parts], [len(part.defined) for part in parts]),
             weighting=Weighting.merge([part.weighting for part in parts]),
         )
+
+    def take(self, order: Ints, clusters: Clusters) -> Smooth:
+        rows = None if self.rows is None else self.rows.take(order)
+        return replace(self, sums=self.sums[order], defined=self.defined[order], clusters=clusters, rows=rows)
 
 
 def ratio(
@@ -359,6 +377,9 @@ class Refitted:
                 without[code] = added, lost_before + rest + lost
         whole = self.whole.join([part.whole for part in parts[1:]])
         return Refitted(whole, np.concatenate([part.pattern for part in parts]), without)
+
+    def take(self, order: Ints, clusters: Clusters) -> Refitted:
+        return replace(self, whole=self.whole.take(order, clusters), pattern=self.pattern[order])
 
 
 def two_sum(a: Floats, b: Floats) -> tuple[Floats, Floats]:

@@ -5,33 +5,18 @@ A new estimator is one new module here; `catalogue`, the command line and the la
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
-from truerank.core.estimator import Estimator
-from truerank.core.language import find, members
-from truerank.core.log import Log
-from truerank.core.metric import Metric
-from truerank.core.ranking import Ranks
-from truerank.core.terms import Terms
-
-
-def terms_of(
-    estimator: Estimator, log: Log, ranks: Ranks, *, metrics: Sequence[Metric], keep_rows: bool
-) -> list[Terms]:
-    """The terms of several metrics, in one pass where the estimator can."""
-    together = getattr(estimator, "all_terms", None)
-    if together is not None:
-        found: list[Terms] = together(log, ranks, metrics=metrics)
-        return found
-    return [estimator.terms(log, ranks, metric=metric, keep_rows=keep_rows) for metric in metrics]
+from truerank.core.estimator import Estimator, Exposed
+from truerank.core.language import classes, find
 
 
 @cache
 def catalogue() -> dict[str, type[Any]]:
-    """Every estimator class by name."""
-    return members(__name__, Estimator, deep=True)
+    """Every estimator class for judged rows by name."""
+    found = classes(__name__, Estimator, deep=True)
+    return {cls.about.name: cls for cls in found if Exposed.RANKED not in cls.about.exposures}
 
 
 def named(name: str) -> type[Any]:

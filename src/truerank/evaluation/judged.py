@@ -1,52 +1,43 @@
-"""Which recommender is better, by how much, and how sure is that: layers 1 to 6 put together."""
+"""Which recommender is better, by how much, and how sure is that: the front of question, measure, conclude."""
 
 from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
-from itertools import combinations
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
+from truerank.core.arrays import Floats
 from truerank.core.errors import InputError, RefusedError
-from truerank.core.estimator import Estimator
+from truerank.core.estimator import Asked, Estimator, Groups, Learned, Learner, clips_of, learn
 from truerank.core.ids import Ids
 from truerank.core.log import Log
 from truerank.core.metric import Metric
-from truerank.core.multiple import holm
-from truerank.core.ranking import Pool, Ranks, Scores, Ties
-from truerank.core.results import Comparison, Estimate, Results
-from truerank.core.terms import Terms
+from truerank.core.provenance import Input, Provenance, versions
+from truerank.core.ranking import JudgedChunk, Pool, Scores, Ties
+from truerank.core.results import Results
+from truerank.core.threads import one_blas_thread
 from truerank.data.matrices import is_sparse
-from truerank.estimators import terms_of
-from truerank.estimators.biased.doubly_robust import DoublyRobust
-from truerank.estimators.biased.intervened import about_inclusion
-from truerank.evaluation.asked import DEFAULT_METRICS, Asked, Rules, clip_of, interval_for, pairs
+from truerank.engines.local import map_chunks
+from truerank.evaluation.asked import DEFAULT_METRICS, Rules, interval_for, pairs
+from truerank.evaluation.conclude import conclude
+from truerank.evaluation.judged_notes import about_catalogue, about_exclusions, about_inclusion, about_overlap, matching
+from truerank.evaluation.judged_plan import JudgedContext, JudgedPlan, Report, settings_of
+from truerank.evaluation.measure import measure_all
+from truerank.evaluation.question import Question
 from truerank.evaluation.setting import check_call, check_option, check_sizes, logs, make_setting
-from truerank.exposure.kinds import BiasedExposure, Exposure, FullExposure
-from truerank.exposure.propensities import Fitted
+from truerank.exposure.kinds import Exposure, FullExposure
 from truerank.metrics.gains import gains_of, relevant, reward_of
-from truerank.ranks.candidates import Overlap, Setting, catalogue_of, whole_tables
-from truerank.ranks.kernel.rank import rank
-from truerank.ranks.scores.scores import dense
+from truerank.ranks.candidates import Overlap, Setting, catalogue_of, chunks_of, whole_tables
+from truerank.ranks.kernel.rank import Aligned
+from truerank.ranks.scores.scores import Lists, dense
 from truerank.ranks.scores.sparse import sparse
 from truerank.ranks.scores.tables import lists
-from truerank.uncertainty.diagnostics import shows_no_spread, warnings_of
-from truerank.uncertainty.intervals import Interval, Spread
-from truerank.uncertainty.notes import (
-    about_catalogue,
-    about_exclusions,
-    about_propensities,
-    about_ranks,
-    differing_orders,
-    matching,
-)
-from truerank.version import __version__
+from truerank.uncertainty.intervals import Interval
 
-Report = Callable[[str, int, int], None]
+PARTS = 40  # groups of users without which fitted models are fitted again
 
 
 def evaluate(
@@ -56,6 +47,7 @@ def evaluate(
     exposure: Exposure | None = None,
     metrics: Sequence[Metric] | None = None,
     estimators: Sequence[Estimator] | None = None,
+    clips: Sequence[float] = (float("inf"),),
     exclude: Any = None,
     overlap: Overlap = Overlap.DROP,
     candidates: Any = None,
@@ -100,68 +92,85 @@ def evaluate(
     judged, excluded, explicit = logs(labels, exclude, candidates)
     for metric in DEFAULT_METRICS if metrics is None else metrics:
         gains_of(metric, judged)  # labels or grades that it cannot use are refused before any work
-    others = {judged.source: judged.items} | ({} if excluded is None else {excluded.source: excluded.items})
-    models = {name: as_scores(each, name=name) for name, each in scores.items()}
-    models = whole_tables(models, others=others, items=items, n_items=n_items)
+    # two sources may share a name, so they are told apart by their role
+    others = {f"{judged.source} (labels)": judged.items}
+    others |= {} if excluded is None else {f"{excluded.source} (excluded)": excluded.items}
+    given = {name: as_scores(each, name=name) for name, each in scores.items()}
+    models = whole_tables(given, others=others, items=items, n_items=n_items)
     catalogue = catalogue_of(models, others=others, items=items, n_items=n_items)
     setting = make_setting(models, judged, catalogue, exposure, exclude=excluded, overlap=overlap, candidates=explicit)
-    fitted = None
-    if isinstance(exposure, BiasedExposure):
-        fitted = exposure.fit(setting.labels, setting.pools[Pool.CATALOGUE], seed=seed)
-    interval = interval_for(interval, fitted, seed=seed)
+    learner = exposure.learner(seed)
+    interval = interval_for(interval, fitted=learner is not None and learner.refitted)
     rules = Rules(models, exposure, ties, interval, catalogue.n_items, explicit=candidates is not None)
-    asked, left_out = pairs(metrics, estimators, rules, fitted=fitted)
-    rewards = [reward_of(metric, setting.labels) for metric, _ in asked]
-    pools = sorted({estimator.pool for _, estimator in asked})
-    terms: dict[str, list[Terms]] = {}
-    estimates: dict[tuple[int, str], Estimate] = {}
-    notes = [
-        *setting.notes,
-        *left_out,
-        *about_inclusion(setting.labels, [estimator for _, estimator in asked]),
-        *about_exclusions(setting, excluded),
-        *matching(models, setting.labels, n_items=catalogue.n_items),
-        *about_catalogue(models, catalogue.items),
-        *about_propensities(fitted, setting.labels, setting.pools[Pool.CATALOGUE]),
-    ]
-    for name, each in models.items():
-        ranks = rank(
-            each,
-            setting.labels,
-            pools=[setting.pools[pool] for pool in pools],
-            ties=ties,
-            seed=seed,
-            threads=threads,
-            block_users=block_users,
-            name=name,
-            progress=None if progress is None else _named_progress(progress, name),
-        )
-        by_pool = dict(zip(pools, ranks, strict=True))
-        notes += about_ranks(name, setting.labels, by_pool)
-        bound = _bound(asked, each, setting, ties=ties, seed=seed, threads=threads, name=name)
-        terms[name] = _all_terms(bound, setting.labels, by_pool, keep_rows=interval.needs_rows)
-        for at, (metric, estimator) in enumerate(asked):
-            if progress is not None:
-                progress(f"estimating {name}", at + 1, len(asked))
-            estimates[at, name] = _estimate(
-                name,
-                metric,
-                estimator,
-                terms[name][at],
-                by_pool[estimator.pool],
-                interval=interval,
-                level=level,
-                reward=rewards[at],
-                fitted=fitted,
-            )
-    comparisons = _compare(terms, asked, baseline=baseline, interval=interval, level=level)
-    ordered = tuple(estimates[at, name] for at in range(len(asked)) for name in models)
-    return Results(
-        estimates=ordered,
-        comparisons=comparisons,
-        provenance=_provenance(setting, exposure, models, ties=ties, interval=interval, level=level, seed=seed),
-        notes=(*notes, *differing_orders(ordered)),
+    asked, left_out = pairs(metrics, estimators, rules)
+    question = Question(
+        models=tuple(models),
+        asked=tuple(
+            (estimator, Asked(metric, reward_of(metric, setting.labels), clip))
+            for metric, estimator in asked
+            for clip in clips_of(estimator, clips)
+        ),
+        interval=interval,
+        level=level,
+        baseline=baseline,
+        seed=seed,
     )
+    chunks = list(chunks_of(setting))
+    learned = _learned(question, setting, chunks, exposure, learner)
+    taken_whole = [name for name, each in models.items() if isinstance(each, Lists) and each.depth is None]
+    used = any("inclusion" in estimator.about.uses for estimator, _ in question.asked)
+    positives = int(relevant(setting.labels).sum())
+    matched = setting.pools[Pool.CATALOGUE].exclude
+    plan = JudgedPlan(
+        question=question,
+        learned=learned,
+        exposed=exposure.exposed,
+        models={
+            name: Aligned.of(each, users=setting.labels.users, items=catalogue.items, name=name)
+            for name, each in models.items()
+        },
+        users=setting.labels.users,
+        catalogue=catalogue,
+        ties=ties,
+        record=_record(
+            question,
+            setting,
+            exposure,
+            ties=ties,
+            positives=positives,
+            inputs=_inputs(judged, excluded, explicit, models),
+        ),
+        active=_activity(setting),
+        said=(
+            *about_overlap(setting.dropped),
+            *left_out,
+            *([] if used or setting.labels.inclusion is None else about_inclusion(judged.source, len(setting.labels))),
+            *(
+                []
+                if excluded is None
+                else about_exclusions(0 if matched is None else len(matched.item), len(excluded), excluded.source)
+            ),
+            *matching(
+                models,
+                setting.labels.users,
+                catalogue.items,
+                n_items=catalogue.n_items,
+                judged=len(setting.labels),
+                positives=positives,
+            ),
+            *about_catalogue(models, catalogue.items, taken_whole=taken_whole),
+        ),
+        description=exposure.description(learned),
+        threads=threads if len(chunks) == 1 else 1,
+        block_users=block_users,
+        progress=progress if len(chunks) == 1 else None,
+    )
+    measured = measure_all(
+        plan,
+        chunks,
+        mapper=lambda work, parts: map_chunks(work, parts, threads=threads if len(chunks) > 1 else 1, progress=progress),
+    )
+    return conclude(plan, measured, n_rows=len(setting.labels))
 
 
 def as_scores(source: Any, *, name: str) -> Scores:
@@ -177,148 +186,71 @@ def as_scores(source: Any, *, name: str) -> Scores:
     return lists(source, name=name)
 
 
-# ----------------------------------------------------------------------------------------------- estimates, comparisons
+def _learned(
+    question: Question, setting: Setting, chunks: Sequence[JudgedChunk], exposure: Exposure, learner: Learner | None
+) -> Learned:
+    """What estimators must know of all users: propensities, reward models."""
+    context = {
+        estimator: tuple(question.asked[number][1] for number in numbers)
+        for estimator, numbers in question.by_estimator(range(len(question.asked)))
+    }
+    wanted = [
+        needed
+        for estimator, asked in context.items()
+        for needed in estimator.prepare(JudgedContext(learner, asked, question.seed))
+    ]
+    users = setting.labels.users
+    facts = {
+        "rate": exposure.rate,
+        "propensity": learner,
+        "users": users,
+        "n_rows": float(len(setting.labels)),
+        "n_cells": float(setting.pools[Pool.CATALOGUE].count.sum()),
+    }
+    if not wanted:
+        return Learned(facts=facts)
+    groups = Groups.of(users.keys(), n=PARTS, seed=question.seed, purpose="jackknife")
+    with one_blas_thread():
+        return learn(wanted, lambda: chunks, groups=groups, facts=facts)
 
 
-def _estimate(
-    model: str,
-    metric: Metric,
-    estimator: Estimator,
-    terms: Terms,
-    ranks: Ranks,
-    *,
-    interval: Interval,
-    level: float,
-    reward: str,
-    fitted: Fitted | None,
-) -> Estimate:
-    spread = interval.around(terms, level=level)
-    if shows_no_spread(terms):
-        spread = replace(spread, stderr=math.nan, low=math.nan, high=math.nan)
-    return Estimate(
-        model=model,
-        metric=str(metric),
-        estimator=estimator.name,
-        estimand=estimator.estimand(metric),
-        value=spread.value,
-        stderr=spread.stderr,
-        low=spread.low,
-        high=spread.high,
-        level=level,
-        interval=interval.name,
-        units=terms.n_defined,
-        undefined=len(terms.num) - terms.n_defined,
-        ess=None if terms.weighting is None else terms.weighting.effective,
-        reward=reward,
-        clip=clip_of(estimator),
-        assumptions=(
-            *estimator.assumptions,
-            *([] if terms.weighting is None or fitted is None else [fitted.description]),
-        ),
-        warnings=warnings_of(estimator, metric, terms, ranks, exactly_these=interval.needs_rows),
+def _record(
+    question: Question, setting: Setting, exposure: Exposure, *, ties: Ties, positives: int, inputs: Sequence[Input]
+) -> Provenance:
+    labels = setting.labels
+    n_items = setting.catalogue.n_items
+    return Provenance(
+        inputs=tuple(inputs),
+        settings=settings_of(question, exposure=exposure, ties=ties),
+        counts={
+            "users": len(labels.users),
+            "items": None if math.isnan(n_items) else int(n_items),
+            "judged": len(labels),
+            "relevant": positives,
+        },
+        unit="user",
+        population=f"{len(labels.users):,} users of {labels.source}",
+        versions=versions(),
     )
 
 
-def _bound(
-    asked: Sequence[Asked], scores: Scores, setting: Setting, *, ties: Ties, seed: int, threads: int, name: str
-) -> list[Asked]:
-    """The same questions; an estimator that looks at whole lists is given this model's."""
-    found = list(asked)
-    for estimator in dict.fromkeys(each for _, each in asked):
-        if isinstance(estimator, DoublyRobust):
-            metrics = [metric for metric, each in asked if each == estimator]
-            pool = setting.pools[estimator.pool]
-            made = estimator.bound(
-                scores, setting.labels, pool, metrics=metrics, ties=ties, seed=seed, threads=threads, name=name
-            )
-            found = [(metric, made if each == estimator else each) for metric, each in found]
-    return found
-
-
-def _all_terms(asked: Sequence[Asked], labels: Log, ranks: Mapping[Pool, Ranks], *, keep_rows: bool) -> list[Terms]:
-    """The terms of every pair, each estimator with all its metrics at once."""
-    found: dict[int, Terms] = {}
-    for estimator in dict.fromkeys(each for _, each in asked):
-        places = [at for at, (_, each) in enumerate(asked) if each == estimator]
-        metrics = [asked[at][0] for at in places]
-        parts = terms_of(estimator, labels, ranks[estimator.pool], metrics=metrics, keep_rows=keep_rows)
-        found |= dict(zip(places, parts, strict=True))
-    return [found[at] for at in range(len(asked))]
-
-
-def _compare(
-    terms: Mapping[str, Sequence[Terms]],
-    asked: Sequence[Asked],
-    *,
-    baseline: str | None,
-    interval: Interval,
-    level: float,
-) -> tuple[Comparison, ...]:
-    """Differences of every pair of models, or of each model and the baseline; Holm over all of them."""
-    if baseline is None:
-        pairs = [(second, first) for first, second in combinations(terms, 2)]
-    else:
-        pairs = [(name, baseline) for name in terms if name != baseline]
-    found = [
-        Comparison(
-            model=model,
-            baseline=other,
-            metric=str(metric),
-            estimator=estimator.name,
-            difference=spread.value,
-            stderr=spread.stderr,
-            low=spread.low,
-            high=spread.high,
-            p=spread.p,
-            p_adjusted=spread.p,
-            units=int(np.count_nonzero(terms[model][at].defined & terms[other][at].defined)),
-            clip=clip_of(estimator),
-        )
-        for at, (metric, estimator) in enumerate(asked)
-        for model, other in pairs
-        for spread in [_between(terms[model][at], terms[other][at], interval=interval, level=level)]
+def _inputs(judged: Log, excluded: Log | None, explicit: Log | None, models: Mapping[str, Scores]) -> list[Input]:
+    """What went in, by its role."""
+    by_role = {"labels": judged, "exclude": excluded, "candidates": explicit}
+    return [
+        *(
+            Input(role=role, source=log.source, rows=len(log), users=len(log.users), items=len(log.items))
+            for role, log in by_role.items()
+            if log is not None
+        ),
+        *(
+            Input(role="scores", source=name, name=name, users=len(scores.users), items=len(scores.items))
+            for name, scores in models.items()
+        ),
     ]
-    adjusted = holm(np.array([each.p for each in found]))
-    return tuple(replace(each, p_adjusted=float(p)) for each, p in zip(found, adjusted, strict=True))
 
 
-def _between(a: Terms, b: Terms, *, interval: Interval, level: float) -> Spread:
-    """The difference of two models; without interval and p where weighted rows of one show no spread."""
-    spread = interval.between(a, b, level=level)
-    if any(each.weighting is not None and shows_no_spread(each) for each in (a, b)):
-        return replace(spread, stderr=math.nan, low=math.nan, high=math.nan, p=math.nan)
-    return spread
-
-
-# ------------------------------------------------------------------------------------------------------- provenance
-
-
-def _provenance(
-    setting: Setting,
-    exposure: Exposure,
-    models: Mapping[str, Scores],
-    *,
-    ties: Ties,
-    interval: Interval,
-    level: float,
-    seed: int,
-) -> dict[str, Any]:
-    labels = setting.labels
-    return {
-        "truerank": __version__,
-        "labels": labels.source,
-        "models": list(models),
-        "exposure": repr(exposure),
-        "ties": ties.value,
-        "interval": repr(interval),
-        "level": level,
-        "seed": seed,
-        "users": len(labels.users),
-        "items": None if np.isnan(setting.catalogue.n_items) else int(setting.catalogue.n_items),
-        "judged": len(labels),
-        "relevant": int(relevant(labels).sum()),
-    }
-
-
-def _named_progress(progress: Report, name: str) -> Callable[[int, int], None]:
-    return lambda done, total: progress(f"ranking {name}", done, total)
+def _activity(setting: Setting) -> Floats:
+    """How active each user was: rows that are excluded (training), or judged where nothing is excluded."""
+    pairs = setting.pools[Pool.CATALOGUE].exclude or setting.pools[Pool.JUDGED].only
+    return np.zeros(len(setting.labels.users)) if pairs is None else pairs.count.astype(np.float64)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
@@ -13,8 +13,11 @@ from truerank.core.arrays import Bools, Ints, frozen
 from truerank.core.errors import InputError, some
 from truerank.core.ids import Ids
 from truerank.core.log import Log, Pairs
-from truerank.core.ranking import Candidates, Pool, Scores
+from truerank.core.ranking import Candidates, JudgedChunk, Pool, Scores
 from truerank.ranks.scores.scores import Lists
+
+CHUNK_USERS = 2**15
+CHUNK_ROWS = 2**20
 
 
 class Overlap(StrEnum):
@@ -40,12 +43,43 @@ class Catalogue:
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """Labels over units and catalogue, with the candidates of every pool; `notes` say what was dropped."""
+    """Labels over units and catalogue, with the candidates of every pool; `dropped` rows were also excluded."""
 
     labels: Log
     catalogue: Catalogue
     pools: Mapping[Pool, Candidates]
-    notes: tuple[str, ...]
+    dropped: int
+
+
+def chunks_of(setting: Setting, *, users: int = CHUNK_USERS, rows: int = CHUNK_ROWS) -> Iterator[JudgedChunk]:
+    """The setting in chunks of whole users, at most so many users and about so many rows each."""
+    labels = setting.labels
+    start = np.concatenate([[0], np.cumsum(np.bincount(labels.user, minlength=labels.n_units))]).astype(np.int64)
+    if labels.n_units <= users and len(labels) <= rows:
+        yield JudgedChunk(labels, setting.pools)
+        return
+    first = 0
+    while first < labels.n_units:
+        last = int(np.searchsorted(start, start[first] + rows, side="right")) - 1
+        last = min(max(last, first + 1), first + users, labels.n_units)
+        yield _chunk(setting, start, first, last)
+        first = last
+
+
+def _chunk(setting: Setting, start: Ints, first: int, last: int) -> JudgedChunk:
+    """The users first ... last - 1, numbered from 0."""
+    part = setting.labels.select(slice(int(start[first]), int(start[last])))
+    labels = replace(part, users=Ids(part.users.values[first:last]), user=frozen(part.user - first))
+    pools = {
+        pool: replace(
+            each,
+            n_units=last - first,
+            only=None if each.only is None else each.only.of_units(first, last),
+            exclude=None if each.exclude is None else each.exclude.of_units(first, last),
+        )
+        for pool, each in setting.pools.items()
+    }
+    return JudgedChunk(labels, pools, np.arange(first, last))
 
 
 def catalogue_of(
@@ -103,7 +137,6 @@ def lay_out(
     candidates: Log | None = None,
 ) -> Setting:
     """Labels and exclusions in positions of units and catalogue; judged items outside it are refused."""
-    notes: list[str] = []
     n_units = len(labels.users)
     item = catalogue.items.locate(labels.items, where=f"{labels.source}, column 'item'")[labels.item]
     excluded = _excluded(exclude, labels, catalogue)
@@ -116,8 +149,6 @@ def lay_out(
     if overlap is Overlap.KEEP and excluded is not None:
         excluded = _without(excluded, labels.user[item >= 0], item[item >= 0])
     dropped = judged_too & (overlap is Overlap.DROP)
-    if dropped.any():
-        notes.append(f"{int(dropped.sum()):,} judged rows are excluded items and were dropped (--overlap).")
     outside = (item < 0) & ~dropped
     if outside.any():
         row = int(np.argmax(outside))
@@ -137,7 +168,7 @@ def lay_out(
         Pool.CATALOGUE: Candidates(n_units, catalogue.n_items, only=only, exclude=excluded),
         Pool.JUDGED: Candidates(n_units, catalogue.n_items, only=judged),
     }
-    return Setting(laid, catalogue, pools, tuple(notes))
+    return Setting(laid, catalogue, pools, int(dropped.sum()))
 
 
 def _excluded(exclude: Log | None, labels: Log, catalogue: Catalogue) -> Pairs | None:

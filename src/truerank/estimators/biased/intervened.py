@@ -6,7 +6,7 @@ metrics carry the noise of that draw. Their expectation does not need it: rows e
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, ClassVar
@@ -15,7 +15,7 @@ import numpy as np
 
 from truerank.core.arrays import Bools, Floats, Ints, sums_by
 from truerank.core.errors import InputError
-from truerank.core.estimator import About, Asked, Estimator, Exposed, Learned, Learner
+from truerank.core.estimator import About, Asked, Exposed, Learned, Learner
 from truerank.core.log import Log
 from truerank.core.metric import Additive, Metric
 from truerank.core.options import Denominator
@@ -66,7 +66,8 @@ class Intervened:
         left_out="have no relevant item that could be drawn",
     )
 
-    def refusal(self, metric: Metric) -> str | None:
+    def refusal(self, context: Metric) -> str | None:
+        metric = context
         if not isinstance(metric, Additive):
             return _not_additive(metric)
         if metric.denominator is Denominator.SMALLER:
@@ -142,7 +143,8 @@ class IntervenedPooled:
         uses=frozenset({"inclusion"}),
     )
 
-    def refusal(self, metric: Metric) -> str | None:
+    def refusal(self, context: Metric) -> str | None:
+        metric = context
         if not isinstance(metric, Additive):
             return _not_additive(metric)
         if metric.denominator is Denominator.POSITIVES:
@@ -178,16 +180,6 @@ class IntervenedPooled:
             num, den = (per_unit(log, chance * values) for values in (hit, log.label))
             terms.append(_terms(log, num, den, defined))
         return terms
-
-
-def about_inclusion(log: Log, estimators: Iterable[Estimator]) -> list[str]:
-    """What to say where rows have inclusion probabilities that no estimator looks at."""
-    if log.inclusion is None or any("inclusion" in estimator.about.uses for estimator in estimators):
-        return []
-    return [
-        f"{log.source}: the inclusion probabilities are not used, all {len(log):,} rows count as the test set; for "
-        "what test sets drawn with them give on average, say --estimator intervened or intervened-pooled."
-    ]
 
 
 def inclusion_of(log: Log) -> Floats:

@@ -11,7 +11,8 @@ from truerank.core.metric import Metric
 from truerank.core.ranking import JudgedChunk, RankView
 from truerank.core.terms import Smooth
 from truerank.estimators.biased.weighing import is_recall, only_sums_or_recall
-from truerank.estimators.judged.random_exposure import HorvitzThompson, Pooled
+from truerank.estimators.judged.horvitz_thompson import HorvitzThompson
+from truerank.estimators.judged.pooled import Pooled
 from truerank.estimators.sums import LABEL_FREE
 
 
@@ -40,8 +41,8 @@ class Naive:
         caution="takes the log for a random sample: shown to compare with, not to decide by",
     )
 
-    def refusal(self, metric: Metric) -> str | None:
-        return only_sums_or_recall(metric)
+    def refusal(self, context: Metric) -> str | None:
+        return only_sums_or_recall(context)
 
     def estimand(self, asked: Asked, unit: str = "user") -> str:
         metric = asked.metric

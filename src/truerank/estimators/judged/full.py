@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
 from truerank.core.arrays import Floats
+from truerank.core.estimator import About, Asked, Exposed, Learned, Learner
 from truerank.core.log import Log
 from truerank.core.metric import Metric
-from truerank.core.ranking import Pool, Ranks, Ties
-from truerank.core.terms import Terms
+from truerank.core.ranking import JudgedChunk, Pool, Ranks, RankView
+from truerank.core.terms import Clusters, Smooth, ratio
 from truerank.metrics.tables import unit_values_of
 from truerank.metrics.worth import Pairwise
 
@@ -32,27 +33,33 @@ class Full:
     0.5
     """
 
-    name: ClassVar[str] = "full"
-    pool: ClassVar[Pool] = Pool.CATALOGUE
-    complete: ClassVar[bool] = True
-    ties: ClassVar[frozenset[Ties]] = frozenset(Ties)
-    design: ClassVar[bool] = True
-    needs_size: ClassVar[bool] = False
-    biased: ClassVar[bool] = False
-    left_out: ClassVar[str] = ""
-    assumptions: ClassVar[tuple[str, ...]] = ("every candidate of every user carries its true label",)
+    about: ClassVar[About] = About(
+        name="full",
+        exposures=frozenset({Exposed.FULL}),
+        assumptions=("every candidate of every user carries its true label",),
+        complete=True,
+        design=True,
+    )
 
-    def refusal(self, metric: Metric) -> str | None:
+    def refusal(self, context: Metric) -> str | None:
         return None
 
-    def estimand(self, metric: Metric) -> str:
-        return f"mean {metric} over {metric.on_full_labels}"
+    def estimand(self, asked: Asked, unit: str = "user") -> str:
+        return f"mean {asked.metric} over {asked.metric.on_full_labels}"
 
-    def terms(self, log: Log, ranks: Ranks, *, metric: Metric, keep_rows: bool = False) -> Terms:
-        return self.all_terms(log, ranks, metrics=[metric])[0]
+    def prepare(self, context: Any) -> tuple[Learner, ...]:
+        return ()
 
-    def all_terms(self, log: Log, ranks: Ranks, *, metrics: Sequence[Metric]) -> list[Terms]:
-        return _means_over_units(log, ranks, metrics, exact=True)
+    def terms(
+        self,
+        chunk: JudgedChunk,
+        view: RankView,
+        *,
+        asked: Sequence[Asked],
+        learned: Learned,
+        keep_rows: bool = False,
+    ) -> list[Smooth]:
+        return _means_over_units(chunk, view.ranks, [asking.metric for asking in asked], exact=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,42 +80,44 @@ class Traditional:
     0.5
     """
 
-    name: ClassVar[str] = "traditional"
-    pool: ClassVar[Pool] = Pool.JUDGED
-    complete: ClassVar[bool] = False
-    ties: ClassVar[frozenset[Ties]] = frozenset(Ties)
-    design: ClassVar[bool] = False
-    needs_size: ClassVar[bool] = False
-    biased: ClassVar[bool] = False
-    left_out: ClassVar[str] = ""
-    assumptions: ClassVar[tuple[str, ...]] = ("the judged items are all the items that matter",)
+    about: ClassVar[About] = About(
+        name="traditional",
+        exposures=frozenset({Exposed.FULL, Exposed.RANDOM}),
+        assumptions=("the judged items are all the items that matter",),
+        pool=Pool.JUDGED,
+    )
 
-    def refusal(self, metric: Metric) -> str | None:
+    def refusal(self, context: Metric) -> str | None:
         return None
 
-    def estimand(self, metric: Metric) -> str:
+    def estimand(self, asked: Asked, unit: str = "user") -> str:
+        metric = asked.metric
         if isinstance(metric, Pairwise):
             return f"mean {metric} over {metric.judged_only}"
         return f"mean {metric} among the judged items only, over {metric.on_full_labels} judged; not {metric} itself"
 
-    def terms(self, log: Log, ranks: Ranks, *, metric: Metric, keep_rows: bool = False) -> Terms:
-        return self.all_terms(log, ranks, metrics=[metric])[0]
+    def prepare(self, context: Any) -> tuple[Learner, ...]:
+        return ()
 
-    def all_terms(self, log: Log, ranks: Ranks, *, metrics: Sequence[Metric]) -> list[Terms]:
-        return _means_over_units(log, ranks, metrics, exact=False)
+    def terms(
+        self,
+        chunk: JudgedChunk,
+        view: RankView,
+        *,
+        asked: Sequence[Asked],
+        learned: Learned,
+        keep_rows: bool = False,
+    ) -> list[Smooth]:
+        return _means_over_units(chunk, view.ranks, [asking.metric for asking in asked], exact=False)
 
 
-def _means_over_units(log: Log, ranks: Ranks, metrics: Sequence[Metric], *, exact: bool) -> list[Terms]:
-    values = unit_values_of(metrics, log, ranks)
-    return [_mean(values[each], ranks, exact=exact) for each in metrics]
+def _means_over_units(chunk: JudgedChunk, ranks: Ranks, metrics: Sequence[Metric], *, exact: bool) -> list[Smooth]:
+    values = unit_values_of(metrics, chunk.labels, ranks)
+    return [_mean(values[metric], ranks, chunk.clusters, exact=exact) for metric in metrics]
 
 
-def _mean(values: Floats, ranks: Ranks, *, exact: bool) -> Terms:
+def _mean(values: Floats, ranks: Ranks, clusters: Clusters, *, exact: bool) -> Smooth:
     defined = ranks.scored & ~np.isnan(values) & ~(ranks.n_candidates == 0)
-    return Terms(
-        num=np.where(defined, values, 0.0),
-        den=defined.astype(np.float64),
-        defined=defined,
-        cluster=np.arange(len(values)),
-        exact=exact,
+    return ratio(
+        np.where(defined, values, 0.0), defined.astype(np.float64), defined=defined, clusters=clusters, exact=exact
     )

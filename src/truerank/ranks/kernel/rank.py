@@ -36,21 +36,27 @@ class Aligned:
     scores: Scores
     row: Ints
     column: Ints | None
+    finite: bool = False  # scores are finite whatever the rounding
+
+    def of_units(self, units: Ints) -> Aligned:
+        """The same for some of the units."""
+        return replace(self, row=self.row[units])
 
     @classmethod
     def of(cls, scores: Scores, *, users: Ids, items: Ids, name: str) -> Aligned:
         row = scores.users.locate(users, where=f"labels, against {name}, users")
+        finite = _always_finite(scores)
         if scores.items == items:
-            return cls(scores, row, None)
+            return cls(scores, row, None, finite)
         column = scores.items.locate(items, where=f"labels, against {name}, items")
         if isinstance(scores, Factors) and (column >= 0).all():
             chosen = np.ascontiguousarray(scores.item[column])
-            return cls(replace(scores, item=chosen, items=items), row, None)
+            return cls(replace(scores, item=chosen, items=items), row, None, finite)
         if isinstance(scores, Lists):
             place = items.locate(scores.items)
             if (place >= 0).all():
-                return cls(replace(scores, item=place[scores.item], items=items), row, None)
-        return cls(scores, row, column)
+                return cls(replace(scores, item=place[scores.item], items=items), row, None, finite)
+        return cls(scores, row, column, finite)
 
     def block(self, units: Ints) -> npt.NDArray[np.floating]:
         found = self.scores.block(self.row[units])
@@ -168,13 +174,16 @@ def rank(
     name: str = "scores",
     progress: Progress | None = None,
     fast: bool | None = None,
+    aligned: Aligned | None = None,
 ) -> tuple[Ranks, ...]:
     """The ranks of all rows of `log` (sorted by user) within each of several pools; scores are computed once.
 
     A unit without scores has rank infinity everywhere and `scored` false. The `fast` kernel gives the same ranks as
-    the plain one; by default it is used where it can be and pays.
+    the plain one; by default it is used where it can be and pays. `aligned` are the scores already laid over the users
+    and items of the log.
     """
-    aligned = Aligned.of(scores, users=log.users, items=log.items, name=name)
+    if aligned is None:
+        aligned = Aligned.of(scores, users=log.users, items=log.items, name=name)
     scored = aligned.row >= 0
     start = np.concatenate([[0], np.cumsum(np.bincount(log.user, minlength=log.n_units))])
     work = _Work(
@@ -186,7 +195,7 @@ def rank(
         tied=[np.zeros(len(log)) for _ in pools],
         recommended=[pool.count.copy() for pool in pools],
         name=name,
-        streams=aligned.column is None and _always_finite(scores),
+        streams=aligned.column is None and aligned.finite,
     )
     units = np.flatnonzero(scored)
     kernel, size = _kernel(work, len(units), fast=fast)

@@ -1,0 +1,95 @@
+"""What results were made of: inputs, settings, counts, versions, and the call that makes them again."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from importlib import metadata
+from typing import Any
+
+from truerank.core.plain import plain
+from truerank.version import __version__
+
+LIBRARIES = ("numpy", "polars", "numba")  # whose versions may move the last digits of a number
+LONGEST = 100  # of an argument in a call that is written out
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Input:
+    """One input: its role (labels, scores, log, target ...), the name of the model it belongs to, where it came from.
+
+    `bytes` and `sha256` are of the file or of all its parts (see `data.inputs`), None where it was no file.
+    """
+
+    role: str
+    source: str
+    name: str | None = None
+    format: str | None = None
+    bytes: int | None = None
+    sha256: str | None = None
+    rows: int | None = None
+    users: int | None = None
+    items: int | None = None
+    positives: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Provenance:
+    """What the results were made of. No clock: the same inputs and settings give the same bytes.
+
+    `settings` and `details` are plain data (see `core.plain`); `details` has what one command alone can tell, such as
+    chosen clips, diagnostics of weights and position fits.
+
+    >>> Provenance(settings={"clips": (1, 8)}).settings
+    {'clips': [1, 8]}
+    """
+
+    truerank: str = __version__
+    call: str | None = None
+    inputs: tuple[Input, ...] = ()
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    counts: Mapping[str, int | None] = field(default_factory=dict)
+    unit: str = "user"
+    population: str | None = None
+    versions: Mapping[str, str] = field(default_factory=dict)
+    details: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "inputs", tuple(self.inputs))
+        for name in ("settings", "counts", "versions", "details"):
+            object.__setattr__(self, name, plain(getattr(self, name)))
+
+
+def versions() -> dict[str, str]:
+    """The versions of the libraries that compute, of those that are there."""
+    installed = {}
+    for name in LIBRARIES:
+        try:
+            installed[name] = metadata.version(name)
+        except metadata.PackageNotFoundError:
+            continue
+    return installed
+
+
+def shell_call(arguments: Sequence[str]) -> str:
+    """The command that was given.
+
+    >>> shell_call(["evaluate", "my labels.csv", "--metric", "Recall@10"])
+    "truerank evaluate 'my labels.csv' --metric Recall@10"
+    """
+    return shlex.join(["truerank", *arguments])
+
+
+def python_call(function: str, arguments: Mapping[str, Any]) -> str:
+    """The call of a function; an argument that cannot be written in a line stands as a variable of its name.
+
+    >>> python_call("truerank.evaluate", {"scores": {"a": range(100)}, "labels": b"0" * 200, "seed": 7})
+    "truerank.evaluate(scores={'a': range(0, 100)}, labels=labels, seed=7)"
+    """
+    return f"{function}({', '.join(f'{name}={_written(name, value)}' for name, value in arguments.items())})"
+
+
+def _written(name: str, value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= LONGEST and "\n" not in text and " object at 0x" not in text else name

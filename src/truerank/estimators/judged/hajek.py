@@ -1,0 +1,74 @@
+"""The ratio to the worth that was judged, times the worth of the whole list."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from truerank.core.estimator import About, Asked, Exposed, Learned, Learner
+from truerank.core.metric import Metric
+from truerank.core.ranking import JudgedChunk, RankView, Ties
+from truerank.core.terms import Smooth
+from truerank.estimators.judged.sample import UNIFORM, UniformSample, only_sums
+from truerank.estimators.sums import LABEL_FREE, Parts, additive, per_unit
+
+
+@dataclass(frozen=True, slots=True)
+class Hajek:
+    """The ratio Σ (N / N-bar) Σ y w / Σ (N / N-bar) Σ w, over judged items, times the known mean of Σ_{r <= K} w(r).
+
+    y is the label, or the gain of a graded metric: the first factor is then the mean gain per unit of worth, and the
+    denominator stays Σ w, which is known for the whole list. Consistent, and much steadier than Horvitz-Thompson at
+    small K, where few judged items rank in the top K: chance in how many do cancels.
+
+    >>> import polars as pl, truerank as tr
+    >>> scores = {"m": tr.dense([[4.0, 3, 2, 1]], users=[7], items=[1, 2, 3, 4])}
+    >>> labels = pl.DataFrame({"user": [7] * 2, "item": [1, 3], "label": [1, 1]})
+    >>> how = {"exposure": tr.RandomExposure(), "metrics": [tr.Precision(2)], "estimators": [Hajek()]}
+    >>> found = tr.evaluate(scores, labels, **how)
+    >>> found.estimates[0].value
+    1.0
+    """
+
+    about: ClassVar[About] = About(
+        name="hajek",
+        exposures=frozenset({Exposed.FULL, Exposed.RANDOM}),
+        assumptions=(UNIFORM,),
+        ties=LABEL_FREE - {Ties.STRICT},  # the worth of a list is known if each rank is taken once
+        design=True,
+        needs_size=True,
+        left_out="have no judged item",
+    )
+
+    def refusal(self, context: Metric) -> str | None:
+        return only_sums(context)
+
+    def estimand(self, asked: Asked, unit: str = "user") -> str:
+        return f"mean {asked.metric} over {asked.metric.on_full_labels}"
+
+    def prepare(self, context: Any) -> tuple[Learner, ...]:
+        return ()
+
+    def terms(
+        self,
+        chunk: JudgedChunk,
+        view: RankView,
+        *,
+        asked: Sequence[Asked],
+        learned: Learned,
+        keep_rows: bool = False,
+    ) -> list[Smooth]:
+        rate = learned.facts.get("rate")
+        return [self._terms(chunk, view, asking.metric, rate=rate, keep_rows=keep_rows) for asking in asked]
+
+    def _terms(
+        self, chunk: JudgedChunk, view: RankView, metric: Metric, *, rate: float | None, keep_rows: bool
+    ) -> Smooth:
+        log = chunk.labels
+        parts = Parts.of(log, view.ranks, additive(metric))
+        sample = UniformSample.of(chunk, view.ranks, rate=rate, usable=parts.defined)
+        rows = sample.rows(log, parts.value, parts.worth) if keep_rows else None
+        num, den = (sample.expansion * per_unit(log, values) for values in (parts.value, parts.worth))
+        # pairs that are not listed are known negatives: the worth of the whole list was judged
+        return sample.known_total(num, parts.total if log.complete else den, parts.total, rows=rows)

@@ -1,0 +1,75 @@
+"""The expanded sum of worth."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from truerank.core.estimator import About, Asked, Exposed, Learned, Learner
+from truerank.core.metric import Metric
+from truerank.core.ranking import JudgedChunk, RankView
+from truerank.core.terms import Smooth
+from truerank.estimators.judged.sample import UNIFORM, UniformSample, only_sums
+from truerank.estimators.sums import LABEL_FREE, Parts, additive, per_unit
+
+
+@dataclass(frozen=True, slots=True)
+class HorvitzThompson:
+    """The expanded sum of worth: (N / N-bar) Σ over judged items of gain x w(rank), mean over users.
+
+    The gain is the label y unless the metric has graded gains.
+
+    Exactly unbiased for additive metrics given N-bar >= 1; a user without a judged item is undefined. Under
+    Bernoulli exposure (a declared rate) the weight is 1 / rate, and a user without a judged item contributes 0.
+
+    >>> import polars as pl, truerank as tr
+    >>> scores = {"m": tr.dense([[4.0, 3, 2, 1]], users=[7], items=[1, 2, 3, 4])}
+    >>> labels = pl.DataFrame({"user": [7] * 2, "item": [1, 3], "label": [1, 1]})
+    >>> how = {"exposure": tr.RandomExposure(), "metrics": [tr.Precision(2)], "estimators": [HorvitzThompson()]}
+    >>> found = tr.evaluate(scores, labels, **how)
+    >>> found.estimates[0].value
+    1.0
+    """
+
+    about: ClassVar[About] = About(
+        name="horvitz-thompson",
+        exposures=frozenset({Exposed.FULL, Exposed.RANDOM}),
+        assumptions=(UNIFORM,),
+        ties=LABEL_FREE,
+        design=True,
+        needs_size=True,
+        left_out="have no judged item",
+    )
+
+    def refusal(self, context: Metric) -> str | None:
+        return only_sums(context)
+
+    def estimand(self, asked: Asked, unit: str = "user") -> str:
+        return f"mean {asked.metric} over {asked.metric.on_full_labels}"
+
+    def prepare(self, context: Any) -> tuple[Learner, ...]:
+        return ()
+
+    def terms(
+        self,
+        chunk: JudgedChunk,
+        view: RankView,
+        *,
+        asked: Sequence[Asked],
+        learned: Learned,
+        keep_rows: bool = False,
+    ) -> list[Smooth]:
+        rate = learned.facts.get("rate")
+        return [self._terms(chunk, view, asking.metric, rate=rate, keep_rows=keep_rows) for asking in asked]
+
+    def _terms(
+        self, chunk: JudgedChunk, view: RankView, metric: Metric, *, rate: float | None, keep_rows: bool
+    ) -> Smooth:
+        log = chunk.labels
+        parts = Parts.of(log, view.ranks, additive(metric))
+        sample = UniformSample.of(chunk, view.ranks, rate=rate, usable=parts.defined)
+        rows = sample.rows(log, parts.value, np.zeros(len(log))) if keep_rows else None
+        return sample.ratio(sample.expansion * per_unit(log, parts.value), np.ones(log.n_units), rows=rows)

@@ -1,0 +1,185 @@
+"""What is said once about a whole evaluation of judged rows: what matched, what was tied, where orders differ."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from itertools import combinations
+
+import numpy as np
+
+from truerank.core.ids import Ids
+from truerank.core.messages import Message, caution, note, warning
+from truerank.core.ranking import Scores
+from truerank.core.results import Estimate
+from truerank.evaluation.question import Tallies
+
+
+def matching(
+    models: Mapping[str, Scores], users: Ids, items: Ids, *, n_items: float, judged: int, positives: int
+) -> list[Message]:
+    """How many users, items and positives matched: the first thing to look at when a number surprises."""
+    size = "unknown" if math.isnan(n_items) else f"{int(n_items):,}"
+    messages = [
+        note(
+            "matched",
+            f"{len(users):,} users, {size} items, {judged:,} judged pairs, {positives:,} of them relevant.",
+            numbers={"users": len(users), "judged": judged, "relevant": positives},
+        )
+    ]
+    for name, scores in models.items():
+        known = int(np.count_nonzero(scores.users.locate(users) >= 0))
+        without = len(scores.users) - known
+        extra = f"; {without:,} users with scores have no labels and are not evaluated" if without else ""
+        unknown = int(np.count_nonzero(scores.items.locate(items) < 0)) if scores.depth is None else 0
+        unscored = f"; {unknown:,} items of the catalogue have no score and are never recommended" if unknown else ""
+        messages.append(
+            note(
+                "scored",
+                f"{name}: scores for {known:,} of {len(users):,} users{extra}{unscored}.",
+                numbers={"users": known, "without_labels": without, "items_without_score": unknown},
+                about=(name,),
+            )
+        )
+    if positives == 0:
+        messages.append(
+            warning("no-positive", "no judged pair is relevant: Recall is undefined, Precision and DCG are 0.")
+        )
+    return messages
+
+
+def about_ranks(model: str, tallies: Tallies) -> list[Message]:
+    """Relevant items that a model never recommends, or whose score others share."""
+    positive, never, tied = (int(tallies.get((model, what), 0)) for what in ("positive", "never", "tied"))
+    messages = []
+    if never:
+        messages.append(
+            note(
+                "never-recommended",
+                f"{model}: {never:,} of {positive:,} relevant judged items are never recommended.",
+                numbers={"never": never, "relevant": positive},
+                about=(model,),
+            )
+        )
+    if positive and tied / positive > 0.1:
+        messages.append(
+            caution(
+                "tied-scores",
+                f"{model}: {tied / positive:.0%} of the relevant judged items share their score with another "
+                "candidate; values are expected over tie orders.",
+                numbers={"tied": tied, "relevant": positive},
+                about=(model,),
+            )
+        )
+    return messages
+
+
+def differing_orders(estimates: Sequence[Estimate]) -> list[Message]:
+    """Recall pooled over pairs and recall averaged over users are different questions; say where answers differ."""
+    groups: dict[str, dict[str, list[Estimate]]] = {}
+    for estimate in estimates:
+        known = groups.setdefault(estimate.metric, {}).setdefault(estimate.estimator, [])
+        # one name with several settings estimates one thing: the first stands for all
+        if estimate.model not in {other.model for other in known}:
+            known.append(estimate)
+    return [
+        caution(
+            "orders-differ",
+            f"{metric}: {first} orders the models {_order(a)}, {second} orders them {_order(b)}: "
+            "they estimate different things.",
+            about=(metric, first, second),
+        )
+        for metric, by_estimator in groups.items()
+        for (first, a), (second, b) in combinations(by_estimator.items(), 2)
+        if a[0].estimand != b[0].estimand and _ordered(a) and _ordered(b) and _order(a) != _order(b)
+    ]
+
+
+def _ordered(estimates: Sequence[Estimate]) -> bool:
+    return not any(math.isnan(estimate.value) for estimate in estimates)
+
+
+def _order(estimates: Sequence[Estimate]) -> str:
+    return " > ".join(estimate.model for estimate in sorted(estimates, key=lambda estimate: -estimate.value))
+
+
+def about_exclusions(matched: int, rows: int, source: str) -> list[Message]:
+    """How much of the exclusions has a user and an item of this evaluation."""
+    messages = [
+        note(
+            "excluded",
+            f"{matched:,} of {rows:,} excluded pairs concern users and items of this evaluation.",
+            numbers={"matched": matched, "rows": rows},
+        )
+    ]
+    if matched or not rows:
+        return messages
+    return [*messages, warning("nothing-excluded", f"nothing is excluded: check the ids of {source}.")]
+
+
+def about_overlap(dropped: int) -> list[Message]:
+    if not dropped:
+        return []
+    return [
+        caution(
+            "overlap-dropped",
+            f"{dropped:,} judged rows are excluded items and were dropped (--overlap).",
+            numbers={"rows": dropped},
+        )
+    ]
+
+
+def about_catalogue(models: Mapping[str, Scores], items: Ids, *, taken_whole: Sequence[str]) -> list[Message]:
+    """Items that are scored but do not compete, and tables that were taken as the whole catalogue."""
+    messages = []
+    for name, scores in models.items():
+        ignored = len(scores.items) - int(np.count_nonzero(scores.items.locate(items) >= 0))
+        if ignored and scores.depth is None:
+            messages.append(
+                caution(
+                    "scored-outside",
+                    f"{name}: {ignored:,} scored items are not in the catalogue and do not compete.",
+                    numbers={"items": ignored},
+                    about=(name,),
+                )
+            )
+        if name in taken_whole:
+            messages.append(
+                caution(
+                    "taken-as-catalogue",
+                    f"{name}: every user lists all {len(scores.items):,} items, taken as the whole catalogue; "
+                    "if there are more, give --items or --n-items.",
+                    about=(name,),
+                )
+            )
+    return messages
+
+
+def about_propensities(description: str | None, tallies: Tallies, *, pairs: float) -> list[Message]:
+    """What was assumed of exposure, and whether it fits: each row stands for 1 / π, so Σ 1 / π is about all pairs."""
+    if description is None:
+        return []
+    messages = [note("propensities", f"{description}.")]
+    weight, noise = float(tallies[("propensity", "weight")]), math.sqrt(float(tallies[("propensity", "noise")]))
+    if abs(weight - pairs) > 6 * noise + 1:
+        messages.append(
+            warning(
+                "propensity-scale",
+                f"the rows stand for {weight:,.0f} pairs (Σ 1 / propensity), but there are {pairs:,.0f}: the "
+                "propensities have another scale, or users to whom nothing was shown are missing (--population). ips "
+                "and doubly-robust are off by that much; snips, and Recall by ips, are not.",
+                numbers={"stand_for": weight, "pairs": pairs},
+            )
+        )
+    return messages
+
+
+def about_inclusion(source: str, n_rows: int) -> list[Message]:
+    """What to say where rows have inclusion probabilities that no estimator looks at."""
+    return [
+        caution(
+            "inclusion-unused",
+            f"{source}: the inclusion probabilities are not used, all {n_rows:,} rows count as the test set; for "
+            "what test sets drawn with them give on average, say --estimator intervened or intervened-pooled.",
+        )
+    ]

@@ -1,0 +1,214 @@
+"""The plan of an evaluation on judged rows: how each model looks at labels, what is counted, what is said."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from truerank.core.arrays import Floats, Ints
+from truerank.core.estimator import Asked, Estimator, Exposed, Learned
+from truerank.core.ids import Ids
+from truerank.core.messages import Message, note
+from truerank.core.metric import Metric
+from truerank.core.provenance import Provenance
+from truerank.core.ranking import JudgedChunk, Pool, Ranks, RankView, Ties
+from truerank.core.results import Estimate
+from truerank.core.terms import Terms
+from truerank.estimators.biased.weighing import propensity_of
+from truerank.evaluation.judged_notes import about_propensities, about_ranks, differing_orders
+from truerank.evaluation.measure import Measured
+from truerank.evaluation.question import Cell, Points, Question, Remarks, Tallies
+from truerank.metrics.gains import relevant
+from truerank.ranks.candidates import Catalogue
+from truerank.ranks.kernel.rank import Aligned, rank
+from truerank.uncertainty.evidence import Listed, judged_spread, warnings_of, whole
+from truerank.uncertainty.intervals import Spread
+
+Report = Callable[[str, int, int], None]
+
+
+@dataclass(frozen=True, slots=True)
+class JudgedContext:
+    """What an estimator may want to learn with: the propensities of rows, and what it is asked."""
+
+    propensity: Any
+    asked: tuple[Asked, ...]
+    seed: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class JudgedSight:
+    """The ranks of a chunk's labels for one model, within every pool that an estimator asks for."""
+
+    model: str
+    chunk: JudgedChunk
+    ranks: Mapping[Pool, Ranks]
+    aligned: Aligned
+    ties: Ties
+    seed: int
+    cutoffs: frozenset[tuple[Pool, int]]
+    listed: dict[Hashable, Any] = field(default_factory=dict, repr=False)  # what was made of whole lists
+
+    def view(self, estimator: Estimator, learned: Learned) -> RankView:
+        ranks, scores = self.ranks[estimator.about.pool], self.aligned.scores
+        return RankView(ranks, scores, self.model, ties=self.ties, seed=self.seed, listed=self.listed)
+
+    def tallies(self) -> Tallies:
+        first, labels = next(iter(self.ranks.values())), self.chunk.labels
+        positive = relevant(labels) & first.scored[labels.user]
+        counted: dict[tuple[Any, ...], Any] = {
+            (self.model, "positive"): int(np.count_nonzero(positive)),
+            (self.model, "never"): int(np.count_nonzero(positive & np.isinf(first.above))),
+            (self.model, "tied"): int(np.count_nonzero(first.tied[positive] > 0)),
+            (self.model, "unscored"): int(np.count_nonzero(~first.scored)),
+        }
+        for pool, cutoff in self.cutoffs:
+            ranks = self.ranks[pool]
+            # the number of candidates may be unknown
+            short = ranks.scored & (ranks.n_recommended < cutoff) & ~(ranks.n_recommended >= ranks.n_candidates)
+            counted[self.model, "short", pool, cutoff] = int(np.count_nonzero(short))
+        return counted
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class JudgedPlan:
+    """A question about judged rows with all that had to be learned from the whole of them."""
+
+    question: Question
+    learned: Learned
+    exposed: Exposed
+    models: Mapping[str, Aligned]
+    users: Ids
+    catalogue: Catalogue
+    ties: Ties
+    record: Provenance
+    said: tuple[Message, ...]
+    active: Floats  # how active each user was
+    description: str | None = None  # of the propensities
+    threads: int = 1  # within a chunk
+    block_users: int | None = None
+    progress: Report | None = field(default=None, repr=False)
+    unit: str = "user"
+
+    # ---- for measure
+
+    def answers(self, model: str) -> Sequence[int]:
+        return range(len(self.question.asked))
+
+    def learns(self, estimator: Estimator) -> bool:
+        return estimator.about.weighs
+
+    def places(self, chunk: JudgedChunk) -> Ints:
+        return chunk.unit
+
+    def n_rows(self, chunk: JudgedChunk) -> int:
+        return len(chunk.labels)
+
+    def look(self, chunk: JudgedChunk, model: str) -> JudgedSight:
+        pools = sorted({estimator.about.pool for estimator, _ in self.question.asked})
+        aligned, report = self.models[model].of_units(chunk.unit), self.progress
+        ranks = rank(
+            aligned.scores,
+            chunk.labels,
+            pools=[chunk.pools[pool] for pool in pools],
+            ties=self.ties,
+            seed=self.question.seed,
+            threads=self.threads,
+            block_users=self.block_users,
+            name=model,
+            progress=None if report is None else lambda done, total: report(f"ranking {model}", done, total),
+            aligned=aligned,
+        )
+        by_pool = dict(zip(pools, ranks, strict=True))
+        return JudgedSight(model, chunk, by_pool, aligned, self.ties, self.question.seed, self._cutoffs())
+
+    def _cutoffs(self) -> frozenset[tuple[Pool, int]]:
+        return frozenset(
+            (estimator.about.pool, asked.metric.cutoff)
+            for estimator, asked in self.question.asked
+            if asked.metric.cutoff is not None
+        )
+
+    def counted(self, chunk: JudgedChunk) -> Tallies:
+        if self.exposed is not Exposed.BIASED:
+            return {}
+        propensity = propensity_of(chunk.labels, self.learned)
+        weight = 1 / propensity
+        return {
+            ("propensity", "weight"): float(weight.sum()),
+            ("propensity", "noise"): float(((1 - propensity) * weight**2).sum()),
+            ("propensity", "pairs"): float(chunk.pools[Pool.CATALOGUE].count.sum()),
+        }
+
+    # ---- for conclude
+
+    def named(self, estimator: Estimator, asked: Asked) -> tuple[str, int | None]:
+        return str(asked.metric), asked.metric.cutoff
+
+    def assumptions(self, estimator: Estimator) -> tuple[str, ...]:
+        fitted = [self.description] if self.description is not None and estimator.about.weighs else []
+        return (*estimator.about.assumptions, *fitted)
+
+    def known(self, spread: Spread, terms: Sequence[Terms]) -> Spread:
+        return judged_spread(spread, terms)
+
+    def effective(self, cell: Cell, measured: Measured) -> float | None:
+        weighting = whole(measured.terms[cell]).weighting
+        return None if weighting is None else weighting.effective
+
+    def warnings(self, cell: Cell, measured: Measured) -> tuple[Message, ...]:
+        model, number = cell
+        estimator, asked = self.question.asked[number]
+        metric: Metric = asked.metric
+        short = measured.tallies.get((model, "short", estimator.about.pool, metric.cutoff), 0)
+        listed = Listed(int(measured.tallies[model, "unscored"]), int(short))
+        exactly_these = self.question.interval.needs_rows
+        return warnings_of(estimator, metric, measured.terms[cell], listed, exactly_these=exactly_these)
+
+    def ids(self, measured: Measured) -> tuple[Any, Any]:
+        users = self.users.values[measured.place]
+        return users, users
+
+    def activity(self, measured: Measured) -> Floats:
+        return self.active[measured.place]
+
+    def order(self, number: int) -> tuple[int, ...]:
+        return (number,)
+
+    def remarks(self, measured: Measured, points: Points) -> Remarks:
+        return Remarks()
+
+    def messages(self, measured: Measured, estimates: Sequence[Estimate]) -> Sequence[Message]:
+        pairs = float(measured.tallies.get(("propensity", "pairs"), math.nan))
+        return [
+            *self.said,
+            *about_propensities(self.description, measured.tallies, pairs=pairs),
+            *(
+                note("refit-failed", f"no interval: without {parts:,} parts of the users {reason}")
+                for reason, parts in self.learned.failures.items()
+            ),
+            *(message for model in self.question.models for message in about_ranks(model, measured.tallies)),
+            *differing_orders(estimates),
+        ]
+
+    def provenance(self, measured: Measured, remarks: Remarks) -> Provenance:
+        return self.record
+
+
+def settings_of(question: Question, *, exposure: object, ties: Ties) -> dict[str, Any]:
+    """The settings of an evaluation, in words that parse back."""
+    return {
+        "models": list(question.models),
+        "exposure": str(exposure),
+        "ties": ties.value,
+        "interval": str(question.interval),
+        "level": question.level,
+        "baseline": question.baseline,
+        "seed": question.seed,
+    }
+
+

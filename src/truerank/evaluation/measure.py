@@ -1,0 +1,157 @@
+"""measure(Plan, chunk of whole units) -> Measured: pure; what was measured of other units adds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import reduce
+from typing import Any
+
+import numpy as np
+
+from truerank.core.arrays import Bools, Floats, Ints, exact_sum
+from truerank.core.errors import InputError
+from truerank.core.ids import Keys
+from truerank.core.terms import Refitted, Smooth, Terms
+from truerank.evaluation.question import Cell, Plan, Sight, Tallies
+
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Measured:
+    """The terms of every model and question, with counts for messages; `+` joins those of other units.
+
+    `place` is the place of each row of the terms in the population: rows of one chunk or of many come into one order.
+    `size` is how many units a row stands for.
+    """
+
+    place: Ints
+    size: Ints
+    terms: Mapping[Cell, Terms]
+    tallies: Tallies
+    n_rows: int
+
+    def __add__(self, other: Measured) -> Measured:
+        return join([self, other])
+
+    def select(self, kept: Bools) -> Measured:
+        """The same with the other units undefined."""
+        return replace(self, terms={cell: terms.restrict(kept) for cell, terms in self.terms.items()})
+
+
+def join(parts: Sequence[Measured]) -> Measured:
+    """All parts as one, in the order of the population, so that neither chunks nor their order change a bit."""
+    if len(parts) == 1 and (np.diff(parts[0].place) >= 0).all():
+        return parts[0]
+    place, size = (np.concatenate([getattr(part, name) for part in parts]) for name in ("place", "size"))
+    first = parts[0]
+    terms = {cell: first.terms[cell].join([part.terms[cell] for part in parts[1:]]) for cell in first.terms}
+    if not (np.diff(place) >= 0).all():
+        order = np.argsort(place, kind="stable")
+        clusters = next(iter(terms.values())).clusters.take(order) if terms else None
+        terms = {cell: each.take(order, clusters) for cell, each in terms.items()} if clusters is not None else terms
+        place, size = place[order], size[order]
+    tallies = reduce(added, (part.tallies for part in parts))
+    return Measured(place, size, terms, tallies, sum(part.n_rows for part in parts))
+
+
+def added(first: Tallies, second: Tallies) -> Tallies:
+    """Counts of both."""
+    return {key: first[key] + second[key] if key in first and key in second else first.get(key, second.get(key))
+            for key in (*first, *(key for key in second if key not in first))}  # fmt: skip
+
+
+def measure(plan: Plan, chunk: Any) -> Measured:
+    """The terms of all questions about the units of a chunk."""
+    question = plan.question
+    sights = {model: plan.look(chunk, model) for model in question.models}
+    terms: dict[Cell, Terms] = {}
+    for model, sight in sights.items():
+        terms |= _terms(plan, chunk, model, sight)
+    if plan.learned.refits:
+        terms |= _refitted(plan, chunk, sights, terms)
+    tallies: Tallies = reduce(added, (sight.tallies() for sight in sights.values()), plan.counted(chunk))
+    place = plan.places(chunk)
+    return Measured(place, np.ones(len(place), dtype=np.int64), terms, tallies, plan.n_rows(chunk))
+
+
+def measure_all(
+    plan: Plan, chunks: Iterable[Any], *, mapper: Callable[[Callable[[Any], Measured], Iterable[Any]], Iterable[Measured]]
+) -> Measured:
+    """Every chunk, by whatever maps a function over chunks."""
+    parts = list(mapper(lambda chunk: measure(plan, chunk), chunks))
+    if not parts:
+        raise InputError("no rows; expected judged pairs of users and items.")
+    return join(parts)
+
+
+def _terms(plan: Plan, chunk: Any, model: str, sight: Sight, *, without: int | None = None) -> dict[Cell, Terms]:
+    """What one model's units contribute to each question; with models that were learned without a group of clusters."""
+    learned = plan.learned if without is None else plan.learned.without(without)
+    terms: dict[Cell, Terms] = {}
+    for estimator, numbers in plan.question.by_estimator(plan.answers(model)):
+        if without is not None and not plan.learns(estimator):
+            continue
+        parts = estimator.terms(
+            chunk,
+            sight.view(estimator, learned),
+            asked=[plan.question.asked[number][1] for number in numbers],
+            learned=learned,
+            keep_rows=plan.question.interval.needs_rows and without is None,
+        )
+        terms |= {(model, number): part for number, part in zip(numbers, parts, strict=True)}
+    return terms
+
+
+# -------------------------------------------------------------------------------------------------------------- refits
+
+
+def _refitted(
+    plan: Plan, chunk: Any, sights: Mapping[str, Sight], terms: Mapping[Cell, Terms]
+) -> dict[Cell, Terms]:
+    """The same terms with totals under every model that was learned without a group of clusters."""
+    groups = plan.learned.groups
+    if groups is None:
+        return {}
+    clusters = next(iter(terms.values())).clusters
+    group = groups.at(clusters.key)[clusters.of_row]
+    pattern = _patterns(terms)
+    codes = {number: np.unique(code) for number, code in pattern.items()}
+    totals: dict[Cell, dict[int, Floats]] = {}
+    for without in range(len(groups)):
+        for model, sight in sights.items():
+            for cell, part in _terms(plan, chunk, model, sight, without=without).items():
+                if not isinstance(part, Smooth):
+                    continue
+                kept = group != without
+                for code in codes[cell[1]].tolist():
+                    rows = kept & (pattern[cell[1]] == code)
+                    into = totals.setdefault(cell, {}).setdefault(
+                        code, np.zeros((len(groups), len(part.form.columns)))
+                    )
+                    into[without] = [exact_sum(np.ascontiguousarray(column[rows])) for column in part.sums.T]
+    found: dict[Cell, Terms] = {}
+    for cell, by_code in totals.items():
+        whole = terms[cell]
+        if isinstance(whole, Smooth):
+            without_each = {code: (sums, np.zeros_like(sums)) for code, sums in by_code.items()}
+            found[cell] = Refitted(whole, pattern[cell[1]], without_each)
+    return found
+
+
+def _patterns(terms: Mapping[Cell, Terms]) -> dict[int, Keys]:
+    """For each question, a number of each row that tells which models define it."""
+    models = {model: place for place, model in enumerate(dict.fromkeys(model for model, _ in terms))}
+    found: dict[int, Keys] = {}
+    with np.errstate(over="ignore"):
+        for (model, number), part in terms.items():
+            bit = part.defined.astype(np.uint64) * _odd(models[model])
+            found[number] = found[number] + bit if number in found else bit
+    return found
+
+
+def _odd(place: int) -> np.uint64:
+    """A power of two for the first models; beyond, numbers whose sums do not meet by chance."""
+    if place < 60:
+        return np.uint64(1 << place)
+    return np.uint64((0x9E3779B97F4A7C15 * (2 * place + 1)) % 2**64)

@@ -1,0 +1,144 @@
+"""What is asked, apart from the data; and what a plan is: the question with all that had to be learned from the whole."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import combinations
+from typing import TYPE_CHECKING, Any, Protocol
+
+from truerank.core.arrays import Floats, Ints
+from truerank.core.estimator import Asked, Estimator, Learned
+from truerank.core.messages import Message
+from truerank.core.provenance import Provenance
+from truerank.core.results import Estimate
+from truerank.core.terms import Terms
+from truerank.uncertainty.intervals import Interval, Spread
+
+if TYPE_CHECKING:
+    from truerank.evaluation.measure import Measured
+
+Tallies = Mapping[tuple[Any, ...], Any]
+Cell = tuple[str, int]  # a model, and the number of what is asked
+Pair = tuple[str, str]  # a model, and the one it is compared with
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """Models, and what is asked of each: every estimator with a metric or a reward and a clip, in the order of output."""
+
+    models: tuple[str, ...]
+    asked: tuple[tuple[Estimator, Asked], ...]
+    interval: Interval
+    level: float = 0.95
+    baseline: str | None = None
+    seed: int = 0
+
+    def pairs(self, models: Sequence[str]) -> list[Pair]:
+        """The comparisons among these models: all pairs, or each with the baseline."""
+        if self.baseline is None:
+            return [(second, first) for first, second in combinations(models, 2)]
+        return [(name, self.baseline) for name in models if name != self.baseline] if self.baseline in models else []
+
+    def by_estimator(self, numbers: Sequence[int]) -> list[tuple[Estimator, list[int]]]:
+        """The numbers of what is asked of each estimator, in the order in which they first come."""
+        groups: list[tuple[Estimator, list[int]]] = []
+        for number in numbers:
+            estimator = self.asked[number][0]
+            own = next((group for known, group in groups if known is estimator or known == estimator), None)
+            if own is None:
+                groups.append((estimator, [number]))
+            else:
+                own.append(number)
+        return groups
+
+
+class Sight(Protocol):
+    """How one model looks at a chunk; `view` is what an estimator sees through it, given what was learned."""
+
+    def view(self, estimator: Estimator, learned: Learned) -> Any: ...
+    def tallies(self) -> Tallies:
+        """What is counted for messages, by what it is; values add."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Points:
+    """The spread of every value, and of every difference."""
+
+    values: Mapping[Cell, Spread]
+    differences: Mapping[tuple[Pair, int], Spread]
+
+
+@dataclass(frozen=True, slots=True)
+class Remarks:
+    """What is said of values beside themselves: differences that are no test, messages, facts for the record."""
+
+    untested: frozenset[tuple[Pair, int]] = frozenset()
+    messages: tuple[Message, ...] = ()
+    details: Mapping[str, Any] = field(default_factory=dict)
+
+
+class Plan(Protocol):
+    """The question and what was learned from the whole: all that `measure` and `conclude` need; small enough to send."""
+
+    @property
+    def question(self) -> Question: ...
+    @property
+    def learned(self) -> Learned: ...
+    @property
+    def unit(self) -> str:
+        """What a unit is, in words."""
+        ...
+
+    # ---- for measure
+
+    def answers(self, model: str) -> Sequence[int]:
+        """The numbers of what is asked that can be had of this model."""
+        ...
+
+    def learns(self, estimator: Estimator) -> bool:
+        """Whether an estimator rests on something that is learned again without each group of clusters."""
+        ...
+
+    def places(self, chunk: Any) -> Ints:
+        """The place of each unit of a chunk in the population, which gives units their order."""
+        ...
+
+    def n_rows(self, chunk: Any) -> int: ...
+    def look(self, chunk: Any, model: str) -> Sight: ...
+    def counted(self, chunk: Any) -> Tallies:
+        """What is counted in a chunk whatever the model."""
+        ...
+
+    # ---- for conclude
+
+    def named(self, estimator: Estimator, asked: Asked) -> tuple[str, int | None]:
+        """The name of a metric in results, and its cut-off."""
+        ...
+
+    def assumptions(self, estimator: Estimator) -> tuple[str, ...]: ...
+    def known(self, spread: Spread, terms: Sequence[Terms]) -> Spread:
+        """The spread of a value or (of two terms) of a difference, without interval where nothing tells one."""
+        ...
+
+    def effective(self, cell: Cell, measured: Measured) -> float | None:
+        """The number of equally weighted rows that the rows of an estimate are worth."""
+        ...
+
+    def warnings(self, cell: Cell, measured: Measured) -> tuple[Message, ...]: ...
+    def ids(self, measured: Measured) -> tuple[Any, Any]:
+        """The id of each row's unit, and of its cluster."""
+        ...
+
+    def activity(self, measured: Measured) -> Floats:
+        """How active the unit of each row was."""
+        ...
+
+    def order(self, number: int) -> tuple[int, ...]:
+        """By what estimates and comparisons are ordered, before the models: (first,) or (first, then by model, last)."""
+        ...
+
+    def remarks(self, measured: Measured, points: Points) -> Remarks: ...
+    def messages(self, measured: Measured, estimates: Sequence[Estimate]) -> Sequence[Message]: ...
+    def provenance(self, measured: Measured, remarks: Remarks) -> Provenance: ...

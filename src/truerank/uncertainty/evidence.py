@@ -1,0 +1,205 @@
+"""How far a number can be trusted: what a reader should know before relying on it, in plain words."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from truerank.core.arrays import exact_sum
+from truerank.core.estimator import Estimator
+from truerank.core.messages import Message, caution, warning
+from truerank.core.metric import Additive, Metric
+from truerank.core.options import Denominator
+from truerank.core.ranking import Pool
+from truerank.core.rows import Weighting
+from truerank.core.terms import Ratio, Refitted, Smooth, Terms
+from truerank.metrics.worth import Pairwise
+from truerank.uncertainty.intervals import Spread
+
+FEW_UNITS = 30
+FEW_HITS = 20
+MANY_LEFT_OUT = 0.01
+FEW_EFFECTIVE = 100
+LARGE_SHARE = 0.05
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """What was counted of one model's lists: users without scores, and users whose list is shorter than the cut-off."""
+
+    unscored: int
+    short: int
+
+
+def whole(terms: Terms) -> Smooth:
+    """The sums behind terms, without what was refitted."""
+    if isinstance(terms, Refitted):
+        return terms.whole
+    if isinstance(terms, Smooth):
+        return terms
+    raise TypeError(f"{type(terms).__name__} has no sums per unit")
+
+
+def judged_spread(spread: Spread, terms: Sequence[Terms]) -> Spread:
+    """The spread of a value or a difference from judged rows; unknown where weighted rows show none."""
+    parts = [whole(part) for part in terms]
+    blind = [shows_no_spread(part) and (len(parts) == 1 or part.weighting is not None) for part in parts]
+    if not any(blind):
+        return spread
+    unknown = Spread.unknown(spread.value)
+    return unknown
+
+
+def warnings_of(
+    estimator: Estimator, metric: Metric, terms: Terms, listed: Listed, *, exactly_these: bool
+) -> tuple[Message, ...]:
+    """The warnings of one estimate; `exactly_these` units are meant, or the population they come from."""
+    sums, about = whole(terms), estimator.about
+    n = len(sums.defined)
+    messages: list[Message] = []
+    if listed.unscored:
+        messages.append(
+            caution("no-scores", f"{_of(listed.unscored, n)} have no scores from this model and are left out")
+        )
+    left_out = n - listed.unscored - sums.n_defined
+    if left_out > MANY_LEFT_OUT * n and about.left_out:
+        messages.append(caution("left-out", f"{_of(left_out, n)} are left out: they {about.left_out}"))
+    if about.pool is Pool.JUDGED:
+        messages += _about_judged_only(metric, left_out, n)
+    if about.caution:
+        messages.append(warning("for-comparison", about.caution))
+    messages += _about_weights(sums.weighting, metric, sums)
+    messages += _about_the_interval(sums, exactly_these=exactly_these)
+    if listed.short:
+        messages.append(
+            caution(
+                "short-lists",
+                f"{_of(listed.short, n)} are recommended fewer than {metric.cutoff} items, and the empty places "
+                "count as misses; if exclusions have shortened top lists, give longer ones",
+            )
+        )
+    return tuple(messages)
+
+
+def shows_no_spread(terms: Smooth) -> bool:
+    """Whether weighted rows are all hits or all misses, so that an interval of no width would be a lie."""
+    if terms.exact:
+        return False
+    if not np.any(terms.sums[:, 0]):
+        return True
+    if terms.weighting is None or terms.n_defined < 2:
+        return False
+    totals = terms.totals()
+    effect = Ratio().influence(terms.sums[:, :2], totals[:2])
+    return bool(np.abs(effect).max() <= 1e-12 * abs(terms.value()))
+
+
+def _about_weights(weights: Weighting | None, metric: Metric, terms: Smooth) -> list[Message]:
+    """What unequal weights do to trust: a few heavy rows decide, and cut ones bias."""
+    messages: list[Message] = []
+    if weights is None or weights.rows == 0:
+        return []
+    if weights.effective < FEW_EFFECTIVE:
+        messages.append(
+            caution(
+                "few-effective-rows",
+                f"the weights make {weights.rows:,} rows worth {weights.effective:,.0f} equal ones: the interval is "
+                "rough",
+            )
+        )
+    if weights.largest > LARGE_SHARE:
+        messages.append(
+            caution(
+                "heavy-row",
+                f"one row carries {weights.largest:.0%} of all weight: see that its propensity is right, or clip",
+            )
+        )
+    if isinstance(metric, Additive) and metric.denominator is Denominator.POSITIVES and not 0 <= terms.value() <= 1:
+        messages.append(
+            warning(
+                "outside-bounds",
+                "the value lies outside 0 to 1, as ratios of few corrected rows may: use snips, or more data",
+            )
+        )
+    if weights.clipped:
+        messages.append(
+            caution(
+                "clipped",
+                f"{weights.clipped / weights.rows:.1%} of the weights were clipped, "
+                "so the value leans towards what was shown often",
+            )
+        )
+    return messages
+
+
+def _about_the_interval(terms: Smooth, *, exactly_these: bool) -> list[Message]:
+    numerator, denominator = terms.sums[:, 0], terms.sums[:, 1]
+    if terms.n_defined == 0:
+        return [warning("nothing-defined", "no user has a defined value")]
+    if exact_sum(np.ascontiguousarray(denominator)) <= 0:
+        return [
+            warning(
+                "nothing-to-divide-by",
+                "no judged item is relevant, or their estimated number is not above 0: there is nothing to divide by",
+            )
+        ]
+    if not np.any(numerator) and not terms.exact:
+        return [
+            warning(
+                "no-hit",
+                "no judged relevant item is in any list: the value may be above 0, but nothing tells how far",
+            )
+        ]
+    if exactly_these:
+        return []
+    if terms.n_defined == 1:
+        return [warning("single-user", "a single user: no interval for a population can be given")]
+    messages = []
+    if terms.n_defined < FEW_UNITS:
+        messages.append(caution("few-users", f"only {terms.n_defined} users: the interval is rough"))
+    contributing = numerator[terms.defined & (denominator != 0)]
+    if shows_no_spread(terms):
+        messages.append(
+            warning(
+                "no-spread",
+                "all shown items in the lists have the same label: nothing tells how far off the value may be",
+            )
+        )
+    elif (contributing == contributing[0]).all():
+        messages.append(
+            caution("same-value", "all users have the same value: an interval cannot show how others would differ")
+        )
+    hits = int(np.count_nonzero(numerator))
+    if terms.n_defined >= FEW_UNITS and hits < FEW_HITS and not terms.exact:
+        messages.append(
+            caution(
+                "few-hits", f"rests on {hits} users with a judged relevant item in the list: the interval is rough"
+            )
+        )
+    return messages
+
+
+def _about_judged_only(metric: Metric, left_out: int, n: int) -> list[Message]:
+    if not isinstance(metric, Pairwise):
+        return [
+            warning(
+                "judged-only",
+                f"ranks only the judged items: this is not {metric} over the catalogue and changes with the number "
+                "judged",
+            )
+        ]
+    if left_out <= MANY_LEFT_OUT * n:
+        return []
+    return [
+        caution(
+            "lacking-classes",
+            f"{_of(left_out, n)} lack a judged relevant item or a judged other one and are left out, "
+            "so this mean leans towards users who have many of both",
+        )
+    ]
+
+
+def _of(part: int, whole_number: int) -> str:
+    return f"{part:,} of {whole_number:,} users ({part / whole_number:.0%})"
