@@ -11,7 +11,10 @@ import numpy as np
 
 import kuairec
 from cores import on_all_cores
-from truerank.estimators.judged.random_exposure import Hajek, HorvitzThompson, Pooled, Published
+from truerank.estimators.judged.hajek import Hajek
+from truerank.estimators.judged.horvitz_thompson import HorvitzThompson
+from truerank.estimators.judged.pooled import Pooled
+from truerank.estimators.judged.published import Published
 from truerank.metrics.dcg import DCG
 from truerank.metrics.precision import Precision
 from truerank.metrics.recall import Recall

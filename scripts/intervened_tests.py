@@ -187,7 +187,7 @@ def by_raw_weights(world: World, strategy: Strategy) -> float:
     """Pooled recall of PosPop with the weights themselves in the place of probabilities: a common shortcut, and wrong."""
     plan = strategy.plan(world.heldout, train=world.train, random=world.weights, fraction=0.5, seed=0)
     log = replace(world.heldout, inclusion=plan.members.weights)
-    return IntervenedPooled().terms(log, world.ranks["PosPop"], metric=Recall(K)).value()
+    return terms_of(IntervenedPooled(), log, world.ranks["PosPop"], metrics=[Recall(K)])[0].value()
 
 
 # ---------------------------------------------------------------------------------------------------- exposure and truth
@@ -209,13 +209,13 @@ def against_truth(worlds: Sequence[World]) -> dict[str, dict[str, float]]:
     """Mean Recall@10 over splits: on the random truth, and expected on each kind of test set."""
     found: dict[str, dict[str, float]] = {}
     for model in worlds[0].ranks:
-        truth = [Plain().terms(world.truth, world.truth_ranks[model], metric=Recall(K)).value() for world in worlds]
+        truth = [terms_of(Plain(), world.truth, world.truth_ranks[model], metrics=[Recall(K)])[0].value() for world in worlds]
         found[model] = {"truth": float(np.mean(truth))}
         for name, strategy in SHOWN.items():
             values = []
             for world in worlds:
                 log = with_inclusion(world.heldout, strategy, train=world.train, random=world.weights)
-                values.append(Intervened().terms(log, world.ranks[model], metric=Recall(K)).value())
+                values.append(terms_of(Intervened(), log, world.ranks[model], metrics=[Recall(K)])[0].value())
             found[model][name] = float(np.mean(values))
     return found
 

@@ -53,7 +53,7 @@ def one_direction(log: Log, other: Log, campaign: str, source: str, target: str)
             "own": own.value,
             "own_low": own.low,
             "own_high": own.high,
-            "warnings": list(each.warnings),
+            "warnings": list(each.warning_texts),
         }
         for each in found.estimates
     ]

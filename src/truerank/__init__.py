@@ -37,10 +37,10 @@ if TYPE_CHECKING:
     from truerank.estimators.biased.snips import SNIPS as SNIPS
     from truerank.estimators.judged.full import Full as Full
     from truerank.estimators.judged.full import Traditional as Traditional
-    from truerank.estimators.judged.random_exposure import Hajek as Hajek
-    from truerank.estimators.judged.random_exposure import HorvitzThompson as HorvitzThompson
-    from truerank.estimators.judged.random_exposure import Pooled as Pooled
-    from truerank.estimators.judged.random_exposure import Published as Published
+    from truerank.estimators.judged.hajek import Hajek as Hajek
+    from truerank.estimators.judged.horvitz_thompson import HorvitzThompson as HorvitzThompson
+    from truerank.estimators.judged.pooled import Pooled as Pooled
+    from truerank.estimators.judged.published import Published as Published
     from truerank.estimators.ranked.doubly_robust import RankedDoublyRobust as RankedDoublyRobust
     from truerank.estimators.ranked.ips import RankedIPS as RankedIPS
     from truerank.estimators.ranked.naive import LearntDiscountRaw as LearntDiscountRaw

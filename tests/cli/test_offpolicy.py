@@ -64,8 +64,9 @@ def test_values_that_can_be_checked_by_hand(run: Run) -> None:
         ("log", None, 1.0),
     ]
     assert list(content["estimates"][0]) == [
-        "model", "metric", "estimator", "estimand", "value", "stderr", "low", "high", "level", "interval", "units",
-        "undefined", "ess", "reward", "clip", "assumptions", "warnings",
+        "model", "metric", "k", "estimator", "settings", "estimand", "value", "stderr", "low", "high", "level",
+        "interval", "units", "undefined", "clusters", "ess", "reward", "clip", "assumptions", "warnings",
+        "warning_codes",
     ]  # fmt: skip
     assert [(each["model"], each["baseline"], each["difference"]) for each in content["comparisons"]] == [
         ("new", "log", 0.125), ("new", "log", 0.375),
@@ -125,7 +126,7 @@ def test_a_fitted_position_model_widens_the_interval(run: Run, folder: Path) -> 
     (folder / "long.csv").write_text("\n".join(rows) + "\n")
     call = "offpolicy long.csv --reward like --target new=@new --estimator ips"
     content = called(run, f"{call} --position fit:exp")
-    fits = content["provenance"]["fits"]  # type: ignore[call-overload]
+    fits = content["provenance"]["details"]["fits"]  # type: ignore[call-overload]
     assert fits[0]["parameter"] == "gamma"
     given = called(run, f"{call} --position exp:{fits[0]['value']}")
     free, fixed = content["estimates"][0], given["estimates"][0]
@@ -140,7 +141,7 @@ def test_several_loggers(run: Run, folder: Path) -> None:
     frame.with_columns(pl.col("new").fill_null(2)).write_csv(folder / "two.csv")
     call = "offpolicy two.csv --reward like --target new=ranks.csv --position exp:0.5 --estimator ips"
     content = called(run, f"{call} --logger a=@old --logger b=@new")
-    assert content["provenance"]["interval"] == "Stratified"  # type: ignore[call-overload]
+    assert content["provenance"]["settings"]["interval"] == "Stratified"  # type: ignore[call-overload]
 
 
 # ------------------------------------------------------------------------------------------------------------ bad input

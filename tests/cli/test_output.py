@@ -24,11 +24,12 @@ CALL = "evaluate labels.csv --scores second=b.csv --scores first=a.npz --metric 
 
 # design, section 7
 ESTIMATE = [
-    "model", "metric", "estimator", "estimand", "value", "stderr", "low", "high", "level", "interval", "units",
-    "undefined", "ess", "reward", "clip", "assumptions", "warnings",
+    "model", "metric", "k", "estimator", "settings", "estimand", "value", "stderr", "low", "high", "level", "interval",
+    "units", "undefined", "clusters", "ess", "reward", "clip", "assumptions", "warnings", "warning_codes",
 ]  # fmt: skip
 COMPARISON = [
-    "model", "baseline", "metric", "estimator", "difference", "stderr", "low", "high", "p", "p_adjusted", "units",
+    "model", "baseline", "metric", "estimator", "difference", "stderr", "low", "high", "level", "p", "p_adjusted",
+    "units", "clusters", "reward", "clip", "verdict", "reasons",
 ]  # fmt: skip
 
 
@@ -44,7 +45,7 @@ def parsed(run: Run, call: str) -> dict[str, Any]:
 
 
 def test_json_has_the_keys_of_the_design(run: Run) -> None:
-    assert sorted(parsed(run, CALL)) == ["comparisons", "estimates", "provenance"]
+    assert sorted(parsed(run, CALL)) == ["comparisons", "estimates", "format", "messages", "provenance"]
 
 
 def test_json_estimates_and_comparisons_have_the_keys_of_the_design(run: Run) -> None:
@@ -57,10 +58,15 @@ def test_json_estimates_and_comparisons_have_the_keys_of_the_design(run: Run) ->
 def test_json_says_where_it_comes_from(run: Run) -> None:
     provenance = parsed(run, f"{CALL} --seed 7 --level 0.9 --ties strict")["provenance"]
     assert provenance["truerank"] == truerank.__version__
-    assert provenance["labels"] == "labels.csv"
-    assert provenance["models"] == ["second", "first"]
-    assert (provenance["seed"], provenance["level"], provenance["ties"]) == (7, 0.9, "strict")
-    assert (provenance["users"], provenance["items"], provenance["judged"], provenance["relevant"]) == (4, 5, 20, 6)
+    assert [(each["role"], each["name"]) for each in provenance["inputs"]] == [
+        ("labels", None),
+        ("scores", "second"),
+        ("scores", "first"),
+    ]
+    assert provenance["inputs"][0]["source"] == "labels.csv"
+    settings, counts = provenance["settings"], provenance["counts"]
+    assert (settings["seed"], settings["level"], settings["ties"]) == (7, 0.9, "strict")
+    assert (counts["users"], counts["items"], counts["judged"], counts["relevant"]) == (4, 5, 20, 6)
 
 
 def test_json_is_what_python_gives(run: Run, folder: Path) -> None:

@@ -36,7 +36,7 @@ def two_rows_in_the_list(label: int) -> pl.DataFrame:
 
 def found(results: Results, model: str) -> tuple[float, float, float, tuple[str, ...]]:
     each = next(each for each in results.estimates if each.model == model)
-    return each.value, each.low, each.high, each.warnings
+    return each.value, each.low, each.high, each.warning_texts
 
 
 @pytest.mark.parametrize(

@@ -89,7 +89,7 @@ def test_nobody_was_hit() -> None:
                             metrics=[tr.Precision(5)]).estimates[0]  # fmt: skip
         assert found.value == 0
         assert np.isnan([found.stderr, found.low, found.high]).all()
-        assert any("nothing tells how far" in each for each in found.warnings)
+        assert any("nothing tells how far" in each for each in found.warning_texts)
 
 
 def test_lists_shortened_by_exclusions_are_said_also_without_n() -> None:
@@ -101,7 +101,7 @@ def test_lists_shortened_by_exclusions_are_said_also_without_n() -> None:
         {"m": table}, tr.read(labels(LIKED)), exposure=tr.FullExposure(tr.Unlisted.NEGATIVE), exclude=gone,
         metrics=[tr.Recall(10)],
     )  # fmt: skip
-    assert any("are recommended fewer than 10 items" in each for each in found.estimates[0].warnings)
+    assert any("are recommended fewer than 10 items" in each for each in found.estimates[0].warning_texts)
 
 
 def test_a_user_bias_changes_no_rank() -> None:

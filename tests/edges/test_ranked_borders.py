@@ -64,7 +64,7 @@ def test_the_last_displayed_position_ends_a_list() -> None:
     by_hand = (depth - 1).sum() / ((depth - 1).sum() + (depth < 5).sum())
     viewed = frame.filter(pl.col("viewed") == 1).drop("viewed").with_columns(candidates=pl.lit(5))
     for each in (frame, viewed):
-        (fit,) = of(each, position=parse_position("fit:exp")).provenance["fits"]
+        (fit,) = of(each, position=parse_position("fit:exp")).provenance.details["fits"]
         assert fit["value"] == pytest.approx(by_hand, abs=1e-9)
     assert by_hand == pytest.approx(0.9, abs=0.02)
 
@@ -75,7 +75,7 @@ def test_displayed_ends_are_those_of_each_surface() -> None:
         {"session": [1] * 4, "item": [1, 2, 3, 4], "position": [1, 2, 1, 2], "viewed": [1, 0, 1, 1],
          "reward": [1, 0, 0, 1], "surface": ["a", "a", "b", "b"], "new": [1, 2, 1, 2]}
     )  # fmt: skip
-    (fit,) = of(frame, position=parse_position("fit:exp")).provenance["fits"]
+    (fit,) = of(frame, position=parse_position("fit:exp")).provenance.details["fits"]
     assert fit["value"] == pytest.approx(1 / (1 + 1))
 
 

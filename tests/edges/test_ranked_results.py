@@ -44,7 +44,7 @@ def test_no_reward_at_all_is_a_value_without_an_interval() -> None:
     found = first(LOG.with_columns(reward=pl.lit(0)))
     assert found.value == 0
     assert math.isnan(found.low)
-    assert any("nothing tells how far" in each for each in found.warnings)
+    assert any("nothing tells how far" in each for each in found.warning_texts)
 
 
 def test_a_target_that_shows_nothing_of_the_log_earns_nothing_known() -> None:
@@ -63,7 +63,7 @@ def test_sessions_without_a_ranking_are_left_out_and_counted() -> None:
     table = pl.DataFrame({"session": [1, 1, 2, 2], "item": [10, 20, 10, 20], "rank": [2, 1, 2, 1]})
     found = first(LOG, {"new": table})
     assert (found.value, found.units, found.undefined) == (pytest.approx((0.5 + 2) / 2), 2, 1)
-    assert any("no ranking of this target" in each for each in found.warnings)
+    assert any("no ranking of this target" in each for each in found.warning_texts)
 
 
 def test_items_that_a_target_misses_have_no_weight_and_unknown_items_count_in_its_list() -> None:
@@ -71,7 +71,7 @@ def test_items_that_a_target_misses_have_no_weight_and_unknown_items_count_in_it
     assert first(LOG, {"new": table}).value == pytest.approx((0 + 0 + 1) / 3)
     # 1 - Σ w / Σ ε: weights are 2, 1, 1 and exposures 1, 1 + 0.5, 1
     results = tr.off_policy(LOG, {"new": table}, position=HALF, estimators=IPS)
-    assert results.provenance["diagnostics"][0]["unsupported"] == pytest.approx(1 - 4 / 3.5)
+    assert results.provenance.details["diagnostics"][0]["unsupported"] == pytest.approx(1 - 4 / 3.5)
 
 
 def test_negative_rewards_are_rewards() -> None:
@@ -158,8 +158,8 @@ def test_displayed_where_nobody_looks_without_a_reward_is_unsupported_exposure()
             found = tr.off_policy(given, {"new": target}, position=CUT, estimators=estimators, logged=logged)
             assert found.estimates[0].value == pytest.approx((0.5 + 1) / 2)
             # ε: .5, 0 and 1 in session 1, of which the 1 is out of reach; 1 and .5 in session 2
-            assert found.provenance["diagnostics"][0]["unsupported"] == pytest.approx(1 / 3)
-            assert any("33% of what the target would expose" in each for each in found.estimates[0].warnings)
+            assert found.provenance.details["diagnostics"][0]["unsupported"] == pytest.approx(1 / 3)
+            assert any("33% of what the target would expose" in each for each in found.estimates[0].warning_texts)
             assert all(math.isfinite(each.value) for each in found.estimates)
 
 
@@ -191,17 +191,17 @@ def test_propensities_and_a_position_model_say_which_is_used() -> None:
     frame = LOG.with_columns(propensity=pl.lit(0.25))
     results = tr.off_policy(frame, NEW, position=HALF, estimators=IPS)
     assert results.estimates[0].value == pytest.approx((0.5 + 1 + 1) * 4 / 3)
-    assert results.provenance["logging"] == "column propensity"
+    assert results.provenance.settings["logging"] == "column propensity"
     assert any("column propensity" in note and "exp:0.5" in note for note in results.notes)
     plain = tr.off_policy(LOG, NEW, position=HALF, estimators=IPS)
-    assert plain.provenance["logging"] == "positions, exp:0.5"
+    assert plain.provenance.settings["logging"] == "positions, exp:0.5"
     assert not any("propensity" in note for note in plain.notes)
 
 
 def test_why_there_is_no_interval() -> None:
     def because(found: Any) -> str:
         assert math.isnan(found.low)
-        return " ".join(found.warnings)
+        return " ".join(found.warning_texts)
 
     assert "from one session" in because(first(LOG.filter(pl.col("session") == 2)))
     assert "from one user" in because(first(LOG.with_columns(user=pl.lit(1))))
@@ -214,12 +214,14 @@ def test_sessions_without_a_view_have_no_mean_and_the_message_says_so() -> None:
     means = [tr.RankedIPS(tr.Normaliser.MEAN_OF_MEANS)]
     found = first(LOG, estimators=means, sessions=pl.Series([1, 2, 3, 4]))
     assert found.undefined == 1
-    assert any("1 of 4 sessions have no ranking of this target or no viewed item" in each for each in found.warnings)
+    assert any(
+        "1 of 4 sessions have no ranking of this target or no viewed item" in each for each in found.warning_texts
+    )
 
 
 def test_warnings_name_the_rows_that_the_log_has() -> None:
-    assert any("displayed rows are worth" in each for each in first(LOG, logged="displayed").warnings)
-    assert any("viewed rows are worth" in each for each in first(LOG).warnings)
+    assert any("displayed rows are worth" in each for each in first(LOG, logged="displayed").warning_texts)
+    assert any("viewed rows are worth" in each for each in first(LOG).warning_texts)
 
 
 def test_targets_without_a_session_in_common_have_no_difference() -> None:

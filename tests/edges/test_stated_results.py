@@ -105,7 +105,7 @@ def test_a_list_shorter_than_the_cut_off_has_empty_places() -> None:
     )
     found = one(results, "Precision@2")
     assert (found.value, counts(found)) == (0.5, (2, 0))
-    assert any(each.startswith("1 of 2 users (50%) are recommended fewer than 2 items") for each in found.warnings)
+    assert any(each.startswith("1 of 2 users (50%) are recommended fewer than 2 items") for each in found.warning_texts)
 
 
 def test_top_lists_with_pooled_need_the_number_of_items() -> None:
@@ -129,7 +129,7 @@ def test_users_without_scores_are_undefined_and_counted() -> None:
     results = tr.evaluate({"a": scores}, labels, metrics=[tr.Recall(1), tr.Precision(1), tr.HitRate(1)])
     for each in results.estimates:
         assert (each.value, counts(each)) == (0.5, (2, 1))
-        assert "1 of 3 users (33%) have no scores from this model and are left out" in each.warnings
+        assert "1 of 3 users (33%) have no scores from this model and are left out" in each.warning_texts
     assert "a: scores for 2 of 3 users." in results.notes
 
 
@@ -284,7 +284,7 @@ def test_a_single_user_has_a_value_but_no_interval(interval: Any) -> None:
     found = one(results, "Recall@1")
     assert (found.value, counts(found)) == (1.0, (1, 0))
     assert all(math.isnan(x) for x in (found.stderr, found.low, found.high))
-    assert found.warnings == ("a single user: no interval for a population can be given",)
+    assert found.warning_texts == ("a single user: no interval for a population can be given",)
     (difference,) = results.comparisons
     assert difference.difference == -1.0
     assert all(math.isnan(x) for x in (difference.low, difference.high, difference.p, difference.p_adjusted))
@@ -295,7 +295,7 @@ def test_a_single_user_fully_labelled_is_known_exactly() -> None:
     results = tr.evaluate({"a": dense([3, 2, 1])}, grid([[1, 0, 0]]), metrics=[tr.Recall(1)], interval=tr.Design())
     found = one(results, "Recall@1")
     assert (found.value, found.stderr, found.low, found.high) == (1.0, 0.0, 1.0, 1.0)
-    assert not any("population" in warning for warning in found.warnings)
+    assert not any("population" in warning for warning in found.warning_texts)
 
 
 @pytest.mark.parametrize(("label", "recall"), [(1, 1.0), (0, math.nan)])
@@ -329,7 +329,7 @@ def test_labels_without_a_positive_are_a_result() -> None:
         assert math.isnan(found.value)
         assert math.isnan(found.low)
         assert counts(found) == (0, 2)
-        assert found.warnings == ("no user has a defined value",)
+        assert found.warning_texts == ("no user has a defined value",)
     for name in ("Precision@2", "DCG@2", "HitRate@2"):
         found = one(results, name)
         assert (found.value, found.low, found.high, counts(found)) == (0.0, 0.0, 0.0, (2, 0))
@@ -444,7 +444,7 @@ def test_a_user_whose_sample_is_all_excluded() -> None:
     for name, expected in (("Recall@1", 1.0), ("Precision@1", 2.0)):
         found = one(results, name)
         assert (found.value, counts(found)) == (expected, (1, 1))
-        assert "1 of 2 users (50%) are left out: they have no judged item" in found.warnings
+        assert "1 of 2 users (50%) are left out: they have no judged item" in found.warning_texts
 
 
 def test_every_judged_row_excluded() -> None:
@@ -452,7 +452,7 @@ def test_every_judged_row_excluded() -> None:
     found = one(tr.evaluate(SCORES3, LABELS3, exclude=exclude, metrics=[tr.Precision(1)]), "Precision@1")
     assert math.isnan(found.value)
     assert counts(found) == (0, 2)
-    assert "no user has a defined value" in found.warnings
+    assert "no user has a defined value" in found.warning_texts
 
 
 # ------------------------------------------------------------------------------------------------------ never, only
@@ -467,7 +467,7 @@ def test_minus_infinity_is_never_recommended() -> None:
     assert [one(results, metric).value for metric in metrics] == [0.75, 0.75, 1.0, 1.0, 1.0]
     assert "a: 1 of 3 relevant judged items are never recommended." in results.notes
     warning = "1 of 2 users (50%) are recommended fewer than 2 items, and the empty places count as misses"
-    assert any(each.startswith(warning) for each in one(results, "Recall@2").warnings)
+    assert any(each.startswith(warning) for each in one(results, "Recall@2").warning_texts)
 
 
 def test_nothing_is_ever_recommended() -> None:
@@ -548,7 +548,7 @@ def test_users_declared_without_rows(rate: float | None, value: float, n: tuple[
     assert found.value == pytest.approx(value, rel=1e-15)
     assert counts(found) == n
     left_out = "1 of 3 users (33%) are left out: they have no judged item"
-    assert (left_out in found.warnings) == (rate is None)
+    assert (left_out in found.warning_texts) == (rate is None)
 
 
 def test_a_declared_rate_also_holds_for_estimators_that_are_named() -> None:

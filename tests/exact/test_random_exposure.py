@@ -317,7 +317,7 @@ def test_auc_among_judged_items_is_unbiased_for_a_user_given_both_classes(scores
             model, tr.read(frame), exposure=tr.RandomExposure(), metrics=[tr.AUC()], estimators=[tr.Traditional()]
         ).estimates
         assert estimate.estimand.startswith("mean AUC over users weighted by their chance")
-        assert not any("not AUC" in each for each in estimate.warnings)
+        assert not any("not AUC" in each for each in estimate.warning_texts)
         found.append(estimate.value)
     assert np.mean(found) == pytest.approx(auc_by_pairs(labels, scores), abs=1e-12)
 

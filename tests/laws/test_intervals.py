@@ -28,7 +28,10 @@ from truerank.core.multiple import holm
 from truerank.core.ranking import Candidates, Ranks
 from truerank.core.terms import Terms
 from truerank.estimators.judged.full import Full, Traditional
-from truerank.estimators.judged.random_exposure import Hajek, HorvitzThompson, Pooled, Published
+from truerank.estimators.judged.hajek import Hajek
+from truerank.estimators.judged.horvitz_thompson import HorvitzThompson
+from truerank.estimators.judged.pooled import Pooled
+from truerank.estimators.judged.published import Published
 from truerank.metrics import catalogue
 from truerank.metrics.dcg import DCG
 from truerank.metrics.precision import Precision

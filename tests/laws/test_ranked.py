@@ -227,7 +227,7 @@ def test_the_chosen_clip_is_reported_with_the_whole_curve() -> None:
     )
     assert len(results.estimates) == 2 * len(GRID)
     assert len(results.comparisons) == len(GRID)
-    chosen = {each["of"]: each for each in results.provenance["chosen"]}
+    chosen = {each["of"]: each for each in results.provenance.details["chosen"]}
     assert set(chosen) == {"new", "log", "new - log"}
     tested = [each for each in results.comparisons if not math.isnan(each.p_adjusted)]
     assert [each.clip for each in tested] == [chosen["new - log"]["clip"]]
@@ -271,7 +271,7 @@ def test_no_clip_is_chosen_for_ratios() -> None:
         clips=tr.AutoClip(),
         estimators=[tr.RankedSNIPS(tr.Normaliser.IMPRESSION), tr.RankedNDCG()],
     )
-    assert [each["clip"] for each in results.provenance["chosen"]] == [None, None]
+    assert [each["clip"] for each in results.provenance.details["chosen"]] == [None, None]
     assert sum("no clip is chosen for" in note for note in results.notes) == 2
 
 

@@ -30,7 +30,10 @@ from truerank.estimators.biased.doubly_robust import DoublyRobust, Listed
 from truerank.estimators.biased.propensity import Rows, is_recall
 from truerank.estimators.biased.rewards import ListSums
 from truerank.estimators.judged.full import Full
-from truerank.estimators.judged.random_exposure import Hajek, HorvitzThompson, Pooled, Published
+from truerank.estimators.judged.hajek import Hajek
+from truerank.estimators.judged.horvitz_thompson import HorvitzThompson
+from truerank.estimators.judged.pooled import Pooled
+from truerank.estimators.judged.published import Published
 from truerank.metrics.dcg import DCG
 from truerank.metrics.precision import Precision
 from truerank.metrics.recall import Recall

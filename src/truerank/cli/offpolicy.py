@@ -155,7 +155,7 @@ def offpolicy(  # noqa: PLR0917
             threads=threads,
             progress=report,
         )
-    messages(results.notes, quiet=quiet)
+    messages([message.said(for_cli=True) for message in results.messages], quiet=quiet)
     deliver(rendered(results, form, out), out)
 
 

@@ -22,7 +22,7 @@ from truerank.data.files import whole_file
 from truerank.data.parts import parts_of
 from truerank.data.read import KEYS, as_table, column
 from truerank.evaluation.judged import Report
-from truerank.report import frames, text
+from truerank.report import document, frames, text
 
 LONGEST_NAME = 200  # leaves room for the temporary name beside it
 
@@ -117,12 +117,12 @@ def rendered(results: Results, form: str | None, out: Path | None) -> bytes:
     """Results in the asked form; by default a table, or what the ending of the file says."""
     form = form or (out.suffix[1:] if out is not None and out.suffix in (".json", ".csv") else "table")
     if form == "json":
-        return frames.json(results)
+        return document.encode(results)
     if form == "csv":
         return frames.csv(results)
     to_terminal = out is None and sys.stdout.isatty()
     width = shutil.get_terminal_size().columns if to_terminal else None
-    return text.render(results, width=width, color=to_terminal).encode()
+    return text.render(results, width=width, color=to_terminal, for_cli=True).encode()
 
 
 def deliver(content: bytes, out: Path | None) -> None:

@@ -221,7 +221,9 @@ class Learned:
     refits: tuple[Mapping[Hashable, Any], ...] = ()
     groups: Groups | None = None
     facts: Mapping[str, Any] = field(default_factory=dict)
-    failures: Mapping[str, int] = field(default_factory=dict)  # why refits could not be made, and without how many groups
+    failures: Mapping[str, int] = field(
+        default_factory=dict
+    )  # why refits could not be made, and without how many groups
 
     def __getitem__(self, learner: Hashable) -> Any:
         return self.models[learner]
@@ -246,9 +248,9 @@ def learn(
     todo = _with_needs(learners)
     again = any(learner.refitted for learner in todo) and len(groups) > 1
     of = groups if again else Groups(groups.seed, groups.purpose)
-    models: dict[Hashable, Any] = {}
+    models: dict[Any, Any] = {}
     failures: dict[str, set[int]] = {}
-    refits: list[dict[Hashable, Any]] = [{} for _ in range(len(groups) if again else 0)]
+    refits: list[dict[Any, Any]] = [{} for _ in range(len(groups) if again else 0)]
     while todo:
         ready = [learner for learner in todo if all(need in models for need in learner.needs)]
         learned = Learned(models, (), of, facts)

@@ -175,7 +175,10 @@ class Results:
     def units(self) -> pl.DataFrame:
         """What every unit contributed, one row per unit, model, metric, estimator, reward and clip."""
         if self.unit_table is None:
-            raise InputError("these results do not hold single units; ask with units=True, or read a saved folder.")
+            raise InputError(
+                "these results do not hold single units: too many to keep, or read from a JSON file alone. Ask with "
+                "units=True, or read the folder that Results.save has written."
+            )
         return self.unit_table.frame()
 
     def by(self, segment: Any) -> Mapping[str, Results]:

@@ -71,7 +71,7 @@ class KeptUnits:
     parts: Sequence[UnitTerms]
 
     def frame(self) -> pl.DataFrame:
-        return pl.concat([part.frame() for part in self.parts]) if self.parts else pl.DataFrame()
+        return pl.concat([part.frame() for part in self.parts])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -93,7 +93,7 @@ class UnitFile:
         except (pl.exceptions.PolarsError, OSError) as error:
             reason = str(error).strip().split("\n")[0]
             raise InputError(f"{self.path}: cannot be read as Parquet ({reason}). Save the results again.") from None
-        if frame.width and tuple(frame.columns) != COLUMNS:
+        if tuple(frame.columns) != COLUMNS:
             raise InputError(f"{self.path}: columns {some(frame.columns, most=20)}; expected {', '.join(COLUMNS)}.")
         return frame
 

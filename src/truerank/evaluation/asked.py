@@ -52,7 +52,8 @@ class Rules:
             return reason
         if self.interval.needs_rows and not estimator.about.design:
             return (
-                f"an interval for exactly these users is known for {', '.join(with_design())}; use --interval population."
+                f"an interval for exactly these users is known for {', '.join(with_design())}; "
+                "use --interval population."
             )
         if self.ties not in estimator.about.ties:
             usable = ", ".join(sorted(estimator.about.ties))
@@ -87,7 +88,7 @@ class Rules:
 
 
 def pairs(
-    metrics: Sequence[Metric] | None, estimators: Sequence[Estimator] | None, rules: Rules
+    metrics: Sequence[Metric] | None, given_estimators: Sequence[Estimator] | None, rules: Rules
 ) -> tuple[list[MetricWith], list[Message]]:
     """Every metric with every estimator that can give it; messages on the pairs left out."""
     able: list[MetricWith] = []

@@ -135,7 +135,9 @@ def _limit(estimator: Estimator, asked: Asked) -> float | None:
 
 def _settings(estimator: Estimator) -> dict[str, Any]:
     """The options of an estimator that are not the default."""
-    fields = dataclasses.fields(estimator) if dataclasses.is_dataclass(estimator) else ()
+    fields: tuple[dataclasses.Field[Any], ...] = (
+        dataclasses.fields(estimator) if dataclasses.is_dataclass(estimator) else ()
+    )
     return {
         field.name: str(getattr(estimator, field.name))
         for field in fields

@@ -168,7 +168,9 @@ def evaluate(
     measured = measure_all(
         plan,
         chunks,
-        mapper=lambda work, parts: map_chunks(work, parts, threads=threads if len(chunks) > 1 else 1, progress=progress),
+        mapper=lambda work, parts: map_chunks(
+            work, parts, threads=threads if len(chunks) > 1 else 1, progress=progress
+        ),
     )
     return conclude(plan, measured, n_rows=len(setting.labels))
 

@@ -210,5 +210,3 @@ def settings_of(question: Question, *, exposure: object, ties: Ties) -> dict[str
         "baseline": question.baseline,
         "seed": question.seed,
     }
-
-

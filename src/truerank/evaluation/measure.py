@@ -15,6 +15,7 @@ from truerank.core.ids import Keys
 from truerank.core.terms import Refitted, Smooth, Terms
 from truerank.evaluation.question import Cell, Plan, Sight, Tallies
 
+Mapper = Callable[[Callable[[Any], "Measured"], Iterable[Any]], Iterable["Measured"]]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -76,7 +77,10 @@ def measure(plan: Plan, chunk: Any) -> Measured:
 
 
 def measure_all(
-    plan: Plan, chunks: Iterable[Any], *, mapper: Callable[[Callable[[Any], Measured], Iterable[Any]], Iterable[Measured]]
+    plan: Plan,
+    chunks: Iterable[Any],
+    *,
+    mapper: Callable[[Callable[[Any], Measured], Iterable[Any]], Iterable[Measured]],
 ) -> Measured:
     """Every chunk, by whatever maps a function over chunks."""
     parts = list(mapper(lambda chunk: measure(plan, chunk), chunks))
@@ -106,9 +110,7 @@ def _terms(plan: Plan, chunk: Any, model: str, sight: Sight, *, without: int | N
 # -------------------------------------------------------------------------------------------------------------- refits
 
 
-def _refitted(
-    plan: Plan, chunk: Any, sights: Mapping[str, Sight], terms: Mapping[Cell, Terms]
-) -> dict[Cell, Terms]:
+def _refitted(plan: Plan, chunk: Any, sights: Mapping[str, Sight], terms: Mapping[Cell, Terms]) -> dict[Cell, Terms]:
     """The same terms with totals under every model that was learned without a group of clusters."""
     groups = plan.learned.groups
     if groups is None:
@@ -126,9 +128,7 @@ def _refitted(
                 kept = group != without
                 for code in codes[cell[1]].tolist():
                     rows = kept & (pattern[cell[1]] == code)
-                    into = totals.setdefault(cell, {}).setdefault(
-                        code, np.zeros((len(groups), len(part.form.columns)))
-                    )
+                    into = totals.setdefault(cell, {}).setdefault(code, np.zeros((len(groups), len(part.form.columns))))
                     into[without] = [exact_sum(np.ascontiguousarray(column[rows])) for column in part.sums.T]
     found: dict[Cell, Terms] = {}
     for cell, by_code in totals.items():

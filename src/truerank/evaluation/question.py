@@ -1,4 +1,4 @@
-"""What is asked, apart from the data; and what a plan is: the question with all that had to be learned from the whole."""
+"""What is asked, apart from the data; and what a plan is: the question with all that was learned from the whole."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Pair = tuple[str, str]  # a model, and the one it is compared with
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """Models, and what is asked of each: every estimator with a metric or a reward and a clip, in the order of output."""
+    """Models, and what is asked of each: estimators with a metric or a reward and a clip, in the order of output."""
 
     models: tuple[str, ...]
     asked: tuple[tuple[Estimator, Asked], ...]
@@ -80,7 +80,7 @@ class Remarks:
 
 
 class Plan(Protocol):
-    """The question and what was learned from the whole: all that `measure` and `conclude` need; small enough to send."""
+    """The question and what was learned from the whole: all that `measure` and `conclude` need; small, to be sent."""
 
     @property
     def question(self) -> Question: ...
@@ -136,7 +136,7 @@ class Plan(Protocol):
         ...
 
     def order(self, number: int) -> tuple[int, ...]:
-        """By what estimates and comparisons are ordered, before the models: (first,) or (first, then by model, last)."""
+        """By what estimates and comparisons are ordered before the models, and (second) after them."""
         ...
 
     def remarks(self, measured: Measured, points: Points) -> Remarks: ...

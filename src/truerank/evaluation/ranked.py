@@ -5,14 +5,15 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
 
 import numpy as np
 
-from truerank.core.arrays import Floats
+from truerank.core.arrays import Bools, Floats
 from truerank.core.errors import InputError, RefusedError
+from truerank.core.messages import Message, caution, note
 from truerank.core.multiple import holm
 from truerank.core.results import Comparison, Estimate, Results
 from truerank.data.impressions import Impressions, Logged
@@ -21,7 +22,7 @@ from truerank.estimators.ranked.ips import RankedIPS
 from truerank.estimators.ranked.normalised import unfit
 from truerank.estimators.ranked.normalisers import Normaliser
 from truerank.estimators.ranked.snips import RankedSNIPS
-from truerank.evaluation.ranked_notes import about_choices, about_exposures, source_of_exposures
+from truerank.evaluation.ranked_notes import about_choices, about_exposures, provenance_of
 from truerank.evaluation.ranked_setting import Prepared, prepare, read_log
 from truerank.uncertainty.clipping import AutoClip, check_clips, chosen_clips, settles
 from truerank.uncertainty.intervals import Interval, Population
@@ -30,7 +31,6 @@ from truerank.uncertainty.refits import refitted
 from truerank.uncertainty.strata import Stratified
 from truerank.uncertainty.weight_sums import support, weight_sums
 from truerank.uncertainty.weights import WeightDiagnostics
-from truerank.version import __version__
 
 FEW_UNITS = 30
 FEW_PAYING = 20
@@ -115,16 +115,28 @@ def off_policy(
     adjusted = holm(np.array([math.nan if at in untested else each.p for at, each in enumerate(comparisons)]))
     return Results(
         estimates=tuple(estimates),
-        comparisons=tuple(replace(c, p_adjusted=float(p)) for c, p in zip(comparisons, adjusted, strict=True)),
-        provenance=_provenance(prepared, run, diagnostics, choices, logging=source_of_exposures(prepared, loggers)),
-        notes=(
-            *impressions.notes,
-            *about_exposures(prepared, loggers),
-            *prepared.notes,
-            *about_interval,
-            *left_out,
-            *unfit_rewards,
-            *about_choices(choices),
+        comparisons=tuple(c.adjusted(float(p)) for c, p in zip(comparisons, adjusted, strict=True)),
+        messages=tuple(
+            note("general", text)
+            for text in (
+                *impressions.notes,
+                *about_exposures(prepared, loggers),
+                *prepared.notes,
+                *about_interval,
+                *left_out,
+                *unfit_rewards,
+                *about_choices(choices),
+            )
+        ),
+        provenance=provenance_of(
+            prepared,
+            loggers,
+            interval=interval,
+            level=level,
+            seed=seed,
+            clips=grid.tolist(),
+            chosen=choices,
+            diagnostics=diagnostics,
         ),
     )
 
@@ -180,6 +192,7 @@ class _Run:
                     Estimate(
                         model=name,
                         metric=estimator.metric.replace("session", log.unit_name),
+                        k=None,
                         estimator=estimator.name,
                         estimand=estimator.estimand(reward, log.unit_name),
                         value=spread.value,
@@ -190,6 +203,7 @@ class _Run:
                         interval=self.interval.name,
                         units=curve.units[name],
                         undefined=log.n_units - curve.units[name],
+                        clusters=min(curve.units[name], self._clusters(name)),
                         ess=None if weights is None else weights.ess,
                         reward=reward,
                         clip=None if math.isinf(clip) else clip,
@@ -212,9 +226,10 @@ class _Run:
                     stderr=spread.stderr,
                     low=spread.low,
                     high=spread.high,
+                    level=self.level,
                     p=spread.p,
-                    p_adjusted=spread.p,
                     units=curve.paired_units[model, baseline],
+                    clusters=min(curve.paired_units[model, baseline], self._clusters(model, baseline)),
                     reward=reward,
                     clip=None if math.isinf(clip) else clip,
                 )
@@ -245,7 +260,7 @@ class _Run:
 
     def _warnings(
         self, estimator: Any, name: str, curve: Curve, *, weights: WeightDiagnostics | None, clip: float
-    ) -> tuple[str, ...]:
+    ) -> tuple[Message, ...]:
         log = self.prepared.log
         unit, n = log.unit_name, curve.units[name]
         found = []
@@ -268,7 +283,14 @@ class _Run:
             found += weights.warnings(clip, rows="viewed rows" if log.logged is Logged.VIEWED else "displayed rows")
         if estimator.metric == "nDCG":
             found.append("nDCG can order policies otherwise than the reward does: do not choose by it")
-        return tuple(found)
+        return tuple(caution("general", text) for text in found)
+
+    def _clusters(self, *names: str) -> int:
+        """The clusters of the units that all of these targets rank; clusters ascend over the units."""
+        kept: Bools = np.ones(self.prepared.log.n_units, dtype=bool)
+        for name in names:
+            kept &= self.prepared.weighings[name].target.defined()
+        return int(np.count_nonzero(np.diff(self.prepared.log.cluster[kept], prepend=-1)))
 
     def _single(self, name: str) -> str | None:
         """Why nothing tells how far the value may be off: a single cluster, in all or of a logger."""
@@ -358,41 +380,3 @@ def _pairs(names: Sequence[str], baseline: str | None) -> list[Pair]:
     if baseline is None:
         return [(second, first) for first, second in combinations(names, 2)]
     return [(name, baseline) for name in names if name != baseline] if baseline in names else []
-
-
-# ---------------------------------------------------------------------------------------------------------- provenance
-
-
-def _provenance(
-    prepared: Prepared,
-    run: _Run,
-    diagnostics: Mapping[str, Sequence[WeightDiagnostics]],
-    choices: Sequence[Mapping[str, Any]],
-    *,
-    logging: str,
-) -> dict[str, Any]:
-    log: Impressions = prepared.log
-    return {
-        "truerank": __version__,
-        "log": log.source,
-        "targets": list(prepared.weighings),
-        "position": None if prepared.positions is None else str(prepared.positions),
-        "logging": logging,
-        "unit": log.unit_name,
-        "cluster": "user" if log.users is not None else log.unit_name,
-        "rows": len(log),
-        "units": log.n_units,
-        "items": len(log.items),
-        "rewards": list(log.rewards),
-        "clips": [None if math.isinf(clip) else clip for clip in run.clips.tolist()],
-        "chosen": list(choices),
-        "interval": type(run.interval).__name__,
-        "level": run.level,
-        "seed": run.seed,
-        "diagnostics": [
-            {"model": name, "clip": None if math.isinf(clip) else clip, **asdict(each)}
-            for name, points in diagnostics.items()
-            for clip, each in zip(run.clips.tolist(), points, strict=True)
-        ],
-        "fits": [asdict(each) for each in prepared.fits],
-    }

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from typing import Any
 
+from truerank.core.provenance import Input, Provenance, versions
 from truerank.evaluation.ranked_setting import Prepared
+from truerank.uncertainty.intervals import Interval
+from truerank.uncertainty.weights import WeightDiagnostics
 
 
 def source_of_exposures(prepared: Prepared, loggers: Any) -> str:
@@ -41,3 +46,47 @@ def about_choices(choices: Sequence[Mapping[str, Any]]) -> list[str]:
         "would see no bias; the largest clip is taken."
         for name in fixed
     ]
+
+
+def provenance_of(
+    prepared: Prepared,
+    loggers: Any,
+    *,
+    interval: Interval,
+    level: float,
+    seed: int,
+    clips: Sequence[float],
+    chosen: Sequence[Mapping[str, Any]],
+    diagnostics: Mapping[str, Sequence[WeightDiagnostics]],
+) -> Provenance:
+    """What an off-policy evaluation was made of, with the clips it chose, its weights and its position fits."""
+    log = prepared.log
+    limits = [None if math.isinf(clip) else clip for clip in clips]
+    return Provenance(
+        inputs=(
+            Input(role="log", source=log.source, rows=len(log), items=len(log.items)),
+            *(Input(role="target", name=name, source=name) for name in prepared.weighings),
+        ),
+        settings={
+            "position": None if prepared.positions is None else str(prepared.positions),
+            "logging": source_of_exposures(prepared, loggers),
+            "rewards": list(log.rewards),
+            "clips": limits,
+            "interval": type(interval).__name__,
+            "level": level,
+            "seed": seed,
+        },
+        counts={"rows": len(log), "units": log.n_units, "items": len(log.items)},
+        unit=log.unit_name,
+        versions=versions(),
+        details={
+            "cluster": "user" if log.users is not None else log.unit_name,
+            "chosen": list(chosen),
+            "diagnostics": [
+                {"model": name, "clip": clip, **asdict(each)}
+                for name, points in diagnostics.items()
+                for clip, each in zip(limits, points, strict=True)
+            ],
+            "fits": [asdict(each) for each in prepared.fits],
+        },
+    )

@@ -1,25 +1,44 @@
-"""Results as data: frames, JSON, CSV, and a table for notebooks."""
+"""Results as tables: polars and pandas frames, CSV."""
 
 from __future__ import annotations
 
-import html
 import math
+from collections.abc import Mapping
+from dataclasses import fields
 from typing import Any
 
-import msgspec
 import polars as pl
 
+from truerank.core.errors import InputError
 from truerank.core.results import Comparison, Estimate, Results
 
-COMPARISON_FIELDS = (
-    "model", "baseline", "metric", "estimator", "difference", "stderr", "low", "high", "p", "p_adjusted", "units",
-)  # fmt: skip
-RANKED_FIELDS = (*COMPARISON_FIELDS, "reward", "clip")
+TEXT, NUMBER, COUNT = pl.String, pl.Float64, pl.Int64
+
+ESTIMATES: dict[str, Any] = {
+    "model": TEXT, "metric": TEXT, "k": COUNT, "estimator": TEXT, "settings": TEXT, "estimand": TEXT, "value": NUMBER,
+    "stderr": NUMBER, "low": NUMBER, "high": NUMBER, "level": NUMBER, "interval": TEXT, "units": COUNT,
+    "undefined": COUNT, "clusters": COUNT, "ess": NUMBER, "reward": TEXT, "clip": NUMBER, "assumptions": TEXT,
+    "warnings": TEXT, "warning_codes": TEXT,
+}  # fmt: skip
+COMPARISONS: dict[str, Any] = {
+    "model": TEXT, "baseline": TEXT, "metric": TEXT, "estimator": TEXT, "difference": NUMBER, "stderr": NUMBER,
+    "low": NUMBER, "high": NUMBER, "level": NUMBER, "p": NUMBER, "p_adjusted": NUMBER, "units": COUNT,
+    "clusters": COUNT, "reward": TEXT, "clip": NUMBER, "verdict": TEXT, "reasons": TEXT,
+}  # fmt: skip
+BOTH: dict[str, Any] = {
+    "kind": TEXT, "model": TEXT, "baseline": TEXT, **ESTIMATES, "p": NUMBER, "p_adjusted": NUMBER, "verdict": TEXT,
+    "reasons": TEXT,
+}  # fmt: skip
 
 
 def estimates(results: Results) -> pl.DataFrame:
-    """One row per estimate."""
-    return pl.DataFrame([_plain(each) for each in results.estimates], infer_schema_length=None)
+    """One row per estimate; lists are joined by semicolons."""
+    return pl.DataFrame([_estimate(estimate) for estimate in results.estimates], schema=ESTIMATES)
+
+
+def comparisons(results: Results) -> pl.DataFrame:
+    """One row per comparison."""
+    return pl.DataFrame([_comparison(comparison) for comparison in results.comparisons], schema=COMPARISONS)
 
 
 def clips(results: Results) -> pl.DataFrame:
@@ -29,74 +48,60 @@ def clips(results: Results) -> pl.DataFrame:
     √(shift² + stderr²) is what the clip costs and what it saves, if the largest clip is taken as the truth.
     """
     key = ["model", "metric", "estimator", "reward"]
-    made = results.provenance.get("chosen", ())
-    chosen = {tuple(each[name] for name in ("of", "estimator", "reward", "clip")) for each in made}
+    choices = results.provenance.details.get("chosen", ())
+    chosen = {tuple(choice[name] for name in ("of", "estimator", "reward", "clip")) for choice in choices}
     rows = [
-        {**{name: getattr(each, name) for name in key}, "clip": math.inf if each.clip is None else each.clip,
-         "value": each.value, "stderr": each.stderr,
-         "chosen": (each.model, each.estimator, each.reward, each.clip) in chosen}
-        for each in results.estimates
+        {**{name: getattr(estimate, name) for name in key}, "clip": _limit(estimate), "value": estimate.value,
+         "stderr": estimate.stderr,
+         "chosen": (estimate.model, estimate.estimator, estimate.reward, estimate.clip) in chosen}
+        for estimate in results.estimates
     ]  # fmt: skip
-    frame = pl.DataFrame(rows, infer_schema_length=None).sort([*key, "clip"], maintain_order=True)
+    schema = {**dict.fromkeys(key, TEXT), "clip": NUMBER, "value": NUMBER, "stderr": NUMBER, "chosen": pl.Boolean}
+    frame = pl.DataFrame(rows, schema=schema).sort([*key, "clip"], maintain_order=True)
     shift = pl.col("value") - pl.col("value").last().over(key)
     frame = frame.filter(pl.len().over(key) > 1).with_columns(shift=shift)
     return frame.with_columns(together=(pl.col("shift") ** 2 + pl.col("stderr") ** 2).sqrt())
 
 
-def json(results: Results) -> bytes:
-    """One JSON object; NaN is null."""
-    content = {
-        "estimates": [msgspec.to_builtins(each) for each in results.estimates],
-        "comparisons": [_fields(each) for each in results.comparisons],
-        "provenance": {**results.provenance, "notes": list(results.notes)},
-    }
-    return msgspec.json.format(msgspec.json.encode(content), indent=2) + b"\n"
-
-
 def csv(results: Results) -> bytes:
     """Estimates and comparisons in one table, told apart by `kind`; a comparison's value is its difference."""
-    rows = [{"kind": "estimate", "baseline": None, **_plain(each)} for each in results.estimates]
-    for each in results.comparisons:
-        fields = _fields(each)
-        rows.append({"kind": "comparison", "value": fields.pop("difference"), **fields})
-    frame = pl.DataFrame(rows, schema=_csv_schema(), strict=False)
-    return frame.with_columns(pl.col(pl.Float64).fill_nan(None)).write_csv().encode()
+    rows = [{"kind": "estimate", "baseline": None, **_estimate(estimate)} for estimate in results.estimates]
+    for comparison in results.comparisons:
+        row = _comparison(comparison)
+        rows.append({"kind": "comparison", "value": row.pop("difference"), **row})
+    frame = pl.DataFrame(rows, schema=BOTH)
+    return frame.with_columns(pl.col(NUMBER).fill_nan(None)).write_csv().encode()
 
 
-def notebook(results: Results) -> str:
-    """A small escaped HTML table for notebooks."""
-    head = ("metric", "estimator", "model", "value", "low", "high", "estimand")
-    lines = ["<table><thead><tr>", *(f"<th>{name}</th>" for name in head), "</tr></thead><tbody>"]
-    for each in results.estimates:
-        cells = (each.metric, each.estimator, each.model, each.value, each.low, each.high, each.estimand)
-        lines += ["<tr>", *(f"<td>{html.escape(_shown(cell))}</td>" for cell in cells), "</tr>"]
-    return "".join([*lines, "</tbody></table>"])
+def as_pandas(frame: pl.DataFrame) -> Any:
+    """The same rows as a pandas frame."""
+    try:
+        import pandas as pd
+    except ImportError:
+        raise InputError("pandas is not installed; install it with: pip install 'truerank[pandas]'.") from None
+    return pd.DataFrame(frame.to_dict(as_series=False), columns=frame.columns)
 
 
-def _shown(cell: Any) -> str:
-    if isinstance(cell, float):
-        return "undefined" if math.isnan(cell) else f"{cell:.5f}"
-    return str(cell)
+def _limit(estimate: Estimate) -> float:
+    return math.inf if estimate.clip is None else estimate.clip
 
 
-def _plain(each: Estimate) -> dict[str, Any]:
-    content: dict[str, Any] = msgspec.to_builtins(each)
-    return content | {
-        "assumptions": "; ".join(each.assumptions),
-        "warnings": "; ".join(each.warnings),
+def _estimate(estimate: Estimate) -> dict[str, Any]:
+    return _fields(estimate) | {
+        "settings": _options(estimate.settings),
+        "assumptions": "; ".join(estimate.assumptions),
+        "warnings": "; ".join(estimate.warning_texts),
+        "warning_codes": "; ".join(message.code for message in estimate.warnings),
     }
 
 
-def _fields(each: Comparison) -> dict[str, Any]:
-    """Where several rewards and clips are compared, a comparison says which is its."""
-    return {name: getattr(each, name) for name in (COMPARISON_FIELDS if each.reward is None else RANKED_FIELDS)}
+def _comparison(comparison: Comparison) -> dict[str, Any]:
+    return _fields(comparison) | {"reasons": "; ".join(comparison.reasons)}
 
 
-def _csv_schema() -> dict[str, Any]:
-    text, number, count = pl.String, pl.Float64, pl.Int64
-    return {
-        "kind": text, "model": text, "baseline": text, "metric": text, "estimator": text, "estimand": text,
-        "value": number, "stderr": number, "low": number, "high": number, "level": number, "interval": text,
-        "units": count, "undefined": count, "ess": number, "reward": text, "clip": number,
-        "p": number, "p_adjusted": number, "assumptions": text, "warnings": text,
-    }  # fmt: skip
+def _fields(value: Estimate | Comparison) -> dict[str, Any]:
+    return {field.name: getattr(value, field.name) for field in fields(value)}
+
+
+def _options(settings: Mapping[str, Any]) -> str:
+    return "; ".join(f"{name}={value}" for name, value in settings.items())

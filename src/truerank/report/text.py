@@ -4,53 +4,52 @@ from __future__ import annotations
 
 import io
 import math
+from collections.abc import Sequence
 from itertools import groupby
 
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from truerank.core.results import Comparison, Estimate, Results
+from truerank.core.results import NOT_SHOWN, Comparison, Estimate, Results
 
 Chosen = set[tuple[str, float | None]]
 WIDE = 10_000  # of text that no terminal cuts
 
 
-def render(results: Results, *, width: int | None = None, color: bool = False) -> str:
-    """Everything in the results, for a terminal of `width` columns, or uncut."""
+def render(results: Results, *, width: int | None = None, color: bool = False, for_cli: bool = False) -> str:
+    """Everything in the results, for a terminal of `width` columns, or uncut; options as the reader would give them."""
     stream = io.StringIO()
     console = Console(
         file=stream, width=width or WIDE, force_terminal=color, color_system="auto" if color else None, highlight=False
     )
-    print_results(results, console)
+    print_results(results, console, for_cli=for_cli)
     return stream.getvalue()
 
 
-def print_results(results: Results, console: Console) -> None:
+def print_results(results: Results, console: Console, *, for_cli: bool) -> None:
     """Estimates under what they estimate, differences under their estimates, assumptions and warnings at the end."""
-    unit = f"{results.provenance.get('unit', 'user')}s"
-    by_estimand = groupby(results.estimates, key=lambda each: (each.metric, each.estimator, each.estimand))
-    for (metric, estimator, estimand), found in by_estimand:
-        group = list(found)
+    unit = f"{results.provenance.unit}s"
+    for (metric, estimator, estimand, reward), run in groupby(results.estimates, key=_question):
+        group = list(run)
         console.print(Text(f"{metric}, {estimator}", style="bold").append(f": {estimand}", style="not bold"))
-        chosen = _chosen(results, estimator, group[0].reward)
+        chosen = _chosen(results, estimator, reward)
         console.print(_estimates(group, unit=unit, chosen=chosen))
-        differences = [c for c in results.comparisons if (c.metric, c.estimator) == (metric, estimator)]
-        differences = [c for c in differences if c.reward in (None, group[0].reward)]
+        differences = _differences(results, group)
         if differences:
-            console.print(_comparisons(differences, alpha=1 - results.estimates[0].level, chosen=chosen))
-        if any(c.units < max(each.units for each in group) for c in differences):
+            console.print(_comparisons(differences, chosen=chosen))
+        if any(comparison.units < max(estimate.units for estimate in group) for comparison in differences):
             console.print(f"Over the {unit} that both models have: {', '.join(_over(differences, unit))}.")
         console.print()
     if results.comparisons:
         console.print(
             f"Differences are paired, from the same {unit}; p is adjusted by Holm over all comparisons shown"
-            f"{' at chosen clips' if results.provenance.get('chosen') else ''}."
+            f"{' at chosen clips' if results.provenance.details.get('chosen') else ''}."
         )
-    for each in _assumptions(results):
-        console.print(Text("Assumed", style="dim").append(each, style="default"))
-    for each in _warnings(results):
-        console.print(Text("! ", style="yellow").append(each, style="default"))
+    for assumption in _assumptions(results):
+        console.print(Text("Assumed", style="dim").append(assumption, style="default"))
+    for sentence in _warnings(results, for_cli=for_cli):
+        console.print(Text("! ", style="yellow").append(sentence, style="default"))
 
 
 def number(value: float) -> str:
@@ -68,45 +67,88 @@ def interval(low: float, high: float) -> str:
     return "none" if math.isnan(low) or math.isnan(high) else f"{number(low)} to {number(high)}"
 
 
+def p_value(value: float) -> str:
+    if math.isnan(value):
+        return "none"
+    return "<0.0001" if value < 0.0001 else f"{value:.4f}"
+
+
+def clip_text(clip: float | None) -> str:
+    return "none" if clip is None else format(clip, "g")
+
+
+def _question(estimate: Estimate) -> tuple[str, str, str, str]:
+    return estimate.metric, estimate.estimator, estimate.estimand, estimate.reward
+
+
+def _differences(results: Results, group: Sequence[Estimate]) -> list[Comparison]:
+    """The comparisons of the estimates in a group, and of no others of the same estimator."""
+    shown = {(estimate.metric, estimate.estimator, estimate.reward, estimate.clip) for estimate in group}
+    return [
+        comparison
+        for comparison in results.comparisons
+        if (comparison.metric, comparison.estimator, comparison.reward, comparison.clip) in shown
+    ]
+
+
 def _chosen(results: Results, estimator: str, reward: str) -> Chosen:
     """The clips that were chosen by the data, each with the value or difference it is of."""
-    made = results.provenance.get("chosen", ())
-    return {(each["of"], each["clip"]) for each in made if (each["estimator"], each["reward"]) == (estimator, reward)}
+    choices = results.provenance.details.get("chosen", ())
+    return {
+        (choice["of"], choice["clip"])
+        for choice in choices
+        if (choice["estimator"], choice["reward"]) == (estimator, reward)
+    }
 
 
-def _estimates(group: list[Estimate], *, unit: str, chosen: Chosen) -> Table:
+def _estimates(group: Sequence[Estimate], *, unit: str, chosen: Chosen) -> Table:
     level, kind = group[0].level, group[0].interval
-    clips, sizes = _clipped(group), any(each.ess is not None for each in group)
+    clips, sizes = _clipped(group), any(estimate.ess is not None for estimate in group)
     names = ["value", f"{level:.0%} interval ({kind})", unit, "left out"]
     table = _table("model", *(["clip"] if clips else []), *names, *(["effective rows"] if sizes else []))
-    for each in group:
-        cells = [number(each.value), interval(each.low, each.high), f"{each.units:,}", f"{each.undefined:,}"]
-        cells = ([_clip(each.clip, chosen=(each.model, each.clip) in chosen)] if clips else []) + cells
-        table.add_row(Text(each.model), *cells, *([_size(each.ess)] if sizes else []))
+    for estimate in group:
+        clip = _clip(estimate.clip, chosen=(estimate.model, estimate.clip) in chosen)
+        cells = [
+            number(estimate.value),
+            interval(estimate.low, estimate.high),
+            f"{estimate.units:,}",
+            f"{estimate.undefined:,}",
+        ]
+        size = "" if estimate.ess is None else f"{estimate.ess:,.0f}"
+        table.add_row(Text(estimate.model), *([clip] if clips else []), *cells, *([size] if sizes else []))
     return table
 
 
-def _clipped(group: list[Estimate] | list[Comparison]) -> bool:
-    return any(each.clip is not None for each in group)
+def _clipped(group: Sequence[Estimate | Comparison]) -> bool:
+    return any(entry.clip is not None for entry in group)
 
 
 def _clip(clip: float | None, *, chosen: bool) -> str:
-    return f"{'chosen: ' if chosen else ''}{'none' if clip is None else format(clip, 'g')}"
+    return f"{'chosen: ' if chosen else ''}{clip_text(clip)}"
 
 
-def _size(ess: float | None) -> str:
-    return "" if ess is None else f"{ess:,.0f}"
-
-
-def _comparisons(differences: list[Comparison], *, alpha: float, chosen: Chosen) -> Table:
+def _comparisons(differences: Sequence[Comparison], *, chosen: Chosen) -> Table:
     clips = _clipped(differences)
     table = _table("difference", *(["clip"] if clips else []), "value", "interval", "p", "p adjusted", "")
-    for c in differences:
-        verdict = f"{c.model if c.difference > 0 else c.baseline} is better" if c.p_adjusted <= alpha else ""
-        names, taken = Text(f"{c.model} - {c.baseline}"), (f"{c.model} - {c.baseline}", c.clip) in chosen
-        cells = [number(c.difference), interval(c.low, c.high), _p(c.p), _p(c.p_adjusted)]
-        table.add_row(names, *([_clip(c.clip, chosen=taken)] if clips else []), *cells, Text(verdict))
+    for comparison in differences:
+        names = f"{comparison.model} - {comparison.baseline}"
+        clip = _clip(comparison.clip, chosen=(names, comparison.clip) in chosen)
+        cells = [
+            number(comparison.difference),
+            interval(comparison.low, comparison.high),
+            p_value(comparison.p),
+            p_value(comparison.p_adjusted),
+        ]
+        table.add_row(Text(names), *([clip] if clips else []), *cells, Text(_verdict(comparison)))
     return table
+
+
+def _verdict(comparison: Comparison) -> str:
+    """Who is better, where that is shown; a verdict of another kind in its own words."""
+    better = {"better": comparison.model, "worse": comparison.baseline}.get(comparison.verdict)
+    if better is not None:
+        return f"{better} is better"
+    return "" if comparison.verdict == NOT_SHOWN else comparison.verdict
 
 
 def _table(first: str, *others: str) -> Table:
@@ -118,36 +160,31 @@ def _table(first: str, *others: str) -> Table:
     return table
 
 
-def _over(differences: list[Comparison], unit: str) -> list[str]:
-    return [f"{c.model} - {c.baseline} over the {c.units:,} {unit}" for c in differences]
-
-
-def _p(value: float) -> str:
-    if math.isnan(value):
-        return "none"
-    return "<0.0001" if value < 0.0001 else f"{value:.4f}"
+def _over(differences: Sequence[Comparison], unit: str) -> list[str]:
+    return [f"{entry.model} - {entry.baseline} over the {entry.units:,} {unit}" for entry in differences]
 
 
 def _assumptions(results: Results) -> list[str]:
     """Each assumption once, with the estimators that make it where not all do."""
     made: dict[str, list[str]] = {}
-    for each in results.estimates:
-        for text in each.assumptions:
-            made.setdefault(text, []).append(each.estimator)
-    everyone = {each.estimator for each in results.estimates}
+    for estimate in results.estimates:
+        for text in estimate.assumptions:
+            made.setdefault(text, []).append(estimate.estimator)
+    everyone = {estimate.estimator for estimate in results.estimates}
     return [
         f"{'' if set(names) == everyone else ' by ' + ', '.join(dict.fromkeys(names))}: {text}."
         for text, names in made.items()
     ]
 
 
-def _warnings(results: Results) -> list[str]:
+def _warnings(results: Results, *, for_cli: bool) -> list[str]:
     """Each warning once, with all it applies to."""
     where: dict[str, list[str]] = {}
-    for each in results.estimates:
-        for warning in each.warnings:
-            where.setdefault(warning, []).append(f"{each.model} {each.metric} {each.estimator}")
+    for estimate in results.estimates:
+        for message in estimate.warnings:
+            place = f"{estimate.model} {estimate.metric} {estimate.estimator}"
+            where.setdefault(message.said(for_cli=for_cli), []).append(place)
     return [
-        f"{places[0]}{f' and {len(places) - 1} more' if len(places) > 1 else ''}: {warning}"
-        for warning, places in where.items()
+        f"{places[0]}{f' and {len(places) - 1} more' if len(places) > 1 else ''}: {sentence}"
+        for sentence, places in where.items()
     ]

@@ -20,8 +20,9 @@ from truerank.core.ids import Ids
 from truerank.core.log import Log
 from truerank.core.metric import Metric
 from truerank.core.ranking import Ranks
-from truerank.core.terms import Terms
-from truerank.uncertainty.intervals import Design, Interval, Population
+from truerank.core.terms import Smooth
+from truerank.estimators import terms_of
+from truerank.uncertainty.intervals import Interval, Population
 
 Asked = tuple[Metric, Estimator]
 Mapper = Callable[[Callable[[int], Floats], Sequence[int]], Sequence[Floats]]
@@ -131,14 +132,14 @@ def run_once(
     """[question x (value, low, high)] of one draw: every model with every asked pair, then every difference."""
     rng = generator(seed, f"coverage {interval.name} {run}")
     everyone = np.arange(truth.n_users)
-    units = everyone if isinstance(interval, Design) else rng.integers(0, truth.n_users, truth.n_users)
+    units = everyone if interval.needs_rows else rng.integers(0, truth.n_users, truth.n_users)
     log, ranks = drawing(truth, units=units, rng=rng)
     rows = []
     for metric, estimator in asked:
         terms = _terms(log, ranks, metric, estimator, keep_rows=interval.needs_rows)
-        spreads = [interval.around(each, level=0.95) for each in terms.values()]
-        spreads += [interval.between(terms[b], terms[a], level=0.95) for a, b in combinations(terms, 2)]
-        rows += [(each.value, each.low, each.high) for each in spreads]
+        pairs = [(b, a) for a, b in combinations(terms, 2)]
+        values, differences = interval.spreads(terms, pairs, level=0.95)
+        rows += [(spread.value, spread.low, spread.high) for spread in (*values.values(), *differences.values())]
     return np.array(rows)
 
 
@@ -196,11 +197,13 @@ def _questions(truth: Truth, asked: Sequence[Asked]) -> list[tuple[str, str, str
         terms = _terms(full, dict(truth.ranks), metric, estimator, keep_rows=False)
         values = {name: each.value() for name, each in terms.items()}
         pairs = [(f"{b} - {a}", values[b] - values[a]) for a, b in combinations(values, 2)]
-        found += [(what, str(metric), estimator.name, value) for what, value in (*values.items(), *pairs)]
+        found += [(what, str(metric), estimator.about.name, value) for what, value in (*values.items(), *pairs)]
     return found
 
 
 def _terms(
     log: Log, ranks: Mapping[str, Ranks], metric: Metric, estimator: Estimator, *, keep_rows: bool
-) -> dict[str, Terms]:
-    return {name: estimator.terms(log, each, metric=metric, keep_rows=keep_rows) for name, each in ranks.items()}
+) -> dict[str, Smooth]:
+    return {
+        name: terms_of(estimator, log, each, metrics=[metric], keep_rows=keep_rows)[0] for name, each in ranks.items()
+    }

@@ -22,7 +22,10 @@ from truerank.estimators.biased.ips import IPS
 from truerank.estimators.biased.naive import Naive
 from truerank.estimators.biased.snips import SNIPS
 from truerank.estimators.judged.full import Full, Traditional
-from truerank.estimators.judged.random_exposure import Hajek, HorvitzThompson, Pooled, Published
+from truerank.estimators.judged.hajek import Hajek
+from truerank.estimators.judged.horvitz_thompson import HorvitzThompson
+from truerank.estimators.judged.pooled import Pooled
+from truerank.estimators.judged.published import Published
 from truerank.evaluation.judged import evaluate
 from truerank.exposure.kinds import BiasedExposure, RandomExposure
 from truerank.exposure.loggers.expose import expose_independently

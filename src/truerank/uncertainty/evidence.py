@@ -48,8 +48,7 @@ def judged_spread(spread: Spread, terms: Sequence[Terms]) -> Spread:
     blind = [shows_no_spread(part) and (len(parts) == 1 or part.weighting is not None) for part in parts]
     if not any(blind):
         return spread
-    unknown = Spread.unknown(spread.value)
-    return unknown
+    return Spread.unknown(spread.value)
 
 
 def warnings_of(
@@ -174,9 +173,7 @@ def _about_the_interval(terms: Smooth, *, exactly_these: bool) -> list[Message]:
     hits = int(np.count_nonzero(numerator))
     if terms.n_defined >= FEW_UNITS and hits < FEW_HITS and not terms.exact:
         messages.append(
-            caution(
-                "few-hits", f"rests on {hits} users with a judged relevant item in the list: the interval is rough"
-            )
+            caution("few-hits", f"rests on {hits} users with a judged relevant item in the list: the interval is rough")
         )
     return messages
 

@@ -19,7 +19,7 @@ from scipy.special import stdtr, stdtrit
 
 from truerank.core.arrays import Floats, Ints, exact_sum
 from truerank.core.errors import InputError
-from truerank.core.terms import Smooth, Terms, ratio
+from truerank.core.terms import Smooth, Terms
 from truerank.uncertainty.design import design_error, residuals
 from truerank.uncertainty.resampling import MOST_REPLICATES, replicates_of
 

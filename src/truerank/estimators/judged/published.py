@@ -11,7 +11,7 @@ import numpy as np
 from truerank.core.estimator import About, Asked, Exposed, Learned, Learner
 from truerank.core.metric import Metric
 from truerank.core.ranking import JudgedChunk, RankView
-from truerank.core.terms import Clusters, Smooth, ratio
+from truerank.core.terms import Smooth, ratio
 from truerank.estimators.judged.sample import UNIFORM, only_recall
 from truerank.estimators.sums import LABEL_FREE, additive, per_unit
 from truerank.metrics.worth import expected_worth

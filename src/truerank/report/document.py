@@ -1,0 +1,141 @@
+"""Results as one JSON document, both ways; `results.schema.json` beside this file says what it holds."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import fields
+from importlib import resources
+from typing import Any, TypeVar, get_type_hints
+
+import msgspec
+
+from truerank.core.errors import InputError
+from truerank.core.messages import Message
+from truerank.core.provenance import Provenance
+from truerank.core.results import Comparison, Estimate, Results
+
+Value = TypeVar("Value", Estimate, Comparison)
+
+FORMAT = 1
+INFINITE = {"inf": math.inf, "-inf": -math.inf}
+
+
+# the fields that hold a number with decimals: float, or none in its place
+NUMBERS = {
+    kind: {name: hint for name, hint in get_type_hints(kind).items() if hint in (float, float | None)}
+    for kind in (Estimate, Comparison)
+}
+
+
+def encode(results: Results) -> bytes:
+    """One JSON object; NaN is null, and what is infinite the text inf or -inf.
+
+    All messages stand in one list. Those of single estimates stand there once, with the places of these estimates,
+    which have the sentences and codes of their own.
+    """
+    places: dict[Message, list[int]] = {}
+    for at, estimate in enumerate(results.estimates):
+        for message in estimate.warnings:
+            places.setdefault(message, []).append(at)
+    content = {
+        "format": FORMAT,
+        "estimates": [_estimate(estimate) for estimate in results.estimates],
+        "comparisons": [_fields(comparison) for comparison in results.comparisons],
+        "messages": [
+            *(_message(message) for message in results.messages),
+            *(_message(message) | {"estimates": of} for message, of in places.items()),
+        ],
+        "provenance": msgspec.to_builtins(results.provenance),
+    }
+    return msgspec.json.format(msgspec.json.encode(content), indent=2) + b"\n"
+
+
+def decode(content: bytes, *, where: str) -> Results:
+    """The results of a document; what is none is refused."""
+    try:
+        document = msgspec.json.decode(content)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise InputError(f"{where}: cannot be read as JSON ({error}). Save the results again.") from None
+    version = document.get("format") if isinstance(document, dict) else None
+    if version != FORMAT:
+        raise InputError(
+            f"{where}: format {version!r}; expected results of truerank, format {FORMAT}. Make them again, or read "
+            "them with the version that wrote them."
+        )
+    try:
+        messages = [(_read_message(entry), entry["estimates"]) for entry in document["messages"]]
+        own: list[list[Message]] = [[] for _ in document["estimates"]]
+        for message, of in messages:
+            for at in of or ():
+                own[at].append(message)
+        return Results(
+            estimates=tuple(_read_estimate(*pair) for pair in zip(document["estimates"], own, strict=True)),
+            comparisons=tuple(_read(Comparison, entry) for entry in document["comparisons"]),
+            messages=tuple(message for message, of in messages if of is None),
+            provenance=msgspec.convert(document["provenance"], Provenance),
+        )
+    except (msgspec.ValidationError, LookupError, TypeError, AttributeError, ValueError) as error:
+        raise InputError(
+            f"{where}: is not what results of format {FORMAT} hold ({error}). Save the results again."
+        ) from None
+
+
+def schema() -> dict[str, Any]:
+    """The JSON schema of the document."""
+    text = resources.files("truerank.report").joinpath("results.schema.json").read_bytes()
+    content: dict[str, Any] = msgspec.json.decode(text)
+    return content
+
+
+# ------------------------------------------------------------------------------------------------------------- writing
+
+
+def _estimate(estimate: Estimate) -> dict[str, Any]:
+    return _fields(estimate) | {
+        "warnings": list(estimate.warning_texts),
+        "warning_codes": [message.code for message in estimate.warnings],
+    }
+
+
+def _message(message: Message) -> dict[str, Any]:
+    """A sentence that names options is said in Python's words, with the text it is made from beside it."""
+    sentence = str(message)
+    template = {} if sentence == message.text else {"template": message.text}
+    entry: dict[str, Any] = msgspec.to_builtins(message)
+    return entry | {"text": sentence} | template | {"estimates": None}
+
+
+def _fields(value: Estimate | Comparison) -> dict[str, Any]:
+    numbers = NUMBERS[type(value)]
+    contents = {field.name: getattr(value, field.name) for field in fields(value)}
+    return {name: _number(content) if name in numbers else content for name, content in contents.items()}
+
+
+def _number(value: float | None) -> float | str | None:
+    if value is None or math.isnan(value):
+        return None
+    return float(value) if math.isfinite(value) else "inf" if value > 0 else "-inf"
+
+
+# ------------------------------------------------------------------------------------------------------------- reading
+
+
+def _read_estimate(entry: Mapping[str, Any], own: Sequence[Message]) -> Estimate:
+    """An estimate with its messages, in the order of its sentences."""
+    said = list(zip(entry["warning_codes"], entry["warnings"], strict=True))
+    ordered = sorted(own, key=lambda message: said.index((message.code, str(message))))
+    return _read(Estimate, {**entry, "warnings": [msgspec.to_builtins(message) for message in ordered]})
+
+
+def _read_message(entry: Mapping[str, Any]) -> Message:
+    return msgspec.convert({**entry, "text": entry.get("template", entry["text"])}, Message)
+
+
+def _read(kind: type[Value], entry: Mapping[str, Any]) -> Value:
+    contents = dict(entry)
+    for name, hint in NUMBERS[kind].items():
+        number = contents[name]
+        missing = math.nan if hint is float else None
+        contents[name] = missing if number is None else INFINITE.get(number, number)
+    return msgspec.convert(contents, kind)

@@ -1,0 +1,189 @@
+"""Estimates, comparisons and results as values: equal if all they hold is, undefined numbers included."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from dataclasses import replace
+from enum import Enum
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from truerank.core.errors import InputError
+from truerank.core.messages import note
+from truerank.core.plain import plain
+from truerank.core.provenance import Input, Provenance, python_call, shell_call, versions
+from truerank.core.results import Comparison, Estimate, Results
+from truerank.core.units import COLUMNS, KeptUnits, UnitTerms
+
+ESTIMATE = Estimate(
+    model="a", metric="Recall@5", k=5, estimator="pooled", settings={"rate": 0.5}, estimand="recall", value=0.5,
+    stderr=math.nan, low=math.nan, high=math.inf, level=0.95, interval="population", units=3, undefined=1, clusters=2,
+    ess=None, reward="label", clip=None, assumptions=("uniform",), warnings=(note("few-users", "only 3 users"),),
+)  # fmt: skip
+COMPARISON = Comparison(
+    model="a", baseline="b", metric="Recall@5", estimator="pooled", difference=0.5, stderr=0.1, low=0.3, high=0.7,
+    level=0.95, p=0.01, units=3, clusters=2, reward="label", clip=8.0,
+)  # fmt: skip
+
+# another value for every field
+OTHERS: dict[str, Any] = {
+    "model": "x", "baseline": "x", "metric": "x", "k": 6, "estimator": "x", "settings": {}, "estimand": "x",
+    "value": 0.25, "stderr": 1.0, "low": 1.0, "high": 1.0, "level": 0.5, "interval": "x", "units": 9, "undefined": 9,
+    "clusters": 9, "ess": 2.0, "reward": "x", "clip": 2.0, "assumptions": (), "warnings": (), "difference": -1.0,
+    "p": 0.5, "p_adjusted": 0.5, "verdict": "better", "reasons": ("x",),
+}  # fmt: skip
+
+
+def again(value: Any) -> Any:
+    """An equal value made of other objects: NaN is another NaN."""
+    contents = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
+    other = {key: float(str(each)) if isinstance(each, float) else each for key, each in contents.items()}
+    return type(value)(**other)
+
+
+@pytest.mark.parametrize("value", [ESTIMATE, COMPARISON])
+def test_undefined_equals_undefined_and_every_field_counts(value: Estimate | Comparison) -> None:
+    assert value == again(value)
+    assert hash(value) == hash(again(value))
+    for field in dataclasses.fields(value):
+        assert value != replace(value, **{field.name: OTHERS[field.name]}), field.name
+    assert value != "something else"
+
+
+def test_no_clip_is_none_however_it_is_written() -> None:
+    assert replace(ESTIMATE, clip=math.inf).clip is None
+    assert replace(COMPARISON, clip=math.inf).clip is None
+    assert replace(ESTIMATE, ess=math.nan).ess is None
+
+
+@pytest.mark.parametrize(
+    ("difference", "p", "verdict"),
+    [
+        (0.5, 0.04, "better"),
+        (-0.5, 0.04, "worse"),
+        (0.5, 0.05, "better"),
+        (0.5, 0.051, "not shown"),
+        (0.5, math.nan, "not shown"),
+        (0.0, 0.0, "not shown"),
+        (math.nan, math.nan, "not shown"),
+    ],
+)
+def test_the_verdict_follows_from_the_adjusted_p(difference: float, p: float, verdict: str) -> None:
+    comparison = replace(COMPARISON, difference=difference).adjusted(p)
+    assert comparison.verdict == verdict
+    turned = comparison.turned()
+    assert turned.verdict == {"better": "worse", "worse": "better"}.get(verdict, verdict)
+    assert (turned.model, turned.baseline) == ("b", "a")
+    assert turned.turned() == comparison
+
+
+def units(*values: float) -> KeptUnits:
+    """One estimate over as many users."""
+    n = len(values)
+    part = UnitTerms(
+        model="a", metric="Recall@5", estimator="pooled", reward="label", clip=None, unit=np.arange(n),
+        cluster=np.arange(n), numerator=np.array(values), denominator=np.ones(n), defined=np.ones(n, dtype=bool),
+    )  # fmt: skip
+    return KeptUnits([part])
+
+
+def test_results_are_equal_if_all_they_hold_is() -> None:
+    results = Results((ESTIMATE,), (COMPARISON,), (note("a", "text"),), Provenance(), units(1.0, math.nan))
+    assert results == Results((again(ESTIMATE),), (again(COMPARISON),), (note("a", "text"),), Provenance(),
+                              units(1.0, math.nan))  # fmt: skip
+    for other in (
+        replace(results, estimates=()),
+        replace(results, comparisons=()),
+        replace(results, messages=()),
+        replace(results, provenance=Provenance(call="x")),
+        replace(results, unit_table=units(1.0, 2.0)),
+        replace(results, unit_table=None),
+    ):
+        assert results != other
+    assert replace(results, segments=lambda _: {}) == results
+    assert results != 3
+
+
+def test_units_have_a_value_where_they_are_defined() -> None:
+    part = UnitTerms(
+        model="a", metric="m", estimator="e", reward="r", clip=math.inf, unit=["x", "y", "z"], cluster=["x", "x", "z"],
+        numerator=np.array([1.0, 0, 3]), denominator=np.array([2.0, 0, 4]), defined=np.array([True, True, False]),
+        total=np.array([1.0, 2, math.nan]),
+    )  # fmt: skip
+    frame = KeptUnits([part]).frame()
+    assert tuple(frame.columns) == COLUMNS
+    assert frame["value"].to_list() == [0.5, None, None]
+    assert frame["total"].to_list() == [1, 2, None]
+    assert frame["clip"].to_list() == [None] * 3
+    assert frame["cluster"].to_list() == ["x", "x", "z"]
+
+
+def test_what_is_not_held_is_refused_with_what_to_do() -> None:
+    results = Results((ESTIMATE,), ())
+    with pytest.raises(InputError, match="units=True"):
+        results.units()
+    with pytest.raises(InputError, match="units=True"):
+        results.by("activity")
+    with pytest.raises(InputError, match="which are of a"):
+        results.compare("a", "b")
+    divided = replace(results, segments=lambda segment: {segment: results})
+    assert divided.by("activity") == {"activity": results}
+
+
+def test_one_line_says_what_results_hold() -> None:
+    assert repr(Results((ESTIMATE,), (COMPARISON,))) == "Results(1 estimates of 'a', 1 comparisons, 0 messages)"
+    assert "\n" not in repr(Results((replace(ESTIMATE, model="a\nb"),), ()))
+    assert repr(Results((), ())) == "Results(0 estimates of no model, 0 comparisons, 0 messages)"
+
+
+# ---------------------------------------------------------------------------------------------------------- provenance
+
+
+class Kind(Enum):
+    ONE = 1.5
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        (np.float64(0.5), 0.5),
+        (np.array([1, 2]), [1, 2]),
+        (np.array([math.nan]), [None]),
+        (np.bool_(True), True),
+        (True, True),
+        (-math.inf, "-inf"),
+        (2**70, str(2**70)),
+        (Kind.ONE, 1.5),
+        (Path("a/b"), "a/b"),
+        ({1: (2, None)}, {"1": [2, None]}),
+        (Input(role="log", source="a"), plain(dataclasses.asdict(Input(role="log", source="a")))),
+    ],
+)
+def test_plain_data(value: object, expected: object) -> None:
+    found = plain(value)
+    assert found == expected
+    assert type(found) is type(expected)
+    assert plain(found) == found
+
+
+def test_provenance_is_plain_and_no_longer_the_callers() -> None:
+    given: dict[str, Any] = {"clips": [1.0, math.inf]}
+    provenance = Provenance(details=given, settings={"kind": Kind.ONE})
+    given["clips"].append(3)
+    assert provenance.details == {"clips": [1.0, "inf"]}
+    assert provenance.settings == {"kind": 1.5}
+
+
+def test_calls_that_make_results_again() -> None:
+    assert shell_call(["evaluate", "a b.csv", "--scores", "x=y.npz"]) == "truerank evaluate 'a b.csv' --scores x=y.npz"
+    call = python_call("truerank.evaluate", {"scores": object(), "labels": np.zeros((50, 50)), "seed": 7, "k": "a\nb"})
+    assert call == "truerank.evaluate(scores=scores, labels=labels, seed=7, k='a\\nb')"
+
+
+def test_versions_are_those_of_the_libraries_that_compute() -> None:
+    assert versions()["numpy"] == np.__version__
+    assert set(versions()) <= {"numpy", "polars", "numba"}
