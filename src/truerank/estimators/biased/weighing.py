@@ -77,7 +77,9 @@ class Weighed:
             limit = question.clip if clip is None else clip
             if question.metric not in rows:
                 rows[question.metric] = Rows.of(log, view.ranks, additive(question.metric))
-            weighed = cls(log, rows[question.metric], inverse(propensity, limit), propensity * limit < 1)
+            weighed = cls(
+                log, rows[question.metric], inverse(propensity, limit), propensity * limit < 1, chunk.clusters
+            )
             yield question.metric, limit, weighed
 
     def terms(
