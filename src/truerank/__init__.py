@@ -33,8 +33,8 @@ if TYPE_CHECKING:
     from truerank.estimators.biased.intervened import Intervened as Intervened
     from truerank.estimators.biased.intervened import IntervenedPooled as IntervenedPooled
     from truerank.estimators.biased.ips import IPS as IPS
-    from truerank.estimators.biased.snips import SNIPS as SNIPS
     from truerank.estimators.biased.naive import Naive as Naive
+    from truerank.estimators.biased.snips import SNIPS as SNIPS
     from truerank.estimators.judged.full import Full as Full
     from truerank.estimators.judged.full import Traditional as Traditional
     from truerank.estimators.judged.hajek import Hajek as Hajek
@@ -64,6 +64,7 @@ if TYPE_CHECKING:
     from truerank.exposure.policies.policies import ExposureColumn as ExposureColumn
     from truerank.exposure.policies.policies import RankColumn as RankColumn
     from truerank.exposure.positions import parse_position as parse_position
+    from truerank.exposure.propensities import fit_propensities as fit_propensities
     from truerank.exposure.propensities.calibration import calibration as calibration
     from truerank.exposure.propensities.given import GivenPropensity as GivenPropensity
     from truerank.exposure.propensities.logistic import Logistic as Logistic
@@ -131,6 +132,7 @@ _HOME = {
     "evaluation.judged": ("evaluate",),
     "exposure.kinds": ("BiasedExposure", "FullExposure", "RandomExposure", "Unlisted"),
     "exposure.loggers.expose": ("expose",),
+    "exposure.propensities": ("fit_propensities",),
     "exposure.propensities.calibration": ("calibration",),
     "exposure.randomness.description": ("describe",),
     "exposure.propensities.given": ("GivenPropensity",),

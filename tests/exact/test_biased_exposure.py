@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from terms import terms_of
 
 import truerank as tr
 from truerank.core.arrays import Floats
@@ -20,10 +21,12 @@ from truerank.core.log import Log, Pairs
 from truerank.core.metric import Additive, Metric
 from truerank.core.options import Denominator
 from truerank.core.ranking import Candidates, Ranks
-from truerank.core.terms import Terms
+from truerank.core.terms import Smooth
 from truerank.estimators.biased.doubly_robust import DoublyRobust
-from truerank.estimators.biased.propensity import IPS, SNIPS, Naive
+from truerank.estimators.biased.ips import IPS
+from truerank.estimators.biased.naive import Naive
 from truerank.estimators.biased.rewards import GivenRewards, ItemRates, RewardModel
+from truerank.estimators.biased.snips import SNIPS
 from truerank.metrics.worth import expected_worth, known_divisor
 from truerank.ranks.kernel.rank import rank
 from truerank.sampling.designs import Bernoulli, Design, Members, Stratified, Uniform, Weighted
@@ -105,19 +108,21 @@ def drawn(design: Any) -> list[Possible]:
     return found
 
 
-def terms(estimator: Estimator, metric: Metric, case: Possible) -> Terms:
-    if isinstance(estimator, DoublyRobust):
-        estimator = estimator.bound(
-            tr.dense(SCORES), case.log, pool(), metrics=[metric], ties=tr.Ties.EXPECTED, seed=1, threads=1, name="m"
-        )
-    return estimator.terms(case.log, case.ranks, metric=metric)
+def terms(estimator: Estimator, metric: Metric, case: Possible) -> Smooth:
+    return terms_of(estimator, case.log, case.ranks, metric, candidates=pool(), scores=tr.dense(SCORES), seed=1)
+
+
+def column(found: Smooth, name: str) -> Floats:
+    values = found.column(name)
+    assert values is not None
+    return values
 
 
 def expect(
     estimator: Estimator,
     metric: Metric,
     design: Design,
-    function: Callable[[Terms], float],
+    function: Callable[[Smooth], float],
     *,
     propensity: Floats | None = None,
 ) -> float:
@@ -145,7 +150,7 @@ def truth(metric: Metric) -> float:
     return value / (LABELS * CANDIDATE).sum() if metric.denominator is Denominator.POSITIVES else value / 3
 
 
-def value(found: Terms) -> float:
+def value(found: Smooth) -> float:
     return found.value()
 
 
@@ -170,8 +175,8 @@ def test_doubly_robust_is_exactly_unbiased(design: Design, metric: Metric, rewar
 @pytest.mark.parametrize("estimator", [IPS(), SNIPS(), DoublyRobust(GivenRewards(tr.dense(GUESS)))], ids=str)
 def test_numerator_and_denominator_are_each_unbiased(design: Design, metric: Metric, estimator: Estimator) -> None:
     """So a ratio of them is consistent: its error is of the order 1 / users."""
-    num = expect(estimator, metric, design, lambda found: float(found.num.sum()))
-    den = expect(estimator, metric, design, lambda found: float(found.den.sum()))
+    num = expect(estimator, metric, design, lambda found: float(column(found, "numerator").sum()))
+    den = expect(estimator, metric, design, lambda found: float(column(found, "denominator").sum()))
     assert num == pytest.approx((worth(metric) * LABELS).sum(), abs=1e-10)
     ratio = isinstance(metric, Additive) and metric.denominator is Denominator.POSITIVES
     if ratio:
@@ -234,7 +239,7 @@ def test_the_naive_estimator_is_right_where_exposure_has_nothing_to_do_with_wort
     total = 0.0
     for rows, chance in design.outcomes(one):
         part = replace(ranks, above=ranks.above[list(rows)], tied=ranks.tied[list(rows)])
-        total += chance * Naive().terms(log.select(np.array(rows)), part, metric=tr.Precision(3)).value()
+        total += chance * terms_of(Naive(), log.select(np.array(rows)), part, tr.Precision(3)).value()
     assert total == pytest.approx(1.0, abs=1e-12)
 
 
@@ -255,7 +260,7 @@ def test_self_normalised_has_exactly_this_bias() -> None:
         for rows, chance in Bernoulli().outcomes(one):
             at = np.array(rows, dtype=np.int64)
             part = replace(ranks, above=ranks.above[at], tied=ranks.tied[at])
-            found = SNIPS().terms(log.select(at), part, metric=metric).value()
+            found = terms_of(SNIPS(), log.select(at), part, metric).value()
             if not math.isnan(found):
                 defined += chance
                 mean += chance * found
@@ -268,11 +273,11 @@ def test_a_constant_label_is_known_without_error_by_self_normalisation(metric: M
     values = []
     for case in logs(Weighted(2)):
         constant = replace(case.log, rewards={"label": np.ones(len(case.log))})
-        found = SNIPS().terms(constant, case.ranks, metric=metric)
-        if found.den.sum() > 0:
+        found = terms(SNIPS(), metric, replace(case, log=constant))
+        if column(found, "denominator").sum() > 0:
             values.append(found.value())
             # of what users differ in, only the length of their lists is left
-            lengths = found.total is not None and float(np.ptp(found.total)) > 0
+            lengths = float(np.ptp(column(found, "total"))) > 0
             assert lengths or np.abs(found.influence()).max() < 1e-12
     assert values == pytest.approx([worth(metric).sum() / 3] * len(values), abs=1e-12)
 

@@ -136,9 +136,9 @@ class Tally(Protocol):
 class Learner(Protocol):
     """What must be fitted before units can be measured: propensities, position models, reward models.
 
-    A value: what was learned is kept under it, so equal learners learn the same. `needs` are learners that must be
-    fitted first; `refitted` says whether its error is part of the error of what is estimated, so that it is fitted
-    again without each group of clusters.
+    A value, under which what was learned is kept. `needs` are learners that must be fitted first; `refitted` says
+    whether its error is part of the error of what is estimated, so that it is fitted again without each group of
+    clusters.
     """
 
     def __hash__(self) -> int: ...

@@ -195,13 +195,11 @@ def _learned(
         estimator: tuple(question.asked[number][1] for number in numbers)
         for estimator, numbers in question.by_estimator(range(len(question.asked)))
     }
-    wanted = [
-        *([] if learner is None else [learner]),
-        *(
-            needed
-            for estimator, asked in context.items()
-            for needed in estimator.prepare(JudgedContext(learner, asked, question.seed))
-        ),
+    wanted = [] if learner is None else [learner]  # its fit is reported whatever is asked
+    wanted += [
+        needed
+        for estimator, asked in context.items()
+        for needed in estimator.prepare(JudgedContext(learner, asked, question.seed))
     ]
     users = setting.labels.users
     facts = {

@@ -1,4 +1,8 @@
-"""What the labels show of the truth."""
+"""What the labels show of the truth.
+
+Every kind says which estimators are for it (`exposed`), the declared `rate` of uniform draws, and what must be learned
+of exposure: a `learner` of propensities or None, and a `description` of what it found.
+"""
 
 from __future__ import annotations
 
@@ -7,12 +11,12 @@ from enum import StrEnum
 from typing import Any, ClassVar
 
 from truerank.core.errors import InputError
-from truerank.core.estimator import Exposed
+from truerank.core.estimator import Exposed, Learned
 from truerank.core.log import Log
 from truerank.data.features import Features, read_features
 from truerank.data.read import read
-from truerank.exposure.propensities import PropensityLearner, PropensityModel, parse_propensity
-from truerank.exposure.propensities.given import GivenPropensity
+from truerank.exposure.propensities import Fitted, PropensityLearner, PropensityModel, parse_propensity
+from truerank.exposure.propensities.given import GivenPropensity, GivenValues
 
 
 class Unlisted(StrEnum):
@@ -29,9 +33,16 @@ class FullExposure:
     unlisted: Unlisted = Unlisted.UNKNOWN
 
     exposed: ClassVar[Exposed] = Exposed.FULL
+    rate: ClassVar[None] = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "unlisted", Unlisted(self.unlisted))
+
+    def learner(self, seed: int) -> None:
+        return None
+
+    def description(self, learned: Learned) -> None:
+        return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +60,12 @@ class RandomExposure:
     def __post_init__(self) -> None:
         if self.rate is not None and not 0 < self.rate <= 1:
             raise InputError(f"exposure rate {self.rate:g}; expected a probability in (0, 1].")
+
+    def learner(self, seed: int) -> None:
+        return None
+
+    def description(self, learned: Learned) -> None:
+        return None
 
 
 SIDE = ("random", "user_features", "item_features")  # what propensities may be fitted with, beside the log
@@ -71,6 +88,7 @@ class BiasedExposure:
     item_features: Any = field(default=None, repr=False)
 
     exposed: ClassVar[Exposed] = Exposed.BIASED
+    rate: ClassVar[None] = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "propensity", _model(self.propensity))
@@ -92,6 +110,12 @@ class BiasedExposure:
         if model is None or model == GivenPropensity():
             return None
         return PropensityLearner(model, self.random, self.user_features, self.item_features, seed)
+
+    def description(self, learned: Learned) -> str:
+        """One sentence on the propensities: what was assumed and fitted."""
+        learner = learned.facts.get("propensity")
+        fitted: Fitted = GivenValues() if learner is None else learned[learner]
+        return fitted.description
 
 
 def _model(given: PropensityModel | str | None) -> PropensityModel | None:

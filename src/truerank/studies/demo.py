@@ -18,7 +18,9 @@ from truerank.core.options import Denominator, Gain, Ideal
 from truerank.core.ranking import Scores
 from truerank.core.results import Results
 from truerank.data.write import write
-from truerank.estimators.biased.propensity import IPS, SNIPS, Naive
+from truerank.estimators.biased.ips import IPS
+from truerank.estimators.biased.naive import Naive
+from truerank.estimators.biased.snips import SNIPS
 from truerank.estimators.judged.full import Full, Traditional
 from truerank.estimators.judged.hajek import Hajek
 from truerank.estimators.judged.horvitz_thompson import HorvitzThompson

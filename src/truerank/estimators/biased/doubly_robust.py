@@ -21,7 +21,7 @@ from truerank.metrics.gains import gains_of
 
 
 @dataclass(frozen=True, slots=True)
-class Listed:
+class Foreseen:
     """What the reward model says for one metric: of each shown row, and summed over each unit's whole list."""
 
     at_rows: Floats
@@ -65,8 +65,8 @@ class DoublyRobust:
     def __post_init__(self) -> None:
         check_clip(self.clip)
 
-    def refusal(self, metric: Metric) -> str | None:
-        return only_sums_or_recall(metric)
+    def refusal(self, context: Metric) -> str | None:
+        return only_sums_or_recall(context)
 
     def estimand(self, asked: Asked, unit: str = "user") -> str:
         return estimand(asked.metric)
@@ -108,7 +108,7 @@ class DoublyRobust:
 
     def _listed(
         self, chunk: JudgedChunk, view: RankView, questions: Sequence[tuple[Metric, float]], learned: Learned
-    ) -> list[Listed]:
+    ) -> list[Foreseen]:
         """What the reward model says for each metric and clip; every list is ranked once for all of them."""
         log, candidates = chunk.labels, chunk.pools[Pool.CATALOGUE]
         if view.scores is None:
@@ -130,5 +130,5 @@ class DoublyRobust:
         asked = [(additive(metric), predicted[source]) for _, metric, source in new]
         sums = list_sums(view.scores, view, log=log, candidates=candidates, questions=asked) if new else []
         for key, total in zip(new, sums, strict=True):
-            view.listed[key] = Listed(at[key[2]], total)
+            view.listed[key] = Foreseen(at[key[2]], total)
         return [view.listed[key] for key in keys]

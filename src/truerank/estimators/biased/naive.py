@@ -41,8 +41,8 @@ class Naive:
         caution="takes the log for a random sample: shown to compare with, not to decide by",
     )
 
-    def refusal(self, metric: Metric) -> str | None:
-        return only_sums_or_recall(metric)
+    def refusal(self, context: Metric) -> str | None:
+        return only_sums_or_recall(context)
 
     def estimand(self, asked: Asked, unit: str = "user") -> str:
         metric = asked.metric

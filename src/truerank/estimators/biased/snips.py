@@ -47,8 +47,8 @@ class SNIPS:
     def __post_init__(self) -> None:
         check_clip(self.clip)
 
-    def refusal(self, metric: Metric) -> str | None:
-        return only_sums_or_recall(metric)
+    def refusal(self, context: Metric) -> str | None:
+        return only_sums_or_recall(context)
 
     def estimand(self, asked: Asked, unit: str = "user") -> str:
         return estimand(asked.metric)

@@ -44,8 +44,7 @@ class PropensityModel(Protocol):
     """A frozen configuration such as PopularityPower(0.5); its text form `power:0.5` parses back.
 
     `uses` says which of random, user_features and item_features it looks at; `fitted` whether it learns from the log.
-    Counts are kept by group of users, so that it can be fitted without one: what is then short of rows must not be
-    refused, for it is not asked for.
+    Counts are kept by group of users, so that it can be fitted without one.
     """
 
     name: ClassVar[str]

@@ -65,32 +65,27 @@ class PopularityPower:
     def fit(self, tally: ItemCounts, *, given: PropensityLearner) -> Fitted:
         count = tally.count.sum(axis=0)
         most = count.max(initial=0.0)
-        if most == 0 and tally.whole:
+        if most == 0:
             raise InputError(f"{tally.source}: no {tally.what}, so no popularity to take propensities from.")
-        # without the only users who have a positive no popularity is known: all items are alike
-        share = count / most if most > 0 else np.ones(len(count))
-        of_item = np.asarray(np.maximum(share**self.power, self.clip), dtype=np.float64)
+        of_item = np.asarray(np.maximum((count / most) ** self.power, self.clip), dtype=np.float64)
         return PowerFit(self, frozen(of_item), tally.what, tally.items)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ItemCounts:
-    """How often each item of the catalogue was counted, [groups x items]; `whole` if no group was left out."""
+    """How often each item of the catalogue was counted, [groups x items]."""
 
     count: Floats
     what: str
     items: Ids
     source: str
-    whole: bool = True
 
     def __add__(self, other: ItemCounts) -> ItemCounts:
         return replace(self, count=self.count + other.count)
 
     def without(self, group: int | None) -> ItemCounts:
         total = self.count.sum(axis=0, keepdims=True)
-        return replace(
-            self, count=total if group is None else total - self.count[group][None], whole=self.whole and group is None
-        )
+        return replace(self, count=total if group is None else total - self.count[group][None])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
