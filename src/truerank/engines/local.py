@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from itertools import islice
 from typing import Protocol, TypeVar
-
-import polars as pl
 
 from truerank.core.arrays import Ints
 from truerank.core.threads import one_blas_thread
 from truerank.data.partition import Progress
 
 Result = TypeVar("Result")
+Chunk = TypeVar("Chunk", covariant=True)
 
 
-class Chunked(Protocol):
-    """Tables in chunks of whole units, each read when it is its turn; `data.partition.Chunks` is one."""
+class Chunked(Protocol[Chunk]):
+    """Data in chunks of whole units, each read when it is its turn; `data.partition.Chunks` is one."""
 
     @property
     def n_chunks(self) -> int: ...
@@ -25,12 +24,12 @@ class Chunked(Protocol):
     @property
     def n_rows(self) -> Ints: ...
 
-    def chunk(self, at: int) -> Mapping[str, pl.DataFrame]: ...
+    def chunk(self, at: int) -> Chunk: ...
 
 
 def map_chunks(
-    work: Callable[[Mapping[str, pl.DataFrame]], Result],
-    chunks: Chunked,
+    work: Callable[[Chunk], Result],
+    chunks: Chunked[Chunk],
     *,
     threads: int,
     progress: Progress | None = None,
