@@ -7,7 +7,6 @@ partitioned once on disk, by a hash of the key. Chunk i of every table has the s
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
@@ -126,7 +125,6 @@ def _cut(
         sliced = _Sliced.of(source, place)
         if sliced is not None:
             return sliced, f"{table.where}: sorted by {source.key}, read in {place.n_chunks:,} chunks."
-    begun = time.monotonic()
     spill = Spill.new(scratch.make(name), source.schema, n_parts=place.n_chunks)
     for batch, start in source.batches():
         spill.add(batch, place(source, batch, start))
@@ -135,7 +133,7 @@ def _cut(
     by = "content" if source.content else source.key
     return spill, (
         f"{table.where}: {table.n_rows:,} rows in no order of {by}, partitioned once on disk: "
-        f"{in_bytes(spill.n_bytes)} in {place.n_chunks:,} files, in {time.monotonic() - begun:.0f} s."
+        f"{in_bytes(spill.n_bytes)} in {place.n_chunks:,} files."
     )
 
 
