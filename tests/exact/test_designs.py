@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from truerank.core.errors import InputError
-from truerank.sampling.designs import Bernoulli, Design, Members, Share, Stratified, Uniform, Weighted
+from truerank.sampling.designs import BernoulliDesign, SamplingDesign, StratifiedDesign, UniformDesign, WeightedDesign
+from truerank.sampling.pools import Members, Share
 
 WEIGHT = np.array([0.1, 3.0, 0.7, 1.0, 0.7])
 SOME_ZERO = np.array([0.0, 3.0, 0.0, 1.0, 0.5])
@@ -17,13 +18,29 @@ STRATUM = np.array([0, 1, 1, 0, 1])
 PLAIN, UNEQUAL, ZEROS = (Members.alone(5, weight=weight) for weight in (None, WEIGHT, SOME_ZERO))
 STRATA = Members.alone(5, weight=WEIGHT, stratum=STRATUM)
 
-SEVERAL: list[Design] = [Bernoulli(0.3), *(Weighted(n) for n in range(7)), Weighted(Share(0.5))]
-CASES: list[tuple[Design, Members]] = [
-    *((design, PLAIN) for design in (Uniform(0), Uniform(1), Uniform(2), Uniform(9), Uniform(Share(0.6)))),
-    *((design, PLAIN) for design in (Bernoulli(0.3), Bernoulli(1.0), Weighted(2))),
+SEVERAL: list[SamplingDesign] = [
+    BernoulliDesign(0.3),
+    *(WeightedDesign(n) for n in range(7)),
+    WeightedDesign(Share(0.5)),
+]
+CASES: list[tuple[SamplingDesign, Members]] = [
+    *(
+        (design, PLAIN)
+        for design in (
+            UniformDesign(0),
+            UniformDesign(1),
+            UniformDesign(2),
+            UniformDesign(9),
+            UniformDesign(Share(0.6)),
+        )
+    ),
+    *((design, PLAIN) for design in (BernoulliDesign(0.3), BernoulliDesign(1.0), WeightedDesign(2))),
     *((design, UNEQUAL) for design in SEVERAL),
-    *((Weighted(n, fill=fill), ZEROS) for n in (1, 2, 3, 4, 5) for fill in (False, True)),
-    *((Stratified(within), STRATA) for within in (Uniform(1), Uniform(2), Weighted(1), Weighted(2), Bernoulli(0.3))),
+    *((WeightedDesign(n, fill=fill), ZEROS) for n in (1, 2, 3, 4, 5) for fill in (False, True)),
+    *(
+        (StratifiedDesign(within), STRATA)
+        for within in (UniformDesign(1), UniformDesign(2), WeightedDesign(1), WeightedDesign(2), BernoulliDesign(0.3))
+    ),
 ]
 
 
@@ -32,7 +49,7 @@ def name_of(case: object) -> str:
 
 
 @pytest.mark.parametrize(("design", "pool"), CASES, ids=name_of)
-def test_outcomes_have_the_stated_probabilities(design: Design, pool: Members) -> None:
+def test_outcomes_have_the_stated_probabilities(design: SamplingDesign, pool: Members) -> None:
     inclusion, total = np.zeros(len(pool)), 0.0
     seen: dict[tuple[int, ...], float] = defaultdict(float)
     for rows, chance in design.outcomes(pool):
@@ -45,7 +62,7 @@ def test_outcomes_have_the_stated_probabilities(design: Design, pool: Members) -
 
 
 @pytest.mark.parametrize(("design", "pool"), CASES, ids=name_of)
-def test_draws_follow_the_outcomes(design: Design, pool: Members) -> None:
+def test_draws_follow_the_outcomes(design: SamplingDesign, pool: Members) -> None:
     """A chi-square test of 20,000 users' samples; seed fixed, the bound is beyond the 99.99 % quantile."""
     n, size = 20_000, len(pool)
     many = Members(
@@ -74,15 +91,15 @@ def test_draws_follow_the_outcomes(design: Design, pool: Members) -> None:
 @pytest.mark.parametrize(
     ("smaller", "larger"),
     [
-        (Uniform(3), Uniform(7)),
-        (Weighted(3), Weighted(7)),
-        (Weighted(3, fill=True), Weighted(19, fill=True)),
-        (Bernoulli(0.1), Bernoulli(0.2)),
-        (Stratified(Uniform(1)), Stratified(Uniform(2))),
+        (UniformDesign(3), UniformDesign(7)),
+        (WeightedDesign(3), WeightedDesign(7)),
+        (WeightedDesign(3, fill=True), WeightedDesign(19, fill=True)),
+        (BernoulliDesign(0.1), BernoulliDesign(0.2)),
+        (StratifiedDesign(UniformDesign(1)), StratifiedDesign(UniformDesign(2))),
     ],
     ids=str,
 )
-def test_draws_are_nested_and_independent_of_order(smaller: Design, larger: Design) -> None:
+def test_draws_are_nested_and_independent_of_order(smaller: SamplingDesign, larger: SamplingDesign) -> None:
     rng = np.random.default_rng(0)
     members = Members(
         np.repeat(np.arange(50, dtype=np.uint64), 20),
@@ -108,10 +125,10 @@ def test_a_share_is_rounded_down_in_decimals() -> None:
     [
         (lambda: Members.alone(2, weight=np.array([1.0, -1.0])), "weight -1 of row 1"),
         (lambda: Members.alone(2, weight=np.array([1.0, np.nan])), "weight nan of row 1"),
-        (lambda: Bernoulli(0.5).inclusion(Members.alone(1, weight=np.array([3.0]))), "Lower the rate"),
-        (lambda: Stratified(Uniform(1)).inclusion(PLAIN), "without strata"),
+        (lambda: BernoulliDesign(0.5).inclusion(Members.alone(1, weight=np.array([3.0]))), "Lower the rate"),
+        (lambda: StratifiedDesign(UniformDesign(1)).inclusion(PLAIN), "without strata"),
         (lambda: Share(1.5), "a share of 1.5"),
-        (lambda: Uniform(-1).inclusion(PLAIN), "a sample of -1"),
+        (lambda: UniformDesign(-1).inclusion(PLAIN), "a sample of -1"),
     ],
 )
 def test_bad_designs_are_refused(make: object, message: str) -> None:
@@ -124,5 +141,5 @@ def test_pools_of_several_users_are_drawn_from_one_by_one() -> None:
     members = Members(
         np.array([1, 1, 1, 2, 2], dtype=np.uint64), np.arange(5, dtype=np.uint64), np.array([1.0, 1, 2, 1, 3])
     )
-    assert Weighted(1).inclusion(members) == pytest.approx([0.25, 0.25, 0.5, 0.25, 0.75])
-    assert Uniform(2).inclusion(replace(members, weight=None)) == pytest.approx([2 / 3, 2 / 3, 2 / 3, 1, 1])
+    assert WeightedDesign(1).inclusion(members) == pytest.approx([0.25, 0.25, 0.5, 0.25, 0.75])
+    assert UniformDesign(2).inclusion(replace(members, weight=None)) == pytest.approx([2 / 3, 2 / 3, 2 / 3, 1, 1])

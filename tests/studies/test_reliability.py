@@ -20,8 +20,8 @@ from truerank.core.log import Log
 from truerank.core.ranking import Candidates, Scores, Ties
 from truerank.evaluation.judged import evaluate
 from truerank.exposure.loggers.expose import Order
-from truerank.exposure.loggers.popularity import Popularity
-from truerank.exposure.loggers.uniform import Uniform as UniformLogger
+from truerank.exposure.loggers.popularity import PopularityLogger
+from truerank.exposure.loggers.uniform import UniformLogger
 from truerank.metrics.dcg import DCG
 from truerank.metrics.ndcg import NDCG
 from truerank.metrics.precision import Precision
@@ -30,7 +30,7 @@ from truerank.metrics.reciprocal_rank import ReciprocalRank
 from truerank.metrics.worth import unit_values
 from truerank.ranks.kernel.rank import rank
 from truerank.ranks.samplers.draw import Sampler, sample_candidates
-from truerank.ranks.samplers.random import Random
+from truerank.ranks.samplers.random import RandomSampler
 from truerank.ranks.scores.scores import dense, factors
 from truerank.ranks.scores.tables import lists
 from truerank.studies.reliability import Family, Grid, Preset, World, study
@@ -360,7 +360,7 @@ def test_loggers_favour_what_they_would_without_exclusions() -> None:
     train = small_train()
     train = replace(train, users=world.users, user=train.user % 12)
     whole, left = World.of(world), World.of(world, exclude=train)
-    logger = Popularity()
+    logger = PopularityLogger()
     assert (logger.weights(left.log, train=train) == logger.weights(whole.log, train=train)).all()
     assert len(np.unique(logger.weights(left.log, train=train))) > 5
     assert left.positive.count.sum() < whole.positive.count.sum()
@@ -368,7 +368,7 @@ def test_loggers_favour_what_they_would_without_exclusions() -> None:
 
 def test_a_logger_that_favours_nothing_is_told(tmp_path: Path) -> None:
     world = small_world(missing=0)
-    grid = Grid((UniformLogger(), Popularity.published()), (0.5,), (), (NDCG(10),), holdout=None)
+    grid = Grid((UniformLogger(), PopularityLogger.published()), (0.5,), (), (NDCG(10),), holdout=None)
     notes = study(small_scores(world), world, tmp_path, grid=grid, resamples=5, fast=False).notes
     told = [each for each in notes if "favours no item" in each]
     assert told == ["the popularity(zipf=False,with_train=False) logger favours no item here: it shows all alike."]
@@ -431,7 +431,7 @@ def test_what_cannot_be_studied_is_refused(tmp_path: Path) -> None:
         "at least two": lambda: study({"m0": scores["m0"]}, world, tmp_path / "b", grid=grid),
         "give train=": lambda: study(scores, world, tmp_path / "c", grid=grid),
         "top lists": lambda: study({**scores, "top": top}, world, tmp_path / "e", grid=grid, train=small_train()),
-        "rising to": lambda: Family(Random(5), (5, 1)),
+        "rising to": lambda: Family(RandomSampler(5), (5, 1)),
         "no cut-off": lambda: study(
             scores, world, tmp_path / "d", grid=replace(grid, metrics=(ReciprocalRank(),)), train=small_train()
         ),
@@ -454,6 +454,6 @@ def test_every_axis_is_open() -> None:
         ("Full", None), ("Skew(favours=popular)", 2), ("Skew(favours=popular)", 7), ("WTDH", 2), ("WTDH", 7),
     )  # fmt: skip
     assert len(Grid.of().loggers) * len(Grid.of().sparsities) * Grid.of().n_candidates == 1512
-    assert Family(Random(5)).sizes == (5,)
-    assert Family(Random("e")).labels == (("Random@e", None),)
+    assert Family(RandomSampler(5)).sizes == (5,)
+    assert Family(RandomSampler("e")).labels == (("Random@e", None),)
     assert Grid.of().families[0] == Family(grid.families[0].sampler)
