@@ -8,9 +8,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from truerank.core.arrays import Floats
 from truerank.core.errors import InputError
 from truerank.sampling.designs import BernoulliDesign, SamplingDesign, StratifiedDesign, UniformDesign, WeightedDesign
-from truerank.sampling.pools import Members, Share
+from truerank.sampling.pools import Members, PoolOrder, Share
 
 WEIGHT = np.array([0.1, 3.0, 0.7, 1.0, 0.7])
 SOME_ZERO = np.array([0.0, 3.0, 0.0, 1.0, 0.5])
@@ -114,6 +115,27 @@ def test_draws_are_nested_and_independent_of_order(smaller: SamplingDesign, larg
     assert set(again.tolist()) == small
     other = set(smaller.draw(members, seed=1, purpose="another").tolist())
     assert other != small
+
+
+@pytest.mark.parametrize("weight", [None, np.round(np.random.default_rng(3).random(300), 1)], ids=["equal", "unequal"])
+def test_what_is_known_of_pools_changes_no_draw(weight: Floats | None) -> None:
+    """Numbers of pools, empty ones among them, and rows in order of their ids: the same rows, at every size."""
+    pool = np.repeat(np.array([0, 2, 3]), [100, 150, 50])
+    members = Members(pool.astype(np.uint64), np.arange(300, dtype=np.uint64), weight)
+    known = replace(members, pool=pool, n_pools=5, in_order=True)
+    for n in (0, 1, 7, 60, 200, Share(0.3)):
+        for design in (UniformDesign(n), WeightedDesign(n), WeightedDesign(n, fill=True)):
+            drawn, again = (design.draw(each, seed=2, purpose="test").tolist() for each in (members, known))
+            assert drawn == again
+            assert design.inclusion(members).tolist() == design.inclusion(known).tolist()
+    order = PoolOrder.drawn(known, seed=2, purpose="test")
+    assert order.count.tolist() == [100, 0, 150, 50, 0]
+    forced = np.isin(np.arange(300), [99, 100, 101, 299])  # one, two and one row of the pools
+    plain, shown = (order.first(np.array([3, 0, 0, 50, 0]), one_of=each) for each in (None, forced))
+    assert np.bincount(pool[plain], minlength=5).tolist() == [3, 0, 0, 50, 0]
+    assert set(np.flatnonzero(shown & ~plain).tolist()) <= {99, 100, 101}
+    assert [int((shown & forced)[pool == each].sum()) for each in (0, 2, 3)] == [1, 1, 1]
+    assert order.earliest(forced)[[1, 4]].tolist() == [0, 0]
 
 
 def test_a_share_is_rounded_down_in_decimals() -> None:

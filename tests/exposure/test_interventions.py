@@ -300,7 +300,10 @@ def test_equal_numbers_per_item() -> None:
             r"heldout and random have no user and no item in common",
         ),
         (lambda: intervene(log_of([(1, 1), (1, 1)]), RegularIntervention(), seed=0), r"1 pairs occur more than once"),
-        (lambda: intervene(HELDOUT, SkewIntervention, train=TRAIN, seed=0), r"expected a value such as SkewIntervention\(\)"),  # type: ignore[arg-type]
+        (
+            lambda: intervene(HELDOUT, SkewIntervention, train=TRAIN, seed=0),  # type: ignore[arg-type]
+            r"expected a value such as SkewIntervention\(\)",
+        ),
         (lambda: intervene(HELDOUT, "skew", train=TRAIN, seed=0), r"strategy 'skew' is none"),  # type: ignore[arg-type]
         (lambda: named("wtdh"), r"unknown strategy 'wtdh'; expected one of .* Did you mean wtd_h\?"),
         (lambda: Floor(-1), "a floor of -1"),

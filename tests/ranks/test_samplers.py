@@ -11,6 +11,7 @@ import numpy as np
 import polars as pl
 import pytest
 from logs import cells, full_world, log_of
+from tasteful import TastefulSampler
 
 import truerank as tr
 from truerank.core.arrays import Floats
@@ -229,6 +230,54 @@ def test_inclusion_probabilities_sum_over_every_set(make: Callable[[int], Sample
     listed = sampled.labels(inclusion=True)
     assert listed.propensity is not None
     assert (listed.propensity[listed.label == 1] == 1).all()
+
+
+def test_weights_may_differ_by_user(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Draws and inclusion probabilities of 20,000 users of five tastes, against every set that each taste can get."""
+    n_users, sampler = 20_000, TastefulSampler(2)
+    log = log_of([(u, i, int(i == 6)) for u in range(n_users) for i in (1, 6)], n_users=n_users, n_items=7)
+    pool = CandidatePool.of(log, pool=log.items)
+    monkeypatch.setattr("truerank.ranks.samplers.draw.CELLS_AT_ONCE", 10_000)
+    sampled = draw(pool, sampler)
+    inclusion = sampled.inclusion()
+    assert not inclusion.approximate.any()
+    for taste in range(5):
+        weight = np.where(np.arange(7) == 6, 0.0, (taste + np.arange(7)) % 5)  # item 6 is the user's positive
+        exact = np.zeros(7)
+        for items, chance in WeightedDesign(2).outcomes(Members.alone(7, weight=weight)):
+            exact[list(items)] += chance
+        own = sampled.user % 5 == taste
+        assert inclusion.value[own] == pytest.approx(exact[sampled.item[own]], abs=1e-10)
+        drawn = np.bincount(sampled.item[own], minlength=7) / (n_users / 5)
+        assert np.abs(drawn - exact).max() < 4.5 * 0.5 / np.sqrt(n_users / 5)
+        assert exact[weight == 0].sum() == 0
+
+
+@pytest.mark.parametrize("make", [*BY_SIZE, TastefulSampler], ids=name_of)
+@pytest.mark.parametrize("n", [1, 7, 50])
+def test_blocks_draw_what_the_design_draws(logged: CandidatePool, make: Callable[[int], Sampler], n: int) -> None:
+    """Every item that a user can get as a member of the user's pool: the same draw, and the same probabilities."""
+    sampler, n_items = make(n), len(logged.items)
+    weight = np.broadcast_to(sampler.weights(replace(logged.counts, users=logged.users)), (30, n_items)).copy()
+    for user in range(30 if sampler.positives.value == "excluded" else 0):
+        weight[user, logged.positive.of_unit(user)] = 0
+    user, item = np.nonzero(weight > 0)
+    keys = logged.users.keys()[user], logged.items.keys()[item]
+    members, design = Members(*keys, weight[user, item]), WeightedDesign(n)
+    rows = design.draw(members, seed=1, purpose="candidates")
+    sampled = draw(logged, sampler)
+    assert set(zip(sampled.user.tolist(), sampled.item.tolist(), strict=True)) == set(
+        zip(user[rows].tolist(), item[rows].tolist(), strict=True)
+    )
+    chance = np.zeros(weight.shape)
+    chance[user, item] = design.inclusion(members)
+    assert sampled.inclusion().value == pytest.approx(chance[sampled.user, sampled.item], rel=1e-12)
+
+
+def test_weights_of_another_shape_are_refused(logged: CandidatePool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(RandomSampler, "weights", lambda self, counts: np.ones(3))
+    with pytest.raises(InputError, match=r"Random@5: weights of shape \(3,\); expected one for each of 40 items"):
+        draw(logged, RandomSampler(5))
 
 
 def test_equal_weights_are_a_uniform_draw(logged: CandidatePool) -> None:

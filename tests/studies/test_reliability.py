@@ -10,8 +10,10 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
+from logs import cells
 from scipy.stats import kendalltau
 from small_study import small_grid, small_scores, small_train, small_world
+from tasteful import TastefulSampler
 
 from truerank.core.arrays import Floats, Ints
 from truerank.core.errors import InputError
@@ -20,7 +22,9 @@ from truerank.core.log import Log
 from truerank.core.ranking import Candidates, Scores, Ties
 from truerank.evaluation.judged import evaluate
 from truerank.exposure.loggers.expose import Order
+from truerank.exposure.loggers.holdout import WorldHoldOut
 from truerank.exposure.loggers.popularity import PopularityLogger
+from truerank.exposure.loggers.positivity import PositivityLogger
 from truerank.exposure.loggers.uniform import UniformLogger
 from truerank.metrics.dcg import DCG
 from truerank.metrics.ndcg import NDCG
@@ -34,6 +38,7 @@ from truerank.ranks.samplers.random import RandomSampler
 from truerank.ranks.scores.scores import dense, factors
 from truerank.ranks.scores.tables import lists
 from truerank.studies.reliability import Family, Grid, Preset, World, study
+from truerank.studies.reliability.draws import Exposing
 from truerank.studies.reliability.grid import families, sized
 from truerank.studies.reliability.order_of_means import grouped
 from truerank.studies.reliability.resampling import Resampling
@@ -276,6 +281,38 @@ def test_the_compiled_kernels_threads_and_blocks_never_change_a_bit(tmp_path: Pa
                   block_users=block_users)  # fmt: skip
             files.append([(out / each).read_bytes() for each in ("results.parquet", "means.parquet", "pairs.parquet")])
         assert all(each == files[0] for each in files)
+
+
+@pytest.mark.parametrize("fast", [True, False])
+def test_weights_of_candidates_may_differ_by_user(tmp_path: Path, fast: bool) -> None:
+    world, train = small_world(), small_train()
+    scores = small_scores(world)
+    drawn = (Family(TastefulSampler(8), (1, 3, 8)), *families(["Skew"], sizes=[3]))
+    grid = Grid(small_grid().loggers[1:2], (0.0, 0.5), drawn, METRICS, repetitions=2)
+    tables = study(scores, world, tmp_path, grid=grid, train=train, seed=SEED, resamples=5, fast=fast, block_users=5)
+    test_every_scenario_equals_its_own_evaluation((grid, tables, scenario_values(world, scores, grid, train)))
+
+
+@pytest.mark.parametrize("holdout", [None, WorldHoldOut.published(), WorldHoldOut.released()], ids=str)
+def test_the_compiled_draw_is_that_of_the_design(holdout: WorldHoldOut | None) -> None:
+    """Cells that kernels hold out and show, those of the plain path, and those of `split` and `expose`."""
+    labels, sparsities, logger = small_world(40, 70), (0.0, 0.3, 0.9, 0.97), PositivityLogger()
+    world, units = World.of(labels), np.arange(40)
+    weight = logger.weights(labels)
+    assert (weight == 0).any()
+    ways = [
+        Exposing.of(world, logger, sparsities=sparsities, holdout=holdout, weight=weight, seed=SEED, fast=fast)
+        for fast in (False, True)
+    ]
+    plain, fast = (way.shown(units) for way in ways)
+    for name in ("level", "mark", "held"):
+        assert (getattr(plain, name) == getattr(fast, name)).all()
+    left, held = (labels, None) if holdout is None else holdout.split(labels, logger=logger, seed=SEED)
+    assert set(zip(*np.nonzero(plain.held), strict=True)) == (set() if held is None else cells(held))
+    order = Order.of(left, weight, seed=SEED)
+    for at, sparsity in enumerate(sparsities):
+        shown = order.world.select(np.flatnonzero(order.shown(order.sizes(sparsity=sparsity))))
+        assert set(zip(*np.nonzero(plain.level > at), strict=True)) == cells(shown)
 
 
 @pytest.mark.slow
