@@ -259,8 +259,8 @@ def test_blocks_draw_what_the_design_draws(logged: CandidatePool, make: Callable
     """Every item that a user can get as a member of the user's pool: the same draw, and the same probabilities."""
     sampler, n_items = make(n), len(logged.items)
     weight = np.broadcast_to(sampler.weights(replace(logged.counts, users=logged.users)), (30, n_items)).copy()
-    for user in range(30 if sampler.positives.value == "excluded" else 0):
-        weight[user, logged.positive.of_unit(user)] = 0
+    for unit in range(30 if sampler.positives.value == "excluded" else 0):
+        weight[unit, logged.positive.of_unit(unit)] = 0
     user, item = np.nonzero(weight > 0)
     keys = logged.users.keys()[user], logged.items.keys()[item]
     members, design = Members(*keys, weight[user, item]), WeightedDesign(n)
