@@ -24,11 +24,10 @@ from truerank.data.published import wtd
 from truerank.estimators.biased.intervened import Intervened, IntervenedPooled
 from truerank.estimators.judged.full import Full as Plain
 from truerank.exposure.interventions import dispersion, intervene, with_inclusion
-from truerank.exposure.interventions.plain import Full, Regular
-from truerank.exposure.interventions.plans import Strategy
-from truerank.exposure.interventions.popularity import EqualPerItem, PopularityStratified
-from truerank.exposure.interventions.skew import Skew
-from truerank.exposure.interventions.weighted import WTD, WTDH
+from truerank.exposure.interventions.design import FullIntervention, RegularIntervention, Strategy
+from truerank.exposure.interventions.popularity import EqualPerItemIntervention, PopularityStratifiedIntervention
+from truerank.exposure.interventions.skew import SkewIntervention
+from truerank.exposure.interventions.weighted import WTDHIntervention, WTDIntervention
 from truerank.metrics.dcg import DCG
 from truerank.metrics.precision import Precision
 from truerank.metrics.recall import Recall
@@ -42,18 +41,18 @@ from truerank.ranks.scores.scores import factors
 SEED, SPLITS, K = 20261116, 10, 10
 WORK = Path("build/intervened.jsonl")  # finished comparisons, so that an interrupted study goes on where it stopped
 COMPARED: dict[str, Strategy] = {
-    "SKEW": Skew.published(),
-    "WTD": WTD.published(),
-    "WTD_H": WTDH.published(),
-    "WTD, item power 1": WTD.released(),
-    "WTD_H, item power 1": WTDH.released(),
+    "SKEW": SkewIntervention.published(),
+    "WTD": WTDIntervention.published(),
+    "WTD_H": WTDHIntervention.published(),
+    "WTD, item power 1": WTDIntervention.released(),
+    "WTD_H, item power 1": WTDHIntervention.released(),
 }
 SHOWN: dict[str, Strategy] = {
-    "FULL": Full(),
-    "REG": Regular(),
+    "FULL": FullIntervention(),
+    "REG": RegularIntervention(),
     **COMPARED,
-    "popularity-stratified": PopularityStratified(),
-    "equal-per-item": EqualPerItem(),
+    "popularity-stratified": PopularityStratifiedIntervention(),
+    "equal-per-item": EqualPerItemIntervention(),
 }
 ASKED: tuple[tuple[Metric, Estimator], ...] = (
     (Recall(K), Intervened()),
@@ -168,7 +167,7 @@ def by_formula(world: World, strategy: Strategy) -> list[float]:
 
 def by_drawing(world: World, strategy: Strategy, *, seeds: Sequence[int]) -> list[list[float]]:
     """The values on drawn test sets, by the plain estimator (pooled recall is Σ hits / Σ relevant); weights are made once."""
-    plan = strategy.plan(world.heldout, train=world.train, random=world.weights, fraction=0.5, seed=0)
+    plan = strategy.design(world.heldout, train=world.train, random=world.weights, fraction=0.5, seed=0)
     found = []
     for seed in seeds:
         rows = plan.draw(seed=seed)
@@ -185,7 +184,7 @@ def by_drawing(world: World, strategy: Strategy, *, seeds: Sequence[int]) -> lis
 
 def by_raw_weights(world: World, strategy: Strategy) -> float:
     """Pooled recall of PosPop with the weights themselves in the place of probabilities: a common shortcut, and wrong."""
-    plan = strategy.plan(world.heldout, train=world.train, random=world.weights, fraction=0.5, seed=0)
+    plan = strategy.design(world.heldout, train=world.train, random=world.weights, fraction=0.5, seed=0)
     log = replace(world.heldout, inclusion=plan.members.weights)
     return terms_of(IntervenedPooled(), log, world.ranks["PosPop"], metrics=[Recall(K)])[0].value()
 
@@ -320,7 +319,7 @@ def main() -> None:
     done = (
         [msgspec.json.decode(line, type=Agreement) for line in WORK.read_bytes().splitlines()] if WORK.exists() else []
     )
-    by_formula(worlds[0], Skew())  # what is loaded once is no part of the cost
+    by_formula(worlds[0], SkewIntervention())  # what is loaded once is no part of the cost
     for name, strategy in COMPARED.items():
         kept = [each for each in done if (each.strategy, each.runs) == (name, arguments.runs)]
         if not kept:

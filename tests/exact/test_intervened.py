@@ -30,7 +30,8 @@ from truerank.metrics.mean_reciprocal_rank import MeanRR
 from truerank.metrics.precision import Precision
 from truerank.metrics.rank_biased_precision import RBP
 from truerank.metrics.recall import Recall
-from truerank.sampling.designs import Bernoulli, Design, Members, Uniform, Weighted
+from truerank.sampling.designs import BernoulliDesign, SamplingDesign, UniformDesign, WeightedDesign
+from truerank.sampling.pools import Members
 
 N_ITEMS = 6
 
@@ -66,7 +67,7 @@ class Pool:
         ranks = Ranks(rank.astype(np.float64) - 1, np.zeros(len(kept)), size, size, np.ones(n_users, dtype=bool))
         return terms_of(estimator, log, ranks, metric)
 
-    def expected(self, design: Design, function: Callable[[tuple[int, ...]], float]) -> float:
+    def expected(self, design: SamplingDesign, function: Callable[[tuple[int, ...]], float]) -> float:
         return math.fsum(chance * function(taken) for taken, chance in design.outcomes(self.members))
 
 
@@ -81,10 +82,10 @@ MIXED = Pool(
     weight=np.array([1.0, 0.2, 3.0, 0.7, 0.5, 2.0, 0.1, 1.0]),
 )
 RATES = replace(MIXED, weight=MIXED.weight / 3)  # as probabilities of independent draws
-CASES: list[tuple[Design, Pool]] = [
-    *((Weighted(n), MIXED) for n in (1, 3, 4, 7, 8)),
-    (Uniform(4), MIXED),
-    (Bernoulli(), RATES),
+CASES: list[tuple[SamplingDesign, Pool]] = [
+    *((WeightedDesign(n), MIXED) for n in (1, 3, 4, 7, 8)),
+    (UniformDesign(4), MIXED),
+    (BernoulliDesign(), RATES),
 ]
 every_design = pytest.mark.parametrize(
     ("design", "pool"), CASES, ids=lambda each: str(each) if hasattr(each, "draw") else ""
@@ -93,7 +94,7 @@ every_design = pytest.mark.parametrize(
 
 @every_design
 @pytest.mark.parametrize("metric", [Precision(1), Precision(3), DCG(2), DCG(5), RBP(0.8)], ids=str)
-def test_sums_are_exact(design: Design, pool: Pool, metric: Metric) -> None:
+def test_sums_are_exact(design: SamplingDesign, pool: Pool, metric: Metric) -> None:
     chance = design.inclusion(pool.members)
     found = pool.terms(Intervened(), metric, chance=chance)
     expected = pool.expected(design, lambda taken: pool.terms(Full(), metric, taken=taken, chance=chance).value())
@@ -103,7 +104,7 @@ def test_sums_are_exact(design: Design, pool: Pool, metric: Metric) -> None:
 
 @every_design
 @pytest.mark.parametrize("metric", [Recall(1), Recall(2), MeanRR()], ids=str)
-def test_both_parts_of_pooled_recall_are_exact(design: Design, pool: Pool, metric: Metric) -> None:
+def test_both_parts_of_pooled_recall_are_exact(design: SamplingDesign, pool: Pool, metric: Metric) -> None:
     chance = design.inclusion(pool.members)
     found = pool.terms(IntervenedPooled(), metric, chance=chance)
     worth = {rank: float(metric.worth(np.array([float(rank)]))[0]) for rank in range(1, N_ITEMS + 1)}  # type: ignore[attr-defined]
@@ -121,7 +122,7 @@ def test_both_parts_of_pooled_recall_are_exact(design: Design, pool: Pool, metri
 @pytest.mark.parametrize("metric", [Recall(1), Recall(2), MeanRR()], ids=str)
 def test_per_user_recall_is_exact_for_independent_draws(metric: Metric) -> None:
     """Numerator and denominator of every user; the denominator is the chance to have a relevant row."""
-    chance = Bernoulli().inclusion(RATES.members)
+    chance = BernoulliDesign().inclusion(RATES.members)
     found = RATES.terms(Intervened(), metric, chance=chance)
     for user in range(3):
 
@@ -129,7 +130,7 @@ def test_per_user_recall_is_exact_for_independent_draws(metric: Metric) -> None:
             return float(part_of(RATES.terms(Full(), metric, taken=taken, chance=chance), name)[user])
 
         for name in ("numerator", "denominator"):
-            expected = RATES.expected(Bernoulli(), lambda taken, name=name: part(taken, name))  # type: ignore[misc]
+            expected = RATES.expected(BernoulliDesign(), lambda taken, name=name: part(taken, name))  # type: ignore[misc]
             assert part_of(found, name)[user] == pytest.approx(expected, abs=1e-10)
 
 
@@ -138,7 +139,7 @@ def test_size_of_the_error_under_a_fixed_size(n_users: int) -> None:
     """Half of the rows of users with two relevant rows each: a user has one drawn with probability
     3/4 + 1 / (4 (2 users - 1)), and independent draws say 3/4; the ratio is right all the same."""
     pool = Pool([(u, rank, 1) for u in range(n_users) for rank in (1, 2)], np.ones(2 * n_users))
-    design = Uniform(n_users)
+    design = UniformDesign(n_users)
     chance = design.inclusion(pool.members)
     found = pool.terms(Intervened(), Recall(1), chance=chance)
 
@@ -152,7 +153,7 @@ def test_size_of_the_error_under_a_fixed_size(n_users: int) -> None:
     assert found.value() == pytest.approx(mean, abs=1e-10)
 
 
-def _mean_value(pool: Pool, design: Design, estimator: Estimator, metric: Metric, chance: Floats) -> float:
+def _mean_value(pool: Pool, design: SamplingDesign, estimator: Estimator, metric: Metric, chance: Floats) -> float:
     """The mean of the values of all test sets that have one."""
     values = [
         (p, pool.terms(estimator, metric, taken=taken, chance=chance).value())
@@ -181,7 +182,7 @@ def test_the_error_of_the_value_falls_with_the_number_of_rows(
     for copies, expected in zip((1, 2, 3, 4), sizes, strict=True):
         rows = [(c, rank, label) for c in range(copies) for rank, label in ((1, 1), (3, 1), (4, 0))]
         pool = Pool(rows, np.tile([1.0, 0.25, 0.5], copies))
-        design = Weighted(3 * copies // 2)
+        design = WeightedDesign(3 * copies // 2)
         chance = design.inclusion(pool.members)
         found = pool.terms(estimator, Recall(1), chance=chance).value()
         truth = _mean_value(pool, design, reference, Recall(1), np.ones(len(rows)))

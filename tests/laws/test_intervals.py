@@ -39,6 +39,7 @@ from truerank.metrics.recall import Recall
 from truerank.ranks.kernel.rank import rank
 from truerank.ranks.scores.scores import dense
 from truerank.sampling import designs
+from truerank.sampling.pools import Members
 from truerank.uncertainty.intervals import Bootstrap, Design, Interval, Population, Spread
 
 INTERVALS: list[Interval] = [Population(), Bootstrap(replicates=200), Design()]
@@ -336,14 +337,18 @@ def chosen(log: Log, ranks: Ranks, members: list[tuple[int, ...]]) -> tuple[Log,
     return log.select(rows), replace(ranks, above=ranks.above[rows], tied=ranks.tied[rows])
 
 
-def samples(design: designs.Design, sizes: tuple[int, ...]) -> Iterator[tuple[list[tuple[int, ...]], float]]:
+def samples(design: designs.SamplingDesign, sizes: tuple[int, ...]) -> Iterator[tuple[list[tuple[int, ...]], float]]:
     """Every joint sample of all users' pools with its probability."""
-    for combination in product(*(list(design.outcomes(designs.Members.alone(size))) for size in sizes)):
+    for combination in product(*(list(design.outcomes(Members.alone(size))) for size in sizes)):
         yield [members for members, _ in combination], math.prod(chance for _, chance in combination)
 
 
 def over_samples(
-    pools: Pools, design: designs.Design, spread: Callable[[list[Terms]], Spread], estimator: Estimator, metric: Metric
+    pools: Pools,
+    design: designs.SamplingDesign,
+    spread: Callable[[list[Terms]], Spread],
+    estimator: Estimator,
+    metric: Metric,
 ) -> tuple[Floats, Floats, Floats]:
     """The probability of each sample, the value it gives and the variance it claims, for one model or several."""
     models = [pools.whole(model=model) for model in (0, 1)]
@@ -387,7 +392,7 @@ UNIFORM = [
 @pytest.mark.parametrize("metric", SUMS, ids=str)
 @pytest.mark.parametrize(("pools", "n"), UNIFORM, ids=str)
 def test_design_variance_is_unbiased_over_all_samples(pools: Pools, n: int, metric: Metric) -> None:
-    chance, value, claimed = over_samples(pools, designs.Uniform(n), alone, HorvitzThompson(), metric)
+    chance, value, claimed = over_samples(pools, designs.UniformDesign(n), alone, HorvitzThompson(), metric)
     mean, variance = mean_and_variance(chance, value)
     assert mean == pytest.approx(truth(pools, metric)[0], abs=1e-10)
     assert math.fsum(chance * claimed) == pytest.approx(variance, abs=1e-10)
@@ -396,7 +401,7 @@ def test_design_variance_is_unbiased_over_all_samples(pools: Pools, n: int, metr
 @pytest.mark.parametrize("metric", SUMS, ids=str)
 @pytest.mark.parametrize(("pools", "n"), UNIFORM, ids=str)
 def test_design_variance_of_a_difference_is_unbiased(pools: Pools, n: int, metric: Metric) -> None:
-    chance, value, claimed = over_samples(pools, designs.Uniform(n), paired, HorvitzThompson(), metric)
+    chance, value, claimed = over_samples(pools, designs.UniformDesign(n), paired, HorvitzThompson(), metric)
     mean, variance = mean_and_variance(chance, value)
     first, second = truth(pools, metric)
     assert mean == pytest.approx(first - second, abs=1e-10)
@@ -414,7 +419,7 @@ def test_design_variance_is_unbiased_under_independent_draws(
 ) -> None:
     # the outcomes include nothing judged at all and everything judged: both are samples like any other
     estimator = HorvitzThompson(rate=rate)
-    chance, value, claimed = over_samples(pools, designs.Bernoulli(rate), spread, estimator, metric)
+    chance, value, claimed = over_samples(pools, designs.BernoulliDesign(rate), spread, estimator, metric)
     mean, variance = mean_and_variance(chance, value)
     first, second = truth(pools, metric)
     assert mean == pytest.approx(first if spread is alone else first - second, abs=1e-10)
@@ -432,7 +437,7 @@ def test_single_judged_items_are_conservative(
     pools: Pools, metric: Metric, spread: Callable[[list[Terms]], Spread]
 ) -> None:
     # one row tells nothing about its own variance; what is borrowed from other users must not make it too small
-    chance, value, claimed = over_samples(pools, designs.Uniform(1), spread, HorvitzThompson(), metric)
+    chance, value, claimed = over_samples(pools, designs.UniformDesign(1), spread, HorvitzThompson(), metric)
     _, variance = mean_and_variance(chance, value)
     assert math.fsum(chance * claimed) >= variance - 1e-10
 
@@ -445,7 +450,7 @@ def test_ignoring_the_pairing_is_wrong() -> None:
         first, second = (Design().around(each, level=0.95) for each in terms)
         return replace(first, value=first.value - second.value, stderr=math.hypot(first.stderr, second.stderr))
 
-    chance, value, claimed = over_samples(pools, designs.Uniform(n), unpaired, HorvitzThompson(), DCG(2))
+    chance, value, claimed = over_samples(pools, designs.UniformDesign(n), unpaired, HorvitzThompson(), DCG(2))
     assert abs(math.fsum(chance * claimed) / mean_and_variance(chance, value)[1] - 1) > 0.05
 
 
@@ -458,7 +463,7 @@ def test_a_wrong_variance_is_caught() -> None:
         assert rows is not None
         return Design().around(replace(terms[0], rows=replace(rows, rate=n / 4)), level=0.95)
 
-    chance, value, claimed = over_samples(pools, designs.Uniform(n), wrong, HorvitzThompson(), DCG(2))
+    chance, value, claimed = over_samples(pools, designs.UniformDesign(n), wrong, HorvitzThompson(), DCG(2))
     assert math.fsum(chance * claimed) != pytest.approx(mean_and_variance(chance, value)[1], rel=0.05)
 
 
@@ -476,7 +481,7 @@ def large() -> Pools:
 
 
 def drawn(log: Log, ranks: Ranks, n: int, *, seed: int) -> tuple[Log, Ranks]:
-    rows = designs.Uniform(n).draw(designs.members_of(log), seed=seed, purpose="uniform")
+    rows = designs.UniformDesign(n).draw(Members.of(log), seed=seed, purpose="uniform")
     return log.select(rows), replace(ranks, above=ranks.above[rows], tied=ranks.tied[rows])
 
 

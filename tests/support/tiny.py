@@ -14,7 +14,8 @@ from truerank.core.log import Log
 from truerank.core.metric import Metric
 from truerank.core.ranking import Ranks
 from truerank.core.terms import Terms
-from truerank.sampling.designs import Design, Members
+from truerank.sampling.designs import SamplingDesign
+from truerank.sampling.pools import Members
 
 
 @dataclass(frozen=True)
@@ -49,7 +50,7 @@ class Tiny:
     def everything(self) -> list[range]:
         return [range(len(row)) for row in self.labels]
 
-    def samples(self, designs: Sequence[Design]) -> Iterator[tuple[list[tuple[int, ...]], float]]:
+    def samples(self, designs: Sequence[SamplingDesign]) -> Iterator[tuple[list[tuple[int, ...]], float]]:
         """Every joint sample of all users with its probability."""
         pools = [
             list(design.outcomes(Members.alone(len(row)))) for design, row in zip(designs, self.labels, strict=True)
@@ -62,7 +63,7 @@ def expectation(
     world: Tiny,
     estimator: Estimator,
     metric: Metric,
-    designs: Sequence[Design],
+    designs: Sequence[SamplingDesign],
     function: Callable[[Terms], float],
 ) -> float:
     """The exact expectation of a function of the terms over every sample."""

@@ -17,7 +17,7 @@ from truerank.core.log import Log
 from truerank.data.read import read
 from truerank.exposure.kinds import Unlisted
 from truerank.exposure.loggers.expose import Logger
-from truerank.exposure.loggers.positivity import Positivity
+from truerank.exposure.loggers.positivity import PositivityLogger
 from truerank.ranks.scores.files import read_scores
 from truerank.studies.reliability.folder import LOGS, MEANS, PAIRS, RESULTS
 from truerank.studies.reliability.grid import METRICS, SAMPLERS, SIZES, SPARSITIES, Grid, Preset, default_loggers
@@ -173,7 +173,7 @@ def _train(path: Path, mapping: dict[str, str], rule: str | None, *, own: str | 
     if own is not None:
         return read(path, columns=mapping, positive=own)
     found = read(path, columns=mapping)
-    if not found.rewards and any(isinstance(each, Positivity) and each.needs_train for each in loggers):
+    if not found.rewards and any(isinstance(each, PositivityLogger) and each.needs_train for each in loggers):
         raise InputError(
             f"{path}: no value column, and the positivity logger counts positives of training data; if each row is "
             "one, say --train-positive all."

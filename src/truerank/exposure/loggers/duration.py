@@ -16,7 +16,7 @@ STEEPEST = 700.0  # exp(-700) is the last that is safely above 0
 
 
 @dataclass(frozen=True, slots=True)
-class Duration:
+class DurationLogger:
     """q_i = exp(-k / scale) for the k-th shortest video: the biased training data of the URE paper (its λ is `scale`).
 
     Durations are the column video_duration of the world (the median over a video's rows), or `duration`, one for each
@@ -25,7 +25,7 @@ class Duration:
     >>> from truerank.data.read import read
     >>> import polars as pl
     >>> world = read(pl.DataFrame({"user": [1, 1], "item": [1, 2], "label": [0, 1]}))
-    >>> Duration(scale=1, duration=(60, 7)).weights(world).round(4).tolist()
+    >>> DurationLogger(scale=1, duration=(60, 7)).weights(world).round(4).tolist()
     [0.1353, 0.3679]
     """
 
@@ -47,7 +47,7 @@ class Duration:
         if self.duration is None and "video_duration" not in world.rewards:
             raise InputError(
                 f"{world.source}: no column video_duration (it is in the original KuaiRec files); give durations: "
-                "Duration(duration=...), one for each item."
+                "DurationLogger(duration=...), one for each item."
             )
         if self.duration is None:
             return np.exp(short_first(world, scale=self.scale))

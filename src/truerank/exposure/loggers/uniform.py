@@ -13,7 +13,7 @@ from truerank.core.log import Log
 
 
 @dataclass(frozen=True, slots=True)
-class Uniform:
+class UniformLogger:
     """q_i = 1: exposure at random.
 
     With `item_seed`, q_i is drawn once for each item from U(0, 1), the same for all users. That is what the code of the
@@ -22,7 +22,7 @@ class Uniform:
     >>> from truerank.data.read import read
     >>> import polars as pl
     >>> world = read(pl.DataFrame({"user": [1, 1], "item": [1, 2], "label": [0, 1]}))
-    >>> Uniform().weights(world).tolist()
+    >>> UniformLogger().weights(world).tolist()
     [1.0, 1.0]
     """
 
@@ -32,11 +32,11 @@ class Uniform:
     needs_train: ClassVar[bool] = False
 
     @classmethod
-    def published(cls) -> Uniform:
+    def published(cls) -> UniformLogger:
         return cls()
 
     @classmethod
-    def released(cls) -> Uniform:
+    def released(cls) -> UniformLogger:
         return cls(item_seed=42)
 
     def __str__(self) -> str:

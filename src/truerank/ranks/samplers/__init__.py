@@ -1,4 +1,4 @@
-"""Samplers of negatives as values: Skew(100) == Skew(100), and `Skew@100` parses back; `ranks.sampling` draws.
+"""Samplers of negatives as values: SkewSampler(100) == SkewSampler(100), and `Skew@100` parses back; `draw` draws.
 
 A new sampler is one new module here; `catalogue` and the law tests find it by themselves. Its first field is the number
 of negatives `n`, where it has one; other fields are options whose types list what is allowed.
@@ -28,9 +28,11 @@ def catalogue() -> dict[str, type[Any]]:
 def parse(text: str) -> Sampler:
     """The sampler of a text form: a name, the number of negatives, options where they are not the default.
 
-    >>> from truerank.ranks.samplers.skew import Skew
-    >>> parse("Skew@100") == Skew(100), str(Skew.released(5)), parse(str(Skew.released(5))) == Skew.released(5)
-    (True, 'Skew@5(favours=popular,positives=drawn)', True)
+    >>> from truerank.ranks.samplers.skew import SkewSampler
+    >>> parse("Skew@100") == SkewSampler(100), str(SkewSampler.released(5))
+    (True, 'Skew@5(favours=popular,positives=drawn)')
+    >>> parse("Skew@5(favours=popular,positives=drawn)") == SkewSampler.released(5)
+    True
     """
     found = _TEXT.fullmatch(text)
     known = {key.lower(): cls for key, cls in catalogue().items()}

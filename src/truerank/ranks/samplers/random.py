@@ -9,25 +9,25 @@ import numpy as np
 
 from truerank.core.arrays import Floats, Ints
 from truerank.core.errors import InputError
-from truerank.ranks.samplers.draw import Among, ItemCounts, Positives
+from truerank.ranks.samplers.draw import Among, ItemCounts, OwnPositives
 from truerank.ranks.samplers.text import same_for_all, text_form
 
 AS_EXPOSED: Literal["e"] = "e"
 
 
 @dataclass(frozen=True, slots=True)
-class Random:
+class RandomSampler:
     """n items of the pool that are no positives of the user, uniformly; `Random@e`: as many as the user's exposed ones.
 
-    >>> Random(3).wanted(np.array([1, 9])).tolist(), Random("e").wanted(np.array([1, 9])).tolist(), str(Random("e"))
-    ([3, 3], [1, 9], 'Random@e')
+    >>> [RandomSampler(n).wanted(np.array([1, 9])).tolist() for n in (3, "e")], str(RandomSampler("e"))
+    ([[3, 3], [1, 9]], 'Random@e')
     """
 
     n: int | Literal["e"]
 
     name: ClassVar[str] = "Random"
     among: ClassVar[Among] = Among.POOL
-    positives: ClassVar[Positives] = Positives.EXCLUDED
+    positives: ClassVar[OwnPositives] = OwnPositives.EXCLUDED
 
     def __post_init__(self) -> None:
         whole = isinstance(self.n, int | np.integer) and not isinstance(self.n, bool) and self.n >= 1

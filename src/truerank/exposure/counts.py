@@ -1,6 +1,7 @@
-"""How much more often a user or an item would be seen at random than it was: the weights of WTD (eqs. 13 and 14).
+"""How often users and items occur in logs, and the weights that follow: what loggers, interventions and samplers share.
 
-Pure functions of counts, for rows of a test set and for sampled candidates alike.
+By rank (Zipf's law), or by how much more often a user or an item would be seen at random than it was: the weights of
+WTD (eqs. 13 and 14), for rows of a test set and for sampled candidates alike.
 """
 
 from __future__ import annotations
@@ -9,14 +10,45 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from truerank.core.arrays import Floats
+from truerank.core.arrays import Floats, Ints
 from truerank.core.errors import InputError, some
 from truerank.core.ids import Ids
 from truerank.core.log import Log
 
+ZIPF = 0.5  # the exponent of the KuaiRec authors' demonstration, which papers on loggers and samplers follow
+
+
+def rows_of_items(log: Log, items: Ids, *, positive: bool = False) -> Ints:
+    """How many rows, or positive rows, each of `items` has in a log; in a complete one every pair is a row.
+
+    >>> import polars as pl
+    >>> from truerank.data.read import read
+    >>> log = read(pl.DataFrame({"user": [1, 1, 2], "item": [5, 7, 7], "label": [0, 1, 0]}))
+    >>> rows_of_items(log, Ids.of([5, 6, 7])).tolist(), rows_of_items(log, Ids.of([5, 6, 7]), positive=True).tolist()
+    ([1, 0, 2], [0, 0, 1])
+    """
+    place = items.locate(log.items, where=f"{log.source}, column 'item'")
+    if log.complete and not positive:
+        known = np.bincount(place[place >= 0], minlength=len(items))
+        return np.asarray(known * len(log.users), dtype=np.int64)
+    here = place[log.item[log.label == 1] if positive else log.item]
+    return np.bincount(here[here >= 0], minlength=len(items)).astype(np.int64)
+
+
+def zipf(count: Ints | Floats, *, shift: int = 0, exponent: float = ZIPF) -> Floats:
+    """(rank + shift)^-exponent, rank 1 for the largest count; equal counts share the smallest of their ranks.
+
+    >>> zipf(np.array([10, 30, 10])).round(4).tolist()
+    [0.7071, 1.0, 0.7071]
+    """
+    if not (exponent >= 0 and np.isfinite(exponent)):
+        raise InputError(f"a Zipf exponent of {exponent:g}; expected a finite number from 0.")
+    rank = 1 + len(count) - np.searchsorted(np.sort(count), count, side="right")
+    return np.asarray((rank + shift).astype(np.float64) ** -exponent)
+
 
 @dataclass(frozen=True, slots=True)
-class Counts:
+class RowCounts:
     """The number of rows of each id of interest, of all `rows`, over a space of `size` ids."""
 
     count: Floats
@@ -28,7 +60,7 @@ class Counts:
 class Floor:
     """A posterior of 0 becomes `least`, an absolute number; 0 leaves it 0 (the WTD paper's code has 0.0001).
 
-    >>> Floor(0.01).posterior(Counts(np.array([0.0, 3.0]), rows=4, size=3)).tolist()
+    >>> Floor(0.01).posterior(RowCounts(np.array([0.0, 3.0]), rows=4, size=3)).tolist()
     [0.01, 0.75]
     """
 
@@ -38,7 +70,7 @@ class Floor:
         if not 0 <= self.least <= 1:
             raise InputError(f"a floor of {self.least:g}; expected a probability, such as 0.0001.")
 
-    def posterior(self, counts: Counts) -> Floats:
+    def posterior(self, counts: RowCounts) -> Floats:
         return np.where(counts.count > 0, counts.count / max(counts.rows, 1), self.least)
 
 
@@ -46,7 +78,7 @@ class Floor:
 class Smoothed:
     """Additive smoothing: (count + `added`) / (rows + `added` x size).
 
-    >>> Smoothed(1).posterior(Counts(np.array([0.0, 3.0]), rows=4, size=4)).tolist()
+    >>> Smoothed(1).posterior(RowCounts(np.array([0.0, 3.0]), rows=4, size=4)).tolist()
     [0.125, 0.5]
     """
 
@@ -56,18 +88,18 @@ class Smoothed:
         if not 0 < self.added < np.inf:
             raise InputError(f"smoothing adds {self.added:g}; expected a positive number, such as 1.")
 
-    def posterior(self, counts: Counts) -> Floats:
+    def posterior(self, counts: RowCounts) -> Floats:
         return np.asarray((counts.count + self.added) / (counts.rows + self.added * counts.size))
 
 
 Zero = Floor | Smoothed
 
 
-def posterior_ratio(random: Counts | None, biased: Counts, *, zero: Zero) -> Floats:
+def posterior_ratio(random: RowCounts | None, biased: RowCounts, *, zero: Zero) -> Floats:
     """w = P_mar(. | O) / P_mnar(. | O) of each id; without random data P_mar is 1 / size (section 4.3).
 
-    >>> seen = Counts(np.array([4.0, 2.0, 2.0]), rows=8, size=3)
-    >>> posterior_ratio(Counts(np.array([1.0, 1.0, 2.0]), rows=4, size=3), seen, zero=Floor()).tolist()
+    >>> seen = RowCounts(np.array([4.0, 2.0, 2.0]), rows=8, size=3)
+    >>> posterior_ratio(RowCounts(np.array([1.0, 1.0, 2.0]), rows=4, size=3), seen, zero=Floor()).tolist()
     [0.5, 1.0, 2.0]
     >>> posterior_ratio(None, seen, zero=Floor()).round(3).tolist()
     [0.667, 1.333, 1.333]
@@ -77,12 +109,12 @@ def posterior_ratio(random: Counts | None, biased: Counts, *, zero: Zero) -> Flo
         return np.asarray(target / zero.posterior(biased))
 
 
-def counts_in(ids: Ids, other: Log, *, margin: str, size: int) -> Counts:
+def counts_in(ids: Ids, other: Log, *, margin: str, size: int) -> RowCounts:
     """How many rows of another log each of these users or items has."""
     named, at = (other.users, other.user) if margin == "user" else (other.items, other.item)
     place = ids.locate(named, where=f"{other.source}, column {margin!r}")[at]
     count = np.bincount(place[place >= 0], minlength=len(ids)).astype(np.float64)
-    return Counts(count, len(other), size)
+    return RowCounts(count, len(other), size)
 
 
 def ratio_of(log: Log, margin: str, *, train: Log, random: Log | None, zero: Zero) -> Floats:
