@@ -15,8 +15,8 @@ from truerank.core.ranking import Scores
 from truerank.data.features import read_features
 from truerank.data.read import read
 from truerank.estimators.biased.doubly_robust import DoublyRobust
-from truerank.estimators.biased.snips import SNIPS
 from truerank.estimators.biased.rewards import GivenRewards
+from truerank.estimators.biased.snips import SNIPS
 from truerank.exposure import propensities
 from truerank.exposure.kinds import BiasedExposure, Exposure, FullExposure, RandomExposure, Unlisted
 from truerank.exposure.propensities import PropensityModel, parse_propensity

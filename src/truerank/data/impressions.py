@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from truerank.core.arrays import Bools, Floats, Ints
 from truerank.core.errors import InputError
-from truerank.core.ids import IdColumn, Ids
+from truerank.core.ids import IdColumn, Ids, Keys
 from truerank.core.log import Pairs
 
 Array = npt.NDArray[Any]
@@ -40,7 +40,8 @@ class Impressions:
     `unit` is the session of each row, ascending; without sessions each row is a unit. `cluster` is the user of each
     unit where there are users, else the unit itself; units are ordered by cluster. A unit may be without a row.
     `length` is how many items compete in each unit, where the log tells, and `candidates` which. `columns` are other
-    columns that were asked for, such as ranks under other policies.
+    columns that were asked for, such as ranks under other policies. `unit_key` is, where rows are units, a key of each
+    made of what it says and its number among equals.
     """
 
     items: Ids
@@ -61,6 +62,7 @@ class Impressions:
     sessions: Ids | None = None
     session_of_unit: Ints | None = None
     users: Ids | None = None
+    unit_key: Keys | None = None
     logged: Logged = Logged.VIEWED
     source: str = "log"
     notes: tuple[str, ...] = ()
@@ -125,4 +127,5 @@ class Impressions:
             candidates=candidates,
             columns={name: values[rows] for name, values in self.columns.items()},
             session_of_unit=None if self.session_of_unit is None else self.session_of_unit[kept],
+            unit_key=None if self.unit_key is None else self.unit_key[kept],
         )

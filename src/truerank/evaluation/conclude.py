@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -13,6 +13,7 @@ from truerank.core.errors import TruerankError
 from truerank.core.estimator import Asked, Clipping, Estimator
 from truerank.core.multiple import holm
 from truerank.core.results import Comparison, Estimate, Results
+from truerank.core.terms import Terms
 from truerank.evaluation.measure import Measured
 from truerank.evaluation.question import Cell, Pair, Plan, Points
 from truerank.evaluation.units import Segments, UnitsOf
@@ -20,54 +21,55 @@ from truerank.uncertainty.intervals import Spread, common
 
 
 def conclude(plan: Plan, measured: Measured, *, n_rows: int | None = None) -> Results:
-    """What was measured, with how sure it is; `n_rows` went in, and as many must have been measured."""
+    """What was measured, with how sure it is; `n_rows` went in, and as many must have been measured.
+
+    Question by question, so that the terms of no more than one need to be in memory.
+    """
     if n_rows is not None and measured.n_rows != n_rows:
         raise TruerankError(f"{n_rows:,} rows went in, and {measured.n_rows:,} were measured.")  # never in silence
-    points = _points(plan, measured)
-    remarks = plan.remarks(measured, points)
-    estimates = [_estimate(plan, measured, cell, points.values[cell]) for cell in _ordered(plan, points.values)]
+    estimates: dict[Cell, Estimate] = {}
+    comparisons: dict[tuple[Pair, int], Comparison] = {}
+    values: dict[Cell, Spread] = {}
+    differences: dict[tuple[Pair, int], Spread] = {}
+    for number in range(len(plan.question.asked)):
+        models = [model for model in plan.question.models if (model, number) in measured.terms]
+        terms = {model: measured.terms[model, number] for model in models}
+        pairs = plan.question.pairs(models)
+        alone, paired = plan.question.interval.spreads(terms, pairs, level=plan.question.level)
+        for model, spread in alone.items():
+            values[model, number] = known = plan.known(spread, [terms[model]])
+            estimates[model, number] = _estimate(plan, measured, (model, number), terms[model], known)
+        for pair, spread in paired.items():
+            both = common(terms[pair[0]], terms[pair[1]])
+            differences[pair, number] = known = plan.known(spread, both)
+            comparisons[pair, number] = _comparison(plan, measured, (pair, number), both, known)
+    remarks = plan.remarks(measured, Points(values, differences))
+    ordered = [estimates[cell] for cell in _ordered(plan, estimates)]
+    remembers = plan.keeps_units and measured.kept
     return Results(
-        estimates=tuple(estimates),
-        comparisons=_comparisons(plan, measured, points, untested=remarks.untested),
-        messages=(*plan.messages(measured, estimates), *remarks.messages),
+        estimates=tuple(ordered),
+        comparisons=_adjusted(plan, comparisons, untested=remarks.untested),
+        messages=(*plan.messages(measured, ordered), *remarks.messages),
         provenance=plan.provenance(measured, remarks),
-        unit_table=UnitsOf(plan, measured),
-        segments=Segments(plan, measured),
+        unit_table=UnitsOf(plan, measured) if remembers else None,
+        segments=Segments(plan, measured) if remembers else None,
     )
 
 
 def _ordered(plan: Plan, cells: Iterable[tuple[Any, int]]) -> list[tuple[Any, int]]:
     """Cells in the order of output: by what is asked, then by model (or pair) in the order given, then by clip."""
-    models = list(dict.fromkeys(who for who, _ in cells))
+    place = {who: at for at, who in enumerate(dict.fromkeys(who for who, _ in cells))}
 
-    def place(cell: tuple[Any, int]) -> tuple[int, ...]:
+    def key(cell: tuple[Any, int]) -> tuple[int, ...]:
         first, *last = plan.order(cell[1])
-        return first, models.index(cell[0]), *last
+        return first, place[cell[0]], *last
 
-    return sorted(cells, key=place)
-
-
-def _points(plan: Plan, measured: Measured) -> Points:
-    """Question by question, so that no more than one question's terms need to be in memory."""
-    question = plan.question
-    values: dict[Cell, Spread] = {}
-    differences: dict[tuple[Pair, int], Spread] = {}
-    for number in range(len(question.asked)):
-        models = [model for model in question.models if (model, number) in measured.terms]
-        terms = {model: measured.terms[model, number] for model in models}
-        pairs = question.pairs(models)
-        alone, paired = question.interval.spreads(terms, pairs, level=question.level)
-        values |= {(model, number): plan.known(spread, [terms[model]]) for model, spread in alone.items()}
-        for (first, second), spread in paired.items():
-            both = common(terms[first], terms[second])
-            differences[(first, second), number] = plan.known(spread, both)
-    return Points(values, differences)
+    return sorted(cells, key=key)
 
 
-def _estimate(plan: Plan, measured: Measured, cell: Cell, spread: Spread) -> Estimate:
+def _estimate(plan: Plan, measured: Measured, cell: Cell, terms: Terms, spread: Spread) -> Estimate:
     model, number = cell
     estimator, asked = plan.question.asked[number]
-    terms = measured.terms[cell]
     metric, cutoff = plan.named(estimator, asked)
     return Estimate(
         model=model,
@@ -85,31 +87,20 @@ def _estimate(plan: Plan, measured: Measured, cell: Cell, spread: Spread) -> Est
         units=int(measured.size[terms.defined].sum()),
         undefined=int(measured.size[~terms.defined].sum()),
         clusters=int(np.count_nonzero(terms.clusters.has(terms.defined))),
-        ess=plan.effective(cell, measured),
+        ess=plan.effective(cell, terms, measured),
         reward=asked.reward,
         clip=_limit(estimator, asked),
         assumptions=plan.assumptions(estimator),
-        warnings=plan.warnings(cell, measured),
+        warnings=plan.warnings(cell, terms, measured),
     )
 
 
-def _comparisons(
-    plan: Plan, measured: Measured, points: Points, *, untested: frozenset[tuple[Pair, int]]
-) -> tuple[Comparison, ...]:
-    """Differences of every pair of models, or of each model and the baseline; Holm over all of them."""
-    cells = _ordered(plan, points.differences)
-    made = [_comparison(plan, measured, cell, points.differences[cell]) for cell in cells]
-    # of a curve to choose from only the chosen difference is a test
-    tested = [math.nan if cell in untested else comparison.p for cell, comparison in zip(cells, made, strict=True)]
-    adjusted = holm(np.array(tested, dtype=np.float64))
-    return tuple(comparison.adjusted(float(p)) for comparison, p in zip(made, adjusted, strict=True))
-
-
-def _comparison(plan: Plan, measured: Measured, cell: tuple[Pair, int], spread: Spread) -> Comparison:
+def _comparison(
+    plan: Plan, measured: Measured, cell: tuple[Pair, int], both: tuple[Terms, Terms], spread: Spread
+) -> Comparison:
     (model, baseline), number = cell
     estimator, asked = plan.question.asked[number]
-    terms = measured.terms[model, number]
-    both = terms.defined & measured.terms[baseline, number].defined
+    defined = both[0].defined & both[1].defined
     return Comparison(
         model=model,
         baseline=baseline,
@@ -121,11 +112,25 @@ def _comparison(plan: Plan, measured: Measured, cell: tuple[Pair, int], spread: 
         high=spread.high,
         level=plan.question.level,
         p=spread.p,
-        units=int(measured.size[both].sum()),
-        clusters=int(np.count_nonzero(terms.clusters.has(both))),
+        units=int(measured.size[defined].sum()),
+        clusters=int(np.count_nonzero(both[0].clusters.has(defined))),
         reward=asked.reward,
         clip=_limit(estimator, asked),
     )
+
+
+def _adjusted(
+    plan: Plan,
+    comparisons: Mapping[tuple[Pair, int], Comparison],
+    *,
+    untested: frozenset[tuple[Pair, int]],
+) -> tuple[Comparison, ...]:
+    """The comparisons in the order of output, with p by Holm over all of them that are a test."""
+    cells = _ordered(plan, comparisons)
+    # of a curve to choose from only the chosen difference is a test
+    tested = [math.nan if cell in untested else comparisons[cell].p for cell in cells]
+    adjusted = holm(np.array(tested, dtype=np.float64))
+    return tuple(comparisons[cell].adjusted(float(p)) for cell, p in zip(cells, adjusted, strict=True))
 
 
 def _limit(estimator: Estimator, asked: Asked) -> float | None:

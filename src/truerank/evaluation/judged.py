@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -23,12 +24,15 @@ from truerank.data.matrices import is_sparse
 from truerank.engines.local import map_chunks
 from truerank.evaluation.asked import DEFAULT_METRICS, Rules, interval_for, pairs
 from truerank.evaluation.conclude import conclude
+from truerank.evaluation.gather import gathered
 from truerank.evaluation.judged_notes import about_catalogue, about_exclusions, about_inclusion, about_overlap, matching
 from truerank.evaluation.judged_plan import JudgedContext, JudgedPlan, Report, settings_of
-from truerank.evaluation.measure import measure_all
+from truerank.evaluation.measure import measure
 from truerank.evaluation.question import Question
 from truerank.evaluation.setting import check_call, check_option, check_sizes, logs, make_setting
-from truerank.exposure.kinds import Exposure, FullExposure
+from truerank.exposure.kinds import BiasedExposure, Exposure, FullExposure, RandomExposure
+from truerank.exposure.propensities import Fitted
+from truerank.exposure.propensities.given import GivenValues
 from truerank.metrics.gains import gains_of, relevant, reward_of
 from truerank.ranks.candidates import Overlap, Setting, catalogue_of, chunks_of, whole_tables
 from truerank.ranks.kernel.rank import Aligned
@@ -99,7 +103,7 @@ def evaluate(
     models = whole_tables(given, others=others, items=items, n_items=n_items)
     catalogue = catalogue_of(models, others=others, items=items, n_items=n_items)
     setting = make_setting(models, judged, catalogue, exposure, exclude=excluded, overlap=overlap, candidates=explicit)
-    learner = exposure.learner(seed)
+    learner = exposure.learner(seed) if isinstance(exposure, BiasedExposure) else None
     interval = interval_for(interval, fitted=learner is not None and learner.refitted)
     rules = Rules(models, exposure, ties, interval, catalogue.n_items, explicit=candidates is not None)
     asked, left_out = pairs(metrics, estimators, rules)
@@ -160,19 +164,14 @@ def evaluate(
             ),
             *about_catalogue(models, catalogue.items, taken_whole=taken_whole),
         ),
-        description=exposure.description(learned),
+        description=_description(exposure, learner, learned),
         threads=threads if len(chunks) == 1 else 1,
         block_users=block_users,
         progress=progress if len(chunks) == 1 else None,
     )
-    measured = measure_all(
-        plan,
-        chunks,
-        mapper=lambda work, parts: map_chunks(
-            work, parts, threads=threads if len(chunks) > 1 else 1, progress=progress
-        ),
-    )
-    return conclude(plan, measured, n_rows=len(setting.labels))
+    work = map_chunks(partial(measure, plan), chunks, threads=threads if len(chunks) > 1 else 1)
+    with gathered(work) as measured:
+        return conclude(plan, measured, n_rows=len(setting.labels))
 
 
 def as_scores(source: Any, *, name: str) -> Scores:
@@ -204,7 +203,7 @@ def _learned(
     ]
     users = setting.labels.users
     facts = {
-        "rate": exposure.rate,
+        "rate": exposure.rate if isinstance(exposure, RandomExposure) else None,
         "propensity": learner,
         "users": users,
         "n_rows": float(len(setting.labels)),
@@ -257,3 +256,11 @@ def _activity(setting: Setting) -> Floats:
     """How active each user was: rows that are excluded (training), or judged where nothing is excluded."""
     pairs = setting.pools[Pool.CATALOGUE].exclude or setting.pools[Pool.JUDGED].only
     return np.zeros(len(setting.labels.users)) if pairs is None else pairs.count.astype(np.float64)
+
+
+def _description(exposure: Exposure, learner: Learner | None, learned: Learned) -> str | None:
+    """What was assumed of propensities, in words; None where there are none."""
+    if not isinstance(exposure, BiasedExposure):
+        return None
+    fitted: Fitted = GivenValues() if learner is None else learned[learner]
+    return fitted.description

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -15,7 +15,7 @@ from truerank.core.ids import Ids
 from truerank.core.messages import Message, note
 from truerank.core.metric import Metric
 from truerank.core.provenance import Provenance
-from truerank.core.ranking import JudgedChunk, Pool, Ranks, RankView, Ties
+from truerank.core.ranking import JudgedChunk, Pool, RankView, Ties
 from truerank.core.results import Estimate
 from truerank.core.terms import Terms
 from truerank.estimators.biased.weighing import propensity_of
@@ -46,19 +46,14 @@ class JudgedSight:
 
     model: str
     chunk: JudgedChunk
-    ranks: Mapping[Pool, Ranks]
-    aligned: Aligned
-    ties: Ties
-    seed: int
+    views: Mapping[Pool, RankView]
     cutoffs: frozenset[tuple[Pool, int]]
-    listed: dict[Hashable, Any] = field(default_factory=dict, repr=False)  # what was made of whole lists
 
     def view(self, estimator: Estimator, learned: Learned) -> RankView:
-        ranks, scores = self.ranks[estimator.about.pool], self.aligned.scores
-        return RankView(ranks, scores, self.model, ties=self.ties, seed=self.seed, listed=self.listed)
+        return self.views[estimator.about.pool]
 
     def tallies(self) -> Tallies:
-        first, labels = next(iter(self.ranks.values())), self.chunk.labels
+        first, labels = next(iter(self.views.values())).ranks, self.chunk.labels
         positive = relevant(labels) & first.scored[labels.user]
         counted: dict[tuple[Any, ...], Any] = {
             (self.model, "positive"): int(np.count_nonzero(positive)),
@@ -67,7 +62,7 @@ class JudgedSight:
             (self.model, "unscored"): int(np.count_nonzero(~first.scored)),
         }
         for pool, cutoff in self.cutoffs:
-            ranks = self.ranks[pool]
+            ranks = self.views[pool].ranks
             # the number of candidates may be unknown
             short = ranks.scored & (ranks.n_recommended < cutoff) & ~(ranks.n_recommended >= ranks.n_candidates)
             counted[self.model, "short", pool, cutoff] = int(np.count_nonzero(short))
@@ -93,6 +88,7 @@ class JudgedPlan:
     block_users: int | None = None
     progress: Report | None = field(default=None, repr=False)
     unit: str = "user"
+    keeps_units: bool = True  # users are clusters, too
 
     # ---- for measure
 
@@ -123,8 +119,11 @@ class JudgedPlan:
             progress=None if report is None else lambda done, total: report(f"ranking {model}", done, total),
             aligned=aligned,
         )
-        by_pool = dict(zip(pools, ranks, strict=True))
-        return JudgedSight(model, chunk, by_pool, aligned, self.ties, self.question.seed, self._cutoffs())
+        views = {
+            pool: RankView(each, aligned.scores, model, ties=self.ties, seed=self.question.seed)
+            for pool, each in zip(pools, ranks, strict=True)
+        }
+        return JudgedSight(model, chunk, views, self._cutoffs())
 
     def _cutoffs(self) -> frozenset[tuple[Pool, int]]:
         return frozenset(
@@ -156,18 +155,18 @@ class JudgedPlan:
     def known(self, spread: Spread, terms: Sequence[Terms]) -> Spread:
         return judged_spread(spread, terms)
 
-    def effective(self, cell: Cell, measured: Measured) -> float | None:
-        weighting = whole(measured.terms[cell]).weighting
+    def effective(self, cell: Cell, terms: Terms, measured: Measured) -> float | None:
+        weighting = whole(terms).weighting
         return None if weighting is None else weighting.effective
 
-    def warnings(self, cell: Cell, measured: Measured) -> tuple[Message, ...]:
+    def warnings(self, cell: Cell, terms: Terms, measured: Measured) -> tuple[Message, ...]:
         model, number = cell
         estimator, asked = self.question.asked[number]
         metric: Metric = asked.metric
         short = measured.tallies.get((model, "short", estimator.about.pool, metric.cutoff), 0)
         listed = Listed(int(measured.tallies[model, "unscored"]), int(short))
         exactly_these = self.question.interval.needs_rows
-        return warnings_of(estimator, metric, measured.terms[cell], listed, exactly_these=exactly_these)
+        return warnings_of(estimator, metric, terms, listed, exactly_these=exactly_these)
 
     def ids(self, measured: Measured) -> tuple[Any, Any]:
         users = self.users.values[measured.place]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 from typing import Any
@@ -10,12 +10,9 @@ from typing import Any
 import numpy as np
 
 from truerank.core.arrays import Bools, Floats, Ints, exact_sum
-from truerank.core.errors import InputError
 from truerank.core.ids import Keys
-from truerank.core.terms import Refitted, Smooth, Terms
+from truerank.core.terms import Clusters, Refitted, Smooth, Terms
 from truerank.evaluation.question import Cell, Plan, Sight, Tallies
-
-Mapper = Callable[[Callable[[Any], "Measured"], Iterable[Any]], Iterable["Measured"]]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -31,6 +28,7 @@ class Measured:
     terms: Mapping[Cell, Terms]
     tallies: Tallies
     n_rows: int
+    kept: bool = True  # terms stay in memory
 
     def __add__(self, other: Measured) -> Measured:
         return join([self, other])
@@ -73,20 +71,40 @@ def measure(plan: Plan, chunk: Any) -> Measured:
         terms |= _refitted(plan, chunk, sights, terms)
     tallies: Tallies = reduce(added, (sight.tallies() for sight in sights.values()), plan.counted(chunk))
     place = plan.places(chunk)
-    return Measured(place, np.ones(len(place), dtype=np.int64), terms, tallies, plan.n_rows(chunk))
+    measured = Measured(place, np.ones(len(place), dtype=np.int64), terms, tallies, plan.n_rows(chunk))
+    return measured if plan.keeps_units else by_cluster(measured)
 
 
-def measure_all(
-    plan: Plan,
-    chunks: Iterable[Any],
-    *,
-    mapper: Callable[[Callable[[Any], Measured], Iterable[Any]], Iterable[Measured]],
-) -> Measured:
-    """Every chunk, by whatever maps a function over chunks."""
-    parts = list(mapper(lambda chunk: measure(plan, chunk), chunks))
-    if not parts:
-        raise InputError("no rows; expected judged pairs of users and items.")
-    return join(parts)
+def by_cluster(measured: Measured) -> Measured:
+    """Units of one cluster as one row, where all questions define them alike: what is kept of too many units."""
+    if not measured.terms:
+        return measured
+    clusters = next(iter(measured.terms.values())).clusters
+    pattern = _alike(list({id(part.defined): part.defined for part in measured.terms.values()}.values()))
+    if pattern is None:
+        group, n = clusters.of_row, len(clusters)
+        rows = Clusters(np.arange(n), clusters.key, clusters.stratum)
+    else:
+        both = np.stack([clusters.of_row.astype(np.uint64), pattern], axis=1)
+        distinct, group = np.unique(both, axis=0, return_inverse=True)
+        group, n = group.reshape(-1), len(distinct)
+        rows = Clusters(distinct[:, 0].astype(np.int64), clusters.key, clusters.stratum)
+    place = np.full(n, np.iinfo(np.int64).max)
+    np.minimum.at(place, group, measured.place)
+    size = np.bincount(group, weights=measured.size, minlength=n).astype(np.int64)
+    terms = {cell: part.reduce(group, rows) for cell, part in measured.terms.items()}
+    return Measured(place, size, terms, measured.tallies, measured.n_rows)
+
+
+def _alike(defined: Sequence[Bools]) -> Keys | None:
+    """A number for each row that tells which questions define it; None where all rows are alike."""
+    if all(bool(each.all()) for each in defined):
+        return None
+    code = np.zeros(len(defined[0]), dtype=np.uint64)
+    with np.errstate(over="ignore"):
+        for at, each in enumerate(defined):
+            code += each.astype(np.uint64) * _odd(at)
+    return code
 
 
 def _terms(plan: Plan, chunk: Any, model: str, sight: Sight, *, without: int | None = None) -> dict[Cell, Terms]:

@@ -91,6 +91,11 @@ class Plan(Protocol):
         """What a unit is, in words."""
         ...
 
+    @property
+    def keeps_units(self) -> bool:
+        """Whether every unit is kept, or the sums of its cluster alone."""
+        ...
+
     # ---- for measure
 
     def answers(self, model: str) -> Sequence[int]:
@@ -122,11 +127,11 @@ class Plan(Protocol):
         """The spread of a value or (of two terms) of a difference, without interval where nothing tells one."""
         ...
 
-    def effective(self, cell: Cell, measured: Measured) -> float | None:
+    def effective(self, cell: Cell, terms: Terms, measured: Measured) -> float | None:
         """The number of equally weighted rows that the rows of an estimate are worth."""
         ...
 
-    def warnings(self, cell: Cell, measured: Measured) -> tuple[Message, ...]: ...
+    def warnings(self, cell: Cell, terms: Terms, measured: Measured) -> tuple[Message, ...]: ...
     def ids(self, measured: Measured) -> tuple[Any, Any]:
         """The id of each row's unit, and of its cluster."""
         ...

@@ -1,0 +1,173 @@
+"""Bring together what was measured of all chunks: in memory up to a budget, beyond it in a temporary file per question.
+
+What is kept of units too many to hold is one row of sums per cluster; `conclude` needs the rows of one question at a
+time, and reads them back when it comes to it.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import reduce
+from pathlib import Path
+
+import numpy as np
+
+from truerank.core.arrays import Bools, Floats, Ints
+from truerank.core.errors import InputError
+from truerank.core.rows import Weighting
+from truerank.core.terms import Clusters, Refitted, Smooth, Terms, two_sum
+from truerank.evaluation.measure import Measured, added, join
+from truerank.evaluation.question import Cell, Tallies
+
+BUDGET = 2**28  # bytes of sums that are held in memory
+
+
+@contextmanager
+def gathered(parts: Iterable[Measured], *, budget: int = BUDGET) -> Iterator[Measured]:
+    """All parts as one; what is kept on disk is gone with the context."""
+    held: list[Measured] = []
+    size = 0
+    waiting = iter(parts)
+    for part in waiting:
+        held.append(part)
+        size += _bytes(part)
+        if size > budget:
+            break
+    else:
+        if not held:
+            raise InputError("no rows; expected rows of users and items.")
+        yield join(held)
+        return
+    with tempfile.TemporaryDirectory(prefix="truerank-") as folder:
+        store = Store(Path(folder))
+        for part in held:
+            store.add(part)
+        held.clear()
+        for part in waiting:
+            store.add(part)
+        yield store.measured()
+
+
+def _bytes(part: Measured) -> int:
+    return sum(_smooth(terms).sums.nbytes for terms in part.terms.values())
+
+
+def _smooth(terms: Terms) -> Smooth:
+    found = terms.whole if isinstance(terms, Refitted) else terms
+    if not isinstance(found, Smooth):
+        raise TypeError(f"{type(terms).__name__} cannot be written to a file")
+    return found
+
+
+@dataclass(slots=True)
+class Store:
+    """Sums of all questions in files, one for each, to which every chunk appends."""
+
+    folder: Path
+    place: list[Ints] = field(default_factory=list)
+    size: list[Ints] = field(default_factory=list)
+    clusters: list[Clusters] = field(default_factory=list)
+    kinds: dict[Cell, Terms] = field(default_factory=dict)
+    tallies: list[Tallies] = field(default_factory=list)
+    n_rows: int = 0
+
+    def add(self, part: Measured) -> None:
+        if not part.terms:
+            return
+        self.place.append(part.place)
+        self.size.append(part.size)
+        self.tallies.append(part.tallies)
+        self.n_rows += part.n_rows
+        self.clusters.append(next(iter(part.terms.values())).clusters)
+        try:
+            for number, (cell, terms) in enumerate(part.terms.items()):
+                smooth = _smooth(terms)
+                _append(self._path(number, "sums"), smooth.sums)
+                _append(self._path(number, "defined"), smooth.defined)
+                if isinstance(terms, Refitted):
+                    _append(self._path(number, "pattern"), terms.pattern)
+                self.kinds[cell] = _together(self.kinds.get(cell), terms)
+        except OSError as error:
+            raise InputError(
+                f"{self.folder}: cannot be written ({error.strerror}); what is measured is kept there until the end. "
+                "Make room, or name another place with TMPDIR."
+            ) from None
+
+    def measured(self) -> Measured:
+        place, size = np.concatenate(self.place), np.concatenate(self.size)
+        order = np.argsort(place, kind="stable")
+        clusters = Clusters.join(self.clusters).take(order)
+        terms = StoredTerms(self, order, clusters)
+        return Measured(place[order], size[order], terms, reduce(added, self.tallies), self.n_rows, kept=False)
+
+    def read(self, cell: Cell, order: Ints, clusters: Clusters) -> Terms:
+        number = list(self.kinds).index(cell)
+        kind = self.kinds[cell]
+        whole = _smooth(kind)
+        width = len(whole.form.columns)
+        sums: Floats = np.fromfile(self._path(number, "sums"), dtype=np.float64).reshape(-1, width)[order]
+        defined: Bools = np.fromfile(self._path(number, "defined"), dtype=bool)[order]
+        found = Smooth(whole.form, sums, defined, clusters, exact=whole.exact, weighting=whole.weighting)
+        if not isinstance(kind, Refitted):
+            return found
+        pattern = np.fromfile(self._path(number, "pattern"), dtype=np.uint64)[order]
+        return Refitted(found, pattern, kind.without)
+
+    def _path(self, number: int, what: str) -> Path:
+        return self.folder / f"{number}.{what}"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class StoredTerms(Mapping[Cell, Terms]):
+    """The terms of each question, read when they are asked for."""
+
+    store: Store
+    order: Ints
+    clusters: Clusters
+
+    def __getitem__(self, cell: Cell) -> Terms:
+        if cell not in self.store.kinds:
+            raise KeyError(cell)
+        return self.store.read(cell, self.order, self.clusters)
+
+    def __contains__(self, cell: object) -> bool:
+        return cell in self.store.kinds
+
+    def __iter__(self) -> Iterator[Cell]:
+        return iter(self.store.kinds)
+
+    def __len__(self) -> int:
+        return len(self.store.kinds)
+
+
+def _append(path: Path, values: Floats | Bools | np.ndarray) -> None:
+    with path.open("ab") as file:
+        np.ascontiguousarray(values).tofile(file)
+
+
+def _together(before: Terms | None, terms: Terms) -> Terms:
+    """What of terms is no row: their form, and what adds up over all rows."""
+    smooth = _smooth(terms)
+    nothing = np.zeros((0, len(smooth.form.columns)))
+    none = np.zeros(0, dtype=bool)
+    no_clusters = Clusters.numbered(0)
+    known = None if before is None else _smooth(before)
+    bare = Smooth(
+        smooth.form,
+        nothing,
+        none,
+        no_clusters,
+        exact=smooth.exact and (known is None or known.exact),
+        weighting=smooth.weighting if known is None else Weighting.merge([known.weighting, smooth.weighting]),
+    )
+    if not isinstance(terms, Refitted):
+        return bare
+    without = dict(before.without) if isinstance(before, Refitted) else {}
+    for code, (totals, rest) in terms.without.items():
+        kept, lost_before = without.get(code, (np.zeros_like(totals), np.zeros_like(rest)))
+        total, lost = two_sum(kept, totals)
+        without[code] = total, lost_before + rest + lost
+    return Refitted(bare, np.zeros(0, dtype=np.uint64), without)

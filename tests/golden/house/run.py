@@ -1,0 +1,297 @@
+"""The one place where the goldens meet the code under test: a call in, plain numbers out.
+
+When the interface changes, this file changes, and nothing else here does:
+calls, data and goldens stay as they are.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+import truerank as tr
+from tests.golden.house.call import Call
+from tests.golden.house.data import Made, Model, log_of, made
+from truerank import estimators, metrics
+from truerank.core.errors import InputError, RefusedError
+from truerank.estimators import ranked  # noqa
+from truerank.estimators.ranked.normalised import IdealSum
+from truerank.estimators.biased.rewards import GivenRewards, ItemRates
+from truerank.exposure import interventions
+from truerank.ranks import samplers
+from truerank.ranks.candidates import catalogue_of, lay_out
+from truerank.ranks.kernel.rank import rank
+from truerank.studies import coverage
+from truerank.studies.reliability import Grid, Preset, study
+
+Result = dict[str, Any]
+ESTIMATE = (
+    "model", "metric", "estimator", "reward", "clip", "value", "stderr", "low", "high", "units", "undefined", "ess",
+)  # fmt: skip
+COMPARISON = (
+    "model", "baseline", "metric", "estimator", "reward", "clip", "difference", "stderr", "low", "high", "p",
+    "p_adjusted", "units",
+)  # fmt: skip
+
+
+def run(call: Call) -> Result:
+    """The estimates and comparisons (and tables) of a call; `refused` says that there is no answer."""
+    try:
+        return _KINDS[call.kind](made(call.data), dict(call.options))
+    except RefusedError:
+        return {"refused": "no honest answer"}
+    except InputError:
+        return {"refused": "wrong input"}
+
+
+def plain(results: tr.Results, **more: Any) -> Result:
+    return {
+        "estimates": [{name: getattr(each, name) for name in ESTIMATE} for each in results.estimates],
+        "comparisons": [{name: getattr(each, name) for name in COMPARISON} for each in results.comparisons],
+        **more,
+    }
+
+
+# ----------------------------------------------------------------------------------------------------------- evaluate
+
+
+def evaluate(data: Made, options: dict[str, Any], labels: Any = None, candidates: Any = None) -> Result:
+    if labels is None:
+        labels = _labels(data, options)
+    if candidates is None and "candidates" in options:
+        candidates = data.frames[options["candidates"]]
+    return plain(
+        tr.evaluate(
+            {name: scores_of(data.models[name]) for name in options["models"]},
+            labels,
+            exposure=_exposure(data, options),
+            metrics=[metrics.parse(text) for text in options["metrics"]] if "metrics" in options else None,
+            estimators=[_estimator(data, each) for each in options["estimators"]] if "estimators" in options else None,
+            exclude=data.frames[options["exclude"]] if "exclude" in options else None,
+            candidates=candidates,
+            items=tr.Ids.of(data.ids[options["items"]]) if "items" in options else None,
+            interval=_interval(options),
+            **{
+                name: options[name]
+                for name in ("overlap", "n_items", "baseline", "ties", "level", "seed", "threads", "block_users")
+                if name in options
+            },
+        )
+    )
+
+
+def _labels(data: Made, options: Mapping[str, Any]) -> tr.Log:
+    return tr.read(
+        data.frames[options["labels"]],
+        positive=options.get("positive"),
+        users=data.ids[options["population"]] if "population" in options else None,
+        items=data.ids[options["label_items"]] if "label_items" in options else None,
+        name="labels",
+    )
+
+
+def scores_of(model: Model) -> Any:
+    values = dict(model.values)
+    if model.form == "table":
+        return tr.lists(values["frame"])
+    if model.form == "factors":
+        return tr.factors(values.pop("user_factors"), values.pop("item_factors"), **values)
+    matrix = values.pop("matrix")
+    if model.form == "function":
+        return tr.function(lambda rows: matrix[rows], **values)
+    return {"dense": tr.dense, "sparse": tr.sparse}[model.form](matrix, **values)
+
+
+def _exposure(data: Made, options: Mapping[str, Any]) -> Any:
+    kind, _, rate = options.get("exposure", "full").partition(":")
+    if kind == "full":
+        return tr.FullExposure()
+    if kind == "full-negative":
+        return tr.FullExposure("negative")  # type: ignore[arg-type]
+    if kind == "random":
+        return tr.RandomExposure(float(rate) if rate else None)
+    features = {name: data.frames[options[name]] for name in ("user_features", "item_features") if name in options}
+    random = None
+    if "random" in options:
+        random = tr.read(data.frames[options["random"]], positive=options.get("positive"), name="random")
+    return tr.BiasedExposure(options.get("propensity"), random=random, **features)
+
+
+def _estimator(data: Made, given: str | Mapping[str, Any]) -> Any:
+    if isinstance(given, str):
+        return estimators.named(given)()
+    options = dict(given)
+    kind = estimators.named(options.pop("name"))
+    reward = options.pop("reward", None)
+    if reward == "item-rates":
+        names = ("folds", "strength")
+        options["reward"] = ItemRates(**{name: options.pop(name) for name in names if name in options})
+    elif reward is not None:
+        options["reward"] = GivenRewards(scores_of(data.models[reward]))
+    return kind(**options)
+
+
+def _interval(options: Mapping[str, Any]) -> Any:
+    kind, _, replicates = options.get("interval", "").partition(":")
+    if kind == "bootstrap" and options.get("propensity", "column").split(":")[0] != "column":
+        return None  # fitted propensities are refitted without groups of users; a bootstrap no longer refits them
+    if kind == "bootstrap":
+        return tr.Bootstrap(int(replicates), options.get("seed", 0))
+    return {"": None, "population": tr.Population(), "design": tr.Design()}[kind]
+
+
+def sampled(data: Made, options: dict[str, Any]) -> Result:
+    """Evaluation among candidates that a sampler draws."""
+    log = _labels(data, options)
+    train = tr.read(data.frames["train"], values=False) if options.pop("train", None) else None
+    drawn = tr.sample_candidates(
+        log, samplers.parse(options.pop("sampler")), seed=options.get("seed", 0), train=train, pool=None
+    )
+    labels = drawn.labels()
+    return evaluate(data, options, labels=labels, candidates=labels)
+
+
+def intervened(data: Made, options: dict[str, Any]) -> Result:
+    """Inclusion probabilities of a held-out log, and the evaluation with them; or a drawn part of the log."""
+    log = _labels(data, options)
+    strategy = getattr(interventions.named(options.pop("strategy")), options.pop("preset", "published"))()
+    train, random = (tr.read(data.frames[name], values=False) for name in ("train", "slice"))
+    how = {"train": train, "random": random, "fraction": options.pop("fraction", 0.5), "seed": options.get("seed", 0)}
+    if options.pop("draw", False):
+        drawn = tr.intervene(log, strategy, **how)
+        return evaluate(data, options, labels=drawn)
+    included = tr.with_inclusion(log, strategy, **how)
+    if included.inclusion is None:
+        raise TypeError("no inclusion probabilities were made")
+    result = evaluate(data, options, labels=included)
+    return {**result, "tables": {"inclusion": [[value] for value in included.inclusion.tolist()]}}
+
+
+# --------------------------------------------------------------------------------------------------------- off-policy
+
+
+def offpolicy(data: Made, options: dict[str, Any]) -> Result:
+    clips = options.get("clips", "inf")
+    loggers = options.get("loggers")
+    position = options.get("position")
+    seed = options.get("seed", 0)
+    normaliser = tr.Normaliser(options.get("normaliser", "session"))
+    results = tr.off_policy(
+        log_of(data.frames, options["log"], options["columns"]),
+        {name: _target(data, text) for name, text in options["targets"].items()},
+        position=None if position is None else tr.parse_position(position),
+        clips=tr.AutoClip() if clips == "auto" else [float(text) for text in clips.split(",")],
+        estimators=[_ranked(each, normaliser, seed) for each in options["estimators"]]
+        if "estimators" in options
+        else None,
+        normaliser=normaliser,
+        rewards=options.get("rewards"),
+        sessions=data.ids[options["sessions"]] if "sessions" in options else None,
+        logged=tr.Logged(options.get("rows", "viewed")),
+        loggers=None if loggers is None else {name: _target(data, text) for name, text in loggers.items()},
+        interval=_interval(options),
+        **{name: options[name] for name in ("baseline", "level", "seed", "threads") if name in options},
+    )
+    chosen = [
+        [each["of"], each["reward"], each["estimator"], each["clip"], each["value"]]
+        for each in results.provenance.details["chosen"]
+    ]
+    fits = [[each["place"], each["parameter"], each["value"]] for each in results.provenance.details["fits"]]
+    tables = {name: rows for name, rows in (("chosen clips", chosen), ("fits", fits)) if rows}
+    return plain(results, **({"tables": tables} if tables else {}))
+
+
+def _target(data: Made, text: str) -> Any:
+    """`rank:COLUMN`, `exposure:COLUMN`, `table:FRAME`, or `log` for the logging policy itself."""
+    kind, _, name = text.partition(":")
+    if kind == "table":
+        return data.frames[name]
+    return tr.ExposureColumn(name) if kind == "exposure" else tr.RankColumn(name or "position")
+
+
+def _ranked(given: str | Mapping[str, Any], normaliser: tr.Normaliser, seed: int) -> Any:
+    options: dict[str, Any] = {} if isinstance(given, str) else dict(given)
+    name = given if isinstance(given, str) else options.pop("name")
+    kind = ranked.named(name)
+    if name in ("ips", "snips"):
+        return kind(tr.Normaliser(options.get("normaliser", normaliser)))
+    if name == "doubly-robust":
+        model = options.pop("model", "item-means")
+        return kind(tr.PredictionColumn() if model == "column" else tr.ItemMeans(**options), seed=seed)
+    return kind(IdealSum(options["ideal"])) if "ideal" in options else kind()
+
+
+# ------------------------------------------------------------------------------------------------------------ studies
+
+
+_GRID = ("loggers", "sparsities", "samplers", "sizes", "repetitions")
+
+
+def reliability(data: Made, options: dict[str, Any]) -> Result:
+    grid = Grid.of(
+        preset=Preset(options.get("preset", "published")),
+        metrics=[metrics.parse(text) for text in options["metrics"]],
+        **{name: options[name] for name in _GRID if name in options},
+    )
+    train = tr.read(data.frames["train"], name="train")
+    with tempfile.TemporaryDirectory() as folder:
+        found = study(
+            {name: scores_of(model) for name, model in data.models.items()},
+            tr.read(data.frames["labels"], name="world"),
+            Path(folder) / "study",
+            grid=grid,
+            train=train,
+            exclude=train if options.get("exclude") else None,
+            seed=options.get("seed", 0),
+            resamples=options.get("resamples", 200),
+            level=options.get("level", 0.95),
+            threads=1,
+        )
+    return {"tables": {name: _rows(getattr(found, name)) for name in ("results", "means", "pairs")}}
+
+
+def _rows(table: pl.DataFrame) -> list[list[Any]]:
+    """The header, and the rows in one order."""
+    text = [name for name, kind in table.schema.items() if kind == pl.String or kind.is_integer() or name == "sparsity"]
+    return [table.columns, *(list(row) for row in table.sort(text, maintain_order=True).rows())]
+
+
+def covered(data: Made, options: dict[str, Any]) -> Result:
+    """Coverage of intervals over a few draws from a fully observed world."""
+    labels = tr.read(data.frames["full"], name="world")
+    models = {name: scores_of(data.models[name]) for name in options["models"]}
+    catalogue = catalogue_of(models, others={"world": labels.items}, items=None, n_items=None)
+    setting = lay_out(labels, catalogue)
+    pool = setting.pools["catalogue"]  # type: ignore[index]
+    truth = coverage.Truth(
+        setting.labels, {name: rank(each, setting.labels, pools=[pool], threads=1)[0] for name, each in models.items()}
+    )
+    shown = options["drawing"]
+    drawing: Any = coverage.Uniformly(shown["n"]) if "n" in shown else None
+    if drawing is None:
+        popular = setting.labels.label.reshape(truth.n_users, truth.n_items).mean(axis=0)
+        drawing = coverage.ByPropensity((0.2 + 0.6 * popular)[None, :].repeat(truth.n_users, axis=0))
+    asked = [
+        (metrics.parse(metric), _estimator(data, name))
+        for name in options["estimators"]
+        for metric in options["metrics"]
+    ]
+    found = coverage.measure(
+        truth, asked, drawing=drawing, runs=options["runs"], interval=_interval(options), seed=options.get("seed", 0)
+    )
+    header = ["what", "metric", "estimator", "kind", "truth", "mean", "noise", "covered", "width", "runs"]
+    return {"tables": {"coverage": [header, *([getattr(each, name) for name in header] for each in found)]}}
+
+
+_KINDS: dict[str, Callable[[Made, dict[str, Any]], Result]] = {
+    "evaluate": evaluate,
+    "sampled-candidates": sampled,
+    "intervened": intervened,
+    "offpolicy": offpolicy,
+    "study": reliability,
+    "coverage": covered,
+}
