@@ -34,6 +34,7 @@ from truerank.sampling.pools import Members
 
 # item 3 of user 0 and item 0 of user 2 are no candidates; scores of user 1 are tied
 SCORES = np.array([[4.0, 3.0, 2.0, 1.0], [2.0, 2.0, 1.0, 2.0], [1.0, 2.0, 3.0, 4.0]])
+MODEL = tr.dense(SCORES)
 LABELS = np.array([[1.0, 0.0, 1.0, 1.0], [0.0, 1.0, 1.0, 0.0], [1.0, 0.0, 1.0, 1.0]])
 CANDIDATE = np.array([[True, True, True, False], [True] * 4, [False, True, True, True]])
 WEIGHT = np.array([[1.0, 0.5, 0.25, 1.0], [0.2, 0.9, 0.4, 0.6], [1.0, 0.8, 0.3, 0.5]])
@@ -116,7 +117,7 @@ def drawn(design: Any) -> list[Possible]:
 
 
 def terms(estimator: Estimator, metric: Metric, case: Possible) -> Smooth:
-    return terms_of(estimator, case.log, case.ranks, metric, candidates=pool(), scores=tr.dense(SCORES), seed=1)
+    return terms_of(estimator, case.log, case.ranks, metric, candidates=pool(), scores=MODEL, seed=1)
 
 
 def column(found: Smooth, name: str) -> Floats:
