@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
@@ -71,8 +72,8 @@ class Keyed:
 
 def check_same_kind(sources: Mapping[str, Keyed]) -> None:
     """Refuse keys of which some are text and some are numbers: no id of one would be found in the other."""
-    first, *others = (source for source in sources.values() if source.table.n_rows and not source.content)
-    for other in others:
+    by_id = [source for source in sources.values() if source.table.n_rows and not source.content]
+    for first, other in itertools.pairwise(by_id):
         if other.is_text != first.is_text:
             words = {True: "text", False: "numbers"}
             raise InputError(
