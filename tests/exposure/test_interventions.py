@@ -264,16 +264,19 @@ def test_equal_numbers_per_item() -> None:
             r"heldout and random have no user and no item in common",
         ),
         (lambda: intervene(log_of([(1, 1), (1, 1)]), Regular(), seed=0), r"1 pairs occur more than once"),
-        (lambda: intervene(HELDOUT, Skew, train=TRAIN, seed=0), r"expected a value such as Skew\(\)"),  # type: ignore[arg-type]
-        (lambda: intervene(HELDOUT, "skew", train=TRAIN, seed=0), r"strategy 'skew' is none"),  # type: ignore[arg-type]
+        (
+            lambda: intervene(HELDOUT, Skew, train=TRAIN, seed=0),
+            r"Make a value of it: Skew",
+        ),  # type: ignore[arg-type]
+        (lambda: intervene(HELDOUT, 5, train=TRAIN, seed=0), r"strategy 5; expected a value or its text"),  # type: ignore[arg-type]
         (lambda: named("wtdh"), r"unknown strategy 'wtdh'; expected one of .* Did you mean wtd_h\?"),
-        (lambda: Floor(-1), "a floor of -1"),
-        (lambda: Smoothed(0), "smoothing adds 0"),
-        (lambda: WTD(item_power=-1), "item_power is -1"),
-        (lambda: WTDH(user_power=float("inf")), "user_power is inf"),
-        (lambda: Skew(item_power=float("nan")), "item_power is nan"),
-        (lambda: PopularityStratified(0), "0 strata"),
-        (lambda: EqualPerItem(0), "0 rows per item"),
+        (lambda: Floor(-1), "floor: least=-1; expected a number from 0 up to 1"),
+        (lambda: Smoothed(0), "smoothed: added=0; expected a number above 0"),
+        (lambda: WTD(item_power=-1), "wtd: item_power=-1; expected a number from 0"),
+        (lambda: WTDH(user_power=float("inf")), "wtd_h: user_power=inf"),
+        (lambda: Skew(item_power=float("nan")), "skew: item_power=nan"),
+        (lambda: PopularityStratified(0), "popularity-stratified: strata=0"),
+        (lambda: EqualPerItem(0), "equal-per-item: per_item=0"),
     ],
 )
 def test_bad_calls_are_refused(call: Any, message: str) -> None:

@@ -255,7 +255,7 @@ def test_settings_have_words_and_searched_values_are_allowed(name: str) -> None:
         ("ease", {"regularisation": "nan"}, "ease: regularisation=nan; expected a number above 0."),
         ("ease", {"regularisation": "much"}, "ease: regularisation=much; expected a number above 0."),
         ("sar", {"similarity": "dice"}, "sar: similarity=dice; expected cosine or jaccard."),
-        ("popularity", {"k": "1"}, "popularity: no setting 'k'; expected none: it has no settings."),
+        ("popularity", {"k": "1"}, "popularity: no setting 'k'; expected none: popularity has no settings."),
         ("item-nn", {}, "Did you mean item-knn?"),
         ("nothing-like-it", {}, "unknown model 'nothing-like-it'; expected one of als, avg-rating"),
     ],

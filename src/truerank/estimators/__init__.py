@@ -6,15 +6,18 @@ A new estimator is one new module here; `catalogue`, the command line and the la
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cache
-from typing import Any
 
 from truerank.core.estimator import Estimator
-from truerank.core.language import find, members
+from truerank.core.language import Kind
 from truerank.core.log import Log
 from truerank.core.metric import Metric
 from truerank.core.ranking import Ranks
 from truerank.core.terms import Terms
+
+ESTIMATORS: Kind[Estimator] = Kind("estimator", __name__, Estimator, deep=True)
+catalogue = ESTIMATORS.catalogue
+named = ESTIMATORS.named
+parse = ESTIMATORS.parse
 
 
 def terms_of(
@@ -26,14 +29,3 @@ def terms_of(
         found: list[Terms] = together(log, ranks, metrics=metrics)
         return found
     return [estimator.terms(log, ranks, metric=metric, keep_rows=keep_rows) for metric in metrics]
-
-
-@cache
-def catalogue() -> dict[str, type[Any]]:
-    """Every estimator class by name."""
-    return members(__name__, Estimator, deep=True)
-
-
-def named(name: str) -> type[Any]:
-    """The estimator class of a name such as horvitz-thompson."""
-    return find(catalogue(), name, what="estimator")

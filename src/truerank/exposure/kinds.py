@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any
+from typing import Any, ClassVar
 
 from truerank.core.errors import InputError
+from truerank.core.language import Kind, as_value
 from truerank.core.log import Log
 from truerank.core.ranking import Candidates
 from truerank.core.threads import one_blas_thread
+from truerank.core.values import Probability, check, text_of
 from truerank.data.features import Features, read_features
 from truerank.data.read import read
-from truerank.exposure.propensities import Fitted, PropensityModel, parse_propensity
+from truerank.exposure.propensities import PROPENSITIES, Fitted, PropensityModel
 from truerank.exposure.propensities.given import GivenPropensity
 
 
@@ -28,9 +30,12 @@ class FullExposure:
     """Every candidate was shown to every user: each pair is labelled, or `unlisted` pairs are negatives."""
 
     unlisted: Unlisted = Unlisted.UNKNOWN
+    name: ClassVar[str] = "full"
+
+    __str__ = text_of
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "unlisted", Unlisted(self.unlisted))
+        check(self, where="exposure full")
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,13 +46,16 @@ class RandomExposure:
     instead (Bernoulli); then a user without a judged item is a user with an empty sample, not an unknown one.
     """
 
-    rate: float | None = None
+    rate: Probability | None = None
+    name: ClassVar[str] = "random"
+
+    __str__ = text_of
 
     def __post_init__(self) -> None:
-        if self.rate is not None and not 0 < self.rate <= 1:
-            raise InputError(f"exposure rate {self.rate:g}; expected a probability in (0, 1].")
+        check(self, where="exposure random")
 
 
+COLUMN = GivenPropensity()
 SIDE = ("random", "user_features", "item_features")  # what propensities may be fitted with, beside the log
 
 
@@ -66,12 +74,15 @@ class BiasedExposure:
     random: Any = field(default=None, repr=False)
     user_features: Any = field(default=None, repr=False)
     item_features: Any = field(default=None, repr=False)
+    name: ClassVar[str] = "biased"
+
+    __str__ = text_of
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "propensity", _model(self.propensity))
-        uses = getattr(
-            self.propensity or GivenPropensity(), "uses", frozenset(SIDE)
-        )  # a model of one's own need not say
+        own = hasattr(self.propensity, "fit") and not isinstance(self.propensity, type)
+        if self.propensity is not None and not own:
+            object.__setattr__(self, "propensity", as_value(self.propensity, PROPENSITIES))
+        uses = getattr(self.model, "uses", frozenset(SIDE))  # a model of one's own need not say
         for name in SIDE:  # who gives something expects it to matter
             if getattr(self, name) is not None and name not in uses:
                 what = "a column of propensities" if self.propensity is None else f"propensity {self.propensity}"
@@ -83,10 +94,15 @@ class BiasedExposure:
             if not isinstance(given, Features | None):
                 object.__setattr__(self, f"{kind}_features", read_features(given, kind=kind))
 
+    @property
+    def model(self) -> PropensityModel:
+        """The model of propensities; a column where none was chosen."""
+        return PROPENSITIES.parse(self.propensity) if isinstance(self.propensity, str) else self.propensity or COLUMN
+
     def fit(self, log: Log, candidates: Candidates, *, seed: int) -> Fitted:
         """The propensities of a log's rows."""
         with one_blas_thread():
-            return (_model(self.propensity) or GivenPropensity()).fit(
+            return self.model.fit(
                 log,
                 random=self.random,
                 user_features=self.user_features,
@@ -96,12 +112,5 @@ class BiasedExposure:
             )
 
 
-def _model(given: PropensityModel | str | None) -> PropensityModel | None:
-    if isinstance(given, str):
-        return parse_propensity(given)
-    if isinstance(given, type) or not (given is None or hasattr(given, "fit")):
-        raise InputError(f"propensity {given!r}; expected a model such as PopularityPower(0.5), or its text power:0.5.")
-    return given
-
-
 Exposure = FullExposure | RandomExposure | BiasedExposure
+EXPOSURES: Kind[Exposure] = Kind("exposure", also=(FullExposure, RandomExposure, BiasedExposure))

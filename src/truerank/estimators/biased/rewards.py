@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 import numpy as np
 
@@ -31,6 +31,8 @@ class Predicted(Protocol):
 class RewardModel(Protocol):
     """Predicts gains, without a look at the row it predicts."""
 
+    name: ClassVar[str]
+
     def predict(self, log: Log, *, gain: Floats, weight: Floats, seed: int) -> Predicted: ...
 
 
@@ -39,6 +41,7 @@ class GivenRewards:
     """Predictions made elsewhere, from other data than the evaluated rows: a matrix of expected labels or gains."""
 
     scores: Scores
+    name: ClassVar[str] = "given"
 
     def predict(self, log: Log, *, gain: Floats, weight: Floats, seed: int) -> Predicted:
         aligned = Aligned.of(self.scores, users=log.users, items=log.items, name="reward model")
@@ -71,6 +74,7 @@ class ItemRates:
 
     folds: int = 2
     strength: float = 5.0
+    name: ClassVar[str] = "item-rates"
 
     def __post_init__(self) -> None:
         if self.folds < 2 or not self.strength > 0:

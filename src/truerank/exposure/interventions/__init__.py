@@ -8,22 +8,24 @@ one new class in a module here; `catalogue` and the command line find it by its 
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import cache
-from typing import Any
 
 import numpy as np
 
 from truerank.core.arrays import Ints, frozen
 from truerank.core.errors import InputError
-from truerank.core.language import find, members
+from truerank.core.language import as_value
 from truerank.core.log import Log
-from truerank.exposure.interventions.plans import Plan, Strategy
+from truerank.exposure.interventions.plans import STRATEGIES, Plan, Strategy
 from truerank.exposure.interventions.posteriors import counts_in, population
+
+catalogue = STRATEGIES.catalogue
+named = STRATEGIES.named
+parse = STRATEGIES.parse
 
 
 def intervene(
     log: Log,
-    strategy: Strategy,
+    strategy: Strategy | str,
     *,
     train: Log | None = None,
     random: Log | None = None,
@@ -45,16 +47,22 @@ def intervene(
 
 
 def drawn_rows(
-    log: Log, strategy: Strategy, *, train: Log | None = None, random: Log | None = None, fraction: float, seed: int
+    log: Log,
+    strategy: Strategy | str,
+    *,
+    train: Log | None = None,
+    random: Log | None = None,
+    fraction: float,
+    seed: int,
 ) -> Ints:
     """The rows that `intervene` draws, ascending."""
-    plan = _plan(log, strategy, train=train, random=random, fraction=fraction, seed=seed)
+    plan = _plan(log, as_value(strategy, STRATEGIES), train=train, random=random, fraction=fraction, seed=seed)
     return plan.draw(seed=seed)
 
 
 def with_inclusion(
     log: Log,
-    strategy: Strategy,
+    strategy: Strategy | str,
     *,
     train: Log | None = None,
     random: Log | None = None,
@@ -72,19 +80,8 @@ def with_inclusion(
     >>> with_inclusion(log, Regular(), fraction=0.25).inclusion.tolist()
     [0.25, 0.25, 0.25, 0.25]
     """
-    plan = _plan(log, strategy, train=train, random=random, fraction=fraction, seed=seed)
+    plan = _plan(log, as_value(strategy, STRATEGIES), train=train, random=random, fraction=fraction, seed=seed)
     return replace(log, inclusion=frozen(plan.inclusion(len(log))))
-
-
-@cache
-def catalogue() -> dict[str, type[Any]]:
-    """Every strategy class by name."""
-    return members(__name__, Strategy)
-
-
-def named(name: str) -> type[Any]:
-    """The strategy class of a name such as wtd_h."""
-    return find(catalogue(), name, what="strategy")
 
 
 def dispersion(log: Log) -> float:
@@ -116,8 +113,6 @@ def unseen_notes(log: Log, strategy: Strategy, train: Log | None) -> list[str]:
 
 
 def _plan(log: Log, strategy: Strategy, *, train: Log | None, random: Log | None, fraction: float, seed: int) -> Plan:
-    if isinstance(strategy, type) or not isinstance(strategy, Strategy):
-        raise InputError(f"strategy {strategy!r} is none; expected a value such as Skew() or WTD.published().")
     if not 0 < fraction <= 1:
         raise InputError(f"a fraction of {fraction:g}; expected a number in (0, 1], such as 0.5.")
     if not len(log):

@@ -8,6 +8,7 @@ from typing import ClassVar, Self
 import numpy as np
 
 from truerank.core.log import Log
+from truerank.core.values import text_of
 from truerank.exposure.interventions.plans import Plan, pair_keys
 from truerank.sampling.designs import Members, Share, Uniform
 
@@ -19,6 +20,8 @@ class Full:
     name: ClassVar[str] = "full"
     margins: ClassVar[tuple[str, ...]] = ()
     needs_random: ClassVar[bool] = False
+
+    __str__ = text_of
 
     @classmethod
     def published(cls) -> Self:
@@ -39,6 +42,8 @@ class Regular:
     name: ClassVar[str] = "reg"
     margins: ClassVar[tuple[str, ...]] = ()
     needs_random: ClassVar[bool] = False
+
+    __str__ = text_of
 
     @classmethod
     def published(cls) -> Self:

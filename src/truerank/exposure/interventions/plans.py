@@ -11,6 +11,7 @@ from truerank.core.arrays import Floats, Ints
 from truerank.core.chance import cell_keys
 from truerank.core.errors import InputError
 from truerank.core.ids import Keys
+from truerank.core.language import Kind
 from truerank.core.log import Log
 from truerank.sampling.designs import Design, Members, Share, Weighted
 
@@ -58,6 +59,9 @@ class Strategy(Protocol):
         ...
 
 
+STRATEGIES: Kind[Strategy] = Kind("strategy", __package__, Strategy)
+
+
 def by_weight(log: Log, weight: Floats, *, fraction: float) -> Plan:
     """A weighted sample without replacement from all rows as one pool; rows of weight 0 are never drawn."""
     if not (weight > 0).any():
@@ -74,9 +78,3 @@ def by_weight(log: Log, weight: Floats, *, fraction: float) -> Plan:
 def pair_keys(log: Log) -> Keys:
     """A key of each row that depends on its user and item alone."""
     return cell_keys(0, "pair", log.users.keys()[log.user], log.items.keys()[log.item])
-
-
-def check_powers(**powers: float) -> None:
-    for name, power in powers.items():
-        if not 0 <= power < np.inf:
-            raise InputError(f"{name} is {power:g}; expected a number from 0.")

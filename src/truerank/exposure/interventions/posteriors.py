@@ -6,6 +6,7 @@ Pure functions of counts, for rows of a test set and for sampled candidates alik
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Annotated, ClassVar
 
 import numpy as np
 
@@ -13,6 +14,7 @@ from truerank.core.arrays import Floats
 from truerank.core.errors import InputError, some
 from truerank.core.ids import Ids
 from truerank.core.log import Log
+from truerank.core.values import Positive, Range, check, text_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,11 +34,14 @@ class Floor:
     [0.01, 0.75]
     """
 
-    least: float = 1e-4
+    least: Annotated[float, Range(least=0, most=1)] = 1e-4
+    name: ClassVar[str] = "floor"
+    positional: ClassVar[tuple[str, ...]] = ("least",)
+
+    __str__ = text_of
 
     def __post_init__(self) -> None:
-        if not 0 <= self.least <= 1:
-            raise InputError(f"a floor of {self.least:g}; expected a probability, such as 0.0001.")
+        check(self)
 
     def posterior(self, counts: Counts) -> Floats:
         return np.where(counts.count > 0, counts.count / max(counts.rows, 1), self.least)
@@ -50,11 +55,14 @@ class Smoothed:
     [0.125, 0.5]
     """
 
-    added: float = 1.0
+    added: Positive = 1.0
+    name: ClassVar[str] = "smoothed"
+    positional: ClassVar[tuple[str, ...]] = ("added",)
+
+    __str__ = text_of
 
     def __post_init__(self) -> None:
-        if not 0 < self.added < np.inf:
-            raise InputError(f"smoothing adds {self.added:g}; expected a positive number, such as 1.")
+        check(self)
 
     def posterior(self, counts: Counts) -> Floats:
         return np.asarray((counts.count + self.added) / (counts.rows + self.added * counts.size))

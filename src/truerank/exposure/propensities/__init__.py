@@ -2,19 +2,20 @@
 
 A new model is one new module here: a frozen configuration that has `name` and `fit`, and is written `name` or
 `name:option`. `catalogue`, `parse_propensity` and the law tests find it by its place.
+
+>>> parse_propensity("power:0.5")
+PopularityPower(power=0.5, clip=0.01)
 """
 
 from __future__ import annotations
 
-import difflib
-from functools import cache
-from typing import Any, ClassVar, Protocol
+from typing import ClassVar, Protocol
 
 import numpy as np
 
 from truerank.core.arrays import Floats
 from truerank.core.errors import InputError
-from truerank.core.language import members
+from truerank.core.language import Kind
 from truerank.core.log import Log
 from truerank.core.ranking import Candidates
 from truerank.data.features import Features
@@ -55,11 +56,6 @@ class PropensityModel(Protocol):
     name: ClassVar[str]
     uses: ClassVar[frozenset[str]]  # which of random, user_features and item_features; it ignores the others
 
-    @classmethod
-    def parse(cls, option: str | None) -> PropensityModel:
-        """From what stands after the colon of the text form, None where there is no colon."""
-        ...
-
     def fit(
         self,
         log: Log,
@@ -72,26 +68,11 @@ class PropensityModel(Protocol):
     ) -> Fitted: ...
 
 
-@cache
-def catalogue() -> dict[str, type[Any]]:
-    """Every model of propensities by name."""
-    return members(__name__, PropensityModel)
-
-
-def parse_propensity(text: str) -> PropensityModel:
-    """The model of a text form: `power:0.5`, `naive-bayes`, `logistic`, `column:NAME`.
-
-    >>> parse_propensity("power:0.5")
-    PopularityPower(power=0.5, clip=0.01)
-    """
-    name, colon, option = (part.strip() for part in text.partition(":"))
-    known = catalogue()
-    if name not in known:
-        close = difflib.get_close_matches(name, known, n=1)
-        hint = f" Did you mean {close[0]}?" if close else f" For a column of that name, say column:{name or 'NAME'}."
-        raise InputError(f"unknown propensity {text!r}; expected {', '.join(known)}.{hint}")
-    model: PropensityModel = known[name].parse(option if colon else None)
-    return model
+PROPENSITIES: Kind[PropensityModel] = Kind(
+    "propensity", __name__, PropensityModel, otherwise="For a column of that name, say column:{name}."
+)
+catalogue = PROPENSITIES.catalogue
+parse_propensity = PROPENSITIES.parse
 
 
 def check_propensity(value: Floats, log: Log, *, what: str, advice: str) -> Floats:

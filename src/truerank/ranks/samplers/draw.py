@@ -17,6 +17,7 @@ import numpy.typing as npt
 from truerank.core.arrays import Bools, Floats, Ints, frozen
 from truerank.core.errors import InputError, some
 from truerank.core.ids import Ids
+from truerank.core.language import Kind, as_value
 from truerank.core.log import Log, Pairs
 from truerank.core.ranking import Candidates
 from truerank.exposure.loggers.counts import rows_of_items
@@ -70,6 +71,14 @@ class Sampler(Protocol):
     def weights(self, counts: ItemCounts) -> Floats:
         """v_i of each item of the pool, not normalised."""
         ...
+
+
+SAMPLERS: Kind[Sampler] = Kind("sampler", __package__, Sampler)
+
+
+def same_for_all(n: int, exposed: Ints) -> Ints:
+    """n negatives for every user."""
+    return np.full(len(exposed), n, dtype=np.int64)
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,7 +213,7 @@ class Sampled:
 
 def sample_candidates(
     log: Log,
-    sampler: Sampler,
+    sampler: Sampler | str,
     *,
     seed: int,
     pool: Ids | None = None,
@@ -221,14 +230,13 @@ def sample_candidates(
 
     >>> import polars as pl
     >>> from truerank.data.read import read
-    >>> from truerank.ranks.samplers.random import Random
     >>> log = read(pl.DataFrame({"user": [1, 1, 2], "item": [1, 2, 3], "label": [1, 0, 1]}))
-    >>> sampled = sample_candidates(log, Random(5), seed=0)
+    >>> sampled = sample_candidates(log, "Random@5", seed=0)
     >>> sampled.labels().item.tolist(), sampled.labels().label.tolist()
     ([0, 1, 2, 0, 1, 2], [1.0, 0.0, 0.0, 0.0, 0.0, 1.0])
     """
     logged = Logged.of(log, pool=pool, train=train, random=random, exclude=exclude)
-    return draw_all(logged, [sampler], seed=seed)[0]
+    return draw_all(logged, [as_value(sampler, SAMPLERS)], seed=seed)[0]
 
 
 def draw_all(logged: Logged, samplers: Sequence[Sampler], *, seed: int) -> tuple[Sampled, ...]:

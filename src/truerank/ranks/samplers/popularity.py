@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from truerank.core.arrays import Floats, Ints
+from truerank.core.values import Count, CountFrom0, check, text_of
 from truerank.exposure.loggers.counts import zipf
-from truerank.ranks.samplers.draw import Among, ItemCounts, Positives
-from truerank.ranks.samplers.text import check, same_for_all, text_form
+from truerank.ranks.samplers.draw import Among, ItemCounts, Positives, same_for_all
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,8 +24,8 @@ class Popularity:
     ([1.0, 0.7071, 0.7071], [0.7071, 0.5774, 0.5774])
     """
 
-    n: int
-    shift: int = 0
+    n: Count
+    shift: CountFrom0 = 0
     positives: Positives = Positives.EXCLUDED
 
     name: ClassVar[str] = "Popularity"
@@ -42,8 +42,7 @@ class Popularity:
     def released(cls, n: int) -> Popularity:
         return cls(n, shift=1, positives=Positives.DRAWN)
 
-    def __str__(self) -> str:
-        return text_form(self)
+    __str__ = text_of
 
     def wanted(self, exposed: Ints) -> Ints | None:
         return same_for_all(self.n, exposed)

@@ -8,9 +8,9 @@ from typing import ClassVar
 
 from truerank.core.arrays import Floats, Ints
 from truerank.core.errors import InputError
+from truerank.core.values import Count, CountFrom0, check, text_of
 from truerank.exposure.interventions.posteriors import Counts, Floor, posterior_ratio
-from truerank.ranks.samplers.draw import Among, ItemCounts, Positives
-from truerank.ranks.samplers.text import check, same_for_all, text_form
+from truerank.ranks.samplers.draw import Among, ItemCounts, Positives, same_for_all
 
 
 class Source(StrEnum):
@@ -35,8 +35,8 @@ class WTD:
     ([0.4444, 4.0], [0.6667, 2.0])
     """
 
-    n: int
-    power: int = 2
+    n: Count
+    power: CountFrom0 = 2
     mnar_source: Source = Source.LOGGED
 
     name: ClassVar[str] = "WTD"
@@ -54,8 +54,7 @@ class WTD:
     def released(cls, n: int) -> WTD:
         return cls(n, power=1)
 
-    def __str__(self) -> str:
-        return text_form(self)
+    __str__ = text_of
 
     def wanted(self, exposed: Ints) -> Ints | None:
         return same_for_all(self.n, exposed)
@@ -79,8 +78,8 @@ class WTDH:
     ([0.4444, 4.0], 'WTDH@1(power=1)')
     """
 
-    n: int
-    power: int = 2
+    n: Count
+    power: CountFrom0 = 2
     mnar_source: Source = Source.LOGGED
 
     name: ClassVar[str] = "WTDH"
@@ -98,8 +97,7 @@ class WTDH:
     def released(cls, n: int) -> WTDH:
         return cls(n, power=1)
 
-    def __str__(self) -> str:
-        return text_form(self)
+    __str__ = text_of
 
     def wanted(self, exposed: Ints) -> Ints | None:
         return same_for_all(self.n, exposed)
