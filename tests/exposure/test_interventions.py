@@ -268,7 +268,7 @@ def test_equal_numbers_per_item() -> None:
             lambda: intervene(HELDOUT, Skew, train=TRAIN, seed=0),
             r"Make a value of it: Skew",
         ),  # type: ignore[arg-type]
-        (lambda: intervene(HELDOUT, 5, train=TRAIN, seed=0), r"strategy 5; expected a value or its text"),  # type: ignore[arg-type]
+        (lambda: intervene(HELDOUT, 5, train=TRAIN, seed=0), r"strategy 5; expected a strategy or its text"),  # type: ignore[arg-type]
         (lambda: named("wtdh"), r"unknown strategy 'wtdh'; expected one of .* Did you mean wtd_h\?"),
         (lambda: Floor(-1), "floor: least=-1; expected a number from 0 up to 1"),
         (lambda: Smoothed(0), "smoothed: added=0; expected a number above 0"),

@@ -418,10 +418,10 @@ def test_exposure_takes_text_frames_and_files(tmp_path: Path) -> None:
     ("call", "words"),
     [
         (lambda: tr.BiasedExposure("powr:0.5"), "Did you mean power"),
-        (lambda: tr.BiasedExposure(PopularityPower), "expected a model such as"),  # type: ignore[arg-type]
-        (lambda: tr.BiasedExposure(0.5), "expected a model such as"),  # type: ignore[arg-type]
+        (lambda: tr.BiasedExposure(PopularityPower), "expected a propensity or its text, one of column"),  # type: ignore[arg-type]
+        (lambda: tr.BiasedExposure(0.5), "expected a propensity or its text, one of column"),  # type: ignore[arg-type]
         (lambda: tr.BiasedExposure(NaiveBayes(), random=[1, 2]), "cannot read rows from a list"),
-        (lambda: NaiveBayes(drawn="foo"), "drawn 'foo'; expected all or unseen"),
+        (lambda: NaiveBayes(drawn="foo"), "drawn=foo; expected all or unseen"),
         (lambda: tr.SNIPS(clip="a"), "clip a; expected a number from 1"),  # type: ignore[arg-type]
         (lambda: tr.IPS(clip=np.float64(0.5)), "clip 0.5; expected a number from 1"),
     ],
@@ -438,7 +438,7 @@ def test_popularity_needs_something_popular() -> None:
     assert "rows of the item" in unlabelled.description
     stranger = replace(WORLD.random, items=Ids.of(range(900, 900 + N_ITEMS)))
     assert (unlabelled.at(stranger) == 0.01).all()
-    with pytest.raises(InputError, match="clipped at 0"):
+    with pytest.raises(InputError, match=r"clip=0\.0; expected a number above 0 up to 1"):
         PopularityPower(0.5, 0.0)
 
 

@@ -31,7 +31,7 @@ def models(name: str | None, form: str | None, out: Path | None, quiet: bool) ->
     deliver(_content(rows, form, long=name is not None), out)
 
 
-def _row(cls: type[Any]) -> dict[str, Any]:
+def _row(cls: Any) -> dict[str, Any]:
     known = settings_of(cls)
     return {
         "name": cls.name,

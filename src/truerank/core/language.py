@@ -163,10 +163,8 @@ def as_value(given: Any, kind: Kind[T] | type[StrEnum], *, what: str | None = No
         if kind.accepts(given):
             return given
         hint = f" Make a value of it: {given.__name__}(...)." if isinstance(given, type) else ""
-        forms = kind.forms()
-        raise InputError(
-            f"{what or kind.what} {given!r}; expected a {kind.what}, or its text such as {forms[0]}.{hint}"
-        )
+        forms = ", ".join(kind.forms())
+        raise InputError(f"{what or kind.what} {given!r}; expected a {kind.what} or its text, one of {forms}.{hint}")
     choices = {str(choice): choice for choice in kind}
     if isinstance(given, str) and given.strip().lower() in choices:
         return choices[given.strip().lower()]
@@ -252,7 +250,7 @@ def _parsed(kind: Kind[Any], text: str) -> Any:
         form = Form.of(text)
     except ValueError:
         raise InputError(f"{where} is not understood; expected one of {', '.join(kind.forms())}.") from None
-    cls = kind.class_of(form.name, text, colon=bool(form.parts))
+    cls: Any = kind.class_of(form.name, text, colon=bool(form.parts))
     expected, at = form_of(cls), at_of(cls)
     if len(form.numbers) > (at is not None):
         raise InputError(f"{where}: {'@'.join(['', *form.numbers])} is not understood; expected {expected}.")
@@ -271,7 +269,7 @@ def _parsed(kind: Kind[Any], text: str) -> Any:
     return cls(**read)
 
 
-def _by_place(cls: type[Any], parts: list[str], *, where: str) -> dict[str, str]:
+def _by_place(cls: Any, parts: list[str], *, where: str) -> dict[str, str]:
     """What stands after colons, by the field it fills."""
     names = positional_of(cls)
     if names and len(parts) >= len(names) and options_of(cls)[names[-1]].alternatives[0].member is not None:
@@ -282,7 +280,7 @@ def _by_place(cls: type[Any], parts: list[str], *, where: str) -> dict[str, str]
     return dict(zip(names, parts, strict=False))
 
 
-def _option(cls: type[Any], name: str, *, where: str, word: str = "option") -> Option:
+def _option(cls: Any, name: str, *, where: str, word: str = "option") -> Option:
     options = options_of(cls)
     if name in options:
         return options[name]
@@ -298,7 +296,7 @@ def _read(option: Option, text: str, *, where: str) -> Any:
     text = text.strip()
     if option.optional and text.lower() == "none":
         return None
-    nested = _nested(option)
+    nested = kind_held(option)
     if nested is not None:
         return nested.parse(text)
     for each in option.alternatives:
@@ -327,7 +325,7 @@ def _raw(each: Alternative, text: str) -> Any:
     return each.type(text)
 
 
-def _nested(option: Option) -> Kind[Any] | None:
+def kind_held(option: Option) -> Kind[Any] | None:
     """The kind of value that an option holds, where it is no plain one."""
     classes = tuple(each.type for each in option.alternatives if is_nested(each.type))
     protocols = [cls for cls in classes if getattr(cls, "_is_protocol", False)]

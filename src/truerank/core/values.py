@@ -126,7 +126,7 @@ class Option:
 
 
 @cache
-def options_of(cls: type[Any]) -> dict[str, Option]:
+def options_of(cls: Any) -> dict[str, Option]:
     """The options of a class of values by name, read from its fields."""
     hints = typing.get_type_hints(cls, include_extras=True)
     found = {}
@@ -153,7 +153,8 @@ def words_of(cls: type[Any]) -> str:
 
 def check(value: Any, *, where: str | None = None) -> None:
     """Refuse what a field cannot be; a name stands for the choice it names. For `__post_init__`."""
-    for option in options_of(type(value)).values():
+    cls: Any = type(value)
+    for option in options_of(cls).values():
         given = getattr(value, option.name)
         fitting = fitted(option, given, where=where or value.name)
         if fitting is not given:
@@ -172,7 +173,7 @@ def fitted(option: Option, value: Any, *, where: str) -> Any:
     raise InputError(f"{where}: {option.name}={_shown(value)}; expected {option}.")
 
 
-def choices(cls: type[Any], name: str) -> tuple[Any, ...]:
+def choices(cls: Any, name: str) -> tuple[Any, ...]:
     """The names that an option can have; none where it is a number or a text."""
     return tuple(choice for each in options_of(cls)[name].alternatives for choice in each.choices)
 
@@ -243,7 +244,7 @@ def _class_names(kind: type[Any]) -> set[str]:
 
 def text_of(value: Any) -> str:
     """The shortest text that parses back to an equal value: what has its default is left out. For `__str__`."""
-    cls = type(value)
+    cls: Any = type(value)
     at, positional = at_of(cls), positional_of(cls)
     changed = [name for name, option in options_of(cls).items() if option.needed or _of(value, name) != option.default]
     last = max((place for place, name in enumerate(positional, 1) if name in changed), default=0)
@@ -254,7 +255,7 @@ def text_of(value: Any) -> str:
     return f"{head}{number}({','.join(named)})" if named else f"{head}{number}"
 
 
-def form_of(cls: type[Any]) -> str:
+def form_of(cls: Any) -> str:
     """What to write for a class: `Recall@K`, `RR[@K]`, `exp:GAMMA[@N]`."""
     at, options = at_of(cls), options_of(cls)
     parts = [name.upper() for name in positional_of(cls) if options[name].needed]
@@ -289,7 +290,7 @@ def _of(value: Any, name: str | None) -> Any:
     return getattr(value, str(name))
 
 
-def at_of(cls: type[Any]) -> str | None:
+def at_of(cls: Any) -> str | None:
     """The field that stands after @."""
     return next((name for name in AT if name in options_of(cls)), None)
 
