@@ -251,7 +251,7 @@ def test_settings_have_words_and_searched_values_are_allowed(name: str) -> None:
         ),
         ("als", {"factors": "1" + "0" * 5000}, "expected a whole number from 1."),
         ("ease", {"regularisation": "1" + "0" * 400}, "ease: regularisation=inf; expected a number above 0."),
-        ("ease", {"regularisation": "0"}, "ease: regularisation=0.0; expected a number above 0."),
+        ("ease", {"regularisation": "0"}, "ease: regularisation=0; expected a number above 0."),
         ("ease", {"regularisation": "nan"}, "ease: regularisation=nan; expected a number above 0."),
         ("ease", {"regularisation": "much"}, "ease: regularisation=much; expected a number above 0."),
         ("sar", {"similarity": "dice"}, "sar: similarity=dice; expected cosine or jaccard."),

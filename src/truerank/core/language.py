@@ -250,7 +250,7 @@ def _parsed(kind: Kind[Any], text: str) -> Any:
         form = Form.of(text)
     except ValueError:
         raise InputError(f"{where} is not understood; expected one of {', '.join(kind.forms())}.") from None
-    cls: Any = kind.class_of(form.name, text, colon=bool(form.parts))
+    cls = kind.class_of(form.name, text, colon=bool(form.parts))
     expected, at = form_of(cls), at_of(cls)
     if len(form.numbers) > (at is not None):
         raise InputError(f"{where}: {'@'.join(['', *form.numbers])} is not understood; expected {expected}.")
@@ -269,7 +269,7 @@ def _parsed(kind: Kind[Any], text: str) -> Any:
     return cls(**read)
 
 
-def _by_place(cls: Any, parts: list[str], *, where: str) -> dict[str, str]:
+def _by_place(cls: type[Any], parts: list[str], *, where: str) -> dict[str, str]:
     """What stands after colons, by the field it fills."""
     names = positional_of(cls)
     if names and len(parts) >= len(names) and options_of(cls)[names[-1]].alternatives[0].member is not None:
@@ -280,7 +280,7 @@ def _by_place(cls: Any, parts: list[str], *, where: str) -> dict[str, str]:
     return dict(zip(names, parts, strict=False))
 
 
-def _option(cls: Any, name: str, *, where: str, word: str = "option") -> Option:
+def _option(cls: type[Any], name: str, *, where: str, word: str = "option") -> Option:
     options = options_of(cls)
     if name in options:
         return options[name]

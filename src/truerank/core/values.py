@@ -125,9 +125,13 @@ class Option:
         return f"{words}, or none" if self.optional else words
 
 
-@cache
-def options_of(cls: Any) -> dict[str, Option]:
+def options_of(cls: type[Any]) -> dict[str, Option]:
     """The options of a class of values by name, read from its fields."""
+    return _options(cls)  # type: ignore[arg-type]
+
+
+@cache
+def _options(cls: Any) -> dict[str, Option]:
     hints = typing.get_type_hints(cls, include_extras=True)
     found = {}
     for field in dataclasses.fields(cls):
@@ -153,8 +157,7 @@ def words_of(cls: type[Any]) -> str:
 
 def check(value: Any, *, where: str | None = None) -> None:
     """Refuse what a field cannot be; a name stands for the choice it names. For `__post_init__`."""
-    cls: Any = type(value)
-    for option in options_of(cls).values():
+    for option in options_of(type(value)).values():
         given = getattr(value, option.name)
         fitting = fitted(option, given, where=where or value.name)
         if fitting is not given:
@@ -173,7 +176,7 @@ def fitted(option: Option, value: Any, *, where: str) -> Any:
     raise InputError(f"{where}: {option.name}={_shown(value)}; expected {option}.")
 
 
-def choices(cls: Any, name: str) -> tuple[Any, ...]:
+def choices(cls: type[Any], name: str) -> tuple[Any, ...]:
     """The names that an option can have; none where it is a number or a text."""
     return tuple(choice for each in options_of(cls)[name].alternatives for choice in each.choices)
 
@@ -223,9 +226,9 @@ def _number(each: Alternative, value: Any) -> int | float:
 
 
 def _shown(value: Any) -> str:
-    """The value in a message; a whole number beyond 64 bits by its size, as Python may refuse to write it out."""
+    """The value in a message; a whole number beyond 64 bits by its size: Python may refuse to write it out."""
     huge = isinstance(value, int) and abs(value) >= LARGEST
-    return f"a whole number of {value.bit_length()} bits, which is too large" if huge else str(value)
+    return f"a whole number of {value.bit_length()} bits, which is too large" if huge else str(value).removesuffix(".0")
 
 
 def _is(kind: Any, base: type[Any]) -> bool:
@@ -244,7 +247,7 @@ def _class_names(kind: type[Any]) -> set[str]:
 
 def text_of(value: Any) -> str:
     """The shortest text that parses back to an equal value: what has its default is left out. For `__str__`."""
-    cls: Any = type(value)
+    cls = type(value)
     at, positional = at_of(cls), positional_of(cls)
     changed = [name for name, option in options_of(cls).items() if option.needed or _of(value, name) != option.default]
     last = max((place for place, name in enumerate(positional, 1) if name in changed), default=0)
@@ -255,7 +258,7 @@ def text_of(value: Any) -> str:
     return f"{head}{number}({','.join(named)})" if named else f"{head}{number}"
 
 
-def form_of(cls: Any) -> str:
+def form_of(cls: type[Any]) -> str:
     """What to write for a class: `Recall@K`, `RR[@K]`, `exp:GAMMA[@N]`."""
     at, options = at_of(cls), options_of(cls)
     parts = [name.upper() for name in positional_of(cls) if options[name].needed]
@@ -290,7 +293,7 @@ def _of(value: Any, name: str | None) -> Any:
     return getattr(value, str(name))
 
 
-def at_of(cls: Any) -> str | None:
+def at_of(cls: type[Any]) -> str | None:
     """The field that stands after @."""
     return next((name for name in AT if name in options_of(cls)), None)
 

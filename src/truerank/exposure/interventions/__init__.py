@@ -15,7 +15,8 @@ from truerank.core.arrays import Ints, frozen
 from truerank.core.errors import InputError
 from truerank.core.language import as_value
 from truerank.core.log import Log
-from truerank.exposure.interventions.plans import STRATEGIES, Plan, Strategy
+from truerank.exposure.interventions.plans import STRATEGIES as STRATEGIES
+from truerank.exposure.interventions.plans import Plan, Strategy
 from truerank.exposure.interventions.posteriors import counts_in, population
 
 catalogue = STRATEGIES.catalogue

@@ -8,7 +8,7 @@ A new logger is one new module here; `catalogue` and the law tests find it by th
 
 from __future__ import annotations
 
-from truerank.exposure.loggers.expose import LOGGERS
+from truerank.exposure.loggers.expose import LOGGERS as LOGGERS
 
 catalogue = LOGGERS.catalogue
 named = LOGGERS.named

@@ -10,7 +10,7 @@ A new sampler is one new module here; `catalogue` and the law tests find it by t
 
 from __future__ import annotations
 
-from truerank.ranks.samplers.draw import SAMPLERS
+from truerank.ranks.samplers.draw import SAMPLERS as SAMPLERS
 
 catalogue = SAMPLERS.catalogue
 parse = SAMPLERS.parse
