@@ -20,7 +20,7 @@ from sklearn.metrics import average_precision_score
 import truerank as tr
 from truerank import estimators, metrics
 from truerank.core.metric import Metric
-from truerank.metrics.parameters import choices
+from truerank.core.values import choices
 
 PAGE = (Path(__file__).parents[2] / "docs" / "definitions.md").read_text()
 EXAMPLE = read_case("example")

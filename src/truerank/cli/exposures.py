@@ -91,7 +91,7 @@ def chosen_estimators(
     names: tuple[str, ...], *, exposure: str, clip: float | None, rewards: Scores | None
 ) -> list[Estimator] | None:
     """The estimators asked for, with the clip and the reward model where they take one; None for the defaults."""
-    made: list[Any] = [estimators.named(name)() for name in names]
+    made: list[Any] = [estimators.parse(name) for name in names]
     if exposure != "biased" or (clip is None and rewards is None):
         return made or None
     made = made or [SNIPS()]

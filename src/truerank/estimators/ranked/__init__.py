@@ -5,10 +5,9 @@ A new one is one new module here; the catalogue and the command line find it by 
 
 from __future__ import annotations
 
-from functools import cache
-from typing import Any, ClassVar, Protocol, runtime_checkable
+from typing import ClassVar, Protocol, runtime_checkable
 
-from truerank.core.language import find, members
+from truerank.core.language import Kind
 from truerank.core.terms import Terms
 from truerank.estimators.ranked.weights import Weighing
 
@@ -35,12 +34,7 @@ class RankedEstimator(Protocol):
     def terms(self, weighing: Weighing, *, reward: str, clip: float) -> Terms: ...
 
 
-@cache
-def catalogue() -> dict[str, type[Any]]:
-    """Every estimator class for ranked logs by name."""
-    return members(__name__, RankedEstimator)
-
-
-def named(name: str) -> type[Any]:
-    """The estimator class of a name such as snips."""
-    return find(catalogue(), name, what="estimator")
+RANKED: Kind[RankedEstimator] = Kind("estimator", __name__, RankedEstimator)
+catalogue = RANKED.catalogue
+named = RANKED.named
+parse = RANKED.parse
