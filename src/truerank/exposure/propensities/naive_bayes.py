@@ -102,7 +102,7 @@ class NaiveBayes:
         check_propensity(
             found.value, log, what="the naive Bayes propensity",
             advice="The log has more such rows than the random slice says exist: check the candidates, and that the "
-            "slice was drawn from the same pairs (or among unseen ones: naive-bayes:label,unseen).",
+            "slice was drawn from the same pairs (or among unseen ones: naive-bayes:label:unseen).",
         )  # fmt: skip
         return found
 
