@@ -264,10 +264,7 @@ def test_equal_numbers_per_item() -> None:
             r"heldout and random have no user and no item in common",
         ),
         (lambda: intervene(log_of([(1, 1), (1, 1)]), Regular(), seed=0), r"1 pairs occur more than once"),
-        (
-            lambda: intervene(HELDOUT, Skew, train=TRAIN, seed=0),
-            r"Make a value of it: Skew",
-        ),  # type: ignore[arg-type]
+        (lambda: intervene(HELDOUT, Skew, train=TRAIN, seed=0), r"Make a value of it: Skew"),  # type: ignore[arg-type]
         (lambda: intervene(HELDOUT, 5, train=TRAIN, seed=0), r"strategy 5; expected a strategy or its text"),  # type: ignore[arg-type]
         (lambda: named("wtdh"), r"unknown strategy 'wtdh'; expected one of .* Did you mean wtd_h\?"),
         (lambda: Floor(-1), "floor: least=-1; expected a number from 0 up to 1"),

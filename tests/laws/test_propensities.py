@@ -319,7 +319,7 @@ def test_calibration_as_text_and_plot() -> None:
         ("power:nan", "power=nan; expected a number from 0"),
         ("logistic:0", "above 0"),
         ("logistic:x", "strength=x; expected a number above 0"),
-        ("naive-bayes:label,some", "expected all or unseen"),
+        ("naive-bayes:label:some", "expected all or unseen"),
         ("column:", "column:NAME"),
     ],
 )
@@ -486,11 +486,11 @@ def test_exposure_takes_text_frames_and_files(tmp_path: Path) -> None:
     features = pl.DataFrame({"user": [1, 2], "age": [3, 4]})
     random.write_csv(tmp_path / "mar.csv")
     for given in (random, tmp_path / "mar.csv", str(tmp_path / "mar.csv"), tr.read(random)):
-        made = tr.BiasedExposure("naive-bayes:label,unseen", random=given)
+        made = tr.BiasedExposure("naive-bayes:label:unseen", random=given)
         assert made.propensity == NaiveBayes(drawn=Drawn.UNSEEN)
         assert made.random.label.tolist() == [1, 0]
     assert tr.BiasedExposure("logistic", user_features=features).user_features.names == ("age",)
-    assert tr.BiasedExposure(NaiveBayes(drawn="unseen")) == tr.BiasedExposure("naive-bayes:label,unseen")
+    assert tr.BiasedExposure(NaiveBayes(drawn="unseen")) == tr.BiasedExposure("naive-bayes:label:unseen")
 
 
 @pytest.mark.parametrize(

@@ -38,8 +38,9 @@ def propensity_option(text: str | None, columns: dict[str, str]) -> tuple[Propen
     if text is None:
         return None, columns
     name, _, option = (part.strip() for part in text.partition(":"))
-    if name == "column" or name not in propensities.catalogue():
-        return None, {**columns, "propensity": option if name == "column" and option else text.strip()}
+    model = name.partition("(")[0].strip().lower()
+    if model == "column" or model not in propensities.catalogue():
+        return None, {**columns, "propensity": option if model == "column" and option else text.strip()}
     return parse_propensity(text), columns
 
 

@@ -232,7 +232,7 @@ class Form:
         if inside and not (inside[0] == "(" and inside[-1] == ")" and len(inside) > 1):
             raise ValueError
         head, *numbers = pieces(outside, "@")
-        name, *parts = pieces(head, ":,")
+        name, *parts = pieces(head, ":,")  # a comma serves too where no list of options is split at it
         return cls(name, parts, numbers, pieces(inside[1:-1], ",") if inside else [])
 
 
