@@ -15,8 +15,8 @@ from truerank.core.arrays import Ints
 from truerank.core.errors import InputError
 from truerank.core.log import Log
 from truerank.core.values import Count, check, text_of
-from truerank.exposure.interventions.design import RowDesign, pair_keys
 from truerank.exposure.counts import counts_in
+from truerank.exposure.interventions.design import RowDesign, pair_keys
 from truerank.sampling.designs import UniformDesign
 from truerank.sampling.pools import Members, Share
 

@@ -12,8 +12,8 @@ from truerank.core.arrays import Floats
 from truerank.core.chance import cell_uniforms
 from truerank.core.log import Log
 from truerank.core.values import NotNegative, check, text_of
-from truerank.exposure.interventions.design import RowDesign, by_weight
 from truerank.exposure.counts import counts_in
+from truerank.exposure.interventions.design import RowDesign, by_weight
 
 
 class Unseen(StrEnum):

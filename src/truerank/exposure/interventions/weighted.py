@@ -10,8 +10,8 @@ import numpy as np
 from truerank.core.arrays import Floats
 from truerank.core.log import Log
 from truerank.core.values import NotNegative, check, text_of
-from truerank.exposure.interventions.design import RowDesign, by_weight
 from truerank.exposure.counts import Floor, Zero, ratio_of
+from truerank.exposure.interventions.design import RowDesign, by_weight
 
 DEFAULT = Floor()
 

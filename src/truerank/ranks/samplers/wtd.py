@@ -9,7 +9,7 @@ from typing import ClassVar
 from truerank.core.arrays import Floats, Ints
 from truerank.core.errors import InputError
 from truerank.core.values import Count, CountFrom0, check, text_of
-from truerank.exposure.counts import RowCounts, Floor, posterior_ratio
+from truerank.exposure.counts import Floor, RowCounts, posterior_ratio
 from truerank.ranks.samplers.draw import Among, ItemCounts, OwnPositives, same_for_all
 
 
