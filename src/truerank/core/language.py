@@ -182,6 +182,8 @@ def as_values(given: Any, kind: Kind[T], *, what: str | None = None) -> tuple[T,
     found: list[T] = []
     for each in several:
         found += kind.parse_all(each) if isinstance(each, str) else [as_value(each, kind, what=what)]
+    if not found:
+        raise InputError(f"no {what or kind.what} given; expected at least one, or none at all for the defaults.")
     return tuple(dict.fromkeys(found))
 
 

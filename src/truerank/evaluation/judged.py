@@ -14,6 +14,7 @@ import numpy as np
 from truerank.core.errors import InputError, RefusedError
 from truerank.core.estimator import Asked, Estimator, Groups, Learned, Learner, clips_of, learn
 from truerank.core.ids import Ids
+from truerank.core.language import as_value, as_values
 from truerank.core.messages import note
 from truerank.core.metric import Metric
 from truerank.core.provenance import Input, Provenance, versions
@@ -23,6 +24,7 @@ from truerank.core.threads import one_blas_thread
 from truerank.data.matrices import is_sparse
 from truerank.data.spill import Scratch, scratch
 from truerank.engines.local import map_chunks
+from truerank.estimators import ESTIMATORS
 from truerank.evaluation.asked import DEFAULT_METRICS, Rules, interval_for, pairs
 from truerank.evaluation.conclude import conclude
 from truerank.evaluation.gather import gathered
@@ -40,10 +42,11 @@ from truerank.evaluation.judged_source import (
 )
 from truerank.evaluation.measure import measure
 from truerank.evaluation.question import Question
-from truerank.evaluation.setting import Layout, check_call, check_option, check_sizes, check_users
-from truerank.exposure.kinds import BiasedExposure, Exposure, FullExposure, RandomExposure
+from truerank.evaluation.setting import Layout, check_call, check_sizes, check_users
+from truerank.exposure.kinds import EXPOSURES, BiasedExposure, Exposure, FullExposure, RandomExposure
 from truerank.exposure.propensities import Fitted
 from truerank.exposure.propensities.given import GivenValues
+from truerank.metrics import METRICS
 from truerank.metrics.gains import gains_of, reward_of
 from truerank.ranks.candidates import Overlap, catalogue_of, whole_tables
 from truerank.ranks.kernel.rank import Aligned
@@ -59,17 +62,17 @@ def evaluate(
     scores: Mapping[str, Any],
     labels: Any,
     *,
-    exposure: Exposure | None = None,
-    metrics: Sequence[Metric] | None = None,
-    estimators: Sequence[Estimator] | None = None,
-    clips: Sequence[float] = (float("inf"),),
+    exposure: Exposure | str | None = None,
+    metrics: Sequence[Metric | str] | None = None,
+    estimators: Sequence[Estimator | str] | None = None,
+    clips: Sequence[float] = (math.inf,),
     exclude: Any = None,
-    overlap: Overlap = Overlap.DROP,
+    overlap: Overlap | str = Overlap.DROP,
     candidates: Any = None,
     items: Ids | None = None,
     n_items: int | None = None,
     baseline: str | None = None,
-    ties: Ties = Ties.EXPECTED,
+    ties: Ties | str = Ties.EXPECTED,
     interval: Interval | None = None,
     level: float = 0.95,
     seed: int = 0,
@@ -80,34 +83,34 @@ def evaluate(
     """Evaluate recommenders on labels, with intervals and paired comparisons.
 
     `scores` gives each model's name and its Scores (or a matrix, dense or sparse, or a frame). `exposure` says what
-    the labels show: FullExposure() (default), RandomExposure() or BiasedExposure(). Every metric is combined with every
+    the labels show: "full" (default), "random" or "biased", or such a value. Metrics and estimators are values or their
+    texts, such as "Recall@50" or "Recall@{1,5,50}", which costs one ranking. Every metric is combined with every
     estimator; a pair that has no honest answer is left out with a note, and refused if nothing is left of what was
     asked for.
     `block_users` and `threads` change speed and memory, never a bit of the results.
 
     >>> import polars as pl
-    >>> from truerank.metrics.recall import Recall
     >>> scores = {"a": np.array([[3.0, 2, 1], [3, 2, 1]]), "b": np.array([[1.0, 2, 3], [3, 1, 2]])}
     >>> labels = {"user": [0, 0, 0, 1, 1, 1], "item": [0, 1, 2, 0, 1, 2], "label": [1, 0, 0, 1, 0, 0]}
-    >>> results = evaluate(scores, pl.DataFrame(labels), metrics=[Recall(1)])
+    >>> results = evaluate(scores, pl.DataFrame(labels), metrics=["Recall@1"])
     >>> [(each.model, each.value) for each in results.estimates], results.comparisons[0].difference
     ([('a', 1.0), ('b', 0.5)], -0.5)
     """
     call = JudgedCall(
-        exposure=FullExposure() if exposure is None else exposure,
-        metrics=metrics,
-        estimators=estimators,
+        exposure=FullExposure() if exposure is None else as_value(exposure, EXPOSURES),
+        metrics=None if metrics is None else as_values(metrics, METRICS, what="metrics"),
+        estimators=None if estimators is None else as_values(estimators, ESTIMATORS, what="estimators"),
         clips=tuple(clips),
-        overlap=check_option(Overlap, overlap),
+        overlap=as_value(overlap, Overlap),
         items=items if items is None or isinstance(items, Ids) else Ids.of(items, where="items"),
         n_items=n_items,
         baseline=baseline,
-        ties=check_option(Ties, ties),
+        ties=as_value(ties, Ties),
         interval=interval,
         level=level,
         seed=seed,
     )
-    check_call(scores, call.exposure, metrics, estimators, baseline=baseline, level=level)
+    check_call(scores, baseline=baseline, level=level)
     check_sizes(threads=threads, block_users=block_users, n_items=n_items)
     workers = threads or os.cpu_count() or 1
     with scratch() as space:
