@@ -23,7 +23,7 @@ from truerank.core.threads import one_blas_thread
 from truerank.data.matrices import is_sparse
 from truerank.data.spill import Scratch, scratch
 from truerank.engines.local import map_chunks
-from truerank.evaluation.asked import DEFAULT_METRICS, Rules, interval_for, pairs
+from truerank.evaluation.asked import DEFAULT_METRICS, Rules, clips_for, interval_for, pairs
 from truerank.evaluation.conclude import conclude
 from truerank.evaluation.gather import gathered
 from truerank.evaluation.judged_notes import about_catalogue, about_inclusion, about_scores
@@ -62,7 +62,7 @@ def evaluate(
     exposure: Exposure | None = None,
     metrics: Sequence[Metric] | None = None,
     estimators: Sequence[Estimator] | None = None,
-    clips: Sequence[float] = (float("inf"),),
+    clips: Sequence[float] | None = None,
     exclude: Any = None,
     overlap: Overlap = Overlap.DROP,
     candidates: Any = None,
@@ -82,7 +82,8 @@ def evaluate(
     `scores` gives each model's name and its Scores (or a matrix, dense or sparse, or a frame). `exposure` says what
     the labels show: FullExposure() (default), RandomExposure() or BiasedExposure(). Every metric is combined with every
     estimator; a pair that has no honest answer is left out with a note, and refused if nothing is left of what was
-    asked for.
+    asked for. Weights of rows that were unlikely to be shown are cut at each of `clips`, where an estimator has no
+    clip of its own.
     `block_users` and `threads` change speed and memory, never a bit of the results.
 
     >>> import polars as pl
@@ -97,7 +98,7 @@ def evaluate(
         exposure=FullExposure() if exposure is None else exposure,
         metrics=metrics,
         estimators=estimators,
-        clips=tuple(clips),
+        clips=None if clips is None else tuple(clips),
         overlap=check_option(Overlap, overlap),
         items=items if items is None or isinstance(items, Ids) else Ids.of(items, where="items"),
         n_items=n_items,
@@ -135,7 +136,7 @@ class JudgedCall:
     exposure: Exposure
     metrics: Sequence[Metric] | None = None
     estimators: Sequence[Estimator] | None = None
-    clips: tuple[float, ...] = (math.inf,)
+    clips: tuple[float, ...] | None = None
     overlap: Overlap = Overlap.DROP
     items: Ids | None = None
     n_items: int | None = None
@@ -193,12 +194,13 @@ def prepare_judged(
     interval = interval_for(call.interval, fitted=learner is not None and learner.refitted)
     rules = Rules(models, call.exposure, call.ties, interval, catalogue.n_items, explicit=candidates is not None)
     asked, left_out = pairs(call.metrics, call.estimators, rules)
+    clips = clips_for(call.clips, asked, call.exposure)
     question = Question(
         models=tuple(models),
         asked=tuple(
             (estimator, Asked(metric, reward_of(metric, sample), clip))
             for metric, estimator in asked
-            for clip in clips_of(estimator, call.clips)
+            for clip in clips_of(estimator, clips)
         ),
         interval=interval,
         level=call.level,
