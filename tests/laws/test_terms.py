@@ -16,6 +16,7 @@ from cases import instances
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
+from truerank.estimators.biased.propensity import Rows, is_recall
 
 from truerank import estimators, metrics
 from truerank.core.arrays import Bools, Floats, Ints, sums_by
@@ -27,7 +28,6 @@ from truerank.core.options import Denominator
 from truerank.core.ranking import Candidates, Pool, Ranks, Ties
 from truerank.core.terms import Terms
 from truerank.estimators.biased.doubly_robust import DoublyRobust, Listed
-from truerank.estimators.biased.propensity import Rows, is_recall
 from truerank.estimators.biased.rewards import ListSums
 from truerank.estimators.judged.full import Full
 from truerank.estimators.judged.hajek import Hajek

@@ -12,10 +12,10 @@ from truerank.core.threads import one_blas_thread
 from truerank.data.partition import Progress
 
 Result = TypeVar("Result")
-Chunk = TypeVar("Chunk", covariant=True)
+Chunk_co = TypeVar("Chunk_co", covariant=True)
 
 
-class Chunked(Protocol[Chunk]):
+class Chunked(Protocol[Chunk_co]):
     """Data in chunks of whole units, each read when it is its turn; `data.partition.Chunks` is one."""
 
     @property
@@ -24,12 +24,12 @@ class Chunked(Protocol[Chunk]):
     @property
     def n_rows(self) -> Ints: ...
 
-    def chunk(self, at: int) -> Chunk: ...
+    def chunk(self, at: int) -> Chunk_co: ...
 
 
 def map_chunks(
-    work: Callable[[Chunk], Result],
-    chunks: Chunked[Chunk],
+    work: Callable[[Chunk_co], Result],
+    chunks: Chunked[Chunk_co],
     *,
     threads: int,
     progress: Progress | None = None,

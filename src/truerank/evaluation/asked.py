@@ -144,9 +144,7 @@ def defaults(metric: Metric, exposure: Exposure) -> tuple[Estimator, ...]:
     return (Pooled(),) if Pooled().refusal(metric) is None else (HorvitzThompson(),)
 
 
-def clips_for(
-    given: Sequence[float] | None, asked: Sequence[MetricWith], exposure: Exposure
-) -> tuple[float, ...]:
+def clips_for(given: Sequence[float] | None, asked: Sequence[MetricWith]) -> tuple[float, ...]:
     """Where the question cuts weights, by default nowhere; refused where no estimator has any to cut."""
     if given is None:
         return (math.inf,)
@@ -156,14 +154,10 @@ def clips_for(
         check_clip(clip)
     used = dict.fromkeys(estimator.about for _, estimator in asked)
     if all(about.clipping is Clipping.NONE for about in used):
+        able = [cls.about.name for cls in estimators.catalogue().values() if cls.about.clipping is not Clipping.NONE]
         names = ", ".join(about.name for about in used)
-        able = ", ".join(name for name in names_for(exposure.exposed) if _cut(name)) or "an estimator with weights"
-        raise InputError(f"{{option:clip|clips=}} cuts weights, which {names} has not; add {able}.")
+        raise InputError(f"--clip cuts weights, which {names} has not; add {' or '.join(able)}.")
     return tuple(dict.fromkeys(float(clip) for clip in given))
-
-
-def _cut(name: str) -> bool:
-    return estimators.named(name).about.clipping is not Clipping.NONE
 
 
 def interval_for(given: Interval | None, *, fitted: bool) -> Interval:

@@ -194,7 +194,7 @@ def prepare_judged(
     interval = interval_for(call.interval, fitted=learner is not None and learner.refitted)
     rules = Rules(models, call.exposure, call.ties, interval, catalogue.n_items, explicit=candidates is not None)
     asked, left_out = pairs(call.metrics, call.estimators, rules)
-    clips = clips_for(call.clips, asked, call.exposure)
+    clips = clips_for(call.clips, asked)
     question = Question(
         models=tuple(models),
         asked=tuple(
