@@ -21,6 +21,7 @@ from truerank.core.metric import Metric
 from truerank.core.ranking import Pool, Ranks, Scores
 from truerank.data.datasets.coat import Coat
 from truerank.data.published import wtd
+from truerank.estimators import terms_of
 from truerank.estimators.biased.intervened import Intervened, IntervenedPooled
 from truerank.estimators.judged.full import Full as Plain
 from truerank.exposure.interventions import dispersion, intervene, with_inclusion
@@ -143,7 +144,7 @@ def agreement(world: World, name: str, strategy: Strategy, *, runs: int) -> list
             strategy=name,
             model=model,
             metric=str(metric),
-            estimator=estimator.name,
+            estimator=estimator.about.name,
             runs=runs,
             mean=float(np.nanmean(drawn[:, at])),
             noise=float(np.nanstd(drawn[:, at], ddof=1) / math.sqrt(runs)),
@@ -159,7 +160,7 @@ def by_formula(world: World, strategy: Strategy) -> list[float]:
     """Weights, inclusion probabilities and the value of every model and metric."""
     log = with_inclusion(world.heldout, strategy, train=world.train, random=world.weights)
     return [
-        estimator.terms(log, ranks, metric=metric).value()
+        terms_of(estimator, log, ranks, metrics=[metric])[0].value()
         for ranks in world.ranks.values()
         for metric, estimator in ASKED
     ]
@@ -176,8 +177,8 @@ def by_drawing(world: World, strategy: Strategy, *, seeds: Sequence[int]) -> lis
         for whole in world.ranks.values():
             ranks = replace(whole, above=whole.above[rows], tied=whole.tied[rows])
             for metric, estimator in ASKED:
-                way: Estimator = estimator if estimator.name == "intervened-pooled" else Plain()
-                values.append(way.terms(log, ranks, metric=metric).value())
+                way: Estimator = estimator if estimator.about.name == "intervened-pooled" else Plain()
+                values.append(terms_of(way, log, ranks, metrics=[metric])[0].value())
         found.append(values)
     return found
 
@@ -208,7 +209,9 @@ def against_truth(worlds: Sequence[World]) -> dict[str, dict[str, float]]:
     """Mean Recall@10 over splits: on the random truth, and expected on each kind of test set."""
     found: dict[str, dict[str, float]] = {}
     for model in worlds[0].ranks:
-        truth = [terms_of(Plain(), world.truth, world.truth_ranks[model], metrics=[Recall(K)])[0].value() for world in worlds]
+        truth = [
+            terms_of(Plain(), world.truth, world.truth_ranks[model], metrics=[Recall(K)])[0].value() for world in worlds
+        ]
         found[model] = {"truth": float(np.mean(truth))}
         for name, strategy in SHOWN.items():
             values = []

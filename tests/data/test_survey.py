@@ -180,8 +180,6 @@ def test_impressions_of_the_file_are_named(
 def test_what_a_session_cannot_have_is_found_in_its_chunk() -> None:
     session = [1, 1, 2, 2]
     rows = pl.DataFrame({"session": session, "item": [1, 2, 1, 1], "position": [1, 2, 1, 2], "label": [0, 1, 0, 1]})
-        {"session": [1, 1, 2, 2], "item": [1, 2, 1, 1], "position": [1, 2, 1, 2], "label": [0, 1, 0, 0]}
-    )
     schema = survey_impressions(rows)
     assert len(schema.read(rows[:2])) == 2
     with pytest.raises(InputError, match="session 2 has item 1 twice"):

@@ -87,7 +87,7 @@ def test_through_evaluate(world: study.World) -> None:
     expected = iter(study.by_formula(world, SkewIntervention()))
     for model in world.ranks:
         for metric, estimator in study.ASKED:
-            each = values[model, str(metric), estimator.name]
+            each = values[model, str(metric), estimator.about.name]
             assert each.value == pytest.approx(next(expected), rel=1e-12)
             assert each.low < each.value < each.high
     assert len(values) == 16

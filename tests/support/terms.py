@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -60,18 +60,51 @@ def terms_of(
     **facts: Any,
 ) -> Smooth:
     """The terms of a whole log as one chunk; what the estimator needs is learned from the same log."""
+    (terms,) = all_terms_of(
+        estimator,
+        log,
+        ranks,
+        [Asked(metric, reward, clip)],
+        candidates=candidates,
+        scores=scores,
+        ties=ties,
+        propensity=propensity,
+        groups=groups,
+        seed=seed,
+        keep_rows=keep_rows,
+        **facts,
+    )
+    return terms
+
+
+def all_terms_of(
+    estimator: Estimator,
+    log: Log,
+    ranks: Ranks,
+    asked: Sequence[Asked],
+    *,
+    candidates: Candidates | None = None,
+    scores: Scores | None = None,
+    ties: Ties = Ties.EXPECTED,
+    propensity: Learner | None = None,
+    groups: Groups | None = None,
+    seed: int = 0,
+    keep_rows: bool = False,
+    **facts: Any,
+) -> list[Smooth]:
+    """The same for several questions at once."""
     pool = all_items(log) if candidates is None else candidates
     chunk = JudgedChunk(log, {Pool.CATALOGUE: pool, Pool.JUDGED: pool})
-    asked = (Asked(metric, reward, clip),)
     known = facts_of(log, pool, propensity=propensity, **facts)
-    learners = estimator.prepare(Context(propensity, asked, seed))
+    learners = estimator.prepare(Context(propensity, tuple(asked), seed))
     learned = Learned(facts=known)
     if learners:
         of = Groups(seed, "groups") if groups is None else groups
         learned = learn(learners, lambda: [chunk], groups=of, facts=known)
     view = RankView(ranks, scores, "m", ties=ties, seed=seed)
-    (terms,) = estimator.terms(chunk, view, asked=asked, learned=learned, keep_rows=keep_rows)
-    assert isinstance(terms, Smooth)
+    made = estimator.terms(chunk, view, asked=asked, learned=learned, keep_rows=keep_rows)
+    terms = [part for part in made if isinstance(part, Smooth)]
+    assert len(terms) == len(asked)
     return terms
 
 

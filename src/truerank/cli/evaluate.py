@@ -209,7 +209,7 @@ def evaluate(  # noqa: PLR0917
     everyone = id_column(population, "user", mapping)
     user_ids, item_ids = (None if ids is None else Ids.of(ids) for ids in (everyone, column_ids))
     predicted = None if rewards is None else read_scores(rewards, columns=mapping, users=row_ids, items=column_ids)
-    chosen = chosen_estimators(estimator_names, exposure=exposure, clip=clip, rewards=predicted)
+    chosen = chosen_estimators(estimator_names, rewards=predicted)
     shown = made_exposure(
         exposure, rate=rate, unlisted=unlisted, propensity=model, random=random, user_features=user_features,
         item_features=item_features, columns=mapping, positive=positive,
@@ -224,6 +224,7 @@ def evaluate(  # noqa: PLR0917
             exposure=shown,
             metrics=chosen_metrics,
             estimators=chosen,
+            clips=None if clip is None else [clip],
             exclude=None if exclude is None else read(exclude, columns=mapping, values=False),
             overlap=Overlap(overlap),
             candidates=None if candidates is None else read(candidates, columns=mapping, values=False),

@@ -21,7 +21,7 @@ from truerank.core.results import Results
 from truerank.data.files import whole_file
 from truerank.data.parts import parts_of
 from truerank.data.read import KEYS, as_table, column
-from truerank.evaluation.judged import Report
+from truerank.evaluation.judged_plan import Report
 from truerank.report import document, frames, text
 
 LONGEST_NAME = 200  # leaves room for the temporary name beside it

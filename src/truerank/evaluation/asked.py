@@ -7,12 +7,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from truerank import estimators
-from truerank.core.errors import RefusedError
-from truerank.core.estimator import Estimator, Exposed
+from truerank.core.errors import InputError, RefusedError
+from truerank.core.estimator import Clipping, Estimator, Exposed
 from truerank.core.messages import Message, caution
 from truerank.core.metric import Metric
 from truerank.core.ranking import Pool, Scores, Ties
 from truerank.estimators.biased.snips import SNIPS
+from truerank.estimators.biased.weighing import check_clip
 from truerank.estimators.judged.full import Full
 from truerank.estimators.judged.horvitz_thompson import HorvitzThompson
 from truerank.estimators.judged.pooled import Pooled
@@ -141,6 +142,22 @@ def defaults(metric: Metric, exposure: Exposure) -> tuple[Estimator, ...]:
     if exposure.exposed is Exposed.BIASED:
         return (SNIPS(),)
     return (Pooled(),) if Pooled().refusal(metric) is None else (HorvitzThompson(),)
+
+
+def clips_for(given: Sequence[float] | None, asked: Sequence[MetricWith]) -> tuple[float, ...]:
+    """Where the question cuts weights, by default nowhere; refused where no estimator has any to cut."""
+    if given is None:
+        return (math.inf,)
+    if not given:
+        raise InputError("no clips given; expected at least one, or none at all for weights as they are.")
+    for clip in given:
+        check_clip(clip)
+    used = dict.fromkeys(estimator.about for _, estimator in asked)
+    if all(about.clipping is Clipping.NONE for about in used):
+        able = [cls.about.name for cls in estimators.catalogue().values() if cls.about.clipping is not Clipping.NONE]
+        names = ", ".join(about.name for about in used)
+        raise InputError(f"--clip cuts weights, which {names} has not; add {' or '.join(able)}.")
+    return tuple(dict.fromkeys(float(clip) for clip in given))
 
 
 def interval_for(given: Interval | None, *, fitted: bool) -> Interval:

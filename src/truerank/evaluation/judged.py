@@ -25,7 +25,7 @@ from truerank.data.matrices import is_sparse
 from truerank.data.spill import Scratch, scratch
 from truerank.engines.local import map_chunks
 from truerank.estimators import ESTIMATORS
-from truerank.evaluation.asked import DEFAULT_METRICS, Rules, interval_for, pairs
+from truerank.evaluation.asked import DEFAULT_METRICS, Rules, clips_for, interval_for, pairs
 from truerank.evaluation.conclude import conclude
 from truerank.evaluation.gather import gathered
 from truerank.evaluation.judged_notes import about_catalogue, about_inclusion, about_scores
@@ -65,7 +65,7 @@ def evaluate(
     exposure: Exposure | str | None = None,
     metrics: Sequence[Metric | str] | None = None,
     estimators: Sequence[Estimator | str] | None = None,
-    clips: Sequence[float] = (math.inf,),
+    clips: Sequence[float] | None = None,
     exclude: Any = None,
     overlap: Overlap | str = Overlap.DROP,
     candidates: Any = None,
@@ -86,7 +86,8 @@ def evaluate(
     the labels show: "full" (default), "random" or "biased", or such a value. Metrics and estimators are values or their
     texts, such as "Recall@50" or "Recall@{1,5,50}", which costs one ranking. Every metric is combined with every
     estimator; a pair that has no honest answer is left out with a note, and refused if nothing is left of what was
-    asked for.
+    asked for. Weights of rows that were unlikely to be shown are cut at each of `clips`, where an estimator has no
+    clip of its own.
     `block_users` and `threads` change speed and memory, never a bit of the results.
 
     >>> import polars as pl
@@ -100,7 +101,7 @@ def evaluate(
         exposure=FullExposure() if exposure is None else as_value(exposure, EXPOSURES),
         metrics=None if metrics is None else as_values(metrics, METRICS, what="metrics"),
         estimators=None if estimators is None else as_values(estimators, ESTIMATORS, what="estimators"),
-        clips=tuple(clips),
+        clips=None if clips is None else tuple(clips),
         overlap=as_value(overlap, Overlap),
         items=items if items is None or isinstance(items, Ids) else Ids.of(items, where="items"),
         n_items=n_items,
@@ -138,7 +139,7 @@ class JudgedCall:
     exposure: Exposure
     metrics: Sequence[Metric] | None = None
     estimators: Sequence[Estimator] | None = None
-    clips: tuple[float, ...] = (math.inf,)
+    clips: tuple[float, ...] | None = None
     overlap: Overlap = Overlap.DROP
     items: Ids | None = None
     n_items: int | None = None
@@ -196,12 +197,13 @@ def prepare_judged(
     interval = interval_for(call.interval, fitted=learner is not None and learner.refitted)
     rules = Rules(models, call.exposure, call.ties, interval, catalogue.n_items, explicit=candidates is not None)
     asked, left_out = pairs(call.metrics, call.estimators, rules)
+    clips = clips_for(call.clips, asked)
     question = Question(
         models=tuple(models),
         asked=tuple(
             (estimator, Asked(metric, reward_of(metric, sample), clip))
             for metric, estimator in asked
-            for clip in clips_of(estimator, call.clips)
+            for clip in clips_of(estimator, clips)
         ),
         interval=interval,
         level=call.level,

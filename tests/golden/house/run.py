@@ -18,9 +18,9 @@ from tests.golden.house.call import Call
 from tests.golden.house.data import Made, Model, log_of, made
 from truerank import estimators, metrics
 from truerank.core.errors import InputError, RefusedError
-from truerank.estimators import ranked  # noqa
-from truerank.estimators.ranked.normalised import IdealSum
+from truerank.estimators import ranked
 from truerank.estimators.biased.rewards import GivenRewards, ItemRates
+from truerank.estimators.ranked.normalised import IdealSum
 from truerank.exposure import interventions
 from truerank.ranks import samplers
 from truerank.ranks.candidates import catalogue_of, lay_out

@@ -20,7 +20,8 @@ from truerank.core.arrays import Floats, Ints
 from truerank.core.errors import InputError
 from truerank.core.ids import Ids
 from truerank.core.log import Log
-from truerank.evaluation.judged import Report, as_scores
+from truerank.evaluation.judged import as_scores
+from truerank.evaluation.judged_plan import Report
 from truerank.exposure.loggers.uniform import UniformLogger
 from truerank.ranks.candidates import whole_tables
 from truerank.ranks.samplers.draw import ItemCounts, SamplerWeights
