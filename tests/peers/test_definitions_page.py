@@ -21,7 +21,7 @@ import truerank as tr
 from truerank import estimators, metrics
 from truerank.core.estimator import Exposed
 from truerank.core.metric import Metric
-from truerank.metrics.parameters import choices
+from truerank.core.values import choices
 
 PAGE = (Path(__file__).parents[2] / "docs" / "definitions.md").read_text()
 EXAMPLE = read_case("example")

@@ -350,9 +350,9 @@ def test_bad_input_is_explained(world: Log) -> None:
         "unknown sampler 'Skw@1'.*Did you mean Skew": lambda: samplers.parse("Skw@1"),
         "expected Skew@N": lambda: samplers.parse("Skew"),
         "expected Full": lambda: samplers.parse("Full@3"),
-        "option 'x=1' is not understood": lambda: samplers.parse("Skew@1(x=1)"),
-        "expected favours=rare or popular": lambda: samplers.parse("Skew@1(favours=x)"),
-        "expected power=N": lambda: samplers.parse("WTD@1(power=x)"),
+        "no option 'x'; expected one of favours, positives": lambda: samplers.parse("Skew@1(x=1)"),
+        "favours=x; expected rare or popular": lambda: samplers.parse("Skew@1(favours=x)"),
+        "power=x; expected a whole number from 0": lambda: samplers.parse("WTD@1(power=x)"),
     }
     for message, wrong in calls.items():
         with pytest.raises(InputError, match=message):

@@ -408,7 +408,7 @@ def test_a_logger_that_favours_nothing_is_told(tmp_path: Path) -> None:
     grid = Grid((UniformLogger(), PopularityLogger.published()), (0.5,), (), (NDCG(10),), holdout=None)
     notes = study(small_scores(world), world, tmp_path, grid=grid, resamples=5, fast=False).notes
     told = [each for each in notes if "favours no item" in each]
-    assert told == ["the popularity(zipf=False,with_train=False) logger favours no item here: it shows all alike."]
+    assert told == ["the popularity(zipf=false,with_train=false) logger favours no item here: it shows all alike."]
 
 
 @pytest.mark.parametrize("fast", [False, True])

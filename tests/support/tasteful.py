@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
+from truerank.ranks.samplers.text import same_for_all, text_form
 
 from truerank.core.arrays import Floats, Ints
 from truerank.core.errors import InputError
 from truerank.ranks.samplers.draw import Among, ItemCounts, OwnPositives
-from truerank.ranks.samplers.text import same_for_all, text_form
 
 
 @dataclass(frozen=True, slots=True)

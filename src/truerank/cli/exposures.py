@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -36,8 +37,9 @@ def propensity_option(text: str | None, columns: dict[str, str]) -> tuple[Propen
     if text is None:
         return None, columns
     name, _, option = (part.strip() for part in text.partition(":"))
-    if name == "column" or name not in propensities.catalogue():
-        return None, {**columns, "propensity": option if name == "column" and option else text.strip()}
+    model = name.partition("(")[0].strip().lower()
+    if model == "column" or model not in propensities.catalogue():
+        return None, {**columns, "propensity": option if model == "column" and option else text.strip()}
     return parse_propensity(text), columns
 
 
@@ -87,11 +89,11 @@ def made_exposure(
 
 def chosen_estimators(names: tuple[str, ...], *, rewards: Scores | None) -> list[Estimator] | None:
     """The estimators asked for, with the reward model where one takes it; None for the defaults."""
+    made: list[Estimator] = [estimators.parse(name) for name in names]
+    if rewards is None:
+        return made or None
     able = DoublyRobust.about.name
-    if rewards is not None and able not in names:
+    if all(estimator.about.name != able for estimator in made):
         raise InputError(f"--rewards is for --estimator {able}; add it.")
-    made: list[Estimator] = [
-        DoublyRobust(GivenRewards(rewards)) if rewards is not None and name == able else estimators.named(name)()
-        for name in names
-    ]
-    return made or None
+    reward = GivenRewards(rewards)
+    return [replace(each, reward=reward) if isinstance(each, DoublyRobust) else each for each in made]

@@ -13,6 +13,7 @@ from truerank.cli.options import columns_of, id_column, listed, messages, named_
 from truerank.cli.study_figures import figures
 from truerank.core.errors import InputError
 from truerank.core.ids import Ids
+from truerank.core.language import as_values
 from truerank.core.log import Log
 from truerank.data.read import read
 from truerank.exposure.kinds import Unlisted
@@ -131,7 +132,7 @@ def reliability(  # noqa: PLR0917
         sparsities=numbers(sparsities, "--sparsities", kind=float),
         samplers=listed(samplers),
         sizes=[int(each) for each in numbers(sizes, "--sizes", kind=int)],
-        metrics=[metric_catalogue.parse(each) for each in listed(metrics)],
+        metrics=list(as_values(listed(metrics), metric_catalogue.METRICS)),
         repetitions=repetitions,
     )
     row_ids, column_ids = id_column(users, "user", mapping), id_column(items, "item", mapping)

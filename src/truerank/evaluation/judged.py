@@ -14,6 +14,7 @@ import numpy as np
 from truerank.core.errors import InputError, RefusedError
 from truerank.core.estimator import Asked, Estimator, Groups, Learned, Learner, clips_of, learn
 from truerank.core.ids import Ids
+from truerank.core.language import as_value, as_values
 from truerank.core.messages import note
 from truerank.core.metric import Metric
 from truerank.core.provenance import Input, Provenance, versions
@@ -23,6 +24,7 @@ from truerank.core.threads import one_blas_thread
 from truerank.data.matrices import is_sparse
 from truerank.data.spill import Scratch, scratch
 from truerank.engines.local import map_chunks
+from truerank.estimators import ESTIMATORS
 from truerank.evaluation.asked import DEFAULT_METRICS, Rules, clips_for, interval_for, pairs
 from truerank.evaluation.conclude import conclude
 from truerank.evaluation.gather import gathered
@@ -40,10 +42,12 @@ from truerank.evaluation.judged_source import (
 )
 from truerank.evaluation.measure import measure
 from truerank.evaluation.question import Question
-from truerank.evaluation.setting import Layout, check_call, check_option, check_sizes, check_users
-from truerank.exposure.kinds import BiasedExposure, Exposure, FullExposure, RandomExposure
+from truerank.evaluation.setting import Layout, check_call, check_sizes, check_users
+from truerank.evaluation.units import items_by_group
+from truerank.exposure.kinds import EXPOSURES, BiasedExposure, Exposure, FullExposure, RandomExposure
 from truerank.exposure.propensities import Fitted
 from truerank.exposure.propensities.given import GivenValues
+from truerank.metrics import METRICS
 from truerank.metrics.gains import gains_of, reward_of
 from truerank.ranks.candidates import Overlap, catalogue_of, whole_tables
 from truerank.ranks.kernel.rank import Aligned
@@ -59,17 +63,18 @@ def evaluate(
     scores: Mapping[str, Any],
     labels: Any,
     *,
-    exposure: Exposure | None = None,
-    metrics: Sequence[Metric] | None = None,
-    estimators: Sequence[Estimator] | None = None,
+    exposure: Exposure | str | None = None,
+    metrics: Sequence[Metric | str] | None = None,
+    estimators: Sequence[Estimator | str] | None = None,
     clips: Sequence[float] | None = None,
     exclude: Any = None,
-    overlap: Overlap = Overlap.DROP,
+    overlap: Overlap | str = Overlap.DROP,
     candidates: Any = None,
     items: Ids | None = None,
     n_items: int | None = None,
+    item_groups: Any = None,
     baseline: str | None = None,
-    ties: Ties = Ties.EXPECTED,
+    ties: Ties | str = Ties.EXPECTED,
     interval: Interval | None = None,
     level: float = 0.95,
     seed: int = 0,
@@ -80,35 +85,38 @@ def evaluate(
     """Evaluate recommenders on labels, with intervals and paired comparisons.
 
     `scores` gives each model's name and its Scores (or a matrix, dense or sparse, or a frame). `exposure` says what
-    the labels show: FullExposure() (default), RandomExposure() or BiasedExposure(). Every metric is combined with every
+    the labels show: "full" (default), "random" or "biased", or such a value. Metrics and estimators are values or their
+    texts, such as "Recall@50" or "Recall@{1,5,50}", which costs one ranking. Every metric is combined with every
     estimator; a pair that has no honest answer is left out with a note, and refused if nothing is left of what was
     asked for. Weights of rows that were unlikely to be shown are cut at each of `clips`, where an estimator has no
     clip of its own.
+    `item_groups` (a mapping from item to group, or a frame of both) asks everything again for each group of items: only
+    its items earn, ranks stay among all candidates.
     `block_users` and `threads` change speed and memory, never a bit of the results.
 
     >>> import polars as pl
-    >>> from truerank.metrics.recall import Recall
     >>> scores = {"a": np.array([[3.0, 2, 1], [3, 2, 1]]), "b": np.array([[1.0, 2, 3], [3, 1, 2]])}
     >>> labels = {"user": [0, 0, 0, 1, 1, 1], "item": [0, 1, 2, 0, 1, 2], "label": [1, 0, 0, 1, 0, 0]}
-    >>> results = evaluate(scores, pl.DataFrame(labels), metrics=[Recall(1)])
+    >>> results = evaluate(scores, pl.DataFrame(labels), metrics=["Recall@1"])
     >>> [(each.model, each.value) for each in results.estimates], results.comparisons[0].difference
     ([('a', 1.0), ('b', 0.5)], -0.5)
     """
     call = JudgedCall(
-        exposure=FullExposure() if exposure is None else exposure,
-        metrics=metrics,
-        estimators=estimators,
+        exposure=FullExposure() if exposure is None else as_value(exposure, EXPOSURES),
+        metrics=None if metrics is None else as_values(metrics, METRICS, what="metrics"),
+        estimators=None if estimators is None else as_values(estimators, ESTIMATORS, what="estimators"),
         clips=None if clips is None else tuple(clips),
-        overlap=check_option(Overlap, overlap),
+        overlap=as_value(overlap, Overlap),
         items=items if items is None or isinstance(items, Ids) else Ids.of(items, where="items"),
         n_items=n_items,
+        item_groups=item_groups,
         baseline=baseline,
-        ties=check_option(Ties, ties),
+        ties=as_value(ties, Ties),
         interval=interval,
         level=level,
         seed=seed,
     )
-    check_call(scores, call.exposure, metrics, estimators, baseline=baseline, level=level)
+    check_call(scores, baseline=baseline, level=level)
     check_sizes(threads=threads, block_users=block_users, n_items=n_items)
     workers = threads or os.cpu_count() or 1
     with scratch() as space:
@@ -140,6 +148,7 @@ class JudgedCall:
     overlap: Overlap = Overlap.DROP
     items: Ids | None = None
     n_items: int | None = None
+    item_groups: Any = None
     baseline: str | None = None
     ties: Ties = Ties.EXPECTED
     interval: Interval | None = None
@@ -195,12 +204,14 @@ def prepare_judged(
     rules = Rules(models, call.exposure, call.ties, interval, catalogue.n_items, explicit=candidates is not None)
     asked, left_out = pairs(call.metrics, call.estimators, rules)
     clips = clips_for(call.clips, asked)
+    segments = items_by_group(call.item_groups, catalogue.items)
     question = Question(
         models=tuple(models),
         asked=tuple(
-            (estimator, Asked(metric, reward_of(metric, sample), clip))
+            (estimator, Asked(metric, reward_of(metric, sample), clip, segment))
             for metric, estimator in asked
             for clip in clips_of(estimator, clips)
+            for segment in (None, *(() if estimator.about.predicts else segments))
         ),
         interval=interval,
         level=call.level,
@@ -242,6 +253,7 @@ def prepare_judged(
                 taken_whole=[name for name, each in models.items() if isinstance(each, Lists) and each.depth is None],
             ),
         ),
+        segments=segments,
         description=_description(call.exposure, learner, learned),
     )
     return plan, source

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any, TypeVar
@@ -11,55 +11,25 @@ from typing import Any, TypeVar
 import numpy as np
 
 from truerank.core.errors import InputError
-from truerank.core.estimator import Estimator
 from truerank.core.ids import Ids
 from truerank.core.log import Log
-from truerank.core.metric import Metric
 from truerank.core.ranking import Pool, Scores
-from truerank.exposure.kinds import BiasedExposure, Exposure, FullExposure, RandomExposure, Unlisted
+from truerank.exposure.kinds import Exposure, FullExposure, RandomExposure, Unlisted
 from truerank.ranks.candidates import Catalogue, Overlap, Setting, lay_out
 
 Option = TypeVar("Option", bound=StrEnum)
 
 
-def check_call(
-    scores: Mapping[str, Any],
-    exposure: Any,
-    metrics: Any,
-    estimators: Any,
-    *,
-    baseline: str | None,
-    level: float,
-) -> None:
+def check_call(scores: Mapping[str, Any], *, baseline: str | None, level: float) -> None:
     """What a caller can get wrong, said before any work is done."""
     if not 0 < level < 1:
         raise InputError(f"level {level:g}; expected a number between 0 and 1, such as 0.95.")
     if not isinstance(scores, Mapping):
         raise InputError(f"scores are a {type(scores).__name__}; expected a name for each model: {{name: scores}}.")
-    for name, given in (("metrics", metrics), ("estimators", estimators)):
-        if given is not None and not isinstance(given, Sequence):
-            raise InputError(f"{name} are {given!r}; expected a list of them.")
     if not scores:
         raise InputError("no scores given; expected at least one model, as NAME=FILE.")
     if baseline is not None and baseline not in scores:
         raise InputError(f"baseline {baseline!r} is not among the models; expected one of {', '.join(scores)}.")
-    if not isinstance(exposure, FullExposure | RandomExposure | BiasedExposure):
-        raise InputError(f"exposure {exposure!r}; expected FullExposure(), RandomExposure() or BiasedExposure().")
-    for name, given, kind in (("metrics", metrics, Metric), ("estimators", estimators, Estimator)):
-        if given is not None and not given:
-            raise InputError(f"no {name} given; expected at least one, or none at all for the defaults.")
-        for each in given or ():
-            if isinstance(each, type | str) or not isinstance(each, kind):
-                raise InputError(f"{name}: {each!r} is none; expected values such as Recall(50) or Pooled().")
-
-
-def check_option(kind: type[Option], value: Any) -> Option:
-    """The option of a name."""
-    try:
-        return kind(value)
-    except ValueError:
-        allowed = ", ".join(each.value for each in kind)
-        raise InputError(f"{kind.__name__.lower()} {value!r}; expected one of {allowed}.") from None
 
 
 def check_sizes(**sizes: int | None) -> None:

@@ -7,6 +7,7 @@ WTD (eqs. 13 and 14), for rows of a test set and for sampled candidates alike.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Annotated, ClassVar
 
 import numpy as np
 
@@ -14,6 +15,7 @@ from truerank.core.arrays import Floats, Ints
 from truerank.core.errors import InputError, some
 from truerank.core.ids import Ids
 from truerank.core.log import Log
+from truerank.core.values import Positive, Range, check, text_of
 
 ZIPF = 0.5  # the exponent of the KuaiRec authors' demonstration, which papers on loggers and samplers follow
 
@@ -64,11 +66,14 @@ class Floor:
     [0.01, 0.75]
     """
 
-    least: float = 1e-4
+    least: Annotated[float, Range(least=0, most=1)] = 1e-4
+    name: ClassVar[str] = "floor"
+    positional: ClassVar[tuple[str, ...]] = ("least",)
+
+    __str__ = text_of
 
     def __post_init__(self) -> None:
-        if not 0 <= self.least <= 1:
-            raise InputError(f"a floor of {self.least:g}; expected a probability, such as 0.0001.")
+        check(self)
 
     def posterior(self, counts: RowCounts) -> Floats:
         return np.where(counts.count > 0, counts.count / max(counts.rows, 1), self.least)
@@ -82,11 +87,14 @@ class Smoothed:
     [0.125, 0.5]
     """
 
-    added: float = 1.0
+    added: Positive = 1.0
+    name: ClassVar[str] = "smoothed"
+    positional: ClassVar[tuple[str, ...]] = ("added",)
+
+    __str__ = text_of
 
     def __post_init__(self) -> None:
-        if not 0 < self.added < np.inf:
-            raise InputError(f"smoothing adds {self.added:g}; expected a positive number, such as 1.")
+        check(self)
 
     def posterior(self, counts: RowCounts) -> Floats:
         return np.asarray((counts.count + self.added) / (counts.rows + self.added * counts.size))

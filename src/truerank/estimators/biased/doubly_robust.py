@@ -14,6 +14,7 @@ from truerank.core.estimator import About, Asked, Clipping, Exposed, Learned, Le
 from truerank.core.metric import Metric
 from truerank.core.ranking import JudgedChunk, Pool, RankView
 from truerank.core.terms import Smooth
+from truerank.core.values import text_of
 from truerank.estimators.biased.rewards import ItemRates, ListSums, RewardModel, at_rows, list_sums
 from truerank.estimators.biased.weighing import ASSUMED, Weighed, check_clip, estimand, only_sums_or_recall
 from truerank.estimators.sums import LABEL_FREE, additive
@@ -58,9 +59,12 @@ class DoublyRobust:
         ties=LABEL_FREE,
         needs_size=True,
         weighs=True,
+        predicts=True,
         clipping=Clipping.CHOSEN,
         left_out="have no candidate",
     )
+
+    __str__ = text_of
 
     def __post_init__(self) -> None:
         check_clip(self.clip)

@@ -21,6 +21,7 @@ from truerank.core.metric import Additive, Metric
 from truerank.core.options import Denominator
 from truerank.core.ranking import JudgedChunk, Ranks, RankView, Ties
 from truerank.core.terms import Smooth, ratio
+from truerank.core.values import text_of
 from truerank.estimators.sums import additive, per_unit
 from truerank.metrics.gains import gains_of
 from truerank.metrics.worth import expected_worth, known_divisor
@@ -65,6 +66,8 @@ class Intervened:
         uses=frozenset({"inclusion"}),
         left_out="have no relevant item that could be drawn",
     )
+
+    __str__ = text_of
 
     def refusal(self, context: Metric) -> str | None:
         metric = context
@@ -143,6 +146,8 @@ class IntervenedPooled:
         ties=SAME_FOR_ALL,
         uses=frozenset({"inclusion"}),
     )
+
+    __str__ = text_of
 
     def refusal(self, context: Metric) -> str | None:
         metric = context

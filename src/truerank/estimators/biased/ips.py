@@ -12,6 +12,7 @@ from truerank.core.estimator import About, Asked, Clipping, Exposed, Learned, Le
 from truerank.core.metric import Metric
 from truerank.core.ranking import JudgedChunk, RankView
 from truerank.core.terms import Smooth
+from truerank.core.values import text_of
 from truerank.estimators.biased.weighing import ASSUMED, Weighed, check_clip, estimand, only_sums_or_recall
 from truerank.estimators.sums import LABEL_FREE
 
@@ -43,6 +44,8 @@ class IPS:
         clipping=Clipping.CHOSEN,
         left_out="have no candidate",
     )
+
+    __str__ = text_of
 
     def __post_init__(self) -> None:
         check_clip(self.clip)

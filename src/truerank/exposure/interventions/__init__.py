@@ -8,22 +8,25 @@ one new class in a module here; `catalogue` and the command line find it by its 
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import cache
-from typing import Any
 
 import numpy as np
 
 from truerank.core.arrays import Ints, frozen
 from truerank.core.errors import InputError
-from truerank.core.language import find, members
+from truerank.core.language import as_value
 from truerank.core.log import Log
 from truerank.exposure.counts import counts_in, population
+from truerank.exposure.interventions.design import STRATEGIES as STRATEGIES
 from truerank.exposure.interventions.design import RowDesign, Strategy
+
+catalogue = STRATEGIES.catalogue
+named = STRATEGIES.named
+parse = STRATEGIES.parse
 
 
 def intervene(
     log: Log,
-    strategy: Strategy,
+    strategy: Strategy | str,
     *,
     train: Log | None = None,
     random: Log | None = None,
@@ -45,16 +48,22 @@ def intervene(
 
 
 def drawn_rows(
-    log: Log, strategy: Strategy, *, train: Log | None = None, random: Log | None = None, fraction: float, seed: int
+    log: Log,
+    strategy: Strategy | str,
+    *,
+    train: Log | None = None,
+    random: Log | None = None,
+    fraction: float,
+    seed: int,
 ) -> Ints:
     """The rows that `intervene` draws, ascending."""
-    design = _design(log, strategy, train=train, random=random, fraction=fraction, seed=seed)
+    design = _design(log, as_value(strategy, STRATEGIES), train=train, random=random, fraction=fraction, seed=seed)
     return design.draw(seed=seed)
 
 
 def with_inclusion(
     log: Log,
-    strategy: Strategy,
+    strategy: Strategy | str,
     *,
     train: Log | None = None,
     random: Log | None = None,
@@ -72,19 +81,8 @@ def with_inclusion(
     >>> with_inclusion(log, RegularIntervention(), fraction=0.25).inclusion.tolist()
     [0.25, 0.25, 0.25, 0.25]
     """
-    design = _design(log, strategy, train=train, random=random, fraction=fraction, seed=seed)
+    design = _design(log, as_value(strategy, STRATEGIES), train=train, random=random, fraction=fraction, seed=seed)
     return replace(log, inclusion=frozen(design.inclusion(len(log))))
-
-
-@cache
-def catalogue() -> dict[str, type[Any]]:
-    """Every strategy class by name."""
-    return members(__name__, Strategy)
-
-
-def named(name: str) -> type[Any]:
-    """The strategy class of a name such as wtd_h."""
-    return find(catalogue(), name, what="strategy")
 
 
 def dispersion(log: Log) -> float:
@@ -118,8 +116,6 @@ def unseen_notes(log: Log, strategy: Strategy, train: Log | None) -> list[str]:
 def _design(
     log: Log, strategy: Strategy, *, train: Log | None, random: Log | None, fraction: float, seed: int
 ) -> RowDesign:
-    if isinstance(strategy, type) or not isinstance(strategy, Strategy):
-        raise InputError(f"strategy {strategy!r} is none; expected a value such as SkewIntervention().")
     if not 0 < fraction <= 1:
         raise InputError(f"a fraction of {fraction:g}; expected a number in (0, 1], such as 0.5.")
     if not len(log):

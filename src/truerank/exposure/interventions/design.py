@@ -14,6 +14,7 @@ from truerank.core.arrays import Floats, Ints
 from truerank.core.chance import cell_keys
 from truerank.core.errors import InputError
 from truerank.core.ids import Keys
+from truerank.core.language import Kind
 from truerank.core.log import Log
 from truerank.sampling.designs import SamplingDesign, UniformDesign, WeightedDesign
 from truerank.sampling.pools import Members, Share, row_keys
@@ -60,6 +61,9 @@ class Strategy(Protocol):
     def design(self, log: Log, *, train: Log, random: Log | None, fraction: float, seed: int) -> RowDesign:
         """`train` and `random` are there if they are needed, else whatever was given."""
         ...
+
+
+STRATEGIES: Kind[Strategy] = Kind("strategy", __package__, Strategy)
 
 
 def by_weight(log: Log, weight: Floats, *, fraction: float) -> RowDesign:

@@ -14,6 +14,7 @@ import numpy as np
 from truerank.core.arrays import Ints
 from truerank.core.errors import InputError
 from truerank.core.log import Log
+from truerank.core.values import Count, check, text_of
 from truerank.exposure.counts import counts_in
 from truerank.exposure.interventions.design import RowDesign, pair_keys
 from truerank.sampling.designs import UniformDesign
@@ -30,14 +31,15 @@ class PopularityStratifiedIntervention:
     popularity-based partition of the data": ten strata and equal numbers are our reading.
     """
 
-    strata: int = 10
+    strata: Count = 10
     name: ClassVar[str] = "popularity-stratified"
     margins: ClassVar[tuple[str, ...]] = ("item",)
     needs_random: ClassVar[bool] = False
 
+    __str__ = text_of
+
     def __post_init__(self) -> None:
-        if self.strata < 1:
-            raise InputError(f"{self.strata} strata; expected a whole number from 1.")
+        check(self)
 
     @classmethod
     def published(cls) -> Self:
@@ -76,14 +78,15 @@ class EqualPerItemIntervention:
     [1, 2]
     """
 
-    per_item: int | None = None
+    per_item: Count | None = None
     name: ClassVar[str] = "equal-per-item"
     margins: ClassVar[tuple[str, ...]] = ()
     needs_random: ClassVar[bool] = False
 
+    __str__ = text_of
+
     def __post_init__(self) -> None:
-        if self.per_item is not None and self.per_item < 1:
-            raise InputError(f"{self.per_item} rows per item; expected a whole number from 1.")
+        check(self)
 
     @classmethod
     def published(cls) -> Self:

@@ -11,8 +11,9 @@ import numpy as np
 from truerank.core.arrays import Floats
 from truerank.core.chance import cell_uniforms
 from truerank.core.log import Log
+from truerank.core.values import NotNegative, check, text_of
 from truerank.exposure.counts import counts_in
-from truerank.exposure.interventions.design import RowDesign, by_weight, check_powers
+from truerank.exposure.interventions.design import RowDesign, by_weight
 
 
 class Unseen(StrEnum):
@@ -37,14 +38,16 @@ class SkewIntervention:
     [0.333, 1.0, 1.0]
     """
 
-    item_power: float = 1.0
+    item_power: NotNegative = 1.0
     unseen: Unseen = Unseen.ONCE
     name: ClassVar[str] = "skew"
     margins: ClassVar[tuple[str, ...]] = ("item",)
     needs_random: ClassVar[bool] = False
 
+    __str__ = text_of
+
     def __post_init__(self) -> None:
-        check_powers(item_power=self.item_power)
+        check(self)
 
     @classmethod
     def published(cls) -> Self:

@@ -9,8 +9,9 @@ import numpy as np
 
 from truerank.core.arrays import Floats
 from truerank.core.log import Log
+from truerank.core.values import NotNegative, check, text_of
 from truerank.exposure.counts import Floor, Zero, ratio_of
-from truerank.exposure.interventions.design import RowDesign, by_weight, check_powers
+from truerank.exposure.interventions.design import RowDesign, by_weight
 
 DEFAULT = Floor()
 
@@ -29,15 +30,17 @@ class WTDIntervention:
     [0.444, 0.444, 0.444, 4.0]
     """
 
-    user_power: float = 1.0
-    item_power: float = 2.0
+    user_power: NotNegative = 1.0
+    item_power: NotNegative = 2.0
     zero: Zero = DEFAULT
     name: ClassVar[str] = "wtd"
     margins: ClassVar[tuple[str, ...]] = ("user", "item")
     needs_random: ClassVar[bool] = True
 
+    __str__ = text_of
+
     def __post_init__(self) -> None:
-        check_powers(user_power=self.user_power, item_power=self.item_power)
+        check(self)
 
     @classmethod
     def published(cls) -> Self:
@@ -64,15 +67,17 @@ class WTDHIntervention:
     [0.667, 0.667, 0.667, 2.0]
     """
 
-    user_power: float = 1.0
-    item_power: float = 2.0
+    user_power: NotNegative = 1.0
+    item_power: NotNegative = 2.0
     zero: Zero = DEFAULT
     name: ClassVar[str] = "wtd_h"
     margins: ClassVar[tuple[str, ...]] = ("user", "item")
     needs_random: ClassVar[bool] = False
 
+    __str__ = text_of
+
     def __post_init__(self) -> None:
-        check_powers(user_power=self.user_power, item_power=self.item_power)
+        check(self)
 
     @classmethod
     def published(cls) -> Self:

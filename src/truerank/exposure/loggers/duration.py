@@ -10,6 +10,7 @@ import numpy as np
 from truerank.core.arrays import Floats
 from truerank.core.errors import InputError
 from truerank.core.log import Log
+from truerank.core.values import text_of
 from truerank.data.published import first_by, short_first
 
 STEEPEST = 700.0  # exp(-700) is the last that is safely above 0
@@ -35,8 +36,7 @@ class DurationLogger:
     name: ClassVar[str] = "duration"
     needs_train: ClassVar[bool] = False
 
-    def __str__(self) -> str:
-        return f"duration(scale={self.scale:g})"
+    __str__ = text_of
 
     def weights(self, world: Log, *, train: Log | None = None) -> Floats:
         if len(world.items) > STEEPEST * self.scale:

@@ -15,6 +15,7 @@ import numpy as np
 
 from truerank.core.arrays import Bools, Floats, Ints, frozen, sums_by
 from truerank.core.errors import InputError
+from truerank.core.language import Kind, as_value
 from truerank.core.log import Log
 from truerank.sampling.clocks import checked_weights
 from truerank.sampling.designs import BernoulliDesign
@@ -37,6 +38,9 @@ class Logger(Protocol):
     def weights(self, world: Log, *, train: Log | None = None) -> Floats:
         """q_i of each item of the world, not normalised."""
         ...
+
+
+LOGGERS: Kind[Logger] = Kind("logger", __package__, Logger)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +92,7 @@ class Order:
 
 def expose(
     world: Log,
-    logger: Logger,
+    logger: Logger | str,
     *,
     sparsity: float | None = None,
     size: int | None = None,
@@ -110,13 +114,12 @@ def expose(
 
     >>> import polars as pl
     >>> from truerank.data.read import read
-    >>> from truerank.exposure.loggers.uniform import UniformLogger
     >>> world = read(pl.DataFrame({"user": [1] * 4, "item": [1, 2, 3, 4], "label": [1, 0, 0, 0]}))
-    >>> log = expose(world, UniformLogger(), size=1, seed=0)  # item 1 alone with probability 1/4, else with another
+    >>> log = expose(world, "uniform", size=1, seed=0)  # item 1 alone with probability 1/4, else with one of the others
     >>> log.propensity[log.label == 1].tolist(), set(log.propensity[log.label == 0].tolist()) <= {0.25}
     ([1.0], True)
     """
-    order = Order.of(world, logger.weights(world, train=train), seed=seed)
+    order = Order.of(world, as_value(logger, LOGGERS).weights(world, train=train), seed=seed)
     sizes = order.sizes(sparsity=sparsity, size=size)
     shown = order.shown(sizes, keep_positive=keep_positive)
     found = order.propensities(sizes, keep_positive=keep_positive).value if propensities else None
@@ -162,7 +165,7 @@ def expose_independently(world: Log, probability: Floats, *, keep_positive: bool
 
 def proportional_probabilities(
     world: Log,
-    logger: Logger,
+    logger: Logger | str,
     *,
     sparsity: float | None = None,
     size: int | None = None,
@@ -180,7 +183,7 @@ def proportional_probabilities(
     >>> proportional_probabilities(world, alike, size=1).round(4).tolist()
     [0.3333, 0.3333, 0.3333]
     """
-    weight = checked_weights(logger.weights(world, train=train))[world.item]
+    weight = checked_weights(as_value(logger, LOGGERS).weights(world, train=train))[world.item]
     n_users = len(world.users)
     count = np.bincount(world.user, minlength=n_users)
     wanted = exposure_sizes(count, sparsity=sparsity, size=size).astype(np.float64)

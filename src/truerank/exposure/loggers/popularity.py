@@ -11,6 +11,7 @@ from truerank.core.arrays import Floats
 from truerank.core.errors import InputError
 from truerank.core.ids import Ids
 from truerank.core.log import Log
+from truerank.core.values import text_of
 from truerank.exposure.counts import rows_of_items, zipf
 
 
@@ -49,10 +50,7 @@ class PopularityLogger:
     def needs_train(self) -> bool:
         return self.with_train
 
-    def __str__(self) -> str:
-        return (
-            "popularity" if self == PopularityLogger() else f"popularity(zipf={self.zipf},with_train={self.with_train})"
-        )
+    __str__ = text_of
 
     def weights(self, world: Log, *, train: Log | None = None) -> Floats:
         if not self.with_train:

@@ -10,6 +10,7 @@ import numpy as np
 from truerank.core.arrays import Floats
 from truerank.core.errors import InputError
 from truerank.core.log import Log
+from truerank.core.values import text_of
 from truerank.exposure.counts import rows_of_items
 
 
@@ -44,8 +45,7 @@ class PositivityLogger:
     def needs_train(self) -> bool:
         return self.with_train
 
-    def __str__(self) -> str:
-        return "positivity(with_train=True)" if self.with_train else "positivity"
+    __str__ = text_of
 
     def weights(self, world: Log, *, train: Log | None = None) -> Floats:
         count = rows_of_items(world, world.items, positive=True)

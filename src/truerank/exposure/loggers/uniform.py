@@ -10,6 +10,7 @@ import numpy as np
 from truerank.core.arrays import Floats
 from truerank.core.chance import cell_uniforms
 from truerank.core.log import Log
+from truerank.core.values import text_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,8 +40,7 @@ class UniformLogger:
     def released(cls) -> UniformLogger:
         return cls(item_seed=42)
 
-    def __str__(self) -> str:
-        return "uniform" if self.item_seed is None else f"uniform(item_seed={self.item_seed})"
+    __str__ = text_of
 
     def weights(self, world: Log, *, train: Log | None = None) -> Floats:
         if self.item_seed is None:

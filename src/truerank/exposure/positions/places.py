@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from truerank.core.arrays import Floats
 from truerank.core.errors import InputError, some
+from truerank.core.values import Count, check, text_of
 from truerank.exposure.positions.model import PositionModel
 
 ANY = "*"
@@ -19,11 +20,15 @@ ANY = "*"
 class FitRequest:
     """A model that is to be fitted to the log: `fit:yule`, `fit:exp@20`, `fit:clicks`, `fit:harvest`."""
 
-    family: str
-    cutoff: int | None = None
+    family: Literal["exp", "yule", "log", "generalised-log", "table", "clicks", "harvest"]
+    cutoff: Count | None = None
+    name: ClassVar[str] = "fit"
+    positional: ClassVar[tuple[str, ...]] = ("family",)
 
-    def __str__(self) -> str:
-        return f"fit:{self.family}" if self.cutoff is None else f"fit:{self.family}@{self.cutoff}"
+    __str__ = text_of
+
+    def __post_init__(self) -> None:
+        check(self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,12 +97,15 @@ class Positions:
     ) -> Floats:
         """The probability of a view for each row, by the model of the row's surface and group."""
         position = np.asarray(position, dtype=np.float64)
-        at = self.at(len(position), surface=surface, group=group)
+        return self.view_by(self.at(len(position), surface=surface, group=group), position)
+
+    def view_by(self, rule: npt.NDArray[np.int64], position: Floats) -> Floats:
+        """The probability of a view for each row, by the model of the rule of that number."""
         result = np.zeros(len(position))
         for number, (place, model) in enumerate(self.rules):
             if isinstance(model, FitRequest):
                 raise InputError(f"the position model of {place} is still to be fitted ({model}). Fit it first.")
-            rows = at == number
+            rows = rule == number
             result[rows] = model.view(position[rows])
         return result
 

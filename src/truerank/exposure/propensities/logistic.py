@@ -14,6 +14,7 @@ from truerank.core.estimator import Groups, Learned
 from truerank.core.ids import Ids, Keys
 from truerank.core.log import Log, Pairs
 from truerank.core.ranking import Candidates, JudgedChunk, Pool
+from truerank.core.values import Positive, check, text_of
 from truerank.data.features import Features
 from truerank.exposure.propensities import Fitted, PropensityLearner, check_propensity, n_cells
 
@@ -32,25 +33,17 @@ class Logistic:
     ('logistic', 'logistic:0.1')
     """
 
-    strength: float = 1.0
+    strength: Positive = 1.0
 
     name: ClassVar[str] = "logistic"
+    positional: ClassVar[tuple[str, ...]] = ("strength",)
     uses: ClassVar[frozenset[str]] = frozenset({"user_features", "item_features"})
     fitted: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        if not (np.isfinite(self.strength) and self.strength > 0):
-            raise InputError(f"propensity logistic:{self.strength:g}; expected a strength above 0, such as logistic:1.")
+        check(self, where="propensity logistic")
 
-    @classmethod
-    def parse(cls, option: str | None) -> Logistic:
-        try:
-            return cls() if option is None else cls(float(option))
-        except ValueError:
-            raise InputError(f"propensity logistic:{option}: not a number; expected logistic or logistic:1.") from None
-
-    def __str__(self) -> str:
-        return self.name if self.strength == 1 else f"{self.name}:{self.strength:g}"
+    __str__ = text_of
 
     def tally(self, chunk: JudgedChunk, *, given: PropensityLearner, groups: Groups, learned: Learned) -> PairSample:
         if given.user_features is None and given.item_features is None:

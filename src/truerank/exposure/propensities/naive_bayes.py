@@ -13,6 +13,7 @@ from truerank.core.estimator import Groups, Learned
 from truerank.core.log import Log
 from truerank.core.options import Drawn
 from truerank.core.ranking import JudgedChunk, Pool
+from truerank.core.values import check, text_of
 from truerank.exposure.propensities import Fitted, PropensityLearner, n_cells
 from truerank.exposure.propensities.slices import able_rows, check_no_repeats, no_candidate, size_of_slice
 
@@ -43,24 +44,14 @@ class NaiveBayes:
     drawn: Drawn | str = Drawn.ALL
 
     name: ClassVar[str] = "naive-bayes"
+    positional: ClassVar[tuple[str, ...]] = ("reward", "drawn")
     uses: ClassVar[frozenset[str]] = frozenset({"random"})
     fitted: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        if self.drawn not in list(Drawn):
-            raise InputError(f"propensity naive-bayes: drawn {self.drawn!r}; expected {' or '.join(Drawn)}.")
-        object.__setattr__(self, "drawn", Drawn(self.drawn))
+        check(self, where="propensity naive-bayes")
 
-    @classmethod
-    def parse(cls, option: str | None) -> NaiveBayes:
-        """`naive-bayes`, `naive-bayes:rating`, `naive-bayes:label,unseen`."""
-        reward, comma, drawn = (part.strip() for part in (option or "label").partition(","))
-        return cls(reward or "label", drawn if comma else Drawn.ALL)
-
-    def __str__(self) -> str:
-        if self.drawn is not Drawn.ALL:
-            return f"{self.name}:{self.reward},{self.drawn}"
-        return self.name if self.reward == "label" else f"{self.name}:{self.reward}"
+    __str__ = text_of
 
     def tally(self, chunk: JudgedChunk, *, given: PropensityLearner, groups: Groups, learned: Learned) -> RewardCounts:
         log, candidates, random = chunk.labels, chunk.pools[Pool.CATALOGUE], _slice_of(given)

@@ -13,6 +13,7 @@ from truerank.core.estimator import Groups, Learned
 from truerank.core.ids import Ids
 from truerank.core.log import Log
 from truerank.core.ranking import JudgedChunk
+from truerank.core.values import NotNegative, Probability, check, text_of
 from truerank.exposure.propensities import Fitted, PropensityLearner
 
 
@@ -30,28 +31,18 @@ class PopularityPower:
     'power:0.5'
     """
 
-    power: float = 0.5
-    clip: float = 0.01
+    power: NotNegative = 0.5
+    clip: Probability = 0.01
 
     name: ClassVar[str] = "power"
+    positional: ClassVar[tuple[str, ...]] = ("power",)
     uses: ClassVar[frozenset[str]] = frozenset()
     fitted: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        if not (isinstance(self.power, int | float) and np.isfinite(self.power) and self.power >= 0):
-            raise InputError(f"propensity power:{self.power}; expected a power from 0, such as power:0.5.")
-        if not 0 < self.clip <= 1:
-            raise InputError(f"propensities clipped at {self.clip:g}; expected a probability in (0, 1].")
+        check(self, where="propensity power")
 
-    @classmethod
-    def parse(cls, option: str | None) -> PopularityPower:
-        try:
-            return cls() if option is None else cls(float(option))
-        except ValueError:
-            raise InputError(f"propensity power:{option}: {option!r} is not a number; expected power:0.5.") from None
-
-    def __str__(self) -> str:
-        return f"{self.name}:{self.power:g}"
+    __str__ = text_of
 
     def tally(self, chunk: JudgedChunk, *, given: PropensityLearner, groups: Groups, learned: Learned) -> ItemCounts:
         log = chunk.labels

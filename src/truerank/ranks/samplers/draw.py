@@ -17,6 +17,7 @@ import numpy as np
 from truerank.core.arrays import Bools, Floats, Ints, frozen
 from truerank.core.errors import InputError, some
 from truerank.core.ids import Ids
+from truerank.core.language import Kind, as_value
 from truerank.core.log import Log, Pairs
 from truerank.core.ranking import Candidates
 from truerank.exposure.counts import rows_of_items
@@ -74,6 +75,14 @@ class Sampler(Protocol):
     def weights(self, counts: ItemCounts) -> Floats:
         """v_i of each item of the pool, not normalised; or v_ui, a row for each of `counts.users`."""
         ...
+
+
+SAMPLERS: Kind[Sampler] = Kind("sampler", __package__, Sampler)
+
+
+def same_for_all(n: int, exposed: Ints) -> Ints:
+    """n negatives for every user."""
+    return np.full(len(exposed), n, dtype=np.int64)
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,7 +198,7 @@ class SampledNegatives:
         return replace(self, start=frozen(start), item=frozen(self.item[place < n]))
 
     def labels(self, *, inclusion: bool = False) -> Log:
-        """Positives with label 1 and negatives with label 0: what to give `evaluate`, as labels and as candidates.
+        """OwnPositives with label 1 and negatives with label 0: what to give `evaluate`, as labels and as candidates.
 
         A positive that was also drawn as a negative stays a positive and is listed once. `inclusion` adds the
         probability of each negative to be drawn as `propensity`, 1 for positives.
@@ -239,7 +248,7 @@ class SampledNegatives:
 
 def sample_candidates(
     log: Log,
-    sampler: Sampler,
+    sampler: Sampler | str,
     *,
     seed: int,
     pool: Ids | None = None,
@@ -256,14 +265,13 @@ def sample_candidates(
 
     >>> import polars as pl
     >>> from truerank.data.read import read
-    >>> from truerank.ranks.samplers.random import RandomSampler
     >>> log = read(pl.DataFrame({"user": [1, 1, 2], "item": [1, 2, 3], "label": [1, 0, 1]}))
-    >>> sampled = sample_candidates(log, RandomSampler(5), seed=0)
+    >>> sampled = sample_candidates(log, "Random@5", seed=0)
     >>> sampled.labels().item.tolist(), sampled.labels().label.tolist()
     ([0, 1, 2, 0, 1, 2], [1.0, 0.0, 0.0, 0.0, 0.0, 1.0])
     """
     logged = CandidatePool.of(log, pool=pool, train=train, random=random, exclude=exclude)
-    return draw_all(logged, [sampler], seed=seed)[0]
+    return draw_all(logged, [as_value(sampler, SAMPLERS)], seed=seed)[0]
 
 
 def draw_all(logged: CandidatePool, samplers: Sequence[Sampler], *, seed: int) -> tuple[SampledNegatives, ...]:

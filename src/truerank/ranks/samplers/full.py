@@ -8,6 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from truerank.core.arrays import Floats, Ints
+from truerank.core.values import text_of
 from truerank.ranks.samplers.draw import Among, ItemCounts, OwnPositives
 
 
@@ -23,8 +24,7 @@ class FullSampler:
     among: ClassVar[Among] = Among.POOL
     positives: ClassVar[OwnPositives] = OwnPositives.EXCLUDED
 
-    def __str__(self) -> str:
-        return self.name
+    __str__ = text_of
 
     def wanted(self, exposed: Ints) -> Ints | None:
         return None
@@ -45,8 +45,7 @@ class ExposedSampler:
     among: ClassVar[Among] = Among.EXPOSED
     positives: ClassVar[OwnPositives] = OwnPositives.EXCLUDED
 
-    def __str__(self) -> str:
-        return self.name
+    __str__ = text_of
 
     def wanted(self, exposed: Ints) -> Ints | None:
         return exposed

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from truerank.core.arrays import Floats, Ints
+from truerank.core.values import Count, CountFrom0, check, text_of
 from truerank.exposure.counts import zipf
-from truerank.ranks.samplers.draw import Among, ItemCounts, OwnPositives
-from truerank.ranks.samplers.text import check, same_for_all, text_form
+from truerank.ranks.samplers.draw import Among, ItemCounts, OwnPositives, same_for_all
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,8 +26,8 @@ class PopularitySampler:
     [0.7071, 0.5774, 0.5774]
     """
 
-    n: int
-    shift: int = 0
+    n: Count
+    shift: CountFrom0 = 0
     positives: OwnPositives = OwnPositives.EXCLUDED
 
     name: ClassVar[str] = "Popularity"
@@ -44,8 +44,7 @@ class PopularitySampler:
     def released(cls, n: int) -> PopularitySampler:
         return cls(n, shift=1, positives=OwnPositives.DRAWN)
 
-    def __str__(self) -> str:
-        return text_form(self)
+    __str__ = text_of
 
     def wanted(self, exposed: Ints) -> Ints | None:
         return same_for_all(self.n, exposed)

@@ -9,9 +9,9 @@ from typing import ClassVar
 import numpy as np
 
 from truerank.core.arrays import Floats, Ints
+from truerank.core.values import Count, check, text_of
 from truerank.exposure.counts import zipf
-from truerank.ranks.samplers.draw import Among, ItemCounts, OwnPositives
-from truerank.ranks.samplers.text import check, same_for_all, text_form
+from truerank.ranks.samplers.draw import Among, ItemCounts, OwnPositives, same_for_all
 
 
 class Law(StrEnum):
@@ -33,7 +33,7 @@ class PositivitySampler:
     ([0.5774, 0.7071, 1.0], [0.0, 1.0, 2.0])
     """
 
-    n: int
+    n: Count
     law: Law = Law.ZIPF
     positives: OwnPositives = OwnPositives.EXCLUDED
 
@@ -51,8 +51,7 @@ class PositivitySampler:
     def released(cls, n: int) -> PositivitySampler:
         return cls(n, law=Law.LINEAR, positives=OwnPositives.DRAWN)
 
-    def __str__(self) -> str:
-        return text_form(self)
+    __str__ = text_of
 
     def wanted(self, exposed: Ints) -> Ints | None:
         return same_for_all(self.n, exposed)

@@ -9,8 +9,8 @@ from typing import ClassVar
 import numpy as np
 
 from truerank.core.arrays import Floats, Ints
-from truerank.ranks.samplers.draw import Among, ItemCounts, OwnPositives
-from truerank.ranks.samplers.text import check, same_for_all, text_form
+from truerank.core.values import Count, check, text_of
+from truerank.ranks.samplers.draw import Among, ItemCounts, OwnPositives, same_for_all
 
 
 class Favoured(StrEnum):
@@ -33,7 +33,7 @@ class SkewSampler:
     ([0.25, 0.2, 1.0], [4.0, 5.0, 0.0])
     """
 
-    n: int
+    n: Count
     favours: Favoured = Favoured.RARE
     positives: OwnPositives = OwnPositives.EXCLUDED
 
@@ -51,8 +51,7 @@ class SkewSampler:
     def released(cls, n: int) -> SkewSampler:
         return cls(n, favours=Favoured.POPULAR, positives=OwnPositives.DRAWN)
 
-    def __str__(self) -> str:
-        return text_form(self)
+    __str__ = text_of
 
     def wanted(self, exposed: Ints) -> Ints | None:
         return same_for_all(self.n, exposed)

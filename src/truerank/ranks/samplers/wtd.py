@@ -8,9 +8,9 @@ from typing import ClassVar
 
 from truerank.core.arrays import Floats, Ints
 from truerank.core.errors import InputError
+from truerank.core.values import Count, CountFrom0, check, text_of
 from truerank.exposure.counts import Floor, RowCounts, posterior_ratio
-from truerank.ranks.samplers.draw import Among, ItemCounts, OwnPositives
-from truerank.ranks.samplers.text import check, same_for_all, text_form
+from truerank.ranks.samplers.draw import Among, ItemCounts, OwnPositives, same_for_all
 
 
 class ShareSource(StrEnum):
@@ -35,8 +35,8 @@ class WTDSampler:
     ([0.4444, 4.0], [0.6667, 2.0])
     """
 
-    n: int
-    power: int = 2
+    n: Count
+    power: CountFrom0 = 2
     mnar_source: ShareSource = ShareSource.LOGGED
 
     name: ClassVar[str] = "WTD"
@@ -54,8 +54,7 @@ class WTDSampler:
     def released(cls, n: int) -> WTDSampler:
         return cls(n, power=1)
 
-    def __str__(self) -> str:
-        return text_form(self)
+    __str__ = text_of
 
     def wanted(self, exposed: Ints) -> Ints | None:
         return same_for_all(self.n, exposed)
@@ -79,8 +78,8 @@ class WTDHSampler:
     ([0.4444, 4.0], 'WTDH@1(power=1)')
     """
 
-    n: int
-    power: int = 2
+    n: Count
+    power: CountFrom0 = 2
     mnar_source: ShareSource = ShareSource.LOGGED
 
     name: ClassVar[str] = "WTDH"
@@ -98,8 +97,7 @@ class WTDHSampler:
     def released(cls, n: int) -> WTDHSampler:
         return cls(n, power=1)
 
-    def __str__(self) -> str:
-        return text_form(self)
+    __str__ = text_of
 
     def wanted(self, exposed: Ints) -> Ints | None:
         return same_for_all(self.n, exposed)
