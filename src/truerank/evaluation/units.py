@@ -14,7 +14,7 @@ from truerank.core.errors import InputError, some
 from truerank.core.ids import Ids
 from truerank.core.results import Results
 from truerank.core.units import KeptUnits, UnitTerms
-from truerank.evaluation.measure import Measured
+from truerank.evaluation.measure import Measured, by_cluster
 from truerank.evaluation.question import Plan
 from truerank.uncertainty.evidence import whole
 
@@ -29,7 +29,7 @@ class UnitsOf:
     measured: Measured
 
     def frame(self) -> pl.DataFrame:
-        plan, measured = self.plan, self.measured
+        plan, measured = self.plan, self.measured.single or self.measured
         unit, cluster = plan.ids(measured)
         parts = []
         for (model, number), terms in measured.terms.items():
@@ -65,7 +65,11 @@ class Segments:
         from truerank.evaluation.conclude import conclude
 
         rows = {name: self._rows(kept) for name, kept in self._groups(segment).items()}
-        return {name: conclude(self.plan, self.measured.select(kept)) for name, kept in rows.items()}
+        return {name: conclude(self.plan, by_cluster(self.units.select(kept))) for name, kept in rows.items()}
+
+    @property
+    def units(self) -> Measured:
+        return self.measured.single or self.measured
 
     def _rows(self, kept: Bools) -> Bools:
         if not kept.any():
@@ -76,7 +80,7 @@ class Segments:
         if isinstance(segment, int) and not isinstance(segment, bool):
             return self._quantiles(segment)
         named = _named(segment)
-        ids, _ = self.plan.ids(self.measured)
+        ids, _ = self.plan.ids(self.units)
         place = Ids(pl.Series(named["id"])).locate(ids) if named["id"].is_sorted() else None
         if place is None:
             order = named["id"].arg_sort()
@@ -93,7 +97,7 @@ class Segments:
         """Units in n groups of about equal size, by how active they are; equal units share a group."""
         if n < 2:
             raise InputError(f"{n} quantiles of activity; expected at least 2.")
-        activity = self.plan.activity(self.measured)
+        activity = self.plan.activity(self.units)
         cuts = np.quantile(activity, np.arange(1, n) / n)
         group = np.searchsorted(cuts, activity, side="left")
         return {
