@@ -21,9 +21,9 @@ from truerank.core.arrays import Floats
 from truerank.core.ids import Ids
 from truerank.core.log import Log
 from truerank.core.ranking import Scores
-from truerank.exposure.loggers.counts import zipf
-from truerank.exposure.loggers.positivity import Positivity
-from truerank.exposure.loggers.uniform import Uniform
+from truerank.exposure.counts import zipf
+from truerank.exposure.loggers.positivity import PositivityLogger
+from truerank.exposure.loggers.uniform import UniformLogger
 from truerank.ranks.scores.scores import dense
 from truerank.studies.reliability import Grid, Models, World, study
 from truerank.studies.reliability.draws import Exposing
@@ -49,7 +49,7 @@ class Ranked:
 def run(*, n_users: int = 1_411, n_items: int = 3_327, rounds: int = 10, threads: int = 2) -> dict[str, Any]:
     """`rounds` repetitions of the whole grid; with fewer than ten the time of ten is a rule of three."""
     world, scores = make(n_users, n_items)
-    grid = replace(Grid.of(repetitions=rounds), loggers=(Uniform(), Ranked(), Positivity()))
+    grid = replace(Grid.of(repetitions=rounds), loggers=(UniformLogger(), Ranked(), PositivityLogger()))
     steps: dict[str, float] = {}
     begin = time.perf_counter()
 

@@ -13,7 +13,9 @@ import numpy as np
 from cores import on_all_cores
 from truerank.core.arrays import Floats, sums_by
 from truerank.core.ranking import Candidates, Scores
-from truerank.estimators.biased.propensity import IPS, SNIPS, Naive
+from truerank.estimators.biased.ips import IPS
+from truerank.estimators.biased.naive import Naive
+from truerank.estimators.biased.snips import SNIPS
 from truerank.metrics.dcg import DCG
 from truerank.metrics.precision import Precision
 from truerank.metrics.recall import Recall

@@ -57,7 +57,7 @@ def study(truth: Truth, *, runs: int) -> list[Coverage]:
         found += measure(
             truth, asked, drawing=Uniformly(N_JUDGED), runs=runs, interval=interval, seed=SEED, mapper=on_all_cores
         )
-        names = ", ".join(sorted({estimator.name for _, estimator in asked}))
+        names = ", ".join(sorted({estimator.about.name for _, estimator in asked}))
         print(f"{interval.name} intervals of {names}: {time.monotonic() - start:.0f} s", file=sys.stderr)
     return found
 

@@ -21,14 +21,14 @@ from truerank.core.metric import Metric
 from truerank.core.ranking import Pool, Ranks, Scores
 from truerank.data.datasets.coat import Coat
 from truerank.data.published import wtd
+from truerank.estimators import terms_of
 from truerank.estimators.biased.intervened import Intervened, IntervenedPooled
 from truerank.estimators.judged.full import Full as Plain
 from truerank.exposure.interventions import dispersion, intervene, with_inclusion
-from truerank.exposure.interventions.plain import Full, Regular
-from truerank.exposure.interventions.plans import Strategy
-from truerank.exposure.interventions.popularity import EqualPerItem, PopularityStratified
-from truerank.exposure.interventions.skew import Skew
-from truerank.exposure.interventions.weighted import WTD, WTDH
+from truerank.exposure.interventions.design import FullIntervention, RegularIntervention, Strategy
+from truerank.exposure.interventions.popularity import EqualPerItemIntervention, PopularityStratifiedIntervention
+from truerank.exposure.interventions.skew import SkewIntervention
+from truerank.exposure.interventions.weighted import WTDHIntervention, WTDIntervention
 from truerank.metrics.dcg import DCG
 from truerank.metrics.precision import Precision
 from truerank.metrics.recall import Recall
@@ -42,18 +42,18 @@ from truerank.ranks.scores.scores import factors
 SEED, SPLITS, K = 20261116, 10, 10
 WORK = Path("build/intervened.jsonl")  # finished comparisons, so that an interrupted study goes on where it stopped
 COMPARED: dict[str, Strategy] = {
-    "SKEW": Skew.published(),
-    "WTD": WTD.published(),
-    "WTD_H": WTDH.published(),
-    "WTD, item power 1": WTD.released(),
-    "WTD_H, item power 1": WTDH.released(),
+    "SKEW": SkewIntervention.published(),
+    "WTD": WTDIntervention.published(),
+    "WTD_H": WTDHIntervention.published(),
+    "WTD, item power 1": WTDIntervention.released(),
+    "WTD_H, item power 1": WTDHIntervention.released(),
 }
 SHOWN: dict[str, Strategy] = {
-    "FULL": Full(),
-    "REG": Regular(),
+    "FULL": FullIntervention(),
+    "REG": RegularIntervention(),
     **COMPARED,
-    "popularity-stratified": PopularityStratified(),
-    "equal-per-item": EqualPerItem(),
+    "popularity-stratified": PopularityStratifiedIntervention(),
+    "equal-per-item": EqualPerItemIntervention(),
 }
 ASKED: tuple[tuple[Metric, Estimator], ...] = (
     (Recall(K), Intervened()),
@@ -144,7 +144,7 @@ def agreement(world: World, name: str, strategy: Strategy, *, runs: int) -> list
             strategy=name,
             model=model,
             metric=str(metric),
-            estimator=estimator.name,
+            estimator=estimator.about.name,
             runs=runs,
             mean=float(np.nanmean(drawn[:, at])),
             noise=float(np.nanstd(drawn[:, at], ddof=1) / math.sqrt(runs)),
@@ -160,7 +160,7 @@ def by_formula(world: World, strategy: Strategy) -> list[float]:
     """Weights, inclusion probabilities and the value of every model and metric."""
     log = with_inclusion(world.heldout, strategy, train=world.train, random=world.weights)
     return [
-        estimator.terms(log, ranks, metric=metric).value()
+        terms_of(estimator, log, ranks, metrics=[metric])[0].value()
         for ranks in world.ranks.values()
         for metric, estimator in ASKED
     ]
@@ -168,7 +168,7 @@ def by_formula(world: World, strategy: Strategy) -> list[float]:
 
 def by_drawing(world: World, strategy: Strategy, *, seeds: Sequence[int]) -> list[list[float]]:
     """The values on drawn test sets, by the plain estimator (pooled recall is Σ hits / Σ relevant); weights are made once."""
-    plan = strategy.plan(world.heldout, train=world.train, random=world.weights, fraction=0.5, seed=0)
+    plan = strategy.design(world.heldout, train=world.train, random=world.weights, fraction=0.5, seed=0)
     found = []
     for seed in seeds:
         rows = plan.draw(seed=seed)
@@ -177,15 +177,15 @@ def by_drawing(world: World, strategy: Strategy, *, seeds: Sequence[int]) -> lis
         for whole in world.ranks.values():
             ranks = replace(whole, above=whole.above[rows], tied=whole.tied[rows])
             for metric, estimator in ASKED:
-                way: Estimator = estimator if estimator.name == "intervened-pooled" else Plain()
-                values.append(way.terms(log, ranks, metric=metric).value())
+                way: Estimator = estimator if estimator.about.name == "intervened-pooled" else Plain()
+                values.append(terms_of(way, log, ranks, metrics=[metric])[0].value())
         found.append(values)
     return found
 
 
 def by_raw_weights(world: World, strategy: Strategy) -> float:
     """Pooled recall of PosPop with the weights themselves in the place of probabilities: a common shortcut, and wrong."""
-    plan = strategy.plan(world.heldout, train=world.train, random=world.weights, fraction=0.5, seed=0)
+    plan = strategy.design(world.heldout, train=world.train, random=world.weights, fraction=0.5, seed=0)
     log = replace(world.heldout, inclusion=plan.members.weights)
     return terms_of(IntervenedPooled(), log, world.ranks["PosPop"], metrics=[Recall(K)])[0].value()
 
@@ -209,7 +209,9 @@ def against_truth(worlds: Sequence[World]) -> dict[str, dict[str, float]]:
     """Mean Recall@10 over splits: on the random truth, and expected on each kind of test set."""
     found: dict[str, dict[str, float]] = {}
     for model in worlds[0].ranks:
-        truth = [terms_of(Plain(), world.truth, world.truth_ranks[model], metrics=[Recall(K)])[0].value() for world in worlds]
+        truth = [
+            terms_of(Plain(), world.truth, world.truth_ranks[model], metrics=[Recall(K)])[0].value() for world in worlds
+        ]
         found[model] = {"truth": float(np.mean(truth))}
         for name, strategy in SHOWN.items():
             values = []
@@ -320,7 +322,7 @@ def main() -> None:
     done = (
         [msgspec.json.decode(line, type=Agreement) for line in WORK.read_bytes().splitlines()] if WORK.exists() else []
     )
-    by_formula(worlds[0], Skew())  # what is loaded once is no part of the cost
+    by_formula(worlds[0], SkewIntervention())  # what is loaded once is no part of the cost
     for name, strategy in COMPARED.items():
         kept = [each for each in done if (each.strategy, each.runs) == (name, arguments.runs)]
         if not kept:

@@ -133,7 +133,9 @@ def chosen_of(feed: Feed, sessions: int, seed: int) -> list[tuple[str, str, str,
         estimators=[tr.RankedIPS(), tr.RankedSNIPS(), tr.RankedDoublyRobust()],
         threads=1,
     )
-    chosen = {(each["of"], each["reward"], each["estimator"]): each["clip"] for each in found.provenance.details["chosen"]}
+    chosen = {
+        (each["of"], each["reward"], each["estimator"]): each["clip"] for each in found.provenance.details["chosen"]
+    }
     values = [(each.model, each, each.value) for each in found.estimates]
     values += [(f"{each.model} - {each.baseline}", each, each.difference) for each in found.comparisons]  # type: ignore[misc]
     rows = []

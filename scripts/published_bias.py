@@ -9,6 +9,7 @@ from scipy.special import gammaln
 
 import kuairec
 from truerank.core.arrays import Floats
+from truerank.estimators import terms_of
 from truerank.estimators.judged.full import Full
 from truerank.estimators.judged.pooled import Pooled
 from truerank.metrics.recall import Recall
@@ -52,9 +53,10 @@ def kept(truth: Truth, n: int) -> Floats:
 
 
 def _row(truth: Truth, model: str, metric: Recall, n: int, chance: Floats) -> str:
-    terms = Full().terms(truth.labels, truth.ranks[model], metric=metric)
+    (terms,) = terms_of(Full(), truth.labels, truth.ranks[model], metrics=[metric])
     pooled = terms_of(Pooled(), truth.labels, truth.ranks[model], metrics=[metric])[0].value()
-    mean, limit = terms.value(), float((chance * terms.num).sum() / (chance * terms.den).sum())
+    numerator, denominator = (chance[:, None] * terms.sums).sum(axis=0).tolist()
+    mean, limit = terms.value(), numerator / denominator
     return f"| {n} | {chance.sum():,.0f} | {metric} | {model} | {mean:.4f} | {limit:.4f} | {limit / mean - 1:+.1%} | {pooled:.4f} |"
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
 from typing import Any
@@ -11,6 +10,7 @@ import numpy as np
 import polars as pl
 import pytest
 from scipy.sparse import csr_array
+from terms import terms_of
 
 import truerank as tr
 from truerank import estimators
@@ -18,11 +18,12 @@ from truerank.core.estimator import Estimator
 from truerank.core.log import Log
 from truerank.core.metric import Metric
 from truerank.core.ranking import Candidates, Scores
-from truerank.core.terms import Terms
+from truerank.core.terms import Smooth
 from truerank.estimators.biased.rewards import GivenRewards
 from truerank.ranks.kernel.rank import rank
 from truerank.ranks.scores.products import product
 from truerank.studies.world import WorldSettings, make_world
+from truerank.uncertainty.intervals import Interval, around
 
 METRICS: list[Metric] = [tr.Recall(3), tr.Recall(20), tr.Precision(5), tr.DCG(10)]
 INTERVALS = [tr.Population(), tr.Bootstrap(50, seed=3), tr.Design()]
@@ -113,32 +114,28 @@ def _renamed(order: np.ndarray[Any, Any]) -> tuple[Log, Scores]:
     return tr.read(frame, users=labels.users, items=labels.items), scores
 
 
-@pytest.mark.parametrize("estimator", [cls() for cls in estimators.catalogue().values()], ids=lambda each: each.name)
-def test_terms_move_with_their_users(estimator: Any) -> None:
+@pytest.mark.parametrize(
+    "estimator", [cls() for cls in estimators.catalogue().values()], ids=lambda each: each.about.name
+)
+def test_terms_move_with_their_users(estimator: Estimator) -> None:
     """Terms of renamed users are the same bits in another order, and so are value and linearised interval."""
 
-    def terms(order: np.ndarray[Any, Any]) -> Terms:
+    def terms(order: np.ndarray[Any, Any]) -> Smooth:
         log, scores = _renamed(order)
-        if estimator.complete:
+        if estimator.about.complete:
             log = replace(log, complete=True)
         pool = Candidates(150, 90.0)
         metric = tr.Recall(20) if estimator.refusal(tr.Recall(20)) is None else tr.DCG(20)
-        if isinstance(estimator, tr.DoublyRobust):
-            # item rates put users into folds by name; a model given from outside does not
-            rewards = GivenRewards(tr.dense(parts()[2] @ parts()[3].T, users=order, items=np.arange(90)))
-            robust = tr.DoublyRobust(rewards).bound(
-                scores, log, pool, metrics=[metric], ties=tr.Ties.EXPECTED, seed=1, threads=2, name="model"
-            )
-            return robust.terms(log, rank(scores, log, pools=[pool])[0], metric=metric)
-        found: Terms = estimator.terms(log, rank(scores, log, pools=[pool])[0], metric=metric, keep_rows=True)
-        return found
+        # item rates put users into folds by name; a model given from outside does not
+        rewards = GivenRewards(tr.dense(parts()[2] @ parts()[3].T, users=order, items=np.arange(90)))
+        way = tr.DoublyRobust(rewards) if isinstance(estimator, tr.DoublyRobust) else estimator
+        (ranks,) = rank(scores, log, pools=[pool])
+        return terms_of(way, log, ranks, metric, candidates=pool, scores=scores, seed=1, keep_rows=True)
 
     order = np.random.default_rng(3).permutation(150)
     plain, moved = terms(np.arange(150)), terms(order)
-    for name in ("num", "den", "defined"):
+    for name in ("sums", "defined"):
         assert (getattr(plain, name) == getattr(moved, name)[order]).all()
-    intervals: list[Callable[[Terms], Any]] = [lambda each: tr.Population().around(each, level=0.95)]
-    if estimator.design:
-        intervals.append(lambda each: tr.Design().around(each, level=0.95))
+    intervals: list[Interval] = [tr.Population(), *([tr.Design()] if estimator.about.design else [])]
     for interval in intervals:
-        assert repr(interval(plain)) == repr(interval(moved))
+        assert repr(around(interval, plain, level=0.95)) == repr(around(interval, moved, level=0.95))

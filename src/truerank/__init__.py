@@ -64,6 +64,7 @@ if TYPE_CHECKING:
     from truerank.exposure.policies.targets import ExposureColumn as ExposureColumn
     from truerank.exposure.policies.targets import RankColumn as RankColumn
     from truerank.exposure.positions import parse_position as parse_position
+    from truerank.exposure.propensities import fit_propensities as fit_propensities
     from truerank.exposure.propensities.calibration import calibration as calibration
     from truerank.exposure.propensities.given import GivenPropensity as GivenPropensity
     from truerank.exposure.propensities.logistic import Logistic as Logistic
@@ -131,6 +132,7 @@ _HOME = {
     "evaluation.judged": ("evaluate",),
     "exposure.kinds": ("BiasedExposure", "FullExposure", "RandomExposure", "Unlisted"),
     "exposure.loggers.expose": ("expose",),
+    "exposure.propensities": ("fit_propensities",),
     "exposure.propensities.calibration": ("calibration",),
     "exposure.randomness.description": ("describe",),
     "exposure.propensities.given": ("GivenPropensity",),

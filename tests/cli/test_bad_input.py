@@ -534,9 +534,9 @@ MATCHING = [
 ]
 
 OPTIONS = [
-    Case("K = 0", f"{FULL} --metric Recall@0", ("Recall@0", "cut-off is 0", "from 1")),
-    Case("negative K", f"{FULL} --metric Precision@-3", ("Precision@-3", "cut-off is -3", "from 1")),
-    Case("half a K", f"{FULL} --metric Recall@1.5", ("metric", "'Recall@1.5'", "Recall@K")),
+    Case("K = 0", f"{FULL} --metric Recall@0", ("'Recall@0'", "k=0", "from 1")),
+    Case("negative K", f"{FULL} --metric Precision@-3", ("'Precision@-3'", "k=-3", "from 1")),
+    Case("half a K", f"{FULL} --metric Recall@1.5", ("metric", "'Recall@1.5'", "k=1.5; expected a whole number")),
     Case("no K", f"{FULL} --metric Recall", ("metric 'Recall'", "Recall@K")),
     Case(
         "unknown metric", f"{FULL} --metric Recal@5", ("unknown metric 'Recal@5'", "Recall@K", "Did you mean Recall?")
@@ -597,8 +597,8 @@ OPTIONS = [
         ("Precision@2 with hajek", "ties strict", "expected, random"),
     ),
     Case("a rate with full exposure", f"{FULL} --rate 0.5", ("--rate", "--exposure random")),
-    Case("a rate of 0", f"{RANDOM} --rate 0", ("rate 0", "(0, 1]")),
-    Case("a rate above 1", f"{RANDOM} --rate 2", ("rate 2", "(0, 1]")),
+    Case("a rate of 0", f"{RANDOM} --rate 0", ("rate=0;", "above 0 up to 1")),
+    Case("a rate above 1", f"{RANDOM} --rate 2", ("rate=2;", "above 0 up to 1")),
     Case("unlisted negatives in a sample", f"{RANDOM} --unlisted negative", ("--unlisted negative", "--exposure full")),
     Case("one bootstrap sample", f"{FULL} --bootstrap 1", ("--bootstrap 1", "at least 2")),
     Case("no thread", f"{FULL} --threads 0", ("--threads 0", "from 1")),

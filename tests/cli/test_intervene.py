@@ -136,8 +136,8 @@ BAD = {
         "--item-power has no meaning for reg; it goes with skew",
     ),
     "two rules": (f"{CALL} --strategy wtd_h --floor 0.1 --smoothing 1", "give one of them"),
-    "negative floor": (f"{CALL} --strategy wtd_h --floor -1", "a floor of -1"),
-    "negative power": (f"{CALL} --strategy wtd_h --user-power -1", "user_power is -1"),
+    "negative floor": (f"{CALL} --strategy wtd_h --floor -1", "floor: least=-1; expected a number from 0 up to 1"),
+    "negative power": (f"{CALL} --strategy wtd_h --user-power -1", "user_power=-1; expected a number from 0"),
     "no positive weight": (
         f"intervene heldout.csv --train heldout.csv --random elsewhere.csv {COLUMNS} --strategy wtd --floor 0",
         "no row has a positive weight",

@@ -16,6 +16,7 @@ import polars as pl
 import pytest
 
 import truerank
+from truerank.core.estimator import Asked
 
 if TYPE_CHECKING:
     from tests.cli.conftest import Run
@@ -233,7 +234,7 @@ def test_piped_tables_are_not_cut(folder: Path, length: int) -> None:
     assert "…" not in out
     assert sum(line.startswith(f"{first} ") for line in lines) == 1
     assert sum(f"{second} - {first}" in line for line in lines) == 1
-    estimand = truerank.Published().estimand(truerank.Recall(2))
+    estimand = truerank.Published().estimand(Asked(truerank.Recall(2)))
     assert f"Recall@2, published: {estimand}" in lines
     # every warning stands on a line of its own, whole
     assert sum(line.endswith("only 4 users: the interval is rough") for line in lines) == 1

@@ -38,13 +38,6 @@ def test_a_rate_that_the_data_contradict_is_refused() -> None:
         tr.evaluate(SCORES, tr.read(labels(RNG.random(LIKED.shape) < 0.1)), exposure=tr.RandomExposure(0.5))
 
 
-@pytest.mark.parametrize("exposure", [tr.FullExposure(), tr.RandomExposure()])
-def test_a_rate_of_an_estimator_must_be_declared(exposure: tr.FullExposure | tr.RandomExposure) -> None:
-    full = tr.read(labels(np.ones_like(LIKED)))
-    with pytest.raises(InputError, match="declare it in RandomExposure"):
-        tr.evaluate(SCORES, full, exposure=exposure, metrics=[tr.DCG(5)], estimators=[tr.HorvitzThompson(0.1)])
-
-
 def test_ranks_with_gaps_are_not_places_in_a_list() -> None:
     """Ranks in the catalogue of the judged items alone would be read as 1, 2, 3."""
     table = pl.DataFrame({"user": [0, 0, 0], "item": [1, 2, 3], "rank": [1, 3, 7]})

@@ -214,9 +214,8 @@ def test_sessions_without_a_view_have_no_mean_and_the_message_says_so() -> None:
     means = [tr.RankedIPS(tr.Normaliser.MEAN_OF_MEANS)]
     found = first(LOG, estimators=means, sessions=pl.Series([1, 2, 3, 4]))
     assert found.undefined == 1
-    assert any(
-        "1 of 4 sessions have no ranking of this target or no viewed item" in each for each in found.warning_texts
-    )
+    sentence = "1 of 4 sessions have no ranking of this target or no viewed item"
+    assert any(sentence in each for each in found.warning_texts)
 
 
 def test_warnings_name_the_rows_that_the_log_has() -> None:

@@ -571,7 +571,7 @@ def test_the_worth_of_a_short_list_is_known_without_rows(rows: Rows) -> None:
         labels,
         exposure=tr.RandomExposure(0.5),
         metrics=[tr.Precision(2)],
-        estimators=[tr.Hajek(0.5)],
+        estimators=[tr.Hajek()],
     )
     # one of two judged places is relevant; lists are worth 1 and 1/2
     assert one(results, "Precision@2").value == 0.5 * (1 + 0.5) / 2

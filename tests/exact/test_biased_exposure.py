@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from terms import terms_of
 
 import truerank as tr
 from truerank.core.arrays import Floats
@@ -20,23 +21,33 @@ from truerank.core.log import Log, Pairs
 from truerank.core.metric import Additive, Metric
 from truerank.core.options import Denominator
 from truerank.core.ranking import Candidates, Ranks
-from truerank.core.terms import Terms
+from truerank.core.terms import Smooth
 from truerank.estimators.biased.doubly_robust import DoublyRobust
-from truerank.estimators.biased.propensity import IPS, SNIPS, Naive
+from truerank.estimators.biased.ips import IPS
+from truerank.estimators.biased.naive import Naive
 from truerank.estimators.biased.rewards import GivenRewards, ItemRates, RewardModel
+from truerank.estimators.biased.snips import SNIPS
 from truerank.metrics.worth import expected_worth, known_divisor
 from truerank.ranks.kernel.rank import rank
-from truerank.sampling.designs import Bernoulli, Design, Members, Stratified, Uniform, Weighted
+from truerank.sampling.designs import BernoulliDesign, SamplingDesign, StratifiedDesign, UniformDesign, WeightedDesign
+from truerank.sampling.pools import Members
 
 # item 3 of user 0 and item 0 of user 2 are no candidates; scores of user 1 are tied
 SCORES = np.array([[4.0, 3.0, 2.0, 1.0], [2.0, 2.0, 1.0, 2.0], [1.0, 2.0, 3.0, 4.0]])
+MODEL = tr.dense(SCORES)
 LABELS = np.array([[1.0, 0.0, 1.0, 1.0], [0.0, 1.0, 1.0, 0.0], [1.0, 0.0, 1.0, 1.0]])
 CANDIDATE = np.array([[True, True, True, False], [True] * 4, [False, True, True, True]])
 WEIGHT = np.array([[1.0, 0.5, 0.25, 1.0], [0.2, 0.9, 0.4, 0.6], [1.0, 0.8, 0.3, 0.5]])
 GUESS = np.array([[0.9, 0.1, 0.4, 0.0], [0.3, 0.3, 0.8, 0.2], [0.0, 0.5, 0.5, 1.5]])
 STRATUM = np.array([0, 1, 1, 0])
 
-DESIGNS: list[Design] = [Bernoulli(0.8), Weighted(1), Weighted(2), Uniform(2), Stratified(Uniform(1))]
+DESIGNS: list[SamplingDesign] = [
+    BernoulliDesign(0.8),
+    WeightedDesign(1),
+    WeightedDesign(2),
+    UniformDesign(2),
+    StratifiedDesign(UniformDesign(1)),
+]
 SUMS: list[Metric] = [tr.Precision(2), tr.DCG(1), tr.DCG(3), tr.RBP(0.8)]
 METRICS: list[Metric] = [*SUMS, tr.Recall(1), tr.Recall(2)]
 
@@ -76,7 +87,7 @@ def members(user: int) -> Members:
     return Members.alone(int(kept.sum()), weight=WEIGHT[user, kept], stratum=STRATUM[kept])
 
 
-def inclusion(design: Design) -> Floats:
+def inclusion(design: SamplingDesign) -> Floats:
     found = np.full(LABELS.shape, np.nan)
     for user in range(3):
         found[user, CANDIDATE[user]] = design.inclusion(members(user))
@@ -105,19 +116,21 @@ def drawn(design: Any) -> list[Possible]:
     return found
 
 
-def terms(estimator: Estimator, metric: Metric, case: Possible) -> Terms:
-    if isinstance(estimator, DoublyRobust):
-        estimator = estimator.bound(
-            tr.dense(SCORES), case.log, pool(), metrics=[metric], ties=tr.Ties.EXPECTED, seed=1, threads=1, name="m"
-        )
-    return estimator.terms(case.log, case.ranks, metric=metric)
+def terms(estimator: Estimator, metric: Metric, case: Possible) -> Smooth:
+    return terms_of(estimator, case.log, case.ranks, metric, candidates=pool(), scores=MODEL, seed=1)
+
+
+def column(found: Smooth, name: str) -> Floats:
+    values = found.column(name)
+    assert values is not None
+    return values
 
 
 def expect(
     estimator: Estimator,
     metric: Metric,
-    design: Design,
-    function: Callable[[Terms], float],
+    design: SamplingDesign,
+    function: Callable[[Smooth], float],
     *,
     propensity: Floats | None = None,
 ) -> float:
@@ -145,7 +158,7 @@ def truth(metric: Metric) -> float:
     return value / (LABELS * CANDIDATE).sum() if metric.denominator is Denominator.POSITIVES else value / 3
 
 
-def value(found: Terms) -> float:
+def value(found: Smooth) -> float:
     return found.value()
 
 
@@ -154,24 +167,26 @@ REWARDS: list[RewardModel] = [GivenRewards(tr.dense(GUESS)), ItemRates(), ItemRa
 
 @every_design
 @every_sum
-def test_ips_is_exactly_unbiased(design: Design, metric: Metric) -> None:
+def test_ips_is_exactly_unbiased(design: SamplingDesign, metric: Metric) -> None:
     assert expect(IPS(), metric, design, value) == pytest.approx(truth(metric), abs=1e-10)
 
 
 @every_design
 @every_sum
 @pytest.mark.parametrize("reward", REWARDS, ids=["given", "2 folds", "3 folds"])
-def test_doubly_robust_is_exactly_unbiased(design: Design, metric: Metric, reward: RewardModel) -> None:
+def test_doubly_robust_is_exactly_unbiased(design: SamplingDesign, metric: Metric, reward: RewardModel) -> None:
     assert expect(DoublyRobust(reward), metric, design, value) == pytest.approx(truth(metric), abs=1e-10)
 
 
 @every_design
 @pytest.mark.parametrize("metric", METRICS, ids=str)
 @pytest.mark.parametrize("estimator", [IPS(), SNIPS(), DoublyRobust(GivenRewards(tr.dense(GUESS)))], ids=str)
-def test_numerator_and_denominator_are_each_unbiased(design: Design, metric: Metric, estimator: Estimator) -> None:
+def test_numerator_and_denominator_are_each_unbiased(
+    design: SamplingDesign, metric: Metric, estimator: Estimator
+) -> None:
     """So a ratio of them is consistent: its error is of the order 1 / users."""
-    num = expect(estimator, metric, design, lambda found: float(found.num.sum()))
-    den = expect(estimator, metric, design, lambda found: float(found.den.sum()))
+    num = expect(estimator, metric, design, lambda found: float(column(found, "numerator").sum()))
+    den = expect(estimator, metric, design, lambda found: float(column(found, "denominator").sum()))
     assert num == pytest.approx((worth(metric) * LABELS).sum(), abs=1e-10)
     ratio = isinstance(metric, Additive) and metric.denominator is Denominator.POSITIVES
     if ratio:
@@ -184,13 +199,13 @@ def test_numerator_and_denominator_are_each_unbiased(design: Design, metric: Met
 def test_a_right_reward_model_needs_no_propensities(metric: Metric) -> None:
     """Every single log gives the truth, whatever was claimed of exposure."""
     right = DoublyRobust(GivenRewards(tr.dense(LABELS)))
-    for case in logs(Bernoulli(0.8), propensity=np.full(LABELS.shape, 0.07)):
+    for case in logs(BernoulliDesign(0.8), propensity=np.full(LABELS.shape, 0.07)):
         assert terms(right, metric, case).value() == pytest.approx(truth(metric), abs=1e-10)
 
 
 @every_design
 @every_sum
-def test_wrong_propensities_bias_by_the_stated_sum(design: Design, metric: Metric) -> None:
+def test_wrong_propensities_bias_by_the_stated_sum(design: SamplingDesign, metric: Metric) -> None:
     """E = Σ w [ŷ + E[O] / π (y - ŷ)]: the bias is -Σ w (1 - E[O] / π)(y - ŷ), and with ŷ = 0 that of IPS."""
     claimed = np.where(CANDIDATE, np.sqrt(np.where(CANDIDATE, inclusion(design), 1.0)), np.nan)
     shift = np.where(CANDIDATE, 1 - inclusion(design) / claimed, 0.0)
@@ -204,7 +219,7 @@ def test_wrong_propensities_bias_by_the_stated_sum(design: Design, metric: Metri
 @every_design
 @every_sum
 @pytest.mark.parametrize("clip", [1.0, 1.5, 4.0])
-def test_a_clip_biases_by_what_it_cuts(design: Design, metric: Metric, clip: float) -> None:
+def test_a_clip_biases_by_what_it_cuts(design: SamplingDesign, metric: Metric, clip: float) -> None:
     chance = np.where(CANDIDATE, inclusion(design), 1.0)
     kept = chance * np.minimum(1 / chance, clip)
     expected = (worth(metric) * LABELS * kept).sum() / 3
@@ -213,8 +228,8 @@ def test_a_clip_biases_by_what_it_cuts(design: Design, metric: Metric, clip: flo
 
 
 @every_sum
-@pytest.mark.parametrize("design", [Weighted(1), Weighted(2)], ids=str)
-def test_the_naive_bias_is_the_covariance_of_exposure_and_worth(design: Weighted, metric: Metric) -> None:
+@pytest.mark.parametrize("design", [WeightedDesign(1), WeightedDesign(2)], ids=str)
+def test_the_naive_bias_is_the_covariance_of_exposure_and_worth(design: WeightedDesign, metric: Metric) -> None:
     """E[(N / n) Σ_S y w] = Σ (N π / n) y w, so the bias is Σ (N π / n - 1) y w."""
     assert isinstance(design.n, int)
     n = CANDIDATE.sum(axis=1, keepdims=True)
@@ -229,12 +244,12 @@ def test_the_naive_estimator_is_right_where_exposure_has_nothing_to_do_with_wort
     """Unequal exposure alone is no bias: here y w is the same for every candidate."""
     log = Log(Ids.of([0]), Ids.of(np.arange(3)), np.zeros(3, np.int64), np.arange(3), {"label": np.ones(3)}, np.ones(3))
     (ranks,) = rank(tr.dense([[3.0, 2.0, 1.0]]), log, pools=[Candidates(1, 3.0)])
-    design, one = Weighted(1), Members.alone(3, weight=np.array([5.0, 1.0, 0.5]))
+    design, one = WeightedDesign(1), Members.alone(3, weight=np.array([5.0, 1.0, 0.5]))
     assert len(set(design.inclusion(one).round(6).tolist())) == 3
     total = 0.0
     for rows, chance in design.outcomes(one):
         part = replace(ranks, above=ranks.above[list(rows)], tied=ranks.tied[list(rows)])
-        total += chance * Naive().terms(log.select(np.array(rows)), part, metric=tr.Precision(3)).value()
+        total += chance * terms_of(Naive(), log.select(np.array(rows)), part, tr.Precision(3)).value()
     assert total == pytest.approx(1.0, abs=1e-12)
 
 
@@ -252,10 +267,10 @@ def test_self_normalised_has_exactly_this_bias() -> None:
         )  # fmt: skip
         (ranks,) = rank(tr.dense([[2.0, 1.0]]), log, pools=[Candidates(1, 2.0)])
         defined = mean = 0.0
-        for rows, chance in Bernoulli().outcomes(one):
+        for rows, chance in BernoulliDesign().outcomes(one):
             at = np.array(rows, dtype=np.int64)
             part = replace(ranks, above=ranks.above[at], tied=ranks.tied[at])
-            found = SNIPS().terms(log.select(at), part, metric=metric).value()
+            found = terms_of(SNIPS(), log.select(at), part, metric).value()
             if not math.isnan(found):
                 defined += chance
                 mean += chance * found
@@ -266,19 +281,19 @@ def test_self_normalised_has_exactly_this_bias() -> None:
 @pytest.mark.parametrize("metric", SUMS, ids=str)
 def test_a_constant_label_is_known_without_error_by_self_normalisation(metric: Metric) -> None:
     values = []
-    for case in logs(Weighted(2)):
+    for case in logs(WeightedDesign(2)):
         constant = replace(case.log, rewards={"label": np.ones(len(case.log))})
-        found = SNIPS().terms(constant, case.ranks, metric=metric)
-        if found.den.sum() > 0:
+        found = terms(SNIPS(), metric, replace(case, log=constant))
+        if column(found, "denominator").sum() > 0:
             values.append(found.value())
             # of what users differ in, only the length of their lists is left
-            lengths = found.total is not None and float(np.ptp(found.total)) > 0
+            lengths = float(np.ptp(column(found, "total"))) > 0
             assert lengths or np.abs(found.influence()).max() < 1e-12
     assert values == pytest.approx([worth(metric).sum() / 3] * len(values), abs=1e-12)
 
 
 @every_design
-def test_ips_and_self_normalised_are_one_for_recall(design: Design) -> None:
+def test_ips_and_self_normalised_are_one_for_recall(design: SamplingDesign) -> None:
     for case in logs(design):
         first, second = (terms(each, tr.Recall(2), case).value() for each in (IPS(), SNIPS()))
         assert first == second or (math.isnan(first) and math.isnan(second))

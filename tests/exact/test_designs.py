@@ -8,8 +8,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from truerank.core.arrays import Floats
 from truerank.core.errors import InputError
-from truerank.sampling.designs import Bernoulli, Design, Members, Share, Stratified, Uniform, Weighted
+from truerank.sampling.designs import BernoulliDesign, SamplingDesign, StratifiedDesign, UniformDesign, WeightedDesign
+from truerank.sampling.pools import Members, PoolOrder, Share
 
 WEIGHT = np.array([0.1, 3.0, 0.7, 1.0, 0.7])
 SOME_ZERO = np.array([0.0, 3.0, 0.0, 1.0, 0.5])
@@ -17,13 +19,29 @@ STRATUM = np.array([0, 1, 1, 0, 1])
 PLAIN, UNEQUAL, ZEROS = (Members.alone(5, weight=weight) for weight in (None, WEIGHT, SOME_ZERO))
 STRATA = Members.alone(5, weight=WEIGHT, stratum=STRATUM)
 
-SEVERAL: list[Design] = [Bernoulli(0.3), *(Weighted(n) for n in range(7)), Weighted(Share(0.5))]
-CASES: list[tuple[Design, Members]] = [
-    *((design, PLAIN) for design in (Uniform(0), Uniform(1), Uniform(2), Uniform(9), Uniform(Share(0.6)))),
-    *((design, PLAIN) for design in (Bernoulli(0.3), Bernoulli(1.0), Weighted(2))),
+SEVERAL: list[SamplingDesign] = [
+    BernoulliDesign(0.3),
+    *(WeightedDesign(n) for n in range(7)),
+    WeightedDesign(Share(0.5)),
+]
+CASES: list[tuple[SamplingDesign, Members]] = [
+    *(
+        (design, PLAIN)
+        for design in (
+            UniformDesign(0),
+            UniformDesign(1),
+            UniformDesign(2),
+            UniformDesign(9),
+            UniformDesign(Share(0.6)),
+        )
+    ),
+    *((design, PLAIN) for design in (BernoulliDesign(0.3), BernoulliDesign(1.0), WeightedDesign(2))),
     *((design, UNEQUAL) for design in SEVERAL),
-    *((Weighted(n, fill=fill), ZEROS) for n in (1, 2, 3, 4, 5) for fill in (False, True)),
-    *((Stratified(within), STRATA) for within in (Uniform(1), Uniform(2), Weighted(1), Weighted(2), Bernoulli(0.3))),
+    *((WeightedDesign(n, fill=fill), ZEROS) for n in (1, 2, 3, 4, 5) for fill in (False, True)),
+    *(
+        (StratifiedDesign(within), STRATA)
+        for within in (UniformDesign(1), UniformDesign(2), WeightedDesign(1), WeightedDesign(2), BernoulliDesign(0.3))
+    ),
 ]
 
 
@@ -32,7 +50,7 @@ def name_of(case: object) -> str:
 
 
 @pytest.mark.parametrize(("design", "pool"), CASES, ids=name_of)
-def test_outcomes_have_the_stated_probabilities(design: Design, pool: Members) -> None:
+def test_outcomes_have_the_stated_probabilities(design: SamplingDesign, pool: Members) -> None:
     inclusion, total = np.zeros(len(pool)), 0.0
     seen: dict[tuple[int, ...], float] = defaultdict(float)
     for rows, chance in design.outcomes(pool):
@@ -45,7 +63,7 @@ def test_outcomes_have_the_stated_probabilities(design: Design, pool: Members) -
 
 
 @pytest.mark.parametrize(("design", "pool"), CASES, ids=name_of)
-def test_draws_follow_the_outcomes(design: Design, pool: Members) -> None:
+def test_draws_follow_the_outcomes(design: SamplingDesign, pool: Members) -> None:
     """A chi-square test of 20,000 users' samples; seed fixed, the bound is beyond the 99.99 % quantile."""
     n, size = 20_000, len(pool)
     many = Members(
@@ -74,15 +92,15 @@ def test_draws_follow_the_outcomes(design: Design, pool: Members) -> None:
 @pytest.mark.parametrize(
     ("smaller", "larger"),
     [
-        (Uniform(3), Uniform(7)),
-        (Weighted(3), Weighted(7)),
-        (Weighted(3, fill=True), Weighted(19, fill=True)),
-        (Bernoulli(0.1), Bernoulli(0.2)),
-        (Stratified(Uniform(1)), Stratified(Uniform(2))),
+        (UniformDesign(3), UniformDesign(7)),
+        (WeightedDesign(3), WeightedDesign(7)),
+        (WeightedDesign(3, fill=True), WeightedDesign(19, fill=True)),
+        (BernoulliDesign(0.1), BernoulliDesign(0.2)),
+        (StratifiedDesign(UniformDesign(1)), StratifiedDesign(UniformDesign(2))),
     ],
     ids=str,
 )
-def test_draws_are_nested_and_independent_of_order(smaller: Design, larger: Design) -> None:
+def test_draws_are_nested_and_independent_of_order(smaller: SamplingDesign, larger: SamplingDesign) -> None:
     rng = np.random.default_rng(0)
     members = Members(
         np.repeat(np.arange(50, dtype=np.uint64), 20),
@@ -99,6 +117,27 @@ def test_draws_are_nested_and_independent_of_order(smaller: Design, larger: Desi
     assert other != small
 
 
+@pytest.mark.parametrize("weight", [None, np.round(np.random.default_rng(3).random(300), 1)], ids=["equal", "unequal"])
+def test_what_is_known_of_pools_changes_no_draw(weight: Floats | None) -> None:
+    """Numbers of pools, empty ones among them, and rows in order of their ids: the same rows, at every size."""
+    pool = np.repeat(np.array([0, 2, 3]), [100, 150, 50])
+    members = Members(pool.astype(np.uint64), np.arange(300, dtype=np.uint64), weight)
+    known = replace(members, pool=pool, n_pools=5, in_order=True)
+    for n in (0, 1, 7, 60, 200, Share(0.3)):
+        for design in (UniformDesign(n), WeightedDesign(n), WeightedDesign(n, fill=True)):
+            drawn, again = (design.draw(each, seed=2, purpose="test").tolist() for each in (members, known))
+            assert drawn == again
+            assert design.inclusion(members).tolist() == design.inclusion(known).tolist()
+    order = PoolOrder.drawn(known, seed=2, purpose="test")
+    assert order.count.tolist() == [100, 0, 150, 50, 0]
+    forced = np.isin(np.arange(300), [99, 100, 101, 299])  # one, two and one row of the pools
+    plain, shown = (order.first(np.array([3, 0, 0, 50, 0]), one_of=each) for each in (None, forced))
+    assert np.bincount(pool[plain], minlength=5).tolist() == [3, 0, 0, 50, 0]
+    assert set(np.flatnonzero(shown & ~plain).tolist()) <= {99, 100, 101}
+    assert [int((shown & forced)[pool == each].sum()) for each in (0, 2, 3)] == [1, 1, 1]
+    assert order.earliest(forced)[[1, 4]].tolist() == [0, 0]
+
+
 def test_a_share_is_rounded_down_in_decimals() -> None:
     assert [Share(1 - 0.9).of(n) for n in (10, 19, 20)] == [1, 1, 2]
 
@@ -108,10 +147,10 @@ def test_a_share_is_rounded_down_in_decimals() -> None:
     [
         (lambda: Members.alone(2, weight=np.array([1.0, -1.0])), "weight -1 of row 1"),
         (lambda: Members.alone(2, weight=np.array([1.0, np.nan])), "weight nan of row 1"),
-        (lambda: Bernoulli(0.5).inclusion(Members.alone(1, weight=np.array([3.0]))), "Lower the rate"),
-        (lambda: Stratified(Uniform(1)).inclusion(PLAIN), "without strata"),
+        (lambda: BernoulliDesign(0.5).inclusion(Members.alone(1, weight=np.array([3.0]))), "Lower the rate"),
+        (lambda: StratifiedDesign(UniformDesign(1)).inclusion(PLAIN), "without strata"),
         (lambda: Share(1.5), "a share of 1.5"),
-        (lambda: Uniform(-1).inclusion(PLAIN), "a sample of -1"),
+        (lambda: UniformDesign(-1).inclusion(PLAIN), "a sample of -1"),
     ],
 )
 def test_bad_designs_are_refused(make: object, message: str) -> None:
@@ -124,5 +163,5 @@ def test_pools_of_several_users_are_drawn_from_one_by_one() -> None:
     members = Members(
         np.array([1, 1, 1, 2, 2], dtype=np.uint64), np.arange(5, dtype=np.uint64), np.array([1.0, 1, 2, 1, 3])
     )
-    assert Weighted(1).inclusion(members) == pytest.approx([0.25, 0.25, 0.5, 0.25, 0.75])
-    assert Uniform(2).inclusion(replace(members, weight=None)) == pytest.approx([2 / 3, 2 / 3, 2 / 3, 1, 1])
+    assert WeightedDesign(1).inclusion(members) == pytest.approx([0.25, 0.25, 0.5, 0.25, 0.75])
+    assert UniformDesign(2).inclusion(replace(members, weight=None)) == pytest.approx([2 / 3, 2 / 3, 2 / 3, 1, 1])

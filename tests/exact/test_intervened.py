@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
+from terms import terms_of
 
 from truerank.core.arrays import Floats
 from truerank.core.errors import InputError
@@ -21,7 +22,7 @@ from truerank.core.ids import Ids
 from truerank.core.log import Log
 from truerank.core.metric import Metric
 from truerank.core.ranking import Ranks
-from truerank.core.terms import Terms
+from truerank.core.terms import Smooth
 from truerank.estimators.biased.intervened import MOST_NODES, Intervened, IntervenedPooled, shares
 from truerank.estimators.judged.full import Full
 from truerank.metrics.dcg import DCG
@@ -29,7 +30,8 @@ from truerank.metrics.mean_reciprocal_rank import MeanRR
 from truerank.metrics.precision import Precision
 from truerank.metrics.rank_biased_precision import RBP
 from truerank.metrics.recall import Recall
-from truerank.sampling.designs import Bernoulli, Design, Members, Uniform, Weighted
+from truerank.sampling.designs import BernoulliDesign, SamplingDesign, UniformDesign, WeightedDesign
+from truerank.sampling.pools import Members
 
 N_ITEMS = 6
 
@@ -47,7 +49,7 @@ class Pool:
 
     def terms(
         self, estimator: Estimator, metric: Metric, *, taken: Sequence[int] | None = None, chance: Floats
-    ) -> Terms:
+    ) -> Smooth:
         """On the taken rows, all by default."""
         kept = list(range(len(self.rows)) if taken is None else taken)
         user, rank, label = (np.array([self.rows[at][part] for at in kept], dtype=np.int64) for part in range(3))
@@ -63,10 +65,16 @@ class Pool:
         )
         size = np.full(n_users, float(N_ITEMS))
         ranks = Ranks(rank.astype(np.float64) - 1, np.zeros(len(kept)), size, size, np.ones(n_users, dtype=bool))
-        return estimator.terms(log, ranks, metric=metric)
+        return terms_of(estimator, log, ranks, metric)
 
-    def expected(self, design: Design, function: Callable[[tuple[int, ...]], float]) -> float:
+    def expected(self, design: SamplingDesign, function: Callable[[tuple[int, ...]], float]) -> float:
         return math.fsum(chance * function(taken) for taken, chance in design.outcomes(self.members))
+
+
+def part_of(terms: Smooth, name: str) -> Floats:
+    values = terms.column(name)
+    assert values is not None
+    return values
 
 
 MIXED = Pool(
@@ -74,10 +82,10 @@ MIXED = Pool(
     weight=np.array([1.0, 0.2, 3.0, 0.7, 0.5, 2.0, 0.1, 1.0]),
 )
 RATES = replace(MIXED, weight=MIXED.weight / 3)  # as probabilities of independent draws
-CASES: list[tuple[Design, Pool]] = [
-    *((Weighted(n), MIXED) for n in (1, 3, 4, 7, 8)),
-    (Uniform(4), MIXED),
-    (Bernoulli(), RATES),
+CASES: list[tuple[SamplingDesign, Pool]] = [
+    *((WeightedDesign(n), MIXED) for n in (1, 3, 4, 7, 8)),
+    (UniformDesign(4), MIXED),
+    (BernoulliDesign(), RATES),
 ]
 every_design = pytest.mark.parametrize(
     ("design", "pool"), CASES, ids=lambda each: str(each) if hasattr(each, "draw") else ""
@@ -86,7 +94,7 @@ every_design = pytest.mark.parametrize(
 
 @every_design
 @pytest.mark.parametrize("metric", [Precision(1), Precision(3), DCG(2), DCG(5), RBP(0.8)], ids=str)
-def test_sums_are_exact(design: Design, pool: Pool, metric: Metric) -> None:
+def test_sums_are_exact(design: SamplingDesign, pool: Pool, metric: Metric) -> None:
     chance = design.inclusion(pool.members)
     found = pool.terms(Intervened(), metric, chance=chance)
     expected = pool.expected(design, lambda taken: pool.terms(Full(), metric, taken=taken, chance=chance).value())
@@ -96,7 +104,7 @@ def test_sums_are_exact(design: Design, pool: Pool, metric: Metric) -> None:
 
 @every_design
 @pytest.mark.parametrize("metric", [Recall(1), Recall(2), MeanRR()], ids=str)
-def test_both_parts_of_pooled_recall_are_exact(design: Design, pool: Pool, metric: Metric) -> None:
+def test_both_parts_of_pooled_recall_are_exact(design: SamplingDesign, pool: Pool, metric: Metric) -> None:
     chance = design.inclusion(pool.members)
     found = pool.terms(IntervenedPooled(), metric, chance=chance)
     worth = {rank: float(metric.worth(np.array([float(rank)]))[0]) for rank in range(1, N_ITEMS + 1)}  # type: ignore[attr-defined]
@@ -107,23 +115,23 @@ def test_both_parts_of_pooled_recall_are_exact(design: Design, pool: Pool, metri
     def relevant(taken: Sequence[int]) -> float:
         return sum(pool.rows[at][2] for at in taken)
 
-    assert math.fsum(found.num) == pytest.approx(pool.expected(design, hits), abs=1e-10)
-    assert math.fsum(found.den) == pytest.approx(pool.expected(design, relevant), abs=1e-10)
+    assert math.fsum(part_of(found, "numerator")) == pytest.approx(pool.expected(design, hits), abs=1e-10)
+    assert math.fsum(part_of(found, "denominator")) == pytest.approx(pool.expected(design, relevant), abs=1e-10)
 
 
 @pytest.mark.parametrize("metric", [Recall(1), Recall(2), MeanRR()], ids=str)
 def test_per_user_recall_is_exact_for_independent_draws(metric: Metric) -> None:
     """Numerator and denominator of every user; the denominator is the chance to have a relevant row."""
-    chance = Bernoulli().inclusion(RATES.members)
+    chance = BernoulliDesign().inclusion(RATES.members)
     found = RATES.terms(Intervened(), metric, chance=chance)
     for user in range(3):
 
         def part(taken: Sequence[int], name: str, user: int = user) -> float:
-            return float(getattr(RATES.terms(Full(), metric, taken=taken, chance=chance), name)[user])
+            return float(part_of(RATES.terms(Full(), metric, taken=taken, chance=chance), name)[user])
 
-        for name in ("num", "den"):
-            expected = RATES.expected(Bernoulli(), lambda taken, name=name: part(taken, name))  # type: ignore[misc]
-            assert getattr(found, name)[user] == pytest.approx(expected, abs=1e-10)
+        for name in ("numerator", "denominator"):
+            expected = RATES.expected(BernoulliDesign(), lambda taken, name=name: part(taken, name))  # type: ignore[misc]
+            assert part_of(found, name)[user] == pytest.approx(expected, abs=1e-10)
 
 
 @pytest.mark.parametrize("n_users", [1, 2, 3, 4])
@@ -131,21 +139,21 @@ def test_size_of_the_error_under_a_fixed_size(n_users: int) -> None:
     """Half of the rows of users with two relevant rows each: a user has one drawn with probability
     3/4 + 1 / (4 (2 users - 1)), and independent draws say 3/4; the ratio is right all the same."""
     pool = Pool([(u, rank, 1) for u in range(n_users) for rank in (1, 2)], np.ones(2 * n_users))
-    design = Uniform(n_users)
+    design = UniformDesign(n_users)
     chance = design.inclusion(pool.members)
     found = pool.terms(Intervened(), Recall(1), chance=chance)
 
     def users_with_one(taken: Sequence[int]) -> float:
-        return float(pool.terms(Full(), Recall(1), taken=taken, chance=chance).den.sum())
+        return float(pool.terms(Full(), Recall(1), taken=taken, chance=chance).sums[:, 1].sum())
 
     truth = pool.expected(design, users_with_one) / n_users
-    assert found.den == pytest.approx(0.75, abs=1e-12)
+    assert part_of(found, "denominator") == pytest.approx(0.75, abs=1e-12)
     assert truth - 0.75 == pytest.approx(1 / (4 * (2 * n_users - 1)), abs=1e-10)
     mean = pool.expected(design, lambda taken: pool.terms(Full(), Recall(1), taken=taken, chance=chance).value())
     assert found.value() == pytest.approx(mean, abs=1e-10)
 
 
-def _mean_value(pool: Pool, design: Design, estimator: Estimator, metric: Metric, chance: Floats) -> float:
+def _mean_value(pool: Pool, design: SamplingDesign, estimator: Estimator, metric: Metric, chance: Floats) -> float:
     """The mean of the values of all test sets that have one."""
     values = [
         (p, pool.terms(estimator, metric, taken=taken, chance=chance).value())
@@ -174,7 +182,7 @@ def test_the_error_of_the_value_falls_with_the_number_of_rows(
     for copies, expected in zip((1, 2, 3, 4), sizes, strict=True):
         rows = [(c, rank, label) for c in range(copies) for rank, label in ((1, 1), (3, 1), (4, 0))]
         pool = Pool(rows, np.tile([1.0, 0.25, 0.5], copies))
-        design = Weighted(3 * copies // 2)
+        design = WeightedDesign(3 * copies // 2)
         chance = design.inclusion(pool.members)
         found = pool.terms(estimator, Recall(1), chance=chance).value()
         truth = _mean_value(pool, design, reference, Recall(1), np.ones(len(rows)))
@@ -225,4 +233,4 @@ def test_without_inclusion_probabilities_there_is_no_answer() -> None:
     ranks = Ranks(np.zeros(1), np.zeros(1), np.ones(1), np.ones(1), np.ones(1, dtype=bool))
     for estimator in (Intervened(), IntervenedPooled()):
         with pytest.raises(InputError, match=r"no inclusion probabilities.*truerank intervene LOG --inclusion"):
-            estimator.terms(log, ranks, metric=Recall(1))
+            terms_of(estimator, log, ranks, Recall(1))

@@ -12,8 +12,9 @@ from logs import full_world
 from truerank.core.arrays import Bools, Floats
 from truerank.exposure.loggers.expose import Order, expose_independently
 from truerank.sampling.clocks import inclusion_of_first
-from truerank.sampling.designs import Bernoulli, Design, Members, Weighted
-from truerank.sampling.forced import Pool, inclusion_of_pools, none_shown, shown_propensities
+from truerank.sampling.designs import BernoulliDesign, SamplingDesign, WeightedDesign
+from truerank.sampling.inclusion import PoolShape, inclusion_of_pools, none_shown, shown_propensities
+from truerank.sampling.pools import Members
 
 POOLS = {
     "equal": [1.0, 1.0, 1.0, 1.0, 1.0],
@@ -25,7 +26,7 @@ POOLS = {
 LABELS = [(1, 0, 0, 0, 0), (1, 0, 1, 0, 0), (0, 1, 1, 0, 1), (1, 1, 1, 1, 1), (0, 0, 0, 0, 0), (0, 1, 0, 0, 0)]
 
 
-def outcomes(design: Design, weight: Floats, positive: Bools) -> Iterator[tuple[tuple[int, ...], float]]:
+def outcomes(design: SamplingDesign, weight: Floats, positive: Bools) -> Iterator[tuple[tuple[int, ...], float]]:
     """Every log of one user with its probability: a positive is added, proportional to weight, where none was drawn."""
     share = weight * positive if (weight * positive).any() else positive.astype(float)
     for rows, chance in design.outcomes(Members.alone(len(weight), weight=weight)):
@@ -40,9 +41,9 @@ def outcomes(design: Design, weight: Floats, positive: Bools) -> Iterator[tuple[
 def test_propensities_sum_over_every_log(name: str, label: tuple[int, ...], n: int) -> None:
     weight, positive = np.array(POOLS[name]), np.array(label, dtype=bool)
     exact, none = np.zeros(5), 0.0
-    for rows, chance in outcomes(Weighted(n, fill=True), weight, positive):
+    for rows, chance in outcomes(WeightedDesign(n, fill=True), weight, positive):
         exact[list(rows)] += chance
-    for rows, chance in Weighted(n, fill=True).outcomes(Members.alone(5, weight=weight)):
+    for rows, chance in WeightedDesign(n, fill=True).outcomes(Members.alone(5, weight=weight)):
         none += chance * (not positive[list(rows)].any())
     found = shown_propensities(np.array([0, 5]), weight, positive, size=np.array([n]))
     assert found.value == pytest.approx(exact, abs=1e-10)
@@ -56,11 +57,11 @@ def test_weighting_by_these_propensities_is_unbiased_and_by_others_is_not() -> N
     weight, positive = np.array(POOLS["unequal"]), np.array([1, 0, 1, 0, 0], dtype=bool)
     worth = np.array([0.2, 1.0, 0.7, 0.5, 0.3]) * positive
     right = shown_propensities(np.array([0, 5]), weight, positive, size=np.array([2])).value
-    wrong = Weighted(2).inclusion(Members.alone(5, weight=weight))
+    wrong = WeightedDesign(2).inclusion(Members.alone(5, weight=weight))
     means = [
         sum(
             chance * float((worth / chosen)[list(rows)].sum())
-            for rows, chance in outcomes(Weighted(2, fill=True), weight, positive)
+            for rows, chance in outcomes(WeightedDesign(2, fill=True), weight, positive)
         )
         for chosen in (right, wrong)
     ]
@@ -77,7 +78,7 @@ def test_drawn_logs_follow_the_outcomes(name: str, n: int) -> None:
     weight, positive, n_users = np.array(POOLS[name]), np.array([1, 0, 1, 0, 0], dtype=bool), 20_000
     order = Order.of(full_world([positive.tolist()] * n_users), weight, seed=4)
     shown = order.shown(order.sizes(size=n)).reshape(n_users, 5)
-    check_frequencies(shown, outcomes(Weighted(n, fill=True), weight, positive))
+    check_frequencies(shown, outcomes(WeightedDesign(n, fill=True), weight, positive))
 
 
 def test_independent_exposure_follows_its_outcomes_and_propensities() -> None:
@@ -85,7 +86,7 @@ def test_independent_exposure_follows_its_outcomes_and_propensities() -> None:
     world = full_world([positive.tolist()] * n_users)
     for keep in (False, True):
         forced = positive & keep
-        expected = list(outcomes(Bernoulli(), chance, forced))
+        expected = list(outcomes(BernoulliDesign(), chance, forced))
         log = expose_independently(world, np.tile(chance, n_users), keep_positive=keep, seed=3)
         shown = np.zeros((n_users, 5), dtype=bool)
         shown[log.user, log.item] = True
@@ -121,7 +122,7 @@ def test_the_approximation_of_large_pools_is_close(
     positive[:: members // 5] = True
     pool = np.array([0, members]), weight, positive
     exact = shown_propensities(*pool, size=np.array([n]))
-    monkeypatch.setattr("truerank.sampling.forced.TOTAL_STEPS", 0.0)
+    monkeypatch.setattr("truerank.sampling.inclusion.TOTAL_STEPS", 0.0)
     rough = shown_propensities(*pool, size=np.array([n]))
     assert rough.approximate.all()
     assert not exact.approximate.any()
@@ -140,12 +141,12 @@ def test_the_budget_is_one_for_all_pools_and_goes_to_the_smallest_first(monkeypa
 
     order = list(range(6))
     assert not any(approximate(order))
-    costs = [Pool.of(weight, n).steps() for weight, n in zip(weights, size.tolist(), strict=True)]
+    costs = [PoolShape.of(weight, n).steps() for weight, n in zip(weights, size.tolist(), strict=True)]
     small = costs[1] + costs[2] + costs[3]
     # pools of as many members are treated alike: the cheap one of 40 members does not come in alone
-    monkeypatch.setattr("truerank.sampling.forced.TOTAL_STEPS", small + costs[5])
+    monkeypatch.setattr("truerank.sampling.inclusion.TOTAL_STEPS", small + costs[5])
     assert approximate(order) == approximate(order[::-1]) == [True, False, False, False, True, True]
-    monkeypatch.setattr("truerank.sampling.forced.TOTAL_STEPS", small - 1)
+    monkeypatch.setattr("truerank.sampling.inclusion.TOTAL_STEPS", small - 1)
     assert approximate(order) == approximate(order[::-1]) == [True, False, True, False, True, True]
 
 
@@ -156,7 +157,7 @@ def test_pools_alike_share_one_computation(monkeypatch: pytest.MonkeyPatch) -> N
         calls.append(n)
         return inclusion_of_first(weight, n)
 
-    monkeypatch.setattr("truerank.sampling.forced.inclusion_of_first", counted)
+    monkeypatch.setattr("truerank.sampling.inclusion.inclusion_of_first", counted)
     pool = np.array([1.0, 2.0, 3.0, 4.0]), np.array([True, False, False, False])
     chance, rough = none_shown([pool] * 50, np.array([2] * 49 + [3]))
     assert calls == [2, 3]

@@ -16,12 +16,13 @@ from tiny import expectation as expect
 import truerank as tr
 from truerank.core.errors import InputError, RefusedError
 from truerank.core.metric import Additive, Metric
-from truerank.core.terms import Terms
-from truerank.sampling.designs import Bernoulli, Members, Uniform, size_of
+from truerank.core.terms import Smooth
+from truerank.sampling.designs import BernoulliDesign, UniformDesign
+from truerank.sampling.pools import Members, size_of
 
 # three users with different numbers of candidates and relevant items, one of whom likes nothing
 WORLD = Tiny([[1, 0, 0, 1, 1, 0], [0, 1, 0, 0, 0], [0, 0, 0, 0]])
-DESIGNS = [Uniform(3), Uniform(2), Uniform(1)]
+DESIGNS = [UniformDesign(3), UniformDesign(2), UniformDesign(1)]
 # scores with ties: above and tied counts of every candidate
 TIED = Tiny(
     [[1, 0, 1, 0, 1], [0, 1, 1, 0]],
@@ -30,12 +31,12 @@ TIED = Tiny(
 )
 
 
-def num(terms: Terms) -> float:
-    return float(terms.num.sum())
+def num(terms: Smooth) -> float:
+    return float(terms.sums[:, 0].sum())
 
 
-def den(terms: Terms) -> float:
-    return float(terms.den.sum())
+def den(terms: Smooth) -> float:
+    return float(terms.sums[:, 1].sum())
 
 
 def truth(world: Tiny, metric: Metric) -> float:
@@ -96,11 +97,11 @@ def test_dropping_users_biases_the_published_mean() -> None:
     """Spec 5.1.4: user A has recall 1 and is kept with probability 1/3, user B has recall 0 and is always kept."""
     world = Tiny([[1, 0, 0, 0, 0, 0], [0, 1, 1, 1, 1, 1]])
     assert truth(world, tr.Recall(1)) == 0.5
-    mean = expect(world, tr.Published(), tr.Recall(1), [Uniform(2)] * 2, lambda terms: terms.value())
+    mean = expect(world, tr.Published(), tr.Recall(1), [UniformDesign(2)] * 2, lambda terms: terms.value())
     assert mean == pytest.approx(1 / 6, abs=1e-12)
     # pooled recall has no such bias: its parts are unbiased
-    assert expect(world, tr.Pooled(), tr.Recall(1), [Uniform(2)] * 2, num) == pytest.approx(1, abs=1e-12)
-    assert expect(world, tr.Pooled(), tr.Recall(1), [Uniform(2)] * 2, den) == pytest.approx(6, abs=1e-12)
+    assert expect(world, tr.Pooled(), tr.Recall(1), [UniformDesign(2)] * 2, num) == pytest.approx(1, abs=1e-12)
+    assert expect(world, tr.Pooled(), tr.Recall(1), [UniformDesign(2)] * 2, den) == pytest.approx(6, abs=1e-12)
 
 
 def test_cutoff_at_or_beyond_the_candidates_gives_1_and_0_is_refused() -> None:
@@ -140,14 +141,14 @@ def test_horvitz_thompson_is_exactly_unbiased(world: Tiny, metric: Additive) -> 
 @pytest.mark.parametrize("metric", [tr.Precision(2), tr.DCG(4)], ids=str)
 def test_horvitz_thompson_with_a_declared_rate(metric: Additive) -> None:
     """Bernoulli exposure: a user without a judged item contributes 0, and the mean is exactly unbiased."""
-    designs = [Bernoulli(0.3)] * 3
+    designs = [BernoulliDesign(0.3)] * 3
     world = Tiny([[1, 0, 1, 1], [0, 1, 0], [0, 0]])
-    estimator = tr.HorvitzThompson(rate=0.3)
-    mean = expect(world, estimator, metric, designs, lambda terms: terms.value())
+    estimator = tr.HorvitzThompson()
+    mean = expect(world, estimator, metric, designs, lambda terms: terms.value(), rate=0.3)
     assert mean == pytest.approx(truth(world, metric), abs=1e-12)
-    assert world.terms(estimator, metric, [(), (), ()]).value() == 0
+    assert world.terms(estimator, metric, [(), (), ()], rate=0.3).value() == 0
     # without the declaration the same user is undefined, and a sample size that depends on chance costs the proof
-    assert isnan(world.terms(tr.HorvitzThompson(), metric, [(), (), ()]).value())
+    assert isnan(world.terms(estimator, metric, [(), (), ()]).value())
 
 
 @pytest.mark.parametrize("world", [WORLD, TIED], ids=["distinct", "tied"])
@@ -155,8 +156,8 @@ def test_horvitz_thompson_with_a_declared_rate(metric: Additive) -> None:
 def test_both_parts_of_pooled_recall_are_unbiased(world: Tiny, k: int) -> None:
     designs = DESIGNS[: len(world.labels)]
     full = world.terms(tr.Pooled(), tr.Recall(k), world.everything())
-    assert expect(world, tr.Pooled(), tr.Recall(k), designs, num) == pytest.approx(full.num.sum(), abs=1e-12)
-    assert expect(world, tr.Pooled(), tr.Recall(k), designs, den) == pytest.approx(full.den.sum(), abs=1e-12)
+    assert expect(world, tr.Pooled(), tr.Recall(k), designs, num) == pytest.approx(full.sums[:, 0].sum(), abs=1e-12)
+    assert expect(world, tr.Pooled(), tr.Recall(k), designs, den) == pytest.approx(full.sums[:, 1].sum(), abs=1e-12)
     # ΣM / ΣN⁺, counted by hand for the world without ties
     if world is WORLD:
         hits = sum(sum(row[:k]) for row in world.labels)
@@ -170,7 +171,7 @@ def test_published_converges_to_a_weighted_mean_of_recall(world: Tiny, k: int) -
     designs = DESIGNS[: len(world.labels)]
     keep, recall = [], []
     for row, design, values in zip(
-        world.labels, designs, world.terms(tr.Published(), tr.Recall(k), world.everything()).num, strict=True
+        world.labels, designs, world.terms(tr.Published(), tr.Recall(k), world.everything()).sums[:, 0], strict=True
     ):
         size, relevant = len(row), sum(row)
         drawn = size_of(design.n, size)
@@ -192,8 +193,8 @@ def test_pooled_equals_the_plain_ratio_when_the_judged_share_is_constant() -> No
 def test_both_parts_of_hajek_are_unbiased_and_its_bias_has_this_size(metric: Additive) -> None:
     full = WORLD.terms(tr.Hajek(), metric, WORLD.everything())
     assert full.value() == pytest.approx(truth(WORLD, metric), abs=1e-12)
-    assert expect(WORLD, tr.Hajek(), metric, DESIGNS, num) == pytest.approx(full.num.sum(), abs=1e-12)
-    assert expect(WORLD, tr.Hajek(), metric, DESIGNS, den) == pytest.approx(full.den.sum(), abs=1e-12)
+    assert expect(WORLD, tr.Hajek(), metric, DESIGNS, num) == pytest.approx(full.sums[:, 0].sum(), abs=1e-12)
+    assert expect(WORLD, tr.Hajek(), metric, DESIGNS, den) == pytest.approx(full.sums[:, 1].sum(), abs=1e-12)
 
 
 def test_the_bias_of_hajek_is_not_zero() -> None:
@@ -202,7 +203,7 @@ def test_the_bias_of_hajek_is_not_zero() -> None:
     The estimate is w_1 + w_2 if the first is judged, else 0: its mean is (w_1 + w_2) / 2, the truth is w_1.
     """
     world = Tiny([[1, 0]])
-    mean = expect(world, tr.Hajek(), tr.DCG(2), [Uniform(1)], lambda terms: terms.value())
+    mean = expect(world, tr.Hajek(), tr.DCG(2), [UniformDesign(1)], lambda terms: terms.value())
     assert mean == pytest.approx((1 + 1 / log2(3)) / 2, abs=1e-12)
     assert truth(world, tr.DCG(2)) == 1
 
@@ -227,7 +228,8 @@ def test_horvitz_thompson_is_exactly_unbiased_for_graded_gains(metric: Additive)
     assert mean == pytest.approx(known, abs=1e-12)
     # a declared rate: users without a judged item contribute 0
     small = Tiny([[3, 0, 1], [0, 2]], column="rating")
-    mean = expect(small, tr.HorvitzThompson(0.3), metric, [Bernoulli(0.3)] * 2, lambda terms: terms.value())
+    drawn = [BernoulliDesign(0.3)] * 2
+    mean = expect(small, tr.HorvitzThompson(), metric, drawn, lambda terms: terms.value(), rate=0.3)
     assert mean == pytest.approx(truth(small, metric), abs=1e-12)
 
 
@@ -236,16 +238,18 @@ def test_both_parts_of_hajek_are_unbiased_for_graded_gains(metric: Additive) -> 
     """Σ gain x worth over Σ worth, times the known mean of Σ worth, so that with everything judged it is the truth."""
     full = GRADES.terms(tr.Hajek(), metric, GRADES.everything())
     assert full.value() == pytest.approx(truth(GRADES, metric), abs=1e-12)
-    assert full.den.sum() == pytest.approx(sum(metric.worth(np.arange(1.0, n + 1)).sum() for n in (6, 5, 4)), abs=1e-12)
-    assert expect(GRADES, tr.Hajek(), metric, DESIGNS, num) == pytest.approx(full.num.sum(), abs=1e-12)
-    assert expect(GRADES, tr.Hajek(), metric, DESIGNS, den) == pytest.approx(full.den.sum(), abs=1e-12)
+    assert full.sums[:, 1].sum() == pytest.approx(
+        sum(metric.worth(np.arange(1.0, n + 1)).sum() for n in (6, 5, 4)), abs=1e-12
+    )
+    assert expect(GRADES, tr.Hajek(), metric, DESIGNS, num) == pytest.approx(full.sums[:, 0].sum(), abs=1e-12)
+    assert expect(GRADES, tr.Hajek(), metric, DESIGNS, den) == pytest.approx(full.sums[:, 1].sum(), abs=1e-12)
 
 
 def test_hajek_is_exact_where_the_gain_is_the_same_for_all() -> None:
     """Chance in how many judged items rank high cancels, also with gains: every sample that has one gives the truth."""
     world = Tiny([[2, 2, 2, 2], [2, 2, 2]], column="rating")
     metric = tr.DCG(2, tr.Gain.EXPONENTIAL)
-    for members, _ in world.samples([Uniform(2), Uniform(1)]):
+    for members, _ in world.samples([UniformDesign(2), UniformDesign(1)]):
         terms = world.terms(tr.Hajek(), metric, members)
         if any(place < 2 for judged in members for place in judged):
             assert terms.value() == pytest.approx(truth(world, metric), abs=1e-12)
@@ -261,7 +265,7 @@ def test_the_bias_of_hajek_with_graded_gains_has_this_size() -> None:
     world = Tiny([[2, 1]], column="rating")
     metric = tr.DCG(2, tr.Gain.EXPONENTIAL)
     second = 1 / log2(3)
-    mean = expect(world, tr.Hajek(), metric, [Uniform(1)], lambda terms: terms.value())
+    mean = expect(world, tr.Hajek(), metric, [UniformDesign(1)], lambda terms: terms.value())
     assert mean == pytest.approx(2 * (1 + second), abs=1e-12)
     assert truth(world, metric) == pytest.approx(3 + second, abs=1e-12)
 
@@ -280,8 +284,8 @@ def test_horvitz_thompson_is_unbiased_for_every_known_denominator(world: Tiny, m
     assert mean == pytest.approx(truth(world, metric), abs=1e-12)
     full = world.terms(tr.Hajek(), metric, world.everything())
     assert full.value() == pytest.approx(truth(world, metric), abs=1e-12)
-    assert expect(world, tr.Hajek(), metric, designs, num) == pytest.approx(full.num.sum(), abs=1e-12)
-    assert expect(world, tr.Hajek(), metric, designs, den) == pytest.approx(full.den.sum(), abs=1e-12)
+    assert expect(world, tr.Hajek(), metric, designs, num) == pytest.approx(full.sums[:, 0].sum(), abs=1e-12)
+    assert expect(world, tr.Hajek(), metric, designs, den) == pytest.approx(full.sums[:, 1].sum(), abs=1e-12)
 
 
 def test_mean_reciprocal_rank_pooled_and_published() -> None:
@@ -289,8 +293,8 @@ def test_mean_reciprocal_rank_pooled_and_published() -> None:
     metric = tr.MeanRR()
     full = WORLD.terms(tr.Pooled(), metric, WORLD.everything())
     assert full.value() == pytest.approx((1 + 1 / 4 + 1 / 5 + 1 / 2) / 4, abs=1e-12)
-    assert expect(WORLD, tr.Pooled(), metric, DESIGNS, num) == pytest.approx(full.num.sum(), abs=1e-12)
-    assert expect(WORLD, tr.Pooled(), metric, DESIGNS, den) == pytest.approx(full.den.sum(), abs=1e-12)
+    assert expect(WORLD, tr.Pooled(), metric, DESIGNS, num) == pytest.approx(full.sums[:, 0].sum(), abs=1e-12)
+    assert expect(WORLD, tr.Pooled(), metric, DESIGNS, den) == pytest.approx(full.sums[:, 1].sum(), abs=1e-12)
     one = Tiny([[1, 0, 0, 1, 1, 0]])
     kept = [one.terms(tr.Published(), metric, [m]).value() for m in combinations(range(6), 3) if set(m) & {0, 3, 4}]
     assert np.mean(kept) == pytest.approx((1 + 1 / 4 + 1 / 5) / 3, abs=1e-12)
@@ -325,7 +329,7 @@ def test_auc_among_judged_items_is_unbiased_for_a_user_given_both_classes(scores
 def test_auc_of_several_users_converges_to_a_weighted_mean() -> None:
     """Σ over users with both classes judged has mean Σ π AUC; their number has mean Σ π."""
     rows = [[1, 0, 0, 1, 0], [0, 1, 1, 1], [0, 0, 1]]
-    designs = [Uniform(2), Uniform(2), Uniform(2)]
+    designs = [UniformDesign(2), UniformDesign(2), UniformDesign(2)]
     num_mean = den_mean = wanted_num = wanted_den = 0.0
     for row, design in zip(rows, designs, strict=True):
         both = [(chance, [row[i] for i in members]) for members, chance in design.outcomes(Members.alone(len(row)))]
@@ -335,8 +339,8 @@ def test_auc_of_several_users_converges_to_a_weighted_mean() -> None:
         for members, chance in design.outcomes(Members.alone(len(row))):
             judged = Tiny([[row[i] for i in members]])
             terms = judged.terms(tr.Traditional(), tr.AUC(), judged.everything())
-            num_mean += chance * terms.num.sum()
-            den_mean += chance * terms.den.sum()
+            num_mean += chance * terms.sums[:, 0].sum()
+            den_mean += chance * terms.sums[:, 1].sum()
     assert num_mean == pytest.approx(wanted_num, abs=1e-12)
     assert den_mean == pytest.approx(wanted_den, abs=1e-12)
 

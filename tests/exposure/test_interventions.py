@@ -13,13 +13,14 @@ import pytest
 import truerank as tr
 from truerank.core.errors import InputError
 from truerank.core.log import Log
+from truerank.exposure.counts import Floor, Smoothed
 from truerank.exposure.interventions import catalogue, dispersion, intervene, named, with_inclusion
-from truerank.exposure.interventions.plain import Full, Regular
-from truerank.exposure.interventions.popularity import EqualPerItem, PopularityStratified
-from truerank.exposure.interventions.posteriors import Floor, Smoothed
-from truerank.exposure.interventions.skew import Skew, Unseen
-from truerank.exposure.interventions.weighted import WTD, WTDH
-from truerank.sampling.designs import Members, Weighted
+from truerank.exposure.interventions.design import FullIntervention, RegularIntervention
+from truerank.exposure.interventions.popularity import EqualPerItemIntervention, PopularityStratifiedIntervention
+from truerank.exposure.interventions.skew import SkewIntervention, Unseen
+from truerank.exposure.interventions.weighted import WTDHIntervention, WTDIntervention
+from truerank.sampling.designs import WeightedDesign
+from truerank.sampling.pools import Members
 
 STRATEGIES = [cls() for cls in catalogue().values()]
 every_strategy = pytest.mark.parametrize("strategy", STRATEGIES, ids=lambda each: each.name)
@@ -47,7 +48,7 @@ def cells(log: Log) -> list[tuple[str, str]]:
     return list(zip(log.users.texts(log.user), log.items.texts(log.item), strict=True))
 
 
-def item_ratio(strategy: WTD | WTDH, train: Log, **more: Any) -> float:
+def item_ratio(strategy: WTDIntervention | WTDHIntervention, train: Log, **more: Any) -> float:
     """The weight of a row of item 1 relative to one of item 2 of the same user."""
     log = log_of([(1, 1), (1, 2)])
     one, two = strategy.weights(log, train=train, **more)
@@ -61,7 +62,7 @@ def item_ratio(strategy: WTD | WTDH, train: Log, **more: Any) -> float:
 @pytest.mark.parametrize("fraction", [0.1, 0.5, 1.0])
 def test_size_no_duplicates_subset(strategy: Any, fraction: float) -> None:
     size = int(fraction * len(HELDOUT))
-    if strategy == EqualPerItem() and fraction == 0.1:
+    if strategy == EqualPerItemIntervention() and fraction == 0.1:
         size = 40  # of 50 rows for 40 items, one each, where all have one
     found = intervene(HELDOUT, strategy, **DATA, fraction=fraction, seed=3)
     assert len(set(cells(found))) == len(found)
@@ -87,7 +88,11 @@ def test_draws_do_not_depend_on_the_order_of_rows(strategy: Any) -> None:
     assert (set(cells(other)) == set(cells(first))) == (strategy.name == "full")
 
 
-@pytest.mark.parametrize("strategy", [Regular(), Skew(), WTD(), WTDH()], ids=lambda each: each.name)
+@pytest.mark.parametrize(
+    "strategy",
+    [RegularIntervention(), SkewIntervention(), WTDIntervention(), WTDHIntervention()],
+    ids=lambda each: each.name,
+)
 def test_a_larger_fraction_holds_the_smaller(strategy: Any) -> None:
     small, large = (set(cells(intervene(HELDOUT, strategy, **DATA, fraction=f, seed=3))) for f in (0.2, 0.6))
     assert small < large
@@ -111,12 +116,14 @@ def test_inclusion_probabilities_are_how_often_rows_are_drawn(strategy: Any) -> 
     assert (np.abs(count / 400 - chance) <= 5 * noise + 0.003).all()  # 0.003: Rosén's equation
 
 
-@pytest.mark.parametrize("strategy", [Skew(), WTD(), WTDH()], ids=lambda each: each.name)
+@pytest.mark.parametrize(
+    "strategy", [SkewIntervention(), WTDIntervention(), WTDHIntervention()], ids=lambda each: each.name
+)
 def test_small_pools_have_exact_inclusion_probabilities(strategy: Any) -> None:
     small = HELDOUT.select(np.arange(0, 501, 63))
-    weight = strategy.plan(small, **DATA, fraction=0.5, seed=0).members.weights
+    weight = strategy.design(small, **DATA, fraction=0.5, seed=0).members.weights
     expected = np.zeros(len(small))
-    for rows, chance in Weighted(4).outcomes(Members.alone(len(small), weight=weight)):
+    for rows, chance in WeightedDesign(4).outcomes(Members.alone(len(small), weight=weight)):
         expected[list(rows)] += chance
     found = with_inclusion(small, strategy, **DATA).inclusion
     assert found is not None
@@ -124,39 +131,43 @@ def test_small_pools_have_exact_inclusion_probabilities(strategy: Any) -> None:
 
 
 def test_a_training_set_can_be_intervened_on() -> None:
-    found = intervene(TRAIN, WTDH(item_power=1), train=TRAIN, seed=0)
+    found = intervene(TRAIN, WTDHIntervention(item_power=1), train=TRAIN, seed=0)
     assert len(found) == 350
-    assert dispersion(found) < 0.7 * dispersion(intervene(TRAIN, Regular(), seed=0))
+    assert dispersion(found) < 0.7 * dispersion(intervene(TRAIN, RegularIntervention(), seed=0))
 
 
 # ------------------------------------------------------------------------------------------------- weights (spec 13.3)
 
 
 def test_random_like_the_biased_log_makes_wtd_regular() -> None:
-    weight = WTD().weights(HELDOUT.select(np.arange(40)), train=HELDOUT, random=HELDOUT)
+    weight = WTDIntervention().weights(HELDOUT.select(np.arange(40)), train=HELDOUT, random=HELDOUT)
     np.testing.assert_allclose(weight, 1, rtol=1e-12)
-    found, regular = (intervene(HELDOUT, s, train=HELDOUT, random=HELDOUT, seed=1) for s in (WTD(), Regular()))
+    found, regular = (
+        intervene(HELDOUT, s, train=HELDOUT, random=HELDOUT, seed=1) for s in (WTDIntervention(), RegularIntervention())
+    )
     assert cells(found) == cells(regular)
 
 
 def test_a_uniform_biased_log_makes_wtd_h_regular() -> None:
     log = log_of([(u, (u + j) % 6) for u in range(6) for j in range(3)])
-    np.testing.assert_allclose(WTDH().weights(log, train=log), 1, rtol=1e-12)
-    assert cells(intervene(log, WTDH(), train=log, seed=1)) == cells(intervene(log, Regular(), seed=1))
+    np.testing.assert_allclose(WTDHIntervention().weights(log, train=log), 1, rtol=1e-12)
+    assert cells(intervene(log, WTDHIntervention(), train=log, seed=1)) == cells(
+        intervene(log, RegularIntervention(), seed=1)
+    )
 
 
 def test_disjoint_random_items_leave_the_floor() -> None:
     """Every random share is the floor, so w_i is proportional to 1 / popularity, as in SKEW and WTD_H (A-25)."""
     elsewhere = log_of([(u, 100 + u % 3) for u in range(60)], name="random")
-    wtd = WTD(user_power=0, item_power=1).weights(HELDOUT, train=TRAIN, random=elsewhere)
-    hypothesised = WTDH(user_power=0, item_power=1).weights(HELDOUT, train=TRAIN)
+    wtd = WTDIntervention(user_power=0, item_power=1).weights(HELDOUT, train=TRAIN, random=elsewhere)
+    hypothesised = WTDHIntervention(user_power=0, item_power=1).weights(HELDOUT, train=TRAIN)
     seen = np.bincount(TRAIN.item, minlength=40)[HELDOUT.item] > 0
-    skew = Skew().weights(HELDOUT, train=TRAIN, seed=0)
+    skew = SkewIntervention().weights(HELDOUT, train=TRAIN, seed=0)
     for other in (hypothesised, skew):
         ratio = (wtd / other)[seen]
         np.testing.assert_allclose(ratio, ratio[0], rtol=1e-12)
     with pytest.raises(InputError, match="no row has a positive weight"):
-        intervene(HELDOUT, WTD(zero=Floor(0)), train=HELDOUT, random=elsewhere, seed=0)
+        intervene(HELDOUT, WTDIntervention(zero=Floor(0)), train=HELDOUT, random=elsewhere, seed=0)
 
 
 @pytest.mark.parametrize(("power", "factor"), [(2.0, 4.0), (1.0, 2.0)])
@@ -164,7 +175,10 @@ def test_doubling_the_count_of_an_item(power: float, factor: float) -> None:
     rows = [(1, 1), (2, 1), (1, 2), (2, 2), (3, 3)]
     shown = log_of([(1, 1), (2, 2)])
     once, twice = log_of(rows), log_of([*rows, (3, 1), (4, 1)])
-    for strategy, more in ((WTD(item_power=power), {"random": shown}), (WTDH(item_power=power), {})):
+    for strategy, more in (
+        (WTDIntervention(item_power=power), {"random": shown}),
+        (WTDHIntervention(item_power=power), {}),
+    ):
         assert item_ratio(strategy, once, **more) == pytest.approx(1)
         assert item_ratio(strategy, twice, **more) == pytest.approx(1 / factor)
 
@@ -172,9 +186,9 @@ def test_doubling_the_count_of_an_item(power: float, factor: float) -> None:
 def test_users_weigh_too() -> None:
     train = log_of([(1, 1), (1, 2), (2, 3)])
     log = log_of([(1, 3), (2, 3)])
-    one, two = WTDH(user_power=1).weights(log, train=train)
+    one, two = WTDHIntervention(user_power=1).weights(log, train=train)
     assert two / one == pytest.approx(2)
-    one, two = WTDH(user_power=0).weights(log, train=train)
+    one, two = WTDHIntervention(user_power=0).weights(log, train=train)
     assert one == two
 
 
@@ -182,26 +196,40 @@ def test_zero_counts() -> None:
     """Spec 7.2: floor 0.0001 in both shares, or (count + 1) / (rows + size)."""
     train, shown = log_of([(1, 1), (1, 2), (1, 3), (1, 4)]), log_of([(1, 1), (1, 5)])
     log = log_of([(1, 1), (1, 2), (1, 5)])
-    floor = WTD(user_power=0, item_power=1).weights(log, train=train, random=shown)
+    floor = WTDIntervention(user_power=0, item_power=1).weights(log, train=train, random=shown)
     np.testing.assert_allclose(floor, [0.5 / 0.25, 1e-4 / 0.25, 0.5 / 1e-4])
-    smooth = WTD(user_power=0, item_power=1, zero=Smoothed()).weights(log, train=train, random=shown)
+    smooth = WTDIntervention(user_power=0, item_power=1, zero=Smoothed()).weights(log, train=train, random=shown)
     np.testing.assert_allclose(smooth, [(2 / 7) / (2 / 9), (1 / 7) / (2 / 9), (2 / 7) / (1 / 9)])
     with pytest.raises(InputError, match="item 5 unseen in frame"):
-        WTD(zero=Floor(0)).weights(log, train=replace(train, source="frame"), random=shown)
+        WTDIntervention(zero=Floor(0)).weights(log, train=replace(train, source="frame"), random=shown)
 
 
 def test_presets() -> None:
-    assert (WTD.published(), WTD.released()) == (WTD(1, 2, Floor(1e-4)), WTD(1, 1, Floor(1e-4)))
-    assert (WTDH.published(), WTDH.released()) == (WTDH(1, 2, Floor(1e-4)), WTDH(1, 1, Floor(1e-4)))
-    assert (Skew.published(), Skew.released()) == (Skew(1, Unseen.ONCE), Skew(1, Unseen.RANDOM))
-    for cls in (Full, Regular, PopularityStratified, EqualPerItem):
+    assert (WTDIntervention.published(), WTDIntervention.released()) == (
+        WTDIntervention(1, 2, Floor(1e-4)),
+        WTDIntervention(1, 1, Floor(1e-4)),
+    )
+    assert (WTDHIntervention.published(), WTDHIntervention.released()) == (
+        WTDHIntervention(1, 2, Floor(1e-4)),
+        WTDHIntervention(1, 1, Floor(1e-4)),
+    )
+    assert (SkewIntervention.published(), SkewIntervention.released()) == (
+        SkewIntervention(1, Unseen.ONCE),
+        SkewIntervention(1, Unseen.RANDOM),
+    )
+    for cls in (FullIntervention, RegularIntervention, PopularityStratifiedIntervention, EqualPerItemIntervention):
         assert cls.published() == cls.released() == cls()
 
 
 def test_items_unseen_in_training_under_skew() -> None:
     log, train = log_of([(1, 1), (1, 8), (2, 8), (1, 9)]), log_of([(1, 1), (2, 1)])
-    assert Skew.published().weights(log, train=train, seed=0).tolist() == [0.5, 1, 1, 1]  # by user, then item
-    first, again, other = (Skew.released().weights(log, train=train, seed=seed) for seed in (0, 0, 1))
+    assert SkewIntervention.published().weights(log, train=train, seed=0).tolist() == [
+        0.5,
+        1,
+        1,
+        1,
+    ]  # by user, then item
+    first, again, other = (SkewIntervention.released().weights(log, train=train, seed=seed) for seed in (0, 0, 1))
     assert first.tolist() == again.tolist()
     assert first[0] == other[0] == 0.5
     assert ((first > 0) & (first < 1)).all()
@@ -213,7 +241,7 @@ def test_items_unseen_in_training_under_skew() -> None:
 
 
 def test_popularity_strata_have_equal_numbers_of_items_and_give_equal_numbers_of_rows() -> None:
-    strategy = PopularityStratified(4)
+    strategy = PopularityStratifiedIntervention(4)
     stratum = strategy.strata_of(HELDOUT, train=TRAIN)
     assert np.bincount(stratum).tolist() == [10, 10, 10, 10]
     popularity = np.bincount(TRAIN.item, minlength=40)
@@ -226,13 +254,13 @@ def test_popularity_strata_have_equal_numbers_of_items_and_give_equal_numbers_of
 
 def test_equal_numbers_per_item() -> None:
     count = np.bincount(HELDOUT.item, minlength=40)
-    found = np.bincount(intervene(HELDOUT, EqualPerItem(), seed=0).item, minlength=40)
+    found = np.bincount(intervene(HELDOUT, EqualPerItemIntervention(), seed=0).item, minlength=40)
     number = 250 // 40
     assert found.tolist() == np.where(count >= number, number, 0).tolist()
-    two = np.bincount(intervene(HELDOUT, EqualPerItem(2), seed=0).item, minlength=40)
+    two = np.bincount(intervene(HELDOUT, EqualPerItemIntervention(2), seed=0).item, minlength=40)
     assert set(two[count >= 2]) == {2}
     with pytest.raises(InputError, match="fewer than one for each of 40 items"):
-        intervene(HELDOUT, EqualPerItem(), fraction=0.01, seed=0)
+        intervene(HELDOUT, EqualPerItemIntervention(), fraction=0.01, seed=0)
 
 
 # ------------------------------------------------------------------------------------------------------------ bad input
@@ -241,39 +269,50 @@ def test_equal_numbers_per_item() -> None:
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: intervene(HELDOUT, Skew(), seed=0), r"skew counts rows in the training log; give it: --train"),
-        (lambda: intervene(HELDOUT, WTD(), train=TRAIN, seed=0), r"--random MAR .* or use wtd_h"),
-        (lambda: intervene(HELDOUT, Regular(), fraction=0, seed=0), r"a fraction of 0; expected a number in \(0, 1\]"),
-        (lambda: intervene(HELDOUT, Regular(), fraction=1.2, seed=0), r"a fraction of 1.2"),
-        (lambda: intervene(HELDOUT, Regular(), fraction=float("nan"), seed=0), r"a fraction of nan"),
-        (lambda: intervene(HELDOUT.select(np.zeros(0, int)), Regular(), seed=0), r"heldout: no rows"),
         (
-            lambda: intervene(HELDOUT, WTD(), train=TRAIN, random=SHOWN.select(np.zeros(0, int)), seed=0),
+            lambda: intervene(HELDOUT, SkewIntervention(), seed=0),
+            r"skew counts rows in the training log; give it: --train",
+        ),
+        (lambda: intervene(HELDOUT, WTDIntervention(), train=TRAIN, seed=0), r"--random MAR .* or use wtd_h"),
+        (
+            lambda: intervene(HELDOUT, RegularIntervention(), fraction=0, seed=0),
+            r"a fraction of 0; expected a number in \(0, 1\]",
+        ),
+        (lambda: intervene(HELDOUT, RegularIntervention(), fraction=1.2, seed=0), r"a fraction of 1.2"),
+        (lambda: intervene(HELDOUT, RegularIntervention(), fraction=float("nan"), seed=0), r"a fraction of nan"),
+        (lambda: intervene(HELDOUT.select(np.zeros(0, int)), RegularIntervention(), seed=0), r"heldout: no rows"),
+        (
+            lambda: intervene(HELDOUT, WTDIntervention(), train=TRAIN, random=SHOWN.select(np.zeros(0, int)), seed=0),
             r"random: no rows; wtd counts rows there",
         ),
         (
-            lambda: intervene(HELDOUT, Skew(), train=log_of([(1, 900)], name="train"), seed=0),
+            lambda: intervene(HELDOUT, SkewIntervention(), train=log_of([(1, 900)], name="train"), seed=0),
             r"heldout and train have no item in common: items such as 0, 1, 2 against 900",
         ),
         (
-            lambda: intervene(HELDOUT, WTDH(), train=log_of([(900, 1)], name="train"), seed=0),
+            lambda: intervene(HELDOUT, WTDHIntervention(), train=log_of([(900, 1)], name="train"), seed=0),
             r"heldout and train have no user in common",
         ),
         (
-            lambda: intervene(HELDOUT, WTD(), train=TRAIN, random=log_of([(900, 900)], name="random"), seed=0),
+            lambda: intervene(
+                HELDOUT, WTDIntervention(), train=TRAIN, random=log_of([(900, 900)], name="random"), seed=0
+            ),
             r"heldout and random have no user and no item in common",
         ),
-        (lambda: intervene(log_of([(1, 1), (1, 1)]), Regular(), seed=0), r"1 pairs occur more than once"),
-        (lambda: intervene(HELDOUT, Skew, train=TRAIN, seed=0), r"expected a value such as Skew\(\)"),  # type: ignore[arg-type]
+        (lambda: intervene(log_of([(1, 1), (1, 1)]), RegularIntervention(), seed=0), r"1 pairs occur more than once"),
+        (
+            lambda: intervene(HELDOUT, SkewIntervention, train=TRAIN, seed=0),  # type: ignore[arg-type]
+            r"expected a value such as SkewIntervention\(\)",
+        ),
         (lambda: intervene(HELDOUT, "skew", train=TRAIN, seed=0), r"strategy 'skew' is none"),  # type: ignore[arg-type]
         (lambda: named("wtdh"), r"unknown strategy 'wtdh'; expected one of .* Did you mean wtd_h\?"),
         (lambda: Floor(-1), "a floor of -1"),
         (lambda: Smoothed(0), "smoothing adds 0"),
-        (lambda: WTD(item_power=-1), "item_power is -1"),
-        (lambda: WTDH(user_power=float("inf")), "user_power is inf"),
-        (lambda: Skew(item_power=float("nan")), "item_power is nan"),
-        (lambda: PopularityStratified(0), "0 strata"),
-        (lambda: EqualPerItem(0), "0 rows per item"),
+        (lambda: WTDIntervention(item_power=-1), "item_power is -1"),
+        (lambda: WTDHIntervention(user_power=float("inf")), "user_power is inf"),
+        (lambda: SkewIntervention(item_power=float("nan")), "item_power is nan"),
+        (lambda: PopularityStratifiedIntervention(0), "0 strata"),
+        (lambda: EqualPerItemIntervention(0), "0 rows per item"),
     ],
 )
 def test_bad_calls_are_refused(call: Any, message: str) -> None:
@@ -284,4 +323,4 @@ def test_bad_calls_are_refused(call: Any, message: str) -> None:
 def test_ids_of_another_type_are_refused() -> None:
     text = tr.read(pl.DataFrame({"user": ["a"], "item": ["b"]}), name="train")
     with pytest.raises(InputError, match="text never matches numbers"):
-        intervene(HELDOUT, Skew(), train=text, seed=0)
+        intervene(HELDOUT, SkewIntervention(), train=text, seed=0)

@@ -15,7 +15,7 @@ from truerank.core.ids import Ids
 from truerank.core.log import Log
 from truerank.data.split import split_per_user
 from truerank.exposure import loggers
-from truerank.exposure.loggers.duration import Duration
+from truerank.exposure.loggers.duration import DurationLogger
 from truerank.exposure.loggers.expose import (
     Logger,
     Order,
@@ -24,12 +24,13 @@ from truerank.exposure.loggers.expose import (
     exposure_sizes,
     proportional_probabilities,
 )
-from truerank.exposure.loggers.holdout import HoldOut
-from truerank.exposure.loggers.popularity import Popularity
-from truerank.exposure.loggers.positivity import Positivity
-from truerank.exposure.loggers.uniform import Uniform
+from truerank.exposure.loggers.holdout import WorldHoldOut
+from truerank.exposure.loggers.popularity import PopularityLogger
+from truerank.exposure.loggers.positivity import PositivityLogger
+from truerank.exposure.loggers.uniform import UniformLogger
 from truerank.sampling.clocks import inclusion_probabilities
-from truerank.sampling.designs import Weighted, members_of
+from truerank.sampling.designs import WeightedDesign
+from truerank.sampling.pools import Members
 
 # items 0 ... 3 have 1, 2, 0, 1 positives
 WORLD = full_world([[1, 1, 0, 0], [0, 1, 0, 0], [0, 0, 0, 1], [0, 0, 0, 0]])
@@ -38,11 +39,11 @@ TRAIN = log_of(
     [(0, 1, 1), (0, 2, 0), (1, 2, 1), (2, 2, 1), (3, 3, 0), *((user, 5, 0) for user in range(9))], n_users=9, n_items=6
 )
 ALL: list[Logger] = [
-    Uniform(), Uniform.released(), Popularity(), Popularity.published(), Positivity(), Positivity.released(),
-    Duration(scale=2, duration=(4, 3, 2, 1)),
+    UniformLogger(), UniformLogger.released(), PopularityLogger(), PopularityLogger.published(),
+    PositivityLogger(), PositivityLogger.released(), DurationLogger(scale=2, duration=(4, 3, 2, 1)),
 ]  # fmt: skip
-PUBLISHED: list[Logger] = [Uniform.published(), Popularity.published(), Positivity.published()]
-RELEASED: list[Logger] = [Uniform.released(), Popularity.released(), Positivity.released()]
+PUBLISHED: list[Logger] = [UniformLogger.published(), PopularityLogger.published(), PositivityLogger.published()]
+RELEASED: list[Logger] = [UniformLogger.released(), PopularityLogger.released(), PositivityLogger.released()]
 
 
 def large_world(n_users: int = 40, n_items: int = 60, *, density: float = 0.1) -> Log:
@@ -52,30 +53,30 @@ def large_world(n_users: int = 40, n_items: int = 60, *, density: float = 0.1) -
 
 
 def test_weights_by_hand() -> None:
-    assert Uniform().weights(WORLD).tolist() == [1, 1, 1, 1]
-    assert Popularity.published().weights(WORLD).tolist() == [4, 4, 4, 4]
+    assert UniformLogger().weights(WORLD).tolist() == [1, 1, 1, 1]
+    assert PopularityLogger.published().weights(WORLD).tolist() == [4, 4, 4, 4]
     # rows together: 4, 5, 7, 5 and 9 for item 5, which is the best of all; 0 for item 4, 4 for item 0
-    assert Popularity.released().weights(WORLD, train=TRAIN) == pytest.approx(np.array([6.0, 4, 3, 4]) ** -0.5)
-    assert Positivity.published().weights(WORLD).tolist() == [1, 2, 0, 1]
-    assert Positivity.released().weights(WORLD, train=TRAIN).tolist() == [1, 3, 2, 1]
+    assert PopularityLogger.released().weights(WORLD, train=TRAIN) == pytest.approx(np.array([6.0, 4, 3, 4]) ** -0.5)
+    assert PositivityLogger.published().weights(WORLD).tolist() == [1, 2, 0, 1]
+    assert PositivityLogger.released().weights(WORLD, train=TRAIN).tolist() == [1, 3, 2, 1]
     durations = replace(WORLD, rewards={**WORLD.rewards, "video_duration": frozen(np.tile([9.0, 3.0, 5.0, 3.0], 4))})
     by_hand = np.exp(-np.array([4.0, 1, 3, 2]) / 10)
-    assert Duration(scale=10).weights(durations) == pytest.approx(by_hand)
-    assert Duration(scale=10, duration=(9, 3, 5, 3)).weights(WORLD) == pytest.approx(by_hand)
-    assert Duration(scale=float("inf"), duration=(9, 3, 5, 3)).weights(WORLD).tolist() == [1, 1, 1, 1]
+    assert DurationLogger(scale=10).weights(durations) == pytest.approx(by_hand)
+    assert DurationLogger(scale=10, duration=(9, 3, 5, 3)).weights(WORLD) == pytest.approx(by_hand)
+    assert DurationLogger(scale=float("inf"), duration=(9, 3, 5, 3)).weights(WORLD).tolist() == [1, 1, 1, 1]
 
 
 def test_the_uniform_logger_of_the_code_favours_random_items() -> None:
-    weight = Uniform.released().weights(WORLD)
+    weight = UniformLogger.released().weights(WORLD)
     assert len(set(weight.tolist())) == 4
     assert ((weight > 0) & (weight < 1)).all()
     few = replace(WORLD, items=Ids.of(np.array([0, 1, 2, 3, 4])))
-    assert Uniform.released().weights(few)[:4].tolist() == weight.tolist()  # a weight belongs to its item
+    assert UniformLogger.released().weights(few)[:4].tolist() == weight.tolist()  # a weight belongs to its item
 
 
 def test_the_default_variants() -> None:
-    assert (Uniform(), Popularity(), Positivity()) == (
-        Uniform.published(), Popularity.released(), Positivity.published(),
+    assert (UniformLogger(), PopularityLogger(), PositivityLogger()) == (
+        UniformLogger.published(), PopularityLogger.released(), PositivityLogger.published(),
     )  # fmt: skip
     assert set(loggers.catalogue()) == {"uniform", "popularity", "positivity", "duration"}
     assert len({str(each) for each in (*PUBLISHED, *RELEASED)}) == 6
@@ -90,7 +91,9 @@ def test_sparsity_0_shows_everything(logger: Logger) -> None:
     assert (log.propensity == 1).all()
 
 
-@pytest.mark.parametrize("logger", [Uniform(), Uniform.released(), Popularity(), Positivity()], ids=str)
+@pytest.mark.parametrize(
+    "logger", [UniformLogger(), UniformLogger.released(), PopularityLogger(), PositivityLogger()], ids=str
+)
 def test_logs_have_their_sizes_are_nested_and_keep_a_positive(logger: Logger) -> None:
     world = large_world()
     smaller = set[tuple[int, int]]()
@@ -115,27 +118,27 @@ def test_draws_are_those_of_the_design_whatever_the_order_of_rows() -> None:
     weight = np.round(np.random.default_rng(1).random(60), 1)
     order = Order.of(world, weight, seed=9)
     shown = np.flatnonzero(order.shown(order.sizes(size=50), keep_positive=False))
-    members = members_of(world, weight=weight[world.item])
-    assert shown.tolist() == Weighted(50, fill=True).draw(members, seed=9, purpose="exposure").tolist()
+    members = Members.of(world, weight=weight[world.item])
+    assert shown.tolist() == WeightedDesign(50, fill=True).draw(members, seed=9, purpose="exposure").tolist()
     shuffled = world.select(np.random.default_rng(3).permutation(len(world)))
-    first, again = (expose(each, Positivity(), size=7, seed=9) for each in (world, shuffled))
+    first, again = (expose(each, PositivityLogger(), size=7, seed=9) for each in (world, shuffled))
     assert cells(first) == cells(again)
     assert first.propensity is not None
     assert again.propensity is not None
     assert first.propensity.tolist() == again.propensity.tolist()
     few = world.select(world.user < 5)
-    all_cells, few_cells = (cells(expose(each, Uniform(), size=7, seed=9)) for each in (world, few))
+    all_cells, few_cells = (cells(expose(each, UniformLogger(), size=7, seed=9)) for each in (world, few))
     assert few_cells == {cell for cell in all_cells if cell[0] < 5}
 
 
 def test_items_without_weight_fill_up() -> None:
-    log = expose(WORLD, Positivity(), size=3, seed=0)
+    log = expose(WORLD, PositivityLogger(), size=3, seed=0)
     assert (log.item != 2).sum() == 12  # three items of positive weight for each of four users
-    assert (np.bincount(expose(WORLD, Positivity(), size=4, seed=0).item) == 4).all()
+    assert (np.bincount(expose(WORLD, PositivityLogger(), size=4, seed=0).item) == 4).all()
 
 
 def test_missing_at_random() -> None:
-    log = expose(large_world(), Uniform(), size=20, keep_positive=False, seed=5)
+    log = expose(large_world(), UniformLogger(), size=20, keep_positive=False, seed=5)
     assert log.propensity is not None
     assert set(log.propensity.tolist()) == {20 / 60}
 
@@ -147,17 +150,17 @@ def test_users_with_the_same_pool_share_one_computation(monkeypatch: pytest.Monk
         asked.append(n)
         return inclusion_probabilities(weight, n, most_steps=most_steps)
 
-    monkeypatch.setattr("truerank.sampling.forced.inclusion_probabilities", counted)
-    expose(large_world(), Popularity(), size=20, keep_positive=False, train=TRAIN, seed=5)
+    monkeypatch.setattr("truerank.sampling.inclusion.inclusion_probabilities", counted)
+    expose(large_world(), PopularityLogger(), size=20, keep_positive=False, train=TRAIN, seed=5)
     assert asked == [20]
 
 
 def test_independent_exposure() -> None:
-    chance = proportional_probabilities(WORLD, Positivity(), size=2)
+    chance = proportional_probabilities(WORLD, PositivityLogger(), size=2)
     # 2 x (1, 2, 0, 1) / 4 needs no cap; three of four items would: then all three are certain
     assert chance.reshape(4, 4)[0] == pytest.approx([0.5, 1, 0, 0.5])
-    assert proportional_probabilities(WORLD, Positivity(), size=3).reshape(4, 4)[1] == pytest.approx([1, 1, 0, 1])
-    steep = Duration(scale=0.5, duration=(1, 2, 3, 4))
+    assert proportional_probabilities(WORLD, PositivityLogger(), size=3).reshape(4, 4)[1] == pytest.approx([1, 1, 0, 1])
+    steep = DurationLogger(scale=0.5, duration=(1, 2, 3, 4))
     capped = proportional_probabilities(WORLD, steep, sparsity=0.5).reshape(4, 4)
     assert capped.sum(axis=1) == pytest.approx([2] * 4)
     assert capped[0, 0] == 1
@@ -168,27 +171,27 @@ def test_independent_exposure() -> None:
 
 def test_hold_outs() -> None:
     world = large_world()
-    kept, held = HoldOut.published().split(world, logger=Uniform(), seed=1)
+    kept, held = WorldHoldOut.published().split(world, logger=UniformLogger(), seed=1)
     assert held is not None
     assert (np.bincount(held.user) == 6).all()
     assert cells(kept) | cells(held) == cells(world)
     assert not cells(kept) & cells(held)
     assert cells(held) == cells(split_per_user(world, 0.1, seed=1)[1])
-    kept, held = HoldOut.released().split(world, logger=Popularity(), seed=1)
+    kept, held = WorldHoldOut.released().split(world, logger=PopularityLogger(), seed=1)
     assert held is not None
     assert len(set(held.item.tolist())) == 6
     assert len(held) == 6 * 40
     assert not set(held.item.tolist()) & set(kept.item.tolist())
-    kept, held = HoldOut.released().split(world, logger=Uniform.released(), seed=1)
+    kept, held = WorldHoldOut.released().split(world, logger=UniformLogger.released(), seed=1)
     assert kept is world
     assert held is None
     with pytest.raises(InputError, match="a hold-out of 1"):
-        HoldOut(1.0)
+        WorldHoldOut(1.0)
 
 
 def test_an_empty_world_gives_an_empty_log() -> None:
     nothing = log_of([], n_users=3, n_items=2)
-    log = expose(nothing, Uniform(), sparsity=0.5, seed=0)
+    log = expose(nothing, UniformLogger(), sparsity=0.5, seed=0)
     assert len(log) == 0
     assert len(log.users) == 3
     assert len(expose_independently(nothing, np.zeros(0), keep_positive=True, seed=0)) == 0
@@ -198,17 +201,17 @@ def test_bad_input_is_explained() -> None:
     twice = log_of([(0, 1, 1), (0, 1, 0), (0, 0, 0)], n_users=1, n_items=2)
     text = replace(TRAIN, items=Ids.of(list("abcdef")))
     calls: dict[str, Callable[[], object]] = {
-        "one of the two": lambda: expose(WORLD, Uniform(), seed=0),
-        "sparsity or a size": lambda: expose(WORLD, Uniform(), sparsity=0.5, size=3, seed=0),
-        "sparsity 1.5": lambda: expose(WORLD, Uniform(), sparsity=1.5, seed=0),
-        "a size of -1": lambda: expose(WORLD, Uniform(), size=-1, seed=0),
-        "more than once, such as user 0, item 1": lambda: expose(twice, Uniform(), size=1, seed=0),
-        "give train=": lambda: expose(WORLD, Popularity(), size=1, seed=0),
-        "Positivity.published": lambda: expose(WORLD, Positivity.released(), size=1, seed=0),
-        "text never matches numbers": lambda: expose(WORLD, Positivity.released(), size=1, train=text, seed=0),
-        "no column video_duration": lambda: expose(WORLD, Duration(), size=1, seed=0),
-        "2 durations for 4 items": lambda: expose(WORLD, Duration(duration=(1, 2)), size=1, seed=0),
-        "scale of at least": lambda: expose(WORLD, Duration(scale=0.001), size=1, seed=0),
+        "one of the two": lambda: expose(WORLD, UniformLogger(), seed=0),
+        "sparsity or a size": lambda: expose(WORLD, UniformLogger(), sparsity=0.5, size=3, seed=0),
+        "sparsity 1.5": lambda: expose(WORLD, UniformLogger(), sparsity=1.5, seed=0),
+        "a size of -1": lambda: expose(WORLD, UniformLogger(), size=-1, seed=0),
+        "more than once, such as user 0, item 1": lambda: expose(twice, UniformLogger(), size=1, seed=0),
+        "give train=": lambda: expose(WORLD, PopularityLogger(), size=1, seed=0),
+        "PositivityLogger.published": lambda: expose(WORLD, PositivityLogger.released(), size=1, seed=0),
+        "text never matches numbers": lambda: expose(WORLD, PositivityLogger.released(), size=1, train=text, seed=0),
+        "no column video_duration": lambda: expose(WORLD, DurationLogger(), size=1, seed=0),
+        "2 durations for 4 items": lambda: expose(WORLD, DurationLogger(duration=(1, 2)), size=1, seed=0),
+        "scale of at least": lambda: expose(WORLD, DurationLogger(scale=0.001), size=1, seed=0),
         "unknown logger 'popular'; .* Did you mean popularity": lambda: loggers.named("popular"),
         "weights of shape": lambda: Order.of(WORLD, np.ones(3), seed=0),
         "weight -1": lambda: Order.of(WORLD, -np.ones(4), seed=0),

@@ -42,7 +42,7 @@ def test_published_values(text: str) -> None:
 
 
 def test_every_family_is_found_by_its_place() -> None:
-    assert set(catalogue()) == {"log", "generalised-log", "exp", "yule", "table"}
+    assert set(catalogue()) == {"log", "generalised-log", "exp", "yule", "table", "fit"}
 
 
 MODELS: list[Any] = [Logarithmic(), GeneralisedLog(3.0), Exponential(0.7), YuleSimon(0.8), Table((1.0, 0.5, 0.5, 0.1))]

@@ -13,6 +13,7 @@ from cases import instances
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
+from terms import terms_of
 
 import truerank as tr
 from truerank import metrics
@@ -71,8 +72,8 @@ def ranked(scores: Floats, grades: Floats, *, ties: Ties, labelled: bool) -> tup
 def values(
     metric: Metric, scores: Floats, grades: Floats, *, ties: Ties = Ties.EXPECTED, labelled: bool = True
 ) -> Floats:
-    terms = tr.Full().terms(*ranked(scores, grades, ties=ties, labelled=labelled), metric=metric)
-    return np.where(terms.defined, terms.num, np.nan)
+    terms = terms_of(tr.Full(), *ranked(scores, grades, ties=ties, labelled=labelled), metric)
+    return np.where(terms.defined, terms.sums[:, 0], np.nan)
 
 
 def orders(scores: Floats) -> Floats:
@@ -168,9 +169,9 @@ def test_grades_of_zero_and_one_give_the_binary_value() -> None:
         (tr.NDCG(4), [tr.NDCG(4, tr.Gain.LINEAR), tr.NDCG(4, tr.Gain.EXPONENTIAL)]),
         (tr.ERR(4), [tr.ERR(4, highest=1)]),
     ):
-        wanted = tr.Full().terms(log, ranks, metric=plain).num[0]
+        wanted = terms_of(tr.Full(), log, ranks, plain).value()
         for other in others:
-            assert tr.Full().terms(log, ranks, metric=other).num[0] == pytest.approx(wanted, abs=1e-15)
+            assert terms_of(tr.Full(), log, ranks, other).value() == pytest.approx(wanted, abs=1e-15)
 
 
 # ---------------------------------------------------------------------------------------------- large groups of ties
@@ -188,7 +189,7 @@ def test_a_group_of_fifty_thousand_ties_is_quick_and_right(relevant: int, highes
     (ranks,) = rank(dense(np.zeros((1, t))), log, pools=[Candidates(1, float(t))])
 
     def err(k: int) -> float:
-        return float(tr.Full().terms(log, ranks, metric=tr.ERR(k, highest)).num[0])
+        return terms_of(tr.Full(), log, ranks, tr.ERR(k, highest)).value()
 
     stop = label / 2 if highest is None else (2 ** rewards["rating"] - 1) / 2**4
     assert err(1) == pytest.approx(stop.mean(), rel=1e-12)
@@ -264,21 +265,21 @@ def test_extremes_on_a_log_without_labels() -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("AP@10(denominator=list)", "expected denominator=smaller or denominator=positives or denominator=cutoff"),
-        ("AP@10(divisor=cutoff)", "option 'divisor=cutoff' is not understood; expected one of denominator"),
+        ("AP@10(denominator=list)", "denominator=list; expected smaller or positives or cutoff"),
+        ("AP@10(divisor=cutoff)", "no option 'divisor'; expected one of denominator"),
         ("nDCG@10(gain=linear,gain=linear)", "each once"),
-        ("nDCG@10(gain)", "gain= is not understood"),
+        ("nDCG@10(gain)", "option 'gain' is not understood; expected NAME=VALUE"),
         ("nDCG@10()", "is not understood"),
-        ("nDCG@10(gain=linear", "unknown metric"),
+        ("nDCG@10(gain=linear", "is not understood; expected one of AUC"),
         ("nDCG(gain=linear)", "expected nDCG@K"),
         ("HitRate@3(gain=linear)", "HitRate has no options"),
-        ("ERR@3(highest=high)", "expected highest=N, a whole number from 1"),
+        ("ERR@3(highest=high)", "highest=high; expected a whole number from 1, or none"),
         ("ERR@3(highest=0)", "expected a whole number from 1"),
         ("RBP", "expected RBP@P"),
         ("RBP@1", "expected a number between 0 and 1"),
         ("RBP@0", "expected a number between 0 and 1"),
         ("RBP@nan", "expected a number between 0 and 1"),
-        ("RBP@high", "is not a number"),
+        ("RBP@high", "p=high; expected a number between 0 and 1"),
         ("AUC@5", "expected AUC"),
         ("MeanRR@5", "expected MeanRR"),
     ],

@@ -16,6 +16,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy import stats
+from terms import terms_of
 
 import truerank as tr
 from truerank.core.arrays import Floats, Ints
@@ -26,7 +27,7 @@ from truerank.core.log import Log, Pairs
 from truerank.core.metric import Additive, Metric
 from truerank.core.multiple import holm
 from truerank.core.ranking import Candidates, Ranks
-from truerank.core.terms import Terms
+from truerank.core.terms import Clusters, Smooth, known_total, ratio
 from truerank.estimators.judged.full import Full, Traditional
 from truerank.estimators.judged.hajek import Hajek
 from truerank.estimators.judged.horvitz_thompson import HorvitzThompson
@@ -39,7 +40,8 @@ from truerank.metrics.recall import Recall
 from truerank.ranks.kernel.rank import rank
 from truerank.ranks.scores.scores import dense
 from truerank.sampling import designs
-from truerank.uncertainty.intervals import Bootstrap, Design, Interval, Population, Spread
+from truerank.sampling.pools import Members
+from truerank.uncertainty.intervals import Bootstrap, Design, Interval, Population, Spread, around, between
 
 INTERVALS: list[Interval] = [Population(), Bootstrap(replicates=200), Design()]
 # sums over relevant items, which Horvitz-Thompson estimates without bias
@@ -62,18 +64,18 @@ def same_spread(found: Spread, wanted: Spread, *, tolerance: float) -> None:
         assert getattr(found, name) == pytest.approx(getattr(wanted, name), abs=tolerance, nan_ok=True), name
 
 
-def means(values: Floats, *, undefined: int = 0) -> Terms:
+def means(values: Floats, *, undefined: int = 0) -> Smooth:
     """Terms of a mean over units, with some undefined ones."""
     defined = np.arange(len(values) + undefined) < len(values)
     padded = np.concatenate([values, np.zeros(undefined)])
-    return Terms.ratio(padded, defined.astype(np.float64), defined=defined)
+    return ratio(padded, defined.astype(np.float64), defined=defined)
 
 
-def ratios(n: int, *, seed: int) -> Terms:
+def ratios(n: int, *, seed: int) -> Smooth:
     """A ratio of sums with dependent parts, as pooled recall has."""
     rng = np.random.default_rng(seed)
     den = rng.integers(1, 12, size=n).astype(np.float64)
-    return Terms.ratio(rng.binomial(den.astype(np.int64), rng.beta(2, 5, size=n)).astype(np.float64), den)
+    return ratio(rng.binomial(den.astype(np.int64), rng.beta(2, 5, size=n)).astype(np.float64), den)
 
 
 # ---------------------------------------------------------------------------------------------------------- population
@@ -86,7 +88,7 @@ whole_numbers = arrays(np.float64, st.integers(2, 25), elements=st.integers(-20,
 @given(values=whole_numbers, undefined=st.integers(0, 3), level=st.sampled_from([0.5, 0.8, 0.95, 0.99]))
 def test_mean_has_the_textbook_interval(values: Floats, undefined: int, level: float) -> None:
     assume(np.ptp(values) > 0)
-    found = Population().around(means(values, undefined=undefined), level=level)
+    found = around(Population(), means(values, undefined=undefined), level=level)
     test = stats.ttest_1samp(values, 0.0)
     low, high = test.confidence_interval(level)
     wanted = Spread(float(values.mean()), float(stats.sem(values)), float(low), float(high), float(test.pvalue))
@@ -98,7 +100,7 @@ def test_mean_has_the_textbook_interval(values: Floats, undefined: int, level: f
 def test_difference_of_means_is_the_paired_t_test(values: Floats, data: st.DataObject, level: float) -> None:
     other = data.draw(arrays(np.float64, len(values), elements=st.integers(-20, 20).map(float)))
     assume(np.ptp(values - other) > 0)
-    found = Population().between(means(values), means(other), level=level)
+    found = between(Population(), means(values), means(other), level=level)
     test = stats.ttest_rel(values, other)
     low, high = test.confidence_interval(level)
     difference = values - other
@@ -109,9 +111,10 @@ def test_difference_of_means_is_the_paired_t_test(values: Floats, data: st.DataO
 def test_difference_is_over_the_units_that_both_define() -> None:
     a, b = np.array([1.0, 5.0, 2.0, 8.0, 0.0, 4.0]), np.array([0.0, 2.0, 2.0, 3.0, 7.0, 0.0])
     for_a, for_b = np.arange(6) != 4, np.arange(6) != 5
-    found = Population().between(
-        Terms.ratio(np.where(for_a, a, 0), for_a.astype(np.float64), defined=for_a),
-        Terms.ratio(np.where(for_b, b, 0), for_b.astype(np.float64), defined=for_b),
+    found = between(
+        Population(),
+        ratio(np.where(for_a, a, 0), for_a.astype(np.float64), defined=for_a),
+        ratio(np.where(for_b, b, 0), for_b.astype(np.float64), defined=for_b),
         level=0.95,
     )
     test = stats.ttest_rel(a[:4], b[:4])
@@ -122,21 +125,22 @@ def test_difference_is_over_the_units_that_both_define() -> None:
 def test_ratio_has_the_textbook_standard_error() -> None:
     # Cochran (1977), 6.3: sqrt(Σ (y - R x)² n / (n - 1)) / Σ x
     terms = ratios(50, seed=1)
-    ratio = terms.num.sum() / terms.den.sum()
-    wanted = math.sqrt(float(((terms.num - ratio * terms.den) ** 2).sum()) * 50 / 49) / float(terms.den.sum())
-    assert Population().around(terms, level=0.95).stderr == pytest.approx(wanted, rel=1e-12)
+    num, den = terms.sums.T
+    quotient = num.sum() / den.sum()
+    wanted = math.sqrt(float(((num - quotient * den) ** 2).sum()) * 50 / 49) / float(den.sum())
+    assert around(Population(), terms, level=0.95).stderr == pytest.approx(wanted, rel=1e-12)
 
 
 def test_known_totals_have_the_standard_error_of_a_product() -> None:
     # R x mean total, both estimated from the same units: the delta method on means of (num, den, total)
     rng, terms = np.random.default_rng(3), ratios(80, seed=3)
-    total = rng.gamma(2.0, 1.0, size=80) + 0.1 * terms.den
-    given_terms = replace(terms, total=total)
-    columns = np.stack([terms.num, terms.den, total])
+    total = rng.gamma(2.0, 1.0, size=80) + 0.1 * terms.sums[:, 1]
+    given_terms = known_total(terms.sums[:, 0], terms.sums[:, 1], total)
+    columns = np.stack([terms.sums[:, 0], terms.sums[:, 1], total])
     num, den, mean = columns.mean(axis=1)
     slope = np.array([mean / den, -num * mean / den**2, num / den])
     wanted = math.sqrt(float(slope @ np.cov(columns) @ slope) / 80)
-    found = Population().around(given_terms, level=0.95)
+    found = around(Population(), given_terms, level=0.95)
     assert found.value == pytest.approx(num / den * mean, rel=1e-12)
     assert found.stderr == pytest.approx(wanted, rel=1e-9)
 
@@ -144,44 +148,48 @@ def test_known_totals_have_the_standard_error_of_a_product() -> None:
 # ------------------------------------------------------------------------------------------------------------ clusters
 
 
+def clustered(terms: Smooth, of_row: Ints, *, key: Ints | None = None) -> Smooth:
+    """The same rows in other clusters, known by their numbers or by these."""
+    known = np.arange(int(of_row.max()) + 1) if key is None else key
+    return replace(terms, clusters=Clusters(of_row, known.astype(np.uint64)))
+
+
 @pytest.mark.parametrize("interval", [Population(), Bootstrap(replicates=200)], ids=lambda each: type(each).__name__)
 def test_clusters_of_one_unit_are_no_clusters(interval: Interval) -> None:
     terms = ratios(40, seed=2)
-    numbered = replace(terms, cluster=5 * np.arange(40) + 2)  # any numbers, gaps included
-    same_spread(interval.around(numbered, level=0.9), interval.around(terms, level=0.9), tolerance=1e-12)
+    order = np.random.default_rng(0).permutation(40)
+    numbered = clustered(terms, np.argsort(order), key=order)  # in any order, each known by what it was known by
+    same_spread(around(interval, numbered, level=0.9), around(interval, terms, level=0.9), tolerance=1e-12)
 
 
 def test_names_of_clusters_do_not_matter() -> None:
-    terms = replace(ratios(40, seed=2), cluster=np.arange(40) // 4)
-    renamed = replace(terms, cluster=np.random.default_rng(0).permutation(10)[terms.cluster] * 7)
-    same_spread(Population().around(renamed, level=0.9), Population().around(terms, level=0.9), tolerance=1e-12)
+    terms = clustered(ratios(40, seed=2), np.arange(40) // 4)
+    place = np.random.default_rng(0).permutation(10)
+    renamed = clustered(terms, place[terms.clusters.of_row], key=7 * np.arange(10) + 3)
+    same_spread(around(Population(), renamed, level=0.9), around(Population(), terms, level=0.9), tolerance=1e-12)
 
 
-def repeated(terms: Terms, times: int) -> Terms:
+def repeated(terms: Smooth, times: int) -> Smooth:
     """Every unit several times, in one cluster."""
-    return Terms(
-        np.repeat(terms.num, times),
-        np.repeat(terms.den, times),
-        np.repeat(terms.defined, times),
-        np.repeat(terms.cluster, times),
-    )
+    every = replace(terms, sums=np.repeat(terms.sums, times, axis=0), defined=np.repeat(terms.defined, times))
+    return clustered(every, np.repeat(np.arange(len(terms.defined)), times))
 
 
 @pytest.mark.parametrize("interval", [Population(), Bootstrap(replicates=200)], ids=lambda each: type(each).__name__)
 def test_copies_in_a_cluster_add_no_information(interval: Interval) -> None:
     terms = ratios(40, seed=4)
     copies = repeated(terms, 3)
-    same_spread(interval.around(copies, level=0.95), interval.around(terms, level=0.95), tolerance=1e-12)
+    same_spread(around(interval, copies, level=0.95), around(interval, terms, level=0.95), tolerance=1e-12)
     # taken for units of their own they would seem to
-    alone = replace(copies, cluster=np.arange(120))
-    assert interval.around(alone, level=0.95).stderr < 0.7 * interval.around(copies, level=0.95).stderr
+    alone = clustered(copies, np.arange(120))
+    assert around(interval, alone, level=0.95).stderr < 0.7 * around(interval, copies, level=0.95).stderr
 
 
 def test_opposite_members_of_a_cluster_cancel() -> None:
     # the other direction: dependence can also narrow
     values = np.array([1.0, -1.0, 3.0, -3.0, 2.0, -2.0])
-    paired = replace(means(values), cluster=np.array([0, 0, 1, 1, 2, 2]))
-    assert Population().around(paired, level=0.95).stderr == 0
+    paired = clustered(means(values), np.array([0, 0, 1, 1, 2, 2]))
+    assert around(Population(), paired, level=0.95).stderr == 0
 
 
 # ------------------------------------------------------------------------------------------------------ every interval
@@ -191,8 +199,8 @@ def test_opposite_members_of_a_cluster_cancel() -> None:
 @pytest.mark.parametrize("c", [0.5, 0.1, 1 / 3])
 def test_constant_ratio_has_no_width(interval: Interval, c: float) -> None:
     den = np.array([1.0, 2.0, 7.0, 4.0, 3.0, 3.0])
-    terms = replace(Terms.ratio(c * den, den), exact=isinstance(interval, Design))
-    found = interval.around(terms, level=0.95)
+    terms = replace(ratio(c * den, den), exact=isinstance(interval, Design))
+    found = around(interval, terms, level=0.95)
     assert found.value == pytest.approx(c, rel=1e-12)
     assert found.stderr == pytest.approx(0, abs=1e-12)
     assert found.high - found.low == pytest.approx(0, abs=1e-12)
@@ -201,13 +209,13 @@ def test_constant_ratio_has_no_width(interval: Interval, c: float) -> None:
 @pytest.mark.parametrize("interval", [Population(), Bootstrap(replicates=200)], ids=lambda each: type(each).__name__)
 def test_difference_with_itself_is_nothing(interval: Interval) -> None:
     terms = ratios(30, seed=5)
-    assert interval.between(terms, terms, level=0.95) == Spread(0.0, 0.0, 0.0, 0.0, 1.0)
+    assert between(interval, terms, terms, level=0.95) == Spread(0.0, 0.0, 0.0, 0.0, 1.0)
 
 
 @pytest.mark.parametrize("interval", [Population(), Bootstrap(replicates=200)], ids=lambda each: type(each).__name__)
 def test_difference_turns_its_sign(interval: Interval) -> None:
     a, b = ratios(30, seed=6), ratios(30, seed=7)
-    assert_turned(interval.between(a, b, level=0.9), interval.between(b, a, level=0.9))
+    assert_turned(between(interval, a, b, level=0.9), between(interval, b, a, level=0.9))
 
 
 def assert_turned(found: Spread, turned: Spread) -> None:
@@ -219,24 +227,24 @@ def assert_turned(found: Spread, turned: Spread) -> None:
 def test_what_both_models_share_cancels(interval: Interval) -> None:
     # b is a plus a constant: units differ wildly, the difference does not
     values = np.random.default_rng(8).normal(scale=50.0, size=40)
-    found = interval.between(means(values), means(values + 0.25), level=0.95)
+    found = between(interval, means(values), means(values + 0.25), level=0.95)
     assert found.value == pytest.approx(-0.25, abs=1e-12)
     assert found.stderr == pytest.approx(0, abs=1e-12)
 
 
-def undefined_terms(case: str) -> Terms:
+def undefined_terms(case: str) -> Smooth:
     """Labels without any relevant item, or no judged item at all, are a result and not an error."""
     log, ranks = Pools((3, 4, 2), seed=0).whole()
     hopeless = replace(log, rewards={"label": np.zeros(len(log))})
     if case == "none relevant among all":
-        return Pooled().terms(hopeless, ranks, metric=Recall(2), keep_rows=True)
+        return terms_of(Pooled(), hopeless, ranks, Recall(2), keep_rows=True)
     if case == "none relevant among some":
         some = chosen(hopeless, ranks, [(0, 2), (1, 3), (0, 1)])
-        return Pooled().terms(*some, metric=Recall(2), keep_rows=True)
+        return terms_of(Pooled(), *some, Recall(2), keep_rows=True)
     nothing = chosen(log, ranks, [(), (), ()])
     if case == "none judged":
-        return HorvitzThompson().terms(*nothing, metric=Precision(1), keep_rows=True)
-    return Pooled(rate=0.5).terms(*nothing, metric=Recall(2), keep_rows=True)
+        return terms_of(HorvitzThompson(), *nothing, Precision(1), keep_rows=True)
+    return terms_of(Pooled(), *nothing, Recall(2), keep_rows=True, rate=0.5)
 
 
 @every_interval
@@ -245,21 +253,21 @@ def undefined_terms(case: str) -> Terms:
 )
 def test_undefined_value_has_an_undefined_interval(interval: Interval, case: str) -> None:
     terms = undefined_terms(case)
-    for found in (interval.around(terms, level=0.95), interval.between(terms, terms, level=0.95)):
+    for found in (around(interval, terms, level=0.95), between(interval, terms, terms, level=0.95)):
         assert all(math.isnan(x) for x in (found.value, found.stderr, found.low, found.high, found.p)), found
 
 
 @every_interval
 def test_width_grows_with_the_level(interval: Interval) -> None:
     terms = partial_terms(HorvitzThompson(), DCG(2))
-    widths = [found.high - found.low for level in (0.5, 0.9, 0.99) for found in [interval.around(terms, level=level)]]
+    widths = [found.high - found.low for level in (0.5, 0.9, 0.99) for found in [around(interval, terms, level=level)]]
     assert 0 < widths[0] < widths[1] < widths[2]
 
 
 @pytest.mark.parametrize("interval", [Population(), Bootstrap(replicates=50)], ids=lambda each: type(each).__name__)
 def test_one_cluster_gives_no_interval_for_a_population(interval: Interval) -> None:
-    terms = replace(ratios(5, seed=9), cluster=np.zeros(5, dtype=np.int64))
-    found = interval.around(terms, level=0.95)
+    terms = clustered(ratios(5, seed=9), np.zeros(5, dtype=np.int64))
+    found = around(interval, terms, level=0.95)
     assert found.value == terms.value()
     assert all(math.isnan(x) for x in (found.stderr, found.low, found.high, found.p))
 
@@ -272,8 +280,8 @@ def test_bootstrap_is_close_to_linearisation(seed: int) -> None:
     a, b = ratios(400, seed=10 + seed), ratios(400, seed=20 + seed)
     resampled, linear = Bootstrap(replicates=2000, seed=seed), Population()
     for found, wanted in (
-        (resampled.around(a, level=0.95), linear.around(a, level=0.95)),
-        (resampled.between(a, b, level=0.95), linear.between(a, b, level=0.95)),
+        (around(resampled, a, level=0.95), around(linear, a, level=0.95)),
+        (between(resampled, a, b, level=0.95), between(linear, a, b, level=0.95)),
     ):
         assert found.value == wanted.value
         assert found.stderr == pytest.approx(wanted.stderr, rel=0.1)
@@ -281,26 +289,26 @@ def test_bootstrap_is_close_to_linearisation(seed: int) -> None:
 
 
 def test_bootstrap_of_a_product_is_close_to_linearisation() -> None:
-    terms = replace(ratios(400, seed=30), total=np.random.default_rng(30).gamma(2.0, size=400))
-    found, wanted = Bootstrap(replicates=2000).around(terms, level=0.95), Population().around(terms, level=0.95)
+    terms = known_total(*ratios(400, seed=30).sums.T, np.random.default_rng(30).gamma(2.0, size=400))
+    found, wanted = around(Bootstrap(replicates=2000), terms, level=0.95), around(Population(), terms, level=0.95)
     assert found.stderr == pytest.approx(wanted.stderr, rel=0.1)
 
 
 def test_bootstrap_is_fixed_by_its_seed() -> None:
     terms = ratios(40, seed=11)
-    first, again, other = (Bootstrap(replicates=300, seed=seed).around(terms, level=0.95) for seed in (1, 1, 2))
+    first, again, other = (around(Bootstrap(replicates=300, seed=seed), terms, level=0.95) for seed in (1, 1, 2))
     assert first == again
     assert first.low != other.low
 
 
 def test_bootstrap_leaves_undefined_units_out() -> None:
     values = np.random.default_rng(12).normal(size=30)
-    found = Bootstrap(replicates=200).around(means(values, undefined=500), level=0.95)
-    same_spread(found, Bootstrap(replicates=200).around(means(values), level=0.95), tolerance=1e-12)
+    found = around(Bootstrap(replicates=200), means(values, undefined=500), level=0.95)
+    same_spread(found, around(Bootstrap(replicates=200), means(values), level=0.95), tolerance=1e-12)
 
 
 def test_bootstrap_p_never_claims_more_than_its_replicates() -> None:
-    found = Bootstrap(replicates=199).around(means(np.linspace(5.0, 6.0, 20)), level=0.95)
+    found = around(Bootstrap(replicates=199), means(np.linspace(5.0, 6.0, 20)), level=0.95)
     assert found.p == pytest.approx(2 / 200)
 
 
@@ -336,21 +344,29 @@ def chosen(log: Log, ranks: Ranks, members: list[tuple[int, ...]]) -> tuple[Log,
     return log.select(rows), replace(ranks, above=ranks.above[rows], tied=ranks.tied[rows])
 
 
-def samples(design: designs.Design, sizes: tuple[int, ...]) -> Iterator[tuple[list[tuple[int, ...]], float]]:
+def samples(design: designs.SamplingDesign, sizes: tuple[int, ...]) -> Iterator[tuple[list[tuple[int, ...]], float]]:
     """Every joint sample of all users' pools with its probability."""
-    for combination in product(*(list(design.outcomes(designs.Members.alone(size))) for size in sizes)):
+    for combination in product(*(list(design.outcomes(Members.alone(size))) for size in sizes)):
         yield [members for members, _ in combination], math.prod(chance for _, chance in combination)
 
 
 def over_samples(
-    pools: Pools, design: designs.Design, spread: Callable[[list[Terms]], Spread], estimator: Estimator, metric: Metric
+    pools: Pools,
+    design: designs.SamplingDesign,
+    spread: Callable[[list[Smooth]], Spread],
+    estimator: Estimator,
+    metric: Metric,
+    *,
+    rate: float | None = None,
 ) -> tuple[Floats, Floats, Floats]:
     """The probability of each sample, the value it gives and the variance it claims, for one model or several."""
     models = [pools.whole(model=model) for model in (0, 1)]
     found = [
         (chance, each.value, each.stderr**2)
         for members, chance in samples(design, pools.sizes)
-        for terms in [[estimator.terms(*chosen(*whole, members), metric=metric, keep_rows=True) for whole in models]]
+        for terms in [
+            [terms_of(estimator, *chosen(*whole, members), metric, keep_rows=True, rate=rate) for whole in models]
+        ]
         for each in [spread(terms)]
     ]
     chance, value, variance = np.array(found).T
@@ -358,16 +374,16 @@ def over_samples(
     return chance, value, variance
 
 
-def alone(terms: list[Terms]) -> Spread:
-    return Design().around(terms[0], level=0.95)
+def alone(terms: list[Smooth]) -> Spread:
+    return around(Design(), terms[0], level=0.95)
 
 
-def paired(terms: list[Terms]) -> Spread:
-    return Design().between(terms[0], terms[1], level=0.95)
+def paired(terms: list[Smooth]) -> Spread:
+    return between(Design(), terms[0], terms[1], level=0.95)
 
 
 def truth(pools: Pools, metric: Metric) -> Floats:
-    return np.array([Full().terms(*pools.whole(model=model), metric=metric).value() for model in (0, 1)])
+    return np.array([terms_of(Full(), *pools.whole(model=model), metric).value() for model in (0, 1)])
 
 
 def mean_and_variance(chance: Floats, value: Floats) -> tuple[float, float]:
@@ -387,7 +403,7 @@ UNIFORM = [
 @pytest.mark.parametrize("metric", SUMS, ids=str)
 @pytest.mark.parametrize(("pools", "n"), UNIFORM, ids=str)
 def test_design_variance_is_unbiased_over_all_samples(pools: Pools, n: int, metric: Metric) -> None:
-    chance, value, claimed = over_samples(pools, designs.Uniform(n), alone, HorvitzThompson(), metric)
+    chance, value, claimed = over_samples(pools, designs.UniformDesign(n), alone, HorvitzThompson(), metric)
     mean, variance = mean_and_variance(chance, value)
     assert mean == pytest.approx(truth(pools, metric)[0], abs=1e-10)
     assert math.fsum(chance * claimed) == pytest.approx(variance, abs=1e-10)
@@ -396,7 +412,7 @@ def test_design_variance_is_unbiased_over_all_samples(pools: Pools, n: int, metr
 @pytest.mark.parametrize("metric", SUMS, ids=str)
 @pytest.mark.parametrize(("pools", "n"), UNIFORM, ids=str)
 def test_design_variance_of_a_difference_is_unbiased(pools: Pools, n: int, metric: Metric) -> None:
-    chance, value, claimed = over_samples(pools, designs.Uniform(n), paired, HorvitzThompson(), metric)
+    chance, value, claimed = over_samples(pools, designs.UniformDesign(n), paired, HorvitzThompson(), metric)
     mean, variance = mean_and_variance(chance, value)
     first, second = truth(pools, metric)
     assert mean == pytest.approx(first - second, abs=1e-10)
@@ -410,11 +426,11 @@ BERNOULLI = [(Pools((3, 4), seed=6), 0.4), (Pools((2, 3, 3), seed=7), 0.7), (Poo
 @pytest.mark.parametrize("metric", SUMS, ids=str)
 @pytest.mark.parametrize(("pools", "rate"), BERNOULLI, ids=str)
 def test_design_variance_is_unbiased_under_independent_draws(
-    pools: Pools, rate: float, metric: Metric, spread: Callable[[list[Terms]], Spread]
+    pools: Pools, rate: float, metric: Metric, spread: Callable[[list[Smooth]], Spread]
 ) -> None:
     # the outcomes include nothing judged at all and everything judged: both are samples like any other
-    estimator = HorvitzThompson(rate=rate)
-    chance, value, claimed = over_samples(pools, designs.Bernoulli(rate), spread, estimator, metric)
+    design = designs.BernoulliDesign(rate)
+    chance, value, claimed = over_samples(pools, design, spread, HorvitzThompson(), metric, rate=rate)
     mean, variance = mean_and_variance(chance, value)
     first, second = truth(pools, metric)
     assert mean == pytest.approx(first if spread is alone else first - second, abs=1e-10)
@@ -429,10 +445,10 @@ def test_design_variance_is_unbiased_under_independent_draws(
     ids=str,
 )
 def test_single_judged_items_are_conservative(
-    pools: Pools, metric: Metric, spread: Callable[[list[Terms]], Spread]
+    pools: Pools, metric: Metric, spread: Callable[[list[Smooth]], Spread]
 ) -> None:
     # one row tells nothing about its own variance; what is borrowed from other users must not make it too small
-    chance, value, claimed = over_samples(pools, designs.Uniform(1), spread, HorvitzThompson(), metric)
+    chance, value, claimed = over_samples(pools, designs.UniformDesign(1), spread, HorvitzThompson(), metric)
     _, variance = mean_and_variance(chance, value)
     assert math.fsum(chance * claimed) >= variance - 1e-10
 
@@ -441,11 +457,11 @@ def test_ignoring_the_pairing_is_wrong() -> None:
     # negative control: two per-model variances do not give the variance of the difference
     pools, n = UNIFORM[0]
 
-    def unpaired(terms: list[Terms]) -> Spread:
-        first, second = (Design().around(each, level=0.95) for each in terms)
+    def unpaired(terms: list[Smooth]) -> Spread:
+        first, second = (around(Design(), each, level=0.95) for each in terms)
         return replace(first, value=first.value - second.value, stderr=math.hypot(first.stderr, second.stderr))
 
-    chance, value, claimed = over_samples(pools, designs.Uniform(n), unpaired, HorvitzThompson(), DCG(2))
+    chance, value, claimed = over_samples(pools, designs.UniformDesign(n), unpaired, HorvitzThompson(), DCG(2))
     assert abs(math.fsum(chance * claimed) / mean_and_variance(chance, value)[1] - 1) > 0.05
 
 
@@ -453,22 +469,22 @@ def test_a_wrong_variance_is_caught() -> None:
     # negative control: Bernoulli's formula on samples of fixed size
     pools, n = UNIFORM[0]
 
-    def wrong(terms: list[Terms]) -> Spread:
+    def wrong(terms: list[Smooth]) -> Spread:
         rows = terms[0].rows
         assert rows is not None
-        return Design().around(replace(terms[0], rows=replace(rows, rate=n / 4)), level=0.95)
+        return around(Design(), replace(terms[0], rows=replace(rows, rate=n / 4)), level=0.95)
 
-    chance, value, claimed = over_samples(pools, designs.Uniform(n), wrong, HorvitzThompson(), DCG(2))
+    chance, value, claimed = over_samples(pools, designs.UniformDesign(n), wrong, HorvitzThompson(), DCG(2))
     assert math.fsum(chance * claimed) != pytest.approx(mean_and_variance(chance, value)[1], rel=0.05)
 
 
 # -------------------------------------------------------------------------------------------------- design: other laws
 
 
-def partial_terms(estimator: Estimator, metric: Metric, *, model: int = 0) -> Terms:
+def partial_terms(estimator: Estimator, metric: Metric, *, model: int = 0) -> Smooth:
     """Terms of 60 users with pools of 30, of which 12 were judged."""
     log, ranks = large().whole(model=model)
-    return estimator.terms(*drawn(log, ranks, 12, seed=1), metric=metric, keep_rows=True)
+    return terms_of(estimator, *drawn(log, ranks, 12, seed=1), metric, keep_rows=True)
 
 
 def large() -> Pools:
@@ -476,7 +492,7 @@ def large() -> Pools:
 
 
 def drawn(log: Log, ranks: Ranks, n: int, *, seed: int) -> tuple[Log, Ranks]:
-    rows = designs.Uniform(n).draw(designs.members_of(log), seed=seed, purpose="uniform")
+    rows = designs.UniformDesign(n).draw(Members.of(log), seed=seed, purpose="uniform")
     return log.select(rows), replace(ranks, above=ranks.above[rows], tied=ranks.tied[rows])
 
 
@@ -490,10 +506,10 @@ PARTIAL: list[tuple[Estimator, Metric]] = [
 
 @pytest.mark.parametrize(("estimator", "metric"), PARTIAL, ids=str)
 def test_design_interval_is_zero_where_everything_is_judged(estimator: Estimator, metric: Metric) -> None:
-    a, b = (estimator.terms(*Pool3.whole(model=model), metric=metric, keep_rows=True) for model in (0, 1))
+    a, b = (terms_of(estimator, *Pool3.whole(model=model), metric, keep_rows=True) for model in (0, 1))
     for found, value in (
-        (Design().around(a, level=0.95), a.value()),
-        (Design().between(a, b, level=0.95), a.value() - b.value()),
+        (around(Design(), a, level=0.95), a.value()),
+        (between(Design(), a, b, level=0.95), a.value() - b.value()),
     ):
         assert (found.value, found.stderr, found.low, found.high) == (value, 0.0, value, value)
         assert math.isnan(found.p)  # nothing is left to chance, so there is nothing to test
@@ -501,15 +517,15 @@ def test_design_interval_is_zero_where_everything_is_judged(estimator: Estimator
 
 @pytest.mark.parametrize("metric", [Recall(2), DCG(2)], ids=str)
 def test_design_interval_of_full_labels_is_zero(metric: Metric) -> None:
-    found = Design().around(Full().terms(*Pool3.whole(), metric=metric), level=0.95)
+    found = around(Design(), terms_of(Full(), *Pool3.whole(), metric), level=0.95)
     assert (found.stderr, found.low, found.high) == (0.0, found.value, found.value)
 
 
 @pytest.mark.parametrize(("estimator", "metric"), PARTIAL, ids=str)
 def test_design_difference_turns_its_sign_and_vanishes_with_itself(estimator: Estimator, metric: Metric) -> None:
     a, b = (partial_terms(estimator, metric, model=model) for model in (0, 1))
-    assert Design().between(a, a, level=0.95) == Spread(0.0, 0.0, 0.0, 0.0, 1.0)
-    assert_turned(Design().between(a, b, level=0.9), Design().between(b, a, level=0.9))
+    assert between(Design(), a, a, level=0.95) == Spread(0.0, 0.0, 0.0, 0.0, 1.0)
+    assert_turned(between(Design(), a, b, level=0.9), between(Design(), b, a, level=0.9))
 
 
 @pytest.mark.parametrize(("estimator", "metric"), PARTIAL, ids=str)
@@ -518,8 +534,8 @@ def test_design_variance_of_ratios_matches_redrawn_samples(estimator: Estimator,
     wholes = [large().whole(model=model) for model in (0, 1)]
     found = []
     for seed in range(300):
-        a, b = (estimator.terms(*drawn(*whole, 12, seed=seed), metric=metric, keep_rows=True) for whole in wholes)
-        one, two = Design().around(a, level=0.95), Design().between(a, b, level=0.95)
+        a, b = (terms_of(estimator, *drawn(*whole, 12, seed=seed), metric, keep_rows=True) for whole in wholes)
+        one, two = around(Design(), a, level=0.95), between(Design(), a, b, level=0.95)
         found.append((one.value, one.stderr**2, two.value, two.stderr**2))
     value, claimed, difference, claimed_difference = np.array(found).T
     assert claimed.mean() == pytest.approx(value.var(ddof=1), rel=0.25)
@@ -530,7 +546,7 @@ def test_design_variance_of_ratios_matches_redrawn_samples(estimator: Estimator,
 def test_design_interval_is_narrower_than_that_of_the_population(estimator: Estimator, metric: Metric) -> None:
     # users differ; an interval for exactly these users need not cover that
     terms = partial_terms(estimator, metric)
-    assert 0 < Design().around(terms, level=0.95).stderr < Population().around(terms, level=0.95).stderr
+    assert 0 < around(Design(), terms, level=0.95).stderr < around(Population(), terms, level=0.95).stderr
 
 
 def test_rows_that_add_nothing_may_be_left_out() -> None:
@@ -541,29 +557,29 @@ def test_rows_that_add_nothing_may_be_left_out() -> None:
     assert not kept.all()
     shorter = replace(rows, unit=rows.unit[kept], num=rows.num[kept], den=rows.den[kept])
     same_spread(
-        Design().around(replace(terms, rows=shorter), level=0.95), Design().around(terms, level=0.95), tolerance=1e-15
+        around(Design(), replace(terms, rows=shorter), level=0.95), around(Design(), terms, level=0.95), tolerance=1e-15
     )
 
 
 @pytest.mark.parametrize("estimator", [Published(), Traditional()], ids=repr)
 def test_design_interval_is_refused_where_none_is_known(estimator: Estimator) -> None:
-    assert not estimator.design
+    assert not estimator.about.design
     terms = partial_terms(estimator, Recall(5))
     with pytest.raises(RefusedError, match="--interval population"):
-        Design().around(terms, level=0.95)
+        around(Design(), terms, level=0.95)
 
 
 def test_one_user_with_a_single_judged_item_is_refused() -> None:
     log, ranks = Pool3.whole()
-    terms = HorvitzThompson().terms(*chosen(log, ranks, [(0,), (0, 1), (0, 1)]), metric=DCG(2), keep_rows=True)
+    terms = terms_of(HorvitzThompson(), *chosen(log, ranks, [(0,), (0, 1), (0, 1)]), DCG(2), keep_rows=True)
     with pytest.raises(RefusedError, match="single judged item"):
-        Design().around(terms, level=0.95)
+        around(Design(), terms, level=0.95)
 
 
 def test_a_pool_of_one_item_is_known_when_judged() -> None:
     log, ranks = Pools((1, 4), seed=2).whole()
-    terms = HorvitzThompson().terms(*chosen(log, ranks, [(0,), (0, 2)]), metric=DCG(2), keep_rows=True)
-    assert math.isfinite(Design().around(terms, level=0.95).stderr)
+    terms = terms_of(HorvitzThompson(), *chosen(log, ranks, [(0,), (0, 2)]), DCG(2), keep_rows=True)
+    assert math.isfinite(around(Design(), terms, level=0.95).stderr)
 
 
 # ---------------------------------------------------------------------------------------------------------------- Holm

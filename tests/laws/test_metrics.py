@@ -16,11 +16,13 @@ from cases import instances
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
+from terms import all_terms_of, terms_of
 
 import truerank as tr
 from truerank import metrics
 from truerank.core.arrays import Floats, Ints
 from truerank.core.errors import InputError
+from truerank.core.estimator import Asked
 from truerank.core.ids import Ids
 from truerank.core.log import Log
 from truerank.core.metric import Additive, Listwise, Metric
@@ -77,11 +79,12 @@ def ranked(world: World, *, ties: Ties = Ties.EXPECTED, seed: int = 0) -> tuple[
 def values_of(name: str, world: World, *, ties: Ties = Ties.EXPECTED, seed: int = 0) -> dict[Metric, Floats]:
     """The value of every user on full labels, NaN where undefined, for each instance of the metric."""
     log, ranks = ranked(world, ties=ties, seed=seed)
-    found = {}
-    for metric in METRICS[name]:
-        terms = tr.Full().terms(log, ranks, metric=metric)
-        found[metric] = np.where(terms.defined, terms.num, np.nan)
-    return found
+    return {
+        metric: np.where(terms.defined, terms.sums[:, 0], np.nan)
+        for metric, terms in zip(
+            METRICS[name], all_terms_of(tr.Full(), log, ranks, [Asked(metric) for metric in METRICS[name]]), strict=True
+        )
+    }
 
 
 def orders(scores: Floats) -> Floats:
@@ -328,8 +331,7 @@ def test_extremes_need_no_rows_of_negatives(name: str, world: World) -> None:
         (ranks,) = rank(dense(world.scores), listed, pools=[Candidates(1, float(n_items))], ties=ties)
         wanted = values_of(name, world, ties=ties)
         for metric in METRICS[name]:
-            terms = tr.Full().terms(listed, ranks, metric=metric)
-            found = terms.num[0] if terms.defined[0] else math.nan
+            found = terms_of(tr.Full(), listed, ranks, metric).value()
             np.testing.assert_equal(found, wanted[metric][0], err_msg=f"{metric}, {ties}")
 
 

@@ -11,6 +11,7 @@ import numpy as np
 import polars as pl
 import pytest
 from logs import cells, full_world, log_of
+from tasteful import TastefulSampler
 
 import truerank as tr
 from truerank.core.arrays import Floats
@@ -18,27 +19,30 @@ from truerank.core.errors import InputError
 from truerank.core.ids import Ids
 from truerank.core.log import Log
 from truerank.exposure.loggers.expose import Logger, expose
-from truerank.exposure.loggers.holdout import HoldOut
-from truerank.exposure.loggers.popularity import Popularity as PopularityLogger
-from truerank.exposure.loggers.positivity import Positivity as PositivityLogger
-from truerank.exposure.loggers.uniform import Uniform as UniformLogger
+from truerank.exposure.loggers.holdout import WorldHoldOut
+from truerank.exposure.loggers.popularity import PopularityLogger
+from truerank.exposure.loggers.positivity import PositivityLogger
+from truerank.exposure.loggers.uniform import UniformLogger
 from truerank.ranks import samplers
 from truerank.ranks.kernel.rank import rank
-from truerank.ranks.samplers.draw import Logged, Sampled, Sampler, draw_all, sample_candidates
-from truerank.ranks.samplers.full import Exposed, Full
-from truerank.ranks.samplers.popularity import Popularity
-from truerank.ranks.samplers.positivity import Positivity
-from truerank.ranks.samplers.random import Random
-from truerank.ranks.samplers.skew import Skew
-from truerank.ranks.samplers.wtd import WTD, WTDH
-from truerank.sampling.designs import Design, Members, Uniform, Weighted
+from truerank.ranks.samplers.draw import CandidatePool, SampledNegatives, Sampler, draw_all, sample_candidates
+from truerank.ranks.samplers.full import ExposedSampler, FullSampler
+from truerank.ranks.samplers.popularity import PopularitySampler
+from truerank.ranks.samplers.positivity import PositivitySampler
+from truerank.ranks.samplers.random import RandomSampler
+from truerank.ranks.samplers.skew import SkewSampler
+from truerank.ranks.samplers.wtd import WTDHSampler, WTDSampler
+from truerank.sampling.designs import SamplingDesign, UniformDesign, WeightedDesign
+from truerank.sampling.pools import Members
 
 SIZES = (1, 2, 5, 10, 20, 50)
 PUBLISHED: list[Callable[[int], Sampler]] = [
-    Random, Popularity.published, Positivity.published, WTD.published, WTDH.published, Skew.published,
+    RandomSampler, PopularitySampler.published, PositivitySampler.published,
+    WTDSampler.published, WTDHSampler.published, SkewSampler.published,
 ]  # fmt: skip
 RELEASED: list[Callable[[int], Sampler]] = [
-    Random, Popularity.released, Positivity.released, WTD.released, WTDH.released, Skew.released,
+    RandomSampler, PopularitySampler.released, PositivitySampler.released,
+    WTDSampler.released, WTDHSampler.released, SkewSampler.released,
 ]  # fmt: skip
 BY_SIZE = [*PUBLISHED, *RELEASED[1:]]
 
@@ -63,17 +67,17 @@ def train() -> Log:
 
 
 @pytest.fixture(scope="module")
-def logged(world: Log, train: Log) -> Logged:
-    rest, random = HoldOut.published().split(world, logger=PopularityLogger(), seed=1)
+def logged(world: Log, train: Log) -> CandidatePool:
+    rest, random = WorldHoldOut.published().split(world, logger=PopularityLogger(), seed=1)
     log = expose(rest, PopularityLogger(), sparsity=0.7, train=train, seed=1)
-    return Logged.of(log, train=train, random=random)
+    return CandidatePool.of(log, train=train, random=random)
 
 
-def draw(logged: Logged, sampler: Sampler, *, seed: int = 1) -> Sampled:
+def draw(logged: CandidatePool, sampler: Sampler, *, seed: int = 1) -> SampledNegatives:
     return draw_all(logged, [sampler], seed=seed)[0]
 
 
-def sets(sampled: Sampled) -> list[set[int]]:
+def sets(sampled: SampledNegatives) -> list[set[int]]:
     return [set(sampled.item[a:b].tolist()) for a, b in zip(sampled.start[:-1], sampled.start[1:], strict=True)]
 
 
@@ -85,47 +89,47 @@ def test_weights_by_hand() -> None:
     rows = [(0, 0, 1), (1, 0, 0), (2, 0, 0), (3, 0, 0), (0, 1, 1), (1, 1, 1), (2, 2, 0), (3, 2, 0), (0, 3, 1)]
     log = log_of(rows, n_users=4, n_items=5)
     shares = log_of([(0, 0, 0), (0, 1, 0), (1, 1, 0), (2, 4, 0)], n_users=4, n_items=5)
-    counts = Logged.of(log, train=shares, random=shares).counts
+    counts = CandidatePool.of(log, train=shares, random=shares).counts
     assert (counts.rows.tolist(), counts.positives.tolist()) == ([4, 2, 2, 1], [1, 2, 0, 1])
     shared = np.array([0.25, 0.5, 1e-4, 1e-4])  # of 4 rows in random data, one of an item outside the pool
     biased = np.array([4, 2, 2, 1]) / 9
     by_hand: dict[Sampler, Floats] = {
-        Popularity.published(1): np.array([1.0, 2, 2, 4]) ** -0.5,
-        Popularity.released(1): np.array([2.0, 3, 3, 5]) ** -0.5,
-        Positivity.published(1): np.array([2.0, 1, 4, 2]) ** -0.5,
-        Positivity.released(1): np.array([1.0, 2, 0, 1]),
-        Skew.published(1): np.array([1 / 4, 1 / 2, 1 / 2, 1]),
-        Skew.released(1): np.array([4.0, 2, 2, 1]),
-        WTD.published(1): (shared / biased) ** 2,
-        WTD.released(1): shared / biased,
-        WTD(1, mnar_source="train"): np.ones(4),  # type: ignore[arg-type]
-        WTDH.published(1): (0.25 / biased) ** 2,
-        WTDH.released(1): 0.25 / biased,
-        WTDH(1, power=1, mnar_source="train"): 0.25 / shared,  # type: ignore[arg-type]
-        Random(1): np.ones(4),
+        PopularitySampler.published(1): np.array([1.0, 2, 2, 4]) ** -0.5,
+        PopularitySampler.released(1): np.array([2.0, 3, 3, 5]) ** -0.5,
+        PositivitySampler.published(1): np.array([2.0, 1, 4, 2]) ** -0.5,
+        PositivitySampler.released(1): np.array([1.0, 2, 0, 1]),
+        SkewSampler.published(1): np.array([1 / 4, 1 / 2, 1 / 2, 1]),
+        SkewSampler.released(1): np.array([4.0, 2, 2, 1]),
+        WTDSampler.published(1): (shared / biased) ** 2,
+        WTDSampler.released(1): shared / biased,
+        WTDSampler(1, mnar_source="train"): np.ones(4),  # type: ignore[arg-type]
+        WTDHSampler.published(1): (0.25 / biased) ** 2,
+        WTDHSampler.released(1): 0.25 / biased,
+        WTDHSampler(1, power=1, mnar_source="train"): 0.25 / shared,  # type: ignore[arg-type]
+        RandomSampler(1): np.ones(4),
     }
     for sampler, expected in by_hand.items():
         assert sampler.weights(counts) == pytest.approx(expected), str(sampler)
-    fixed = Logged.of(log, pool=Ids.of(np.arange(6)))
-    assert Skew(1).weights(fixed.counts).tolist() == [1 / 4, 1 / 2, 1 / 2, 1, 1, 1]
-    assert len(Logged.of(log).items) == 4
+    fixed = CandidatePool.of(log, pool=Ids.of(np.arange(6)))
+    assert SkewSampler(1).weights(fixed.counts).tolist() == [1 / 4, 1 / 2, 1 / 2, 1, 1, 1]
+    assert len(CandidatePool.of(log).items) == 4
 
 
 @pytest.mark.parametrize("logger", [PopularityLogger(), PositivityLogger.released()], ids=str)
 def test_released_wtd_is_wtdh_where_items_are_held_out(world: Log, train: Log, logger: Logger) -> None:
-    rest, random = HoldOut.released().split(world, logger=logger, seed=1)
-    logged = Logged.of(expose(rest, logger, sparsity=0.5, train=train, seed=1), random=random)
+    rest, random = WorldHoldOut.released().split(world, logger=logger, seed=1)
+    logged = CandidatePool.of(expose(rest, logger, sparsity=0.5, train=train, seed=1), random=random)
     for n in SIZES:
-        assert sets(draw(logged, WTD.released(n))) == sets(draw(logged, WTDH.released(n)))
+        assert sets(draw(logged, WTDSampler.released(n))) == sets(draw(logged, WTDHSampler.released(n)))
 
 
 def test_released_wtd_is_random_for_the_uniform_logger(world: Log) -> None:
-    rest, random = HoldOut.released().split(world, logger=UniformLogger.released(), seed=1)
+    rest, random = WorldHoldOut.released().split(world, logger=UniformLogger.released(), seed=1)
     assert random is None
     log = expose(rest, UniformLogger.released(), sparsity=0.5, seed=1)
-    logged = Logged.of(log, random=log)
+    logged = CandidatePool.of(log, random=log)
     for n in SIZES:
-        assert sets(draw(logged, WTD.released(n))) == sets(draw(logged, Random(n)))
+        assert sets(draw(logged, WTDSampler.released(n))) == sets(draw(logged, RandomSampler(n)))
 
 
 # ----------------------------------------------------------------------------------------------------------------- laws
@@ -133,9 +137,9 @@ def test_released_wtd_is_random_for_the_uniform_logger(world: Log) -> None:
 
 @pytest.mark.parametrize("make", PUBLISHED, ids=name_of)
 @pytest.mark.parametrize("n", SIZES)
-def test_published_sets(logged: Logged, make: Callable[[int], Sampler], n: int) -> None:
+def test_published_sets(logged: CandidatePool, make: Callable[[int], Sampler], n: int) -> None:
     sampled = draw(logged, make(n))
-    everything = draw(logged, Full())
+    everything = draw(logged, FullSampler())
     for user, (some, every) in enumerate(zip(sets(sampled), sets(everything), strict=True)):
         positive = set(logged.positive.of_unit(user).tolist())
         assert some <= every
@@ -148,12 +152,14 @@ def test_published_sets(logged: Logged, make: Callable[[int], Sampler], n: int) 
     assert not sampled.repeated.any()
 
 
-def cells_of_positives(logged: Logged) -> set[tuple[int, int]]:
+def cells_of_positives(logged: CandidatePool) -> set[tuple[int, int]]:
     return {(u, i) for u in range(len(logged.users)) for i in logged.positive.of_unit(u).tolist()}
 
 
 @pytest.mark.parametrize("make", BY_SIZE, ids=name_of)
-def test_sets_are_nested_in_n_and_the_same_for_all_who_ask(logged: Logged, make: Callable[[int], Sampler]) -> None:
+def test_sets_are_nested_in_n_and_the_same_for_all_who_ask(
+    logged: CandidatePool, make: Callable[[int], Sampler]
+) -> None:
     together = draw_all(logged, [make(n) for n in SIZES], seed=1)
     for n, sampled in zip(SIZES, together, strict=True):
         assert sets(sampled) == sets(draw(logged, make(n))) == sets(together[-1].first(n))
@@ -163,15 +169,15 @@ def test_sets_are_nested_in_n_and_the_same_for_all_who_ask(logged: Logged, make:
     assert sets(draw(logged, make(5), seed=2)) != sets(draw(logged, make(5), seed=1))
 
 
-def test_full_exposed_and_as_many_as_exposed(logged: Logged) -> None:
-    exposed, as_many = draw(logged, Exposed()), draw(logged, Random("e"))
+def test_full_exposed_and_as_many_as_exposed(logged: CandidatePool) -> None:
+    exposed, as_many = draw(logged, ExposedSampler()), draw(logged, RandomSampler("e"))
     assert exposed.count.tolist() == as_many.count.tolist() == logged.exposed.count.tolist()
-    assert all(a <= b for a, b in zip(sets(exposed), sets(draw(logged, Full())), strict=True))
-    assert sets(draw(logged, Full()).first(7)) == sets(draw(logged, Random(7)))
+    assert all(a <= b for a, b in zip(sets(exposed), sets(draw(logged, FullSampler())), strict=True))
+    assert sets(draw(logged, FullSampler()).first(7)) == sets(draw(logged, RandomSampler(7)))
 
 
-def test_positives_are_drawn_in_released_and_keep_both_labels(logged: Logged) -> None:
-    sampled = draw(logged, Skew.released(30))
+def test_positives_are_drawn_in_released_and_keep_both_labels(logged: CandidatePool) -> None:
+    sampled = draw(logged, SkewSampler.released(30))
     assert sampled.repeated.any()
     labels, candidates = sampled.labels(), sampled.candidates()
     assert len(cells(labels)) == len(labels) == len(logged.positive.item) + int((~sampled.repeated).sum())
@@ -188,10 +194,10 @@ def test_positives_are_drawn_in_released_and_keep_both_labels(logged: Logged) ->
 
 def test_order_of_rows_and_blocks_change_nothing(world: Log, monkeypatch: pytest.MonkeyPatch) -> None:
     log = expose(world, UniformLogger(), sparsity=0.5, seed=1)
-    whole = sample_candidates(log, Skew(9), seed=1)
+    whole = sample_candidates(log, SkewSampler(9), seed=1)
     shuffled = log.select(np.random.default_rng(0).permutation(len(log)))
     monkeypatch.setattr("truerank.ranks.samplers.draw.CELLS_AT_ONCE", 100)
-    again = sample_candidates(shuffled, Skew(9), seed=1)
+    again = sample_candidates(shuffled, SkewSampler(9), seed=1)
     assert whole.item.tolist() == again.item.tolist()
     assert whole.inclusion().value.tolist() == again.inclusion().value.tolist()
 
@@ -206,11 +212,11 @@ def test_inclusion_probabilities_sum_over_every_set(make: Callable[[int], Sample
     others = [(n_users + u, i, int(u == i)) for u in range(6) for i in range(u + 1)]
     rows = [(u, i, 1) for u in range(n_users) for i in (0, 4)]
     log = log_of([*rows, *others], n_users=n_users + 6, n_items=6)
-    logged = Logged.of(log, random=log_of([(0, i, 0) for i in range(6)], n_users=1, n_items=6))
+    logged = CandidatePool.of(log, random=log_of([(0, i, 0) for i in range(6)], n_users=1, n_items=6))
     weight = sampler.weights(logged.counts)
     if sampler.positives.value == "excluded":
         weight = np.where(np.isin(np.arange(6), [0, 4]), 0, weight)
-    design: Design = Weighted(2)
+    design: SamplingDesign = WeightedDesign(2)
     exact = np.zeros(6)
     for items, chance in design.outcomes(Members.alone(6, weight=weight)):
         exact[list(items)] += chance
@@ -226,13 +232,61 @@ def test_inclusion_probabilities_sum_over_every_set(make: Callable[[int], Sample
     assert (listed.propensity[listed.label == 1] == 1).all()
 
 
-def test_equal_weights_are_a_uniform_draw(logged: Logged) -> None:
-    sampled = draw(logged, Random(6))
+def test_weights_may_differ_by_user(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Draws and inclusion probabilities of 20,000 users of five tastes, against every set that each taste can get."""
+    n_users, sampler = 20_000, TastefulSampler(2)
+    log = log_of([(u, i, int(i == 6)) for u in range(n_users) for i in (1, 6)], n_users=n_users, n_items=7)
+    pool = CandidatePool.of(log, pool=log.items)
+    monkeypatch.setattr("truerank.ranks.samplers.draw.CELLS_AT_ONCE", 10_000)
+    sampled = draw(pool, sampler)
+    inclusion = sampled.inclusion()
+    assert not inclusion.approximate.any()
+    for taste in range(5):
+        weight = np.where(np.arange(7) == 6, 0.0, (taste + np.arange(7)) % 5)  # item 6 is the user's positive
+        exact = np.zeros(7)
+        for items, chance in WeightedDesign(2).outcomes(Members.alone(7, weight=weight)):
+            exact[list(items)] += chance
+        own = sampled.user % 5 == taste
+        assert inclusion.value[own] == pytest.approx(exact[sampled.item[own]], abs=1e-10)
+        drawn = np.bincount(sampled.item[own], minlength=7) / (n_users / 5)
+        assert np.abs(drawn - exact).max() < 4.5 * 0.5 / np.sqrt(n_users / 5)
+        assert exact[weight == 0].sum() == 0
+
+
+@pytest.mark.parametrize("make", [*BY_SIZE, TastefulSampler], ids=name_of)
+@pytest.mark.parametrize("n", [1, 7, 50])
+def test_blocks_draw_what_the_design_draws(logged: CandidatePool, make: Callable[[int], Sampler], n: int) -> None:
+    """Every item that a user can get as a member of the user's pool: the same draw, and the same probabilities."""
+    sampler, n_items = make(n), len(logged.items)
+    weight = np.broadcast_to(sampler.weights(replace(logged.counts, users=logged.users)), (30, n_items)).copy()
+    for unit in range(30 if sampler.positives.value == "excluded" else 0):
+        weight[unit, logged.positive.of_unit(unit)] = 0
+    user, item = np.nonzero(weight > 0)
+    keys = logged.users.keys()[user], logged.items.keys()[item]
+    members, design = Members(*keys, weight[user, item]), WeightedDesign(n)
+    rows = design.draw(members, seed=1, purpose="candidates")
+    sampled = draw(logged, sampler)
+    assert set(zip(sampled.user.tolist(), sampled.item.tolist(), strict=True)) == set(
+        zip(user[rows].tolist(), item[rows].tolist(), strict=True)
+    )
+    chance = np.zeros(weight.shape)
+    chance[user, item] = design.inclusion(members)
+    assert sampled.inclusion().value == pytest.approx(chance[sampled.user, sampled.item], rel=1e-12)
+
+
+def test_weights_of_another_shape_are_refused(logged: CandidatePool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(RandomSampler, "weights", lambda self, counts: np.ones(3))
+    with pytest.raises(InputError, match=r"Random@5: weights of shape \(3,\); expected one for each of 40 items"):
+        draw(logged, RandomSampler(5))
+
+
+def test_equal_weights_are_a_uniform_draw(logged: CandidatePool) -> None:
+    sampled = draw(logged, RandomSampler(6))
     free = len(logged.items) - logged.positive.count
-    expected = [Uniform(6).inclusion(Members.alone(int(free[u])))[0] for u in sampled.user.tolist()]
+    expected = [UniformDesign(6).inclusion(Members.alone(int(free[u])))[0] for u in sampled.user.tolist()]
     assert sampled.inclusion().value == pytest.approx(expected)
-    assert (draw(logged, Exposed()).inclusion().value == 1).all()
-    assert (draw(logged, Full()).inclusion().value == 1).all()
+    assert (draw(logged, ExposedSampler()).inclusion().value == 1).all()
+    assert (draw(logged, FullSampler()).inclusion().value == 1).all()
 
 
 # ---------------------------------------------------------------------------------------------------------------- edges
@@ -240,18 +294,18 @@ def test_equal_weights_are_a_uniform_draw(logged: Logged) -> None:
 
 def test_users_without_positives_and_users_without_rows() -> None:
     log = log_of([(0, 0, 1), (0, 1, 0), (1, 1, 0), (1, 2, 0)], n_users=3, n_items=5)
-    assert sets(sample_candidates(log, Full(), seed=0)) == [{1, 2}, {0, 1, 2}, {0, 1, 2}]
-    assert sets(sample_candidates(log, Exposed(), seed=0)) == [{1}, {1, 2}, set()]
-    assert sample_candidates(log, Random("e"), seed=0).count.tolist() == [1, 2, 0]
-    fixed = sample_candidates(log, Full(), seed=0, pool=log.items)
+    assert sets(sample_candidates(log, FullSampler(), seed=0)) == [{1, 2}, {0, 1, 2}, {0, 1, 2}]
+    assert sets(sample_candidates(log, ExposedSampler(), seed=0)) == [{1}, {1, 2}, set()]
+    assert sample_candidates(log, RandomSampler("e"), seed=0).count.tolist() == [1, 2, 0]
+    fixed = sample_candidates(log, FullSampler(), seed=0, pool=log.items)
     assert fixed.count.tolist() == [4, 5, 5]
 
 
 def test_fewer_candidates_than_n_and_zero_weights() -> None:
     log = log_of([(0, 0, 1), (0, 1, 0), (1, 2, 1), (1, 1, 0)], n_users=2, n_items=3)
-    assert sets(sample_candidates(log, Random(50), seed=0)) == [{1, 2}, {0, 1}]
+    assert sets(sample_candidates(log, RandomSampler(50), seed=0)) == [{1, 2}, {0, 1}]
     # item 1 has no positive, so weight 0: never drawn, however many are asked for
-    linear = Positivity(50, law="linear")  # type: ignore[arg-type]
+    linear = PositivitySampler(50, law="linear")  # type: ignore[arg-type]
     assert sets(sample_candidates(log, linear, seed=0)) == [{2}, {0}]
     assert sample_candidates(log, linear, seed=0).inclusion().value.tolist() == [1, 1]
     nobody = log_of([(0, 0, 0), (1, 1, 0)], n_users=2, n_items=2)
@@ -266,12 +320,12 @@ def test_an_empty_log_gives_empty_sets(text: str) -> None:
 
 
 def test_text_forms_parse_back() -> None:
-    made = [*(make(20) for make in BY_SIZE), WTD(5, mnar_source="train"), Random("e"), Full()]  # type: ignore[arg-type]
+    made = [*(make(20) for make in BY_SIZE), WTDSampler(5, mnar_source="train"), RandomSampler("e"), FullSampler()]  # type: ignore[arg-type]
     for sampler in made:
         assert samplers.parse(str(sampler)) == sampler
-    assert samplers.parse("skew@100") == Skew(100)
-    assert samplers.parse("Full") == Full()
-    assert samplers.parse("Popularity@5(shift=1,positives=drawn)") == Popularity.released(5)
+    assert samplers.parse("skew@100") == SkewSampler(100)
+    assert samplers.parse("Full") == FullSampler()
+    assert samplers.parse("Popularity@5(shift=1,positives=drawn)") == PopularitySampler.released(5)
     assert set(samplers.catalogue()) == {
         "Full", "Exposed", "Random", "Popularity", "Positivity", "WTD", "WTDH", "Skew",
     }  # fmt: skip
@@ -281,24 +335,24 @@ def test_bad_input_is_explained(world: Log) -> None:
     nothing, twice = log_of([], n_users=1, n_items=1), log_of([(0, 0, 1), (0, 0, 1)], n_users=1, n_items=1)
     text = replace(world, items=Ids.of([f"i{i:02}" for i in range(40)]))
     calls: dict[str, Callable[[], object]] = {
-        "needs random data": lambda: sample_candidates(world, WTD(5), seed=0),
+        "needs random data": lambda: sample_candidates(world, WTDSampler(5), seed=0),
         "needs the training data": lambda: sample_candidates(
             world, samplers.parse("WTDH@5(mnar_source=train)"), seed=0
         ),
-        "no rows; expected rows to count": lambda: sample_candidates(world, WTD(5), random=nothing, seed=0),
-        "text never matches numbers": lambda: sample_candidates(world, WTD(5), random=text, seed=0),
-        "20 items are not in the pool": lambda: Logged.of(world, pool=Ids.of(np.arange(20))),
-        "more than once": lambda: Logged.of(twice),
-        "Skew: n=0; expected a whole number from 1": lambda: Skew(0),
+        "no rows; expected rows to count": lambda: sample_candidates(world, WTDSampler(5), random=nothing, seed=0),
+        "text never matches numbers": lambda: sample_candidates(world, WTDSampler(5), random=text, seed=0),
+        "20 items are not in the pool": lambda: CandidatePool.of(world, pool=Ids.of(np.arange(20))),
+        "more than once": lambda: CandidatePool.of(twice),
+        "Skew: n=0; expected a whole number from 1": lambda: SkewSampler(0),
         "Random: n=x": lambda: samplers.parse("Random@x"),
         "Skew: n=1.5": lambda: samplers.parse("Skew@1.5"),
-        "expected rare or popular": lambda: Skew(1, favours="short"),  # type: ignore[arg-type]
+        "expected rare or popular": lambda: SkewSampler(1, favours="short"),  # type: ignore[arg-type]
         "unknown sampler 'Skw@1'.*Did you mean Skew": lambda: samplers.parse("Skw@1"),
         "expected Skew@N": lambda: samplers.parse("Skew"),
         "expected Full": lambda: samplers.parse("Full@3"),
-        "option 'x=1' is not understood": lambda: samplers.parse("Skew@1(x=1)"),
-        "expected favours=rare or popular": lambda: samplers.parse("Skew@1(favours=x)"),
-        "expected power=N": lambda: samplers.parse("WTD@1(power=x)"),
+        "no option 'x'; expected one of favours, positives": lambda: samplers.parse("Skew@1(x=1)"),
+        "favours=x; expected rare or popular": lambda: samplers.parse("Skew@1(favours=x)"),
+        "power=x; expected a whole number from 0": lambda: samplers.parse("WTD@1(power=x)"),
     }
     for message, wrong in calls.items():
         with pytest.raises(InputError, match=message):
@@ -308,9 +362,9 @@ def test_bad_input_is_explained(world: Log) -> None:
 # ----------------------------------------------------------------------------------------------------------- evaluation
 
 
-def test_evaluate_on_sampled_candidates_end_to_end(logged: Logged, tmp_path: Path) -> None:
+def test_evaluate_on_sampled_candidates_end_to_end(logged: CandidatePool, tmp_path: Path) -> None:
     """nDCG and recall among sampled candidates, against the definition, and through a file."""
-    sampled = draw(logged, Skew(8))
+    sampled = draw(logged, SkewSampler(8))
     labels = sampled.labels()
     score = np.random.default_rng(2).random((30, len(logged.items)))
     scores = {"random": tr.dense(score, users=logged.users, items=logged.items)}

@@ -11,6 +11,7 @@ import truerank as tr
 from realdata import folder_of
 from truerank.data.datasets.coat import Coat
 from truerank.data.features import read_features
+from truerank.exposure.propensities import fit_propensities
 from truerank.exposure.propensities.calibration import calibration
 from truerank.exposure.randomness.tests import Check, Randomness, randomness
 
@@ -66,17 +67,18 @@ def test_propensities_of_coat() -> None:
     logs, tables = Coat().load(folder), Coat().features(folder)
     train, random = logs["train"], logs["random"]
     users, items = (read_features(tables[f"{kind}s"], kind=kind) for kind in ("user", "item"))
-    naive = tr.NaiveBayes().fit(train, random=random)
-    assert sorted(set(naive.value.round(5).tolist())) == [0.07132, 0.11814]
-    assert naive.value.max() == pytest.approx(1905 / (87_000 * 860 / 4640))
-    by_features = tr.Logistic().fit(train, user_features=users, item_features=items)
+    naive = fit_propensities("naive-bayes", train, random=random)
+    value = naive.at(train)
+    assert sorted(set(value.round(5).tolist())) == [0.07132, 0.11814]
+    assert value.max() == pytest.approx(1905 / (87_000 * 860 / 4640))
+    by_features = fit_propensities("logistic", train, user_features=users, item_features=items)
     errors = {
         name: calibration(each, train, random).error
-        for name, each in (("naive", naive), ("features", by_features), ("power", tr.PopularityPower().fit(train)))
+        for name, each in (("naive", naive), ("features", by_features), ("power", fit_propensities("power", train)))
     }
     assert errors["naive"] < 0.01
     assert errors["features"] < 0.015
     assert errors["power"] > 0.2  # known up to a factor only
     labels = {each.name: each for each in calibration(by_features, train, random).labels}
     assert labels["label 1"].predicted < labels["label 1"].low  # features do not see that users choose what they like
-    assert math.isclose(labels["label 1"].observed, naive.value.max())
+    assert math.isclose(labels["label 1"].observed, value.max())

@@ -12,9 +12,9 @@ import truerank as tr
 from realdata import folder_of
 from truerank.data.published import wtd
 from truerank.exposure.interventions import dispersion, intervene, with_inclusion
-from truerank.exposure.interventions.plain import Regular
-from truerank.exposure.interventions.skew import Skew
-from truerank.exposure.interventions.weighted import WTDH
+from truerank.exposure.interventions.design import RegularIntervention
+from truerank.exposure.interventions.skew import SkewIntervention
+from truerank.exposure.interventions.weighted import WTDHIntervention
 
 pytestmark = pytest.mark.realdata
 
@@ -58,20 +58,22 @@ def test_the_squared_weight_over_corrects(coat: Path) -> None:
     heldout, train = split["heldout"], split["train"]
     popularity = np.bincount(train.item, minlength=300)
 
-    def slope(strategy: Regular | Skew | WTDH) -> float:
+    def slope(strategy: RegularIntervention | SkewIntervention | WTDHIntervention) -> float:
         chance = with_inclusion(heldout, strategy, train=train).inclusion
         assert chance is not None
         expected = np.bincount(heldout.item, chance, minlength=300)
         return float(np.corrcoef(popularity, expected)[0, 1])
 
-    regular, plain, squared = (slope(each) for each in (Regular(), WTDH(item_power=1), WTDH(item_power=2)))
+    regular, plain, squared = (
+        slope(each) for each in (RegularIntervention(), WTDHIntervention(item_power=1), WTDHIntervention(item_power=2))
+    )
     assert squared < plain < regular
     assert squared < 0 < regular
 
 
 def test_through_evaluate(world: study.World) -> None:
     """One call gives what the pieces give, with intervals and comparisons."""
-    log = with_inclusion(world.heldout, Skew(), train=world.train)
+    log = with_inclusion(world.heldout, SkewIntervention(), train=world.train)
     found = tr.evaluate(
         study.fitted(world.train),
         log,
@@ -82,10 +84,10 @@ def test_through_evaluate(world: study.World) -> None:
         estimators=[tr.Intervened(), tr.IntervenedPooled()],
     )
     values = {(each.model, each.metric, each.estimator): each for each in found.estimates}
-    expected = iter(study.by_formula(world, Skew()))
+    expected = iter(study.by_formula(world, SkewIntervention()))
     for model in world.ranks:
         for metric, estimator in study.ASKED:
-            each = values[model, str(metric), estimator.name]
+            each = values[model, str(metric), estimator.about.name]
             assert each.value == pytest.approx(next(expected), rel=1e-12)
             assert each.low < each.value < each.high
     assert len(values) == 16

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from terms import terms_of
 
 import kuairec
 import truerank as tr
 from realdata import folder_of
+from truerank.core.estimator import Estimator
 from truerank.core.metric import Metric
 from truerank.studies.coverage import Truth, Uniformly
+from truerank.uncertainty.intervals import Interval, around
+
+INTERVALS: list[Interval] = [tr.Population(), tr.Design()]
 
 pytestmark = pytest.mark.realdata
 
@@ -23,7 +28,7 @@ def truth() -> Truth:
 
 
 def value(truth: Truth, estimator: tr.Full | tr.Pooled, metric: Metric) -> float:
-    return estimator.terms(truth.labels, truth.ranks["popularity"], metric=metric).value()
+    return terms_of(estimator, truth.labels, truth.ranks["popularity"], metric).value()
 
 
 def test_pooled_and_mean_recall_of_popularity(truth: Truth) -> None:
@@ -35,12 +40,14 @@ def test_pooled_and_mean_recall_of_popularity(truth: Truth) -> None:
 def test_one_draw_of_80_exposures(truth: Truth) -> None:
     """Within 4 standard errors of the truth; the published mean is not, and is too low."""
     log, ranks = Uniformly(80)(truth, units=np.arange(truth.n_users), rng=np.random.default_rng(1))
-    for estimator, metric in ((tr.Pooled(), tr.Recall(50)), (tr.HorvitzThompson(), tr.DCG(50))):
+    ways: list[tuple[Estimator, Metric]] = [(tr.Pooled(), tr.Recall(50)), (tr.HorvitzThompson(), tr.DCG(50))]
+    for estimator, metric in ways:
         for name, each in ranks.items():
-            terms = estimator.terms(log, each, metric=metric, keep_rows=True)
-            known = estimator.terms(truth.labels, truth.ranks[name], metric=metric).value()
-            for interval in (tr.Population(), tr.Design()):
-                spread = interval.around(terms, level=0.95)
+            terms = terms_of(estimator, log, each, metric, keep_rows=True)
+            known = terms_of(estimator, truth.labels, truth.ranks[name], metric).value()
+            for interval in INTERVALS:
+                spread = around(interval, terms, level=0.95)
                 assert abs(spread.value - known) < 4 * spread.stderr
-    published = tr.Population().around(tr.Published().terms(log, ranks["popularity"], metric=tr.Recall(50)), level=0.95)
+    terms = terms_of(tr.Published(), log, ranks["popularity"], tr.Recall(50))
+    published = around(tr.Population(), terms, level=0.95)
     assert published.value + 4 * published.stderr < value(truth, tr.Full(), tr.Recall(50))

@@ -9,14 +9,14 @@ from realdata import folder_of
 from truerank.core.log import Log
 from truerank.data.datasets.kuairec import KuaiRec
 from truerank.exposure.loggers.expose import Logger, Order, expose
-from truerank.exposure.loggers.holdout import HoldOut
-from truerank.exposure.loggers.popularity import Popularity
-from truerank.exposure.loggers.positivity import Positivity
-from truerank.exposure.loggers.uniform import Uniform
+from truerank.exposure.loggers.holdout import WorldHoldOut
+from truerank.exposure.loggers.popularity import PopularityLogger
+from truerank.exposure.loggers.positivity import PositivityLogger
+from truerank.exposure.loggers.uniform import UniformLogger
 from truerank.ranks.samplers import parse
-from truerank.ranks.samplers.draw import Logged, draw_all
-from truerank.ranks.samplers.random import Random
-from truerank.ranks.samplers.wtd import WTD, WTDH
+from truerank.ranks.samplers.draw import CandidatePool, draw_all
+from truerank.ranks.samplers.random import RandomSampler
+from truerank.ranks.samplers.wtd import WTDHSampler, WTDSampler
 
 pytestmark = pytest.mark.realdata
 
@@ -29,7 +29,7 @@ def block() -> dict[str, Log]:
     return KuaiRec().load(folder_of("kuairec"), parts=["full", "train"])
 
 
-@pytest.mark.parametrize("logger", [Uniform(), Popularity(), Positivity()], ids=str)
+@pytest.mark.parametrize("logger", [UniformLogger(), PopularityLogger(), PositivityLogger()], ids=str)
 def test_logs_of_all_sparsities_from_one_draw(block: dict[str, Log], logger: Logger) -> None:
     world = block["full"]
     order = Order.of(world, logger.weights(world, train=block["train"]), seed=1)
@@ -52,21 +52,21 @@ def test_logs_of_all_sparsities_from_one_draw(block: dict[str, Log], logger: Log
     added = int(shown.sum()) - int(size.sum())
     expected = float(found.value.sum()) - int(size.sum())
     assert abs(added - expected) < 5 * np.sqrt(expected) + 1
-    assert found.approximate.any() == (not isinstance(logger, Uniform))
+    assert found.approximate.any() == (not isinstance(logger, UniformLogger))
 
 
 def test_the_popularity_logger_of_the_text_is_degenerate(block: dict[str, Log]) -> None:
-    weight = Popularity.published().weights(block["full"])
+    weight = PopularityLogger.published().weights(block["full"])
     assert (weight == N_USERS).all()
-    assert len(np.unique(Popularity().weights(block["full"], train=block["train"]))) > 500
+    assert len(np.unique(PopularityLogger().weights(block["full"], train=block["train"]))) > 500
 
 
 def test_hold_outs_have_the_published_sizes(block: dict[str, Log]) -> None:
     world = block["full"]
-    rest, held = HoldOut.published().split(world, logger=Uniform(), seed=1)
+    rest, held = WorldHoldOut.published().split(world, logger=UniformLogger(), seed=1)
     assert held is not None
     assert (np.bincount(held.user) == 332).all()
-    rest, held = HoldOut.released().split(world, logger=Popularity(), seed=1)
+    rest, held = WorldHoldOut.released().split(world, logger=PopularityLogger(), seed=1)
     assert held is not None
     assert len(np.unique(held.item)) == 332
     assert len(np.unique(rest.item)) == N_ITEMS - 332
@@ -74,9 +74,9 @@ def test_hold_outs_have_the_published_sizes(block: dict[str, Log]) -> None:
 
 def test_candidate_sets_of_all_samplers(block: dict[str, Log]) -> None:
     world, train = block["full"], block["train"]
-    rest, held = HoldOut.released().split(world, logger=Popularity(), seed=1)
-    log = expose(rest, Popularity(), sparsity=0.95, train=train, propensities=False, seed=1)
-    logged = Logged.of(log, random=held)
+    rest, held = WorldHoldOut.released().split(world, logger=PopularityLogger(), seed=1)
+    log = expose(rest, PopularityLogger(), sparsity=0.95, train=train, propensities=False, seed=1)
+    logged = CandidatePool.of(log, random=held)
     assert len(logged.items) <= N_ITEMS - 332
     texts = [
         "Full",
@@ -84,7 +84,9 @@ def test_candidate_sets_of_all_samplers(block: dict[str, Log]) -> None:
         "Random@e",
         *(f"{name}@1000" for name in ("Random", "Popularity", "Positivity", "Skew")),
     ]
-    drawn = draw_all(logged, [*map(parse, texts), WTD.released(1000), WTDH.released(1000), WTD(1000)], seed=1)
+    drawn = draw_all(
+        logged, [*map(parse, texts), WTDSampler.released(1000), WTDHSampler.released(1000), WTDSampler(1000)], seed=1
+    )
     available = len(logged.items) - logged.positive.count
     assert (drawn[0].count == available).all()
     assert (drawn[1].count == logged.exposed.count).all()
@@ -93,5 +95,5 @@ def test_candidate_sets_of_all_samplers(block: dict[str, Log]) -> None:
         assert (sampled.count == np.minimum(1000, available)).all()
         assert not sampled.repeated.any()
     assert drawn[7].item.tolist() == drawn[8].item.tolist()  # nothing held out is in the log: WTD is WTDH
-    same = draw_all(Logged.of(log, random=log), [WTD.released(100), Random(100)], seed=1)
+    same = draw_all(CandidatePool.of(log, random=log), [WTDSampler.released(100), RandomSampler(100)], seed=1)
     assert same[0].item.tolist() == same[1].item.tolist()

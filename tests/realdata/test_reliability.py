@@ -13,7 +13,7 @@ from truerank.core.arrays import Floats
 from truerank.core.chance import cell_uniforms
 from truerank.core.ranking import Scores
 from truerank.data.datasets.kuairec import KuaiRec
-from truerank.exposure.loggers.counts import rows_of_items
+from truerank.exposure.counts import rows_of_items
 from truerank.metrics.ndcg import NDCG
 from truerank.metrics.recall import Recall
 from truerank.ranks.scores.scores import dense

@@ -19,9 +19,9 @@ from truerank.core.ids import Ids
 from truerank.core.log import Log
 from truerank.core.ranking import Scores
 from truerank.exposure.loggers.expose import Logger, Order
-from truerank.exposure.loggers.popularity import Popularity
-from truerank.exposure.loggers.positivity import Positivity
-from truerank.exposure.loggers.uniform import Uniform
+from truerank.exposure.loggers.popularity import PopularityLogger
+from truerank.exposure.loggers.positivity import PositivityLogger
+from truerank.exposure.loggers.uniform import UniformLogger
 from truerank.metrics.ndcg import NDCG
 from truerank.ranks.scores.scores import dense
 from truerank.studies.reliability import Advice, Grid, Models, Studied, World, advice_for, advise, families, study
@@ -442,7 +442,7 @@ def test_spread_and_lift_do_not_depend_on_the_number_of_users() -> None:
     labels, _ = noisy_world(1500, 120)
     world = World.of(labels)
     train = labels.select(np.flatnonzero((labels.user < 300) & (labels.label == 1)))
-    loggers: tuple[Logger, ...] = (Uniform(), Popularity(), Positivity())
+    loggers: tuple[Logger, ...] = (UniformLogger(), PopularityLogger(), PositivityLogger())
     signatures, of_few = [], []
     for logger in loggers:
         weight = logger.weights(labels, train=train)
@@ -466,7 +466,7 @@ def test_spread_and_lift_do_not_depend_on_the_number_of_users() -> None:
 def realised(n: int, draws: int, folder: Path) -> tuple[dict[tuple[str, int | None], float], Floats, Grid]:
     """Expected τ of a study, and τ of fresh draws of n users from it (with replacement) with other seeds."""
     labels, scores = noisy_world(400, 60)
-    grid = Grid((Uniform(),), (0.0, 0.7), families(["Random"], sizes=(2, 10)), (NDCG(10),), 2, None)
+    grid = Grid((UniformLogger(),), (0.0, 0.7), families(["Random"], sizes=(2, 10)), (NDCG(10),), 2, None)
     study(scores, labels, folder, grid=grid, seed=1, resamples=2, fast=False)
     studied = Studied.read(folder)
     found = advice_for(studied, None, users=n, sparsity=0.7, logger="uniform")
@@ -483,7 +483,13 @@ def realised(n: int, draws: int, folder: Path) -> tuple[dict[tuple[str, int | No
     taus = []
     for seed in range(draws):
         exposing = Exposing.of(
-            world, Uniform(), sparsities=(0.0, 0.7), holdout=None, weight=np.ones(60), seed=1000 + seed, fast=False
+            world,
+            UniformLogger(),
+            sparsities=(0.0, 0.7),
+            holdout=None,
+            weight=np.ones(60),
+            seed=1000 + seed,
+            fast=False,
         )
         units = np.sort(np.random.default_rng(seed).choice(able, n))
         scenarios = Scenarios.of(exposing, exposing.count(units), grid=grid, tables=tables, train=None)

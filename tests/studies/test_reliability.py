@@ -10,8 +10,10 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
+from logs import cells
 from scipy.stats import kendalltau
 from small_study import small_grid, small_scores, small_train, small_world
+from tasteful import TastefulSampler
 
 from truerank.core.arrays import Floats, Ints
 from truerank.core.errors import InputError
@@ -20,8 +22,10 @@ from truerank.core.log import Log
 from truerank.core.ranking import Candidates, Scores, Ties
 from truerank.evaluation.judged import evaluate
 from truerank.exposure.loggers.expose import Order
-from truerank.exposure.loggers.popularity import Popularity
-from truerank.exposure.loggers.uniform import Uniform as UniformLogger
+from truerank.exposure.loggers.holdout import WorldHoldOut
+from truerank.exposure.loggers.popularity import PopularityLogger
+from truerank.exposure.loggers.positivity import PositivityLogger
+from truerank.exposure.loggers.uniform import UniformLogger
 from truerank.metrics.dcg import DCG
 from truerank.metrics.ndcg import NDCG
 from truerank.metrics.precision import Precision
@@ -30,10 +34,11 @@ from truerank.metrics.reciprocal_rank import ReciprocalRank
 from truerank.metrics.worth import unit_values
 from truerank.ranks.kernel.rank import rank
 from truerank.ranks.samplers.draw import Sampler, sample_candidates
-from truerank.ranks.samplers.random import Random
+from truerank.ranks.samplers.random import RandomSampler
 from truerank.ranks.scores.scores import dense, factors
 from truerank.ranks.scores.tables import lists
 from truerank.studies.reliability import Family, Grid, Preset, World, study
+from truerank.studies.reliability.draws import Exposing
 from truerank.studies.reliability.grid import families, sized
 from truerank.studies.reliability.order_of_means import grouped
 from truerank.studies.reliability.resampling import Resampling
@@ -278,6 +283,38 @@ def test_the_compiled_kernels_threads_and_blocks_never_change_a_bit(tmp_path: Pa
         assert all(each == files[0] for each in files)
 
 
+@pytest.mark.parametrize("fast", [True, False])
+def test_weights_of_candidates_may_differ_by_user(tmp_path: Path, fast: bool) -> None:
+    world, train = small_world(), small_train()
+    scores = small_scores(world)
+    drawn = (Family(TastefulSampler(8), (1, 3, 8)), *families(["Skew"], sizes=[3]))
+    grid = Grid(small_grid().loggers[1:2], (0.0, 0.5), drawn, METRICS, repetitions=2)
+    tables = study(scores, world, tmp_path, grid=grid, train=train, seed=SEED, resamples=5, fast=fast, block_users=5)
+    test_every_scenario_equals_its_own_evaluation((grid, tables, scenario_values(world, scores, grid, train)))
+
+
+@pytest.mark.parametrize("holdout", [None, WorldHoldOut.published(), WorldHoldOut.released()], ids=str)
+def test_the_compiled_draw_is_that_of_the_design(holdout: WorldHoldOut | None) -> None:
+    """Cells that kernels hold out and show, those of the plain path, and those of `split` and `expose`."""
+    labels, sparsities, logger = small_world(40, 70), (0.0, 0.3, 0.9, 0.97), PositivityLogger()
+    world, units = World.of(labels), np.arange(40)
+    weight = logger.weights(labels)
+    assert (weight == 0).any()
+    ways = [
+        Exposing.of(world, logger, sparsities=sparsities, holdout=holdout, weight=weight, seed=SEED, fast=fast)
+        for fast in (False, True)
+    ]
+    plain, fast = (way.shown(units) for way in ways)
+    for name in ("level", "mark", "held"):
+        assert (getattr(plain, name) == getattr(fast, name)).all()
+    left, held = (labels, None) if holdout is None else holdout.split(labels, logger=logger, seed=SEED)
+    assert set(zip(*np.nonzero(plain.held), strict=True)) == (set() if held is None else cells(held))
+    order = Order.of(left, weight, seed=SEED)
+    for at, sparsity in enumerate(sparsities):
+        shown = order.world.select(np.flatnonzero(order.shown(order.sizes(sparsity=sparsity))))
+        assert set(zip(*np.nonzero(plain.level > at), strict=True)) == cells(shown)
+
+
 @pytest.mark.slow
 def test_kernels_agree_for_deep_cutoffs_and_many_models(tmp_path: Path) -> None:
     """More ranks and more pairs of models than fit in a byte: the compiled kernel is compiled for wider numbers."""
@@ -360,7 +397,7 @@ def test_loggers_favour_what_they_would_without_exclusions() -> None:
     train = small_train()
     train = replace(train, users=world.users, user=train.user % 12)
     whole, left = World.of(world), World.of(world, exclude=train)
-    logger = Popularity()
+    logger = PopularityLogger()
     assert (logger.weights(left.log, train=train) == logger.weights(whole.log, train=train)).all()
     assert len(np.unique(logger.weights(left.log, train=train))) > 5
     assert left.positive.count.sum() < whole.positive.count.sum()
@@ -368,10 +405,10 @@ def test_loggers_favour_what_they_would_without_exclusions() -> None:
 
 def test_a_logger_that_favours_nothing_is_told(tmp_path: Path) -> None:
     world = small_world(missing=0)
-    grid = Grid((UniformLogger(), Popularity.published()), (0.5,), (), (NDCG(10),), holdout=None)
+    grid = Grid((UniformLogger(), PopularityLogger.published()), (0.5,), (), (NDCG(10),), holdout=None)
     notes = study(small_scores(world), world, tmp_path, grid=grid, resamples=5, fast=False).notes
     told = [each for each in notes if "favours no item" in each]
-    assert told == ["the popularity(zipf=False,with_train=False) logger favours no item here: it shows all alike."]
+    assert told == ["the popularity(zipf=false,with_train=false) logger favours no item here: it shows all alike."]
 
 
 @pytest.mark.parametrize("fast", [False, True])
@@ -431,7 +468,7 @@ def test_what_cannot_be_studied_is_refused(tmp_path: Path) -> None:
         "at least two": lambda: study({"m0": scores["m0"]}, world, tmp_path / "b", grid=grid),
         "give train=": lambda: study(scores, world, tmp_path / "c", grid=grid),
         "top lists": lambda: study({**scores, "top": top}, world, tmp_path / "e", grid=grid, train=small_train()),
-        "rising to": lambda: Family(Random(5), (5, 1)),
+        "rising to": lambda: Family(RandomSampler(5), (5, 1)),
         "no cut-off": lambda: study(
             scores, world, tmp_path / "d", grid=replace(grid, metrics=(ReciprocalRank(),)), train=small_train()
         ),
@@ -454,6 +491,6 @@ def test_every_axis_is_open() -> None:
         ("Full", None), ("Skew(favours=popular)", 2), ("Skew(favours=popular)", 7), ("WTDH", 2), ("WTDH", 7),
     )  # fmt: skip
     assert len(Grid.of().loggers) * len(Grid.of().sparsities) * Grid.of().n_candidates == 1512
-    assert Family(Random(5)).sizes == (5,)
-    assert Family(Random("e")).labels == (("Random@e", None),)
+    assert Family(RandomSampler(5)).sizes == (5,)
+    assert Family(RandomSampler("e")).labels == (("Random@e", None),)
     assert Grid.of().families[0] == Family(grid.families[0].sampler)

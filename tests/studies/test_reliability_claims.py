@@ -26,7 +26,7 @@ from reliability_verdicts import (
 
 SCALE = Scale("nDCG@20", "nDCG@10", cutoff=20, large=50, half=20, moderate=20)
 SIZES = (1, 10, 20, 50)
-LOGGERS = ("uniform(item_seed=42)", "popularity", "positivity(with_train=True)")
+LOGGERS = ("uniform(item_seed=42)", "popularity", "positivity(with_train=true)")
 SPARSITIES = (0.0, 0.1, 0.5, 0.9, 0.95)
 NAMED = {each.name: each for each in CLAIMS}
 

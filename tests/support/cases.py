@@ -8,7 +8,7 @@ from itertools import product
 from typing import Any
 
 from truerank.core.metric import Metric
-from truerank.metrics.parameters import choices
+from truerank.core.values import choices
 
 PERSISTENCE = (0.5, 0.9)
 HIGHEST = (1, 3)

@@ -83,6 +83,7 @@ def ours(metric: object, case: Case) -> dict[str, float]:
     """The value of every user here, NaN where undefined."""
     import numpy as np
 
+    from truerank import estimators
     from truerank.core.ids import Ids
     from truerank.core.log import Log
     from truerank.core.metric import Metric
@@ -106,5 +107,5 @@ def ours(metric: object, case: Case) -> dict[str, float]:
     log = Log(Ids.of(np.array(users)), Ids.of(np.array(items)), user_at, item_at, rewards)
     pool = Candidates(len(users), float(len(items)))
     (ranks,) = rank(dense(scores, users=users, items=items), log, pools=[pool])
-    terms = Full().terms(log, ranks, metric=metric)
-    return {str(user): float(terms.num[at]) if terms.defined[at] else math.nan for at, user in enumerate(users)}
+    (terms,) = estimators.terms_of(Full(), log, ranks, metrics=[metric])
+    return {str(user): float(terms.sums[at, 0]) if terms.defined[at] else math.nan for at, user in enumerate(users)}

@@ -7,6 +7,7 @@ from functools import cache
 
 import numpy as np
 import polars as pl
+from terms import terms_of
 
 import truerank as tr
 from truerank.core.arrays import Bools, Floats
@@ -62,8 +63,8 @@ def per_user(metric: Metric, given: World, scores: Floats, *, ties: Ties = Ties.
     """The value of each user, NaN where undefined."""
     pool = Candidates(N_USERS, float(N_ITEMS))
     (ranks,) = rank(tr.dense(scores), given.log, pools=[pool], ties=ties)
-    terms = tr.Full().terms(given.log, ranks, metric=metric)
-    return np.where(terms.defined, terms.num, np.nan)
+    terms = terms_of(tr.Full(), given.log, ranks, metric)
+    return np.where(terms.defined, terms.sums[:, 0], np.nan)
 
 
 def reported(metric: Metric, given: World, scores: Floats, *, ties: Ties = Ties.EXPECTED) -> tr.Results:

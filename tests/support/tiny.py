@@ -7,14 +7,16 @@ from dataclasses import dataclass
 from itertools import product
 
 import numpy as np
+from terms import terms_of
 
 from truerank.core.estimator import Estimator
 from truerank.core.ids import Ids
 from truerank.core.log import Log
 from truerank.core.metric import Metric
 from truerank.core.ranking import Ranks
-from truerank.core.terms import Terms
-from truerank.sampling.designs import Design, Members
+from truerank.core.terms import Smooth
+from truerank.sampling.designs import SamplingDesign
+from truerank.sampling.pools import Members
 
 
 @dataclass(frozen=True)
@@ -27,9 +29,15 @@ class Tiny:
     column: str = "label"  # or the name of a column of grades
 
     def terms(
-        self, estimator: Estimator, metric: Metric, judged: Sequence[Sequence[int]], *, keep_rows: bool = False
-    ) -> Terms:
-        """The terms when these candidates of each user are judged."""
+        self,
+        estimator: Estimator,
+        metric: Metric,
+        judged: Sequence[Sequence[int]],
+        *,
+        rate: float | None = None,
+        keep_rows: bool = False,
+    ) -> Smooth:
+        """The terms when these candidates of each user are judged, at a declared rate or by a fixed number."""
         user = [u for u, members in enumerate(judged) for _ in members]
         place = [i for members in judged for i in members]
         n_users = len(self.labels)
@@ -44,12 +52,12 @@ class Tiny:
         above = [float(i) if self.above is None else self.above[u][i] for u, i in zip(user, place, strict=True)]
         tied = [0.0 if self.tied is None else self.tied[u][i] for u, i in zip(user, place, strict=True)]
         ranks = Ranks(np.array(above), np.array(tied), size, size, np.ones(n_users, dtype=bool))
-        return estimator.terms(log, ranks, metric=metric, keep_rows=keep_rows)
+        return terms_of(estimator, log, ranks, metric, rate=rate, keep_rows=keep_rows)
 
     def everything(self) -> list[range]:
         return [range(len(row)) for row in self.labels]
 
-    def samples(self, designs: Sequence[Design]) -> Iterator[tuple[list[tuple[int, ...]], float]]:
+    def samples(self, designs: Sequence[SamplingDesign]) -> Iterator[tuple[list[tuple[int, ...]], float]]:
         """Every joint sample of all users with its probability."""
         pools = [
             list(design.outcomes(Members.alone(len(row)))) for design, row in zip(designs, self.labels, strict=True)
@@ -62,8 +70,13 @@ def expectation(
     world: Tiny,
     estimator: Estimator,
     metric: Metric,
-    designs: Sequence[Design],
-    function: Callable[[Terms], float],
+    designs: Sequence[SamplingDesign],
+    function: Callable[[Smooth], float],
+    *,
+    rate: float | None = None,
 ) -> float:
     """The exact expectation of a function of the terms over every sample."""
-    return sum(chance * function(world.terms(estimator, metric, members)) for members, chance in world.samples(designs))
+    return sum(
+        chance * function(world.terms(estimator, metric, members, rate=rate))
+        for members, chance in world.samples(designs)
+    )

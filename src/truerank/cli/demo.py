@@ -107,7 +107,7 @@ def _say_why(console: Console, findings: list[Finding]) -> None:
     console.print("[bold]Why[/bold]")
     for each in findings:
         verdict = "finds the truth" if each.on_target else "misses the truth"
-        console.print(f"  {each.scheme.metric} {each.scheme.estimator.name} {verdict}: {each.scheme.why}.")
+        console.print(f"  {each.scheme.metric} {each.scheme.estimator.about.name} {verdict}: {each.scheme.why}.")
 
 
 def _earned(feed: list[Earned]) -> Table:
@@ -152,7 +152,7 @@ def _table(group: list[Finding], models: list[str]) -> Table:
     for each in group:
         error = each.error[np.argsort(-truth)][:-1]  # the last is random scores: too small a number to be relative to
         table.add_row(
-            each.scheme.estimator.name,
+            each.scheme.estimator.about.name,
             *(f"{value:.4f}" for value in each.values.mean(axis=0)),
             f"{error.min():+.0%} to {error.max():+.0%}",
             f"{each.orders_right} of {len(each.values)} draws",

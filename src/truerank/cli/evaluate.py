@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from truerank import metrics
+from truerank import estimators, metrics
 from truerank.cli.exposures import (
     check_exposure,
     check_propensities,
@@ -28,6 +28,7 @@ from truerank.cli.options import (
 )
 from truerank.core.errors import InputError
 from truerank.core.ids import Ids
+from truerank.core.language import as_values
 from truerank.core.ranking import Ties
 from truerank.data.read import read
 from truerank.evaluation.judged import evaluate as run
@@ -107,7 +108,7 @@ from truerank.uncertainty.intervals import Bootstrap, Design, Interval
     "metric_names",
     multiple=True,
     metavar="METRIC",
-    help='As Recall@50 or "AP@10(denominator=positives)"; several are allowed. '
+    help='As Recall@50, Recall@{5,50} or "AP@10(denominator=positives)"; several are allowed. '
     "Default: Recall@10 Recall@50 Precision@10 DCG@10.",
 )
 @click.option(
@@ -115,8 +116,7 @@ from truerank.uncertainty.intervals import Bootstrap, Design, Interval
     "estimator_names",
     multiple=True,
     metavar="NAME",
-    help="full, traditional; published, pooled, horvitz-thompson, hajek; snips, ips, doubly-robust, naive; "
-    "intervened, intervened-pooled; default by exposure and metric.",
+    help=f"{', '.join(estimators.catalogue())}; with options as ips(clip=8). Default by exposure and metric.",
 )
 @click.option("--baseline", metavar="NAME", help="Compare every model with this one instead of all pairs.")
 @click.option(
@@ -191,7 +191,7 @@ def evaluate(  # noqa: PLR0917
     )  # fmt: skip
     model, mapping = propensity_option(propensity, mapping)
     check_uses(model, {"random": random, "user_features": user_features, "item_features": item_features})
-    chosen_metrics = [metrics.parse(name) for name in metric_names] or None
+    chosen_metrics = as_values(metric_names, metrics.METRICS) or None
     chosen_interval = _interval(interval, bootstrap, seed=seed)
     if threads is not None and threads < 1:
         raise InputError(f"--threads {threads}; expected a whole number from 1.")
@@ -209,7 +209,7 @@ def evaluate(  # noqa: PLR0917
     everyone = id_column(population, "user", mapping)
     user_ids, item_ids = (None if ids is None else Ids.of(ids) for ids in (everyone, column_ids))
     predicted = None if rewards is None else read_scores(rewards, columns=mapping, users=row_ids, items=column_ids)
-    chosen = chosen_estimators(estimator_names, exposure=exposure, clip=clip, rewards=predicted)
+    chosen = chosen_estimators(estimator_names, rewards=predicted)
     shown = made_exposure(
         exposure, rate=rate, unlisted=unlisted, propensity=model, random=random, user_features=user_features,
         item_features=item_features, columns=mapping, positive=positive,
@@ -224,6 +224,7 @@ def evaluate(  # noqa: PLR0917
             exposure=shown,
             metrics=chosen_metrics,
             estimators=chosen,
+            clips=None if clip is None else [clip],
             exclude=None if exclude is None else read(exclude, columns=mapping, values=False),
             overlap=Overlap(overlap),
             candidates=None if candidates is None else read(candidates, columns=mapping, values=False),

@@ -16,7 +16,6 @@ from truerank.data.features import read_features
 from truerank.data.read import read
 from truerank.estimators.biased.doubly_robust import DoublyRobust
 from truerank.estimators.biased.rewards import GivenRewards
-from truerank.estimators.biased.snips import SNIPS
 from truerank.exposure import propensities
 from truerank.exposure.kinds import BiasedExposure, Exposure, FullExposure, RandomExposure, Unlisted
 from truerank.exposure.propensities import PropensityModel, parse_propensity
@@ -38,8 +37,9 @@ def propensity_option(text: str | None, columns: dict[str, str]) -> tuple[Propen
     if text is None:
         return None, columns
     name, _, option = (part.strip() for part in text.partition(":"))
-    if name == "column" or name not in propensities.catalogue():
-        return None, {**columns, "propensity": option if name == "column" and option else text.strip()}
+    model = name.partition("(")[0].strip().lower()
+    if model == "column" or model not in propensities.catalogue():
+        return None, {**columns, "propensity": option if model == "column" and option else text.strip()}
     return parse_propensity(text), columns
 
 
@@ -87,21 +87,13 @@ def made_exposure(
     )
 
 
-def chosen_estimators(
-    names: tuple[str, ...], *, exposure: str, clip: float | None, rewards: Scores | None
-) -> list[Estimator] | None:
-    """The estimators asked for, with the clip and the reward model where they take one; None for the defaults."""
-    made: list[Any] = [estimators.named(name)() for name in names]
-    if exposure != "biased" or (clip is None and rewards is None):
+def chosen_estimators(names: tuple[str, ...], *, rewards: Scores | None) -> list[Estimator] | None:
+    """The estimators asked for, with the reward model where one takes it; None for the defaults."""
+    made: list[Estimator] = [estimators.parse(name) for name in names]
+    if rewards is None:
         return made or None
-    made = made or [SNIPS()]
-    if rewards is not None:
-        if not any(isinstance(each, DoublyRobust) for each in made):
-            raise InputError("--rewards is for --estimator doubly-robust; add it.")
-        reward = GivenRewards(rewards)
-        made = [replace(each, reward=reward) if isinstance(each, DoublyRobust) else each for each in made]
-    if clip is not None:
-        if not any(hasattr(each, "clip") for each in made):
-            raise InputError(f"--clip cuts weights, which {', '.join(names)} has not; add snips, ips or doubly-robust.")
-        made = [replace(each, clip=clip) if hasattr(each, "clip") else each for each in made]
-    return made
+    able = DoublyRobust.about.name
+    if all(estimator.about.name != able for estimator in made):
+        raise InputError(f"--rewards is for --estimator {able}; add it.")
+    reward = GivenRewards(rewards)
+    return [replace(each, reward=reward) if isinstance(each, DoublyRobust) else each for each in made]

@@ -16,10 +16,10 @@ from truerank.core.log import Log
 from truerank.data.files import SEPARATORS, write_table
 from truerank.data.read import as_table, column, read
 from truerank.exposure import interventions
-from truerank.exposure.interventions.plans import Strategy
-from truerank.exposure.interventions.popularity import EqualPerItem, PopularityStratified
-from truerank.exposure.interventions.posteriors import Floor, Smoothed
-from truerank.sampling.designs import Share
+from truerank.exposure.counts import Floor, Smoothed
+from truerank.exposure.interventions.design import Strategy
+from truerank.exposure.interventions.popularity import EqualPerItemIntervention, PopularityStratifiedIntervention
+from truerank.sampling.pools import Share
 
 INCLUSION = "inclusion"
 
@@ -162,8 +162,8 @@ def _about(log: Log, drawn: Log, strategy: Strategy, *, fraction: float) -> list
 
 
 def _why_fewer(strategy: Strategy) -> str:
-    if isinstance(strategy, PopularityStratified):
+    if isinstance(strategy, PopularityStratifiedIntervention):
         return "each stratum gives the same number, rounded down, or all the rows it has"
-    if isinstance(strategy, EqualPerItem):
+    if isinstance(strategy, EqualPerItemIntervention):
         return "each item gives the same number, rounded down, and items with fewer rows give none"
     return "all other rows have weight 0 and are never drawn"

@@ -13,7 +13,8 @@ import msgspec
 
 from truerank import models as recommenders
 from truerank.cli.options import check_out, common, deliver
-from truerank.models.settings import allowed, settings_of
+from truerank.core.values import options_of
+from truerank.models.settings import settings_of
 
 
 @click.command()
@@ -30,7 +31,7 @@ def models(name: str | None, form: str | None, out: Path | None, quiet: bool) ->
     deliver(_content(rows, form, long=name is not None), out)
 
 
-def _row(cls: type[Any]) -> dict[str, Any]:
+def _row(cls: Any) -> dict[str, Any]:
     known = settings_of(cls)
     return {
         "name": cls.name,
@@ -41,7 +42,7 @@ def _row(cls: type[Any]) -> dict[str, Any]:
             {
                 "name": field.name,
                 "default": field.default,
-                "allowed": allowed(cls, field.name),
+                "allowed": str(options_of(cls)[field.name]),
                 "about": known[field.name].about,
             }
             for field in dataclasses.fields(cls)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import click
 
 from truerank.cli.options import check_out, columns_of, common, deliver, id_column, messages, progress, rendered
 from truerank.core.errors import InputError
+from truerank.core.values import options_of
 from truerank.data.impressions import Logged
 from truerank.data.read import RANKED_KEYS
 from truerank.estimators import ranked
@@ -18,7 +20,7 @@ from truerank.estimators.ranked.normalisers import Normaliser
 from truerank.estimators.ranked.reward_models import ItemMeans, PredictionColumn
 from truerank.evaluation.ranked import off_policy
 from truerank.exposure.policies.targets import ExposureColumn, RankColumn
-from truerank.exposure.positions import parse_position
+from truerank.exposure.positions import POSITIONS, parse_position
 from truerank.uncertainty.clipping import AutoClip
 from truerank.uncertainty.intervals import Bootstrap, Interval
 
@@ -39,8 +41,8 @@ EXPOSURE = "exposure:"
 @click.option(
     "--position",
     metavar="MODEL",
-    help="How likely each position is viewed: log, log:100, exp:0.9, yule:1.5, fit:yule, fit:exp, a file, "
-    "SURFACE=MODEL,...; @N cuts off. Not needed where log and targets give exposures or propensities.",
+    help=f"How likely each position is viewed: {', '.join(POSITIONS.forms())}, a file, or SURFACE=MODEL,...; @N cuts "
+    "off. Not needed where log and targets give exposures or propensities.",
 )
 @click.option(
     "--clip", "clips", default="inf", show_default=True, metavar="M,...|auto", help="Upper limits of 1/propensity."
@@ -51,8 +53,7 @@ EXPOSURE = "exposure:"
     "estimator_names",
     multiple=True,
     metavar="NAME",
-    help="ips, snips, doubly-robust, ndcg, post-normalised, dcg-log-raw, dcg-log-debiased, dcg-raw. "
-    "Default: ips snips.",
+    help=f"{', '.join(ranked.catalogue())}; with options as ips(normaliser=impression). Default: ips snips.",
 )
 @click.option(
     "--normaliser",
@@ -180,11 +181,14 @@ def _policy(value: str) -> Any:
     return ExposureColumn(column.removeprefix(EXPOSURE)) if column.startswith(EXPOSURE) else RankColumn(column)
 
 
-def _estimator(name: str, normaliser: str, reward_model: str, *, seed: int) -> Any:
-    cls = ranked.named(name)
-    if cls is RankedDoublyRobust:
-        return RankedDoublyRobust(PredictionColumn() if reward_model == PredictionColumn.name else ItemMeans(), seed)
-    return cls(Normaliser(normaliser)) if name in ("ips", "snips") else cls()
+def _estimator(text: str, normaliser: str, reward_model: str, *, seed: int) -> Any:
+    """The estimator of a text form; what it does not say itself, other options say."""
+    made: Any = ranked.parse(text)
+    others = {"normaliser": Normaliser(normaliser), "seed": seed}
+    if isinstance(made, RankedDoublyRobust):
+        others["model"] = PredictionColumn() if reward_model == PredictionColumn.name else ItemMeans()
+    takes = [name for name in options_of(type(made)) if f"{name}=" not in text]
+    return replace(made, **{name: value for name, value in others.items() if name in takes})
 
 
 def _clips(text: str) -> tuple[float, ...] | AutoClip:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import shutil
 import sys
 import time
@@ -17,11 +16,12 @@ import polars as pl
 
 from truerank.core.errors import InputError
 from truerank.core.ids import as_ids
+from truerank.core.language import pieces
 from truerank.core.results import Results
 from truerank.data.files import whole_file
 from truerank.data.parts import parts_of
 from truerank.data.read import KEYS, as_table, column
-from truerank.evaluation.judged import Report
+from truerank.evaluation.judged_plan import Report
 from truerank.report import document, frames, text
 
 LONGEST_NAME = 200  # leaves room for the temporary name beside it
@@ -60,7 +60,10 @@ def columns_of(given: str | None, *, more: tuple[str, ...] = ()) -> dict[str, st
 
 def listed(text: str) -> list[str]:
     """Parts between commas that are not in brackets."""
-    return [part.strip() for part in re.split(r",(?![^(]*\))", text) if part.strip()]
+    try:
+        return [part for part in pieces(text, ",") if part]
+    except ValueError:
+        raise InputError(f"{text!r}: brackets do not match; expected a list with commas.") from None
 
 
 def numbers(text: str, option: str, *, kind: type[int] | type[float]) -> list[float]:

@@ -13,11 +13,12 @@ from truerank.cli.options import columns_of, id_column, listed, messages, named_
 from truerank.cli.study_figures import figures
 from truerank.core.errors import InputError
 from truerank.core.ids import Ids
+from truerank.core.language import as_values
 from truerank.core.log import Log
 from truerank.data.read import read
 from truerank.exposure.kinds import Unlisted
 from truerank.exposure.loggers.expose import Logger
-from truerank.exposure.loggers.positivity import Positivity
+from truerank.exposure.loggers.positivity import PositivityLogger
 from truerank.ranks.scores.files import read_scores
 from truerank.studies.reliability.folder import LOGS, MEANS, PAIRS, RESULTS
 from truerank.studies.reliability.grid import METRICS, SAMPLERS, SIZES, SPARSITIES, Grid, Preset, default_loggers
@@ -131,7 +132,7 @@ def reliability(  # noqa: PLR0917
         sparsities=numbers(sparsities, "--sparsities", kind=float),
         samplers=listed(samplers),
         sizes=[int(each) for each in numbers(sizes, "--sizes", kind=int)],
-        metrics=[metric_catalogue.parse(each) for each in listed(metrics)],
+        metrics=list(as_values(listed(metrics), metric_catalogue.METRICS)),
         repetitions=repetitions,
     )
     row_ids, column_ids = id_column(users, "user", mapping), id_column(items, "item", mapping)
@@ -173,7 +174,7 @@ def _train(path: Path, mapping: dict[str, str], rule: str | None, *, own: str | 
     if own is not None:
         return read(path, columns=mapping, positive=own)
     found = read(path, columns=mapping)
-    if not found.rewards and any(isinstance(each, Positivity) and each.needs_train for each in loggers):
+    if not found.rewards and any(isinstance(each, PositivityLogger) and each.needs_train for each in loggers):
         raise InputError(
             f"{path}: no value column, and the positivity logger counts positives of training data; if each row is "
             "one, say --train-positive all."

@@ -108,7 +108,7 @@ def _objective(metric: str, estimator: str | None, fraction: float | None, *, ra
         return HoldOut(metrics.parse(metric)) if fraction is None else HoldOut(metrics.parse(metric), fraction)
     if fraction is not None:
         raise InputError("--fraction does not go with --random MAR: settings are judged on the slice. Leave one out.")
-    return RandomSlice(metrics.parse(metric), None if estimator is None else estimators.named(estimator)())
+    return RandomSlice(metrics.parse(metric), None if estimator is None else estimators.parse(estimator))
 
 
 def _settings(model: Any) -> dict[str, Any]:

@@ -1,52 +1,340 @@
-"""Find every class of a kind in a package, so that adding one touches no list."""
+"""One language of values: `Name@number(option=value,...)`, or `name:value:value@number` for short.
+
+Every metric, estimator, exposure, propensity and position model, logger, sampler, intervention, recommender and dataset
+is a value of a kind: a frozen dataclass with a `name`, in the kind's package. What can be written is read from its
+fields (core.values), so that a new class adds nothing here:
+
+    @           fills the field called k, n, p or cutoff
+    :           fills the fields that the class lists as `positional`, in order; a last tuple takes all that follow
+    (...)       fills any option by name; a value can have options of its own: doubly-robust(reward=item-rates(folds=3))
+    aliases     other names of a class; one that ends with a colon stands for it only where `:` follows
+    "..."       a text that holds a sign of the language
+
+`parse` and `text_of` are inverse to each other. Python takes values or their text by `as_value` and `as_values`.
+"""
 
 from __future__ import annotations
 
+import dataclasses
 import difflib
 import importlib
+import json
 import pkgutil
-from collections.abc import Mapping
-from typing import Any
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import MISSING, dataclass
+from enum import StrEnum
+from functools import cache
+from typing import Any, Generic, TypeVar
 
 from truerank.core.errors import InputError
+from truerank.core.values import (
+    Alternative,
+    Option,
+    at_of,
+    fitted,
+    form_of,
+    is_nested,
+    name_of,
+    options_of,
+    positional_of,
+    words_of,
+)
+
+OUTSIDE = re.compile(r'(?:[^"(]|"(?:[^"\\]|\\.)*")*', re.DOTALL)  # up to a bracket that is not in quotes
+SEVERAL = re.compile(r"@\s*\{([^{}]*)\}")
+
+T = TypeVar("T")
 
 
-def classes(package: str, kind: Any, *, deep: bool = False) -> list[type[Any]]:
-    """The classes of a package's modules (and, if `deep`, its subpackages') that have all members of `kind`."""
+@dataclass(frozen=True, slots=True)
+class Kind(Generic[T]):
+    """A kind of value: its word in messages, and where its classes are.
+
+    These are the classes of a package's modules (and, if `deep`, its subpackages'), or of a module, that have all
+    members of `protocol`; and those listed as `also`. `otherwise` is what to say of a name that resembles no other.
+    """
+
+    what: str
+    package: str | None = None
+    protocol: Any = None
+    deep: bool = False
+    also: tuple[type[Any], ...] = ()
+    otherwise: str = ""
+    among: Callable[[type[Any]], bool] | None = None  # which of the classes, where not all
+
+    def __post_init__(self) -> None:
+        if self.protocol is not None:
+            KINDS[self.protocol] = self
+
+    def catalogue(self) -> dict[str, type[Any]]:
+        """Every class of the kind by name."""
+        return _catalogue(self)
+
+    def named(self, name: str) -> type[Any]:
+        """The class of a name or alias in any case; an unknown one is refused with what there is."""
+        return self.class_of(name, name)
+
+    def parse(self, text: str) -> T:
+        """The value of a text form."""
+        value: T = _parsed(self, text)
+        return value
+
+    def parse_all(self, text: str) -> list[T]:
+        """The values of a text form in which braces list several numbers: `Recall@{1,5}` is Recall@1 and Recall@5."""
+        braces = SEVERAL.search(text) if isinstance(text, str) else None
+        if braces is None:
+            return [self.parse(text)]
+        numbers = [number.strip() for number in braces[1].split(",")]
+        return [self.parse(f"{text[: braces.start()]}@{number}{text[braces.end() :]}") for number in numbers]
+
+    def forms(self) -> list[str]:
+        """What to write for each class, for messages and help."""
+        return [form_of(cls) for cls in self.catalogue().values()]
+
+    def accepts(self, given: Any) -> bool:
+        """Whether it is a value of this kind, of one's own class too."""
+        if isinstance(given, type) or self.protocol is None:
+            return isinstance(given, self.also)
+        return isinstance(given, self.also) or all(hasattr(given, name) for name in _members(self.protocol))
+
+    def class_of(self, name: str, text: str, *, colon: bool = False) -> type[Any]:
+        """The class of a name in a text, where a colon follows it or not."""
+        classes = _names(self)
+        key = name.strip().lower()
+        if colon and f"{key}:" in classes:
+            return classes[f"{key}:"]
+        if key not in classes:
+            close = difflib.get_close_matches(key, classes, n=1)
+            hint = f"Did you mean {name_of(classes[close[0]])}?" if close else self.otherwise.format(name=key or "NAME")
+            raise InputError(f"unknown {self.what} {text!r}; expected one of {', '.join(self.forms())}. {hint}".strip())
+        return classes[key]
+
+
+KINDS: dict[Any, Kind[Any]] = {}  # every kind that has been loaded, by its protocol
+
+
+@cache
+def _catalogue(kind: Kind[Any]) -> dict[str, type[Any]]:
+    found = [] if kind.package is None else classes(kind.package, kind.protocol, deep=kind.deep)
+    kept = [cls for cls in (*found, *kind.also) if kind.among is None or kind.among(cls)]
+    return {name_of(cls): cls for cls in kept}
+
+
+@cache
+def _names(kind: Kind[Any]) -> dict[str, type[Any]]:
+    """Classes by name and alias, in lower case."""
+    classes = kind.catalogue().values()
+    aliases = {alias.lower(): cls for cls in classes for alias in getattr(cls, "aliases", ())}
+    return aliases | {name_of(cls).lower(): cls for cls in classes}
+
+
+def classes(package: str, protocol: Any, *, deep: bool = False) -> list[type[Any]]:
+    """The classes of a package's modules, or of one module, with all members of a protocol."""
     root = importlib.import_module(package)
-    wanted = _members(kind)
-    modules = (pkgutil.walk_packages if deep else pkgutil.iter_modules)(root.__path__, f"{package}.")
-    found = []
-    for module in sorted(entry.name for entry in modules):
+    modules = [package]
+    if hasattr(root, "__path__"):
+        walk = pkgutil.walk_packages if deep else pkgutil.iter_modules
+        modules = sorted(entry.name for entry in walk(root.__path__, f"{package}."))
+    wanted = _members(protocol)
+    found: list[type[Any]] = []
+    for module in modules:
         contents = importlib.import_module(module)
-        found += [
-            value
-            for value in vars(contents).values()
-            if isinstance(value, type)
-            and value.__module__ == contents.__name__
-            and not getattr(value, "_is_protocol", False)
-            and all(hasattr(value, name) for name in wanted)
-        ]
+        for value in vars(contents).values():
+            own = isinstance(value, type) and value.__module__ == contents.__name__
+            if own and not getattr(value, "_is_protocol", False) and all(hasattr(value, name) for name in wanted):
+                found.append(value)
     return found
 
 
-def members(package: str, kind: Any, *, deep: bool = False) -> dict[str, type[Any]]:
-    """The same classes by their `name`."""
-    return {cls.name: cls for cls in classes(package, kind, deep=deep)}
-
-
-def find(known: Mapping[str, type[Any]], name: str, *, what: str) -> type[Any]:
-    """The class of a name; an unknown one is refused with what there is."""
-    if name not in known:
-        close = difflib.get_close_matches(name.lower(), known, n=1)
-        hint = f" Did you mean {close[0]}?" if close else ""
-        raise InputError(f"unknown {what} {name!r}; expected one of {', '.join(known)}.{hint}")
-    return known[name]
-
-
-def _members(kind: Any) -> set[str]:
+def _members(protocol: Any) -> set[str]:
     names: set[str] = set()
-    for base in kind.__mro__:
+    for base in protocol.__mro__:
         if base.__name__ not in ("Protocol", "Generic", "object"):
             names |= {name for name in (*vars(base), *vars(base).get("__annotations__", {})) if name[0] != "_"}
     return names
+
+
+# ------------------------------------------------------------------------------------------------------------- borders
+
+
+def as_value(given: Any, kind: Kind[T] | type[StrEnum], *, what: str | None = None) -> Any:
+    """The value that was given, itself or as text; anything else is refused. `what` is the name of the argument."""
+    if isinstance(kind, Kind):
+        if isinstance(given, str):
+            return kind.parse(given)
+        if kind.accepts(given):
+            return given
+        hint = f" Make a value of it: {given.__name__}(...)." if isinstance(given, type) else ""
+        forms = ", ".join(kind.forms())
+        raise InputError(f"{what or kind.what} {given!r}; expected a {kind.what} or its text, one of {forms}.{hint}")
+    choices = {str(choice): choice for choice in kind}
+    if isinstance(given, str) and given.strip().lower() in choices:
+        return choices[given.strip().lower()]
+    raise InputError(f"{what or words_of(kind)} {given!r}; expected {' or '.join(choices)}.")
+
+
+def as_values(given: Any, kind: Kind[T], *, what: str | None = None) -> tuple[T, ...]:
+    """The values that were given, one or several, each itself or as text; equal ones once, in their order."""
+    several = [given] if isinstance(given, str) or kind.accepts(given) else given
+    if not isinstance(several, Iterable):
+        raise InputError(f"{what or kind.what} {given!r}; expected a list of values, or of their texts.")
+    found: list[T] = []
+    for each in several:
+        found += kind.parse_all(each) if isinstance(each, str) else [as_value(each, kind, what=what)]
+    if not found:
+        raise InputError(f"no {what or kind.what} given; expected at least one, or none at all for the defaults.")
+    return tuple(dict.fromkeys(found))
+
+
+# -------------------------------------------------------------------------------------------------------------- parsing
+
+
+def pieces(text: str, separators: str) -> list[str]:
+    """Split outside brackets and quotes; ValueError where these do not match.
+
+    >>> pieces('a(b,c),"d,e"', ",")
+    ['a(b,c)', '"d,e"']
+    """
+    found, start, depth, quote, escaped = [], 0, 0, False, False
+    for place, sign in enumerate(text):
+        if quote:
+            quote, escaped = escaped or sign != '"', sign == "\\" and not escaped
+        elif sign == '"':
+            quote = True
+        elif not depth and sign in separators:
+            found.append(text[start:place].strip())
+            start = place + 1
+        elif sign in "({":
+            depth += 1
+        elif sign in ")}":
+            depth -= 1
+        if depth < 0:
+            raise ValueError
+    if depth or quote:
+        raise ValueError
+    return [*found, text[start:].strip()]
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """The parts of a text form, not yet understood."""
+
+    name: str
+    parts: list[str]  # after colons
+    numbers: list[str]  # after @, at most one
+    options: list[str]  # in brackets
+
+    @classmethod
+    def of(cls, text: str) -> Form:
+        """ValueError where brackets or quotes do not match."""
+        outside = text.strip()
+        start = OUTSIDE.match(outside).end()  # type: ignore[union-attr]
+        outside, inside = outside[:start], outside[start:]
+        if inside and not (inside[0] == "(" and inside[-1] == ")" and len(inside) > 1):
+            raise ValueError
+        head, *numbers = pieces(outside, "@")
+        name, *parts = pieces(head, ":,")  # a comma serves too where no list of options is split at it
+        return cls(name, parts, numbers, pieces(inside[1:-1], ",") if inside else [])
+
+
+def changed(value: T, options: Mapping[str, str], *, word: str = "option") -> T:
+    """The same value with some options, given as text."""
+    cls: Any = type(value)
+    found = {name: _read(_option(cls, name, where=cls.name, word=word), text, where=cls.name)
+             for name, text in options.items()}  # fmt: skip
+    made: T = dataclasses.replace(value, **found)  # type: ignore[type-var]
+    return made
+
+
+def _parsed(kind: Kind[Any], text: str) -> Any:
+    if not isinstance(text, str):
+        raise InputError(f"{kind.what} {text!r}; expected a text such as {kind.forms()[0]}.")
+    where = f"{kind.what} {text.strip()!r}"
+    try:
+        form = Form.of(text)
+    except ValueError:
+        raise InputError(f"{where} is not understood; expected one of {', '.join(kind.forms())}.") from None
+    cls = kind.class_of(form.name, text, colon=bool(form.parts))
+    expected, at = form_of(cls), at_of(cls)
+    if len(form.numbers) > (at is not None):
+        raise InputError(f"{where}: {'@'.join(['', *form.numbers])} is not understood; expected {expected}.")
+    given = {**_by_place(cls, form.parts, where=where), **{str(at): number for number in form.numbers}}
+    for part in form.options:
+        name, sign, value = (side.strip() for side in part.partition("="))
+        if not sign or name.lower() in given:
+            raise InputError(f"{where}: option {part!r} is not understood; expected NAME=VALUE, each once.")
+        given[name.lower()] = value
+    read = {name: _read(_option(cls, name, where=where), value, where=where) for name, value in given.items()}
+    for field in dataclasses.fields(cls):
+        if field.init and field.name not in read and field.default is field.default_factory is MISSING:
+            if field.name not in options_of(cls):
+                raise InputError(f"{where} holds data ({field.name}) that no text can say. Make it in Python.")
+            raise InputError(f"{where} lacks {field.name}; expected {expected}.")
+    return cls(**read)
+
+
+def _by_place(cls: type[Any], parts: list[str], *, where: str) -> dict[str, str]:
+    """What stands after colons, by the field it fills."""
+    names = positional_of(cls)
+    if names and len(parts) >= len(names) and options_of(cls)[names[-1]].alternatives[0].member is not None:
+        first = len(names) - 1
+        parts = [*parts[:first], f"({','.join(parts[first:])})"]
+    if len(parts) > len(names):
+        raise InputError(f"{where}: {':'.join(['', *parts])} is not understood; expected {form_of(cls)}.")
+    return dict(zip(names, parts, strict=False))
+
+
+def _option(cls: type[Any], name: str, *, where: str, word: str = "option") -> Option:
+    options = options_of(cls)
+    if name in options:
+        return options[name]
+    names = [each for each in options if each != at_of(cls)]
+    close = difflib.get_close_matches(name, names, n=1)
+    hint = f" Did you mean {close[0]}?" if close else ""
+    expected = f"one of {', '.join(names)}" if names else f"none: {cls.name} has no {word}s"
+    raise InputError(f"{where}: no {word} {name!r}; expected {expected}.{hint}")
+
+
+def _read(option: Option, text: str, *, where: str) -> Any:
+    """The value of an option; its class checks it once more."""
+    text = text.strip()
+    if option.optional and text.lower() == "none":
+        return None
+    nested = kind_held(option)
+    if nested is not None:
+        return nested.parse(text)
+    for each in option.alternatives:
+        try:
+            raw = _raw(each, text)
+        except ValueError:
+            continue
+        return fitted(option, raw, where=where)
+    raise InputError(f"{where}: {option.name}={text}; expected {option}.")
+
+
+def _raw(each: Alternative, text: str) -> Any:
+    """The text as a type, whatever its bounds; ValueError where it is none."""
+    if each.choices or each.type is bool:
+        choices = {"true": True, "false": False} if each.type is bool else {str(name): name for name in each.choices}
+        if text.lower() not in choices:
+            raise ValueError
+        return choices[text.lower()]
+    member = each.member
+    if member is not None:
+        if not (text[:1] == "(" and text[-1:] == ")"):
+            raise ValueError
+        return tuple(_raw(member, part) for part in pieces(text[1:-1], ",") if text != "()")
+    if each.type is str:
+        return json.loads(text) if text[:1] == '"' else text
+    return each.type(text)
+
+
+def kind_held(option: Option) -> Kind[Any] | None:
+    """The kind of value that an option holds, where it is no plain one."""
+    classes = tuple(each.type for each in option.alternatives if is_nested(each.type))
+    protocols = [cls for cls in classes if getattr(cls, "_is_protocol", False)]
+    if not protocols:
+        return Kind(option.name, also=classes) if classes else None
+    (protocol,) = protocols
+    return KINDS.get(protocol) or Kind(words_of(protocol), protocol.__module__, protocol)

@@ -46,3 +46,9 @@ class Listwise(Metric, Protocol):
     partial: ClassVar[str]
 
     def values(self, positives: Any) -> Floats: ...
+
+
+def cutoff(metric: Any) -> int | None:
+    """The deepest rank that counts, for metrics that have a cut-off `k`: `cutoff = property(cutoff)`."""
+    k: int | None = metric.k
+    return k

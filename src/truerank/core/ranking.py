@@ -113,6 +113,7 @@ class JudgedChunk:
     labels: Log
     pools: Mapping[Pool, Candidates]
     unit: Ints = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    dropped: int = 0  # rows that are no longer there, because they are excluded
     clusters: Clusters = field(init=False)
 
     def __post_init__(self) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import ClassVar, Protocol
 
 import numpy as np
@@ -204,9 +204,12 @@ class Smooth:
     exact: bool = False
     rows: SampledRows | None = None
     weighting: Weighting | None = None
+    known: dict[str, Floats] = field(default_factory=dict, init=False, repr=False)  # totals, once they were summed
 
     def totals(self) -> Floats:
-        return np.array([exact_sum(np.ascontiguousarray(column)) for column in self.sums.T])
+        if "totals" not in self.known:
+            self.known["totals"] = np.array([exact_sum(np.ascontiguousarray(column)) for column in self.sums.T])
+        return self.known["totals"]
 
     def value(self) -> float:
         """The estimate; the same bits whatever the order of rows."""

@@ -1,1 +1,1 @@
-"""Layer 1: files and frames -> Log."""
+"""Layer 2: files and frames -> Log."""

@@ -7,14 +7,16 @@ import gzip
 import os
 import tempfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any, cast
+from typing import IO, cast
 
 import polars as pl
 
 from truerank.core.errors import InputError
+from truerank.data.text_types import TextTypes, parsed
 from truerank.data.trec import ENDINGS as TREC
 from truerank.data.trec import read_trec
 
@@ -35,45 +37,85 @@ def kind_of(path: Path) -> str:
     return ending if ending == ".parquet" or ending in SEPARATORS or ending in TREC else ""
 
 
-def read_table(path: Path, *, text: frozenset[str] = frozenset()) -> pl.DataFrame:
-    """The table in a file, its format told by the ending; columns named in `text` are read as text."""
+@dataclass(frozen=True, slots=True)
+class Scanned:
+    """A file whose rows have not been read: its columns, their types, and how many rows it has.
+
+    `seekable` says that rows in the middle can be read without those before them.
+    """
+
+    path: Path
+    kind: str
+    rows: pl.LazyFrame
+    n_rows: int
+    schema: Mapping[str, pl.DataType]
+    text: TextTypes | None = None  # of a text table: types that its fields could have
+
+    @property
+    def seekable(self) -> bool:
+        return self.kind not in SEPARATORS
+
+    def typed(self, schema: Mapping[str, pl.DataType]) -> pl.LazyFrame:
+        """The named columns in these types, perhaps wider ones than its own."""
+        fields = self.text.possible if self.text is not None else ()
+        return self.rows.select(
+            (parsed(name, kind) if name in fields else pl.col(name).cast(kind)).alias(name)
+            for name, kind in schema.items()
+        )
+
+
+def scan_file(path: Path) -> Scanned:
+    """What a file holds, its format told by the ending: Parquet by its footer, text in one pass over it."""
     check_readable(path)
     kind = kind_of(path)
     if not kind:
         raise InputError(f"{path}: unknown ending {path.suffix!r}; expected {EXPECTED}.")
-    try:
+    with reading(path):
         if kind == ".parquet":
-            return pl.read_parquet(path, glob=False)
+            rows = pl.scan_parquet(path, glob=False)
+            n_rows = int(rows.select(pl.len()).collect().item())
+            return Scanned(path, kind, rows, n_rows, dict(rows.collect_schema()))
         if kind in TREC:
-            return read_trec(_bytes(path), ending=kind, where=str(path), text=text)
-        return _read_text(path, separator=SEPARATORS[kind], text=text)
+            rows = read_trec(_bytes(path), ending=kind, where=str(path)).lazy()
+            types = TextTypes.of(rows.select(pl.col(pl.String))).ids()
+            return Scanned(path, kind, rows, types.n_rows, {**rows.collect_schema(), **types.schema()}, types)
+        rows = _scan_text(path, separator=SEPARATORS[kind])
+        types = TextTypes.of(rows)
+        return Scanned(path, kind, rows, types.n_rows, types.schema(), types)
+
+
+def read_table(path: Path) -> pl.DataFrame:
+    """The whole table in a file."""
+    scanned = scan_file(path)
+    with reading(path):
+        return scanned.typed(scanned.schema).collect()
+
+
+@contextmanager
+def reading(path: Path) -> Iterator[None]:
+    """What goes wrong while a file is read, in one sentence that names it."""
+    try:
+        yield
     except UnicodeDecodeError as error:
         raise InputError(f"{path}: not UTF-8 text ({error}). Save it as UTF-8.") from None
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise InputError(f"{path}: cannot be read as gzip ({error}). Write the file anew.") from None
     except (pl.exceptions.PolarsError, OSError, pl.exceptions.PanicException) as error:
         reason = str(error).strip().split("\n")[0]
-        name = "Parquet" if kind == ".parquet" else "text table"
-        raise InputError(f"{path}: cannot be read as a {name} ({reason}). Write the file anew.") from None
+        zipped = path.suffix.lower() == ".gz" and isinstance(error, OSError)
+        name = "gzip" if zipped else "a Parquet" if kind_of(path) == ".parquet" else "a text table"
+        raise InputError(f"{path}: cannot be read as {name} ({reason}). Write the file anew.") from None
 
 
-def _read_text(path: Path, *, separator: str, text: frozenset[str]) -> pl.DataFrame:
+def _scan_text(path: Path, *, separator: str) -> pl.LazyFrame:
+    """The fields of a text table, all as text."""
     with _open(path) as stream:
         first = stream.readline(2**16)
     if not first:
         raise InputError(f"{path}: the file is empty; expected a header line with column names.")
     codecs.getincrementaldecoder("utf-8-sig")().decode(first)
-    source: Any = path if path.suffix.lower() != ".gz" else _bytes(path)
-    options: dict[str, Any] = {} if isinstance(source, bytes) else {"glob": False}
-    # the whole file decides the types: ids that look like numbers at first may be text further down
-    table = pl.read_csv(
-        source,
-        separator=separator,
-        infer_schema_length=None,
-        schema_overrides=dict.fromkeys(text, pl.String) or None,
-        **options,
-    )
-    return table.filter(~pl.all_horizontal(pl.all().is_null()))  # blank lines
+    fields = pl.scan_csv(path, separator=separator, infer_schema=False, glob=False)
+    return fields.filter(~pl.all_horizontal(pl.all().is_null()))  # blank lines
 
 
 def _open(path: Path) -> IO[bytes]:

@@ -43,7 +43,8 @@ class Impressions:
     `unit` is the session of each row, ascending; without sessions each row is a unit. `cluster` is the user of each
     unit where there are users, else the unit itself; units are ordered by cluster. A unit may be without a row.
     `length` is how many items compete in each unit, where the log tells, and `candidates` which. `columns` are other
-    columns that were asked for, such as ranks under other policies. `key` is a number of each unit that has no id.
+    columns that were asked for, such as ranks under other policies. `unit_key` is, where rows are units, a key of each
+    made of what it says and its number among equals.
     """
 
     items: Ids
@@ -64,7 +65,7 @@ class Impressions:
     sessions: Ids | None = None
     session_of_unit: Ints | None = None
     users: Ids | None = None
-    key: Keys | None = None
+    unit_key: Keys | None = None
     logged: Logged = Logged.VIEWED
     source: str = "log"
     notes: tuple[str, ...] = ()
@@ -126,7 +127,7 @@ class Impressions:
     def _unit_keys(self, unit: Ints) -> Keys:
         if self.sessions is not None and self.session_of_unit is not None:
             return Ids(self.sessions.values.gather(self.session_of_unit[unit])).keys()
-        return unit.astype(np.uint64) if self.key is None else self.key[unit]
+        return unit.astype(np.uint64) if self.unit_key is None else self.unit_key[unit]
 
     # ------------------------------------------------------------------------------------------------------------ parts
 
@@ -193,7 +194,7 @@ class Impressions:
             candidates=candidates,
             columns={name: values[rows] for name, values in self.columns.items()},
             session_of_unit=of_units(self.session_of_unit),
-            key=of_units(self.key),
+            unit_key=of_units(self.unit_key),
         )
 
 

@@ -3,23 +3,32 @@
 from __future__ import annotations
 
 import glob
+import operator
 from collections.abc import Sequence
+from functools import reduce
 from pathlib import Path
 
 import polars as pl
 
 from truerank.core.errors import InputError, some
-from truerank.data.files import EXPECTED, kind_of, read_table
+from truerank.data.files import EXPECTED, Scanned, kind_of, scan_file
 
 
-def read_path(path: Path) -> pl.DataFrame:
-    """The table at a path; parts are put together in the order of their names, and must have the same columns.
+def scan_path(path: Path) -> tuple[list[Scanned], dict[str, pl.DataType]]:
+    """The files at a path in the order of their names, and the types that hold the columns of all.
 
     In a folder, files whose names begin with `.` or `_` (such as `_SUCCESS`) are no data. All others must be of one
-    kind: what a folder holds is read whole or refused.
+    kind and have the same columns: what a folder holds is read whole or refused.
     """
-    parts = parts_of(path)
-    return read_table(path) if parts is None else _together(path, parts)
+    paths = parts_of(path)
+    if paths is None:
+        scanned = scan_file(path)
+        return [scanned], dict(scanned.schema)
+    _check_kinds(path, paths)
+    parts = [scan_file(part) for part in paths]
+    for part in parts:
+        _check_columns(parts[0], part)
+    return parts, _common(path, parts)
 
 
 def parts_of(path: Path) -> list[Path] | None:
@@ -54,50 +63,43 @@ def _matching(pattern: Path) -> list[Path]:
     return found
 
 
-def _together(where: Path, parts: Sequence[Path]) -> pl.DataFrame:
+def _check_kinds(where: Path, parts: Sequence[Path]) -> None:
     kinds = {path: kind_of(path) for path in parts}
     odd = next((path for path, kind in kinds.items() if kind != kinds[parts[0]] or not kind), None)
     if odd is not None:
-        found = f"{parts[0].name} and {odd.name}" if odd != parts[0] else odd.name
+        names = f"{parts[0].name} and {odd.name}" if odd != parts[0] else odd.name
         raise InputError(
-            f"{where}: {found}; expected files of one kind, {EXPECTED}. "
+            f"{where}: {names}; expected files of one kind, {EXPECTED}. "
             f"Move other files away, or name the right ones with a glob, such as '{parts[0].parent}/*.csv'."
         )
-    tables = [read_table(path) for path in parts]
-    for path, table in zip(parts, tables, strict=True):
-        _check_columns(parts[0], tables[0], path, table)
-    names = tables[0].columns
-    # a part without rows says nothing about types
-    kept = [(path, table.select(names)) for path, table in zip(parts, tables, strict=True) if len(table)]
-    if len(kept) <= 1:
-        return kept[0][1] if kept else tables[0]
-    mixed = frozenset(name for name in names if len({table[name].dtype == pl.String for _, table in kept}) > 1)
-    if mixed:
-        kept = [(path, _as_text(where, path, table, mixed)) for path, table in kept]
-    try:
-        return pl.concat([table for _, table in kept], how="vertical_relaxed")
-    except pl.exceptions.PolarsError as error:
-        reason = str(error).strip().split("\n")[0]
-        raise InputError(f"{where}: columns differ in type between parts ({reason}). Write them alike.") from None
 
 
-def _check_columns(first: Path, reference: pl.DataFrame, path: Path, table: pl.DataFrame) -> None:
-    if set(table.columns) != set(reference.columns):
+def _check_columns(first: Scanned, part: Scanned) -> None:
+    if set(part.schema) != set(first.schema):
         raise InputError(
-            f"{path}: columns {some(table.columns)}, but {first.name} has {some(reference.columns)}; "
+            f"{part.path}: columns {some(list(part.schema))}, but {first.path.name} has {some(list(first.schema))}; "
             "expected the same columns in every part."
         )
 
 
-def _as_text(where: Path, path: Path, table: pl.DataFrame, mixed: frozenset[str]) -> pl.DataFrame:
-    """The part with these columns as text: in text files all parts together decide the type, as in one file."""
-    numbers = frozenset(name for name in mixed if table[name].dtype != pl.String)
-    if not numbers:
-        return table
-    if kind_of(path) == ".parquet":
-        name = min(numbers)
-        raise InputError(
-            f"{path}: column {name!r} is {table[name].dtype}, but text in other parts of {where}; "
-            "expected one type in every part. Write them alike."
-        )
-    return read_table(path, text=numbers).select(table.columns)
+def _common(where: Path, parts: Sequence[Scanned]) -> dict[str, pl.DataType]:
+    """Types that hold the columns of all parts; a part without rows says nothing about types."""
+    names = list(parts[0].schema)
+    kept = [part for part in parts if part.n_rows] or list(parts[:1])
+    texts = [part.text for part in kept if part.text is not None]
+    if texts:  # all parts of a text table decide its types together, as one file does
+        return {**parts[0].schema, **reduce(operator.add, texts).schema()}
+    for name in names:
+        text = next((part for part in kept if part.schema[name] == pl.String), None)
+        number = next((part for part in kept if part.schema[name] != pl.String), None)
+        if text is not None and number is not None:
+            raise InputError(
+                f"{number.path}: column {name!r} is {number.schema[name]}, but text in other parts of {where}; "
+                "expected one type in every part. Write them alike."
+            )
+    try:
+        empty = [pl.DataFrame(schema={name: part.schema[name] for name in names}) for part in kept]
+        return dict(pl.concat(empty, how="vertical_relaxed").schema)
+    except pl.exceptions.PolarsError as error:
+        reason = str(error).strip().split("\n")[0]
+        raise InputError(f"{where}: columns differ in type between parts ({reason}). Write them alike.") from None

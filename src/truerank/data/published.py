@@ -12,12 +12,13 @@ from dataclasses import replace
 
 import numpy as np
 
-from truerank.core.arrays import Floats, frozen, places, sums_by
-from truerank.core.chance import cell_keys, cell_uniforms
+from truerank.core.arrays import Floats, frozen, sums_by
+from truerank.core.chance import cell_uniforms
 from truerank.core.errors import InputError
-from truerank.core.ids import Ids, Keys
+from truerank.core.ids import Ids
 from truerank.core.log import Log
 from truerank.data.split import split_per_user
+from truerank.sampling.pools import Members, PoolOrder, row_keys
 
 URE_TRAIN_SHARE = 1_934_404 / 4_676_570  # published sizes of the biased training set and of the block
 
@@ -46,15 +47,15 @@ def ure_kuairec(
     _check_shown(shown)
     if weight.shape != (len(full.items),):
         raise InputError(f"weights of shape {weight.shape} for {len(full.items):,} items; expected one for each.")
-    count = np.bincount(full.user, minlength=len(full.users))
     # the n largest of log weight + Gumbel noise are a weighted sample without replacement
-    noise = -np.log(-np.log(np.maximum(cell_uniforms(seed, "ure train", *_keys(full)), 2.0**-54)))
-    chosen = places(full.user, (-(weight[full.item] + noise),)) < np.floor(share * count + 0.5)[full.user]
+    noise = -np.log(-np.log(np.maximum(cell_uniforms(seed, "ure train", *row_keys(full)), 2.0**-54)))
+    order = PoolOrder.by(full.user, -(weight[full.item] + noise))
+    chosen = order.first(np.floor(share * order.count + 0.5).astype(np.int64))
     rest = full.select(~chosen)
-    place = places(rest.user, (cell_keys(seed, "ure random", *_keys(rest)),))
-    parts = {"train": full.select(chosen), "full": rest, "random": rest.select(place < shown)}
+    random = PoolOrder.drawn(Members.of(rest), seed=seed, purpose="ure random").first(shown)
+    parts = {"train": full.select(chosen), "full": rest, "random": rest.select(random)}
     if uniform > 0:
-        spare = rest.select(place >= shown)
+        spare = rest.select(~random)
         size = math.floor(uniform * shown * len(full.users) + 1e-9)
         parts["uniform"], _ = _by_size(spare, [size], seed=seed, purpose="ure uniform")
         if not reuse:
@@ -170,8 +171,9 @@ def _part(fraction: float, log: Log) -> int:
 
 def _by_size(log: Log, sizes: Sequence[int], *, seed: int, purpose: str) -> list[Log]:
     """Uniformly random parts of exactly these sizes, and the rest as the last one."""
-    order = np.argsort(cell_keys(seed, purpose, *_keys(log)), kind="stable")
-    return [log.select(np.sort(rows)) for rows in np.split(order, np.cumsum(sizes))]
+    place = PoolOrder.drawn(Members.of(log, one_pool=True), seed=seed, purpose=purpose).place
+    part = np.searchsorted(np.cumsum(sizes), place, side="right")
+    return [log.select(part == number) for number in range(len(sizes) + 1)]
 
 
 def _without(log: Log, gone: Log) -> Log:
@@ -182,7 +184,3 @@ def _without(log: Log, gone: Log) -> Log:
 def _check_shown(shown: int) -> None:
     if shown < 1:
         raise InputError(f"{shown} items shown per user; expected a whole number from 1.")
-
-
-def _keys(log: Log) -> tuple[Keys, Keys]:
-    return log.users.keys()[log.user], log.items.keys()[log.item]

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import difflib
-import math
-from collections.abc import Mapping
-from pathlib import Path
+from collections.abc import Collection, Mapping
 from typing import Any
 
 import numpy as np
@@ -15,8 +13,8 @@ from truerank.core.arrays import Floats, Ints, frozen
 from truerank.core.errors import InputError
 from truerank.core.ids import IdColumn, Ids
 from truerank.core.log import Log
+from truerank.data.batches import Table
 from truerank.data.matrices import is_sparse, population, rows_of, stored
-from truerank.data.parts import read_path
 from truerank.data.rules import ALL, PositiveRule
 
 VALUE_NAMES = ("label", "reward", "rating", "value")
@@ -59,13 +57,28 @@ def read(
         table, where = as_table(source)
         where, mapping = name or where, dict(columns or {})
     rule = PositiveRule.parse(positive) if isinstance(positive, str) else positive
+    return log_of(table, mapping, rule=rule, users=users, items=items, values=values, where=where)
+
+
+def log_of(
+    table: pl.DataFrame,
+    mapping: Mapping[str, str],
+    *,
+    rule: PositiveRule | None,
+    users: Ids | IdColumn | None,
+    items: Ids | IdColumn | None,
+    values: bool,
+    where: str,
+    binary: bool | None = None,
+) -> Log:
+    """A Log of these rows; `binary` says whether the values of all rows are 0 or 1 where these are only some."""
     (known_users, user_at), (known_items, item_at) = (
         _positions(
             column(table, key, mapping, where=where, strict=values), ids, kind=key, where=f"{where}, column {key!r}"
         )
         for key, ids in zip(_PAIR, (users, items), strict=True)
     )
-    rewards = _rewards(table, mapping, rule, where=where) if values else {}
+    rewards = _rewards(table, mapping, rule, binary=binary, where=where) if values else {}
     # one order for all files with the same rows: results cannot depend on how a file was sorted
     order = _order(user_at, item_at, len(known_items))
     return Log(
@@ -74,11 +87,11 @@ def read(
         user=frozen(user_at[order]),
         item=frozen(item_at[order]),
         rewards={key: frozen(each[order]) for key, each in rewards.items()},
-        propensity=_optional(table, "propensity", mapping, order, where=where),
-        position=_optional(table, "position", mapping, order, where=where),
+        propensity=_sorted(checked(table, "propensity", mapping, where=where), order),
+        position=_sorted(checked(table, "position", mapping, where=where), order),
         session=_plain(table, "session", mapping, order),
         time=_plain(table, "time", mapping, order),
-        inclusion=_optional(table, "inclusion", mapping, order, where=where),
+        inclusion=_sorted(checked(table, "inclusion", mapping, where=where), order),
         source=where,
     )
 
@@ -94,34 +107,8 @@ def _order(user: Ints, item: Ints, n_items: int) -> Ints:
 
 def as_table(source: Any) -> tuple[pl.DataFrame, str]:
     """A polars frame of the source, and its name in messages."""
-    if isinstance(source, str | Path):
-        return read_path(Path(source)), str(source)
-    if isinstance(source, pl.LazyFrame):
-        return source.collect(), "frame"
-    if isinstance(source, pl.DataFrame):
-        return source, "frame"
-    if type(source).__module__.startswith("pandas"):
-        # column by column: needs neither pandas nor pyarrow to be importable here
-        return pl.DataFrame({str(name): _from_pandas(source[name]) for name in source.columns}), "frame"
-    if is_sparse(source):
-        return rows_of(stored(source, name="matrix"), users=None, items=None, name="matrix"), "matrix"
-    if hasattr(source, "__arrow_c_stream__"):
-        return pl.DataFrame(source), "frame"
-    raise InputError(
-        f"cannot read rows from a {type(source).__name__}; expected a path, a polars, pandas or arrow frame, "
-        "or a scipy.sparse matrix."
-    )
-
-
-def _from_pandas(series: Any) -> pl.Series:
-    array = series.to_numpy()
-    if array.dtype == object:
-        return pl.Series([None if _missing(value) else value for value in array.tolist()])
-    return pl.Series(array)
-
-
-def _missing(value: Any) -> bool:
-    return value is None or (isinstance(value, float) and math.isnan(value)) or type(value).__name__ == "NAType"
+    table = Table.of(source)
+    return table.read(), table.where
 
 
 def column(table: pl.DataFrame, key: str, mapping: Mapping[str, str], *, where: str, strict: bool = False) -> pl.Series:
@@ -153,50 +140,68 @@ def _positions(column: pl.Series, given: Ids | IdColumn | None, *, kind: str, wh
     if given is None:
         return Ids.factorise(column, where=where)
     known = given if isinstance(given, Ids) else Ids.of(given, where=f"{kind}s")
+    return known, located(known, column, kind=kind, where=where)
+
+
+def located(known: Ids, column: pl.Series, *, kind: str, where: str, before: int = 0) -> Ints:
+    """The position of each row's id in a population that has all of them."""
     at = known.locate(column, where=where)
     if (at < 0).any():
         row = int(np.argmax(at < 0))
-        raise InputError(f"{where}: row {row + 1}, id {column[row]!r} is not among the given {kind}s.")
-    return known, at
+        raise InputError(f"{where}: row {before + row + 1}, id {column[row]!r} is not among the given {kind}s.")
+    return at
 
 
-def _rewards(
-    table: pl.DataFrame, mapping: Mapping[str, str], rule: PositiveRule | None, *, where: str
-) -> dict[str, Floats]:
-    """The value column as numbers, and the label where the values are binary or a rule is given."""
-    keys = [key for key in VALUE_NAMES if key in mapping] or [key for key in VALUE_NAMES if key in table.columns]
+def value_key(columns: Collection[str], mapping: Mapping[str, str], rule: PositiveRule | None, *, where: str) -> str:
+    """Which of label, reward, rating and value the rows have; empty where they have none, and need none."""
+    keys = [key for key in VALUE_NAMES if key in mapping] or [key for key in VALUE_NAMES if key in columns]
     if len(keys) > 1:
         raise InputError(
             f"{where}: several value columns ({', '.join(keys)}); expected one. "
             f"Say which holds the label: --columns label={keys[0]}."
         )
-    if not keys:
-        if rule is not None and rule.comparison == ALL:
-            return {"label": np.ones(table.height)}
-        if rule is not None:
-            raise InputError(
-                f"{where}: no value column for the rule {rule}; found {', '.join(table.columns)}. "
-                "Name the one that holds the values: --columns label=NAME."
-            )
-        return {}
+    if not keys and rule is not None and rule.comparison != ALL:
+        raise InputError(
+            f"{where}: no value column for the rule {rule}; found {', '.join(columns)}. "
+            "Name the one that holds the values: --columns label=NAME."
+        )
+    return keys[0] if keys else ""
+
+
+def values_of(table: pl.DataFrame, key: str, mapping: Mapping[str, str], *, where: str, before: int = 0) -> pl.Series:
+    """The values as numbers; `before` counts the rows before these, for messages."""
     # what was named must be there: another column in its place would be another question
-    values = column(table, keys[0], {keys[0]: mapping.get(keys[0], keys[0])}, where=where, strict=True)
-    numbers = finite_numbers(values, where=f"{where}, column {values.name!r}")
-    binary = bool(numbers.is_in([0.0, 1.0]).all())
-    raw = "value" if keys[0] == "label" else keys[0]  # the name label is kept for what is 0 or 1
+    values = column(table, key, {key: mapping.get(key, key)}, where=where, strict=True)
+    return finite_numbers(values, where=f"{where}, column {values.name!r}", before=before)
+
+
+def _rewards(
+    table: pl.DataFrame, mapping: Mapping[str, str], rule: PositiveRule | None, *, binary: bool | None, where: str
+) -> dict[str, Floats]:
+    """The value column as numbers, and the label where the values are binary or a rule is given."""
+    key = value_key(table.columns, mapping, rule, where=where)
+    if not key:
+        return {} if rule is None else {"label": np.ones(table.height)}
+    numbers = values_of(table, key, mapping, where=where)
+    binary = is_binary(numbers) if binary is None else binary
+    raw = "value" if key == "label" else key  # the name label is kept for what is 0 or 1
     if rule is not None and rule.comparison == ALL and binary and not bool((numbers == 1.0).all()):
         raise InputError(
-            f"{where}: each row is said to be positive, but column {values.name!r} has 0. Leave --positive out, or "
+            f"{where}: each row is said to be positive, but column {numbers.name!r} has 0. Leave --positive out, or "
             "remove those rows."
         )
     if rule is not None:
         labels = rule.apply(numbers).cast(pl.Float64).to_numpy()
-        return {"label": labels} if binary and keys[0] == "label" else {"label": labels, raw: numbers.to_numpy()}
+        return {"label": labels} if binary and key == "label" else {"label": labels, raw: numbers.to_numpy()}
     return {"label" if binary else raw: numbers.to_numpy()}
 
 
-def finite_numbers(values: pl.Series, *, where: str) -> pl.Series:
-    """A column as numbers, one in every row."""
+def is_binary(numbers: pl.Series) -> bool:
+    return bool(((numbers == 0.0) | (numbers == 1.0)).all())
+
+
+def finite_numbers(values: pl.Series, *, where: str, before: int = 0) -> pl.Series:
+    """A column as numbers, one in every row; `before` counts the rows before these, for messages."""
     if not (values.dtype.is_numeric() or values.dtype == pl.Boolean):
         if len(values) == 0:
             return pl.Series(values.name, [], dtype=pl.Float64)
@@ -207,7 +212,7 @@ def finite_numbers(values: pl.Series, *, where: str) -> pl.Series:
     bad = numbers.is_null() | numbers.is_nan() | numbers.is_infinite()
     if bool(bad.any()):
         row = int(bad.arg_true()[0])
-        raise InputError(f"{where}: row {row + 1} is {values[row]!r}; expected a finite number in every row.")
+        raise InputError(f"{where}: row {before + row + 1} is {values[row]!r}; expected a finite number in every row.")
     return numbers
 
 
@@ -219,12 +224,14 @@ def odd_value(values: pl.Series) -> Any:
     return odd[0] if len(odd) else values[0]
 
 
-def _optional(table: pl.DataFrame, key: str, mapping: Mapping[str, str], order: Any, *, where: str) -> Any:
+def checked(
+    table: pl.DataFrame, key: str, mapping: Mapping[str, str], *, where: str, before: int = 0
+) -> Floats | Ints | None:
     """A propensity in (0, 1], an inclusion in [0, 1] or a position of 1 or more, where there is such a column."""
     found = find_column(table, key, mapping, strict=key in mapping)
     if found is None:
         return None
-    numbers = finite_numbers(found, where=f"{where}, column {found.name!r}")
+    numbers = finite_numbers(found, where=f"{where}, column {found.name!r}", before=before)
     if key == "propensity":
         bad, expected = (numbers <= 0) | (numbers > 1), "a probability in (0, 1]"
     elif key == "inclusion":
@@ -233,11 +240,14 @@ def _optional(table: pl.DataFrame, key: str, mapping: Mapping[str, str], order: 
         bad, expected = (numbers < 1) | (numbers != numbers.round(0)), "a whole number from 1"
     if bool(bad.any()):
         row = int(bad.arg_true()[0])
-        raise InputError(f"{where}: row {row + 1}, {key} is {numbers[row]:g}; expected {expected}.")
-    kind = np.int64 if key == "position" else np.float64
-    return frozen(numbers.to_numpy().astype(kind)[order])
+        raise InputError(f"{where}: row {before + row + 1}, {key} is {numbers[row]:g}; expected {expected}.")
+    return numbers.to_numpy().astype(np.int64) if key == "position" else numbers.to_numpy()
+
+
+def _sorted(values: Any, order: Ints) -> Any:
+    return None if values is None else frozen(values[order])
 
 
 def _plain(table: pl.DataFrame, key: str, mapping: Mapping[str, str], order: Any) -> Any:
     found = find_column(table, key, mapping)
-    return None if found is None else frozen(found.to_numpy()[order])
+    return None if found is None else _sorted(found.to_numpy(), order)

@@ -9,15 +9,16 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from truerank.core.arrays import Bools, Floats, Ints, frozen
+from truerank.core.arrays import Ints, frozen
 from truerank.core.chance import cell_keys
 from truerank.core.errors import InputError
 from truerank.core.ids import IdColumn, Ids, Keys
-from truerank.core.log import Pairs
-from truerank.data.impressions import Array, Impressions, Logged
-from truerank.data.read import VALUE_NAMES, as_table, column, find_column, finite_numbers
+from truerank.data.facts import Facts
+from truerank.data.impression_checks import check_sessions, notes_of
+from truerank.data.impression_columns import ImpressionColumns, Whole, reward_keys
+from truerank.data.impressions import Impressions, Logged
+from truerank.data.read import VALUE_NAMES, as_table, column, find_column, located
 
-MOST_POSITION = 2**31 - 1
 OTHERS = ("position", "propensity", "viewed", "surface", "group", "logger", "time", "candidates")
 
 
@@ -45,19 +46,43 @@ def read_impressions(
     """
     table, where = as_table(source)
     where, mapping = name or where, dict(columns or {})
-    if len(table) == 0:
+    found = impressions_of(
+        table, mapping, rewards=rewards, extra=extra, sessions=sessions, logged=logged, where=where, whole=None
+    )
+    facts = {key: Facts.of(values) for key, values in found.rewards.items()}
+    empty = found.n_units - int(np.count_nonzero(np.diff(found.unit, prepend=-1)))
+    n_users = None if found.users is None else len(found.users)
+    return replace(
+        found,
+        notes=notes_of(found, facts, n_rows=len(found), n_units=found.n_units, n_users=n_users, n_empty=empty),
+    )
+
+
+def impressions_of(
+    table: pl.DataFrame,
+    mapping: Mapping[str, str],
+    *,
+    rewards: Sequence[str] | None,
+    extra: Collection[str],
+    sessions: Ids | IdColumn | None,
+    logged: Logged,
+    where: str,
+    whole: Whole | None,
+) -> Impressions:
+    """Impressions of these rows, all or (where `whole` tells about all) whole units of them."""
+    if len(table) == 0 and whole is None:
         raise InputError(f"{where}: no rows; expected one row for each item that was viewed.")
-    items, item = _items(table, mapping, where=where)
+    items, item = _items(table, mapping, where=where, whole=whole)
     used = [*OTHERS, *(rewards or VALUE_NAMES), *extra]
-    units = _units(table, mapping, sessions, shown=(items, item), used=used, where=where)
+    units = _units(table, mapping, sessions, item_key=items.keys()[item], used=used, where=where)
     order = _order(units.unit, item, len(items)) if units.order is None else units.order
-    optional = _Columns(table, mapping, order, where)
+    optional = ImpressionColumns(table, mapping, order, where, whole=whole)
     found = Impressions(
         items=items,
         unit=frozen(units.unit[order]),
         item=frozen(item[order]),
         cluster=frozen(units.cluster),
-        rewards=_rewards(optional, rewards),
+        rewards={key: optional.reward(key) for key in reward_keys(table.columns, mapping, rewards, where=where)},
         position=optional.position(),
         propensity=optional.probability("propensity"),
         viewed=optional.viewed(),
@@ -69,18 +94,20 @@ def read_impressions(
         sessions=units.sessions,
         session_of_unit=units.session_of_unit,
         users=units.users,
-        key=units.key,
+        unit_key=units.key,
         logged=logged,
         source=where,
     )
-    _check(found)
+    check_sessions(found)
     length, candidates = optional.candidates(found)
-    return replace(found, length=length, candidates=candidates, notes=_notes(found))
+    return replace(found, length=length, candidates=candidates)
 
 
-def _items(table: pl.DataFrame, mapping: Mapping[str, str], *, where: str) -> tuple[Ids, Ints]:
+def _items(table: pl.DataFrame, mapping: Mapping[str, str], *, where: str, whole: Whole | None) -> tuple[Ids, Ints]:
     """The items of the rows; with those that only compete, where candidates are listed."""
     shown = column(table, "item", mapping, where=where, strict=True)
+    if whole is not None:
+        return whole.items, located(whole.items, shown, kind="item", where=f"{where}, column 'item'")
     listed = find_column(table, "candidates", mapping)
     if listed is None or not isinstance(listed.dtype, pl.List | pl.Array):
         return Ids.factorise(shown, where=f"{where}, column 'item'")
@@ -107,13 +134,7 @@ class _Units:
 
 
 def _units(
-    table: pl.DataFrame,
-    mapping: Mapping[str, str],
-    declared: Any,
-    *,
-    shown: tuple[Ids, Ints],
-    used: Sequence[str],
-    where: str,
+    table: pl.DataFrame, mapping: Mapping[str, str], declared: Any, *, item_key: Keys, used: Sequence[str], where: str
 ) -> _Units:
     """Units ordered by user, then session, so that results do not depend on the order of rows."""
     session_column = find_column(table, "session", mapping, strict="session" in mapping)
@@ -127,13 +148,13 @@ def _units(
                 f"{where}: sessions are declared, but the log has no column session. Name it with columns."
             )
         n = len(table)
-        content = _content(table, mapping, shown[0].keys()[shown[1]], used)
-        order = pl.Series(content).arg_sort().to_numpy().astype(np.int64)
+        key = _content_keys(table, mapping, item_key, used)
+        order = pl.Series(key).arg_sort().to_numpy().astype(np.int64)
         order = order if user is None else order[np.argsort(user[order], kind="stable")]
         unit = np.empty(n, dtype=np.int64)
         unit[order] = np.arange(n)
-        key = _told_apart(content[order]) if user is None else None
-        return _Units(unit, np.arange(n) if user is None else user[order], None, None, users, order, key)
+        cluster = np.arange(n) if user is None else user[order]
+        return _Units(unit, cluster, None, None, users, order, _unit_keys(key[order], cluster if users else None))
     if declared is None:
         sessions, at = Ids.factorise(session_column, where=f"{where}, column 'session'")
     else:
@@ -162,12 +183,11 @@ def _units(
     return _Units(unit_of[at], owner[session_of_unit], sessions, session_of_unit, users)
 
 
-def _content(table: pl.DataFrame, mapping: Mapping[str, str], item: Keys, used: Sequence[str]) -> Keys:
-    """A number of 64 bits for each row, made of its item and other columns: rows of the same number say the same.
-
-    Rows without sessions are ordered by it, whatever the order of a file; those of one number may stand for each other.
+def _content_keys(table: pl.DataFrame, mapping: Mapping[str, str], item_key: Keys, used: Sequence[str]) -> Keys:
+    """A number of 64 bits of each row without a session, made of all that it says: neither the order of a file nor the
+    other rows change it. Rows of the same number say the same, so that they may stand for each other.
     """
-    key = item
+    key = item_key
     for name in dict.fromkeys(used):
         found = find_column(table, name, mapping)
         if found is not None and not found.dtype.is_nested():
@@ -175,11 +195,14 @@ def _content(table: pl.DataFrame, mapping: Mapping[str, str], item: Keys, used: 
     return key
 
 
-def _told_apart(content: Keys) -> Keys:
-    """A number for each row: of what it says, and how many rows before it say the same; equal ones stand together."""
-    new = np.concatenate([[True], content[1:] != content[:-1]])
-    first = np.maximum.accumulate(np.where(new, np.arange(len(content)), 0))
-    return cell_keys(0, "equal rows", content, (np.arange(len(content)) - first).astype(np.uint64))
+def _unit_keys(key: Keys, cluster: Ints | None) -> Keys:
+    """Keys of rows that are units, in their order: their content and their number among equals (of one user)."""
+    new = np.ones(len(key), dtype=bool)
+    new[1:] = key[1:] != key[:-1]
+    if cluster is not None:
+        new[1:] |= cluster[1:] != cluster[:-1]
+    first = np.maximum.accumulate(np.where(new, np.arange(len(key)), 0))
+    return frozen(cell_keys(0, "equals", key, (np.arange(len(key)) - first).astype(np.uint64)))
 
 
 def _words(values: pl.Series) -> Keys:
@@ -190,8 +213,8 @@ def _words(values: pl.Series) -> Keys:
     if whole.dtype.is_temporal():
         whole = whole.to_physical()
     if not whole.dtype.is_integer():
-        ids, at = Ids.factorise(whole.cast(pl.String).fill_null(""))
-        return ids.keys()[at]
+        texts, at = Ids.factorise(whole.cast(pl.String).fill_null("\0"))
+        return texts.keys()[at]
     return whole.fill_null(-1 if whole.dtype.is_signed_integer() else 0).to_numpy().astype(np.int64).view(np.uint64)
 
 
@@ -199,214 +222,3 @@ def _order(unit: Ints, item: Ints, n_items: int) -> Ints:
     """Rows by unit, then item: no result depends on how a file was sorted."""
     cell = unit * max(n_items, 1) + item
     return np.arange(len(cell)) if (cell[1:] >= cell[:-1]).all() else np.argsort(cell, kind="stable")
-
-
-# ------------------------------------------------------------------------------------------------------------- columns
-
-
-@dataclass(frozen=True, slots=True)
-class _Columns:
-    """The optional columns of a table, each checked, in the order of units."""
-
-    table: pl.DataFrame
-    mapping: Mapping[str, str]
-    order: Ints
-    where: str
-
-    def find(self, key: str) -> pl.Series | None:
-        if key in self.mapping:
-            return column(self.table, key, self.mapping, where=self.where, strict=True)
-        return find_column(self.table, key, self.mapping)
-
-    def number(self, key: str) -> Floats:
-        """Any numbers; NaN where there is none."""
-        found = column(self.table, key, self.mapping, where=self.where, strict=True)
-        if not (found.dtype.is_numeric() or found.dtype in (pl.Boolean, pl.Null)):
-            raise InputError(f"{self.where}: column {found.name!r} is {found.dtype}; expected numbers.")
-        values = found.cast(pl.Float64)
-        bad = values.is_infinite().fill_null(False)
-        if bool(bad.any()):
-            raise InputError(f"{self.where}: row {int(bad.arg_true()[0]) + 1}, {key} is infinite; expected a number.")
-        return self._sorted(values.fill_null(np.nan).to_numpy())
-
-    def reward(self, key: str) -> Array:
-        found = column(self.table, key, {key: self.mapping.get(key, key)}, where=self.where, strict=True)
-        values = finite_numbers(found, where=f"{self.where}, column {found.name!r}")
-        if found.dtype == pl.Boolean or bool(values.is_in([0.0, 1.0]).all()):
-            return self._sorted(values.cast(pl.UInt8).to_numpy())
-        return self._sorted(values.to_numpy())
-
-    def position(self) -> Array | None:
-        found = self.find("position")
-        if found is None:
-            return None
-        values = finite_numbers(found, where=f"{self.where}, column {found.name!r}")
-        bad = (values < 1) | (values != values.round(0)) | (values > MOST_POSITION)
-        self._refuse(bad, values, "position", "a whole number from 1")
-        return self._sorted(values.cast(pl.Int32).to_numpy())
-
-    def probability(self, key: str) -> Floats | None:
-        found = self.find(key)
-        if found is None:
-            return None
-        values = finite_numbers(found, where=f"{self.where}, column {found.name!r}")
-        self._refuse((values <= 0) | (values > 1), values, key, "a probability in (0, 1]")
-        return self._sorted(values.to_numpy())
-
-    def viewed(self) -> Bools | None:
-        found = self.find("viewed")
-        if found is None:
-            return None
-        values = finite_numbers(found, where=f"{self.where}, column {found.name!r}")
-        self._refuse(~values.is_in([0.0, 1.0]), values, "viewed", "0 or 1")
-        return None if bool((values == 1).all()) else self._sorted(values.cast(pl.Boolean).to_numpy())
-
-    def text(self, key: str) -> Array | None:
-        found = self.find(key)
-        if found is None:
-            return None
-        if found.null_count():
-            row = int(found.is_null().arg_true()[0])
-            raise InputError(f"{self.where}: row {row + 1} has no {key}; expected one in every row.")
-        return self._sorted(found.cast(pl.String).to_numpy().astype(str))
-
-    def plain(self, key: str) -> Array | None:
-        found = self.find(key)
-        return None if found is None else self._sorted(found.to_numpy())
-
-    def candidates(self, log: Impressions) -> tuple[Ints | None, Pairs | None]:
-        """How many items compete in each unit, and which where they are listed; the same in every row of a unit."""
-        found = self.find("candidates")
-        if found is None:
-            return None, None
-        if isinstance(found.dtype, pl.List | pl.Array):
-            return self._listed(found.cast(pl.List(found.dtype.inner)), log)
-        length = np.zeros(log.n_units, dtype=np.int64)
-        values = finite_numbers(found, where=f"{self.where}, column {found.name!r}")
-        self._refuse(
-            (values < 1) | (values != values.round(0)), values, "candidates", "a whole number from 1, or a list"
-        )
-        each = self._sorted(values.cast(pl.Int64).to_numpy())
-        length[log.unit] = each
-        self._refuse_candidates(length[log.unit] != each, "candidates differ within a session; expected one number")
-        shown = np.bincount(log.unit, minlength=log.n_units)
-        self._refuse_candidates(
-            (shown > length)[log.unit], "a session has more rows than candidates; expected all that compete"
-        )
-        return frozen(length), None
-
-    def _listed(self, found: pl.Series, log: Impressions) -> tuple[Ints, Pairs]:
-        """Candidates by name: the same in every row of a unit, each once, and among them all that was shown."""
-        listed = found.list.drop_nulls().list.sort().gather(self.order)
-        first = np.searchsorted(log.unit, log.unit)
-        same = listed.eq_missing(listed.gather(first)).to_numpy()
-        self._refuse_candidates(~same, "candidates differ within a session; expected one list")
-        twice = (listed.list.n_unique() != listed.list.len()).fill_null(False).to_numpy()
-        self._refuse_candidates(twice, "a candidate is listed twice; expected each once")
-        first = np.unique(first)
-        listed = listed.gather(first)
-        count = listed.list.len().fill_null(0).to_numpy().astype(np.int64)
-        length = np.zeros(log.n_units, dtype=np.int64)
-        length[log.unit[first]] = count
-        flat = listed.filter(pl.Series(count > 0)).explode()
-        at = log.items.locate(flat, where=f"{self.where}, column {found.name!r}")
-        unit = np.repeat(log.unit[first], count)
-        width = len(log.items)
-        absent = ~np.isin(log.unit * width + log.item, unit * width + at)
-        self._refuse_candidates(absent, "the item is not among its candidates; expected all that compete")
-        return frozen(length), Pairs.of(unit, at, n_units=log.n_units)
-
-    def _refuse_candidates(self, bad: Bools, what: str) -> None:
-        if bad.any():
-            raise InputError(f"{self.where}: row {int(self.order[int(np.argmax(bad))]) + 1}, {what}.")
-
-    def _sorted(self, values: Array) -> Array:
-        return frozen(values[self.order])
-
-    def _refuse(self, bad: pl.Series, values: pl.Series, key: str, expected: str) -> None:
-        if bool(bad.any()):
-            row = int(bad.arg_true()[0])
-            raise InputError(f"{self.where}: row {row + 1}, {key} is {values[row]:g}; expected {expected}.")
-
-
-def _rewards(columns: _Columns, names: Sequence[str] | None) -> dict[str, Array]:
-    if names is not None:
-        if not names or len(set(names)) < len(names):
-            raise InputError(f"rewards {', '.join(names) or 'of no name'}; expected one or several different columns.")
-        return {name: columns.reward(name) for name in names}
-    keys = [key for key in VALUE_NAMES if key in columns.mapping]
-    keys = keys or [key for key in VALUE_NAMES if key in columns.table.columns]
-    if len(keys) != 1:
-        found = f"several value columns ({', '.join(keys)})" if keys else "no value column"
-        raise InputError(
-            f"{columns.where}: {found}; found {', '.join(columns.table.columns)}. "
-            "Name the rewards: --reward NAME, several times for several (Python: rewards=[...])."
-        )
-    return {keys[0]: columns.reward(keys[0])}
-
-
-# -------------------------------------------------------------------------------------------------------------- checks
-
-
-def _check(log: Impressions) -> None:
-    """What a session cannot have: an item twice, two items in one place, a reward without a view."""
-    if log.sessions is not None:
-        again = (log.unit[1:] == log.unit[:-1]) & (log.item[1:] == log.item[:-1])
-        if again.any():
-            row = int(np.argmax(again))
-            raise InputError(
-                f"{log.source}: {_place(log, row)} has item {log.items.texts(log.item[[row]])[0]} twice; "
-                "expected each item once in a session. Keep its first row, or add up its rewards."
-            )
-        if log.position is not None:
-            _check_places(log)
-    if log.viewed is not None:
-        for name, values in log.rewards.items():
-            odd = (values != 0) & ~log.viewed
-            if odd.any():
-                raise InputError(
-                    f"{log.source}: {_place(log, int(np.argmax(odd)))} has a {name} on an item that was not "
-                    "viewed; expected rewards of viewed items only. Correct the column viewed or the reward."
-                )
-
-
-def _check_places(log: Impressions) -> None:
-    if log.position is None:
-        return
-    place = log.position.astype(np.int64)
-    if log.surface is not None:
-        codes = np.unique(log.surface, return_inverse=True)[1]
-        place = place + codes * (int(place.max()) + 1)
-    cell = log.unit * (int(place.max()) + 1) + place
-    cell = cell if (cell[1:] >= cell[:-1]).all() else np.sort(cell)
-    again = cell[1:] == cell[:-1]
-    if again.any():
-        width = int(place.max()) + 1
-        unit = int(cell[int(np.argmax(again))] // width)
-        row = int(np.searchsorted(log.unit, unit))
-        raise InputError(
-            f"{log.source}: {_place(log, row)} has two items at one position; expected each position once in "
-            "a session and surface. Give each list a session of its own, or name the surface: --columns surface=NAME."
-        )
-
-
-def _place(log: Impressions, row: int) -> str:
-    """Where a row is, in words."""
-    if log.sessions is None or log.session_of_unit is None:
-        return f"a row of item {log.items.texts(log.item[[row]])[0]}"
-    return f"session {log.sessions.texts(log.session_of_unit[log.unit[[row]]])[0]}"
-
-
-def _notes(log: Impressions) -> tuple[str, ...]:
-    rows = "impressions" if log.logged is Logged.DISPLAYED or log.viewed is not None else "viewed items"
-    people = f" of {len(log.users):,} users" if log.users is not None else ""
-    found = [f"{len(log):,} {rows} in {log.n_units:,} {log.unit_name}s{people}, {len(log.items):,} items."]
-    for name, values in log.rewards.items():
-        rewarded = int(np.count_nonzero(values))
-        found.append(f"{name}: {rewarded:,} rows with a reward, {float(values.sum()):g} in all.")
-        if values.dtype.kind == "f" and bool((values < 0).any()):
-            found.append(f"{name}: some rewards are negative, so that clipping can move the estimate either way.")
-    empty = log.n_units - int(np.count_nonzero(np.diff(log.unit, prepend=-1))) if log.sessions is not None else 0
-    if empty:
-        found.append(f"{empty:,} sessions have no row: nothing was viewed in them, and they count.")
-    return tuple(found)

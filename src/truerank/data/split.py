@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from truerank.core.arrays import Bools, places
-from truerank.core.chance import cell_keys, cell_uniforms
+from truerank.core.arrays import Bools, Ints
 from truerank.core.errors import InputError
-from truerank.core.ids import Keys
 from truerank.core.log import Log
+from truerank.sampling.designs import BernoulliDesign, UniformDesign
+from truerank.sampling.pools import Members, Share
 
 PER_USER = "split per user"  # the purpose that its chance is keyed by
 
@@ -16,7 +16,7 @@ PER_USER = "split per user"  # the purpose that its chance is keyed by
 def split_random(log: Log, fraction: float, *, seed: int) -> tuple[Log, Log]:
     """Each row goes to the first part with probability 1 - `fraction`, to the second with `fraction`."""
     _check(fraction)
-    return _parts(log, cell_uniforms(seed, "split random", *_keys(log)) < fraction)
+    return _parts(log, BernoulliDesign(fraction).draw(Members.of(log), seed=seed, purpose="split random"))
 
 
 def split_per_user(log: Log, fraction: float, *, seed: int) -> tuple[Log, Log]:
@@ -28,9 +28,7 @@ def split_per_user(log: Log, fraction: float, *, seed: int) -> tuple[Log, Log]:
     [3, 1]
     """
     _check(fraction)
-    key = cell_keys(seed, PER_USER, *_keys(log))
-    count = np.bincount(log.user, minlength=len(log.users))
-    return _parts(log, places(log.user, (key,)) < np.floor(fraction * count[log.user] + 1e-9))
+    return _parts(log, UniformDesign(Share(fraction)).draw(Members.of(log), seed=seed, purpose=PER_USER))
 
 
 def split_by_time(log: Log, fraction: float) -> tuple[Log, Log]:
@@ -40,16 +38,15 @@ def split_by_time(log: Log, fraction: float) -> tuple[Log, Log]:
         raise InputError(f"{log.source}: a split by time needs a time column. Name it with --columns time=NAME.")
     n_late = int(np.floor(fraction * len(log) + 1e-9))
     if n_late == 0:
-        return _parts(log, np.zeros(len(log), dtype=bool))
-    return _parts(log, np.asarray(log.time >= np.sort(log.time)[len(log) - n_late]))
+        return _parts(log, np.zeros(0, dtype=np.int64))
+    return _parts(log, np.flatnonzero(log.time >= np.sort(log.time)[len(log) - n_late]))
 
 
-def _parts(log: Log, second: Bools) -> tuple[Log, Log]:
+def _parts(log: Log, rows: Ints) -> tuple[Log, Log]:
+    """The other rows, and these."""
+    second: Bools = np.zeros(len(log), dtype=bool)
+    second[rows] = True
     return log.select(~second), log.select(second)
-
-
-def _keys(log: Log) -> tuple[Keys, Keys]:
-    return log.users.keys()[log.user], log.items.keys()[log.item]
 
 
 def _check(fraction: float) -> None:

@@ -1,7 +1,6 @@
 """TREC text: qrels `query iteration docno relevance` and runs `query Q0 docno rank score tag`, white space between.
 
-The query is the user and the docno is the item. Ids are whole numbers if every id of the column is written as one
-(`7`, not `007`), else text, as in a CSV file.
+The query is the user and the docno is the item.
 """
 
 from __future__ import annotations
@@ -14,18 +13,18 @@ FIELDS = {4: "query iteration docno relevance", 6: "query Q0 docno rank score ta
 ENDINGS = {".qrels": (4,), ".run": (6,), ".trec": (4, 6)}
 
 
-def read_trec(data: bytes, *, ending: str, where: str, text: frozenset[str] = frozenset()) -> pl.DataFrame:
+def read_trec(data: bytes, *, ending: str, where: str) -> pl.DataFrame:
     """The table of a qrels file (user, item, rating) or of a run (user, item, score).
 
     A relevance below 0 (junk, in TREC's web tracks) is read as 0, not relevant, as trec_eval counts it. So relevance
     0/1 is a label as it is; graded relevance needs a positive rule. Of a run the score orders the items; its rank and
     its tag are left out, as trec_eval ignores them. Ties follow this library's policies, not the order of docnos.
-    Columns named in `text` keep their ids as text.
+    Ids are the text that stands there.
 
     >>> read_trec(b"q1 0 d7 2\\nq1 0 d8 -2\\n", ending=".qrels", where="x")["rating"].to_list()
     [2.0, 0.0]
     >>> read_trec(b"1 Q0 7 1 0.5 bm25\\n", ending=".run", where="x").rows()
-    [(1, 7, 0.5)]
+    [('1', '7', 0.5)]
     """
     lines = pl.Series(data.decode("utf-8-sig").split("\n"), dtype=pl.String)
     fields = lines.str.extract_all(r"[^ \t\r\x0b\x0c]+")
@@ -41,10 +40,10 @@ def read_trec(data: bytes, *, ending: str, where: str, text: frozenset[str] = fr
         raise InputError(f"{where}: line {number[row]} has {width[row]} fields; expected {_expected(allowed)}.")
     run = allowed == (6,)
     value = _numbers(fields.list.get(4 if run else 3), number, what="score" if run else "relevance", where=where)
-    ids = {key: fields.list.get(at) for key, at in (("user", 0), ("item", 2))}
+    ids = {"user": fields.list.get(0), "item": fields.list.get(2)}
     return pl.DataFrame(
         {
-            **{key: column if key in text else _whole(column) for key, column in ids.items()},
+            **ids,
             **({"score": value} if run else {"rating": value.clip(lower_bound=0)}),
         }
     )
@@ -59,14 +58,6 @@ def _numbers(column: pl.Series, line: pl.Series, *, what: str, where: str) -> pl
         row = int(bad.arg_true()[0])
         raise InputError(f"{where}: line {line[row]}, {what} is {column[row]!r}; expected a number.")
     return numbers
-
-
-def _whole(column: pl.Series) -> pl.Series:
-    """The ids as numbers where each is written as a whole number is."""
-    if not bool(column.str.contains(r"^(0|-?[1-9][0-9]{0,18})$").all()):
-        return column
-    numbers = column.cast(pl.Int64, strict=False)
-    return column if numbers.null_count() else numbers
 
 
 def _expected(widths: tuple[int, ...]) -> str:

@@ -1,1 +1,1 @@
-"""Layer 8: whatever maps a function over chunks: local, dask, spark."""
+"""Engines: what maps a pure function over chunks of whole units."""

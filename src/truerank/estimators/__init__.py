@@ -6,27 +6,23 @@ A new estimator is one new module here; `catalogue`, the command line and the la
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cache
-from typing import Any
 
 from truerank.core.estimator import Asked, Estimator, Exposed, Learned
-from truerank.core.language import classes, find
+from truerank.core.language import Kind
 from truerank.core.log import Log
 from truerank.core.metric import Metric
 from truerank.core.ranking import JudgedChunk, Ranks, RankView
 from truerank.core.terms import Smooth
 
 
-@cache
-def catalogue() -> dict[str, type[Any]]:
-    """Every estimator class for judged rows by name."""
-    found = classes(__name__, Estimator, deep=True)
-    return {cls.about.name: cls for cls in found if Exposed.RANKED not in cls.about.exposures}
+def _judged(cls: type[Estimator]) -> bool:
+    return Exposed.RANKED not in cls.about.exposures
 
 
-def named(name: str) -> type[Any]:
-    """The estimator class of a name such as horvitz-thompson."""
-    return find(catalogue(), name, what="estimator")
+ESTIMATORS: Kind[Estimator] = Kind("estimator", __name__, Estimator, deep=True, among=_judged)
+catalogue = ESTIMATORS.catalogue
+named = ESTIMATORS.named
+parse = ESTIMATORS.parse
 
 
 def terms_of(

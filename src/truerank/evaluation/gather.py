@@ -26,7 +26,7 @@ BUDGET = 2**28  # bytes of sums that are held in memory
 
 
 @contextmanager
-def gathered(parts: Iterable[Measured], *, budget: int = BUDGET) -> Iterator[Measured]:
+def gathered(parts: Iterable[Measured], *, budget: int | None = None) -> Iterator[Measured]:
     """All parts as one; what is kept on disk is gone with the context."""
     held: list[Measured] = []
     size = 0
@@ -34,7 +34,7 @@ def gathered(parts: Iterable[Measured], *, budget: int = BUDGET) -> Iterator[Mea
     for part in waiting:
         held.append(part)
         size += _bytes(part)
-        if size > budget:
+        if size > (BUDGET if budget is None else budget):
             break
     else:
         if not held:

@@ -4,37 +4,52 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
 import numpy as np
 
-from truerank.core.arrays import Floats
 from truerank.core.errors import InputError, RefusedError
 from truerank.core.estimator import Asked, Estimator, Groups, Learned, Learner, clips_of, learn
 from truerank.core.ids import Ids
-from truerank.core.log import Log
+from truerank.core.language import as_value, as_values
+from truerank.core.messages import note
 from truerank.core.metric import Metric
 from truerank.core.provenance import Input, Provenance, versions
 from truerank.core.ranking import JudgedChunk, Pool, Scores, Ties
 from truerank.core.results import Results
 from truerank.core.threads import one_blas_thread
 from truerank.data.matrices import is_sparse
+from truerank.data.spill import Scratch, scratch
 from truerank.engines.local import map_chunks
-from truerank.evaluation.asked import DEFAULT_METRICS, Rules, interval_for, pairs
+from truerank.estimators import ESTIMATORS
+from truerank.evaluation.asked import DEFAULT_METRICS, Rules, clips_for, interval_for, pairs
 from truerank.evaluation.conclude import conclude
 from truerank.evaluation.gather import gathered
-from truerank.evaluation.judged_notes import about_catalogue, about_exclusions, about_inclusion, about_overlap, matching
+from truerank.evaluation.judged_notes import about_catalogue, about_inclusion, about_scores
 from truerank.evaluation.judged_plan import JudgedContext, JudgedPlan, Report, settings_of
+from truerank.evaluation.judged_source import (
+    JudgedSource,
+    Rows,
+    check_rows,
+    chunked,
+    first_rows,
+    n_rows_of,
+    rows_of,
+    source_of,
+)
 from truerank.evaluation.measure import measure
 from truerank.evaluation.question import Question
-from truerank.evaluation.setting import check_call, check_option, check_sizes, logs, make_setting
-from truerank.exposure.kinds import BiasedExposure, Exposure, FullExposure, RandomExposure
+from truerank.evaluation.setting import Layout, check_call, check_sizes, check_users
+from truerank.evaluation.units import items_by_group
+from truerank.exposure.kinds import EXPOSURES, BiasedExposure, Exposure, FullExposure, RandomExposure
 from truerank.exposure.propensities import Fitted
 from truerank.exposure.propensities.given import GivenValues
-from truerank.metrics.gains import gains_of, relevant, reward_of
-from truerank.ranks.candidates import Overlap, Setting, catalogue_of, chunks_of, whole_tables
+from truerank.metrics import METRICS
+from truerank.metrics.gains import gains_of, reward_of
+from truerank.ranks.candidates import Overlap, catalogue_of, whole_tables
 from truerank.ranks.kernel.rank import Aligned
 from truerank.ranks.scores.scores import Lists, dense
 from truerank.ranks.scores.sparse import sparse
@@ -48,17 +63,18 @@ def evaluate(
     scores: Mapping[str, Any],
     labels: Any,
     *,
-    exposure: Exposure | None = None,
-    metrics: Sequence[Metric] | None = None,
-    estimators: Sequence[Estimator] | None = None,
-    clips: Sequence[float] = (float("inf"),),
+    exposure: Exposure | str | None = None,
+    metrics: Sequence[Metric | str] | None = None,
+    estimators: Sequence[Estimator | str] | None = None,
+    clips: Sequence[float] | None = None,
     exclude: Any = None,
-    overlap: Overlap = Overlap.DROP,
+    overlap: Overlap | str = Overlap.DROP,
     candidates: Any = None,
     items: Ids | None = None,
     n_items: int | None = None,
+    item_groups: Any = None,
     baseline: str | None = None,
-    ties: Ties = Ties.EXPECTED,
+    ties: Ties | str = Ties.EXPECTED,
     interval: Interval | None = None,
     level: float = 0.95,
     seed: int = 0,
@@ -69,109 +85,178 @@ def evaluate(
     """Evaluate recommenders on labels, with intervals and paired comparisons.
 
     `scores` gives each model's name and its Scores (or a matrix, dense or sparse, or a frame). `exposure` says what
-    the labels show: FullExposure() (default), RandomExposure() or BiasedExposure(). Every metric is combined with every
+    the labels show: "full" (default), "random" or "biased", or such a value. Metrics and estimators are values or their
+    texts, such as "Recall@50" or "Recall@{1,5,50}", which costs one ranking. Every metric is combined with every
     estimator; a pair that has no honest answer is left out with a note, and refused if nothing is left of what was
-    asked for.
+    asked for. Weights of rows that were unlikely to be shown are cut at each of `clips`, where an estimator has no
+    clip of its own.
+    `item_groups` (a mapping from item to group, or a frame of both) asks everything again for each group of items: only
+    its items earn, ranks stay among all candidates.
     `block_users` and `threads` change speed and memory, never a bit of the results.
 
     >>> import polars as pl
-    >>> from truerank.metrics.recall import Recall
     >>> scores = {"a": np.array([[3.0, 2, 1], [3, 2, 1]]), "b": np.array([[1.0, 2, 3], [3, 1, 2]])}
     >>> labels = {"user": [0, 0, 0, 1, 1, 1], "item": [0, 1, 2, 0, 1, 2], "label": [1, 0, 0, 1, 0, 0]}
-    >>> results = evaluate(scores, pl.DataFrame(labels), metrics=[Recall(1)])
+    >>> results = evaluate(scores, pl.DataFrame(labels), metrics=["Recall@1"])
     >>> [(each.model, each.value) for each in results.estimates], results.comparisons[0].difference
     ([('a', 1.0), ('b', 0.5)], -0.5)
     """
-    exposure = FullExposure() if exposure is None else exposure
-    overlap, ties = check_option(Overlap, overlap), check_option(Ties, ties)
-    check_call(scores, exposure, metrics, estimators, baseline=baseline, level=level)
+    call = JudgedCall(
+        exposure=FullExposure() if exposure is None else as_value(exposure, EXPOSURES),
+        metrics=None if metrics is None else as_values(metrics, METRICS, what="metrics"),
+        estimators=None if estimators is None else as_values(estimators, ESTIMATORS, what="estimators"),
+        clips=None if clips is None else tuple(clips),
+        overlap=as_value(overlap, Overlap),
+        items=items if items is None or isinstance(items, Ids) else Ids.of(items, where="items"),
+        n_items=n_items,
+        item_groups=item_groups,
+        baseline=baseline,
+        ties=as_value(ties, Ties),
+        interval=interval,
+        level=level,
+        seed=seed,
+    )
+    check_call(scores, baseline=baseline, level=level)
     check_sizes(threads=threads, block_users=block_users, n_items=n_items)
-    threads = threads or os.cpu_count() or 1
-    items = items if items is None or isinstance(items, Ids) else Ids.of(items, where="items")
-    if overlap is Overlap.KEEP and not isinstance(exposure, FullExposure):
-        raise RefusedError(
-            "--overlap keep makes the candidates depend on which items were judged, so a sample of them stands "
-            "for nothing; use --overlap drop, or leave --exclude out."
+    workers = threads or os.cpu_count() or 1
+    with scratch() as space:
+        plan, source = prepare_judged(
+            scores, labels, call, exclude=exclude, candidates=candidates, space=space, progress=progress
         )
-    judged, excluded, explicit = logs(labels, exclude, candidates)
-    for metric in DEFAULT_METRICS if metrics is None else metrics:
-        gains_of(metric, judged)  # labels or grades that it cannot use are refused before any work
+        if source.n_chunks == 1:  # threads are within the only chunk, or over chunks
+            plan = replace(plan, threads=workers, block_users=block_users, progress=progress)
+        else:
+            plan = replace(plan, block_users=block_users)
+        work = map_chunks(
+            partial(measure, plan),
+            source,
+            threads=workers if source.n_chunks > 1 else 1,
+            progress=None if source.n_chunks == 1 else progress,
+        )
+        with gathered(work) as measured:
+            return conclude(plan, measured, n_rows=plan.n_judged)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JudgedCall:
+    """What is asked of judged rows, as values."""
+
+    exposure: Exposure
+    metrics: Sequence[Metric] | None = None
+    estimators: Sequence[Estimator] | None = None
+    clips: tuple[float, ...] | None = None
+    overlap: Overlap = Overlap.DROP
+    items: Ids | None = None
+    n_items: int | None = None
+    item_groups: Any = None
+    baseline: str | None = None
+    ties: Ties = Ties.EXPECTED
+    interval: Interval | None = None
+    level: float = 0.95
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if self.overlap is Overlap.KEEP and not isinstance(self.exposure, FullExposure):
+            raise RefusedError(
+                "--overlap keep makes the candidates depend on which items were judged, so a sample of them stands "
+                "for nothing; use --overlap drop, or leave --exclude out."
+            )
+
+
+def prepare_judged(
+    scores: Mapping[str, Any],
+    labels: Any,
+    call: JudgedCall,
+    *,
+    exclude: Any = None,
+    candidates: Any = None,
+    space: Scratch,
+    progress: Report | None = None,
+) -> tuple[JudgedPlan, JudgedSource]:
+    """prepare(Question, sources) -> Plan, and the rows in chunks of whole users."""
+    given = {"labels": labels, "exclude": exclude, "candidates": candidates}
+    rows = {
+        role: rows_of(each, role=role, values=role == "labels", progress=progress)
+        for role, each in given.items()
+        if each is not None
+    }
+    judged = rows.get("labels")
+    if judged is None:
+        raise InputError("labels: no rows; expected judged pairs of users and items.")
+    check_rows(judged)
+    sample = first_rows(judged)
+    for metric in DEFAULT_METRICS if call.metrics is None else call.metrics:
+        gains_of(metric, sample)  # labels or grades that it cannot use are refused before any work
     # two sources may share a name, so they are told apart by their role
-    others = {f"{judged.source} (labels)": judged.items}
-    others |= {} if excluded is None else {f"{excluded.source} (excluded)": excluded.items}
-    given = {name: as_scores(each, name=name) for name, each in scores.items()}
-    models = whole_tables(given, others=others, items=items, n_items=n_items)
-    catalogue = catalogue_of(models, others=others, items=items, n_items=n_items)
-    setting = make_setting(models, judged, catalogue, exposure, exclude=excluded, overlap=overlap, candidates=explicit)
-    learner = exposure.learner(seed) if isinstance(exposure, BiasedExposure) else None
-    interval = interval_for(interval, fitted=learner is not None and learner.refitted)
-    rules = Rules(models, exposure, ties, interval, catalogue.n_items, explicit=candidates is not None)
-    asked, left_out = pairs(metrics, estimators, rules)
+    others = {f"{source_of(part)} ({role})": part.items for role, part in rows.items() if role != "candidates"}
+    models = whole_tables(
+        {name: as_scores(each, name=name) for name, each in scores.items()},
+        others=others,
+        items=call.items,
+        n_items=call.n_items,
+    )
+    catalogue = catalogue_of(models, others=others, items=call.items, n_items=call.n_items)
+    check_users(models, judged.users, source_of(judged))
+    layout = Layout(catalogue, call.exposure, call.overlap)
+    source = chunked(layout, rows, space=space, progress=progress)
+    learner = call.exposure.learner(call.seed) if isinstance(call.exposure, BiasedExposure) else None
+    interval = interval_for(call.interval, fitted=learner is not None and learner.refitted)
+    rules = Rules(models, call.exposure, call.ties, interval, catalogue.n_items, explicit=candidates is not None)
+    asked, left_out = pairs(call.metrics, call.estimators, rules)
+    clips = clips_for(call.clips, asked)
+    segments = items_by_group(call.item_groups, catalogue.items)
     question = Question(
         models=tuple(models),
         asked=tuple(
-            (estimator, Asked(metric, reward_of(metric, setting.labels), clip))
+            (estimator, Asked(metric, reward_of(metric, sample), clip, segment))
             for metric, estimator in asked
             for clip in clips_of(estimator, clips)
+            for segment in (None, *(() if estimator.about.predicts else segments))
         ),
         interval=interval,
-        level=level,
-        baseline=baseline,
-        seed=seed,
+        level=call.level,
+        baseline=call.baseline,
+        seed=call.seed,
     )
-    chunks = list(chunks_of(setting))
-    learned = _learned(question, setting, chunks, exposure, learner)
-    taken_whole = [name for name, each in models.items() if isinstance(each, Lists) and each.depth is None]
+    learned = _learned(question, source, call.exposure, learner, users=judged.users)
     used = any("inclusion" in estimator.about.uses for estimator, _ in question.asked)
-    positives = int(relevant(setting.labels).sum())
-    matched = setting.pools[Pool.CATALOGUE].exclude
     plan = JudgedPlan(
         question=question,
         learned=learned,
-        exposed=exposure.exposed,
+        exposed=call.exposure.exposed,
         models={
-            name: Aligned.of(each, users=setting.labels.users, items=catalogue.items, name=name)
+            name: Aligned.of(each, users=judged.users, items=catalogue.items, name=name)
             for name, each in models.items()
         },
-        users=setting.labels.users,
-        catalogue=catalogue,
-        ties=ties,
-        record=_record(
-            question,
-            setting,
-            exposure,
-            ties=ties,
-            positives=positives,
-            inputs=_inputs(judged, excluded, explicit, models),
+        users=judged.users,
+        n_items=catalogue.n_items,
+        n_judged=n_rows_of(judged),
+        excluded=None if exclude is None else (source_of(rows["exclude"]), n_rows_of(rows["exclude"])),
+        ties=call.ties,
+        record=Provenance(
+            inputs=_inputs(rows, models),
+            settings=settings_of(question, exposure=call.exposure, ties=call.ties),
+            unit="user",
+            population=f"{len(judged.users):,} users of {source_of(judged)}",
+            versions=versions(),
         ),
-        active=_activity(setting),
         said=(
-            *about_overlap(setting.dropped),
+            *(note("chunks", sentence) for sentence in source.notes),
             *left_out,
-            *([] if used or setting.labels.inclusion is None else about_inclusion(judged.source, len(setting.labels))),
-            *(
-                []
-                if excluded is None
-                else about_exclusions(0 if matched is None else len(matched.item), len(excluded), excluded.source)
-            ),
-            *matching(
-                models,
-                setting.labels.users,
-                catalogue.items,
-                n_items=catalogue.n_items,
-                judged=len(setting.labels),
-                positives=positives,
-            ),
-            *about_catalogue(models, catalogue.items, taken_whole=taken_whole),
+            *([] if used or sample.inclusion is None else about_inclusion(source_of(judged), n_rows_of(judged))),
         ),
-        description=_description(exposure, learner, learned),
-        threads=threads if len(chunks) == 1 else 1,
-        block_users=block_users,
-        progress=progress if len(chunks) == 1 else None,
+        scored=(
+            *about_scores(models, judged.users, catalogue.items),
+            *about_catalogue(
+                models,
+                catalogue.items,
+                taken_whole=[name for name, each in models.items() if isinstance(each, Lists) and each.depth is None],
+            ),
+        ),
+        segments=segments,
+        description=_description(call.exposure, learner, learned),
     )
-    work = map_chunks(partial(measure, plan), chunks, threads=threads if len(chunks) > 1 else 1)
-    with gathered(work) as measured:
-        return conclude(plan, measured, n_rows=len(setting.labels))
+    return plan, source
 
 
 def as_scores(source: Any, *, name: str) -> Scores:
@@ -188,76 +273,49 @@ def as_scores(source: Any, *, name: str) -> Scores:
 
 
 def _learned(
-    question: Question, setting: Setting, chunks: Sequence[JudgedChunk], exposure: Exposure, learner: Learner | None
+    question: Question, source: JudgedSource, exposure: Exposure, learner: Learner | None, *, users: Ids
 ) -> Learned:
     """What estimators must know of all users: propensities, reward models."""
     context = {
         estimator: tuple(question.asked[number][1] for number in numbers)
         for estimator, numbers in question.by_estimator(range(len(question.asked)))
     }
-    wanted = [
-        *([] if learner is None else [learner]),
-        *(
-            needed
-            for estimator, asked in context.items()
-            for needed in estimator.prepare(JudgedContext(learner, asked, question.seed))
-        ),
+    wanted = [] if learner is None else [learner]  # its fit is reported whatever is asked
+    wanted += [
+        needed
+        for estimator, asked in context.items()
+        for needed in estimator.prepare(JudgedContext(learner, asked, question.seed))
     ]
-    users = setting.labels.users
-    facts = {
+    facts: dict[str, Any] = {
         "rate": exposure.rate if isinstance(exposure, RandomExposure) else None,
         "propensity": learner,
         "users": users,
-        "n_rows": float(len(setting.labels)),
-        "n_cells": float(setting.pools[Pool.CATALOGUE].count.sum()),
     }
     if not wanted:
         return Learned(facts=facts)
+
+    def chunks() -> Iterator[JudgedChunk]:
+        return (source.chunk(at) for at in range(source.n_chunks))
+
+    sizes = [(len(chunk.labels), float(chunk.pools[Pool.CATALOGUE].count.sum())) for chunk in chunks()]
+    facts |= {"n_rows": float(sum(rows for rows, _ in sizes)), "n_cells": math.fsum(cells for _, cells in sizes)}
     groups = Groups.of(users.keys(), n=PARTS, seed=question.seed, purpose="jackknife")
     with one_blas_thread():
-        return learn(wanted, lambda: chunks, groups=groups, facts=facts)
+        return learn(wanted, chunks, groups=groups, facts=facts)
 
 
-def _record(
-    question: Question, setting: Setting, exposure: Exposure, *, ties: Ties, positives: int, inputs: Sequence[Input]
-) -> Provenance:
-    labels = setting.labels
-    n_items = setting.catalogue.n_items
-    return Provenance(
-        inputs=tuple(inputs),
-        settings=settings_of(question, exposure=exposure, ties=ties),
-        counts={
-            "users": len(labels.users),
-            "items": None if math.isnan(n_items) else int(n_items),
-            "judged": len(labels),
-            "relevant": positives,
-        },
-        unit="user",
-        population=f"{len(labels.users):,} users of {labels.source}",
-        versions=versions(),
-    )
-
-
-def _inputs(judged: Log, excluded: Log | None, explicit: Log | None, models: Mapping[str, Scores]) -> list[Input]:
+def _inputs(rows: Mapping[str, Rows], models: Mapping[str, Scores]) -> tuple[Input, ...]:
     """What went in, by its role."""
-    by_role = {"labels": judged, "exclude": excluded, "candidates": explicit}
-    return [
+    return (
         *(
-            Input(role=role, source=log.source, rows=len(log), users=len(log.users), items=len(log.items))
-            for role, log in by_role.items()
-            if log is not None
+            Input(role=role, source=source_of(each), rows=n_rows_of(each), users=len(each.users), items=len(each.items))
+            for role, each in rows.items()
         ),
         *(
             Input(role="scores", source=name, name=name, users=len(scores.users), items=len(scores.items))
             for name, scores in models.items()
         ),
-    ]
-
-
-def _activity(setting: Setting) -> Floats:
-    """How active each user was: rows that are excluded (training), or judged where nothing is excluded."""
-    pairs = setting.pools[Pool.CATALOGUE].exclude or setting.pools[Pool.JUDGED].only
-    return np.zeros(len(setting.labels.users)) if pairs is None else pairs.count.astype(np.float64)
+    )
 
 
 def _description(exposure: Exposure, learner: Learner | None, learned: Learned) -> str | None:

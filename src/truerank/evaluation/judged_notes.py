@@ -15,10 +15,8 @@ from truerank.core.results import Estimate
 from truerank.evaluation.question import Tallies
 
 
-def matching(
-    models: Mapping[str, Scores], users: Ids, items: Ids, *, n_items: float, judged: int, positives: int
-) -> list[Message]:
-    """How many users, items and positives matched: the first thing to look at when a number surprises."""
+def about_counts(users: Ids, *, n_items: float, judged: int, positives: int) -> list[Message]:
+    """How many users, items and positives there are: the first thing to look at when a number surprises."""
     size = "unknown" if math.isnan(n_items) else f"{int(n_items):,}"
     messages = [
         note(
@@ -27,6 +25,16 @@ def matching(
             numbers={"users": len(users), "judged": judged, "relevant": positives},
         )
     ]
+    if positives == 0:
+        messages.append(
+            warning("no-positive", "no judged pair is relevant: Recall is undefined, Precision and DCG are 0.")
+        )
+    return messages
+
+
+def about_scores(models: Mapping[str, Scores], users: Ids, items: Ids) -> list[Message]:
+    """How many users and items of the evaluation each model has scores for."""
+    messages = []
     for name, scores in models.items():
         known = int(np.count_nonzero(scores.users.locate(users) >= 0))
         without = len(scores.users) - known
@@ -40,10 +48,6 @@ def matching(
                 numbers={"users": known, "without_labels": without, "items_without_score": unknown},
                 about=(name,),
             )
-        )
-    if positives == 0:
-        messages.append(
-            warning("no-positive", "no judged pair is relevant: Recall is undefined, Precision and DCG are 0.")
         )
     return messages
 
@@ -78,6 +82,8 @@ def differing_orders(estimates: Sequence[Estimate]) -> list[Message]:
     """Recall pooled over pairs and recall averaged over users are different questions; say where answers differ."""
     groups: dict[str, dict[str, list[Estimate]]] = {}
     for estimate in estimates:
+        if estimate.segment is not None:
+            continue
         known = groups.setdefault(estimate.metric, {}).setdefault(estimate.estimator, [])
         # one name with several settings estimates one thing: the first stands for all
         if estimate.model not in {other.model for other in known}:
@@ -103,7 +109,7 @@ def _order(estimates: Sequence[Estimate]) -> str:
     return " > ".join(estimate.model for estimate in sorted(estimates, key=lambda estimate: -estimate.value))
 
 
-def about_exclusions(matched: int, rows: int, source: str) -> list[Message]:
+def about_exclusions(matched: int, source: str, rows: int) -> list[Message]:
     """How much of the exclusions has a user and an item of this evaluation."""
     messages = [
         note(

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
-from truerank.core.arrays import Floats, Ints
+from truerank.core.arrays import Bools, Floats, Ints
 from truerank.core.estimator import Asked, Estimator, Exposed, Learned
 from truerank.core.ids import Ids
 from truerank.core.messages import Message, note
@@ -19,11 +19,17 @@ from truerank.core.ranking import JudgedChunk, Pool, RankView, Ties
 from truerank.core.results import Estimate
 from truerank.core.terms import Terms
 from truerank.estimators.biased.weighing import propensity_of
-from truerank.evaluation.judged_notes import about_propensities, about_ranks, differing_orders
+from truerank.evaluation.judged_notes import (
+    about_counts,
+    about_exclusions,
+    about_overlap,
+    about_propensities,
+    about_ranks,
+    differing_orders,
+)
 from truerank.evaluation.measure import Measured
 from truerank.evaluation.question import Cell, Points, Question, Remarks, Tallies
 from truerank.metrics.gains import relevant
-from truerank.ranks.candidates import Catalogue
 from truerank.ranks.kernel.rank import Aligned, rank
 from truerank.uncertainty.evidence import Listed, judged_spread, warnings_of, whole
 from truerank.uncertainty.intervals import Spread
@@ -38,6 +44,20 @@ class JudgedContext:
     propensity: Any
     asked: tuple[Asked, ...]
     seed: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ByPlace:
+    """A number for each unit, by its place in the population; those of other units add."""
+
+    place: Ints
+    value: Floats
+
+    def __add__(self, other: ByPlace) -> ByPlace:
+        return ByPlace(np.concatenate([self.place, other.place]), np.concatenate([self.value, other.value]))
+
+    def ordered(self) -> Floats:
+        return self.value[np.argsort(self.place, kind="stable")]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -78,11 +98,14 @@ class JudgedPlan:
     exposed: Exposed
     models: Mapping[str, Aligned]
     users: Ids
-    catalogue: Catalogue
+    n_items: float
+    n_judged: int
+    excluded: tuple[str, int] | None  # where exclusions come from, and how many rows they have
     ties: Ties
     record: Provenance
-    said: tuple[Message, ...]
-    active: Floats  # how active each user was
+    said: tuple[Message, ...]  # before the counts
+    scored: tuple[Message, ...]  # and after them
+    segments: Mapping[str, Bools] = field(default_factory=dict)  # the items of each, of the catalogue
     description: str | None = None  # of the propensities
     threads: int = 1  # within a chunk
     block_users: int | None = None
@@ -102,7 +125,15 @@ class JudgedPlan:
         return chunk.unit
 
     def n_rows(self, chunk: JudgedChunk) -> int:
-        return len(chunk.labels)
+        return len(chunk.labels) + chunk.dropped
+
+    def earning(self, chunk: JudgedChunk, segment: str | None) -> JudgedChunk:
+        if segment is None:
+            return chunk
+        labels = chunk.labels
+        own = (self.segments[segment][labels.item]).astype(np.float64)
+        rewards = {name: values * own for name, values in labels.rewards.items()}
+        return replace(chunk, labels=replace(labels, rewards=rewards))
 
     def look(self, chunk: JudgedChunk, model: str) -> JudgedSight:
         pools = sorted({estimator.about.pool for estimator, _ in self.question.asked})
@@ -133,14 +164,24 @@ class JudgedPlan:
         )
 
     def counted(self, chunk: JudgedChunk) -> Tallies:
+        pool = chunk.pools[Pool.CATALOGUE]
+        active = pool.exclude if self.excluded is not None else chunk.pools[Pool.JUDGED].only
+        counted: dict[tuple[Any, ...], Any] = {
+            ("relevant",): int(np.count_nonzero(relevant(chunk.labels))),
+            ("dropped",): chunk.dropped,
+            ("excluded",): 0 if pool.exclude is None else len(pool.exclude.item),
+            ("active",): ByPlace(
+                chunk.unit, np.zeros(len(chunk.unit)) if active is None else active.count.astype(np.float64)
+            ),
+        }
         if self.exposed is not Exposed.BIASED:
-            return {}
+            return counted
         propensity = propensity_of(chunk.labels, self.learned)
         weight = 1 / propensity
-        return {
+        return counted | {
             ("propensity", "weight"): float(weight.sum()),
             ("propensity", "noise"): float(((1 - propensity) * weight**2).sum()),
-            ("propensity", "pairs"): float(chunk.pools[Pool.CATALOGUE].count.sum()),
+            ("propensity", "pairs"): float(pool.count.sum()),
         }
 
     # ---- for conclude
@@ -173,7 +214,8 @@ class JudgedPlan:
         return users, users
 
     def activity(self, measured: Measured) -> Floats:
-        return self.active[measured.place]
+        active: ByPlace = measured.tallies["active",]
+        return active.ordered()
 
     def order(self, number: int) -> tuple[int, ...]:
         return (number,)
@@ -183,8 +225,14 @@ class JudgedPlan:
 
     def messages(self, measured: Measured, estimates: Sequence[Estimate]) -> Sequence[Message]:
         pairs = float(measured.tallies.get(("propensity", "pairs"), math.nan))
+        tallies = measured.tallies
+        dropped, positives = int(tallies["dropped",]), int(tallies["relevant",])
         return [
+            *about_overlap(dropped),
             *self.said,
+            *([] if self.excluded is None else about_exclusions(int(tallies["excluded",]), *self.excluded)),
+            *about_counts(self.users, n_items=self.n_items, judged=self.n_judged - dropped, positives=positives),
+            *self.scored,
             *about_propensities(self.description, measured.tallies, pairs=pairs),
             *(
                 note("refit-failed", f"no interval: without {parts:,} parts of the users {reason}")
@@ -195,7 +243,13 @@ class JudgedPlan:
         ]
 
     def provenance(self, measured: Measured, remarks: Remarks) -> Provenance:
-        return self.record
+        counts = {
+            "users": len(self.users),
+            "items": None if math.isnan(self.n_items) else int(self.n_items),
+            "judged": self.n_judged - int(measured.tallies["dropped",]),
+            "relevant": int(measured.tallies["relevant",]),
+        }
+        return replace(self.record, counts=counts)
 
 
 def settings_of(question: Question, *, exposure: object, ties: Ties) -> dict[str, Any]:

@@ -3,63 +3,33 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any, TypeVar
 
 import numpy as np
 
 from truerank.core.errors import InputError
-from truerank.core.estimator import Estimator
+from truerank.core.ids import Ids
 from truerank.core.log import Log
-from truerank.core.metric import Metric
 from truerank.core.ranking import Pool, Scores
-from truerank.data.read import read
-from truerank.exposure.kinds import BiasedExposure, Exposure, FullExposure, RandomExposure, Unlisted
+from truerank.exposure.kinds import Exposure, FullExposure, RandomExposure, Unlisted
 from truerank.ranks.candidates import Catalogue, Overlap, Setting, lay_out
 
 Option = TypeVar("Option", bound=StrEnum)
 
 
-def check_call(
-    scores: Mapping[str, Any],
-    exposure: Any,
-    metrics: Any,
-    estimators: Any,
-    *,
-    baseline: str | None,
-    level: float,
-) -> None:
+def check_call(scores: Mapping[str, Any], *, baseline: str | None, level: float) -> None:
     """What a caller can get wrong, said before any work is done."""
     if not 0 < level < 1:
         raise InputError(f"level {level:g}; expected a number between 0 and 1, such as 0.95.")
     if not isinstance(scores, Mapping):
         raise InputError(f"scores are a {type(scores).__name__}; expected a name for each model: {{name: scores}}.")
-    for name, given in (("metrics", metrics), ("estimators", estimators)):
-        if given is not None and not isinstance(given, Sequence):
-            raise InputError(f"{name} are {given!r}; expected a list of them.")
     if not scores:
         raise InputError("no scores given; expected at least one model, as NAME=FILE.")
     if baseline is not None and baseline not in scores:
         raise InputError(f"baseline {baseline!r} is not among the models; expected one of {', '.join(scores)}.")
-    if not isinstance(exposure, FullExposure | RandomExposure | BiasedExposure):
-        raise InputError(f"exposure {exposure!r}; expected FullExposure(), RandomExposure() or BiasedExposure().")
-    for name, given, kind in (("metrics", metrics, Metric), ("estimators", estimators, Estimator)):
-        if given is not None and not given:
-            raise InputError(f"no {name} given; expected at least one, or none at all for the defaults.")
-        for each in given or ():
-            if isinstance(each, type | str) or not isinstance(each, kind):
-                raise InputError(f"{name}: {each!r} is none; expected values such as Recall(50) or Pooled().")
-
-
-def check_option(kind: type[Option], value: Any) -> Option:
-    """The option of a name."""
-    try:
-        return kind(value)
-    except ValueError:
-        allowed = ", ".join(each.value for each in kind)
-        raise InputError(f"{kind.__name__.lower()} {value!r}; expected one of {allowed}.") from None
 
 
 def check_sizes(**sizes: int | None) -> None:
@@ -68,44 +38,44 @@ def check_sizes(**sizes: int | None) -> None:
             raise InputError(f"{name} is {value}; expected a whole number from 1.")
 
 
-def logs(labels: Any, exclude: Any, candidates: Any) -> tuple[Log, Log | None, Log | None]:
-    judged, excluded, explicit = (
-        source if source is None or isinstance(source, Log) else read(source, name=name, values=name == "labels")
-        for source, name in ((labels, "labels"), (exclude, "exclude"), (candidates, "candidates"))
-    )
-    if judged is None or len(judged) == 0:
-        where = "labels" if judged is None else judged.source
-        raise InputError(f"{where}: no rows; expected judged pairs of users and items.")
-    return judged, excluded, explicit
-
-
-def make_setting(
-    models: Mapping[str, Scores],
-    labels: Log,
-    catalogue: Catalogue,
-    exposure: Exposure,
-    *,
-    exclude: Log | None,
-    overlap: Overlap,
-    candidates: Log | None,
-) -> Setting:
-    for name, each in models.items():
-        where = f"{labels.source}, column 'user', against the users of {name}"
-        if (each.users.locate(labels.users, where=where) < 0).all():
+def check_users(models: Mapping[str, Scores], users: Ids, source: str) -> None:
+    """Every model must have a user in common with the labels."""
+    for name, scores in models.items():
+        where = f"{source}, column 'user', against the users of {name}"
+        if (scores.users.locate(users, where=where) < 0).all():
             raise InputError(
-                f"{name} and {labels.source} have no user in common: {name} has users such as "
-                f"{', '.join(each.users.texts(np.arange(min(3, len(each.users)))))}, the labels "
-                f"{', '.join(labels.users.texts(np.arange(min(3, len(labels.users)))))}. Check the id columns."
+                f"{name} and {source} have no user in common: {name} has users such as "
+                f"{', '.join(scores.users.texts(np.arange(min(3, len(scores.users)))))}, the labels "
+                f"{', '.join(users.texts(np.arange(min(3, len(users)))))}. Check the id columns."
             )
-    complete = isinstance(exposure, FullExposure) and exposure.unlisted is Unlisted.NEGATIVE
-    setting = lay_out(
-        replace(labels, complete=complete), catalogue, exclude=exclude, overlap=overlap, candidates=candidates
-    )
-    if isinstance(exposure, FullExposure) and not complete:
-        _check_complete(setting)
-    if isinstance(exposure, RandomExposure) and exposure.rate is not None:
-        _check_rate(setting, exposure.rate)
-    return setting
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """How rows are laid over the catalogue: the same for all rows at once and for those of some users."""
+
+    catalogue: Catalogue
+    exposure: Exposure
+    overlap: Overlap
+
+    def lay(self, labels: Log, *, exclude: Log | None, candidates: Log | None) -> Setting:
+        full = isinstance(self.exposure, FullExposure)
+        complete = isinstance(self.exposure, FullExposure) and self.exposure.unlisted is Unlisted.NEGATIVE
+        setting = lay_out(
+            replace(labels, complete=complete),
+            self.catalogue,
+            exclude=exclude,
+            overlap=self.overlap,
+            candidates=candidates,
+        )
+        if full and not complete:
+            _check_complete(setting)
+        return setting
+
+    def check_rate(self, setting: Setting) -> None:
+        """A declared rate must agree with the data; looked at where all users are there."""
+        if isinstance(self.exposure, RandomExposure) and self.exposure.rate is not None:
+            _check_rate(setting, self.exposure.rate)
 
 
 def _check_rate(setting: Setting, rate: float) -> None:

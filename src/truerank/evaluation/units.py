@@ -14,7 +14,7 @@ from truerank.core.errors import InputError, some
 from truerank.core.ids import Ids
 from truerank.core.results import Results
 from truerank.core.units import KeptUnits, UnitTerms
-from truerank.evaluation.measure import Measured
+from truerank.evaluation.measure import Measured, by_cluster
 from truerank.evaluation.question import Plan
 from truerank.uncertainty.evidence import whole
 
@@ -29,7 +29,7 @@ class UnitsOf:
     measured: Measured
 
     def frame(self) -> pl.DataFrame:
-        plan, measured = self.plan, self.measured
+        plan, measured = self.plan, self.measured.single or self.measured
         unit, cluster = plan.ids(measured)
         parts = []
         for (model, number), terms in measured.terms.items():
@@ -65,7 +65,11 @@ class Segments:
         from truerank.evaluation.conclude import conclude
 
         rows = {name: self._rows(kept) for name, kept in self._groups(segment).items()}
-        return {name: conclude(self.plan, self.measured.select(kept)) for name, kept in rows.items()}
+        return {name: conclude(self.plan, by_cluster(self.units.select(kept))) for name, kept in rows.items()}
+
+    @property
+    def units(self) -> Measured:
+        return self.measured.single or self.measured
 
     def _rows(self, kept: Bools) -> Bools:
         if not kept.any():
@@ -76,7 +80,7 @@ class Segments:
         if isinstance(segment, int) and not isinstance(segment, bool):
             return self._quantiles(segment)
         named = _named(segment)
-        ids, _ = self.plan.ids(self.measured)
+        ids, _ = self.plan.ids(self.units)
         place = Ids(pl.Series(named["id"])).locate(ids) if named["id"].is_sorted() else None
         if place is None:
             order = named["id"].arg_sort()
@@ -93,7 +97,7 @@ class Segments:
         """Units in n groups of about equal size, by how active they are; equal units share a group."""
         if n < 2:
             raise InputError(f"{n} quantiles of activity; expected at least 2.")
-        activity = self.plan.activity(self.measured)
+        activity = self.plan.activity(self.units)
         cuts = np.quantile(activity, np.arange(1, n) / n)
         group = np.searchsorted(cuts, activity, side="left")
         return {
@@ -101,6 +105,28 @@ class Segments:
             for at in range(n)
             if (group == at).any()
         }
+
+
+def items_by_group(groups: Any, items: Ids) -> dict[str, Bools]:
+    """Which items of a catalogue each group has; an item without a group earns in none of them.
+
+    >>> {name: own.tolist() for name, own in items_by_group({1: "head", 3: "tail"}, Ids.of([1, 2, 3])).items()}
+    {'head': [True, False, False], 'tail': [False, False, True]}
+    """
+    if groups is None:
+        return {}
+    named = _named(groups)
+    place = items.locate(named["id"], where="item groups, column of ids")
+    names = named["group"].cast(pl.String)
+    found: dict[str, Bools] = {}
+    for name in sorted(names.drop_nulls().unique().to_list()):
+        own = np.zeros(len(items), dtype=bool)
+        own[place[(names == name).fill_null(value=False).to_numpy() & (place >= 0)]] = True
+        if own.any():
+            found[name] = own
+    if not found:
+        raise InputError("item groups: no item of the catalogue has a group. Check the ids of the groups.")
+    return found
 
 
 def _named(segment: Any) -> pl.DataFrame:

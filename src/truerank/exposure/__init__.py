@@ -1,1 +1,1 @@
-"""Layer 2: what was shown, and how likely."""
+"""Layer 3: what was shown, and how likely."""

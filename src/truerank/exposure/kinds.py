@@ -1,4 +1,8 @@
-"""What the labels show of the truth."""
+"""What the labels show of the truth.
+
+Every kind says which estimators are for it (`exposed`), the declared `rate` of uniform draws, and what must be learned
+of exposure: a `learner` of propensities or None, and a `description` of what it found.
+"""
 
 from __future__ import annotations
 
@@ -7,12 +11,14 @@ from enum import StrEnum
 from typing import Any, ClassVar
 
 from truerank.core.errors import InputError
-from truerank.core.estimator import Exposed
+from truerank.core.estimator import Exposed, Learned
+from truerank.core.language import Kind, as_value
 from truerank.core.log import Log
+from truerank.core.values import Probability, check, text_of
 from truerank.data.features import Features, read_features
 from truerank.data.read import read
-from truerank.exposure.propensities import PropensityLearner, PropensityModel, parse_propensity
-from truerank.exposure.propensities.given import GivenPropensity
+from truerank.exposure.propensities import PROPENSITIES, Fitted, PropensityLearner, PropensityModel
+from truerank.exposure.propensities.given import GivenPropensity, GivenValues
 
 
 class Unlisted(StrEnum):
@@ -27,11 +33,21 @@ class FullExposure:
     """Every candidate was shown to every user: each pair is labelled, or `unlisted` pairs are negatives."""
 
     unlisted: Unlisted = Unlisted.UNKNOWN
+    name: ClassVar[str] = "full"
+
+    __str__ = text_of
 
     exposed: ClassVar[Exposed] = Exposed.FULL
+    rate: ClassVar[None] = None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "unlisted", Unlisted(self.unlisted))
+        check(self, where="exposure full")
+
+    def learner(self, seed: int) -> None:
+        return None
+
+    def description(self, learned: Learned) -> None:
+        return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,15 +58,24 @@ class RandomExposure:
     instead (Bernoulli); then a user without a judged item is a user with an empty sample, not an unknown one.
     """
 
-    rate: float | None = None
+    rate: Probability | None = None
+    name: ClassVar[str] = "random"
+
+    __str__ = text_of
 
     exposed: ClassVar[Exposed] = Exposed.RANDOM
 
     def __post_init__(self) -> None:
-        if self.rate is not None and not 0 < self.rate <= 1:
-            raise InputError(f"exposure rate {self.rate:g}; expected a probability in (0, 1].")
+        check(self, where="exposure random")
+
+    def learner(self, seed: int) -> None:
+        return None
+
+    def description(self, learned: Learned) -> None:
+        return None
 
 
+COLUMN = GivenPropensity()
 SIDE = ("random", "user_features", "item_features")  # what propensities may be fitted with, beside the log
 
 
@@ -69,12 +94,17 @@ class BiasedExposure:
     random: Any = field(default=None, repr=False)
     user_features: Any = field(default=None, repr=False)
     item_features: Any = field(default=None, repr=False)
+    name: ClassVar[str] = "biased"
+
+    __str__ = text_of
 
     exposed: ClassVar[Exposed] = Exposed.BIASED
+    rate: ClassVar[None] = None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "propensity", _model(self.propensity))
-        uses = (_model(self.propensity) or GivenPropensity()).uses
+        if self.propensity is not None:
+            object.__setattr__(self, "propensity", as_value(self.propensity, PROPENSITIES))
+        uses = self.model.uses
         for name in SIDE:  # who gives something expects it to matter
             if getattr(self, name) is not None and name not in uses:
                 what = "a column of propensities" if self.propensity is None else f"propensity {self.propensity}"
@@ -88,18 +118,21 @@ class BiasedExposure:
 
     def learner(self, seed: int) -> PropensityLearner | None:
         """What has to be learned of exposure, None where the log's own column says it."""
-        model = _model(self.propensity)
-        if model is None or model == GivenPropensity():
+        if self.model == COLUMN:
             return None
-        return PropensityLearner(model, self.random, self.user_features, self.item_features, seed)
+        return PropensityLearner(self.model, self.random, self.user_features, self.item_features, seed)
 
+    def description(self, learned: Learned) -> str:
+        """One sentence on the propensities: what was assumed and fitted."""
+        learner = learned.facts.get("propensity")
+        fitted: Fitted = GivenValues() if learner is None else learned[learner]
+        return fitted.description
 
-def _model(given: PropensityModel | str | None) -> PropensityModel | None:
-    if isinstance(given, str):
-        return parse_propensity(given)
-    if given is not None and (isinstance(given, type) or not isinstance(given, PropensityModel)):
-        raise InputError(f"propensity {given!r}; expected a model such as PopularityPower(0.5), or its text power:0.5.")
-    return given
+    @property
+    def model(self) -> PropensityModel:
+        """The model of propensities; a column where none was chosen."""
+        return COLUMN if self.propensity is None else as_value(self.propensity, PROPENSITIES)
 
 
 Exposure = FullExposure | RandomExposure | BiasedExposure
+EXPOSURES: Kind[Exposure] = Kind("exposure", also=(FullExposure, RandomExposure, BiasedExposure))

@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from truerank.core.arrays import Floats, sums_by
-from truerank.metrics.parameters import text_form
+from truerank.core.values import text_of
 from truerank.metrics.worth import Positives
 
 
@@ -33,7 +33,7 @@ class AUC:
     )
     judged_only: ClassVar[str] = "users weighted by their chance to have both relevant and other items judged"
 
-    __str__ = text_form
+    __str__ = text_of
 
     def values(self, positives: Positives) -> Floats:
         ranks, n = positives.ranks, positives.count

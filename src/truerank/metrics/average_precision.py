@@ -8,8 +8,9 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from truerank.core.arrays import Floats, sums_by
+from truerank.core.metric import cutoff
 from truerank.core.options import Denominator
-from truerank.metrics.parameters import check, cutoff, text_form
+from truerank.core.values import Count, check, text_of
 from truerank.metrics.worth import Positives, divisor, with_positives
 
 
@@ -26,16 +27,17 @@ class AveragePrecision:
     ('AP@10', 'AP@10(denominator=positives)')
     """
 
-    k: int
+    k: Count
     denominator: Literal[Denominator.SMALLER, Denominator.POSITIVES, Denominator.CUTOFF] = Denominator.SMALLER
     name: ClassVar[str] = "AP"
+    aliases: ClassVar[tuple[str, ...]] = ("MAP",)
     on_full_labels: ClassVar[str] = "users with a relevant item"
     partial: ClassVar[str] = (
         "it rests on pairs of relevant items and on their number, for which there is no estimator here; "
         "use DCG or Precision"
     )
 
-    __str__ = text_form
+    __str__ = text_of
     cutoff = property(cutoff)
 
     def __post_init__(self) -> None:

@@ -9,9 +9,10 @@ import numpy as np
 
 from truerank.core.arrays import Floats
 from truerank.core.log import Log
+from truerank.core.metric import cutoff
 from truerank.core.options import Denominator, Gain
+from truerank.core.values import Count, check, text_of
 from truerank.metrics.gains import gains
-from truerank.metrics.parameters import check, cutoff, text_form
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,13 +28,13 @@ class DCG:
     'DCG@10(gain=linear)'
     """
 
-    k: int
+    k: Count
     gain: Gain = Gain.BINARY
     name: ClassVar[str] = "DCG"
     on_full_labels: ClassVar[str] = "users"
     denominator: ClassVar[Denominator] = Denominator.NOTHING
 
-    __str__ = text_form
+    __str__ = text_of
     cutoff = property(cutoff)
 
     def __post_init__(self) -> None:

@@ -10,8 +10,9 @@ import numpy as np
 from truerank.core.arrays import Floats
 from truerank.core.errors import InputError
 from truerank.core.log import Log
+from truerank.core.metric import cutoff
+from truerank.core.values import Count, check, text_of
 from truerank.metrics.gains import grade_column, grades
-from truerank.metrics.parameters import check, cutoff, text_form
 from truerank.metrics.worth import Positives, TieGroups
 
 NEGLIGIBLE = 1e-20  # the chance to look any further, below which nothing in a 64-bit sum changes
@@ -33,15 +34,15 @@ class ERR:
     ('ERR@10', 'ERR@10(highest=4)')
     """
 
-    k: int
-    highest: int | None = None
+    k: Count
+    highest: Count | None = None
     name: ClassVar[str] = "ERR"
     on_full_labels: ClassVar[str] = "users"
     partial: ClassVar[str] = (
         "an item that was not judged may satisfy the reader before, and no unbiased form exists; use DCG or RBP"
     )
 
-    __str__ = text_form
+    __str__ = text_of
     cutoff = property(cutoff)
 
     def __post_init__(self) -> None:

@@ -8,7 +8,8 @@ from typing import ClassVar
 import numpy as np
 
 from truerank.core.arrays import Floats
-from truerank.metrics.parameters import check, cutoff, text_form
+from truerank.core.metric import cutoff
+from truerank.core.values import Count, check, text_of
 from truerank.metrics.worth import Positives
 
 
@@ -23,14 +24,14 @@ class HitRate:
     'HitRate@10'
     """
 
-    k: int
+    k: Count
     name: ClassVar[str] = "HitRate"
     on_full_labels: ClassVar[str] = "users"
     partial: ClassVar[str] = (
         "one relevant item among those not judged would change it, and no unbiased form exists; use Recall or Precision"
     )
 
-    __str__ = text_form
+    __str__ = text_of
     cutoff = property(cutoff)
 
     def __post_init__(self) -> None:

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from truerank.core.arrays import Floats
 from truerank.core.options import Denominator
-from truerank.metrics.parameters import text_form
+from truerank.core.values import text_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +26,7 @@ class MeanRR:
     denominator: ClassVar[Denominator] = Denominator.POSITIVES
     cutoff: ClassVar[None] = None
 
-    __str__ = text_form
+    __str__ = text_of
 
     def worth(self, rank: Floats) -> Floats:
         return 1.0 / rank

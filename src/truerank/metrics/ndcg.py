@@ -9,10 +9,11 @@ import numpy as np
 
 from truerank.core.arrays import Floats, sums_by
 from truerank.core.log import Log
+from truerank.core.metric import cutoff
 from truerank.core.options import Gain, Ideal
+from truerank.core.values import Count, check, text_of
 from truerank.metrics.dcg import DCG
 from truerank.metrics.gains import gains
-from truerank.metrics.parameters import check, cutoff, text_form
 from truerank.metrics.worth import Positives, expected_worth, with_positives
 
 
@@ -28,7 +29,7 @@ class NDCG:
     ('nDCG@10', 'nDCG@10(gain=exponential,ideal=cutoff)')
     """
 
-    k: int
+    k: Count
     gain: Gain = Gain.BINARY
     ideal: Ideal = Ideal.POSITIVES
     name: ClassVar[str] = "nDCG"
@@ -37,7 +38,7 @@ class NDCG:
         "its normaliser needs the number of all relevant items of each user, and no unbiased form exists; use DCG"
     )
 
-    __str__ = text_form
+    __str__ = text_of
     cutoff = property(cutoff)
 
     def __post_init__(self) -> None:

@@ -8,8 +8,9 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from truerank.core.arrays import Floats
+from truerank.core.metric import cutoff
 from truerank.core.options import Denominator
-from truerank.metrics.parameters import check, cutoff, text_form
+from truerank.core.values import Count, check, text_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,11 +24,11 @@ class Precision:
     [1.0, 1.0, 0.0]
     """
 
-    k: int
+    k: Count
     denominator: Literal[Denominator.CUTOFF, Denominator.LIST] = Denominator.CUTOFF
     name: ClassVar[str] = "Precision"
 
-    __str__ = text_form
+    __str__ = text_of
     cutoff = property(cutoff)
 
     def __post_init__(self) -> None:

@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from truerank.core.arrays import Floats
-from truerank.metrics.parameters import text_form
+from truerank.core.values import text_of
 from truerank.metrics.worth import Positives, with_positives
 
 
@@ -31,7 +31,7 @@ class RPrecision:
         "use Recall or Precision"
     )
 
-    __str__ = text_form
+    __str__ = text_of
 
     def values(self, positives: Positives) -> Floats:
         ranks, n = positives.ranks, positives.count

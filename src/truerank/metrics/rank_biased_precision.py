@@ -9,7 +9,7 @@ import numpy as np
 
 from truerank.core.arrays import Floats
 from truerank.core.options import Denominator
-from truerank.metrics.parameters import check, text_form
+from truerank.core.values import Between0And1, check, text_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,13 +23,13 @@ class RBP:
     [0.5, 0.25, 0.125]
     """
 
-    p: float
+    p: Between0And1
     name: ClassVar[str] = "RBP"
     on_full_labels: ClassVar[str] = "users"
     denominator: ClassVar[Denominator] = Denominator.NOTHING
     cutoff: ClassVar[None] = None
 
-    __str__ = text_form
+    __str__ = text_of
 
     def __post_init__(self) -> None:
         check(self)

@@ -8,8 +8,9 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from truerank.core.arrays import Floats
+from truerank.core.metric import cutoff
 from truerank.core.options import Denominator
-from truerank.metrics.parameters import check, cutoff, text_form
+from truerank.core.values import Count, check, text_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,12 +24,12 @@ class Recall:
     [1.0, 1.0, 0.0]
     """
 
-    k: int
+    k: Count
     denominator: Literal[Denominator.POSITIVES, Denominator.SMALLER] = Denominator.POSITIVES
     name: ClassVar[str] = "Recall"
     on_full_labels: ClassVar[str] = "users with a relevant item"
 
-    __str__ = text_form
+    __str__ = text_of
     cutoff = property(cutoff)
 
     def __post_init__(self) -> None:

@@ -8,7 +8,8 @@ from typing import ClassVar
 import numpy as np
 
 from truerank.core.arrays import Floats
-from truerank.metrics.parameters import check, cutoff, text_form
+from truerank.core.metric import cutoff
+from truerank.core.values import Count, check, text_of
 from truerank.metrics.worth import Positives, with_positives
 
 
@@ -23,12 +24,13 @@ class ReciprocalRank:
     ('RR', 'RR@10')
     """
 
-    k: int | None = None
+    k: Count | None = None
     name: ClassVar[str] = "RR"
+    aliases: ClassVar[tuple[str, ...]] = ("MRR",)
     on_full_labels: ClassVar[str] = "users with a relevant item"
     partial: ClassVar[str] = "a relevant item that was not judged may come first, and no unbiased form exists; use DCG"
 
-    __str__ = text_form
+    __str__ = text_of
     cutoff = property(cutoff)
 
     def __post_init__(self) -> None:

@@ -9,15 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from functools import cache
-from typing import Any, ClassVar, Protocol
+from typing import ClassVar, Protocol
 
 import polars as pl
 
-from truerank.core.language import find, members
+from truerank.core.language import Kind, changed
 from truerank.core.log import Log
 from truerank.core.ranking import Scores
-from truerank.models.settings import values_of
 
 Progress = Callable[[str, int, int], None]  # what is being done, how much of it, out of how much
 
@@ -68,23 +66,16 @@ class Model(Protocol):
     def fit(self, log: Log, *, seed: int, side: Side = NOTHING_BESIDE, progress: Progress | None = None) -> Scores: ...
 
 
-@cache
-def catalogue() -> dict[str, type[Any]]:
-    """Every model class by name."""
-    return members(__name__, Model)
+RECOMMENDERS: Kind[Model] = Kind("model", __name__, Model)
+catalogue = RECOMMENDERS.catalogue
+named = RECOMMENDERS.named
+parse = RECOMMENDERS.parse
 
 
-def named(name: str) -> type[Any]:
-    """The model class of a name such as item-knn."""
-    return find(catalogue(), name, what="model")
+def make(text: str, settings: Mapping[str, str]) -> Model:
+    """The model of a text form, with settings as text.
 
-
-def make(name: str, settings: Mapping[str, str]) -> Model:
-    """The model of a name, with settings as text.
-
-    >>> make("item-knn", {"neighbours": "20"}).neighbours
-    20
+    >>> make("item-knn", {"neighbours": "20"}) == parse("item-knn(neighbours=20)")
+    True
     """
-    cls = named(name)
-    model: Model = cls(**values_of(cls, settings))
-    return model
+    return changed(parse(text), settings, word="setting")

@@ -7,12 +7,13 @@ from typing import ClassVar
 
 from truerank.core.chance import library_seed
 from truerank.core.log import Log
+from truerank.core.values import check, text_of
 from truerank.models import NOTHING_BESIDE, Labels, Progress, Side
 from truerank.models.blas import one_thread
 from truerank.models.extras import load
 from truerank.models.implicit_library import FACTORS, ITERATIONS, REGULARISATION, as_input, callback
 from truerank.models.matrix import counts
-from truerank.models.settings import Whole, check, setting
+from truerank.models.settings import Whole, setting
 from truerank.ranks.scores.scores import Factors, factors
 
 
@@ -41,6 +42,8 @@ class ALS:
     about: ClassVar[str] = "Factors of implicit feedback by alternating least squares (implicit)."
     needs: ClassVar[str | None] = "models"
     labels: ClassVar[Labels] = Labels.POSITIVES
+
+    __str__ = text_of
 
     def __post_init__(self) -> None:
         check(self)

@@ -9,6 +9,7 @@ import numpy as np
 
 from truerank.core.arrays import sums_by
 from truerank.core.log import Log
+from truerank.core.values import text_of
 from truerank.models import NOTHING_BESIDE, Labels, Progress, Side
 from truerank.models.matrix import values
 from truerank.ranks.scores.scores import Dense, dense
@@ -30,6 +31,8 @@ class AvgRating:
     about: ClassVar[str] = "The mean rating of an item, the same for all users; items without ratings come last."
     needs: ClassVar[str | None] = None
     labels: ClassVar[Labels] = Labels.VALUES
+
+    __str__ = text_of
 
     def fit(self, log: Log, *, seed: int, side: Side = NOTHING_BESIDE, progress: Progress | None = None) -> Dense:
         value = values(log)

@@ -7,12 +7,13 @@ from typing import ClassVar
 
 from truerank.core.chance import library_seed
 from truerank.core.log import Log
+from truerank.core.values import check, text_of
 from truerank.models import NOTHING_BESIDE, Labels, Progress, Side
 from truerank.models.blas import one_thread
 from truerank.models.extras import load
 from truerank.models.implicit_library import FACTORS, ITERATIONS, REGULARISATION, as_input, callback
 from truerank.models.matrix import positives
-from truerank.models.settings import LogUniform, check, setting
+from truerank.models.settings import LogUniform, setting
 from truerank.ranks.scores.scores import Factors, factors
 
 
@@ -41,6 +42,8 @@ class BPR:
     about: ClassVar[str] = "Factors that rank positives above other items (implicit, one thread)."
     needs: ClassVar[str | None] = "models"
     labels: ClassVar[Labels] = Labels.POSITIVES
+
+    __str__ = text_of
 
     def __post_init__(self) -> None:
         check(self)

@@ -11,10 +11,11 @@ from scipy.linalg import lapack
 from truerank.core.arrays import Floats
 from truerank.core.errors import InputError
 from truerank.core.log import Log
+from truerank.core.values import check, text_of
 from truerank.models import NOTHING_BESIDE, Labels, Progress, Side
 from truerank.models.blas import one_thread
 from truerank.models.matrix import positives
-from truerank.models.settings import OneOf, check, setting
+from truerank.models.settings import OneOf, setting
 from truerank.ranks.scores.products import Product
 
 
@@ -38,6 +39,8 @@ class EASE:
     about: ClassVar[str] = "A linear model of items on items in closed form."
     needs: ClassVar[str | None] = None
     labels: ClassVar[Labels] = Labels.POSITIVES
+
+    __str__ = text_of
 
     def __post_init__(self) -> None:
         check(self)

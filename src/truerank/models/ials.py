@@ -13,10 +13,11 @@ from truerank.core.chance import cell_uniforms
 from truerank.core.errors import InputError
 from truerank.core.ids import Keys
 from truerank.core.log import Log
+from truerank.core.values import check, text_of
 from truerank.models import NOTHING_BESIDE, Labels, Progress, Side
 from truerank.models.blas import one_thread
 from truerank.models.knn import Rows, matrix_of
-from truerank.models.settings import OneOf, check, setting
+from truerank.models.settings import OneOf, setting
 from truerank.ranks.scores.scores import Factors, factors
 
 TOGETHER = 256  # systems solved in one call; each is solved alone, so their number changes no bit
@@ -48,6 +49,8 @@ class IALS:
     about: ClassVar[str] = "Factors of ratings or positives by exact alternating least squares."
     needs: ClassVar[str | None] = None
     labels: ClassVar[Labels] = Labels.POSITIVES
+
+    __str__ = text_of
 
     def __post_init__(self) -> None:
         check(self)

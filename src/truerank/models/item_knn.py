@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from truerank.core.log import Log
+from truerank.core.values import check, text_of
 from truerank.models import NOTHING_BESIDE, Labels, Progress, Side
 from truerank.models.knn import GRID, Rows, matrix_of, saying
-from truerank.models.settings import check, setting
+from truerank.models.settings import setting
 from truerank.models.similarity import Draw, cosine_neighbours
 from truerank.ranks.scores.products import Product
 
@@ -35,6 +36,8 @@ class ItemKNN:
     about: ClassVar[str] = "Items whose users are those of the items that the user liked, by cosine."
     needs: ClassVar[str | None] = None
     labels: ClassVar[Labels] = Labels.POSITIVES
+
+    __str__ = text_of
 
     def __post_init__(self) -> None:
         check(self)

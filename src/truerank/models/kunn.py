@@ -11,10 +11,11 @@ from scipy.sparse import csr_array, hstack, vstack
 
 from truerank.core.arrays import Floats
 from truerank.core.log import Log
+from truerank.core.values import check, text_of
 from truerank.models import NOTHING_BESIDE, Labels, Progress, Side
 from truerank.models.knn import saying
 from truerank.models.matrix import positives
-from truerank.models.settings import OneOf, check, setting
+from truerank.models.settings import OneOf, setting
 from truerank.models.similarity import Draw, neighbours, scaled
 from truerank.ranks.scores.products import Product
 
@@ -45,6 +46,8 @@ class KUNN:
     about: ClassVar[str] = "Nearest users and nearest items in one score, weighted by how rare they are."
     needs: ClassVar[str | None] = None
     labels: ClassVar[Labels] = Labels.POSITIVES
+
+    __str__ = text_of
 
     def __post_init__(self) -> None:
         check(self)

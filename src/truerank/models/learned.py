@@ -7,10 +7,10 @@ from dataclasses import field, fields, make_dataclass
 from typing import Any
 
 from truerank.core.log import Log
+from truerank.core.values import check, text_of
 from truerank.models import NOTHING_BESIDE, Progress, Side
 from truerank.models.extras import load
 from truerank.models.recipes import Recipe, Training
-from truerank.models.settings import check
 from truerank.ranks.scores.scores import Factors, factors
 
 EXTRA = "torch"
@@ -53,6 +53,7 @@ def learned(title: str, name: str, *, backbone: type[Any], method: type[Any], mo
             "needs": EXTRA,
             "labels": method.labels,
             "__post_init__": check,
+            "__str__": text_of,
             "fit": fit,
         },
         frozen=True,

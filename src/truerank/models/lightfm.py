@@ -12,12 +12,13 @@ from scipy.sparse import coo_matrix
 from truerank.core.chance import library_seed
 from truerank.core.errors import InputError
 from truerank.core.log import Log
+from truerank.core.values import check, text_of
 from truerank.models import NOTHING_BESIDE, Labels, Progress, Side
 from truerank.models.blas import one_thread
 from truerank.models.extras import load
 from truerank.models.features import indicators
 from truerank.models.matrix import positives
-from truerank.models.settings import LogUniform, OneOf, Whole, check, setting
+from truerank.models.settings import LogUniform, OneOf, Whole, setting
 from truerank.ranks.scores.scores import Factors, factors
 
 
@@ -57,6 +58,8 @@ class LightFM:
     about: ClassVar[str] = "Factors of users and items and of their features, where given (lightfm, one thread)."
     needs: ClassVar[str | None] = "lightfm"
     labels: ClassVar[Labels] = Labels.POSITIVES
+
+    __str__ = text_of
 
     def __post_init__(self) -> None:
         check(self)

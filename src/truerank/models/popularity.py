@@ -8,6 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from truerank.core.log import Log
+from truerank.core.values import text_of
 from truerank.models import NOTHING_BESIDE, Labels, Progress, Side
 from truerank.models.matrix import positive_rows
 from truerank.ranks.scores.scores import Factors, factors
@@ -27,6 +28,8 @@ class Popularity:
     about: ClassVar[str] = "The number of positive rows of an item, the same for all users."
     needs: ClassVar[str | None] = None
     labels: ClassVar[Labels] = Labels.POSITIVES
+
+    __str__ = text_of
 
     def fit(self, log: Log, *, seed: int, side: Side = NOTHING_BESIDE, progress: Progress | None = None) -> Factors:
         count = np.bincount(log.item[positive_rows(log)], minlength=len(log.items)).astype(np.float64)

@@ -9,9 +9,10 @@ import numpy as np
 
 from truerank.core.errors import InputError
 from truerank.core.log import Log
+from truerank.core.values import check, text_of
 from truerank.models import NOTHING_BESIDE, Labels, Progress, Side
 from truerank.models.matrix import positive_rows, raw_name, values
-from truerank.models.settings import check, setting
+from truerank.models.settings import setting
 from truerank.ranks.scores.scores import Factors, factors
 
 
@@ -32,6 +33,8 @@ class PosPop:
     about: ClassVar[str] = "The number of ratings of an item above 3, the same for all users."
     needs: ClassVar[str | None] = None
     labels: ClassVar[Labels] = Labels.VALUES
+
+    __str__ = text_of
 
     def __post_init__(self) -> None:
         check(self)

@@ -9,6 +9,7 @@ import numpy as np
 
 from truerank.core.chance import cell_uniforms
 from truerank.core.log import Log
+from truerank.core.values import text_of
 from truerank.models import NOTHING_BESIDE, Labels, Progress, Side
 from truerank.ranks.scores.scores import Matrix, PerUser
 
@@ -30,6 +31,8 @@ class Random:
     about: ClassVar[str] = "A uniform random score for each pair: the floor."
     needs: ClassVar[str | None] = None
     labels: ClassVar[Labels] = Labels.NOTHING
+
+    __str__ = text_of
 
     def fit(self, log: Log, *, seed: int, side: Side = NOTHING_BESIDE, progress: Progress | None = None) -> PerUser:
         user_key, item_key = log.users.keys(), log.items.keys()

@@ -13,10 +13,11 @@ from truerank.core.arrays import Floats
 from truerank.core.chance import cell_uniforms
 from truerank.core.log import Log
 from truerank.core.ranking import Scores
+from truerank.core.values import check, text_of
 from truerank.models import NOTHING_BESIDE, Labels, Progress, Side
 from truerank.models.knn import saying
 from truerank.models.matrix import counts, listed, positives
-from truerank.models.settings import check, setting
+from truerank.models.settings import setting
 from truerank.models.similarity import Say, cosine, together
 from truerank.ranks.scores.products import Product
 from truerank.ranks.scores.scores import Matrix, PerUser
@@ -69,6 +70,8 @@ class SAR:
     about: ClassVar[str] = "Items that occur together with those the user liked: cosine or Jaccard, all of them."
     needs: ClassVar[str | None] = None
     labels: ClassVar[Labels] = Labels.POSITIVES
+
+    __str__ = text_of
 
     def __post_init__(self) -> None:
         check(self)

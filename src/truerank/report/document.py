@@ -123,8 +123,10 @@ def _number(value: float | None) -> float | str | None:
 
 def _read_estimate(entry: Mapping[str, Any], own: Sequence[Message]) -> Estimate:
     """An estimate with its messages, in the order of its sentences."""
-    said = list(zip(entry["warning_codes"], entry["warnings"], strict=True))
-    ordered = sorted(own, key=lambda message: said.index((message.code, str(message))))
+    waiting: dict[tuple[str, str], list[Message]] = {}
+    for message in own:
+        waiting.setdefault((message.code, str(message)), []).append(message)
+    ordered = [waiting[said].pop(0) for said in zip(entry["warning_codes"], entry["warnings"], strict=True)]
     return _read(Estimate, {**entry, "warnings": [msgspec.to_builtins(message) for message in ordered]})
 
 

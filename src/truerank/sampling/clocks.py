@@ -122,11 +122,11 @@ def rosen_probabilities(weight: Floats, n: float) -> Floats:
 
 
 def checked_weights(weight: Floats) -> Floats:
-    """Weights as given; refused unless all are finite and not negative."""
+    """Weights as given, of one pool or in a row for each pool; refused unless all are finite and not negative."""
     weight = np.asarray(weight, dtype=np.float64)
     bad = np.flatnonzero(~(np.isfinite(weight) & (weight >= 0)))
     if len(bad):
-        raise InputError(f"weight {weight[bad[0]]:g} of row {bad[0]:,}; expected a finite number from 0.")
+        raise InputError(f"weight {weight.flat[bad[0]]:g} of row {bad[0]:,}; expected a finite number from 0.")
     return weight
 
 

@@ -1,7 +1,8 @@
 """Sampling designs: how to draw from pools, how likely each member is drawn, and every outcome on tiny pools.
 
-One thing used three ways: as a logger, as an intervention, and as a candidate sampler. Draws are keyed by seed,
-purpose, pool and member: they do not depend on the order of rows, and a larger sample contains the smaller one.
+Over the one draw (`sampling.pools`) and the one source of inclusion probabilities (`sampling.inclusion`), which loggers
+and candidate samplers use for samples of many sizes at once. Draws are keyed by seed, purpose, pool and member: they do
+not depend on the order of rows, and a larger sample contains the smaller one.
 """
 
 from __future__ import annotations
@@ -15,69 +16,16 @@ from typing import Protocol
 
 import numpy as np
 
-from truerank.core.arrays import Floats, Ints, places
-from truerank.core.chance import cell_keys, cell_uniforms
+from truerank.core.arrays import Floats, Ints
+from truerank.core.chance import cell_uniforms
 from truerank.core.errors import InputError
-from truerank.core.ids import Keys
-from truerank.core.log import Log
-from truerank.sampling.clocks import checked_weights
-from truerank.sampling.forced import inclusion_of_pools
+from truerank.sampling.inclusion import inclusion_of_pools
+from truerank.sampling.pools import Members, PoolOrder, Size, size_of, sizes_of
 
 Outcomes = Iterator[tuple[tuple[int, ...], float]]
 
 
-@dataclass(frozen=True, slots=True)
-class Members:
-    """The rows from which is drawn: row j is member `item[j]` of pool `user[j]`, with a weight where weights differ.
-
-    A pool is what belongs to one user, or everything where `user` is constant. `stratum` divides pools further.
-    """
-
-    user: Keys
-    item: Keys
-    weight: Floats | None = None
-    stratum: Ints | None = None
-
-    def __post_init__(self) -> None:
-        if self.weight is not None:
-            object.__setattr__(self, "weight", checked_weights(self.weight))
-
-    @staticmethod
-    def alone(n: int, *, weight: Floats | None = None, stratum: Ints | None = None) -> Members:
-        """One pool of n members.
-
-        >>> len(Members.alone(3))
-        3
-        """
-        return Members(np.zeros(n, np.uint64), np.arange(n, dtype=np.uint64), weight, stratum)
-
-    def __len__(self) -> int:
-        return len(self.user)
-
-    @property
-    def weights(self) -> Floats:
-        return np.ones(len(self)) if self.weight is None else self.weight
-
-    def pools(self) -> tuple[Ints, Ints]:
-        """The number of each row's pool, and the sizes of pools."""
-        _, pool, count = np.unique(self.user, return_inverse=True, return_counts=True)
-        return pool.astype(np.int64), count.astype(np.int64)
-
-    def select(self, rows: Ints) -> Members:
-        return Members(
-            self.user[rows],
-            self.item[rows],
-            None if self.weight is None else self.weight[rows],
-            None if self.stratum is None else self.stratum[rows],
-        )
-
-
-def members_of(log: Log, *, weight: Floats | None = None, stratum: Ints | None = None) -> Members:
-    """The rows of a log, in one pool for each user."""
-    return Members(log.users.keys()[log.user], log.items.keys()[log.item], weight, stratum)
-
-
-class Design(Protocol):
+class SamplingDesign(Protocol):
     """A random subset of each pool, drawn independently of other pools."""
 
     def draw(self, members: Members, *, seed: int, purpose: str) -> Ints:
@@ -94,54 +42,24 @@ class Design(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Share:
-    """That part of a pool, rounded down.
-
-    >>> [Share(0.1).of(size) for size in (9, 10, 29, 30)]
-    [0, 1, 2, 3]
-    """
-
-    part: float
-
-    def __post_init__(self) -> None:
-        if not 0 <= self.part <= 1:
-            raise InputError(f"a share of {self.part:g}; expected a number between 0 and 1.")
-
-    def of(self, size: int) -> int:
-        return math.floor(self.part * size + 1e-9)  # 0.1 x 30 is a little less than 3 in binary
-
-
-Size = int | Share
-
-
-def size_of(n: Size, pool: int) -> int:
-    """How many are drawn from a pool of that size: all of a smaller pool."""
-    if isinstance(n, Share):
-        return n.of(pool)
-    if n < 0:
-        raise InputError(f"a sample of {n}; expected a whole number from 0.")
-    return min(n, pool)
-
-
-@dataclass(frozen=True, slots=True)
-class Uniform:
+class UniformDesign:
     """`n` members of each pool without replacement, all subsets equally likely; all of a smaller pool.
 
-    >>> Uniform(2).inclusion(Members.alone(4)).tolist()
+    >>> UniformDesign(2).inclusion(Members.alone(4)).tolist()
     [0.5, 0.5, 0.5, 0.5]
-    >>> [members for members, _ in Uniform(2).outcomes(Members.alone(3))]
+    >>> [members for members, _ in UniformDesign(2).outcomes(Members.alone(3))]
     [(0, 1), (0, 2), (1, 2)]
     """
 
     n: Size
 
     def draw(self, members: Members, *, seed: int, purpose: str) -> Ints:
-        key = cell_keys(seed, purpose, members.user, members.item)
-        return _first(members, (key,), self.n)
+        order = PoolOrder.drawn(replace(members, weight=None), seed=seed, purpose=purpose)
+        return np.flatnonzero(order.first(self.n))
 
     def inclusion(self, members: Members) -> Floats:
         pool, count = members.pools()
-        return np.array([size_of(self.n, size) / size for size in count.tolist()])[pool]
+        return np.asarray(sizes_of(self.n, count) / np.maximum(count, 1))[pool]
 
     def outcomes(self, members: Members) -> Outcomes:
         size = len(members)
@@ -150,21 +68,19 @@ class Uniform:
 
 
 @dataclass(frozen=True, slots=True)
-class Bernoulli:
+class BernoulliDesign:
     """Each member by itself, with probability `rate` x weight (weight 1 where there are none).
 
-    >>> sorted(Bernoulli(0.5).outcomes(Members.alone(1)))
+    >>> sorted(BernoulliDesign(0.5).outcomes(Members.alone(1)))
     [((), 0.5), ((0,), 0.5)]
-    >>> Bernoulli(0.5).inclusion(Members.alone(2, weight=np.array([1.0, 0.5]))).tolist()
+    >>> BernoulliDesign(0.5).inclusion(Members.alone(2, weight=np.array([1.0, 0.5]))).tolist()
     [0.5, 0.25]
     """
 
     rate: float = 1.0
 
     def draw(self, members: Members, *, seed: int, purpose: str) -> Ints:
-        return np.flatnonzero(
-            cell_uniforms(seed, purpose, members.user, members.item) < self.inclusion(members)
-        ).astype(np.int64)
+        return np.flatnonzero(cell_uniforms(seed, purpose, members.user, members.item) < self.inclusion(members))
 
     def inclusion(self, members: Members) -> Floats:
         chance = self.rate * members.weights
@@ -184,13 +100,13 @@ class Bernoulli:
 
 
 @dataclass(frozen=True, slots=True)
-class Weighted:
+class WeightedDesign:
     """`n` members of each pool by successive draws without replacement, each proportional to weight among those left.
 
     Drawn as the first n of exponential clocks with the weights as rates, which has the same distribution (the Gumbel
     trick). Members of weight 0 are drawn only after all others, in uniform order, and with `fill` alone.
 
-    >>> weighted = Weighted(1).inclusion(Members.alone(3, weight=np.array([1.0, 1.0, 2.0])))
+    >>> weighted = WeightedDesign(1).inclusion(Members.alone(3, weight=np.array([1.0, 1.0, 2.0])))
     >>> weighted.round(12).tolist()
     [0.25, 0.25, 0.5]
     """
@@ -199,20 +115,15 @@ class Weighted:
     fill: bool = False
 
     def draw(self, members: Members, *, seed: int, purpose: str) -> Ints:
-        key = cell_keys(seed, purpose, members.user, members.item)
-        uniform = cell_uniforms(seed, purpose, members.user, members.item)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            clock = np.where(members.weights > 0, -np.log1p(-uniform) / members.weights, np.inf)
-        drawn = _first(members, (key, clock), self.n)
-        return drawn if self.fill else drawn[members.weights[drawn] > 0]
+        drawn = PoolOrder.drawn(members, seed=seed, purpose=purpose).first(self.n)
+        return np.flatnonzero(drawn if self.fill else drawn & (members.weights > 0))
 
     def inclusion(self, members: Members) -> Floats:
         pool, count = members.pools()
         found = np.empty(len(members))
         order = np.argsort(pool, kind="stable")
         weights = np.split(members.weights[order], np.cumsum(count)[:-1])
-        size = np.array([size_of(self.n, each) for each in count.tolist()], dtype=np.int64)
-        found[order] = inclusion_of_pools(weights, size).value
+        found[order] = inclusion_of_pools(weights, sizes_of(self.n, count)).value
         return found if self.fill else np.where(members.weights > 0, found, 0.0)
 
     def outcomes(self, members: Members) -> Outcomes:
@@ -236,15 +147,15 @@ class Weighted:
 
 
 @dataclass(frozen=True, slots=True)
-class Stratified:
+class StratifiedDesign:
     """The design `within` each stratum of each pool, independently.
 
     >>> halves = Members.alone(4, stratum=np.array([0, 0, 0, 1]))
-    >>> Stratified(Uniform(1)).inclusion(halves).round(3).tolist()
+    >>> StratifiedDesign(UniformDesign(1)).inclusion(halves).round(3).tolist()
     [0.333, 0.333, 0.333, 1.0]
     """
 
-    within: Design
+    within: SamplingDesign
 
     def draw(self, members: Members, *, seed: int, purpose: str) -> Ints:
         parts = [
@@ -276,10 +187,3 @@ def _strata(members: Members) -> Iterator[tuple[int, Ints, Members]]:
     for stratum in np.unique(members.stratum).tolist():
         rows = np.flatnonzero(members.stratum == stratum).astype(np.int64)
         yield stratum, rows, replace(members.select(rows), stratum=None)
-
-
-def _first(members: Members, keys: tuple[Floats | Keys, ...], n: Size) -> Ints:
-    """The rows that come first in their pools, in the order of the last key, then the one before."""
-    pool, count = members.pools()
-    size = np.array([size_of(n, each) for each in count.tolist()], dtype=np.int64)
-    return np.flatnonzero(places(pool, keys) < size[pool]).astype(np.int64)

@@ -11,14 +11,16 @@ from typing import TypeVar
 import numpy as np
 
 from truerank.core.arrays import Floats
-from truerank.core.estimator import Estimator
+from truerank.core.estimator import Asked, Estimator
 from truerank.core.log import Log
 from truerank.core.metric import Metric
 from truerank.core.options import Denominator, Gain, Ideal
 from truerank.core.ranking import Scores
 from truerank.core.results import Results
 from truerank.data.write import write
-from truerank.estimators.biased.propensity import IPS, SNIPS, Naive
+from truerank.estimators.biased.ips import IPS
+from truerank.estimators.biased.naive import Naive
+from truerank.estimators.biased.snips import SNIPS
 from truerank.estimators.judged.full import Full, Traditional
 from truerank.estimators.judged.hajek import Hajek
 from truerank.estimators.judged.horvitz_thompson import HorvitzThompson
@@ -228,7 +230,7 @@ def by_question(findings: Sequence[Finding]) -> list[tuple[str, list[Finding]]]:
     """Findings that are held against the same truth, under that truth's estimand."""
 
     def question(each: Finding) -> str:
-        return f"{each.scheme.metric}: {each.scheme.truth.estimand(each.scheme.metric)}"
+        return f"{each.scheme.metric}: {each.scheme.truth.estimand(Asked(each.scheme.metric))}"
 
     return [(name, list(group)) for name, group in groupby(findings, key=question)]
 
@@ -237,7 +239,7 @@ def _values(results: Results, metric: Metric, estimator: Estimator, models: list
     found = {
         each.model: each.value
         for each in results.estimates
-        if (each.metric, each.estimator) == (str(metric), estimator.name)
+        if (each.metric, each.estimator) == (str(metric), estimator.about.name)
     }
     return np.array([found[name] for name in models])
 

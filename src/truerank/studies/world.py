@@ -17,7 +17,8 @@ from truerank.core.ids import Ids
 from truerank.core.log import Log
 from truerank.data.files import write_table
 from truerank.data.read import read
-from truerank.sampling.designs import Members, Uniform
+from truerank.sampling.designs import UniformDesign
+from truerank.sampling.pools import Members, PoolOrder
 
 POSITIVE = ">3"
 
@@ -146,18 +147,17 @@ def _shown(
     uniform = cell_uniforms(seed, "shown", users.keys()[user], items.keys()[item]).reshape(appeal.shape)
     # successive draws without replacement, by Gumbel keys
     key = 1.5 * popularity + 0.5 * appeal - np.log(-np.log(np.maximum(uniform, 1e-300)))
-    order = np.argsort(-key, axis=1)
-    place = np.empty_like(order)
-    np.put_along_axis(place, order, np.arange(settings.items)[None, :], axis=1)
-    user, item = np.nonzero(place < n[:, None])
-    return user.astype(np.int64), item.astype(np.int64)
+    shown = PoolOrder.by(user, -key.ravel()).first(n)
+    return user[shown], item[shown]
 
 
 def _judge(rating: npt.NDArray[np.int8], train: Log, n: int, *, seed: int) -> Log:
     unseen = np.ones(rating.shape, dtype=bool)
     unseen[train.user, train.item] = False
     user, item = np.nonzero(unseen)
-    drawn = Uniform(n).draw(Members(train.users.keys()[user], train.items.keys()[item]), seed=seed, purpose="uniform")
+    drawn = UniformDesign(n).draw(
+        Members(train.users.keys()[user], train.items.keys()[item]), seed=seed, purpose="uniform"
+    )
     return _log(rating, user[drawn], item[drawn], users=train.users, items=train.items, name="random")
 
 

@@ -102,6 +102,12 @@ def _biased() -> Iterator[Call]:
         {**base, "estimators": ["ips", "snips", given], "interval": "bootstrap:300"},
         resampled=True,
     )
+    plain: Options = {
+        "exposure": "biased",
+        "labels": "biased plain",
+        "models": ["good", "tied"],
+        "metrics": ["DCG@10", "Recall@5"],
+    }
     models: dict[str, Options] = {
         "power-0.5": {"propensity": "power:0.5"},
         "power-1": {"propensity": "power:1"},
@@ -118,7 +124,7 @@ def _biased() -> Iterator[Call]:
         "logistic-items": {"propensity": "logistic:0.1", "item_features": "item features"},
     }
     for name, more in models.items():
-        fitted = {**base, "labels": "biased plain", "models": ["good", "tied"], "interval": "bootstrap:200", **more}
+        fitted = {**plain, "interval": "bootstrap:200", **more}
         iterated = ITERATED if name.startswith("logistic") else EXACT
         yield Call(
             f"biased/fitted/{name}",
@@ -134,7 +140,7 @@ def _biased() -> Iterator[Call]:
         group,
         "evaluate",
         "world",
-        {**base, "labels": "biased plain", "models": ["good", "tied"], "propensity": "power:0.5"},
+        {**plain, "propensity": "power:0.5"},
         resampled=True,
     )
     yield Call(
@@ -166,8 +172,7 @@ def _biased() -> Iterator[Call]:
         "evaluate",
         "large",
         {
-            **base,
-            "labels": "biased plain",
+            **plain,
             "propensity": "power:0.5",
             "interval": "bootstrap:200",
             "estimators": ["doubly-robust"],

@@ -5,19 +5,9 @@ A new dataset is one new module here; `catalogue` and `truerank data list` find 
 
 from __future__ import annotations
 
-from functools import cache
-from typing import Any
-
-from truerank.core.language import find, members
+from truerank.core.language import Kind
 from truerank.data.dataset import Dataset
 
-
-@cache
-def catalogue() -> dict[str, type[Any]]:
-    """Every dataset class by name."""
-    return members(__name__, Dataset)
-
-
-def named(name: str) -> type[Any]:
-    """The dataset class of a name such as kuairec."""
-    return find(catalogue(), name, what="dataset")
+DATASETS: Kind[Dataset] = Kind("dataset", __name__, Dataset)
+catalogue = DATASETS.catalogue
+named = DATASETS.named

@@ -14,6 +14,7 @@ from truerank.core.estimator import About, Asked, Clipping, Exposed, Learned, Le
 from truerank.core.metric import Metric
 from truerank.core.ranking import JudgedChunk, Pool, RankView
 from truerank.core.terms import Smooth
+from truerank.core.values import text_of
 from truerank.estimators.biased.rewards import ItemRates, ListSums, RewardModel, at_rows, list_sums
 from truerank.estimators.biased.weighing import ASSUMED, Weighed, check_clip, estimand, only_sums_or_recall
 from truerank.estimators.sums import LABEL_FREE, additive
@@ -21,7 +22,7 @@ from truerank.metrics.gains import gains_of
 
 
 @dataclass(frozen=True, slots=True)
-class Listed:
+class Foreseen:
     """What the reward model says for one metric: of each shown row, and summed over each unit's whole list."""
 
     at_rows: Floats
@@ -58,15 +59,18 @@ class DoublyRobust:
         ties=LABEL_FREE,
         needs_size=True,
         weighs=True,
+        predicts=True,
         clipping=Clipping.CHOSEN,
         left_out="have no candidate",
     )
 
+    __str__ = text_of
+
     def __post_init__(self) -> None:
         check_clip(self.clip)
 
-    def refusal(self, metric: Metric) -> str | None:
-        return only_sums_or_recall(metric)
+    def refusal(self, context: Metric) -> str | None:
+        return only_sums_or_recall(context)
 
     def estimand(self, asked: Asked, unit: str = "user") -> str:
         return estimand(asked.metric)
@@ -108,7 +112,7 @@ class DoublyRobust:
 
     def _listed(
         self, chunk: JudgedChunk, view: RankView, questions: Sequence[tuple[Metric, float]], learned: Learned
-    ) -> list[Listed]:
+    ) -> list[Foreseen]:
         """What the reward model says for each metric and clip; every list is ranked once for all of them."""
         log, candidates = chunk.labels, chunk.pools[Pool.CATALOGUE]
         if view.scores is None:
@@ -130,5 +134,5 @@ class DoublyRobust:
         asked = [(additive(metric), predicted[source]) for _, metric, source in new]
         sums = list_sums(view.scores, view, log=log, candidates=candidates, questions=asked) if new else []
         for key, total in zip(new, sums, strict=True):
-            view.listed[key] = Listed(at[key[2]], total)
+            view.listed[key] = Foreseen(at[key[2]], total)
         return [view.listed[key] for key in keys]

@@ -6,7 +6,7 @@ metrics carry the noise of that draw. Their expectation does not need it: rows e
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, ClassVar
@@ -15,12 +15,13 @@ import numpy as np
 
 from truerank.core.arrays import Bools, Floats, Ints, sums_by
 from truerank.core.errors import InputError
-from truerank.core.estimator import About, Asked, Estimator, Exposed, Learned, Learner
+from truerank.core.estimator import About, Asked, Exposed, Learned, Learner
 from truerank.core.log import Log
 from truerank.core.metric import Additive, Metric
 from truerank.core.options import Denominator
 from truerank.core.ranking import JudgedChunk, Ranks, RankView, Ties
-from truerank.core.terms import Clusters, Smooth, ratio
+from truerank.core.terms import Smooth, ratio
+from truerank.core.values import text_of
 from truerank.estimators.sums import additive, per_unit
 from truerank.metrics.gains import gains_of
 from truerank.metrics.worth import expected_worth, known_divisor
@@ -66,7 +67,10 @@ class Intervened:
         left_out="have no relevant item that could be drawn",
     )
 
-    def refusal(self, metric: Metric) -> str | None:
+    __str__ = text_of
+
+    def refusal(self, context: Metric) -> str | None:
+        metric = context
         if not isinstance(metric, Additive):
             return _not_additive(metric)
         if metric.denominator is Denominator.SMALLER:
@@ -92,30 +96,31 @@ class Intervened:
         learned: Learned,
         keep_rows: bool = False,
     ) -> list[Smooth]:
-        log, ranks = chunk.labels, view.ranks
-        chance = inclusion_of(log)
+        chance = inclusion_of(chunk.labels)
         return [
-            self._divided_by_relevant(log, ranks, chance, metric)
+            self._divided_by_relevant(chunk, view.ranks, chance, metric)
             if metric.denominator.needs_every_label
-            else self._sum(log, ranks, chance, metric)
+            else self._sum(chunk, view.ranks, chance, metric)
             for metric in (additive(question.metric) for question in asked)
         ]
 
     @staticmethod
-    def _sum(log: Log, ranks: Ranks, chance: Floats, metric: Additive) -> Smooth:
+    def _sum(chunk: JudgedChunk, ranks: Ranks, chance: Floats, metric: Additive) -> Smooth:
+        log = chunk.labels
         divisor = known_divisor(metric.denominator, metric.cutoff, ranks)
         defined = ranks.scored & ~np.isnan(divisor) & ~(ranks.n_candidates == 0)
         worth = gains_of(metric, log) * expected_worth(metric, ranks)
         total = per_unit(log, chance * worth) / np.where(defined, divisor, 1.0)
-        return _terms(log, total, np.ones(log.n_units), defined)
+        return _terms(chunk, total, np.ones(log.n_units), defined)
 
     @staticmethod
-    def _divided_by_relevant(log: Log, ranks: Ranks, chance: Floats, metric: Additive) -> Smooth:
+    def _divided_by_relevant(chunk: JudgedChunk, ranks: Ranks, chance: Floats, metric: Additive) -> Smooth:
+        log = chunk.labels
         rows = np.flatnonzero(log.label == 1)
         worth = (gains_of(metric, log) * expected_worth(metric, ranks))[rows]
         share = shares(log.unit[rows], chance[rows], n_units=log.n_units)
         den = sums_by(log.unit[rows], share, n=log.n_units)
-        return _terms(log, sums_by(log.unit[rows], share * worth, n=log.n_units), den, ranks.scored & (den > 0))
+        return _terms(chunk, sums_by(log.unit[rows], share * worth, n=log.n_units), den, ranks.scored & (den > 0))
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +147,10 @@ class IntervenedPooled:
         uses=frozenset({"inclusion"}),
     )
 
-    def refusal(self, metric: Metric) -> str | None:
+    __str__ = text_of
+
+    def refusal(self, context: Metric) -> str | None:
+        metric = context
         if not isinstance(metric, Additive):
             return _not_additive(metric)
         if metric.denominator is Denominator.POSITIVES:
@@ -176,18 +184,8 @@ class IntervenedPooled:
         for question in asked:
             hit = gains_of(question.metric, log) * expected_worth(additive(question.metric), ranks)
             num, den = (per_unit(log, chance * values) for values in (hit, log.label))
-            terms.append(_terms(log, num, den, defined))
+            terms.append(_terms(chunk, num, den, defined))
         return terms
-
-
-def about_inclusion(log: Log, estimators: Iterable[Estimator]) -> list[str]:
-    """What to say where rows have inclusion probabilities that no estimator looks at."""
-    if log.inclusion is None or any("inclusion" in estimator.about.uses for estimator in estimators):
-        return []
-    return [
-        f"{log.source}: the inclusion probabilities are not used, all {len(log):,} rows count as the test set; for "
-        "what test sets drawn with them give on average, say --estimator intervened or intervened-pooled."
-    ]
 
 
 def inclusion_of(log: Log) -> Floats:
@@ -243,9 +241,9 @@ def _gauss(n: int) -> tuple[list[float], list[float]]:
     return ((node + 1) / 2).tolist(), (weight / 2).tolist()
 
 
-def _terms(log: Log, num: Floats, den: Floats, defined: Bools) -> Smooth:
-    clusters = Clusters.alone(log.users.keys())
-    return ratio(num, den, defined=defined, clusters=clusters, exact=True)  # nothing is left to chance but the users
+def _terms(chunk: JudgedChunk, num: Floats, den: Floats, defined: Bools) -> Smooth:
+    # nothing is left to chance but the users
+    return ratio(num, den, defined=defined, clusters=chunk.clusters, exact=True)
 
 
 def _not_additive(metric: Metric) -> str:

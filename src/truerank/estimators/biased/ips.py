@@ -12,6 +12,7 @@ from truerank.core.estimator import About, Asked, Clipping, Exposed, Learned, Le
 from truerank.core.metric import Metric
 from truerank.core.ranking import JudgedChunk, RankView
 from truerank.core.terms import Smooth
+from truerank.core.values import text_of
 from truerank.estimators.biased.weighing import ASSUMED, Weighed, check_clip, estimand, only_sums_or_recall
 from truerank.estimators.sums import LABEL_FREE
 
@@ -44,11 +45,13 @@ class IPS:
         left_out="have no candidate",
     )
 
+    __str__ = text_of
+
     def __post_init__(self) -> None:
         check_clip(self.clip)
 
-    def refusal(self, metric: Metric) -> str | None:
-        return only_sums_or_recall(metric)
+    def refusal(self, context: Metric) -> str | None:
+        return only_sums_or_recall(context)
 
     def estimand(self, asked: Asked, unit: str = "user") -> str:
         return estimand(asked.metric)

@@ -10,6 +10,7 @@ from truerank.core.estimator import About, Asked, Exposed, Learned, Learner
 from truerank.core.metric import Metric
 from truerank.core.ranking import JudgedChunk, RankView
 from truerank.core.terms import Smooth
+from truerank.core.values import text_of
 from truerank.estimators.biased.weighing import is_recall, only_sums_or_recall
 from truerank.estimators.judged.horvitz_thompson import HorvitzThompson
 from truerank.estimators.judged.pooled import Pooled
@@ -41,8 +42,10 @@ class Naive:
         caution="takes the log for a random sample: shown to compare with, not to decide by",
     )
 
-    def refusal(self, metric: Metric) -> str | None:
-        return only_sums_or_recall(metric)
+    __str__ = text_of
+
+    def refusal(self, context: Metric) -> str | None:
+        return only_sums_or_recall(context)
 
     def estimand(self, asked: Asked, unit: str = "user") -> str:
         metric = asked.metric

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
@@ -34,6 +34,8 @@ class Predicted(Protocol):
 class RewardModel(Protocol):
     """Predicts gains, without a look at the row it predicts."""
 
+    name: ClassVar[str]
+
     def learner(self, metric: Metric, *, clip: float, propensity: Learner | None) -> Learner | None:
         """What it must learn from all users to predict the gains of a metric, None where it knows them."""
         ...
@@ -48,6 +50,7 @@ class GivenRewards:
     """Predictions made elsewhere, from other data than the evaluated rows: a matrix of expected labels or gains."""
 
     scores: Scores
+    name: ClassVar[str] = "given"
 
     def learner(self, metric: Metric, *, clip: float, propensity: Learner | None) -> None:
         return None
@@ -86,6 +89,7 @@ class ItemRates:
 
     folds: int = 2
     strength: float = 5.0
+    name: ClassVar[str] = "item-rates"
 
     def __post_init__(self) -> None:
         if self.folds < 2 or not self.strength > 0:

@@ -71,13 +71,15 @@ class Weighed:
     ) -> Iterator[tuple[Metric, float, Weighed]]:
         """Metric, clip and weighed rows of every question; an estimator's own `clip` goes before the question's."""
         log = chunk.labels
-        propensity, clusters = propensity_of(log, learned), Clusters.alone(log.users.keys())
+        propensity = propensity_of(log, learned)
         rows: dict[Metric, Rows] = {}
         for question in asked:
             limit = question.clip if clip is None else clip
             if question.metric not in rows:
                 rows[question.metric] = Rows.of(log, view.ranks, additive(question.metric))
-            weighed = cls(log, rows[question.metric], inverse(propensity, limit), propensity * limit < 1, clusters)
+            weighed = cls(
+                log, rows[question.metric], inverse(propensity, limit), propensity * limit < 1, chunk.clusters
+            )
             yield question.metric, limit, weighed
 
     def terms(

@@ -13,6 +13,7 @@ from truerank.core.estimator import About, Asked, Exposed, Learned, Learner
 from truerank.core.metric import Metric
 from truerank.core.ranking import JudgedChunk, Pool, Ranks, RankView
 from truerank.core.terms import Clusters, Smooth, ratio
+from truerank.core.values import text_of
 from truerank.metrics.tables import unit_values_of
 from truerank.metrics.worth import Pairwise
 
@@ -39,6 +40,8 @@ class Full:
         complete=True,
         design=True,
     )
+
+    __str__ = text_of
 
     def refusal(self, context: Metric) -> str | None:
         return None
@@ -85,6 +88,8 @@ class Traditional:
         assumptions=("the judged items are all the items that matter",),
         pool=Pool.JUDGED,
     )
+
+    __str__ = text_of
 
     def refusal(self, context: Metric) -> str | None:
         return None

@@ -12,6 +12,7 @@ from truerank.core.estimator import About, Asked, Exposed, Learned, Learner
 from truerank.core.metric import Metric
 from truerank.core.ranking import JudgedChunk, RankView
 from truerank.core.terms import Smooth
+from truerank.core.values import text_of
 from truerank.estimators.judged.sample import UNIFORM, UniformSample, only_sums
 from truerank.estimators.sums import LABEL_FREE, Parts, additive, per_unit
 
@@ -43,6 +44,8 @@ class HorvitzThompson:
         needs_size=True,
         left_out="have no judged item",
     )
+
+    __str__ = text_of
 
     def refusal(self, context: Metric) -> str | None:
         return only_sums(context)

@@ -10,6 +10,7 @@ from truerank.core.estimator import About, Asked, Exposed, Learned, Learner
 from truerank.core.metric import Metric
 from truerank.core.ranking import JudgedChunk, RankView
 from truerank.core.terms import Smooth
+from truerank.core.values import text_of
 from truerank.estimators.judged.sample import UNIFORM, UniformSample, only_recall
 from truerank.estimators.sums import LABEL_FREE, additive, per_unit
 from truerank.metrics.worth import expected_worth
@@ -40,6 +41,8 @@ class Pooled:
         needs_size=True,
         left_out="have no judged item",
     )
+
+    __str__ = text_of
 
     def refusal(self, context: Metric) -> str | None:
         return only_recall(context, "pooling divides by the number of relevant items")

@@ -12,6 +12,7 @@ from truerank.core.estimator import About, Asked, Exposed, Learned, Learner
 from truerank.core.metric import Metric
 from truerank.core.ranking import JudgedChunk, RankView
 from truerank.core.terms import Smooth, ratio
+from truerank.core.values import text_of
 from truerank.estimators.judged.sample import UNIFORM, only_recall
 from truerank.estimators.sums import LABEL_FREE, additive, per_unit
 from truerank.metrics.worth import expected_worth
@@ -42,6 +43,8 @@ class Published:
         left_out="have no judged relevant item; they tend to have few relevant items, so this mean leans towards users "
         "with many (compare pooled)",
     )
+
+    __str__ = text_of
 
     def refusal(self, context: Metric) -> str | None:
         return only_recall(context, "the URE paper defines its estimate for Recall")

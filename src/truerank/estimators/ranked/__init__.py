@@ -5,11 +5,10 @@ A new one is one new module here; the catalogue and the command line find it by 
 
 from __future__ import annotations
 
-from functools import cache
-from typing import Any, Protocol, runtime_checkable
+from typing import Protocol, runtime_checkable
 
 from truerank.core.estimator import Estimator
-from truerank.core.language import classes, find
+from truerank.core.language import Kind
 from truerank.estimators.ranked.normalisers import Counted
 
 
@@ -33,12 +32,7 @@ class RankedEstimator(Estimator, Protocol):
         ...
 
 
-@cache
-def catalogue() -> dict[str, type[Any]]:
-    """Every estimator class for ranked logs by name."""
-    return {cls.about.name: cls for cls in classes(__name__, RankedEstimator)}
-
-
-def named(name: str) -> type[Any]:
-    """The estimator class of a name such as snips."""
-    return find(catalogue(), name, what="estimator")
+RANKED: Kind[RankedEstimator] = Kind("estimator", __name__, RankedEstimator)
+catalogue = RANKED.catalogue
+named = RANKED.named
+parse = RANKED.parse

@@ -8,22 +8,25 @@ one new class in a module here; `catalogue` and the command line find it by its 
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import cache
-from typing import Any
 
 import numpy as np
 
 from truerank.core.arrays import Ints, frozen
 from truerank.core.errors import InputError
-from truerank.core.language import find, members
+from truerank.core.language import as_value
 from truerank.core.log import Log
-from truerank.exposure.interventions.plans import Plan, Strategy
-from truerank.exposure.interventions.posteriors import counts_in, population
+from truerank.exposure.counts import counts_in, population
+from truerank.exposure.interventions.design import STRATEGIES as STRATEGIES
+from truerank.exposure.interventions.design import RowDesign, Strategy
+
+catalogue = STRATEGIES.catalogue
+named = STRATEGIES.named
+parse = STRATEGIES.parse
 
 
 def intervene(
     log: Log,
-    strategy: Strategy,
+    strategy: Strategy | str,
     *,
     train: Log | None = None,
     random: Log | None = None,
@@ -36,25 +39,31 @@ def intervene(
     a held-out set or a training set. Labels are never looked at. Rows keep their order, populations stay.
 
     >>> import polars as pl, truerank as tr
-    >>> from truerank.exposure.interventions.skew import Skew
+    >>> from truerank.exposure.interventions.skew import SkewIntervention
     >>> log = tr.read(pl.DataFrame({"user": [1, 2, 3, 4], "item": [7, 7, 7, 8]}))
-    >>> len(intervene(log, Skew(), train=log, seed=0))
+    >>> len(intervene(log, SkewIntervention(), train=log, seed=0))
     2
     """
     return log.select(drawn_rows(log, strategy, train=train, random=random, fraction=fraction, seed=seed))
 
 
 def drawn_rows(
-    log: Log, strategy: Strategy, *, train: Log | None = None, random: Log | None = None, fraction: float, seed: int
+    log: Log,
+    strategy: Strategy | str,
+    *,
+    train: Log | None = None,
+    random: Log | None = None,
+    fraction: float,
+    seed: int,
 ) -> Ints:
     """The rows that `intervene` draws, ascending."""
-    plan = _plan(log, strategy, train=train, random=random, fraction=fraction, seed=seed)
-    return plan.draw(seed=seed)
+    design = _design(log, as_value(strategy, STRATEGIES), train=train, random=random, fraction=fraction, seed=seed)
+    return design.draw(seed=seed)
 
 
 def with_inclusion(
     log: Log,
-    strategy: Strategy,
+    strategy: Strategy | str,
     *,
     train: Log | None = None,
     random: Log | None = None,
@@ -63,28 +72,17 @@ def with_inclusion(
 ) -> Log:
     """The same log with the probability of each row to be drawn by `intervene`, for `estimators.intervened`.
 
-    Exact for uniform draws and for small pools, by Rosén's equation beyond (`exposure.clocks`). The seed matters only
-    where weights are themselves drawn (the released form of SKEW).
+    Exact for uniform draws and for small pools, by Rosén's equation beyond (`sampling.inclusion`). The seed matters
+    only where weights are themselves drawn (the released form of SKEW).
 
     >>> import polars as pl, truerank as tr
-    >>> from truerank.exposure.interventions.plain import Regular
+    >>> from truerank.exposure.interventions.design import RegularIntervention
     >>> log = tr.read(pl.DataFrame({"user": [1, 2, 3, 4], "item": [7, 7, 7, 8]}))
-    >>> with_inclusion(log, Regular(), fraction=0.25).inclusion.tolist()
+    >>> with_inclusion(log, RegularIntervention(), fraction=0.25).inclusion.tolist()
     [0.25, 0.25, 0.25, 0.25]
     """
-    plan = _plan(log, strategy, train=train, random=random, fraction=fraction, seed=seed)
-    return replace(log, inclusion=frozen(plan.inclusion(len(log))))
-
-
-@cache
-def catalogue() -> dict[str, type[Any]]:
-    """Every strategy class by name."""
-    return members(__name__, Strategy)
-
-
-def named(name: str) -> type[Any]:
-    """The strategy class of a name such as wtd_h."""
-    return find(catalogue(), name, what="strategy")
+    design = _design(log, as_value(strategy, STRATEGIES), train=train, random=random, fraction=fraction, seed=seed)
+    return replace(log, inclusion=frozen(design.inclusion(len(log))))
 
 
 def dispersion(log: Log) -> float:
@@ -115,9 +113,9 @@ def unseen_notes(log: Log, strategy: Strategy, train: Log | None) -> list[str]:
     return found
 
 
-def _plan(log: Log, strategy: Strategy, *, train: Log | None, random: Log | None, fraction: float, seed: int) -> Plan:
-    if isinstance(strategy, type) or not isinstance(strategy, Strategy):
-        raise InputError(f"strategy {strategy!r} is none; expected a value such as Skew() or WTD.published().")
+def _design(
+    log: Log, strategy: Strategy, *, train: Log | None, random: Log | None, fraction: float, seed: int
+) -> RowDesign:
     if not 0 < fraction <= 1:
         raise InputError(f"a fraction of {fraction:g}; expected a number in (0, 1], such as 0.5.")
     if not len(log):
@@ -138,7 +136,7 @@ def _plan(log: Log, strategy: Strategy, *, train: Log | None, random: Log | None
             _check_common(log, train, (margin,))
     if strategy.needs_random and random is not None:
         _check_common(log, random, strategy.margins)  # one of them is enough: the others have a rule for zero counts
-    return strategy.plan(log, train=log if train is None else train, random=random, fraction=fraction, seed=seed)
+    return strategy.design(log, train=log if train is None else train, random=random, fraction=fraction, seed=seed)
 
 
 def _check_pairs(log: Log) -> None:

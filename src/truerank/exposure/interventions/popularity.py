@@ -14,13 +14,15 @@ import numpy as np
 from truerank.core.arrays import Ints
 from truerank.core.errors import InputError
 from truerank.core.log import Log
-from truerank.exposure.interventions.plans import Plan, pair_keys
-from truerank.exposure.interventions.posteriors import counts_in
-from truerank.sampling.designs import Members, Share, Uniform
+from truerank.core.values import Count, check, text_of
+from truerank.exposure.counts import counts_in
+from truerank.exposure.interventions.design import RowDesign, pair_keys
+from truerank.sampling.designs import UniformDesign
+from truerank.sampling.pools import Members, Share
 
 
 @dataclass(frozen=True, slots=True)
-class PopularityStratified:
+class PopularityStratifiedIntervention:
     """The same number of rows from each of `strata` groups of items alike in popularity.
 
     The items of the log are put in order of their rows in the training log and cut into strata of equal numbers of
@@ -29,14 +31,15 @@ class PopularityStratified:
     popularity-based partition of the data": ten strata and equal numbers are our reading.
     """
 
-    strata: int = 10
+    strata: Count = 10
     name: ClassVar[str] = "popularity-stratified"
     margins: ClassVar[tuple[str, ...]] = ("item",)
     needs_random: ClassVar[bool] = False
 
+    __str__ = text_of
+
     def __post_init__(self) -> None:
-        if self.strata < 1:
-            raise InputError(f"{self.strata} strata; expected a whole number from 1.")
+        check(self)
 
     @classmethod
     def published(cls) -> Self:
@@ -46,11 +49,11 @@ class PopularityStratified:
     def released(cls) -> Self:
         return cls()
 
-    def plan(self, log: Log, *, train: Log, random: Log | None, fraction: float, seed: int) -> Plan:
+    def design(self, log: Log, *, train: Log, random: Log | None, fraction: float, seed: int) -> RowDesign:
         stratum = self.strata_of(log, train=train)[log.item]
         members = Members(stratum.astype(np.uint64), pair_keys(log))
         n_strata = len(np.unique(stratum))  # fewer than asked for where there are fewer items
-        return Plan(np.arange(len(log)), members, Uniform(Share(fraction).of(len(log)) // n_strata))
+        return RowDesign(np.arange(len(log)), members, UniformDesign(Share(fraction).of(len(log)) // n_strata))
 
     def strata_of(self, log: Log, *, train: Log) -> Ints:
         """The stratum of each item of the log, 0 for the least popular; equally popular items in the order of ids."""
@@ -63,7 +66,7 @@ class PopularityStratified:
 
 
 @dataclass(frozen=True, slots=True)
-class EqualPerItem:
+class EqualPerItemIntervention:
     """The same number of rows for each item, uniformly among its rows; items with fewer rows are left out.
 
     The number is size / items of the log, rounded down, or `per_item`: what each item would have to give for a test
@@ -71,18 +74,19 @@ class EqualPerItem:
 
     >>> import polars as pl, truerank as tr
     >>> log = tr.read(pl.DataFrame({"user": [1, 2, 3, 4, 1, 2, 1], "item": [7, 7, 7, 7, 8, 8, 9]}))
-    >>> EqualPerItem().number(log, fraction=0.5), EqualPerItem().number(log, fraction=0.9)  # of 3 items
-    (1, 2)
+    >>> [EqualPerItemIntervention().number(log, fraction=part) for part in (0.5, 0.9)]  # of 3 items
+    [1, 2]
     """
 
-    per_item: int | None = None
+    per_item: Count | None = None
     name: ClassVar[str] = "equal-per-item"
     margins: ClassVar[tuple[str, ...]] = ()
     needs_random: ClassVar[bool] = False
 
+    __str__ = text_of
+
     def __post_init__(self) -> None:
-        if self.per_item is not None and self.per_item < 1:
-            raise InputError(f"{self.per_item} rows per item; expected a whole number from 1.")
+        check(self)
 
     @classmethod
     def published(cls) -> Self:
@@ -92,11 +96,11 @@ class EqualPerItem:
     def released(cls) -> Self:
         return cls()
 
-    def plan(self, log: Log, *, train: Log | None, random: Log | None, fraction: float, seed: int) -> Plan:
+    def design(self, log: Log, *, train: Log | None, random: Log | None, fraction: float, seed: int) -> RowDesign:
         number = self.number(log, fraction=fraction)
         rows = np.flatnonzero(np.bincount(log.item, minlength=len(log.items))[log.item] >= number)
         chosen = log.select(rows)
-        return Plan(rows, Members(chosen.item.astype(np.uint64), pair_keys(chosen)), Uniform(number))
+        return RowDesign(rows, Members(chosen.item.astype(np.uint64), pair_keys(chosen)), UniformDesign(number))
 
     def number(self, log: Log, *, fraction: float) -> int:
         """How many rows each item gives."""

@@ -11,8 +11,9 @@ import numpy as np
 from truerank.core.arrays import Floats
 from truerank.core.chance import cell_uniforms
 from truerank.core.log import Log
-from truerank.exposure.interventions.plans import Plan, by_weight, check_powers
-from truerank.exposure.interventions.posteriors import counts_in
+from truerank.core.values import NotNegative, check, text_of
+from truerank.exposure.counts import counts_in
+from truerank.exposure.interventions.design import RowDesign, by_weight
 
 
 class Unseen(StrEnum):
@@ -27,24 +28,26 @@ class Unseen(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Skew:
+class SkewIntervention:
     """P_S(u, i) ∝ 1 / pop(i)^`item_power`, pop(i) the rows of item i in the training log.
 
     >>> import polars as pl, truerank as tr
     >>> train = tr.read(pl.DataFrame({"user": [1, 2, 3, 1], "item": [7, 7, 7, 8]}))
     >>> log = tr.read(pl.DataFrame({"user": [4, 4, 4], "item": [7, 8, 9]}))
-    >>> Skew().weights(log, train=train, seed=0).round(3).tolist()
+    >>> SkewIntervention().weights(log, train=train, seed=0).round(3).tolist()
     [0.333, 1.0, 1.0]
     """
 
-    item_power: float = 1.0
+    item_power: NotNegative = 1.0
     unseen: Unseen = Unseen.ONCE
     name: ClassVar[str] = "skew"
     margins: ClassVar[tuple[str, ...]] = ("item",)
     needs_random: ClassVar[bool] = False
 
+    __str__ = text_of
+
     def __post_init__(self) -> None:
-        check_powers(item_power=self.item_power)
+        check(self)
 
     @classmethod
     def published(cls) -> Self:
@@ -63,5 +66,5 @@ class Skew:
             other = np.maximum(cell_uniforms(seed, "skew unseen", np.zeros_like(key), key), 2.0**-54)
         return np.where(popularity > 0, np.maximum(popularity, 1.0) ** -self.item_power, other)[log.item]
 
-    def plan(self, log: Log, *, train: Log, random: Log | None, fraction: float, seed: int) -> Plan:
+    def design(self, log: Log, *, train: Log, random: Log | None, fraction: float, seed: int) -> RowDesign:
         return by_weight(log, self.weights(log, train=train, seed=seed), fraction=fraction)

@@ -9,14 +9,15 @@ import numpy as np
 
 from truerank.core.arrays import Floats
 from truerank.core.log import Log
-from truerank.exposure.interventions.plans import Plan, by_weight, check_powers
-from truerank.exposure.interventions.posteriors import Floor, Zero, ratio_of
+from truerank.core.values import NotNegative, check, text_of
+from truerank.exposure.counts import Floor, Zero, ratio_of
+from truerank.exposure.interventions.design import RowDesign, by_weight
 
 DEFAULT = Floor()
 
 
 @dataclass(frozen=True, slots=True)
-class WTD:
+class WTDIntervention:
     """P_S(u, i) ∝ w_u^`user_power` w_i^`item_power`, w = P_mar / P_mnar of the user and of the item (eqs. 13 and 14).
 
     P_mnar is the share of rows in the training log, P_mar the share in a randomly shown slice; `zero` says what a share
@@ -25,19 +26,21 @@ class WTD:
     >>> import polars as pl, truerank as tr
     >>> train = tr.read(pl.DataFrame({"user": [1, 2, 3, 4], "item": [7, 7, 7, 8]}))
     >>> shown = tr.read(pl.DataFrame({"user": [1, 2, 3, 4], "item": [7, 7, 8, 8]}))
-    >>> WTD().weights(train, train=train, random=shown).round(3).tolist()  # w of items: 2/3 and 2
+    >>> WTDIntervention().weights(train, train=train, random=shown).round(3).tolist()  # w of items: 2/3 and 2
     [0.444, 0.444, 0.444, 4.0]
     """
 
-    user_power: float = 1.0
-    item_power: float = 2.0
+    user_power: NotNegative = 1.0
+    item_power: NotNegative = 2.0
     zero: Zero = DEFAULT
     name: ClassVar[str] = "wtd"
     margins: ClassVar[tuple[str, ...]] = ("user", "item")
     needs_random: ClassVar[bool] = True
 
+    __str__ = text_of
+
     def __post_init__(self) -> None:
-        check_powers(user_power=self.user_power, item_power=self.item_power)
+        check(self)
 
     @classmethod
     def published(cls) -> Self:
@@ -50,29 +53,31 @@ class WTD:
     def weights(self, log: Log, *, train: Log, random: Log) -> Floats:
         return _weights(self, log, train=train, random=random)
 
-    def plan(self, log: Log, *, train: Log, random: Log | None, fraction: float, seed: int) -> Plan:
+    def design(self, log: Log, *, train: Log, random: Log | None, fraction: float, seed: int) -> RowDesign:
         return by_weight(log, _weights(self, log, train=train, random=random), fraction=fraction)
 
 
 @dataclass(frozen=True, slots=True)
-class WTDH:
+class WTDHIntervention:
     """WTD with the posteriors that random data is expected to have: 1 / users and 1 / items. Needs no random data.
 
     >>> import polars as pl, truerank as tr
     >>> train = tr.read(pl.DataFrame({"user": [1, 2, 3, 4], "item": [7, 7, 7, 8]}))
-    >>> WTDH(item_power=1).weights(train, train=train).round(3).tolist()  # 1/2 over 3/4 and 1/4
+    >>> WTDHIntervention(item_power=1).weights(train, train=train).round(3).tolist()  # 1/2 over 3/4 and 1/4
     [0.667, 0.667, 0.667, 2.0]
     """
 
-    user_power: float = 1.0
-    item_power: float = 2.0
+    user_power: NotNegative = 1.0
+    item_power: NotNegative = 2.0
     zero: Zero = DEFAULT
     name: ClassVar[str] = "wtd_h"
     margins: ClassVar[tuple[str, ...]] = ("user", "item")
     needs_random: ClassVar[bool] = False
 
+    __str__ = text_of
+
     def __post_init__(self) -> None:
-        check_powers(user_power=self.user_power, item_power=self.item_power)
+        check(self)
 
     @classmethod
     def published(cls) -> Self:
@@ -85,10 +90,10 @@ class WTDH:
     def weights(self, log: Log, *, train: Log) -> Floats:
         return _weights(self, log, train=train, random=None)
 
-    def plan(self, log: Log, *, train: Log, random: Log | None, fraction: float, seed: int) -> Plan:
+    def design(self, log: Log, *, train: Log, random: Log | None, fraction: float, seed: int) -> RowDesign:
         return by_weight(log, self.weights(log, train=train), fraction=fraction)
 
 
-def _weights(strategy: WTD | WTDH, log: Log, *, train: Log, random: Log | None) -> Floats:
+def _weights(strategy: WTDIntervention | WTDHIntervention, log: Log, *, train: Log, random: Log | None) -> Floats:
     user, item = (ratio_of(log, margin, train=train, random=random, zero=strategy.zero) for margin in strategy.margins)
     return np.asarray((user**strategy.user_power)[log.user] * (item**strategy.item_power)[log.item])

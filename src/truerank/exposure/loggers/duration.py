@@ -10,13 +10,14 @@ import numpy as np
 from truerank.core.arrays import Floats
 from truerank.core.errors import InputError
 from truerank.core.log import Log
+from truerank.core.values import text_of
 from truerank.data.published import first_by, short_first
 
 STEEPEST = 700.0  # exp(-700) is the last that is safely above 0
 
 
 @dataclass(frozen=True, slots=True)
-class Duration:
+class DurationLogger:
     """q_i = exp(-k / scale) for the k-th shortest video: the biased training data of the URE paper (its λ is `scale`).
 
     Durations are the column video_duration of the world (the median over a video's rows), or `duration`, one for each
@@ -25,7 +26,7 @@ class Duration:
     >>> from truerank.data.read import read
     >>> import polars as pl
     >>> world = read(pl.DataFrame({"user": [1, 1], "item": [1, 2], "label": [0, 1]}))
-    >>> Duration(scale=1, duration=(60, 7)).weights(world).round(4).tolist()
+    >>> DurationLogger(scale=1, duration=(60, 7)).weights(world).round(4).tolist()
     [0.1353, 0.3679]
     """
 
@@ -35,8 +36,7 @@ class Duration:
     name: ClassVar[str] = "duration"
     needs_train: ClassVar[bool] = False
 
-    def __str__(self) -> str:
-        return f"duration(scale={self.scale:g})"
+    __str__ = text_of
 
     def weights(self, world: Log, *, train: Log | None = None) -> Floats:
         if len(world.items) > STEEPEST * self.scale:
@@ -47,7 +47,7 @@ class Duration:
         if self.duration is None and "video_duration" not in world.rewards:
             raise InputError(
                 f"{world.source}: no column video_duration (it is in the original KuaiRec files); give durations: "
-                "Duration(duration=...), one for each item."
+                "DurationLogger(duration=...), one for each item."
             )
         if self.duration is None:
             return np.exp(short_first(world, scale=self.scale))

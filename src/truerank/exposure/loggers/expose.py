@@ -13,13 +13,14 @@ from typing import ClassVar, Protocol
 
 import numpy as np
 
-from truerank.core.arrays import Bools, Floats, Ints, frozen, places, sums_by
-from truerank.core.chance import cell_uniforms
+from truerank.core.arrays import Bools, Floats, Ints, frozen, sums_by
 from truerank.core.errors import InputError
+from truerank.core.language import Kind, as_value
 from truerank.core.log import Log
 from truerank.sampling.clocks import checked_weights
-from truerank.sampling.forced import Propensities, shown_propensities
-from truerank.sampling.orders import ROWS_AT_ONCE, pool_blocks, ring_times, rings
+from truerank.sampling.designs import BernoulliDesign
+from truerank.sampling.inclusion import Inclusion, shown_propensities
+from truerank.sampling.pools import Members, PoolOrder, Share, sizes_of
 
 PURPOSE = "exposure"
 
@@ -39,19 +40,19 @@ class Logger(Protocol):
         ...
 
 
+LOGGERS: Kind[Logger] = Kind("logger", __package__, Logger)
+
+
 @dataclass(frozen=True, slots=True)
 class Order:
     """The order in which a logger shows each user's rows: exposure of every size, from one draw.
 
-    `world` is sorted by user and item, user u has rows start[u] ... start[u + 1] - 1; `place` is the place of a row in
-    its user's order, `first` the place of the user's first positive (the number of rows where there is none).
+    `world` is sorted by user and item, a pool for each user; `weight` is that of each row.
     """
 
     world: Log
-    start: Ints
     weight: Floats
-    place: Ints
-    first: Ints
+    drawn: PoolOrder
 
     @classmethod
     def of(cls, world: Log, weight: Floats, *, seed: int) -> Order:
@@ -60,25 +61,19 @@ class Order:
         weight = checked_weights(weight)
         if weight.shape != (len(world.items),):
             raise InputError(f"weights of shape {weight.shape} for {len(world.items):,} items; expected one for each.")
-        count = np.bincount(world.user, minlength=len(world.users))
-        start = np.concatenate([[0], np.cumsum(count)]).astype(np.int64)
-        of_row = weight[world.item]
-        user_key, item_key = world.users.keys(), world.items.keys()
-        clock = np.empty(len(world))
-        for low, high in pool_blocks(start, ROWS_AT_ONCE):
-            rows = slice(int(start[low]), int(start[high]))
-            time = ring_times(seed, PURPOSE, user_key[world.user[rows]], item_key[world.item[rows]])
-            clock[rows] = rings(time, of_row[rows])
-        place = places(world.user, (clock,))
-        first = count.astype(np.int64)
-        positive = np.flatnonzero(world.label == 1)
-        np.minimum.at(first, world.user[positive], place[positive])
-        return cls(world, frozen(start), frozen(of_row), frozen(place), frozen(first))
+        of_row = frozen(weight[world.item])
+        members = Members.of(world, weight=of_row, in_order=True)
+        return cls(world, of_row, PoolOrder.drawn(members, seed=seed, purpose=PURPOSE))
 
     @property
     def count(self) -> Ints:
         """The number of rows of each user."""
-        return np.diff(self.start)
+        return self.drawn.count
+
+    @property
+    def first(self) -> Ints:
+        """The place of each user's first positive in the order, the number of rows where there is none."""
+        return self.drawn.earliest(self.world.label == 1)
 
     def sizes(self, *, sparsity: float | None = None, size: int | None = None) -> Ints:
         """How many rows each user is shown: floor((1 - sparsity) rows), or `size`, all of a user who has fewer."""
@@ -86,18 +81,18 @@ class Order:
 
     def shown(self, size: Ints, *, keep_positive: bool = True) -> Bools:
         """Which rows are shown when each user is shown that many."""
-        first = self.place == self.first[self.world.user]
-        return (self.place < size[self.world.user]) | (first if keep_positive else False)
+        return self.drawn.first(size, one_of=self.world.label == 1 if keep_positive else None)
 
-    def propensities(self, size: Ints, *, keep_positive: bool = True) -> Propensities:
+    def propensities(self, size: Ints, *, keep_positive: bool = True) -> Inclusion:
         """How likely each row of the world is shown."""
         positive = (self.world.label == 1) & keep_positive
-        return shown_propensities(self.start, self.weight, positive, size=size)
+        start = np.concatenate([[0], np.cumsum(self.count)]).astype(np.int64)
+        return shown_propensities(start, self.weight, positive, size=size)
 
 
 def expose(
     world: Log,
-    logger: Logger,
+    logger: Logger | str,
     *,
     sparsity: float | None = None,
     size: int | None = None,
@@ -119,13 +114,12 @@ def expose(
 
     >>> import polars as pl
     >>> from truerank.data.read import read
-    >>> from truerank.exposure.loggers.uniform import Uniform
     >>> world = read(pl.DataFrame({"user": [1] * 4, "item": [1, 2, 3, 4], "label": [1, 0, 0, 0]}))
-    >>> log = expose(world, Uniform(), size=1, seed=0)  # item 1 alone with probability 1/4, else with one of the others
+    >>> log = expose(world, "uniform", size=1, seed=0)  # item 1 alone with probability 1/4, else with one of the others
     >>> log.propensity[log.label == 1].tolist(), set(log.propensity[log.label == 0].tolist()) <= {0.25}
     ([1.0], True)
     """
-    order = Order.of(world, logger.weights(world, train=train), seed=seed)
+    order = Order.of(world, as_value(logger, LOGGERS).weights(world, train=train), seed=seed)
     sizes = order.sizes(sparsity=sparsity, size=size)
     shown = order.shown(sizes, keep_positive=keep_positive)
     found = order.propensities(sizes, keep_positive=keep_positive).value if propensities else None
@@ -152,14 +146,14 @@ def expose_independently(world: Log, probability: Floats, *, keep_positive: bool
         raise InputError(f"the probability of row {bad[0]:,} is {given[bad[0]]:g}; expected a number from 0 to 1.")
     world = sorted_world(replace(world, propensity=given))
     chance = given if world.propensity is None else world.propensity
-    keys = world.users.keys()[world.user], world.items.keys()[world.item]
-    shown = cell_uniforms(seed, f"{PURPOSE} independently", *keys) < chance
+    members = Members.of(world, weight=chance, in_order=True)
+    shown = np.zeros(len(world), dtype=bool)
+    shown[BernoulliDesign().draw(members, seed=seed, purpose=f"{PURPOSE} independently")] = True
     if not keep_positive:
         return _log(world, shown, chance)
     positive = np.flatnonzero((world.label == 1) & (chance > 0))
     user, n_users = world.user[positive], len(world.users)
-    second = ring_times(seed, f"{PURPOSE} of one positive", *(key[positive] for key in keys))
-    first = places(user, (rings(second, chance[positive]),)) == 0
+    first = PoolOrder.drawn(members.select(positive), seed=seed, purpose=f"{PURPOSE} of one positive").first(1)
     lacking = sums_by(user, shown[positive], n=n_users) == 0
     shown[positive[first & lacking[user]]] = True
     none, total = np.ones(n_users), sums_by(user, chance[positive], n=n_users)
@@ -171,7 +165,7 @@ def expose_independently(world: Log, probability: Floats, *, keep_positive: bool
 
 def proportional_probabilities(
     world: Log,
-    logger: Logger,
+    logger: Logger | str,
     *,
     sparsity: float | None = None,
     size: int | None = None,
@@ -183,12 +177,13 @@ def proportional_probabilities(
 
     >>> import polars as pl
     >>> from truerank.data.read import read
-    >>> from truerank.exposure.loggers.duration import Duration
+    >>> from truerank.exposure.loggers.duration import DurationLogger
     >>> world = read(pl.DataFrame({"user": [1] * 3, "item": [1, 2, 3], "label": [1, 0, 0]}))
-    >>> proportional_probabilities(world, Duration(scale=float("inf"), duration=(3, 2, 1)), size=1).round(4).tolist()
+    >>> alike = DurationLogger(scale=float("inf"), duration=(3, 2, 1))
+    >>> proportional_probabilities(world, alike, size=1).round(4).tolist()
     [0.3333, 0.3333, 0.3333]
     """
-    weight = checked_weights(logger.weights(world, train=train))[world.item]
+    weight = checked_weights(as_value(logger, LOGGERS).weights(world, train=train))[world.item]
     n_users = len(world.users)
     count = np.bincount(world.user, minlength=n_users)
     wanted = exposure_sizes(count, sparsity=sparsity, size=size).astype(np.float64)
@@ -216,11 +211,10 @@ def exposure_sizes(count: Ints, *, sparsity: float | None = None, size: int | No
     if sparsity is not None:
         if not 0 <= sparsity <= 1:
             raise InputError(f"sparsity {sparsity:g}; expected a number from 0 (everything is shown) to 1.")
-        # 0.1 x 30 is a little less than 3 in binary
-        return np.asarray(np.floor((1 - sparsity) * count + 1e-9), dtype=np.int64)
+        return sizes_of(Share(1 - sparsity), count)
     if size is None or size < 0:
         raise InputError(f"a size of {size} per user; expected a whole number from 0.")
-    return np.minimum(count, size).astype(np.int64)
+    return sizes_of(size, count)
 
 
 def sorted_world(world: Log) -> Log:

@@ -11,11 +11,12 @@ from truerank.core.arrays import Floats
 from truerank.core.errors import InputError
 from truerank.core.ids import Ids
 from truerank.core.log import Log
-from truerank.exposure.loggers.counts import rows_of_items, zipf
+from truerank.core.values import text_of
+from truerank.exposure.counts import rows_of_items, zipf
 
 
 @dataclass(frozen=True, slots=True)
-class Popularity:
+class PopularityLogger:
     """q_i = (rank_i + 1)^-1/2 by the number of rows in training data and world together; the best has rank 1.
 
     Ranks are over all items of both, equal numbers share the smallest. This is what the code of the sampler paper does,
@@ -26,8 +27,10 @@ class Popularity:
     >>> import polars as pl
     >>> world = read(pl.DataFrame({"user": [1, 1], "item": [1, 2], "label": [0, 1]}))
     >>> train = read(pl.DataFrame({"user": [1, 2], "item": [2, 2], "label": [0, 1]}))
-    >>> Popularity().weights(world, train=train).round(4).tolist(), Popularity.published().weights(world).tolist()
-    ([0.5774, 0.7071], [1.0, 1.0])
+    >>> PopularityLogger().weights(world, train=train).round(4).tolist()
+    [0.5774, 0.7071]
+    >>> PopularityLogger.published().weights(world).tolist()
+    [1.0, 1.0]
     """
 
     zipf: bool = True
@@ -36,19 +39,18 @@ class Popularity:
     name: ClassVar[str] = "popularity"
 
     @classmethod
-    def published(cls) -> Popularity:
+    def published(cls) -> PopularityLogger:
         return cls(zipf=False, with_train=False)
 
     @classmethod
-    def released(cls) -> Popularity:
+    def released(cls) -> PopularityLogger:
         return cls()
 
     @property
     def needs_train(self) -> bool:
         return self.with_train
 
-    def __str__(self) -> str:
-        return "popularity" if self == Popularity() else f"popularity(zipf={self.zipf},with_train={self.with_train})"
+    __str__ = text_of
 
     def weights(self, world: Log, *, train: Log | None = None) -> Floats:
         if not self.with_train:
@@ -65,6 +67,6 @@ def _both(world: Log, train: Log | None) -> tuple[Log, Log]:
     if train is None:
         raise InputError(
             "the popularity logger ranks items by their rows in training data and world together; give train=, or use "
-            "Popularity.published(), which looks at the world alone."
+            "PopularityLogger.published(), which looks at the world alone."
         )
     return world, train

@@ -10,10 +10,11 @@ import numpy as np
 from truerank.core.arrays import Floats
 from truerank.core.chance import cell_uniforms
 from truerank.core.log import Log
+from truerank.core.values import text_of
 
 
 @dataclass(frozen=True, slots=True)
-class Uniform:
+class UniformLogger:
     """q_i = 1: exposure at random.
 
     With `item_seed`, q_i is drawn once for each item from U(0, 1), the same for all users. That is what the code of the
@@ -22,7 +23,7 @@ class Uniform:
     >>> from truerank.data.read import read
     >>> import polars as pl
     >>> world = read(pl.DataFrame({"user": [1, 1], "item": [1, 2], "label": [0, 1]}))
-    >>> Uniform().weights(world).tolist()
+    >>> UniformLogger().weights(world).tolist()
     [1.0, 1.0]
     """
 
@@ -32,15 +33,14 @@ class Uniform:
     needs_train: ClassVar[bool] = False
 
     @classmethod
-    def published(cls) -> Uniform:
+    def published(cls) -> UniformLogger:
         return cls()
 
     @classmethod
-    def released(cls) -> Uniform:
+    def released(cls) -> UniformLogger:
         return cls(item_seed=42)
 
-    def __str__(self) -> str:
-        return "uniform" if self.item_seed is None else f"uniform(item_seed={self.item_seed})"
+    __str__ = text_of
 
     def weights(self, world: Log, *, train: Log | None = None) -> Floats:
         if self.item_seed is None:

@@ -5,34 +5,25 @@ A new family is one new module here; `catalogue` and the command line find it by
 
 from __future__ import annotations
 
-import dataclasses
-import difflib
-import re
-from functools import cache
 from pathlib import Path
-from typing import Any
 
 import polars as pl
 
 from truerank.core.errors import InputError
-from truerank.core.language import members
+from truerank.core.language import Kind, as_value, changed, pieces
 from truerank.data.files import kind_of, read_table
 from truerank.exposure.positions.model import PositionModel as PositionModel
 from truerank.exposure.positions.places import ANY, FitRequest, Place, Positions
 from truerank.exposure.positions.table import Table
 
-FITTED = ("exp", "yule", "log", "generalised-log", "table", "clicks", "harvest")
-EXPECTED = (
-    "log, log:ALPHA, exp:GAMMA, yule:RHO or table:1:P2:P3, each with @N for a cut-off; a file with columns position "
-    "and probability; fit:FAMILY; or SURFACE=MODEL,SURFACE=MODEL"
+POSITIONS: Kind[PositionModel | FitRequest] = Kind(
+    "position model",
+    __name__,
+    PositionModel,
+    also=(FitRequest,),
+    otherwise="Or a file with columns position and probability, or SURFACE=MODEL,SURFACE=MODEL.",
 )
-_TEXT = re.compile(r"\s*(?P<head>.*?)\s*(?:@\s*(?P<cutoff>[^@]*?))?\s*", re.DOTALL)
-
-
-@cache
-def catalogue() -> dict[str, type[Any]]:
-    """Every position model class by name."""
-    return members(__name__, PositionModel)
+catalogue = POSITIONS.catalogue
 
 
 def parse_position(text: str) -> PositionModel | FitRequest | Positions:
@@ -45,18 +36,23 @@ def parse_position(text: str) -> PositionModel | FitRequest | Positions:
     >>> str(parse_position("feed=yule:1.5, more=exp:0.9"))
     'feed=yule:1.5,more=exp:0.9'
     """
-    if "=" not in text:
+    if not isinstance(text, str) or "=" not in text.partition("(")[0]:
         return _single(text)
     rules: list[tuple[Place, PositionModel | FitRequest]] = []
-    for part in text.split(","):
+    for part in _parts(text):
         name, equals, form = part.partition("=")
         model = _single(form) if equals else None
         if model is None or isinstance(model, Positions):
-            raise InputError(
-                f"position {part.strip()!r} is not understood; expected SURFACE=MODEL, such as feed=yule:1.5."
-            )
+            raise InputError(f"position {part!r} is not understood; expected SURFACE=MODEL, such as feed=yule:1.5.")
         rules.append((_place(name.strip()), model))
     return Positions(tuple(rules))
+
+
+def as_positions(given: PositionModel | FitRequest | Positions | str) -> PositionModel | FitRequest | Positions:
+    """What was given for a position model, itself or as text."""
+    if isinstance(given, Positions):
+        return given
+    return parse_position(given) if isinstance(given, str) else as_value(given, POSITIONS, what="position")
 
 
 def read_positions(path: Path) -> PositionModel | Positions:
@@ -95,50 +91,21 @@ def _place(text: str) -> Place:
     return Place(None if surface == ANY else surface, group or None)
 
 
-def _single(text: str) -> PositionModel | FitRequest | Positions:
-    found = _TEXT.fullmatch(text)
-    assert found is not None
-    head, cutoff = found["head"], _cutoff(found["cutoff"], text)
-    if kind_of(Path(head)):
-        return _cut(read_positions(Path(head)), cutoff)
-    name, _, rest = head.partition(":")
-    name, parts = name.strip().lower(), [part.strip() for part in rest.split(":")] if rest else []
-    if name == "fit":
-        family = parts[0].lower() if len(parts) == 1 else rest
-        if family not in FITTED:
-            raise InputError(
-                f"position {text!r}: {family!r} cannot be fitted; expected fit: and one of {', '.join(FITTED)}."
-            )
-        return FitRequest(family, cutoff)
-    if name == "log" and parts:
-        name = "generalised-log"
-    if name not in catalogue():
-        close = difflib.get_close_matches(name, catalogue(), n=1)
-        hint = f" Did you mean {close[0]}?" if close else ""
-        raise InputError(f"unknown position model {text!r}; expected {EXPECTED}.{hint}")
+def _parts(text: str) -> list[str]:
     try:
-        numbers = [float(part) for part in parts]
+        return pieces(text, ",")
     except ValueError:
-        raise InputError(f"position {text!r}: {rest!r} is not a number; expected {EXPECTED}.") from None
-    cls = catalogue()[name]
-    if cls is Table:
-        return Table(tuple(numbers), cutoff=cutoff)
-    if len(numbers) != len(dataclasses.fields(cls)) - 1:
-        raise InputError(f"position {text!r}: {len(numbers)} numbers after {name}; expected {EXPECTED}.")
-    return cls(*numbers, cutoff=cutoff)  # type: ignore[no-any-return]
+        raise InputError(f"position {text!r}: brackets do not match; expected SURFACE=MODEL,SURFACE=MODEL.") from None
 
 
-def _cutoff(text: str | None, where: str) -> int | None:
-    if text is None:
-        return None
-    if not text.isdigit() or int(text) < 1:
-        raise InputError(f"position {where!r}: cut-off {text!r}; expected a whole number from 1 after @.")
-    return int(text)
-
-
-def _cut(model: PositionModel | Positions, cutoff: int | None) -> PositionModel | Positions:
-    if cutoff is None:
+def _single(text: str) -> PositionModel | FitRequest | Positions:
+    """The model of a text form, or of the file that it names."""
+    path, _, cutoff = text.strip().rpartition("@") if "@" in text else (text.strip(), "", "")
+    if not kind_of(Path(path.strip())):
+        return POSITIONS.parse(text)
+    model = read_positions(Path(path.strip()))
+    if not cutoff:
         return model
-    if isinstance(model, Positions):
-        return Positions(tuple((place, dataclasses.replace(each, cutoff=cutoff)) for place, each in model.rules))  # type: ignore[type-var]
-    return dataclasses.replace(model, cutoff=cutoff)  # type: ignore[type-var]
+    rules = model.rules if isinstance(model, Positions) else ((Place(), model),)
+    made = tuple((place, changed(each, {"cutoff": cutoff})) for place, each in rules)
+    return Positions(made) if isinstance(model, Positions) else made[0][1]

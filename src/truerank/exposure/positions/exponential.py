@@ -8,7 +8,8 @@ from typing import ClassVar
 import numpy as np
 
 from truerank.core.arrays import Floats
-from truerank.exposure.positions.model import check_cutoff, check_parameter, cut, text_form
+from truerank.core.values import Between0And1, Count, check, text_of
+from truerank.exposure.positions.model import cut
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,16 +22,15 @@ class Exponential:
     'exp:0.9@50'
     """
 
-    gamma: float
-    cutoff: int | None = None
+    gamma: Between0And1
+    cutoff: Count | None = None
     name: ClassVar[str] = "exp"
+    positional: ClassVar[tuple[str, ...]] = ("gamma",)
 
     def __post_init__(self) -> None:
-        check_parameter(self, "gamma", low=0.0, high=1.0)
-        check_cutoff(self)
+        check(self, where=f"position model {self.name}")
 
-    def __str__(self) -> str:
-        return text_form(self, self.gamma)
+    __str__ = text_of
 
     def view(self, position: Floats) -> Floats:
         return cut(self.gamma ** (np.asarray(position, dtype=np.float64) - 1.0), position, cutoff=self.cutoff)

@@ -9,7 +9,8 @@ from typing import ClassVar
 import numpy as np
 
 from truerank.core.arrays import Floats
-from truerank.exposure.positions.model import check_cutoff, check_parameter, cut, text_form
+from truerank.core.values import Count, Positive, check, text_of
+from truerank.exposure.positions.model import cut
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,16 +26,16 @@ class GeneralisedLog:
     'log:100@20'
     """
 
-    alpha: float
-    cutoff: int | None = None
+    alpha: Positive
+    cutoff: Count | None = None
     name: ClassVar[str] = "generalised-log"
+    aliases: ClassVar[tuple[str, ...]] = ("log:",)
+    positional: ClassVar[tuple[str, ...]] = ("alpha",)
 
     def __post_init__(self) -> None:
-        check_parameter(self, "alpha", low=0.0, high=math.inf)
-        check_cutoff(self)
+        check(self, where=f"position model {self.name}")
 
-    def __str__(self) -> str:
-        return text_form(self, self.alpha).replace(self.name, "log", 1)
+    __str__ = text_of
 
     def view(self, position: Floats) -> Floats:
         return cut(1.0 / np.log(math.e + self.alpha * (position - 1.0)), position, cutoff=self.cutoff)

@@ -8,7 +8,8 @@ from typing import ClassVar
 import numpy as np
 
 from truerank.core.arrays import Floats
-from truerank.exposure.positions.model import check_cutoff, cut, text_form
+from truerank.core.values import Count, check, text_of
+from truerank.exposure.positions.model import cut
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,14 +22,13 @@ class Logarithmic:
     'log@10'
     """
 
-    cutoff: int | None = None
+    cutoff: Count | None = None
     name: ClassVar[str] = "log"
 
     def __post_init__(self) -> None:
-        check_cutoff(self)
+        check(self, where=f"position model {self.name}")
 
-    def __str__(self) -> str:
-        return text_form(self)
+    __str__ = text_of
 
     def view(self, position: Floats) -> Floats:
         return cut(1.0 / np.log2(position + 1.0), position, cutoff=self.cutoff)

@@ -1,14 +1,12 @@
-"""What a position model is, and the checks that all of them share."""
+"""What a position model is, and the cut-off that all of them have."""
 
 from __future__ import annotations
 
-import math
-from typing import Any, ClassVar, Protocol, runtime_checkable
+from typing import ClassVar, Protocol, runtime_checkable
 
 import numpy as np
 
 from truerank.core.arrays import Floats
-from truerank.core.errors import InputError
 
 
 @runtime_checkable
@@ -28,25 +26,3 @@ def cut(probability: Floats, position: Floats, *, cutoff: int | None) -> Floats:
     if cutoff is None:
         return np.asarray(probability, dtype=np.float64)
     return np.asarray(np.where(position <= cutoff, probability, 0.0), dtype=np.float64)
-
-
-def check_cutoff(model: Any) -> None:
-    cutoff = model.cutoff
-    if cutoff is not None and not (isinstance(cutoff, int | np.integer) and cutoff >= 1):
-        raise InputError(f"position model {model.name}: cut-off {cutoff}; expected a whole number from 1.")
-
-
-def check_parameter(model: Any, field: str, *, low: float, high: float) -> None:
-    """Refuse a parameter outside (low, high)."""
-    value = getattr(model, field)
-    number = isinstance(value, int | float | np.floating | np.integer) and not isinstance(value, bool)
-    if not (number and math.isfinite(value) and low < value < high):
-        expected = f"between {low:g} and {high:g}" if math.isfinite(high) else f"above {low:g}"
-        raise InputError(f"position model {model.name}: {field} = {value}; expected a number {expected}.")
-    object.__setattr__(model, field, float(value))
-
-
-def text_form(model: Any, *parameters: float) -> str:
-    """`name:parameter@cutoff`, which `parse_position` reads back to the same value."""
-    head = ":".join([model.name, *(f"{value!r}".removesuffix(".0") for value in parameters)])
-    return head if model.cutoff is None else f"{head}@{model.cutoff}"

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from truerank.core.arrays import Floats
 from truerank.core.errors import InputError, some
+from truerank.core.values import Count, check, text_of
 from truerank.exposure.positions.model import PositionModel
 
 ANY = "*"
@@ -19,11 +20,15 @@ ANY = "*"
 class FitRequest:
     """A model that is to be fitted to the log: `fit:yule`, `fit:exp@20`, `fit:clicks`, `fit:harvest`."""
 
-    family: str
-    cutoff: int | None = None
+    family: Literal["exp", "yule", "log", "generalised-log", "table", "clicks", "harvest"]
+    cutoff: Count | None = None
+    name: ClassVar[str] = "fit"
+    positional: ClassVar[tuple[str, ...]] = ("family",)
 
-    def __str__(self) -> str:
-        return f"fit:{self.family}" if self.cutoff is None else f"fit:{self.family}@{self.cutoff}"
+    __str__ = text_of
+
+    def __post_init__(self) -> None:
+        check(self)
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,8 @@ import numpy as np
 
 from truerank.core.arrays import Floats
 from truerank.core.errors import InputError, RefusedError
-from truerank.exposure.positions.model import check_cutoff, cut, text_form
+from truerank.core.values import Count, check, text_of
+from truerank.exposure.positions.model import cut
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,12 +26,12 @@ class Table:
     """
 
     probability: tuple[float, ...]
-    cutoff: int | None = None
+    cutoff: Count | None = None
     name: ClassVar[str] = "table"
+    positional: ClassVar[tuple[str, ...]] = ("probability",)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "probability", tuple(float(value) for value in self.probability))
-        check_cutoff(self)
+        check(self, where=f"position model {self.name}")
         if not self.probability:
             raise InputError("a position table without a row; expected the probability of every rank from 1.")
         for rank, value in enumerate(self.probability, 1):
@@ -50,8 +51,7 @@ class Table:
                 "probabilities that never rise. Table.of_frequencies makes noisy frequencies monotone."
             )
 
-    def __str__(self) -> str:
-        return text_form(self, *self.probability)
+    __str__ = text_of
 
     def view(self, position: Floats) -> Floats:
         position = np.asarray(position, dtype=np.float64)

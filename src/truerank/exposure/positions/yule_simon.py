@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
 from truerank.core.arrays import Floats
-from truerank.exposure.positions.model import check_cutoff, check_parameter, cut, text_form
+from truerank.core.values import Count, Positive, check, text_of
+from truerank.exposure.positions.model import cut
 
 NEAR = 1024  # up to this rank the product is multiplied out; beyond it Stirling's series is exact to the last bits
 
@@ -26,16 +26,15 @@ class YuleSimon:
     'yule:1.5'
     """
 
-    rho: float
-    cutoff: int | None = None
+    rho: Positive
+    cutoff: Count | None = None
     name: ClassVar[str] = "yule"
+    positional: ClassVar[tuple[str, ...]] = ("rho",)
 
     def __post_init__(self) -> None:
-        check_parameter(self, "rho", low=0.0, high=math.inf)
-        check_cutoff(self)
+        check(self, where=f"position model {self.name}")
 
-    def __str__(self) -> str:
-        return text_form(self, self.rho)
+    __str__ = text_of
 
     def view(self, position: Floats) -> Floats:
         position = np.asarray(position, dtype=np.float64)

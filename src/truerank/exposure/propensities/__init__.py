@@ -3,13 +3,14 @@
 A new model is one new module here: a frozen configuration that has a `name`, says what it `uses`, counts what it needs
 of a chunk of users (`tally`) and fits to these counts (`fit`); it is written `name` or `name:option`. `catalogue`,
 `parse_propensity` and the law tests find it by its place.
+
+>>> parse_propensity("power:0.5")
+PopularityPower(power=0.5, clip=0.01)
 """
 
 from __future__ import annotations
 
-import difflib
 from dataclasses import dataclass
-from functools import cache
 from typing import Any, ClassVar, Protocol, runtime_checkable
 
 import numpy as np
@@ -17,7 +18,7 @@ import numpy as np
 from truerank.core.arrays import Floats
 from truerank.core.errors import InputError
 from truerank.core.estimator import Groups, Learned, Learner, Tally, learn
-from truerank.core.language import members
+from truerank.core.language import Kind, as_value
 from truerank.core.log import Log, Pairs
 from truerank.core.ranking import Candidates, JudgedChunk, Pool
 from truerank.core.threads import one_blas_thread
@@ -44,18 +45,12 @@ class PropensityModel(Protocol):
     """A frozen configuration such as PopularityPower(0.5); its text form `power:0.5` parses back.
 
     `uses` says which of random, user_features and item_features it looks at; `fitted` whether it learns from the log.
-    Counts are kept by group of users, so that it can be fitted without one: what is then short of rows must not be
-    refused, for it is not asked for.
+    Counts are kept by group of users, so that it can be fitted without one.
     """
 
     name: ClassVar[str]
     uses: ClassVar[frozenset[str]]
     fitted: ClassVar[bool]
-
-    @classmethod
-    def parse(cls, option: str | None) -> PropensityModel:
-        """From what stands after the colon of the text form, None where there is no colon."""
-        ...
 
     def tally(self, chunk: JudgedChunk, *, given: PropensityLearner, groups: Groups, learned: Learned) -> Tally:
         """What it needs of a chunk of users; `given` is what it may look at beside."""
@@ -122,7 +117,7 @@ def fit_propensities(
     >>> fit_propensities("power:0.5", log).at(log).tolist()
     [1.0, 1.0, 1.0, 1.0, 0.5]
     """
-    chosen = parse_propensity(model) if isinstance(model, str) else model
+    chosen = as_value(model, PROPENSITIES)
     learner = PropensityLearner(chosen, random, user_features, item_features, seed)
     pool = Candidates(log.n_units, float(len(log.items))) if candidates is None else candidates
     facts = {
@@ -136,26 +131,11 @@ def fit_propensities(
     return found
 
 
-@cache
-def catalogue() -> dict[str, type[Any]]:
-    """Every model of propensities by name."""
-    return members(__name__, PropensityModel)
-
-
-def parse_propensity(text: str) -> PropensityModel:
-    """The model of a text form: `power:0.5`, `naive-bayes`, `logistic`, `column:NAME`.
-
-    >>> parse_propensity("power:0.5")
-    PopularityPower(power=0.5, clip=0.01)
-    """
-    name, colon, option = (part.strip() for part in text.partition(":"))
-    known = catalogue()
-    if name not in known:
-        close = difflib.get_close_matches(name, known, n=1)
-        hint = f" Did you mean {close[0]}?" if close else f" For a column of that name, say column:{name or 'NAME'}."
-        raise InputError(f"unknown propensity {text!r}; expected {', '.join(known)}.{hint}")
-    model: PropensityModel = known[name].parse(option if colon else None)
-    return model
+PROPENSITIES: Kind[PropensityModel] = Kind(
+    "propensity", __name__, PropensityModel, otherwise="For a column of that name, say column:{name}."
+)
+catalogue = PROPENSITIES.catalogue
+parse_propensity = PROPENSITIES.parse
 
 
 def check_propensity(value: Floats, log: Log, *, what: str, advice: str) -> Floats:

@@ -10,6 +10,7 @@ from truerank.core.errors import InputError
 from truerank.core.estimator import Counts, Groups, Learned
 from truerank.core.log import Log
 from truerank.core.ranking import JudgedChunk
+from truerank.core.values import text_of
 from truerank.exposure.propensities import Fitted, PropensityLearner, check_propensity
 
 
@@ -18,25 +19,21 @@ class GivenPropensity:
     """The propensities in a column of the log: whoever made the log knows them, so nothing is estimated.
 
     >>> str(GivenPropensity())
-    'column:propensity'
+    'column'
     """
 
     column: str = "propensity"
 
     name: ClassVar[str] = "column"
+    positional: ClassVar[tuple[str, ...]] = ("column",)
     uses: ClassVar[frozenset[str]] = frozenset()
     fitted: ClassVar[bool] = False
-
-    @classmethod
-    def parse(cls, option: str | None) -> GivenPropensity:
-        return cls() if option is None else cls(option)
 
     def __post_init__(self) -> None:
         if not self.column:
             raise InputError("propensity column: has no name; expected column:NAME.")
 
-    def __str__(self) -> str:
-        return f"{self.name}:{self.column}"
+    __str__ = text_of
 
     def tally(self, chunk: JudgedChunk, *, given: PropensityLearner, groups: Groups, learned: Learned) -> Counts:
         return Counts({})

@@ -14,6 +14,7 @@ from truerank.core.estimator import Groups, Learned
 from truerank.core.ids import Ids, Keys
 from truerank.core.log import Log, Pairs
 from truerank.core.ranking import Candidates, JudgedChunk, Pool
+from truerank.core.values import Positive, check, text_of
 from truerank.data.features import Features
 from truerank.exposure.propensities import Fitted, PropensityLearner, check_propensity, n_cells
 
@@ -32,25 +33,17 @@ class Logistic:
     ('logistic', 'logistic:0.1')
     """
 
-    strength: float = 1.0
+    strength: Positive = 1.0
 
     name: ClassVar[str] = "logistic"
+    positional: ClassVar[tuple[str, ...]] = ("strength",)
     uses: ClassVar[frozenset[str]] = frozenset({"user_features", "item_features"})
     fitted: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        if not (np.isfinite(self.strength) and self.strength > 0):
-            raise InputError(f"propensity logistic:{self.strength:g}; expected a strength above 0, such as logistic:1.")
+        check(self, where="propensity logistic")
 
-    @classmethod
-    def parse(cls, option: str | None) -> Logistic:
-        try:
-            return cls() if option is None else cls(float(option))
-        except ValueError:
-            raise InputError(f"propensity logistic:{option}: not a number; expected logistic or logistic:1.") from None
-
-    def __str__(self) -> str:
-        return self.name if self.strength == 1 else f"{self.name}:{self.strength:g}"
+    __str__ = text_of
 
     def tally(self, chunk: JudgedChunk, *, given: PropensityLearner, groups: Groups, learned: Learned) -> PairSample:
         if given.user_features is None and given.item_features is None:
@@ -80,16 +73,16 @@ class Logistic:
     def fit(self, tally: PairSample, *, given: PropensityLearner) -> Fitted:
         cells = tally.sorted()
         n_observed, n = float(cells.n_observed.sum()), float(cells.n_cells.sum())
-        if cells.whole and n_observed == 0:
+        if n_observed == 0:
             raise InputError(f"{cells.source}: no rows to fit propensities to.")
-        if cells.whole and n_observed >= n:
+        if n_observed >= n:
             raise InputError(
                 f"{cells.source}: every candidate is in the log, so there is no exposure to model: all propensities "
                 "are 1. Use full exposure."
             )
         of_user = Standard.of(given.user_features, cells.user_row)
         of_item = Standard.of(given.item_features, cells.item_row)
-        if cells.whole and not of_user.names and not of_item.names:
+        if not of_user.names and not of_item.names:
             raise InputError("propensity logistic: every feature has one value only; there is nothing to learn from.")
         shown = int(np.count_nonzero(cells.observed))
         note = f"{shown:,} pairs of the log and {len(cells.item) - shown:,} others"
@@ -103,8 +96,7 @@ class Logistic:
 class PairSample:
     """Pairs to learn from: whether they are in the log, how many each stands for, where their features are.
 
-    `key` is the key of the user, `n_observed` and `n_cells` count the pairs of the log and the candidates by group;
-    `whole` if no group was left out.
+    `key` is the key of the user, `n_observed` and `n_cells` count the pairs of the log and the candidates by group.
     """
 
     key: Keys
@@ -117,7 +109,6 @@ class PairSample:
     n_observed: Floats
     n_cells: Floats
     source: str
-    whole: bool = True
 
     def __add__(self, other: PairSample) -> PairSample:
         return replace(
@@ -137,7 +128,7 @@ class PairSample:
         if group is None:
             return self
         kept, others = self._at(np.flatnonzero(self.group != group)), np.arange(len(self.n_cells)) != group
-        return replace(kept, n_observed=self.n_observed[others], n_cells=self.n_cells[others], whole=False)
+        return replace(kept, n_observed=self.n_observed[others], n_cells=self.n_cells[others])
 
     def sorted(self) -> PairSample:
         """In the order of ids, those in the log first: the same whatever the chunks were."""
@@ -172,8 +163,6 @@ class Standard:
         if features is None:
             return cls(None, np.zeros((1, 0)), ())
         present = features.value[np.unique(used)]
-        if not len(present):
-            return cls(features, np.zeros((len(features.ids), 0)), ())
         mean, spread = present.mean(axis=0), present.std(axis=0)
         varies = spread > 1e-12
         scaled = (features.value[:, varies] - mean[varies]) / spread[varies]
@@ -192,10 +181,10 @@ class Standard:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LogisticFit:
-    """The optimum, and the standardised features; no coefficients where one class was all there was."""
+    """The optimum, and the standardised features."""
 
     model: Logistic
-    beta: Floats | None
+    beta: Floats
     of_user: Standard
     of_item: Standard
     note: str
@@ -211,8 +200,6 @@ class LogisticFit:
 
     def at(self, cells: Log) -> Floats:
         """Pairs of users and items that have features."""
-        if self.beta is None:  # without the only users who were shown something, nobody is left to ask for
-            return np.ones(len(cells))
         split = 1 + len(self.of_user.names)
         users, user = np.unique(cells.user, return_inverse=True)
         items, item = np.unique(cells.item, return_inverse=True)
@@ -271,16 +258,13 @@ def _unobserved(
     return np.concatenate(users), np.concatenate(items), np.concatenate(weights)
 
 
-def _optimum(cells: PairSample, x_user: Floats, x_item: Floats, *, strength: float) -> Floats | None:
+def _optimum(cells: PairSample, x_user: Floats, x_item: Floats, *, strength: float) -> Floats:
     try:
         from sklearn.linear_model import LogisticRegression
     except ImportError:
         raise InputError('propensity logistic needs scikit-learn: pip install "truerank[models]".') from None
     if cells.observed.all() or not cells.observed.any():
-        return None
-    if x_user.shape[1] + x_item.shape[1] == 0:
-        shown = float(cells.weight[cells.observed].sum())
-        return np.array([np.log(shown / (float(cells.weight.sum()) - shown))])
+        raise InputError(f"{cells.source}: the pairs that were drawn are all in the log or none is; fit to more users.")
     model = LogisticRegression(C=strength, solver="newton-cholesky", tol=1e-10, max_iter=200)
     model.fit(np.column_stack([x_user, x_item]), cells.observed.astype(np.float64), sample_weight=cells.weight)
     return frozen(np.concatenate([model.intercept_, model.coef_[0]]))

@@ -13,6 +13,7 @@ from truerank.core.estimator import Groups, Learned
 from truerank.core.log import Log
 from truerank.core.options import Drawn
 from truerank.core.ranking import JudgedChunk, Pool
+from truerank.core.values import check, text_of
 from truerank.exposure.propensities import Fitted, PropensityLearner, n_cells
 from truerank.exposure.propensities.slices import able_rows, check_no_repeats, no_candidate, size_of_slice
 
@@ -43,24 +44,14 @@ class NaiveBayes:
     drawn: Drawn | str = Drawn.ALL
 
     name: ClassVar[str] = "naive-bayes"
+    positional: ClassVar[tuple[str, ...]] = ("reward", "drawn")
     uses: ClassVar[frozenset[str]] = frozenset({"random"})
     fitted: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        if self.drawn not in list(Drawn):
-            raise InputError(f"propensity naive-bayes: drawn {self.drawn!r}; expected {' or '.join(Drawn)}.")
-        object.__setattr__(self, "drawn", Drawn(self.drawn))
+        check(self, where="propensity naive-bayes")
 
-    @classmethod
-    def parse(cls, option: str | None) -> NaiveBayes:
-        """`naive-bayes`, `naive-bayes:rating`, `naive-bayes:label,unseen`."""
-        reward, comma, drawn = (part.strip() for part in (option or "label").partition(","))
-        return cls(reward or "label", drawn if comma else Drawn.ALL)
-
-    def __str__(self) -> str:
-        if self.drawn is not Drawn.ALL:
-            return f"{self.name}:{self.reward},{self.drawn}"
-        return self.name if self.reward == "label" else f"{self.name}:{self.reward}"
+    __str__ = text_of
 
     def tally(self, chunk: JudgedChunk, *, given: PropensityLearner, groups: Groups, learned: Learned) -> RewardCounts:
         log, candidates, random = chunk.labels, chunk.pools[Pool.CATALOGUE], _slice_of(given)
@@ -88,12 +79,11 @@ class NaiveBayes:
     def fit(self, tally: RewardCounts, *, given: PropensityLearner) -> Fitted:
         random, value = _slice_of(given), tally.value
         rows = tally.slice_rows(random)
-        if tally.gone is None:
-            check_no_repeats(random)
-            if not len(rows):
-                raise no_candidate(random, tally.source)
+        check_no_repeats(random)
+        if not len(rows):
+            raise no_candidate(random, tally.source)
         n_users = len(np.unique(random.user[rows]))
-        if n_users == 1 and tally.gone is None:
+        if n_users == 1:
             raise InputError(
                 f"{random.source}: the random slice is of one user; expected several, whose differences show how far "
                 "its shares may be off. Take a slice of more users."
@@ -104,17 +94,16 @@ class NaiveBayes:
         at = np.where(value[np.minimum(at, other - 1)] == reward, at, other) if other else np.zeros(len(rows), np.int64)
         in_slice = np.bincount(at, minlength=other + 1)
         n = tally.count.sum(axis=0)
-        if tally.gone is None:
-            for missing in np.flatnonzero(in_slice[:-1] == 0):
-                raise InputError(
-                    f"{random.source}: no row with {self.reward} {value[missing]:g} among {len(rows):,}, but "
-                    f"{tally.source} has {int(n[missing]):,}: P(y) would be 0 and the propensity infinite. Take a "
-                    "larger random slice, or merge values into labels."
-                )
+        for missing in np.flatnonzero((in_slice[:-1] == 0) & (n > 0)):
+            raise InputError(
+                f"{random.source}: no row with {self.reward} {value[missing]:g} among {len(rows):,}, but "
+                f"{tally.source} has {int(n[missing]):,}: P(y) would be 0 and the propensity infinite. Take a "
+                "larger random slice, or merge values into labels."
+            )
         by_value = self._by_value(n, float(tally.cells.sum()), in_slice)
         said = size_of_slice(len(rows), n_users, left_out=len(random) - len(rows))
         if tally.gone is not None:
-            # without some users the slice can be short of a kind of reward: the propensity is at most 1
+            # what is just below 1 with all users may be above it without some
             return NaiveBayesFit(self, value, np.minimum(by_value, 1.0), said, tally.source)
         for wrong in np.flatnonzero(~(by_value <= 1)):
             raise InputError(

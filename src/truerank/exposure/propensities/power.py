@@ -13,6 +13,7 @@ from truerank.core.estimator import Groups, Learned
 from truerank.core.ids import Ids
 from truerank.core.log import Log
 from truerank.core.ranking import JudgedChunk
+from truerank.core.values import NotNegative, Probability, check, text_of
 from truerank.exposure.propensities import Fitted, PropensityLearner
 
 
@@ -30,28 +31,18 @@ class PopularityPower:
     'power:0.5'
     """
 
-    power: float = 0.5
-    clip: float = 0.01
+    power: NotNegative = 0.5
+    clip: Probability = 0.01
 
     name: ClassVar[str] = "power"
+    positional: ClassVar[tuple[str, ...]] = ("power",)
     uses: ClassVar[frozenset[str]] = frozenset()
     fitted: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        if not (isinstance(self.power, int | float) and np.isfinite(self.power) and self.power >= 0):
-            raise InputError(f"propensity power:{self.power}; expected a power from 0, such as power:0.5.")
-        if not 0 < self.clip <= 1:
-            raise InputError(f"propensities clipped at {self.clip:g}; expected a probability in (0, 1].")
+        check(self, where="propensity power")
 
-    @classmethod
-    def parse(cls, option: str | None) -> PopularityPower:
-        try:
-            return cls() if option is None else cls(float(option))
-        except ValueError:
-            raise InputError(f"propensity power:{option}: {option!r} is not a number; expected power:0.5.") from None
-
-    def __str__(self) -> str:
-        return f"{self.name}:{self.power:g}"
+    __str__ = text_of
 
     def tally(self, chunk: JudgedChunk, *, given: PropensityLearner, groups: Groups, learned: Learned) -> ItemCounts:
         log = chunk.labels
@@ -65,32 +56,27 @@ class PopularityPower:
     def fit(self, tally: ItemCounts, *, given: PropensityLearner) -> Fitted:
         count = tally.count.sum(axis=0)
         most = count.max(initial=0.0)
-        if most == 0 and tally.whole:
+        if most == 0:
             raise InputError(f"{tally.source}: no {tally.what}, so no popularity to take propensities from.")
-        # without the only users who have a positive no popularity is known: all items are alike
-        share = count / most if most > 0 else np.ones(len(count))
-        of_item = np.asarray(np.maximum(share**self.power, self.clip), dtype=np.float64)
+        of_item = np.asarray(np.maximum((count / most) ** self.power, self.clip), dtype=np.float64)
         return PowerFit(self, frozen(of_item), tally.what, tally.items)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ItemCounts:
-    """How often each item of the catalogue was counted, [groups x items]; `whole` if no group was left out."""
+    """How often each item of the catalogue was counted, [groups x items]."""
 
     count: Floats
     what: str
     items: Ids
     source: str
-    whole: bool = True
 
     def __add__(self, other: ItemCounts) -> ItemCounts:
         return replace(self, count=self.count + other.count)
 
     def without(self, group: int | None) -> ItemCounts:
         total = self.count.sum(axis=0, keepdims=True)
-        return replace(
-            self, count=total if group is None else total - self.count[group][None], whole=self.whole and group is None
-        )
+        return replace(self, count=total if group is None else total - self.count[group][None])
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -7,13 +7,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from truerank.core.arrays import Bools, Floats, Ints
-from truerank.core.chance import cell_keys, generator
+from truerank.core.chance import generator
 from truerank.core.errors import InputError
 from truerank.core.log import Log, Pairs
 from truerank.data.published import restrict
 from truerank.models import Labels, Side
 from truerank.models.matrix import check_both_classes, positive_rows
 from truerank.models.recipes import Beside, Method
+from truerank.sampling.pools import Members, PoolOrder
 
 HELD_OUT = 0.1  # part of the log that decides when to stop where there is no random slice
 
@@ -161,12 +162,10 @@ def _examples(log: Log) -> Examples:
 
 def _divided(rows: Examples, log: Log, *, share: float, seed: int, purpose: str) -> tuple[Examples, Examples]:
     """Two parts; the second has `share` of each class, rounded up, chosen by the keys of the cells."""
-    key = cell_keys(seed, purpose, log.users.keys()[rows.user], log.items.keys()[rows.item])
-    chosen = np.zeros(len(rows), dtype=bool)
-    for y in (0, 1):
-        own = np.flatnonzero(rows.label == y)
-        first = own[np.argsort(key[own], kind="stable")]
-        chosen[first[: int(np.ceil(share * len(own)))]] = True
+    keys = log.users.keys()[rows.user], log.items.keys()[rows.item]
+    classes = Members(*keys, pool=rows.label.astype(np.int64), n_pools=2)
+    order = PoolOrder.drawn(classes, seed=seed, purpose=purpose)
+    chosen = order.first(np.ceil(share * order.count).astype(np.int64))
     return rows.select(~chosen), rows.select(chosen)
 
 

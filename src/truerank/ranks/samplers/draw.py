@@ -1,7 +1,8 @@
 """Candidate sets of a log: each user's positives, and negatives that a sampler chooses among the other items.
 
 The negatives of all samplers and sizes come from one exponential time for each (user, item): a larger set contains the
-smaller one, all models are ranked among the same items, and samplers with equal weights draw equal sets.
+smaller one, all models are ranked among the same items, and samplers with equal weights draw equal sets. These are the
+draws of `sampling.designs.WeightedDesign`, taken from whole blocks of users and items, which is faster.
 """
 
 from __future__ import annotations
@@ -12,21 +13,20 @@ from enum import StrEnum
 from typing import ClassVar, Protocol
 
 import numpy as np
-import numpy.typing as npt
 
 from truerank.core.arrays import Bools, Floats, Ints, frozen
 from truerank.core.errors import InputError, some
 from truerank.core.ids import Ids
+from truerank.core.language import Kind, as_value
 from truerank.core.log import Log, Pairs
 from truerank.core.ranking import Candidates
-from truerank.exposure.loggers.counts import rows_of_items
+from truerank.exposure.counts import rows_of_items
 from truerank.sampling.clocks import checked_weights
-from truerank.sampling.forced import Propensities, inclusion_of_each
-from truerank.sampling.orders import ring_times, rings
+from truerank.sampling.inclusion import Inclusion, inclusion_of_each
+from truerank.sampling.pools import NEVER, first_to_ring, ring_times, rings
 
 PURPOSE = "candidates"
 CELLS_AT_ONCE = 2**21
-NEVER = np.inf
 
 
 class Among(StrEnum):
@@ -36,7 +36,7 @@ class Among(StrEnum):
     EXPOSED = "exposed"
 
 
-class Positives(StrEnum):
+class OwnPositives(StrEnum):
     """Whether a user's positives can be drawn as negatives: never, or as the code of the sampler paper does."""
 
     EXCLUDED = "excluded"
@@ -45,12 +45,17 @@ class Positives(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ItemCounts:
-    """What is known of the items of a pool: rows and positives in the log, shares of training and of random data."""
+    """What is known of the items of a pool: rows and positives in the log, shares of training and of random data.
+
+    `items` and `users` say which items these are and whose weights are asked for: for weights that differ by user.
+    """
 
     rows: Ints
     positives: Ints
     train: Floats | None = None
     random: Floats | None = None
+    items: Ids | None = None
+    users: Ids | None = None
 
 
 class Sampler(Protocol):
@@ -61,19 +66,27 @@ class Sampler(Protocol):
     @property
     def among(self) -> Among: ...
     @property
-    def positives(self) -> Positives: ...
+    def positives(self) -> OwnPositives: ...
 
     def wanted(self, exposed: Ints) -> Ints | None:
         """How many negatives each user gets, from the number of the user's rows that are not positive; None for all."""
         ...
 
     def weights(self, counts: ItemCounts) -> Floats:
-        """v_i of each item of the pool, not normalised."""
+        """v_i of each item of the pool, not normalised; or v_ui, a row for each of `counts.users`."""
         ...
 
 
+SAMPLERS: Kind[Sampler] = Kind("sampler", __package__, Sampler)
+
+
+def same_for_all(n: int, exposed: Ints) -> Ints:
+    """n negatives for every user."""
+    return np.full(len(exposed), n, dtype=np.int64)
+
+
 @dataclass(frozen=True, slots=True)
-class Logged:
+class CandidatePool:
     """A log seen by samplers: the pool, each user's positives and other rows as positions in it, and its counts.
 
     The pool is the items that have a row in the log (a rarely shown item can be absent from a sparse log, and then no
@@ -97,7 +110,7 @@ class Logged:
         train: Log | None = None,
         random: Log | None = None,
         exclude: Log | None = None,
-    ) -> Logged:
+    ) -> CandidatePool:
         """`train` and `random` are for samplers that compare the log with them; `pool` fixes what competes."""
         label = log.label
         if pool is None:
@@ -117,15 +130,46 @@ class Logged:
             positives=np.bincount(item[label == 1], minlength=len(pool)),
             train=None if train is None else _shares(train, pool),
             random=None if random is None else _shares(random, pool),
+            items=pool,
         )
         return cls(log.users, pool, positive, exposed, _excluded(log, pool, exclude), counts, log.source)
 
 
 @dataclass(frozen=True, slots=True)
-class Sampled:
+class SamplerWeights:
+    """The weights of one sampler: `shared` by all users, or asked for some users at a time."""
+
+    sampler: Sampler
+    counts: ItemCounts
+    shared: Floats | None
+
+    @classmethod
+    def of(cls, sampler: Sampler, counts: ItemCounts, *, users: Ids) -> SamplerWeights:
+        """One of these users is asked for, to see whether weights differ by user."""
+        weight = _weights(sampler, replace(counts, users=Ids(users.values[:1])))
+        return cls(sampler, counts, weight if weight.ndim == 1 else None)
+
+    def at(self, users: Ids) -> Floats:
+        """v_i, [items], or v_ui, [users x items]."""
+        return _weights(self.sampler, replace(self.counts, users=users)) if self.shared is None else self.shared
+
+
+def _weights(sampler: Sampler, counts: ItemCounts) -> Floats:
+    weight = checked_weights(sampler.weights(counts))
+    n_users, n_items = 0 if counts.users is None else len(counts.users), len(counts.rows)
+    if weight.shape not in ((n_items,), (n_users, n_items)):
+        raise InputError(
+            f"{sampler}: weights of shape {weight.shape}; expected one for each of {n_items:,} items, or a row of them "
+            f"for each of {n_users:,} users."
+        )
+    return weight
+
+
+@dataclass(frozen=True, slots=True)
+class SampledNegatives:
     """The negatives of each user in the order in which they were drawn: user u has item[start[u]:start[u + 1]]."""
 
-    logged: Logged
+    logged: CandidatePool
     sampler: Sampler
     start: Ints
     item: Ints
@@ -147,14 +191,14 @@ class Sampled:
         owner = np.repeat(np.arange(len(positive.start) - 1), positive.count)
         return np.isin(self.user * width + self.item, owner * width + positive.item)
 
-    def first(self, n: int) -> Sampled:
+    def first(self, n: int) -> SampledNegatives:
         """At most n negatives per user: what the sampler gives for this smaller size."""
         place = np.arange(len(self.item)) - np.repeat(self.start[:-1], self.count)
         start = np.concatenate([[0], np.cumsum(np.minimum(self.count, n))]).astype(np.int64)
         return replace(self, start=frozen(start), item=frozen(self.item[place < n]))
 
     def labels(self, *, inclusion: bool = False) -> Log:
-        """Positives with label 1 and negatives with label 0: what to give `evaluate`, as labels and as candidates.
+        """OwnPositives with label 1 and negatives with label 0: what to give `evaluate`, as labels and as candidates.
 
         A positive that was also drawn as a negative stays a positive and is listed once. `inclusion` adds the
         probability of each negative to be drawn as `propensity`, 1 for positives.
@@ -185,33 +229,33 @@ class Sampled:
         pairs = Pairs(frozen(start), frozen(item[np.lexsort((item, user))]))
         return Candidates(len(self.logged.users), float(len(self.logged.items)), only=pairs)
 
-    def inclusion(self) -> Propensities:
+    def inclusion(self) -> Inclusion:
         """The probability of each negative to be drawn (and for which users it is an approximation)."""
         logged, sampler = self.logged, self.sampler
         n_users = len(logged.users)
         wanted = sampler.wanted(logged.exposed.count)
         if wanted is None or sampler.among is Among.EXPOSED:
-            return Propensities(np.ones(len(self.item)), np.zeros(n_users, dtype=bool))
-        weight = checked_weights(sampler.weights(logged.counts))
+            return Inclusion(np.ones(len(self.item)), np.zeros(n_users, dtype=bool))
+        weights = SamplerWeights.of(sampler, logged.counts, users=logged.users)
         value, approximate = np.empty(len(self.item)), np.zeros(n_users, dtype=bool)
-        found = inclusion_of_each(lambda u: weight[_drawable(logged, sampler, weight, u)], wanted)
+        found = inclusion_of_each(lambda u: _drawable(logged, weights, u)[1], wanted)
         for u, (chance, rough) in enumerate(found):
             drawn = slice(int(self.start[u]), int(self.start[u + 1]))
-            place = np.cumsum(_drawable(logged, sampler, weight, u)) - 1
+            place = np.cumsum(_drawable(logged, weights, u)[0]) - 1
             value[drawn], approximate[u] = chance[place[self.item[drawn]]], rough
-        return Propensities(value, approximate)
+        return Inclusion(value, approximate)
 
 
 def sample_candidates(
     log: Log,
-    sampler: Sampler,
+    sampler: Sampler | str,
     *,
     seed: int,
     pool: Ids | None = None,
     train: Log | None = None,
     random: Log | None = None,
     exclude: Log | None = None,
-) -> Sampled:
+) -> SampledNegatives:
     """The candidate sets of all users: their positives, and the negatives that a sampler draws from the pool.
 
     n negatives by draws without replacement proportional to the sampler's weights; all there are where fewer than n
@@ -221,19 +265,18 @@ def sample_candidates(
 
     >>> import polars as pl
     >>> from truerank.data.read import read
-    >>> from truerank.ranks.samplers.random import Random
     >>> log = read(pl.DataFrame({"user": [1, 1, 2], "item": [1, 2, 3], "label": [1, 0, 1]}))
-    >>> sampled = sample_candidates(log, Random(5), seed=0)
+    >>> sampled = sample_candidates(log, "Random@5", seed=0)
     >>> sampled.labels().item.tolist(), sampled.labels().label.tolist()
     ([0, 1, 2, 0, 1, 2], [1.0, 0.0, 0.0, 0.0, 0.0, 1.0])
     """
-    logged = Logged.of(log, pool=pool, train=train, random=random, exclude=exclude)
-    return draw_all(logged, [sampler], seed=seed)[0]
+    logged = CandidatePool.of(log, pool=pool, train=train, random=random, exclude=exclude)
+    return draw_all(logged, [as_value(sampler, SAMPLERS)], seed=seed)[0]
 
 
-def draw_all(logged: Logged, samplers: Sequence[Sampler], *, seed: int) -> tuple[Sampled, ...]:
+def draw_all(logged: CandidatePool, samplers: Sequence[Sampler], *, seed: int) -> tuple[SampledNegatives, ...]:
     """What several samplers draw from one log, each as it would by itself; the chance that they share is made once."""
-    weights = [checked_weights(sampler.weights(logged.counts)) for sampler in samplers]
+    weights = [SamplerWeights.of(sampler, logged.counts, users=logged.users) for sampler in samplers]
     sizes = [_sizes(logged, sampler) for sampler in samplers]
     n_users, n_items = len(logged.users), len(logged.items)
     user_key, item_key = logged.users.keys(), logged.items.keys()
@@ -246,42 +289,25 @@ def draw_all(logged: Logged, samplers: Sequence[Sampler], *, seed: int) -> tuple
         time = ring_times(seed, PURPOSE, user_key[users, None], item_key[None, :])
         owner, positive = _rows_of(logged.positive, users)
         away, excluded = _rows_of(logged.excluded, users)
+        asked = Ids(logged.users.values[users])
         for at in drawn:
-            clock = np.where(weights[at] > 0, rings(time, weights[at]), NEVER)
-            if samplers[at].positives is Positives.EXCLUDED:
+            weight = weights[at].at(asked)
+            clock = np.where(weight > 0, rings(time, weight), NEVER)
+            if samplers[at].positives is OwnPositives.EXCLUDED:
                 clock[owner, positive] = NEVER
             clock[away, excluded] = NEVER
             taken, count = first_to_ring(clock, sizes[at][users])
             items[at].append(taken)
             counts[at].append(count)
     return tuple(
-        Sampled(logged, sampler, frozen(np.cumsum(np.concatenate(count))), frozen(np.concatenate(item)))
+        SampledNegatives(logged, sampler, frozen(np.cumsum(np.concatenate(count))), frozen(np.concatenate(item)))
         if sampler.among is Among.POOL
-        else Sampled(logged, sampler, logged.exposed.start, logged.exposed.item)
+        else SampledNegatives(logged, sampler, logged.exposed.start, logged.exposed.item)
         for sampler, item, count in zip(samplers, items, counts, strict=True)
     )
 
 
-def first_to_ring(clock: Floats, size: Ints) -> tuple[Ints, Ints]:
-    """The columns of the smallest finite numbers of each row, in order, at most `size` of them; and how many.
-
-    >>> first_to_ring(np.array([[3.0, 1.0, 2.0], [np.inf, 5.0, np.inf]]), np.array([2, 2]))
-    (array([1, 2, 1]), array([2, 1]))
-    """
-    n_rows, n_columns = clock.shape
-    count = np.minimum(size, (clock < NEVER).sum(axis=1))
-    most = int(count.max(initial=0))
-    if most < n_columns // 2:
-        # sorting a part of each row is enough
-        part = np.argpartition(clock, most, axis=1)[:, :most] if most else np.zeros((n_rows, 0), np.int64)
-        order = np.take_along_axis(part, np.take_along_axis(clock, part, axis=1).argsort(axis=1), axis=1)
-    else:
-        order = clock.argsort(axis=1)[:, :most]
-    taken: npt.NDArray[np.bool_] = np.arange(most) < count[:, None]
-    return order[taken].astype(np.int64), count.astype(np.int64)
-
-
-def _sizes(logged: Logged, sampler: Sampler) -> Ints:
+def _sizes(logged: CandidatePool, sampler: Sampler) -> Ints:
     wanted, n_items = sampler.wanted(logged.exposed.count), len(logged.items)
     return np.full(len(logged.users), n_items) if wanted is None else np.minimum(wanted, n_items)
 
@@ -292,12 +318,15 @@ def _rows_of(pairs: Pairs, users: Ints) -> tuple[Ints, Ints]:
     return np.repeat(np.arange(len(users)), pairs.count[users[0] : users[-1] + 1]), pairs.item[low:high]
 
 
-def _drawable(logged: Logged, sampler: Sampler, weight: Floats, user: int) -> Bools:
+def _drawable(logged: CandidatePool, weights: SamplerWeights, user: int) -> tuple[Bools, Floats]:
+    """Which items of the pool can be drawn for a user, and their weights."""
+    weight = weights.at(Ids(logged.users.values[user : user + 1])) if weights.shared is None else weights.shared
+    weight = weight.reshape(-1)
     able = weight > 0
-    if sampler.positives is Positives.EXCLUDED:
+    if weights.sampler.positives is OwnPositives.EXCLUDED:
         able[logged.positive.of_unit(user)] = False
     able[logged.excluded.of_unit(user)] = False
-    return able
+    return able, weight[able]
 
 
 def _excluded(log: Log, pool: Ids, exclude: Log | None) -> Pairs:

@@ -8,23 +8,23 @@ from typing import ClassVar
 import numpy as np
 
 from truerank.core.arrays import Floats, Ints
-from truerank.ranks.samplers.draw import Among, ItemCounts, Positives
+from truerank.core.values import text_of
+from truerank.ranks.samplers.draw import Among, ItemCounts, OwnPositives
 
 
 @dataclass(frozen=True, slots=True)
-class Full:
+class FullSampler:
     """Every item of the pool that is no positive of the user.
 
-    >>> str(Full())
+    >>> str(FullSampler())
     'Full'
     """
 
     name: ClassVar[str] = "Full"
     among: ClassVar[Among] = Among.POOL
-    positives: ClassVar[Positives] = Positives.EXCLUDED
+    positives: ClassVar[OwnPositives] = OwnPositives.EXCLUDED
 
-    def __str__(self) -> str:
-        return self.name
+    __str__ = text_of
 
     def wanted(self, exposed: Ints) -> Ints | None:
         return None
@@ -34,19 +34,18 @@ class Full:
 
 
 @dataclass(frozen=True, slots=True)
-class Exposed:
+class ExposedSampler:
     """The user's own rows that are not positive.
 
-    >>> str(Exposed())
+    >>> str(ExposedSampler())
     'Exposed'
     """
 
     name: ClassVar[str] = "Exposed"
     among: ClassVar[Among] = Among.EXPOSED
-    positives: ClassVar[Positives] = Positives.EXCLUDED
+    positives: ClassVar[OwnPositives] = OwnPositives.EXCLUDED
 
-    def __str__(self) -> str:
-        return self.name
+    __str__ = text_of
 
     def wanted(self, exposed: Ints) -> Ints | None:
         return exposed

@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from truerank.core.arrays import Floats, Ints
-from truerank.exposure.loggers.counts import zipf
-from truerank.ranks.samplers.draw import Among, ItemCounts, Positives
-from truerank.ranks.samplers.text import check, same_for_all, text_form
+from truerank.core.values import Count, CountFrom0, check, text_of
+from truerank.exposure.counts import zipf
+from truerank.ranks.samplers.draw import Among, ItemCounts, OwnPositives, same_for_all
 
 
 @dataclass(frozen=True, slots=True)
-class Popularity:
+class PopularitySampler:
     """v_i = (rank_i + shift)^-1/2, rank 1 for the item with most rows in the log; equal numbers share the best rank.
 
     The sampler paper says Zipf's law without an exponent; its code uses 1/2, adds 1 to the rank and lets positives be
@@ -20,13 +20,15 @@ class Popularity:
 
     >>> import numpy as np
     >>> counts = ItemCounts(rows=np.array([9, 5, 5]), positives=np.array([0, 1, 2]))
-    >>> Popularity(1).weights(counts).round(4).tolist(), Popularity.released(1).weights(counts).round(4).tolist()
-    ([1.0, 0.7071, 0.7071], [0.7071, 0.5774, 0.5774])
+    >>> PopularitySampler(1).weights(counts).round(4).tolist()
+    [1.0, 0.7071, 0.7071]
+    >>> PopularitySampler.released(1).weights(counts).round(4).tolist()
+    [0.7071, 0.5774, 0.5774]
     """
 
-    n: int
-    shift: int = 0
-    positives: Positives = Positives.EXCLUDED
+    n: Count
+    shift: CountFrom0 = 0
+    positives: OwnPositives = OwnPositives.EXCLUDED
 
     name: ClassVar[str] = "Popularity"
     among: ClassVar[Among] = Among.POOL
@@ -35,15 +37,14 @@ class Popularity:
         check(self)
 
     @classmethod
-    def published(cls, n: int) -> Popularity:
+    def published(cls, n: int) -> PopularitySampler:
         return cls(n)
 
     @classmethod
-    def released(cls, n: int) -> Popularity:
-        return cls(n, shift=1, positives=Positives.DRAWN)
+    def released(cls, n: int) -> PopularitySampler:
+        return cls(n, shift=1, positives=OwnPositives.DRAWN)
 
-    def __str__(self) -> str:
-        return text_form(self)
+    __str__ = text_of
 
     def wanted(self, exposed: Ints) -> Ints | None:
         return same_for_all(self.n, exposed)

@@ -9,9 +9,9 @@ from typing import ClassVar
 import numpy as np
 
 from truerank.core.arrays import Floats, Ints
-from truerank.exposure.loggers.counts import zipf
-from truerank.ranks.samplers.draw import Among, ItemCounts, Positives
-from truerank.ranks.samplers.text import check, same_for_all, text_form
+from truerank.core.values import Count, check, text_of
+from truerank.exposure.counts import zipf
+from truerank.ranks.samplers.draw import Among, ItemCounts, OwnPositives, same_for_all
 
 
 class Law(StrEnum):
@@ -22,20 +22,20 @@ class Law(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Positivity:
+class PositivitySampler:
     """v_i = rank_i^-1/2 by the number of positives in the log, as the text of the sampler paper says.
 
     Its code weighs proportionally to the number of positives, so that an item without any is never drawn, and lets a
     user's own positives be drawn.
 
     >>> counts = ItemCounts(rows=np.array([9, 5, 5]), positives=np.array([0, 1, 2]))
-    >>> Positivity(1).weights(counts).round(4).tolist(), Positivity.released(1).weights(counts).tolist()
+    >>> PositivitySampler(1).weights(counts).round(4).tolist(), PositivitySampler.released(1).weights(counts).tolist()
     ([0.5774, 0.7071, 1.0], [0.0, 1.0, 2.0])
     """
 
-    n: int
+    n: Count
     law: Law = Law.ZIPF
-    positives: Positives = Positives.EXCLUDED
+    positives: OwnPositives = OwnPositives.EXCLUDED
 
     name: ClassVar[str] = "Positivity"
     among: ClassVar[Among] = Among.POOL
@@ -44,15 +44,14 @@ class Positivity:
         check(self)
 
     @classmethod
-    def published(cls, n: int) -> Positivity:
+    def published(cls, n: int) -> PositivitySampler:
         return cls(n)
 
     @classmethod
-    def released(cls, n: int) -> Positivity:
-        return cls(n, law=Law.LINEAR, positives=Positives.DRAWN)
+    def released(cls, n: int) -> PositivitySampler:
+        return cls(n, law=Law.LINEAR, positives=OwnPositives.DRAWN)
 
-    def __str__(self) -> str:
-        return text_form(self)
+    __str__ = text_of
 
     def wanted(self, exposed: Ints) -> Ints | None:
         return same_for_all(self.n, exposed)

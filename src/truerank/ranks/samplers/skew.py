@@ -9,8 +9,8 @@ from typing import ClassVar
 import numpy as np
 
 from truerank.core.arrays import Floats, Ints
-from truerank.ranks.samplers.draw import Among, ItemCounts, Positives
-from truerank.ranks.samplers.text import check, same_for_all, text_form
+from truerank.core.values import Count, check, text_of
+from truerank.ranks.samplers.draw import Among, ItemCounts, OwnPositives, same_for_all
 
 
 class Favoured(StrEnum):
@@ -21,7 +21,7 @@ class Favoured(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Skew:
+class SkewSampler:
     """v_i = 1 / rows of the item in the log (Liang et al. 2016), an item without rows as if it had one.
 
     The sampler paper does not state the direction; its code favours popular items, v_i = rows, and lets positives be
@@ -29,13 +29,13 @@ class Skew:
     intervened test sets of the same name.
 
     >>> counts = ItemCounts(rows=np.array([4, 5, 0]), positives=np.array([0, 1, 0]))
-    >>> Skew(1).weights(counts).tolist(), Skew.released(1).weights(counts).tolist()
+    >>> SkewSampler(1).weights(counts).tolist(), SkewSampler.released(1).weights(counts).tolist()
     ([0.25, 0.2, 1.0], [4.0, 5.0, 0.0])
     """
 
-    n: int
+    n: Count
     favours: Favoured = Favoured.RARE
-    positives: Positives = Positives.EXCLUDED
+    positives: OwnPositives = OwnPositives.EXCLUDED
 
     name: ClassVar[str] = "Skew"
     among: ClassVar[Among] = Among.POOL
@@ -44,15 +44,14 @@ class Skew:
         check(self)
 
     @classmethod
-    def published(cls, n: int) -> Skew:
+    def published(cls, n: int) -> SkewSampler:
         return cls(n)
 
     @classmethod
-    def released(cls, n: int) -> Skew:
-        return cls(n, favours=Favoured.POPULAR, positives=Positives.DRAWN)
+    def released(cls, n: int) -> SkewSampler:
+        return cls(n, favours=Favoured.POPULAR, positives=OwnPositives.DRAWN)
 
-    def __str__(self) -> str:
-        return text_form(self)
+    __str__ = text_of
 
     def wanted(self, exposed: Ints) -> Ints | None:
         return same_for_all(self.n, exposed)

@@ -8,12 +8,12 @@ from typing import ClassVar
 
 from truerank.core.arrays import Floats, Ints
 from truerank.core.errors import InputError
-from truerank.exposure.interventions.posteriors import Counts, Floor, posterior_ratio
-from truerank.ranks.samplers.draw import Among, ItemCounts, Positives
-from truerank.ranks.samplers.text import check, same_for_all, text_form
+from truerank.core.values import Count, CountFrom0, check, text_of
+from truerank.exposure.counts import Floor, RowCounts, posterior_ratio
+from truerank.ranks.samplers.draw import Among, ItemCounts, OwnPositives, same_for_all
 
 
-class Source(StrEnum):
+class ShareSource(StrEnum):
     """Whose rows say how items are exposed: those of the log that is sampled, or of the training data."""
 
     LOGGED = "logged"
@@ -21,7 +21,7 @@ class Source(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class WTD:
+class WTDSampler:
     """v_i = (P_random(i) / P_biased(i))^power, with the item's share of rows in random data and in the log.
 
     The text squares the item's weight, the code does not; the user's weight cancels within a user. A share of 0 is
@@ -31,31 +31,30 @@ class WTD:
 
     >>> import numpy as np
     >>> counts = ItemCounts(np.array([3, 1]), np.array([0, 1]), random=np.array([0.5, 0.5]))
-    >>> WTD(1).weights(counts).round(4).tolist(), WTD.released(1).weights(counts).round(4).tolist()
+    >>> WTDSampler(1).weights(counts).round(4).tolist(), WTDSampler.released(1).weights(counts).round(4).tolist()
     ([0.4444, 4.0], [0.6667, 2.0])
     """
 
-    n: int
-    power: int = 2
-    mnar_source: Source = Source.LOGGED
+    n: Count
+    power: CountFrom0 = 2
+    mnar_source: ShareSource = ShareSource.LOGGED
 
     name: ClassVar[str] = "WTD"
     among: ClassVar[Among] = Among.POOL
-    positives: ClassVar[Positives] = Positives.EXCLUDED
+    positives: ClassVar[OwnPositives] = OwnPositives.EXCLUDED
 
     def __post_init__(self) -> None:
         check(self)
 
     @classmethod
-    def published(cls, n: int) -> WTD:
+    def published(cls, n: int) -> WTDSampler:
         return cls(n)
 
     @classmethod
-    def released(cls, n: int) -> WTD:
+    def released(cls, n: int) -> WTDSampler:
         return cls(n, power=1)
 
-    def __str__(self) -> str:
-        return text_form(self)
+    __str__ = text_of
 
     def wanted(self, exposed: Ints) -> Ints | None:
         return same_for_all(self.n, exposed)
@@ -70,36 +69,35 @@ class WTD:
 
 
 @dataclass(frozen=True, slots=True)
-class WTDH:
+class WTDHSampler:
     """WTD with a hypothesis in place of random data: P_random(i) = 1 / number of items of the pool.
 
     >>> import numpy as np
     >>> counts = ItemCounts(np.array([3, 1]), np.array([0, 1]))
-    >>> WTDH(1).weights(counts).round(4).tolist(), str(WTDH.released(1))
+    >>> WTDHSampler(1).weights(counts).round(4).tolist(), str(WTDHSampler.released(1))
     ([0.4444, 4.0], 'WTDH@1(power=1)')
     """
 
-    n: int
-    power: int = 2
-    mnar_source: Source = Source.LOGGED
+    n: Count
+    power: CountFrom0 = 2
+    mnar_source: ShareSource = ShareSource.LOGGED
 
     name: ClassVar[str] = "WTDH"
     among: ClassVar[Among] = Among.POOL
-    positives: ClassVar[Positives] = Positives.EXCLUDED
+    positives: ClassVar[OwnPositives] = OwnPositives.EXCLUDED
 
     def __post_init__(self) -> None:
         check(self)
 
     @classmethod
-    def published(cls, n: int) -> WTDH:
+    def published(cls, n: int) -> WTDHSampler:
         return cls(n)
 
     @classmethod
-    def released(cls, n: int) -> WTDH:
+    def released(cls, n: int) -> WTDHSampler:
         return cls(n, power=1)
 
-    def __str__(self) -> str:
-        return text_form(self)
+    __str__ = text_of
 
     def wanted(self, exposed: Ints) -> Ints | None:
         return same_for_all(self.n, exposed)
@@ -108,13 +106,13 @@ class WTDH:
         return _ratio(None, counts, self.mnar_source) ** self.power
 
 
-def _ratio(random: Floats | None, counts: ItemCounts, mnar: Source) -> Floats:
+def _ratio(random: Floats | None, counts: ItemCounts, mnar: ShareSource) -> Floats:
     """Share in random data (uniform where there are none) / share in biased data; shares of 0 at the floor."""
-    if mnar is Source.TRAIN and counts.train is None:
+    if mnar is ShareSource.TRAIN and counts.train is None:
         raise InputError("mnar_source=train needs the training data; give train=, or take mnar_source=logged.")
     logged = counts.rows / max(int(counts.rows.sum()), 1)
-    biased = logged if counts.train is None or mnar is Source.LOGGED else counts.train
+    biased = logged if counts.train is None or mnar is ShareSource.LOGGED else counts.train
     n_items = max(len(counts.rows), 1)
-    target = None if random is None else Counts(random, rows=1, size=n_items)
-    seen = Counts(biased, rows=1, size=n_items)
+    target = None if random is None else RowCounts(random, rows=1, size=n_items)
+    seen = RowCounts(biased, rows=1, size=n_items)
     return posterior_ratio(target, seen, zero=Floor())

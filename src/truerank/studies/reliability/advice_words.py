@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 
 from truerank.core.arrays import Floats
 from truerank.core.errors import InputError, some
-from truerank.exposure.loggers.uniform import Uniform
+from truerank.core.ids import Ids
+from truerank.exposure.loggers.uniform import UniformLogger
 from truerank.ranks import samplers
 from truerank.ranks.samplers.draw import ItemCounts
 from truerank.studies.reliability.advice import WORSE, Advice, recommend
@@ -106,7 +108,7 @@ def _exposure(advice: Advice, look: Look) -> Iterator[str]:
     ]
     if alike and logger.distance > NEAR and logger == advice.loggers[0]:
         yield f"{alike[0].logger} is nearly as near as {logger.logger}; see --logger {alike[0].logger} too."
-    if logger.logger == str(Uniform()) and logger.distance <= FAR:
+    if logger.logger == str(UniformLogger()) and logger.distance <= FAR:
         yield (
             "Your log looks as if it was shown at random. `truerank data describe` tests that; if so, `truerank "
             "evaluate --exposure random` estimates what all labels would say, and no candidates need to be sampled."
@@ -164,7 +166,8 @@ _ALIKE, _MORE = np.array([1, 1]), np.array([1, 3])
 
 def _weights(sampler: str, counts: ItemCounts) -> Floats:
     bare, bracket, options = sampler.partition("(")
-    return samplers.parse(f"{bare}@1{bracket}{options}").weights(counts)
+    asked = replace(counts, items=Ids.of(range(len(counts.rows))), users=Ids.of([0]))
+    return samplers.parse(f"{bare}@1{bracket}{options}").weights(asked)
 
 
 def _lacking(choice: Choice, advice: Advice) -> str:

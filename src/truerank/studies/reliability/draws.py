@@ -1,27 +1,30 @@
-"""What loggers show of a world, block by block: the same cells as `expose` shows after `HoldOut.split`."""
+"""What loggers show of a world, block by block: the same cells as `expose` shows after `WorldHoldOut.split`.
+
+The plain path draws by `sampling.pools`; the compiled one is a kernel that gives the same cells to the last bit.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from importlib.util import find_spec
 
 import numpy as np
-import numpy.typing as npt
 
-from truerank.core.arrays import Bools, Floats, Ints
+from truerank.core.arrays import Bools, Floats, Ints, frozen
 from truerank.core.chance import cell_keys
 from truerank.core.errors import InputError
-from truerank.core.ids import Ids
+from truerank.core.ids import Ids, Keys
 from truerank.core.log import Log
 from truerank.data.split import PER_USER
-from truerank.exposure.loggers.counts import rows_of_items
+from truerank.exposure.counts import rows_of_items
 from truerank.exposure.loggers.expose import PURPOSE as EXPOSURE
 from truerank.exposure.loggers.expose import Logger, exposure_sizes
-from truerank.exposure.loggers.holdout import HoldOut, Unit
-from truerank.ranks.samplers.draw import ItemCounts, Sampler
+from truerank.exposure.loggers.holdout import HoldOutUnit, WorldHoldOut
+from truerank.ranks.samplers.draw import ItemCounts, Sampler, SamplerWeights
 from truerank.sampling.clocks import checked_weights
-from truerank.sampling.orders import ring_times, rings
+from truerank.sampling.designs import UniformDesign
+from truerank.sampling.pools import Members, PoolOrder, Share, ring_times, rings, sizes_of
 from truerank.studies.reliability.kinds import Mark
 from truerank.studies.reliability.worlds import Flags, World
 
@@ -57,7 +60,7 @@ class Exposing:
         logger: Logger,
         *,
         sparsities: tuple[float, ...],
-        holdout: HoldOut | None,
+        holdout: WorldHoldOut | None,
         weight: Floats,
         seed: int,
         fast: bool | None = None,
@@ -67,7 +70,7 @@ class Exposing:
         fraction = 0.0
         if holdout is not None:
             _, out = holdout.split(_one_user(world.items), logger=logger, seed=seed)
-            if holdout.unit is Unit.ITEMS and out is not None:
+            if holdout.unit is HoldOutUnit.ITEMS and out is not None:
                 held[out.item] = True
             elif out is not None:
                 fraction = holdout.fraction
@@ -81,22 +84,55 @@ class Exposing:
     def shown(self, units: Ints) -> Shown:
         """The cells of the given users."""
         world = self.world
-        user, item = world.users.keys()[units][:, None], world.items.keys()[None, :]
         positive, observed = world.block(units)
-        held = observed & self.held_items[None, :]
-        if self.fraction > 0:
-            n = np.floor(self.fraction * observed.sum(axis=1, dtype=np.int64) + 1e-9).astype(np.int64)
-            key = cell_keys(self.seed, PER_USER, user, item)
-            held = _smallest(key, observed, n, fast=self.fast)
+        held = self._held_out(units, observed) if self.fraction > 0 else observed & self.held_items[None, :]
         left = observed & ~held & np.uint8(1)
         positive &= left
-        clock = rings(ring_times(self.seed, EXPOSURE, user, item), self.weight)
         count = left.sum(axis=1, dtype=np.int64)
         sizes = np.stack([exposure_sizes(count, sparsity=each) for each in self.sparsities], axis=1)
-        level = _levels(clock, left, positive, sizes, fast=self.fast)
+        level = self._levels(units, left, positive, sizes)
         # what is held out is no candidate either: its label is known, and taking it for a negative would be wrong
         away = (world.excluded_block(units) | held) == 1
         return Shown(level, np.where(away, np.uint8(Mark.EXCLUDED), positive), held)
+
+    def _held_out(self, units: Ints, observed: Flags) -> Flags:
+        """The cells that `split_per_user` sets aside."""
+        share, held = Share(self.fraction), np.zeros(observed.shape, dtype=np.uint8)
+        if self.fast:
+            from truerank.studies.reliability import fast_draws
+
+            key = cell_keys(self.seed, PER_USER, *self._keys(units))
+            fast_draws.smallest(key, observed, sizes_of(share, observed.sum(axis=1, dtype=np.int64)), held)
+        else:
+            members, cells = self._members(units, observed)
+            held.flat[cells[UniformDesign(share).draw(members, seed=self.seed, purpose=PER_USER)]] = 1
+        return held
+
+    def _levels(self, units: Ints, left: Flags, positive: Flags, sizes: Ints) -> Flags:
+        """At how many sparsities the logger shows each cell, of sizes[user, sparsity]; the first positive at all."""
+        level = np.zeros(left.shape, dtype=np.uint8)
+        if self.fast:
+            from truerank.studies.reliability import fast_draws
+
+            clock = rings(ring_times(self.seed, EXPOSURE, *self._keys(units)), self.weight)
+            fast_draws.levels(clock, left, positive, sizes, level)
+        else:
+            members, cells = self._members(units, left)
+            weighted = replace(members, weight=self.weight[cells % self.world.n_items])
+            order = PoolOrder.drawn(weighted, seed=self.seed, purpose=EXPOSURE)
+            for size in sizes.T:
+                level.flat[cells] += order.first(size, one_of=positive.flat[cells] == 1)
+        return level
+
+    def _keys(self, units: Ints) -> tuple[Keys, Keys]:
+        return self.world.users.keys()[units][:, None], self.world.items.keys()[None, :]
+
+    def _members(self, units: Ints, among: Flags) -> tuple[Members, Ints]:
+        """The marked cells of a block as members, a pool for each user, and their places in the block."""
+        user, item = np.nonzero(among)
+        keys = self.world.users.keys()[units][user], self.world.items.keys()[item]
+        members = Members(*keys, pool=user.astype(np.int64), n_pools=len(units), in_order=True)
+        return members, np.flatnonzero(among)
 
     def count(self, units: Ints) -> Counted:
         """How often the given users are shown each item."""
@@ -131,15 +167,17 @@ class Counted:
         rows, positives = (np.zeros((n_sparsities, n_items), np.int64) for _ in range(2))
         return cls(rows, positives, np.zeros(n_items, np.int64))
 
-    def weights(self, samplers: Sequence[Sampler], *, holds_out: bool, train: Floats | None) -> Floats:
-        """v_i of every sampler at every sparsity, [sparsities x samplers x items]; 0 for items not in the log.
+    def weights(
+        self, samplers: Sequence[Sampler], world: World, *, holds_out: bool, train: Floats | None
+    ) -> ScenarioWeights:
+        """v of every sampler at every sparsity.
 
         Random data are the held-out cells; where nothing is held out, the log itself, as in the sampler paper's code.
         """
         n_sparsities, n_items = self.rows.shape
-        found = np.zeros((n_sparsities, len(samplers), n_items))
-        for s in range(n_sparsities):
-            pool = np.flatnonzero(self.rows[s] > 0)
+        pools = tuple(np.flatnonzero(rows > 0) for rows in self.rows)
+        shared, by_user = np.zeros((n_sparsities, len(samplers), 1, n_items)), dict[tuple[int, int], SamplerWeights]()
+        for s, pool in enumerate(pools):
             seen = self.held if holds_out else self.rows[s]
             random = seen[pool] / seen.sum() if seen.any() else None  # users with few items have nothing held out
             counts = ItemCounts(
@@ -147,10 +185,11 @@ class Counted:
                 positives=self.positives[s][pool],
                 train=None if train is None else train[pool],
                 random=random,
+                items=Ids(world.items.values[pool]),
             )
             for f, sampler in enumerate(samplers):
                 try:
-                    found[s, f, pool] = checked_weights(sampler.weights(counts))
+                    weights = SamplerWeights.of(sampler, counts, users=world.users)
                 except InputError:
                     if random is None:
                         raise InputError(
@@ -158,7 +197,32 @@ class Counted:
                             "it out of the samplers, or study a larger world."
                         ) from None
                     raise
-        return found
+                if weights.shared is None:
+                    by_user[s, f] = weights
+                else:
+                    shared[s, f, 0, pool] = weights.shared
+        return ScenarioWeights(frozen(shared), pools, by_user)
+
+
+@dataclass(frozen=True, slots=True)
+class ScenarioWeights:
+    """The weights of all samplers at all sparsities; 0 for items not in the log.
+
+    `shared` [sparsities x samplers x 1 x items] are those that are the same for all users, `by_user` the others.
+    """
+
+    shared: Floats
+    pools: tuple[Ints, ...]
+    by_user: Mapping[tuple[int, int], SamplerWeights]
+
+    def at(self, users: Ids) -> Floats:
+        """[sparsities x samplers x users x items], or 1 in the place of users where all have the same weights."""
+        if not self.by_user:
+            return self.shared
+        weight = np.repeat(self.shared, len(users), axis=2)
+        for (s, f), weights in self.by_user.items():
+            weight[s, f][:, self.pools[s]] = weights.at(users)
+        return weight
 
 
 def train_shares(train: Log | None, items: Ids) -> Floats | None:
@@ -175,32 +239,3 @@ def _one_user(items: Ids) -> Log:
     n = len(items)
     nobody = np.zeros(n, dtype=np.int64)
     return Log(Ids.of([0]), items, user=nobody, item=np.arange(n), rewards={"label": np.zeros(n)})
-
-
-def _smallest(key: npt.NDArray[np.uint64], among: Flags, n: Ints, *, fast: bool) -> Flags:
-    found = np.zeros(among.shape, dtype=np.uint8)
-    if fast:
-        from truerank.studies.reliability import fast_draws
-
-        fast_draws.smallest(key, among, n, found)
-        return found
-    for u in range(len(key)):
-        members = np.flatnonzero(among[u])
-        found[u, members[np.argsort(key[u, members], kind="stable")[: n[u]]]] = 1
-    return found
-
-
-def _levels(clock: Floats, left: Flags, positive: Flags, sizes: Ints, *, fast: bool) -> Flags:
-    level = np.zeros(left.shape, dtype=np.uint8)
-    if fast:
-        from truerank.studies.reliability import fast_draws
-
-        fast_draws.levels(clock, left, positive, sizes, level)
-        return level
-    for u in range(len(clock)):
-        members = np.flatnonzero(left[u])
-        order = members[np.argsort(clock[u, members], kind="stable")]
-        for s, size in enumerate(sizes[u]):
-            level[u, order[:size]] = s + 1
-        level[u, order[positive[u, order] == 1][:1]] = sizes.shape[1]
-    return level

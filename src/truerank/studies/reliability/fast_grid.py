@@ -105,6 +105,7 @@ def evaluate_users(
     those of the user's group.
 
     Family f has the candidates size_start[f] ... size_start[f + 1] - 1; family 0 is Full, sparsity 0 comes first.
+    weight[sparsity, family, user, item] has one user where all have the same weights.
     """
     n_users, n_models, n_items = order.shape
     n_sparsities, n_families = weight.shape[0], weight.shape[1]
@@ -147,8 +148,9 @@ def evaluate_users(
                             items[available] = i
                             available += 1
                 elif kind[f] != FULL:
+                    own = weight[s, f, u % weight.shape[2]]
                     for i in range(n_items):
-                        v = weight[s, f, i]
+                        v = own[i]
                         if v > 0 and able[i] and (kind[f] == DRAWN_WITH_POSITIVES or not liked[i]):
                             keys[available], items[available] = min(time[u, i] / v, last), i
                             available += 1

@@ -15,15 +15,15 @@ from truerank.core.errors import InputError
 from truerank.core.metric import Metric
 from truerank.exposure import loggers as logger_catalogue
 from truerank.exposure.loggers.expose import Logger
-from truerank.exposure.loggers.holdout import HoldOut
+from truerank.exposure.loggers.holdout import WorldHoldOut
 from truerank.metrics.dcg import DCG
 from truerank.metrics.ndcg import NDCG
 from truerank.metrics.precision import Precision
 from truerank.metrics.recall import Recall
 from truerank.ranks import samplers as sampler_catalogue
 from truerank.ranks.samplers.draw import Sampler
-from truerank.ranks.samplers.full import Exposed, Full
-from truerank.ranks.samplers.random import AS_EXPOSED, Random
+from truerank.ranks.samplers.full import ExposedSampler, FullSampler
+from truerank.ranks.samplers.random import AS_EXPOSED, RandomSampler
 
 SPARSITIES = (0.0, 0.1, 0.3, 0.5, 0.7, 0.85, 0.9, 0.95)
 SIZES = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)
@@ -51,7 +51,7 @@ class Preset(StrEnum):
 class Family:
     """A sampler with all its sizes: one draw serves them all. `sampler` has the largest; no sizes where it has none.
 
-    >>> Family(Random(5), (1, 5)).labels
+    >>> Family(RandomSampler(5), (1, 5)).labels
     (('Random', 1), ('Random', 5))
     """
 
@@ -110,7 +110,7 @@ class Grid:
     families: tuple[Family, ...]
     metrics: tuple[Metric, ...] = METRICS
     repetitions: int = 1
-    holdout: HoldOut | None = field(default_factory=HoldOut)
+    holdout: WorldHoldOut | None = field(default_factory=WorldHoldOut)
 
     def __post_init__(self) -> None:
         for value in self.sparsities:
@@ -125,7 +125,7 @@ class Grid:
         ordered = tuple(sorted({0.0, *map(float, self.sparsities)}))
         if len(ordered) > MOST_SPARSITIES:
             raise InputError(f"{len(ordered)} sparsities; expected at most {MOST_SPARSITIES}.")
-        full = Family(Full())
+        full = Family(FullSampler())
         object.__setattr__(self, "sparsities", ordered)
         object.__setattr__(self, "families", (full, *(each for each in self.families if each != full)))
         for kind, names in (
@@ -157,7 +157,7 @@ class Grid:
             families(samplers, sizes=sizes, preset=preset),
             tuple(metrics),
             repetitions,
-            HoldOut.published() if preset is Preset.PUBLISHED else HoldOut.released(),
+            WorldHoldOut.published() if preset is Preset.PUBLISHED else WorldHoldOut.released(),
         )
 
     @property
@@ -226,7 +226,7 @@ def families(names: Sequence[str], *, sizes: Sequence[int], preset: Preset = Pre
 
 
 def _family(name: str, sizes: tuple[int, ...], preset: Preset) -> Family:
-    fixed = {str(each): Family(each) for each in (Full(), Exposed(), Random(AS_EXPOSED))}
+    fixed = {str(each): Family(each) for each in (FullSampler(), ExposedSampler(), RandomSampler(AS_EXPOSED))}
     if name in fixed:
         return fixed[name]
     if not sizes:

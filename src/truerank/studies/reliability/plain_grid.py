@@ -37,12 +37,13 @@ def evaluate_users(
                 elif kind[f] == Kind.EXPOSED:
                     drawn = exposed
                 else:
-                    able = (weight[s, f] > 0) & in_pool
+                    own = weight[s, f, u % weight.shape[2]]
+                    able = (own > 0) & in_pool
                     if kind[f] == Kind.DRAWN:
                         able[liked] = False
                     members = np.flatnonzero(able)
                     with np.errstate(over="ignore"):
-                        clock = np.minimum(time[u, members] / weight[s, f, members], last)
+                        clock = np.minimum(time[u, members] / own[members], last)
                     drawn = members[np.argsort(clock, kind="stable")]
                 ends = np.array([len(drawn)])
                 if kind[f] in (Kind.DRAWN, Kind.DRAWN_WITH_POSITIVES):

@@ -20,10 +20,11 @@ from truerank.core.arrays import Floats, Ints
 from truerank.core.errors import InputError
 from truerank.core.ids import Ids
 from truerank.core.log import Log
-from truerank.evaluation.judged import Report, as_scores
-from truerank.exposure.loggers.uniform import Uniform
+from truerank.evaluation.judged import as_scores
+from truerank.evaluation.judged_plan import Report
+from truerank.exposure.loggers.uniform import UniformLogger
 from truerank.ranks.candidates import whole_tables
-from truerank.ranks.samplers.draw import ItemCounts
+from truerank.ranks.samplers.draw import ItemCounts, SamplerWeights
 from truerank.studies.reliability.draws import Counted, Exposing, train_shares
 from truerank.studies.reliability.folder import FORMAT, MEANS, PAIRS, RESULTS, Block, Folder, working
 from truerank.studies.reliability.grid import Grid, default_loggers
@@ -133,7 +134,7 @@ class _Work:
         if len(units) == 0:
             raise InputError(f"{world.log.source}: no user with a positive has scores of every model. Check the ids.")
         shares = train_shares(train, world.items)
-        _check_samplers(grid, shares)
+        _check_samplers(grid, world, shares)
         tables = MetricTables.of_metrics(
             grid.metrics, most_positives=int(world.positive.count.max()), n_users=len(units)
         )
@@ -193,7 +194,7 @@ class _Work:
             *(
                 (np.ptp(exposing.weight) == 0, f"the {logger} logger favours no item here: it shows all alike.")
                 for logger, exposing in zip(self.grid.loggers, self.exposing[0], strict=True)
-                if not isinstance(logger, Uniform)
+                if not isinstance(logger, UniformLogger)
             ),
         ]
         return (
@@ -327,12 +328,12 @@ def _counter(progress: Report | None, what: str, *, total: int, done: int) -> Ca
     return say
 
 
-def _check_samplers(grid: Grid, shares: Floats | None) -> None:
+def _check_samplers(grid: Grid, world: World, shares: Floats | None) -> None:
     """A sampler that lacks what it needs says so before any work."""
-    one = np.ones(1, dtype=np.int64)
-    counts = ItemCounts(one, one, train=None if shares is None else np.ones(1), random=np.ones(1))
+    one, item = np.ones(1, dtype=np.int64), Ids(world.items.values[:1])
+    counts = ItemCounts(one, one, train=None if shares is None else np.ones(1), random=np.ones(1), items=item)
     for family in grid.families:
-        family.sampler.weights(counts)
+        SamplerWeights.of(family.sampler, counts, users=world.users)
 
 
 def digest_of_log(log: Log) -> str:

@@ -12,12 +12,13 @@ import numpy.typing as npt
 
 from truerank.core.arrays import Floats, Ints
 from truerank.core.errors import InputError
+from truerank.core.ids import Ids
 from truerank.core.metric import Metric
 from truerank.metrics.tables import worth_and_divisor
 from truerank.ranks.samplers.draw import PURPOSE as CANDIDATES
-from truerank.ranks.samplers.draw import Among, Positives, Sampler
-from truerank.sampling.orders import LAST, ring_times
-from truerank.studies.reliability.draws import Counted, Exposing
+from truerank.ranks.samplers.draw import Among, OwnPositives, Sampler
+from truerank.sampling.pools import LAST, ring_times
+from truerank.studies.reliability.draws import Counted, Exposing, ScenarioWeights
 from truerank.studies.reliability.grid import Family, Grid, deepest_rank
 from truerank.studies.reliability.kinds import Kind
 from truerank.studies.reliability.worlds import Orders
@@ -86,7 +87,7 @@ def _kind(sampler: Sampler) -> Kind:
         return Kind.EXPOSED
     if sampler.wanted(np.zeros(1, dtype=np.int64)) is None:
         return Kind.FULL
-    return Kind.DRAWN if sampler.positives is Positives.EXCLUDED else Kind.DRAWN_WITH_POSITIVES
+    return Kind.DRAWN if sampler.positives is OwnPositives.EXCLUDED else Kind.DRAWN_WITH_POSITIVES
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,15 +111,16 @@ class Scenarios:
     layout: Layout
     tables: MetricTables
     pool: npt.NDArray[np.uint8]
-    weight: Floats
+    weights: ScenarioWeights
 
     @classmethod
     def of(
         cls, exposing: Exposing, counted: Counted, *, grid: Grid, tables: MetricTables, train: Floats | None
     ) -> Scenarios:
-        weight = counted.weights([each.sampler for each in grid.families], holds_out=exposing.holds_out, train=train)
+        samplers = [family.sampler for family in grid.families]
+        weights = counted.weights(samplers, exposing.world, holds_out=exposing.holds_out, train=train)
         pool = (counted.rows > 0).astype(np.uint8)
-        return cls(exposing, Layout.of(grid.families), tables, pool, weight)
+        return cls(exposing, Layout.of(grid.families), tables, pool, weights)
 
     def evaluate(self, units: Ints, group: Ints, order: Orders, finite: Ints) -> Compared:
         """The users of a block, in groups of rising number, whose items every model has put in `order`."""
@@ -126,13 +128,14 @@ class Scenarios:
         world, n_models = exposing.world, order.shape[1]
         shown = exposing.shown(units)
         time = ring_times(exposing.seed, CANDIDATES, world.users.keys()[units][:, None], world.items.keys()[None, :])
-        n_sparsities, n_candidates, n_metrics = len(self.weight), len(layout.sizes), len(tables.of)
+        weight = self.weights.at(Ids(world.users.values[units]))
+        n_sparsities, n_candidates, n_metrics = len(weight), len(layout.sizes), len(tables.of)
         shape = (len(units), n_sparsities, n_candidates, n_metrics, len(FIGURES))
         out = np.empty(shape, dtype=pair_type(n_models))
         here = group - group[0]
         sums = np.zeros((here[-1] + 1, n_sparsities, n_candidates, n_metrics, n_models), dtype=np.int64)
         given = (
-            here, order, finite, shown.level, shown.mark, time, self.pool, self.weight,
+            here, order, finite, shown.level, shown.mark, time, self.pool, weight,
             layout.kind, layout.as_exposed, layout.start, layout.sizes, LAST / 2,
             tables.worth, tables.of, tables.divisor, tables.scale,
         )  # fmt: skip

@@ -1,4 +1,7 @@
-"""What a strategy amounts to: a sampling design over the rows of a log."""
+"""What a strategy amounts to: a sampling design over the rows of a log; and the two that look at nothing.
+
+FULL and REG are the baselines of the WTD paper (section 5.3): no intervention, and one that does not look.
+"""
 
 from __future__ import annotations
 
@@ -11,19 +14,21 @@ from truerank.core.arrays import Floats, Ints
 from truerank.core.chance import cell_keys
 from truerank.core.errors import InputError
 from truerank.core.ids import Keys
+from truerank.core.language import Kind
 from truerank.core.log import Log
-from truerank.sampling.designs import Design, Members, Share, Weighted
+from truerank.sampling.designs import SamplingDesign, UniformDesign, WeightedDesign
+from truerank.sampling.pools import Members, Share, row_keys
 
 PURPOSE = "intervene"  # one for all strategies: with equal weights they draw the same rows, and differ by weights alone
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class RowDesign:
     """The rows of a log that can be drawn, as members of pools, and the design that draws from them."""
 
     rows: Ints
     members: Members
-    design: Design
+    design: SamplingDesign
 
     def draw(self, *, seed: int) -> Ints:
         """The rows that are drawn, ascending."""
@@ -53,30 +58,77 @@ class Strategy(Protocol):
     @classmethod
     def released(cls) -> Self: ...
 
-    def plan(self, log: Log, *, train: Log, random: Log | None, fraction: float, seed: int) -> Plan:
+    def design(self, log: Log, *, train: Log, random: Log | None, fraction: float, seed: int) -> RowDesign:
         """`train` and `random` are there if they are needed, else whatever was given."""
         ...
 
 
-def by_weight(log: Log, weight: Floats, *, fraction: float) -> Plan:
+STRATEGIES: Kind[Strategy] = Kind("strategy", __package__, Strategy)
+
+
+def by_weight(log: Log, weight: Floats, *, fraction: float) -> RowDesign:
     """A weighted sample without replacement from all rows as one pool; rows of weight 0 are never drawn."""
     if not (weight > 0).any():
         raise InputError(
             f"{log.source}: no row has a positive weight, so nothing can be drawn; give a floor above 0 for users and "
             "items without a row in the random slice."
         )
-    rows = np.arange(len(log))
     # the scale of weights is free; far from 1 they could leave the range of numbers
-    members = Members(np.zeros(len(log), dtype=np.uint64), pair_keys(log), weight / weight.max())
-    return Plan(rows, members, Weighted(Share(fraction)))
+    members = Members.together(pair_keys(log), weight=weight / weight.max())
+    return RowDesign(np.arange(len(log)), members, WeightedDesign(Share(fraction)))
+
+
+def uniformly(log: Log, fraction: float) -> RowDesign:
+    """A uniform sample from all rows as one pool."""
+    return RowDesign(np.arange(len(log)), Members.together(pair_keys(log)), UniformDesign(Share(fraction)))
 
 
 def pair_keys(log: Log) -> Keys:
     """A key of each row that depends on its user and item alone."""
-    return cell_keys(0, "pair", log.users.keys()[log.user], log.items.keys()[log.item])
+    return cell_keys(0, "pair", *row_keys(log))
 
 
 def check_powers(**powers: float) -> None:
     for name, power in powers.items():
         if not 0 <= power < np.inf:
             raise InputError(f"{name} is {power:g}; expected a number from 0.")
+
+
+@dataclass(frozen=True, slots=True)
+class FullIntervention:
+    """FULL: every row, whatever the fraction."""
+
+    name: ClassVar[str] = "full"
+    margins: ClassVar[tuple[str, ...]] = ()
+    needs_random: ClassVar[bool] = False
+
+    @classmethod
+    def published(cls) -> Self:
+        return cls()
+
+    @classmethod
+    def released(cls) -> Self:
+        return cls()
+
+    def design(self, log: Log, *, train: Log | None, random: Log | None, fraction: float, seed: int) -> RowDesign:
+        return uniformly(log, 1.0)
+
+
+@dataclass(frozen=True, slots=True)
+class RegularIntervention:
+    """REG: a uniform sample of the rows, which keeps the bias they have."""
+
+    name: ClassVar[str] = "reg"
+    margins: ClassVar[tuple[str, ...]] = ()
+    needs_random: ClassVar[bool] = False
+
+    @classmethod
+    def published(cls) -> Self:
+        return cls()
+
+    @classmethod
+    def released(cls) -> Self:
+        return cls()
+
+    def design(self, log: Log, *, train: Log | None, random: Log | None, fraction: float, seed: int) -> RowDesign:
+        return uniformly(log, fraction)

@@ -1,4 +1,6 @@
-"""How likely each row is shown when a user is shown n rows, and a positive where none was among them.
+"""The one source of inclusion probabilities: of n weighted draws from many pools, forced positives included.
+
+How likely is each row shown when a user is shown n rows, and a positive where none was among them?
 
     π_i = π⁰_i + P(no positive shown) q_i / Σ_{j positive} q_j     for positives, π⁰_i for others
 
@@ -25,7 +27,7 @@ CALL = 2e5  # what one integral costs besides its steps
 
 
 @dataclass(frozen=True, slots=True)
-class Propensities:
+class Inclusion:
     """The probability of each row to be shown, and for which pools it is an approximation (Rosén's)."""
 
     value: Floats
@@ -33,7 +35,7 @@ class Propensities:
 
 
 @dataclass(frozen=True, slots=True)
-class Pool:
+class PoolShape:
     """How many are drawn from how many members that can be drawn, and whether a formula or the integral tells."""
 
     n: int
@@ -42,7 +44,7 @@ class Pool:
     members: int
 
     @classmethod
-    def of(cls, weight: Floats, n: int) -> Pool:
+    def of(cls, weight: Floats, n: int) -> PoolShape:
         able = weight[weight > 0]
         equal = len(able) == 0 or bool((able == able[0]).all())
         return cls(min(n, len(weight)), len(able), equal, len(weight))
@@ -54,7 +56,7 @@ class Pool:
         return math.ceil(exact_steps(self.able, self.n, first=first) + CALL)
 
 
-def shown_propensities(start: Ints, weight: Floats, positive: Bools, *, size: Ints) -> Propensities:
+def shown_propensities(start: Ints, weight: Floats, positive: Bools, *, size: Ints) -> Inclusion:
     """For rows in pools, pool p from start[p] to start[p + 1] - 1: size[p] of them are shown, and a positive at least.
 
     Pools with the same weights and size share one computation.
@@ -74,7 +76,7 @@ def shown_propensities(start: Ints, weight: Floats, positive: Bools, *, size: In
         rows = np.flatnonzero(positive[ranges[at]]) + start[at]
         share = weight[rows] if weight[rows].any() else np.ones(len(rows))
         value[rows] += chance * share / share.sum()
-    return Propensities(np.minimum(value, 1.0), rough)
+    return Inclusion(np.minimum(value, 1.0), rough)
 
 
 def none_shown(pools: list[tuple[Floats, Bools]], size: Ints) -> tuple[Floats, Bools]:
@@ -108,7 +110,7 @@ def _none_of(members: int, positives: int, drawn: int) -> float:
     return float(np.prod(np.maximum(members - max(drawn, 0) - taken, 0) / (members - taken)))
 
 
-def inclusion_of_pools(weights: list[Floats], size: Ints) -> Propensities:
+def inclusion_of_pools(weights: list[Floats], size: Ints) -> Inclusion:
     """The inclusion probabilities of weighted draws from several pools, one after the other.
 
     >>> inclusion_of_pools([np.array([1.0, 3.0]), np.array([5.0, 5.0])], np.array([1, 1])).value.round(6).tolist()
@@ -116,7 +118,7 @@ def inclusion_of_pools(weights: list[Floats], size: Ints) -> Propensities:
     """
     found = list(inclusion_of_each(weights.__getitem__, size))
     value = np.concatenate([np.zeros(0), *(inclusion for inclusion, _ in found)])
-    return Propensities(value, np.array([rough for _, rough in found], dtype=bool))
+    return Inclusion(value, np.array([rough for _, rough in found], dtype=bool))
 
 
 def inclusion_of_each(
@@ -127,11 +129,11 @@ def inclusion_of_each(
     Pools with the same weights and size share one computation. Which ones are exact is decided for all pools together,
     so their weights are asked for twice and need not be held.
     """
-    name, pools = [], dict[tuple[bytes, int], Pool]()
+    name, pools = [], dict[tuple[bytes, int], PoolShape]()
     for at, n in enumerate(size.tolist()):
         weight = weight_of(at)
         name.append(_name(weight, n))
-        pools.setdefault(name[-1], Pool.of(weight, n))
+        pools.setdefault(name[-1], PoolShape.of(weight, n))
     exactly = dict(zip(pools, _exactly([*pools.values()], first=first).tolist(), strict=True))
     found, left = dict[tuple[bytes, int], Floats](), Counter(name)
     for at, key in enumerate(name):
@@ -141,7 +143,7 @@ def inclusion_of_each(
         yield (found[key] if left[key] else found.pop(key)), not exactly[key]
 
 
-def _exactly(pools: list[Pool], *, first: bool) -> Bools:
+def _exactly(pools: list[PoolShape], *, first: bool) -> Bools:
     """Which pools are worth the integral: from the smallest, where the approximation is roughest, up to all that fit.
 
     Pools of as many members are treated alike, whatever their order.
@@ -153,7 +155,7 @@ def _exactly(pools: list[Pool], *, first: bool) -> Bools:
     return np.asarray((steps == 0) | (affordable & (total[able] <= TOTAL_STEPS)))
 
 
-def _inclusion(weight: Floats, pool: Pool, *, exact: bool, first: bool) -> Floats:
+def _inclusion(weight: Floats, pool: PoolShape, *, exact: bool, first: bool) -> Floats:
     if first and exact and pool.steps() and weight[0] > 0:
         return np.array([inclusion_of_first(weight[weight > 0], pool.n)])
     if not pool.equal or pool.able == 0 or pool.n >= pool.able:

@@ -1,0 +1,316 @@
+"""The fields of values: what each can be is said once, by its type, and checked when a value is made.
+
+A value is a frozen dataclass with a `name`. A field whose type can be written as text is an option of it; fields that
+are not compared, or that hold data, are none. Bounds stand with the type: `k: Count`, `rate: Probability | None`.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+import re
+import types
+import typing
+from collections.abc import Iterable
+from dataclasses import MISSING, dataclass
+from enum import StrEnum
+from functools import cache
+from typing import Annotated, Any, Literal
+
+import numpy as np
+
+from truerank.core.errors import InputError
+
+AT = ("k", "n", "p", "cutoff")  # what stands after @
+SIGNS = re.compile(r'[\s"(){},:=@]')
+LARGEST = 2**63  # whole numbers below it fit the arrays of every library
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """Which numbers are allowed: finite ones within bounds.
+
+    >>> str(Range(least=1)), str(Range(above=0, below=1)), str(Range(above=0, most=1))
+    ('from 1', 'between 0 and 1', 'above 0 up to 1')
+    """
+
+    least: float | None = None
+    above: float | None = None
+    most: float | None = None
+    below: float | None = None
+
+    def allows(self, value: float) -> bool:
+        return (
+            (self.least is None or value >= self.least)
+            and (self.above is None or value > self.above)
+            and (self.most is None or value <= self.most)
+            and (self.below is None or value < self.below)
+        )
+
+    def __str__(self) -> str:
+        if self.above is not None and self.below is not None:
+            return f"between {self.above:g} and {self.below:g}"
+        bounds = (("from", self.least), ("above", self.above), ("up to", self.most), ("below", self.below))
+        return " ".join(f"{word} {bound:g}" for word, bound in bounds if bound is not None)
+
+
+Count = Annotated[int, Range(least=1)]
+CountFrom0 = Annotated[int, Range(least=0)]
+Positive = Annotated[float, Range(above=0)]
+NotNegative = Annotated[float, Range(least=0)]
+Probability = Annotated[float, Range(above=0, most=1)]
+Between0And1 = Annotated[float, Range(above=0, below=1)]
+
+
+@dataclass(frozen=True, slots=True)
+class Alternative:
+    """One type that a field can have, with its bounds."""
+
+    type: Any
+    range: Range | None = None
+
+    @property
+    def choices(self) -> tuple[Any, ...]:
+        """What it can be, where that is a list of names."""
+        if typing.get_origin(self.type) is Literal:
+            return typing.get_args(self.type)
+        return tuple(self.type) if _is(self.type, StrEnum) else ()
+
+    @property
+    def member(self) -> Alternative | None:
+        """What a tuple of any length is made of; None where it is no tuple."""
+        inner = typing.get_args(self.type)
+        if typing.get_origin(self.type) is not tuple or len(inner) != 2 or inner[1] is not Ellipsis:
+            return None
+        return alternative(inner[0])
+
+    @property
+    def plain(self) -> bool:
+        """Whether it is a number, a name or a text."""
+        return self.type in (bool, int, float, str) or bool(self.choices)
+
+    def __str__(self) -> str:
+        """What it can be, in words."""
+        if self.choices:
+            return " or ".join(str(choice) for choice in self.choices)
+        if self.member is not None:
+            return f"{self.member} for each place, as (1,0.5)"
+        words = {bool: "true or false", str: "text", int: "a whole number", float: "a number"}
+        word = words.get(self.type) or f"a {words_of(self.type)}"
+        return f"{word} {self.range}" if self.range is not None and str(self.range) else word
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """A field that text can say."""
+
+    name: str
+    alternatives: tuple[Alternative, ...]
+    optional: bool  # None is allowed
+    field: dataclasses.Field[Any]
+
+    @property
+    def needed(self) -> bool:
+        return self.field.default is MISSING and self.field.default_factory is MISSING
+
+    @property
+    def default(self) -> Any:
+        factory = self.field.default_factory
+        return self.field.default if factory is MISSING else factory()
+
+    def __str__(self) -> str:
+        """What the field can be, in words."""
+        words = " or ".join(str(each) for each in self.alternatives)
+        return f"{words}, or none" if self.optional else words
+
+
+def options_of(cls: type[Any]) -> dict[str, Option]:
+    """The options of a class of values by name, read from its fields."""
+    return _options(cls)  # type: ignore[arg-type]
+
+
+@cache
+def _options(cls: Any) -> dict[str, Option]:
+    hints = typing.get_type_hints(cls, include_extras=True)
+    found = {}
+    for field in dataclasses.fields(cls):
+        setting = field.metadata.get("setting")
+        alternatives, optional = _alternatives(hints[field.name], None if setting is None else setting.range)
+        readable = [each for each in alternatives if each.plain or each.member is not None or is_nested(each.type)]
+        if any(each.type is not str for each in readable):  # a text that stands for something else is read as that
+            readable = [each for each in readable if each.type is not str]
+        if field.compare and field.init and readable:
+            found[field.name] = Option(field.name, tuple(readable), optional, field)
+    return found
+
+
+def is_nested(kind: Any) -> bool:
+    """Whether a field of this type holds a value of its own: a class that has a name, or a kind with a catalogue."""
+    return isinstance(kind, type) and (isinstance(vars(kind).get("name"), str) or "name" in _class_names(kind))
+
+
+def words_of(cls: type[Any]) -> str:
+    """The name of a class as words: a reward model, not a RewardModel."""
+    return re.sub(r"(?<=[a-z])(?=[A-Z])", " ", cls.__name__).lower()
+
+
+def check(value: Any, *, where: str | None = None) -> None:
+    """Refuse what a field cannot be; a name stands for the choice it names. For `__post_init__`."""
+    for option in options_of(type(value)).values():
+        given = getattr(value, option.name)
+        fitting = fitted(option, given, where=where or name_of(value))
+        if fitting is not given:
+            object.__setattr__(value, option.name, fitting)
+
+
+def fitted(option: Option, value: Any, *, where: str) -> Any:
+    """The value as the type of its field; InputError where it cannot be."""
+    if value is None and option.optional:
+        return None
+    for each in option.alternatives:
+        try:
+            return _fitted(each, value)
+        except ValueError:
+            continue
+    raise InputError(f"{where}: {option.name}={_shown(value)}; expected {option}.")
+
+
+def choices(cls: type[Any], name: str) -> tuple[Any, ...]:
+    """The names that an option can have; none where it is a number or a text."""
+    return tuple(choice for each in options_of(cls)[name].alternatives for choice in each.choices)
+
+
+def alternative(hint: Any, bounds: Range | None = None) -> Alternative:
+    """A type without its annotations, and its bounds."""
+    if typing.get_origin(hint) is not Annotated:
+        return Alternative(hint, bounds if hint in (int, float) else None)
+    inner, *notes = typing.get_args(hint)
+    return Alternative(inner, next((note for note in notes if isinstance(note, Range)), bounds))
+
+
+def _alternatives(hint: Any, bounds: Range | None) -> tuple[list[Alternative], bool]:
+    union = isinstance(hint, types.UnionType) or typing.get_origin(hint) is typing.Union
+    hints = typing.get_args(hint) if union else (hint,)
+    return [alternative(each, bounds) for each in hints if each is not type(None)], type(None) in hints
+
+
+def _fitted(each: Alternative, value: Any) -> Any:
+    """ValueError where it does not fit."""
+    if each.choices and isinstance(value, str) and value in each.choices:
+        return next(choice for choice in each.choices if choice == value)
+    if each.member is not None and isinstance(value, Iterable) and not isinstance(value, str):
+        member = each.member
+        return tuple(_fitted(member, part) for part in value)
+    if each.type in (int, float):
+        return _number(each, value)
+    own = isinstance(value, each.type) if each.type in (bool, str) else is_nested(each.type)
+    if each.choices or each.member is not None or not own:
+        raise ValueError
+    return value
+
+
+def _number(each: Alternative, value: Any) -> int | float:
+    if not isinstance(value, int | float | np.integer | np.floating) or isinstance(value, bool):
+        raise ValueError
+    try:
+        number: int | float = each.type(value)
+        lost = each.type is int and number != value
+        wild = not -LARGEST < number < LARGEST if each.type is int else math.isnan(number)
+        unbounded = each.type is float and each.range is not None and math.isinf(number)
+    except OverflowError:
+        raise ValueError from None
+    if lost or wild or unbounded or not (each.range is None or each.range.allows(number)):
+        raise ValueError
+    return number
+
+
+def _shown(value: Any) -> str:
+    """The value in a message; a whole number beyond 64 bits by its size: Python may refuse to write it out."""
+    huge = isinstance(value, int) and abs(value) >= LARGEST
+    return f"a whole number of {value.bit_length()} bits, which is too large" if huge else str(value).removesuffix(".0")
+
+
+def _is(kind: Any, base: type[Any]) -> bool:
+    return isinstance(kind, type) and issubclass(kind, base)
+
+
+def _class_names(kind: type[Any]) -> set[str]:
+    """What a protocol says that the class, not its values, must have."""
+    if not getattr(kind, "_is_protocol", False):
+        return set()
+    return {name for base in kind.__mro__ for name in vars(base).get("__annotations__", {})}
+
+
+# ------------------------------------------------------------------------------------------------------------- printing
+
+
+def text_of(value: Any) -> str:
+    """The shortest text that parses back to an equal value: what has its default is left out. For `__str__`."""
+    cls = type(value)
+    at, positional = at_of(cls), positional_of(cls)
+    changed = [name for name, option in options_of(cls).items() if option.needed or _of(value, name) != option.default]
+    last = max((place for place, name in enumerate(positional, 1) if name in changed), default=0)
+    parts = [part for name in positional[:last] for part in _parts(_of(value, name))]
+    head = ":".join([_head(cls, colon=bool(parts)), *parts])
+    number = f"@{_written(_of(value, at))}" if at in changed else ""
+    named = [f"{name}={_written(_of(value, name))}" for name in changed if name not in (at, *positional[:last])]
+    return f"{head}{number}({','.join(named)})" if named else f"{head}{number}"
+
+
+def form_of(cls: type[Any]) -> str:
+    """What to write for a class: `Recall@K`, `RR[@K]`, `exp:GAMMA[@N]`."""
+    at, options = at_of(cls), options_of(cls)
+    parts = [name.upper() for name in positional_of(cls) if options[name].needed]
+    head = ":".join([_head(cls, colon=bool(parts)), *parts])
+    sign = "" if at is None else f"@{at.upper() if len(at) == 1 else 'N'}"
+    return f"{head}{sign}" if at is None or options[at].needed else f"{head}[{sign}]"
+
+
+def quoted(text: str) -> str:
+    """A text as it is, or in quotes where it holds a sign of the language."""
+    return text if text and not SIGNS.search(text) and text.lower() != "none" else json.dumps(text, ensure_ascii=False)
+
+
+def _written(value: Any) -> str:
+    if isinstance(value, bool) or value is None:
+        return str(value).lower()
+    if isinstance(value, float):
+        return repr(value).removesuffix(".0")
+    if isinstance(value, str):
+        return quoted(str(value))
+    if isinstance(value, tuple):
+        return f"({','.join(_written(part) for part in value)})"
+    return text_of(value) if dataclasses.is_dataclass(value) else str(value)
+
+
+def _parts(value: Any) -> list[str]:
+    """What stands after colons: one part, or one for each member of a tuple."""
+    return [_written(part) for part in value] if isinstance(value, tuple) else [_written(value)]
+
+
+def _of(value: Any, name: str | None) -> Any:
+    return getattr(value, str(name))
+
+
+def at_of(cls: type[Any]) -> str | None:
+    """The field that stands after @."""
+    return next((name for name in AT if name in options_of(cls)), None)
+
+
+def positional_of(cls: type[Any]) -> tuple[str, ...]:
+    """The fields that stand after colons."""
+    names: tuple[str, ...] = getattr(cls, "positional", ())
+    return names
+
+
+def _head(cls: type[Any], *, colon: bool) -> str:
+    short = [alias[:-1] for alias in getattr(cls, "aliases", ()) if alias.endswith(":")]
+    return str(short[0] if colon and short else name_of(cls))
+
+
+def name_of(value: Any) -> str:
+    """The name of a value or of its class: its own, or the one it is described by."""
+    about = getattr(value, "about", None)
+    name: str = value.name if about is None or isinstance(about, str) else about.name
+    return name

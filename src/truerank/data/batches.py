@@ -1,0 +1,163 @@
+"""A table of rows that need not fit into memory: its columns and types are known, its rows come in batches."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import nullcontext
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from truerank.core.errors import InputError
+from truerank.data.files import reading
+from truerank.data.matrices import is_sparse, rows_of, stored
+from truerank.data.parts import scan_path
+
+BATCH_ROWS = 2**20
+BATCH_BYTES = 2**26
+LOOKED_AT = 1024  # rows that tell how large a row is
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """Rows of one file or frame.
+
+    `seekable` says that rows in the middle can be had without reading those before them.
+    """
+
+    rows: pl.LazyFrame
+    n_rows: int
+    seekable: bool = True
+    path: Path | None = None
+
+    def reading(self) -> Any:
+        return nullcontext() if self.path is None else reading(self.path)
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Rows of a file, of part files or of a frame, in their order; nothing is read before it is asked for."""
+
+    pieces: tuple[Piece, ...]
+    schema: Mapping[str, pl.DataType]
+    where: str
+
+    @classmethod
+    def of(cls, source: Any, *, name: str | None = None) -> Table:
+        """From a path, a folder of parts, a glob, a polars, pandas or arrow frame, or a scipy.sparse matrix.
+
+        >>> table = Table.of(pl.DataFrame({"user": [1, 2, 3]}))
+        >>> table.n_rows, [len(batch) for batch in table.batches(most=2)]
+        (3, [2, 1])
+        """
+        if isinstance(source, Table):
+            return source
+        if isinstance(source, str | Path):
+            return cls._at(Path(source), name or str(source))
+        if isinstance(source, pl.LazyFrame):
+            n_rows = int(source.select(pl.len()).collect(engine="streaming").item())
+            return cls((Piece(source, n_rows, seekable=False),), dict(source.collect_schema()), name or "frame")
+        frame = _frame(source)
+        where = name or ("matrix" if is_sparse(source) else "frame")
+        return cls((Piece(frame.lazy(), len(frame)),), dict(frame.schema), where)
+
+    @classmethod
+    def _at(cls, path: Path, where: str) -> Table:
+        parts, schema = scan_path(path)
+        pieces = (Piece(part.typed(schema), part.n_rows, part.seekable, part.path) for part in parts)
+        return cls(tuple(pieces), schema, where)
+
+    @property
+    def columns(self) -> list[str]:
+        return list(self.schema)
+
+    @property
+    def n_rows(self) -> int:
+        return sum(piece.n_rows for piece in self.pieces)
+
+    @property
+    def seekable(self) -> bool:
+        return all(piece.seekable for piece in self.pieces)
+
+    @property
+    def in_memory(self) -> bool:
+        return self.seekable and all(piece.path is None for piece in self.pieces)
+
+    def read(self, columns: Collection[str] | None = None) -> pl.DataFrame:
+        """All rows at once."""
+        frames = []
+        for piece in self.pieces:
+            with piece.reading():
+                frames.append(piece.rows.select(self._names(columns)).collect())
+        return frames[0] if len(frames) == 1 else pl.concat(frames)
+
+    def batches(self, columns: Collection[str] | None = None, *, most: int | None = None) -> Iterator[pl.DataFrame]:
+        """The rows in their order, some columns of them, at most `most` at a time (by default about 64 MB)."""
+        names = self._names(columns)
+        size = most or self.batch_rows(names)
+        for piece in self.pieces:
+            with piece.reading():
+                rows = piece.rows.select(names)
+                if piece.seekable:
+                    for start in range(0, piece.n_rows, size):
+                        yield rows.slice(start, size).collect()
+                else:
+                    # several batches are under way at a time, and fields are larger than what they become
+                    yield from rows.collect_batches(chunk_size=max(size // 4, 1), maintain_order=True)
+
+    def slice(self, start: int, n: int, columns: Collection[str] | None = None) -> pl.DataFrame:
+        """The rows `start ... start + n - 1`; of a text file all rows before them are read, too."""
+        names, frames = self._names(columns), []
+        for piece in self.pieces:
+            inside = min(max(start, 0), piece.n_rows), min(max(start + n, 0), piece.n_rows)
+            start -= piece.n_rows
+            if inside[1] > inside[0] or not piece.n_rows:
+                with piece.reading():
+                    frames.append(piece.rows.select(names).slice(inside[0], inside[1] - inside[0]).collect())
+        return pl.concat(frames) if frames else pl.DataFrame(schema={name: self.schema[name] for name in names})
+
+    def row_bytes(self, columns: Collection[str] | None = None) -> float:
+        """How large a row is in memory, told by the first ones."""
+        piece = next((piece for piece in self.pieces if piece.n_rows), None)
+        if piece is None:
+            return 1.0
+        with piece.reading():
+            head = piece.rows.select(self._names(columns)).head(LOOKED_AT).collect()
+        return max(head.estimated_size() / max(len(head), 1), 1.0)
+
+    def batch_rows(self, columns: Collection[str] | None = None) -> int:
+        """Rows of a batch of about 64 MB, and at most about a million."""
+        return max(min(BATCH_ROWS, math.floor(BATCH_BYTES / self.row_bytes(columns))), 1)
+
+    def _names(self, columns: Collection[str] | None) -> list[str]:
+        return self.columns if columns is None else list(dict.fromkeys(columns))
+
+
+def _frame(source: Any) -> pl.DataFrame:
+    if isinstance(source, pl.DataFrame):
+        return source
+    if type(source).__module__.startswith("pandas"):
+        # column by column: needs neither pandas nor pyarrow to be importable here
+        return pl.DataFrame({str(name): _from_pandas(source[name]) for name in source.columns})
+    if is_sparse(source):
+        return rows_of(stored(source, name="matrix"), users=None, items=None, name="matrix")
+    if hasattr(source, "__arrow_c_stream__"):
+        return pl.DataFrame(source)
+    raise InputError(
+        f"cannot read rows from a {type(source).__name__}; expected a path, a polars, pandas or arrow frame, "
+        "or a scipy.sparse matrix."
+    )
+
+
+def _from_pandas(series: Any) -> pl.Series:
+    array = series.to_numpy()
+    if array.dtype == object:
+        return pl.Series([None if _missing(value) else value for value in array.tolist()])
+    return pl.Series(array)
+
+
+def _missing(value: Any) -> bool:
+    return value is None or (isinstance(value, float) and math.isnan(value)) or type(value).__name__ == "NAType"

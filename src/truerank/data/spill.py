@@ -1,0 +1,122 @@
+"""Rows set aside on disk: numbered parts in a temporary folder that vanishes whatever happens."""
+
+from __future__ import annotations
+
+import errno
+import io
+import shutil
+import tempfile
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+
+from truerank.core.arrays import Ints
+from truerank.core.errors import InputError
+
+
+@dataclass(slots=True)
+class Scratch:
+    """A temporary folder, made when something is written for the first time; use it with `scratch()`."""
+
+    within: Path | None = None
+    folder: Path | None = None
+    n_made: int = 0
+
+    def make(self, name: str) -> Path:
+        """A new folder inside."""
+        with writing(self.folder or self.within):
+            if self.folder is None:
+                self.folder = Path(tempfile.mkdtemp(prefix="truerank-", dir=self.within))
+            self.n_made += 1
+            made = self.folder / f"{self.n_made}-{name}"
+            made.mkdir()
+        return made
+
+
+@contextmanager
+def scratch(within: Path | None = None) -> Iterator[Scratch]:
+    """A place for parts; what was written is removed at the end, after errors and Ctrl-C, too."""
+    place = Scratch(within)
+    try:
+        yield place
+    finally:
+        if place.folder is not None:
+            shutil.rmtree(place.folder, ignore_errors=True)
+
+
+@contextmanager
+def writing(folder: Path | None) -> Iterator[None]:
+    """What goes wrong while parts are written, in one sentence."""
+    try:
+        yield
+    except OSError as error:
+        where = folder if folder is not None else Path(tempfile.gettempdir())
+        reason = "no space left" if error.errno == errno.ENOSPC else error.strerror or str(error)
+        raise InputError(
+            f"{where}: rows cannot be set aside there ({reason}). Set TMPDIR to a folder with space for a copy of them."
+        ) from None
+
+
+@dataclass(slots=True)
+class Spill:
+    """Parts that rows are added to, one file for each; a part is read when all rows are in.
+
+    Every batch adds a segment to each file: a stream of Arrow IPC whose place is kept here. So no file stays open, and
+    memory is that of one batch.
+    """
+
+    folder: Path
+    schema: Mapping[str, pl.DataType]
+    n_rows: Ints
+    segments: list[list[tuple[int, int]]] = field(default_factory=list)
+    n_bytes: int = 0
+
+    @classmethod
+    def new(cls, folder: Path, schema: Mapping[str, pl.DataType], *, n_parts: int) -> Spill:
+        return cls(folder, dict(schema), np.zeros(n_parts, dtype=np.int64), [[] for _ in range(n_parts)])
+
+    def add(self, rows: pl.DataFrame, part: Ints) -> None:
+        """Add rows to their parts, in their order; those of part -1 are left out."""
+        n_parts = len(self.n_rows)
+        narrow = part.astype(np.int16 if n_parts < 2**15 else np.int64)  # sorted by radix
+        order = np.argsort(narrow, kind="stable")
+        count = np.bincount(part + 1, minlength=n_parts + 1)
+        end = np.cumsum(count)
+        ordered = rows.select(list(self.schema))[order]
+        for at in np.flatnonzero(count[1:]).tolist():
+            self._append(at, ordered.slice(int(end[at]), int(count[at + 1])))
+
+    def _append(self, part: int, rows: pl.DataFrame) -> None:
+        stream = io.BytesIO()
+        rows.write_ipc_stream(stream, compression="lz4")
+        path = self._path(part)
+        with writing(self.folder), path.open("ab") as file:
+            start = file.tell()
+            length = file.write(stream.getbuffer())
+        self.segments[part].append((start, length))
+        self.n_rows[part] += len(rows)
+        self.n_bytes += length
+
+    def read(self, part: int, columns: Collection[str] | None = None) -> pl.DataFrame:
+        """The rows of a part, in the order in which they were added; several threads may read."""
+        names = list(self.schema) if columns is None else list(columns)
+        if not self.segments[part]:
+            return pl.DataFrame(schema={name: self.schema[name] for name in names})
+        frames = []
+        with self._path(part).open("rb") as file:
+            for start, length in self.segments[part]:
+                file.seek(start)
+                frames.append(pl.read_ipc_stream(io.BytesIO(file.read(length)), columns=names))
+        return pl.concat(frames, rechunk=True)
+
+    def remove(self, part: int) -> None:
+        """Free the space of a part that is not needed any more."""
+        self._path(part).unlink(missing_ok=True)
+        self.segments[part].clear()
+
+    def _path(self, part: int) -> Path:
+        return self.folder / f"{part}.arrow"

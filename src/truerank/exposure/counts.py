@@ -1,0 +1,148 @@
+"""How often users and items occur in logs, and the weights that follow: what loggers, interventions and samplers share.
+
+By rank (Zipf's law), or by how much more often a user or an item would be seen at random than it was: the weights of
+WTD (eqs. 13 and 14), for rows of a test set and for sampled candidates alike.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated, ClassVar
+
+import numpy as np
+
+from truerank.core.arrays import Floats, Ints
+from truerank.core.errors import InputError, some
+from truerank.core.ids import Ids
+from truerank.core.log import Log
+from truerank.core.values import Positive, Range, check, text_of
+
+ZIPF = 0.5  # the exponent of the KuaiRec authors' demonstration, which papers on loggers and samplers follow
+
+
+def rows_of_items(log: Log, items: Ids, *, positive: bool = False) -> Ints:
+    """How many rows, or positive rows, each of `items` has in a log; in a complete one every pair is a row.
+
+    >>> import polars as pl
+    >>> from truerank.data.read import read
+    >>> log = read(pl.DataFrame({"user": [1, 1, 2], "item": [5, 7, 7], "label": [0, 1, 0]}))
+    >>> rows_of_items(log, Ids.of([5, 6, 7])).tolist(), rows_of_items(log, Ids.of([5, 6, 7]), positive=True).tolist()
+    ([1, 0, 2], [0, 0, 1])
+    """
+    place = items.locate(log.items, where=f"{log.source}, column 'item'")
+    if log.complete and not positive:
+        known = np.bincount(place[place >= 0], minlength=len(items))
+        return np.asarray(known * len(log.users), dtype=np.int64)
+    here = place[log.item[log.label == 1] if positive else log.item]
+    return np.bincount(here[here >= 0], minlength=len(items)).astype(np.int64)
+
+
+def zipf(count: Ints | Floats, *, shift: int = 0, exponent: float = ZIPF) -> Floats:
+    """(rank + shift)^-exponent, rank 1 for the largest count; equal counts share the smallest of their ranks.
+
+    >>> zipf(np.array([10, 30, 10])).round(4).tolist()
+    [0.7071, 1.0, 0.7071]
+    """
+    if not (exponent >= 0 and np.isfinite(exponent)):
+        raise InputError(f"a Zipf exponent of {exponent:g}; expected a finite number from 0.")
+    rank = 1 + len(count) - np.searchsorted(np.sort(count), count, side="right")
+    return np.asarray((rank + shift).astype(np.float64) ** -exponent)
+
+
+@dataclass(frozen=True, slots=True)
+class RowCounts:
+    """The number of rows of each id of interest, of all `rows`, over a space of `size` ids."""
+
+    count: Floats
+    rows: int
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class Floor:
+    """A posterior of 0 becomes `least`, an absolute number; 0 leaves it 0 (the WTD paper's code has 0.0001).
+
+    >>> Floor(0.01).posterior(RowCounts(np.array([0.0, 3.0]), rows=4, size=3)).tolist()
+    [0.01, 0.75]
+    """
+
+    least: Annotated[float, Range(least=0, most=1)] = 1e-4
+    name: ClassVar[str] = "floor"
+    positional: ClassVar[tuple[str, ...]] = ("least",)
+
+    __str__ = text_of
+
+    def __post_init__(self) -> None:
+        check(self)
+
+    def posterior(self, counts: RowCounts) -> Floats:
+        return np.where(counts.count > 0, counts.count / max(counts.rows, 1), self.least)
+
+
+@dataclass(frozen=True, slots=True)
+class Smoothed:
+    """Additive smoothing: (count + `added`) / (rows + `added` x size).
+
+    >>> Smoothed(1).posterior(RowCounts(np.array([0.0, 3.0]), rows=4, size=4)).tolist()
+    [0.125, 0.5]
+    """
+
+    added: Positive = 1.0
+    name: ClassVar[str] = "smoothed"
+    positional: ClassVar[tuple[str, ...]] = ("added",)
+
+    __str__ = text_of
+
+    def __post_init__(self) -> None:
+        check(self)
+
+    def posterior(self, counts: RowCounts) -> Floats:
+        return np.asarray((counts.count + self.added) / (counts.rows + self.added * counts.size))
+
+
+Zero = Floor | Smoothed
+
+
+def posterior_ratio(random: RowCounts | None, biased: RowCounts, *, zero: Zero) -> Floats:
+    """w = P_mar(. | O) / P_mnar(. | O) of each id; without random data P_mar is 1 / size (section 4.3).
+
+    >>> seen = RowCounts(np.array([4.0, 2.0, 2.0]), rows=8, size=3)
+    >>> posterior_ratio(RowCounts(np.array([1.0, 1.0, 2.0]), rows=4, size=3), seen, zero=Floor()).tolist()
+    [0.5, 1.0, 2.0]
+    >>> posterior_ratio(None, seen, zero=Floor()).round(3).tolist()
+    [0.667, 1.333, 1.333]
+    """
+    target = np.full(len(biased.count), 1 / biased.size) if random is None else zero.posterior(random)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.asarray(target / zero.posterior(biased))
+
+
+def counts_in(ids: Ids, other: Log, *, margin: str, size: int) -> RowCounts:
+    """How many rows of another log each of these users or items has."""
+    named, at = (other.users, other.user) if margin == "user" else (other.items, other.item)
+    place = ids.locate(named, where=f"{other.source}, column {margin!r}")[at]
+    count = np.bincount(place[place >= 0], minlength=len(ids)).astype(np.float64)
+    return RowCounts(count, len(other), size)
+
+
+def ratio_of(log: Log, margin: str, *, train: Log, random: Log | None, zero: Zero) -> Floats:
+    """w of every user or item of a log; `random` is the randomly shown slice, None for the hypothesised one."""
+    sources = {"log": log, "train": train} | ({} if random is None else {"random": random})
+    populations = {  # by role: two frames may have the same name
+        f"{role} {each.source}, column {margin!r}": population(each, margin) for role, each in sources.items()
+    }
+    ids, size = population(log, margin), len(Ids.union(populations))
+    seen = counts_in(ids, train, margin=margin, size=size)
+    shown = None if random is None else counts_in(ids, random, margin=margin, size=size)
+    ratio = posterior_ratio(shown, seen, zero=zero)
+    bad = np.flatnonzero(~np.isfinite(ratio))
+    if len(bad):
+        raise InputError(
+            f"{log.source}: {margin} {some(ids.texts(bad), most=3)} unseen in {train.source}, so that a floor of 0 "
+            "leaves no weight; give a floor above 0, or smoothing."
+        )
+    return ratio
+
+
+def population(log: Log, margin: str) -> Ids:
+    return log.users if margin == "user" else log.items

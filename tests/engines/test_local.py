@@ -1,0 +1,95 @@
+"""Chunks mapped over threads: all of them, a few at a time, and none after an error."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+import polars as pl
+import pytest
+
+from truerank.core.arrays import Ints
+from truerank.engines.local import map_chunks
+
+
+@dataclass
+class Numbers:
+    """Chunk i holds the number i; counts how many chunks are read and not yet let go."""
+
+    n_chunks: int
+    begun: list[int] = field(default_factory=list)
+
+    @property
+    def n_rows(self) -> Ints:
+        return np.arange(self.n_chunks) + 1
+
+    def chunk(self, at: int) -> Mapping[str, pl.DataFrame]:
+        self.begun.append(at)
+        return {"x": pl.DataFrame({"x": [at]})}
+
+
+def number(chunk: Mapping[str, pl.DataFrame]) -> int:
+    return int(chunk["x"]["x"][0])
+
+
+@pytest.mark.parametrize("threads", [1, 2, 7])
+@pytest.mark.parametrize("n", [0, 1, 2, 3, 50])
+def test_every_chunk_once(threads: int, n: int) -> None:
+    seen: list[tuple[str, int, int]] = []
+    chunks = Numbers(n)
+    results = list(map_chunks(number, chunks, threads=threads, progress=lambda *each: seen.append(each)))
+    assert sorted(results) == sorted(chunks.begun) == list(range(n))
+    total = n * (n + 1) // 2
+    assert len(seen) == n
+    assert not n or seen[-1] == ("measuring", total, total)
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_results_wait_until_they_are_taken(threads: int) -> None:
+    chunks = Numbers(40)
+    for taken, _ in enumerate(map_chunks(number, chunks, threads=threads), start=1):
+        time.sleep(0.005)
+        assert len(chunks.begun) <= taken + threads
+
+
+def test_threads_work_at_the_same_time() -> None:
+    meeting = threading.Barrier(2, timeout=20)
+    assert len(list(map_chunks(lambda _: meeting.wait(), Numbers(2), threads=2))) == 2
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+@pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt])
+def test_an_error_ends_it(threads: int, error: type[BaseException]) -> None:
+    def fails(chunk: Mapping[str, pl.DataFrame]) -> int:
+        if number(chunk) == 4:
+            raise error("four")
+        return number(chunk)
+
+    chunks, before = Numbers(1000), threading.active_count()
+    with pytest.raises(error, match="four"):
+        list(map_chunks(fails, chunks, threads=threads))
+    assert len(chunks.begun) < 30
+    assert threading.active_count() == before
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_who_stops_taking_stops_the_work(threads: int) -> None:
+    chunks, before = Numbers(1000), threading.active_count()
+    results = map_chunks(number, chunks, threads=threads)
+    next(results)
+    results.close()  # type: ignore[attr-defined]
+    assert len(chunks.begun) <= threads + 2
+    assert threading.active_count() == before
+
+
+def test_blas_has_one_thread() -> None:
+    from threadpoolctl import threadpool_info
+
+    def most(_: Mapping[str, pl.DataFrame]) -> int:
+        return max((each["num_threads"] for each in threadpool_info() if each["user_api"] == "blas"), default=1)
+
+    np.ones((2, 2)) @ np.ones((2, 2))
+    assert set(map_chunks(most, Numbers(5), threads=2)) == {1}

@@ -1,0 +1,363 @@
+"""Results that were saved read back equal, give the same JSON, table and text, and keep to the published schema."""
+
+from __future__ import annotations
+
+import io
+import json
+import math
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import numpy as np
+import polars as pl
+import pytest
+
+import truerank as tr
+from truerank import metrics
+from truerank.core.errors import InputError
+from truerank.core.messages import caution, note
+from truerank.core.provenance import Input, Provenance
+from truerank.core.results import Comparison, Estimate, Results
+from truerank.core.units import KeptUnits, UnitTerms
+from truerank.exposure.policies.policies import RankColumn
+from truerank.exposure.positions import parse_position
+from truerank.exposure.positions.exponential import Exponential
+from truerank.report import document, frames, text
+from truerank.uncertainty.clipping import AutoClip
+
+RNG = np.random.default_rng(3)
+SCORES = {"a": RNG.random((12, 8)), "b": RNG.random((12, 8))}
+FULL = pl.DataFrame(
+    {"user": np.repeat(np.arange(12), 8), "item": np.tile(np.arange(8), 12), "label": RNG.integers(0, 2, 96)}
+)
+SHOWN = FULL.filter(pl.Series(RNG.random(96) < 0.6))
+BIASED = SHOWN.with_columns(propensity=pl.Series(RNG.uniform(0.1, 0.9, len(SHOWN))))
+CHOSEN = SHOWN.with_columns(inclusion=pl.Series(RNG.uniform(0.1, 0.9, len(SHOWN))))
+IMPRESSIONS = pl.DataFrame(
+    {"session": np.repeat(np.arange(40), 3), "user": np.repeat(np.arange(20), 6), "item": np.tile([1, 2, 3], 40),
+     "position": np.tile([1, 2, 3], 40), "click": RNG.integers(0, 2, 120), "stars": RNG.random(120),
+     "new": np.tile([3, 1, 2], 40)}
+)  # fmt: skip
+METRICS = ("nDCG@3", "AP@3", "HitRate@3", "AUC", "RR", "MeanRR", "RBP@0.9", "ERR@3", "RPrecision", "DCG@3")
+POLICIES = {"new": RankColumn("new"), "log": RankColumn("position")}
+
+
+def off_policy(**options: Any) -> Results:
+    return tr.off_policy(IMPRESSIONS, POLICIES, position=Exponential(0.5), rewards=["click", "stars"], **options)
+
+
+def evaluated(labels: pl.DataFrame = FULL, **options: Any) -> Results:
+    return tr.evaluate(SCORES, labels, metrics=[tr.Recall(3), tr.DCG(3)], **options)
+
+
+CALLS: dict[str, Callable[[], Results]] = {
+    "full": evaluated,
+    "design": lambda: evaluated(interval=tr.Design()),
+    "random": lambda: evaluated(SHOWN, exposure=tr.RandomExposure()),
+    "all metrics": lambda: tr.evaluate(SCORES, FULL, metrics=[metrics.parse(name) for name in METRICS]),
+    "intervened": lambda: evaluated(
+        CHOSEN, exposure=tr.FullExposure(tr.Unlisted.NEGATIVE), estimators=[tr.Intervened(), tr.IntervenedPooled()]
+    ),
+    "biased": lambda: evaluated(
+        BIASED, exposure=tr.BiasedExposure(), estimators=[tr.SNIPS(), tr.IPS(3.0), tr.SNIPS(2.0), tr.Naive()]
+    ),
+    "doubly robust": lambda: evaluated(BIASED, exposure=tr.BiasedExposure(), estimators=[tr.DoublyRobust()]),
+    "fitted": lambda: evaluated(SHOWN, exposure=tr.BiasedExposure(tr.PopularityPower(0.5)), estimators=[tr.IPS()]),
+    "undefined": lambda: evaluated(FULL.with_columns(label=pl.lit(0)), baseline="a"),
+    "one model": lambda: tr.evaluate({"a": SCORES["a"]}, FULL, metrics=[tr.Recall(3)]),
+    "off policy": lambda: off_policy(clips=(1.0, 4.0, math.inf)),
+    "chosen clips": lambda: off_policy(clips=AutoClip()),
+    "fitted positions": lambda: tr.off_policy(
+        IMPRESSIONS, POLICIES, position=parse_position("fit:exp"), rewards=["click"]
+    ),
+}
+VALIDATOR = jsonschema.Draft202012Validator(document.schema())
+
+
+def odd() -> Results:
+    """Whatever can stand in results: undefined and infinite numbers, odd names, messages in several orders."""
+    few = caution("few-users", "only {option:n_items 3} of 3 <b>&</b>", numbers={"n": 3, "share": math.nan})
+    cut = caution("clipped", "cut at inf", numbers={"clip": math.inf, "rows": "7"}, about=("ü\n", "Recall@5"))
+    first = Estimate(
+        model='ü\n"<b>,\t', metric="Recall@5", k=5, estimator="snips", settings={"rate": None, "folds": (1, 2)},
+        estimand="x", value=math.nan, stderr=math.inf, low=-math.inf, high=5e-324, level=0.95, interval="population",
+        units=0, undefined=2**40, clusters=0, ess=None, reward="日本", clip=math.inf, assumptions=("a", "b; c"),
+        warnings=(few, cut, few),
+    )  # fmt: skip
+    second = replace(first, model="", value=0.1 + 0.2, k=None, clip=1e-9, ess=math.inf, warnings=(cut, few), low=-0.0)
+    third = replace(second, clip=8, warnings=(caution("few-users", few.text, numbers={"n": 4}),), value=1)
+    compared = Comparison(
+        model=first.model, baseline="", metric="Recall@5", estimator="snips", difference=-0.5, stderr=0.1, low=-0.7,
+        high=-0.3, level=0.95, p=1e-300, units=2, clusters=1, reward="日本", clip=None, reasons=("x", "y"),
+    )  # fmt: skip
+    part = UnitTerms(
+        model=first.model, metric="Recall@5", estimator="snips", reward="日本", clip=None, unit=["é\n", "007"],
+        cluster=["é\n", "007"], numerator=np.array([1.0, math.nan]), denominator=np.array([0.0, 2.0]),
+        defined=np.array([True, False]), total=None,
+    )  # fmt: skip
+    return Results(
+        (first, second, third),
+        (compared, replace(compared, clip=8.0, p=math.nan).adjusted(math.nan), compared.adjusted(1e-200)),
+        (note("dropped", "{option:exclude} dropped 2\nrows"), few, note("plain", "{x}")),
+        Provenance(
+            call="truerank evaluate 'ü\n'",
+            inputs=(
+                Input(role="labels", source="a/ü.csv", bytes=3, sha256="0" * 64, rows=0),
+                Input(role="s", source=""),
+            ),
+            settings={"seed": 2**80, "interval": None, "level": np.float64(0.95)},
+            counts={"items": None, "users": 3},
+            details={"tail": math.nan, "clips": (1, math.inf), "nested": [{"a": {"b": True}}]},
+        ),
+        KeptUnits([part, replace(part, clip=8.0, total=np.array([1.0, math.inf]))]),
+    )
+
+
+@pytest.mark.parametrize("name", [*CALLS, "odd"])
+def test_saved_results_read_back_equal(name: str, tmp_path: Path) -> None:
+    results = odd() if name == "odd" else CALLS[name]()
+    results.save(tmp_path / "kept")
+    found = Results.read(tmp_path / "kept")
+    assert found == results
+    assert found.json() == results.json()
+    assert str(found) == str(results)
+    assert found._repr_html_() == results._repr_html_()
+    assert found.table().equals(results.table())
+    assert found.comparisons_table().equals(results.comparisons_table())
+    assert frames.csv(found) == frames.csv(results)
+    assert (results.unit_table is None) == (not (tmp_path / "kept" / "units.parquet").exists())
+    # once more, from what was read
+    found.save(tmp_path / "again")
+    for file in (tmp_path / "kept").iterdir():
+        assert file.read_bytes() == (tmp_path / "again" / file.name).read_bytes()
+
+
+@pytest.mark.parametrize("name", [*CALLS, "odd"])
+def test_json_keeps_to_the_schema(name: str) -> None:
+    content = json.loads((odd() if name == "odd" else CALLS[name]()).json(), parse_constant=pytest.fail)
+    VALIDATOR.validate(content)
+
+
+@pytest.mark.parametrize("part", ["estimates", "comparisons", "messages", "provenance", "format"])
+def test_the_schema_misses_nothing(part: str) -> None:
+    """Every field is required, none is unknown: a new one must be written down there."""
+    jsonschema.Draft202012Validator.check_schema(document.schema())
+    content = json.loads(odd().json())
+    del content[part]
+    assert not VALIDATOR.is_valid(content)
+    if part == "format":
+        return
+    entry = json.loads(odd().json())[part]
+    entry = entry if isinstance(entry, dict) else entry[0]
+    for key in entry:
+        if key == "template":  # only of sentences that name options
+            continue
+        content = json.loads(odd().json())
+        entry = content[part] if part == "provenance" else content[part][0]
+        del entry[key]
+        assert not VALIDATOR.is_valid(content), key
+    content = json.loads(odd().json())
+    (content[part] if part == "provenance" else content[part][0])["unheard of"] = 1
+    assert not VALIDATOR.is_valid(content)
+
+
+def test_clips_and_rewards_are_told_apart_everywhere() -> None:
+    """Two clips of one estimator, compared: JSON, CSV and frames say which is which."""
+    for results in (CALLS["biased"](), CALLS["off policy"]()):
+        keys = ("model", "baseline", "metric", "estimator", "reward", "clip")
+        content = json.loads(results.json())
+        in_json = [tuple(each[key] for key in keys) for each in content["comparisons"]]
+        assert len(set(in_json)) == len(in_json) == len(results.comparisons)
+        table = pl.read_csv(io.BytesIO(frames.csv(results))).filter(pl.col("kind") == "comparison")
+        assert table.select(keys).rows() == in_json
+        assert results.comparisons_table().select(keys).rows() == in_json
+
+
+def test_text_shows_every_comparison_once() -> None:
+    """Also where one estimator is asked for twice, with another between: snips, ips(3), snips(2)."""
+    results = CALLS["biased"]()
+    assert sum(line.startswith("b - a ") for line in str(results).splitlines()) == len(results.comparisons)
+
+
+def test_units_sum_to_the_estimates() -> None:
+    for name in ("full", "random", "biased"):
+        results = CALLS[name]()
+        keys = ("model", "metric", "estimator", "reward", "clip")
+        for estimate in results.estimates:
+            same = [pl.col(key).eq_missing(pl.lit(getattr(estimate, key))) for key in keys]
+            units = results.units().filter(*same)
+            assert len(units) == estimate.units + estimate.undefined
+            assert units["defined"].sum() == estimate.units
+            total = units.filter("defined")["total"].drop_nulls().to_numpy()
+            ratio = units["numerator"].to_numpy().sum() / units["denominator"].to_numpy().sum()
+            assert ratio * (total.mean() if len(total) else 1) == pytest.approx(estimate.value, rel=1e-12)
+
+
+# -------------------------------------------------------------------------------------------------------------- places
+
+
+def test_a_json_file_is_results_without_units(tmp_path: Path) -> None:
+    results = CALLS["full"]()
+    (tmp_path / "results.json").write_bytes(results.json())
+    found = Results.read(tmp_path / "results.json")
+    assert found == replace(results, unit_table=None)
+    with pytest.raises(InputError, match="units=True"):
+        found.units()
+
+
+def test_earlier_results_are_replaced_and_their_units_go(tmp_path: Path) -> None:
+    place = tmp_path / "kept"
+    CALLS["full"]().save(place)
+    earlier = Results.read(place)
+    later = CALLS["off policy"]()
+    later.save(str(place))
+    assert Results.read(place) == later
+    assert [path.name for path in tmp_path.iterdir()] == ["kept"]
+    assert [path.name for path in place.iterdir()] == ["results.json"]
+    with pytest.raises(InputError, match="cannot be read"):
+        earlier.units()
+    CALLS["random"]().save(place)
+    with pytest.raises(InputError, match="written anew"):
+        earlier.units()
+
+
+def test_results_can_be_saved_where_they_were_read(tmp_path: Path) -> None:
+    results = CALLS["full"]()
+    results.save(tmp_path / "kept")
+    Results.read(tmp_path / "kept").save(tmp_path / "kept")
+    assert Results.read(tmp_path / "kept") == results
+
+
+def test_a_folder_with_anything_else_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "results.json").write_text("mine")
+    (tmp_path / "thesis.txt").write_text("mine")
+    with pytest.raises(InputError, match=r"holds thesis\.txt"):
+        CALLS["full"]().save(tmp_path)
+    assert (tmp_path / "results.json").read_text() == "mine"
+    with pytest.raises(InputError, match="is a file"):
+        CALLS["full"]().save(tmp_path / "thesis.txt")
+    with pytest.raises(InputError, match="cannot be written"):
+        CALLS["full"]().save(tmp_path / "no" / "such" / "place")
+
+
+def test_nothing_is_left_of_a_save_that_fails(tmp_path: Path) -> None:
+    class Broken:
+        def frame(self) -> pl.DataFrame:
+            raise MemoryError
+
+    CALLS["full"]().save(tmp_path / "kept")
+    before = (tmp_path / "kept" / "results.json").read_bytes()
+    for place in ("kept", "new"):
+        with pytest.raises(MemoryError):
+            replace(CALLS["random"](), unit_table=Broken()).save(tmp_path / place)
+    assert [path.name for path in tmp_path.iterdir()] == ["kept"]
+    assert (tmp_path / "kept" / "results.json").read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        (b"", "cannot be read as JSON"),
+        (b"{", "cannot be read as JSON"),
+        (b"\xff\xfe", "cannot be read as JSON"),
+        (b"[]", "format None"),
+        (b'{"format": 2}', "format 2"),
+        (b'{"format": 1}', "is not what results of format 1 hold"),
+        (b'{"format": 1, "estimates": 3, "comparisons": [], "messages": [], "provenance": {}}', "is not what"),
+        (b'{"format": 1, "estimates": [{}], "comparisons": [], "messages": [], "provenance": {}}', "is not what"),
+        (b'{"format": 1, "estimates": [], "comparisons": [null], "messages": [], "provenance": {}}', "is not what"),
+        (
+            b'{"format": 1, "estimates": [], "comparisons": [], "messages": [{"code": "a", "severity": "note", '
+            b'"text": "x", "estimates": [5]}], "provenance": {}}',
+            "is not what",
+        ),
+    ],
+)
+def test_what_is_no_result_is_refused(content: bytes, reason: str, tmp_path: Path) -> None:
+    (tmp_path / "results.json").write_bytes(content)
+    for place in (tmp_path, tmp_path / "results.json"):
+        with pytest.raises(InputError, match=reason):
+            Results.read(place)
+
+
+def test_fields_of_another_type_are_refused(tmp_path: Path) -> None:
+    for part, key, value in (
+        ("estimates", "units", "3"),
+        ("estimates", "value", "three"),
+        ("estimates", "warnings", ["another"]),
+        ("comparisons", "p", [1]),
+        ("messages", "severity", "loud"),
+    ):
+        content = json.loads(odd().json())
+        content[part][0][key] = value
+        (tmp_path / "bad.json").write_text(json.dumps(content))
+        with pytest.raises(InputError, match="is not what results of format 1 hold"):
+            Results.read(tmp_path / "bad.json")
+
+
+def test_places_without_results_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"has no results\.json"):
+        Results.read(tmp_path)
+    with pytest.raises(InputError, match="no such file"):
+        Results.read(tmp_path / "none")
+
+
+def test_units_that_are_none_are_refused(tmp_path: Path) -> None:
+    results = CALLS["full"]()
+    results.save(tmp_path / "kept")
+    (tmp_path / "kept" / "units.parquet").write_bytes(b"no parquet")
+    with pytest.raises(InputError, match="cannot be read as Parquet"):
+        Results.read(tmp_path / "kept").units()
+    pl.DataFrame({"x": [1]}).write_parquet(tmp_path / "kept" / "units.parquet")
+    with pytest.raises(InputError, match="columns x; expected unit"):
+        Results.read(tmp_path / "kept").units()
+
+
+# --------------------------------------------------------------------------------------------------------------- shown
+
+
+def test_notebooks_show_escaped_values_differences_and_messages() -> None:
+    shown = odd()._repr_html_()
+    assert "<b>" not in shown
+    assert "&lt;b&gt;" in shown
+    assert shown.count("<table>") == 2
+    assert "exclude= dropped 2\nrows" in shown
+    assert "only n_items=3 of 3 &lt;b&gt;&amp;&lt;/b&gt;" in shown
+    plain = CALLS["one model"]()._repr_html_()
+    assert plain.count("<table>") == 1
+
+
+def test_text_names_options_as_the_reader_gives_them() -> None:
+    assert "only n_items=3 of 3" in str(odd())
+    assert "only --n-items 3 of 3" in text.render(odd(), for_cli=True)
+
+
+def test_pandas_frames_have_the_same_rows() -> None:
+    results = CALLS["biased"]()
+    for found, expected in zip(results.pandas(), (results.table(), results.comparisons_table()), strict=True):
+        assert list(found.columns) == expected.columns
+        assert len(found) == len(expected)
+        for name in expected.columns:
+            column = expected[name].fill_nan(None) if expected[name].dtype.is_float() else expected[name]
+            assert found[name].isna().tolist() == column.is_null().to_list()
+            assert found[name].dropna().tolist() == column.drop_nulls().to_list()
+
+
+def test_without_pandas_the_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with pytest.raises(InputError, match=r"truerank\[pandas\]"):
+        CALLS["full"]().pandas()
+
+
+def test_results_without_anything_have_tables() -> None:
+    nothing = Results((), ())
+    assert nothing.table().columns == list(frames.ESTIMATES)
+    assert nothing.comparisons_table().columns == list(frames.COMPARISONS)
+    assert len(nothing.clips()) == 0
+    assert str(nothing) == ""
+    assert Results.read is not None
+    assert document.decode(nothing.json(), where="here") == nothing

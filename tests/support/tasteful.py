@@ -1,0 +1,36 @@
+"""A candidate sampler whose weights differ by user and item."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from truerank.ranks.samplers.text import same_for_all, text_form
+
+from truerank.core.arrays import Floats, Ints
+from truerank.core.errors import InputError
+from truerank.ranks.samplers.draw import Among, ItemCounts, OwnPositives
+
+
+@dataclass(frozen=True, slots=True)
+class TastefulSampler:
+    """v_ui = (u + i) mod 5, by the keys of user and item: of every fifth item each user draws none."""
+
+    n: int
+
+    name: ClassVar[str] = "Tasteful"
+    among: ClassVar[Among] = Among.POOL
+    positives: ClassVar[OwnPositives] = OwnPositives.EXCLUDED
+
+    def __str__(self) -> str:
+        return text_form(self)
+
+    def wanted(self, exposed: Ints) -> Ints | None:
+        return same_for_all(self.n, exposed)
+
+    def weights(self, counts: ItemCounts) -> Floats:
+        if counts.users is None or counts.items is None:
+            raise InputError(f"{self} needs to know who is asked for.")
+        both = counts.users.keys()[:, None] % 5 + counts.items.keys()[None, :] % 5
+        return (both % np.uint64(5)).astype(np.float64)
