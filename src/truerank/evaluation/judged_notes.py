@@ -39,9 +39,9 @@ def about_population(n_users: int, empty: int) -> list[Message]:
     return [
         caution(
             "users-without-rows",
-            f"{empty:,} of {n_users:,} users have no judged row, and belong to the population all the same, because the "
-            "labels were read or split with them; where a metric is a mean over all users, they count as 0 or are left "
-            "out, as its estimand says. For the others alone, read the labels without them.",
+            f"{empty:,} of {n_users:,} users have no judged row, and belong to the population all the same, because "
+            "the labels were read or split with them; where a metric is a mean over all users, they count as 0 or are "
+            "left out, as its estimand says. For the others alone, read the labels without them.",
             numbers={"users": empty},
         )
     ]
