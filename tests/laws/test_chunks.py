@@ -129,7 +129,7 @@ class Way:
 
     @property
     def metrics(self) -> list[Metric]:
-        """Every metric that goes with it; of those that are fitted again without each user in turn, one of each kind."""
+        """Every metric that goes with it; one of each kind where all is fitted again without each user."""
         able = [metric for metric in METRICS if self.estimator.refusal(metric) is None]
         return list({type(metric): metric for metric in able}.values()) if self.fitted else able
 
@@ -378,7 +378,7 @@ class LooksAtTheChunk:
         keep_rows: bool = False,
     ) -> list[Smooth]:
         sound = tr.Pooled().terms(chunk, view, asked=asked, learned=learned, keep_rows=keep_rows)
-        return [replace(part, sums=part.sums + [0.0, 1e-9 * chunk.labels.n_units]) for part in sound]
+        return [replace(part, sums=np.add(part.sums, [0.0, 1e-9 * chunk.labels.n_units])) for part in sound]
 
 
 def test_the_law_can_fail() -> None:
