@@ -19,8 +19,8 @@ from truerank.estimators import ranked
 from truerank.evaluation.conclude import conclude
 from truerank.evaluation.measure import join, measure
 from truerank.evaluation.ranked import prepare
-from truerank.evaluation.ranked_plan import UnitIds
 from truerank.evaluation.ranked_setting import RankedFacts
+from truerank.evaluation.ranked_source import HeldLog
 from truerank.exposure.positions import parse_position
 
 CLIPS = (1.5, 4.0, math.inf)
@@ -126,16 +126,15 @@ def results_of(case: Case, n: int, *, seed: int) -> Results:
     log = read(frame.sample(fraction=1.0, shuffle=True, seed=seed), rewards=["like", "dwell"], logged=logged)
     parts = list(chunks(log, targets, len(log.clusters()) if n == 0 else n, seed=seed))
     plan = prepare(
-        RankedFacts.of(log),
-        parts,
+        HeldLog(log, RankedFacts.of(log), tuple(parts)),
         targets,
         position=None if case.position is None else parse_position(case.position),
         loggers=case.loggers,
         estimators=[ranked.named(name)() for name in case.estimators],
         explicit=False,
         grid=CLIPS,
-        ids=UnitIds(np.arange(log.n_units), log.cluster, np.ones(log.n_units)) if case.keeps else None,
     )
+    plan = plan if case.keeps else replace(plan, ids_of_units=None)
     measured = [measure(plan, part) for part in parts]
     np.random.default_rng(seed).shuffle(measured)
     return conclude(plan, join(measured), n_rows=len(log))

@@ -15,7 +15,7 @@ from truerank.data.impressions import Impressions
 from truerank.estimators.ranked.exposures import Exposures
 from truerank.evaluation.ranked import prepare
 from truerank.evaluation.ranked_plan import RankedPlan
-from truerank.evaluation.ranked_setting import RankedFacts, chunks_of
+from truerank.evaluation.ranked_source import HeldLog
 from truerank.uncertainty.evidence import whole
 
 EXTRA = ("new", "other", "prediction", "by_a", "by_b")
@@ -29,8 +29,8 @@ def read(frame: pl.DataFrame, *, logged: tr.Logged = tr.Logged.VIEWED, **options
 
 def plan_of(log: Impressions, targets: Mapping[str, Any], *, chunks: int | None = None, **options: Any) -> Any:
     """The plan of an evaluation and its chunks."""
-    parts = chunks_of(log, targets, columns=None, n=chunks)
-    return prepare(RankedFacts.of(log), parts, targets, **options), parts
+    source = HeldLog.of(log, targets, n=chunks)
+    return prepare(source, targets, **options), source.chunks
 
 
 def views_of(log: Impressions, targets: Mapping[str, Any], **options: Any) -> dict[str, Exposures]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -13,12 +13,14 @@ import numpy as np
 import polars as pl
 
 from truerank.core.errors import InputError, RefusedError
-from truerank.core.estimator import Asked, Estimator, Exposed, Groups, Learned, Learner, clips_of, learn
+from truerank.core.estimator import Asked, Estimator, Groups, Learned, Learner, clips_of, learn
+from truerank.core.language import as_value, as_values
 from truerank.core.messages import Message, note
 from truerank.core.results import Results
 from truerank.data.impressions import Impressions, Logged, RankedChunk
+from truerank.data.spill import scratch
 from truerank.engines.local import map_chunks
-from truerank.estimators.ranked import RankedEstimator
+from truerank.estimators.ranked import RANKED, RankedEstimator
 from truerank.estimators.ranked.context import RankedContext
 from truerank.estimators.ranked.ips import RankedIPS
 from truerank.estimators.ranked.normalisers import Normaliser
@@ -29,10 +31,12 @@ from truerank.evaluation.measure import measure
 from truerank.evaluation.question import Question
 from truerank.evaluation.ranked_notes import about_exposures, about_fits
 from truerank.evaluation.ranked_plan import RankedPlan, UnitIds
-from truerank.evaluation.ranked_setting import RankedFacts, check_common, chunks_of, read_log
+from truerank.evaluation.ranked_setting import RankedFacts, check_common
 from truerank.evaluation.ranked_sight import Looking
+from truerank.evaluation.ranked_source import HeldLog, RankedSource, source_of
 from truerank.exposure.policies.mixtures import LoggerShares
 from truerank.exposure.policies.targets import is_table
+from truerank.exposure.positions import as_positions
 from truerank.exposure.positions.learner import PositionLearner
 from truerank.exposure.positions.places import Positions
 from truerank.uncertainty.clipping import AutoClip, check_clips
@@ -50,12 +54,12 @@ def off_policy(
     *,
     position: Any = None,
     clips: Sequence[float] | AutoClip = (math.inf,),
-    estimators: Sequence[RankedEstimator] | None = None,
-    normaliser: Normaliser = Normaliser.SESSION,
+    estimators: Sequence[RankedEstimator | str] | None = None,
+    normaliser: Normaliser | str = Normaliser.SESSION,
     rewards: Sequence[str] | None = None,
     columns: Mapping[str, str] | None = None,
     sessions: Any = None,
-    logged: Logged = Logged.VIEWED,
+    logged: Logged | str = Logged.VIEWED,
     loggers: Mapping[str, Any] | None = None,
     baseline: str | None = None,
     interval: Interval | None = None,
@@ -84,57 +88,54 @@ def off_policy(
     >>> found.estimates[0].value  # (1 · 0.5 + 1 · 2) / 2
     1.25
     """
-    default = (RankedIPS(Normaliser(normaliser)), RankedSNIPS(Normaliser(normaliser)))
-    chosen = default if estimators is None else tuple(dict.fromkeys(estimators))
-    _check(targets, chosen, baseline=baseline, level=level)
+    per = as_value(normaliser, Normaliser)
+    default = (RankedIPS(per), RankedSNIPS(per))
+    chosen = default if estimators is None else as_values(estimators, RANKED, what="estimators")
+    _check(targets, baseline=baseline, level=level)
     grid = check_clips(clips.grid if isinstance(clips, AutoClip) else clips)
-    threads = threads or os.cpu_count() or 1
-    if progress is not None:
-        progress("reading", 0, 1)
-    impressions = read_log(
-        log, targets, loggers or {}, chosen, rewards=rewards, columns=columns, sessions=sessions, logged=logged
-    )
-    facts = RankedFacts.of(impressions)
-    chunks = chunks_of(impressions, targets, columns=columns)
-    plan = prepare(
-        facts,
-        chunks,
-        targets,
-        position=position,
-        loggers=loggers or {},
-        columns=columns,
-        estimators=chosen,
-        explicit=estimators is not None,
-        grid=grid,
-        auto=isinstance(clips, AutoClip),
-        interval=interval,
-        level=level,
-        baseline=baseline,
-        seed=seed,
-        ids=_ids(impressions) if impressions.n_units <= MOST_UNITS else None,
-    )
-    work = map_chunks(partial(_measured, plan, progress, len(chunks)), list(enumerate(chunks)), threads=threads)
-    with gathered(work) as measured:
-        for name, target in targets.items():
-            if is_table(target):
-                where = os.fspath(target) if isinstance(target, str | os.PathLike) else name
-                check_common(where, int(measured.tallies[name, "known"]), facts)
-        return conclude(plan, measured, n_rows=facts.n_rows)
-
-
-def _measured(plan: RankedPlan, progress: Report | None, n: int, numbered: tuple[int, RankedChunk]) -> Any:
-    number, chunk = numbered
-    if progress is not None:
-        progress("estimating", number, n)
-    return measure(plan, chunk)
+    with scratch() as space:
+        source = source_of(
+            log,
+            targets,
+            loggers or {},
+            chosen,
+            rewards=rewards,
+            columns=columns,
+            sessions=sessions,
+            logged=as_value(logged, Logged),
+            scratch=space,
+            progress=progress,
+        )
+        plan = prepare(
+            source,
+            targets,
+            position=None if position is None else as_positions(position),
+            loggers=loggers or {},
+            columns=columns,
+            estimators=chosen,
+            explicit=estimators is not None,
+            grid=grid,
+            auto=isinstance(clips, AutoClip),
+            interval=interval,
+            level=level,
+            baseline=baseline,
+            seed=seed,
+        )
+        workers = threads or os.cpu_count() or 1
+        work = map_chunks(partial(measure, plan), source, threads=workers, progress=progress)
+        with gathered(work) as measured:
+            for name, target in targets.items():
+                if is_table(target):
+                    where = os.fspath(target) if isinstance(target, str | os.PathLike) else name
+                    check_common(where, int(measured.tallies[name, "known"]), source.facts)
+            return conclude(plan, measured, n_rows=source.facts.n_rows)
 
 
 # ------------------------------------------------------------------------------------------------------------- prepare
 
 
 def prepare(
-    facts: RankedFacts,
-    chunks: Sequence[RankedChunk],
+    source: RankedSource,
     targets: Mapping[str, Any],
     *,
     position: Any = None,
@@ -148,9 +149,9 @@ def prepare(
     level: float = 0.95,
     baseline: str | None = None,
     seed: int = 0,
-    ids: UnitIds | None = None,
 ) -> RankedPlan:
     """The plan of an evaluation: what is asked of each target, with what was learned from all chunks."""
+    facts = source.facts
     asked = None if position is None else Positions.everywhere(position)
     learner = None
     if asked is not None and asked.requests:
@@ -158,7 +159,7 @@ def prepare(
     interval = _interval(interval, fitted=learner is not None)
     shares = LoggerShares(tuple(sorted(loggers))) if loggers else None
     looking = Looking(targets, loggers or {}, asked, learner, shares, columns, facts.only)
-    contexts = _contexts(chunks[0], looking)
+    contexts = _contexts(source.chunk(0), looking)
     possible, left_out = _possible(estimators, contexts, explicit=explicit)
     todo, unfit = _todo(possible, contexts, facts)
     question = Question(
@@ -173,7 +174,7 @@ def prepare(
         baseline=baseline,
         seed=seed,
     )
-    learned = _learned(question, chunks, looking, contexts)
+    learned = _learned(question, source, looking, contexts)
     return RankedPlan(
         question=question,
         learned=learned,
@@ -185,8 +186,8 @@ def prepare(
             name: tuple(number for number, (each, _) in enumerate(question.asked) if name in possible[each])
             for name in targets
         },
-        ids_of_units=ids,
-        first=tuple(_first(facts, looking, learned)),
+        ids_of_units=_ids(source.log) if isinstance(source, HeldLog) and facts.n_units <= MOST_UNITS else None,
+        first=(*(note("chunks", sentence) for sentence in source.notes), *_first(facts, looking, learned)),
         last=(*_about_strata(looking, learned, interval), *left_out, *unfit),
     )
 
@@ -206,7 +207,7 @@ def _contexts(chunk: RankedChunk, looking: Looking) -> dict[str, RankedContext]:
 
 
 def _learned(
-    question: Question, chunks: Sequence[RankedChunk], looking: Looking, contexts: Mapping[str, RankedContext]
+    question: Question, source: RankedSource, looking: Looking, contexts: Mapping[str, RankedContext]
 ) -> Learned:
     """What must be known of the whole log: position models, shares of loggers, reward models."""
     wanted: list[Learner] = [each for each in (looking.learner, looking.shares) if each is not None]
@@ -215,11 +216,14 @@ def _learned(
         wanted += estimator.prepare(replace(context, reward=asked.reward))
     if not wanted:
         return Learned()
-    key = np.concatenate([chunk.clusters().key for chunk in chunks]) if looking.learner is not None else None
     groups = Groups(question.seed, "jackknife")
-    if key is not None:
-        groups = Groups.of(key, n=PARTS, seed=question.seed, purpose="jackknife")
-    return learn(list(dict.fromkeys(wanted)), lambda: chunks, groups=groups, facts={})
+    if looking.learner is not None:
+        groups = Groups.of(source.cluster_keys(), n=PARTS, seed=question.seed, purpose="jackknife")
+
+    def chunks() -> Iterator[RankedChunk]:
+        return (source.chunk(at) for at in range(source.n_chunks))
+
+    return learn(list(dict.fromkeys(wanted)), chunks, groups=groups, facts={})
 
 
 def _ids(log: Impressions) -> UnitIds:
@@ -237,7 +241,7 @@ def _ids(log: Impressions) -> UnitIds:
 # --------------------------------------------------------------------------------------------------------------- checks
 
 
-def _check(targets: Any, estimators: Sequence[Any], *, baseline: str | None, level: float) -> None:
+def _check(targets: Any, *, baseline: str | None, level: float) -> None:
     if not 0 < level < 1:
         raise InputError(f"level {level:g}; expected a number between 0 and 1, such as 0.95.")
     if not isinstance(targets, Mapping) or not targets:
@@ -246,12 +250,6 @@ def _check(targets: Any, estimators: Sequence[Any], *, baseline: str | None, lev
         )
     if baseline is not None and baseline not in targets:
         raise InputError(f"baseline {baseline!r} is not among the targets; expected one of {', '.join(targets)}.")
-    for each in estimators:
-        ranked = isinstance(each, RankedEstimator) and not isinstance(each, type)
-        if not ranked or Exposed.RANKED not in each.about.exposures:
-            raise InputError(f"estimators: {each!r} is none for ranked logs; expected values such as RankedIPS().")
-    if not estimators:
-        raise InputError("no estimators given; expected at least one, or none at all for the defaults.")
 
 
 def _interval(asked: Interval | None, *, fitted: bool) -> Interval:

@@ -96,6 +96,9 @@ class RankedPlan:
     def n_rows(self, chunk: RankedChunk) -> int:
         return len(chunk.log)
 
+    def earning(self, chunk: RankedChunk, segment: str | None) -> RankedChunk:
+        return chunk
+
     def look(self, chunk: RankedChunk, model: str) -> RankedSight:
         shared = self.looking.shared(chunk, self.learned)
         view = Exposures(chunk.log, shared.policies[model], shared.logging, shared.clusters, shared.refits)
