@@ -123,12 +123,12 @@ class Clusters:
         return found
 
     def take(self, order: Ints) -> Clusters:
-        """The clusters of rows in another order, numbered in the order in which they come."""
+        """The clusters of these rows in this order, numbered in the order in which they come."""
         of_row = self.of_row[order]
         first = np.full(len(self.key), len(of_row), dtype=np.int64)
         np.minimum.at(first, of_row, np.arange(len(of_row)))
-        kept = np.argsort(first, kind="stable")
-        number = np.empty(len(kept), dtype=np.int64)
+        kept = np.argsort(first, kind="stable")[: np.count_nonzero(first < len(of_row))]
+        number = np.empty(len(first), dtype=np.int64)
         number[kept] = np.arange(len(kept))
         return Clusters(number[of_row], self.key[kept], None if self.stratum is None else self.stratum[kept])
 
@@ -182,7 +182,7 @@ class Terms(Protocol):
         ...
 
     def take(self, order: Ints, clusters: Clusters) -> Terms:
-        """The same rows in another order."""
+        """These rows in this order: all of them, or those of a group of units, with the clusters that they have."""
         ...
 
 
@@ -264,7 +264,10 @@ class Smooth:
 
     def take(self, order: Ints, clusters: Clusters) -> Smooth:
         rows = None if self.rows is None else self.rows.take(order)
-        return replace(self, sums=self.sums[order], defined=self.defined[order], clusters=clusters, rows=rows)
+        # what weights are like was counted over all rows
+        weighting = self.weighting if self.weighting is None or len(order) == len(self.sums) else Weighting.unknown()
+        sums, defined = self.sums[order], self.defined[order]
+        return replace(self, sums=sums, defined=defined, clusters=clusters, rows=rows, weighting=weighting)
 
 
 def ratio(
@@ -388,7 +391,9 @@ class Refitted:
         return Refitted(whole, np.concatenate([part.pattern for part in parts]), without)
 
     def take(self, order: Ints, clusters: Clusters) -> Refitted:
-        return replace(self, whole=self.whole.take(order, clusters), pattern=self.pattern[order])
+        # totals without each group of clusters were made over all rows: of some rows alone no interval is known
+        without = self.without if len(order) == len(self.pattern) else {}
+        return Refitted(self.whole.take(order, clusters), self.pattern[order], without)
 
 
 def two_sum(a: Floats, b: Floats) -> tuple[Floats, Floats]:
