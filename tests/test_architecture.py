@@ -69,6 +69,24 @@ def test_modules_can_be_read_in_one_sitting() -> None:
     assert not long
 
 
+def test_public_class_names_are_unique() -> None:
+    """A name means one thing in the whole package, so that a reader never asks which one is meant."""
+    homes: dict[str, list[str]] = {}
+    for path in MODULES:
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                homes.setdefault(node.name, []).append(str(path.relative_to(ROOT)))
+    assert not {name: places for name, places in homes.items() if len(places) > 1}
+
+
+def test_no_module_only_forwards() -> None:
+    """Names are imported from where they are; a package may gather its own (its room), a module may not."""
+    for path in MODULES:
+        body = ast.parse(path.read_text()).body
+        code = [node for node in body if not isinstance(node, ast.Import | ast.ImportFrom | ast.Expr)]
+        assert code or path.name in ("__init__.py", "__main__.py"), path.relative_to(ROOT)
+
+
 def test_start_is_light() -> None:
     """`truerank --help` loads click and nothing heavy."""
     code = (
