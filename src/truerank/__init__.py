@@ -61,8 +61,8 @@ if TYPE_CHECKING:
     from truerank.exposure.kinds import RandomExposure as RandomExposure
     from truerank.exposure.kinds import Unlisted as Unlisted
     from truerank.exposure.loggers.expose import expose as expose
-    from truerank.exposure.policies.policies import ExposureColumn as ExposureColumn
-    from truerank.exposure.policies.policies import RankColumn as RankColumn
+    from truerank.exposure.policies.targets import ExposureColumn as ExposureColumn
+    from truerank.exposure.policies.targets import RankColumn as RankColumn
     from truerank.exposure.positions import parse_position as parse_position
     from truerank.exposure.propensities import fit_propensities as fit_propensities
     from truerank.exposure.propensities.calibration import calibration as calibration
@@ -116,7 +116,7 @@ _HOME = {
     "estimators.ranked.normalisers": ("Normaliser",),
     "estimators.ranked.reward_models": ("ItemMeans", "PredictionColumn"),
     "estimators.ranked.snips": ("RankedSNIPS",),
-    "exposure.policies.policies": ("ExposureColumn", "RankColumn"),
+    "exposure.policies.targets": ("ExposureColumn", "RankColumn"),
     "exposure.positions": ("parse_position",),
     "evaluation.ranked": ("off_policy",),
     "uncertainty.clipping": ("AutoClip",),

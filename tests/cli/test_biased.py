@@ -62,13 +62,17 @@ def test_a_reward_model_from_a_file(run: Run) -> None:
     "propensity", ["power:0.5", "naive-bayes --random mar.csv", "logistic --item-features features.csv"]
 )
 def test_fitted_propensities_have_intervals_that_fit_them_again(run: Run, propensity: str) -> None:
-    found = run(*shlex.split(f"{CALL} --propensity {propensity} --format json --bootstrap 50"))
+    found = run(*shlex.split(f"{CALL} --propensity {propensity} --format json"))
     assert found.code == 0, found.err
     assert "propensities are" in found.err
     for each in json.loads(found.out)["estimates"]:
         assert each["interval"] == "population"
         assert any("propensities" in text for text in each["assumptions"])
         assert each["low"] is None or each["low"] <= each["value"] <= each["high"]
+    # a bootstrap would take them as given
+    refused = run(*shlex.split(f"{CALL} --propensity {propensity} --bootstrap 50"))
+    assert (refused.code, refused.out) == (2, "")
+    assert "Leave --bootstrap and --interval out" in refused.message
 
 
 def test_users_to_whom_nothing_was_shown_count(run: Run, folder: Path) -> None:
@@ -128,7 +132,7 @@ BAD = {
     "full labels wanted": ("log.csv", "", "", "--estimator full", "use snips"),
     "an interval for exactly these users": ("log.csv", "", "", "--interval design", "use --interval population"),
     "an interval for exactly these users of fitted propensities": (
-        "log.csv", "", "", "--propensity power:0.5 --interval design", "use --bootstrap 1000",
+        "log.csv", "", "", "--propensity power:0.5 --interval design", "Leave --bootstrap and --interval out",
     ),
     "a slice that a column does not use": ("log.csv", "", "", "--random mar.csv", "--random is not used by a column"),
     "a slice that a model does not use": (

@@ -19,6 +19,7 @@ from sklearn.metrics import average_precision_score
 
 import truerank as tr
 from truerank import estimators, metrics
+from truerank.core.estimator import Exposed
 from truerank.core.metric import Metric
 from truerank.core.values import choices
 
@@ -68,12 +69,9 @@ def test_every_section_says_what_happens_without_a_relevant_item() -> None:
 def test_estimators_of_each_metric_are_those_that_do_not_refuse(row: list[str]) -> None:
     name = row[0].split("`")[1]
     metric = metrics.parse(name.replace("@K", "@3").replace("@P", "@0.5"))
-    usable = {
-        cls.name
-        for cls in estimators.catalogue().values()
-        if not cls.complete and not cls.biased and cls.name != "traditional" and cls().refusal(metric) is None
-    }
-    corrected = {cls.name for cls in estimators.catalogue().values() if cls.biased and cls().refusal(metric) is None}
+    able = [cls.about for cls in estimators.catalogue().values() if cls().refusal(metric) is None]
+    corrected = {about.name for about in able if Exposed.BIASED in about.exposures}
+    usable = {about.name for about in able if Exposed.RANDOM in about.exposures and about.name != "traditional"}
     assert corrected in ({"ips", "snips", "doubly-robust", "naive"}, set())
     assert bool(corrected) == bool(usable)
     said = {word.strip(",") for word in row[2].split()} & set(estimators.catalogue())

@@ -19,7 +19,7 @@ from truerank.estimators.ranked.doubly_robust import RankedDoublyRobust
 from truerank.estimators.ranked.normalisers import Normaliser
 from truerank.estimators.ranked.reward_models import ItemMeans, PredictionColumn
 from truerank.evaluation.ranked import off_policy
-from truerank.exposure.policies.policies import ExposureColumn, RankColumn
+from truerank.exposure.policies.targets import ExposureColumn, RankColumn
 from truerank.exposure.positions import POSITIONS, parse_position
 from truerank.uncertainty.clipping import AutoClip
 from truerank.uncertainty.intervals import Bootstrap, Interval

@@ -343,15 +343,21 @@ class Refitted:
     def values(self, weights: Floats) -> Floats:
         return self.whole.values(weights)
 
-    def influence(self) -> Floats:
+    def values_without(self) -> Floats:
+        """The value without each group, under the model that was fitted without it."""
         kept = {int(code) for code in np.unique(self.pattern[self.defined])}
         parts = [part for code, both in self.without.items() if code in kept for part in both]
         if not parts:
             return np.full(0, math.nan)
         stacked = np.stack(parts)  # [parts x groups x columns]
         totals = np.array([[math.fsum(column) for column in group.T] for group in stacked.transpose(1, 0, 2)])
-        values = self.whole.form.values(totals)
+        return self.whole.form.values(totals)
+
+    def influence(self) -> Floats:
+        values = self.values_without()
         n = len(values)
+        if not n:
+            return values
         centre = math.nan if np.isnan(values).any() else math.fsum(values) / n
         return np.asarray((centre - values) * ((n - 1) / n), dtype=np.float64)
 

@@ -82,6 +82,8 @@ def differing_orders(estimates: Sequence[Estimate]) -> list[Message]:
     """Recall pooled over pairs and recall averaged over users are different questions; say where answers differ."""
     groups: dict[str, dict[str, list[Estimate]]] = {}
     for estimate in estimates:
+        if estimate.segment is not None:
+            continue
         known = groups.setdefault(estimate.metric, {}).setdefault(estimate.estimator, [])
         # one name with several settings estimates one thing: the first stands for all
         if estimate.model not in {other.model for other in known}:

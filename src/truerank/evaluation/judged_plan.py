@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from truerank.core.arrays import Floats, Ints
+from truerank.core.arrays import Bools, Floats, Ints
 from truerank.core.estimator import Asked, Estimator, Exposed, Learned
 from truerank.core.ids import Ids
 from truerank.core.messages import Message, note
@@ -105,6 +105,7 @@ class JudgedPlan:
     record: Provenance
     said: tuple[Message, ...]  # before the counts
     scored: tuple[Message, ...]  # and after them
+    segments: Mapping[str, Bools] = field(default_factory=dict)  # the items of each, of the catalogue
     description: str | None = None  # of the propensities
     threads: int = 1  # within a chunk
     block_users: int | None = None
@@ -125,6 +126,14 @@ class JudgedPlan:
 
     def n_rows(self, chunk: JudgedChunk) -> int:
         return len(chunk.labels) + chunk.dropped
+
+    def earning(self, chunk: JudgedChunk, segment: str | None) -> JudgedChunk:
+        if segment is None:
+            return chunk
+        labels = chunk.labels
+        own = (self.segments[segment][labels.item]).astype(np.float64)
+        rewards = {name: values * own for name, values in labels.rewards.items()}
+        return replace(chunk, labels=replace(labels, rewards=rewards))
 
     def look(self, chunk: JudgedChunk, model: str) -> JudgedSight:
         pools = sorted({estimator.about.pool for estimator, _ in self.question.asked})

@@ -114,14 +114,17 @@ def _terms(plan: Plan, chunk: Any, model: str, sight: Sight, *, without: int | N
     for estimator, numbers in plan.question.by_estimator(plan.answers(model)):
         if without is not None and not plan.learns(estimator):
             continue
-        parts = estimator.terms(
-            chunk,
-            sight.view(estimator, learned),
-            asked=[plan.question.asked[number][1] for number in numbers],
-            learned=learned,
-            keep_rows=plan.question.interval.needs_rows and without is None,
-        )
-        terms |= {(model, number): part for number, part in zip(numbers, parts, strict=True)}
+        asked = {number: plan.question.asked[number][1] for number in numbers}
+        for segment in dict.fromkeys(question.segment for question in asked.values()):
+            own = {number: question for number, question in asked.items() if question.segment == segment}
+            parts = estimator.terms(
+                plan.earning(chunk, segment),
+                sight.view(estimator, learned),
+                asked=list(own.values()),
+                learned=learned,
+                keep_rows=plan.question.interval.needs_rows and without is None,
+            )
+            terms |= {(model, number): part for number, part in zip(own, parts, strict=True)}
     return terms
 
 

@@ -103,6 +103,28 @@ class Segments:
         }
 
 
+def items_by_group(groups: Any, items: Ids) -> dict[str, Bools]:
+    """Which items of a catalogue each group has; an item without a group earns in none of them.
+
+    >>> {name: own.tolist() for name, own in items_by_group({1: "head", 3: "tail"}, Ids.of([1, 2, 3])).items()}
+    {'head': [True, False, False], 'tail': [False, False, True]}
+    """
+    if groups is None:
+        return {}
+    named = _named(groups)
+    place = items.locate(named["id"], where="item groups, column of ids")
+    names = named["group"].cast(pl.String)
+    found: dict[str, Bools] = {}
+    for name in sorted(names.drop_nulls().unique().to_list()):
+        own = np.zeros(len(items), dtype=bool)
+        own[place[(names == name).fill_null(value=False).to_numpy() & (place >= 0)]] = True
+        if own.any():
+            found[name] = own
+    if not found:
+        raise InputError("item groups: no item of the catalogue has a group. Check the ids of the groups.")
+    return found
+
+
 def _named(segment: Any) -> pl.DataFrame:
     """Groups as a table id, group: from a mapping, or a frame of two columns."""
     if isinstance(segment, Mapping):

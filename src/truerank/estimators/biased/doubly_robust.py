@@ -59,6 +59,7 @@ class DoublyRobust:
         ties=LABEL_FREE,
         needs_size=True,
         weighs=True,
+        predicts=True,
         clipping=Clipping.CHOSEN,
         left_out="have no candidate",
     )
