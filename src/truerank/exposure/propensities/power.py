@@ -27,8 +27,8 @@ class PopularityPower:
     positives would be spread evenly if all were shown: where items are popular because they are good, it
     over-corrects. Without labels, rows are counted. An item without a positive has c = 0 and gets `clip`.
 
-    >>> str(PopularityPower(0.5))
-    'power:0.5'
+    >>> str(PopularityPower(0.5)), str(PopularityPower(0.3))
+    ('power', 'power:0.3')
     """
 
     power: NotNegative = 0.5
