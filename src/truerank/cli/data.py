@@ -17,7 +17,7 @@ from truerank.core.errors import InputError
 from truerank.core.options import Drawn
 from truerank.core.ranking import Scores
 from truerank.data import datasets
-from truerank.data.dataset import Counts, Dataset
+from truerank.data.dataset import Dataset, PublishedSize
 from truerank.data.rules import PositiveRule
 from truerank.exposure.randomness.description import Description
 from truerank.exposure.randomness.description import describe as describe_log
@@ -51,7 +51,7 @@ def list_datasets(form: str | None, out: Path | None, quiet: bool) -> None:  # n
     deliver(_listed(rows, form), out)
 
 
-def _known(counts: Counts) -> dict[str, int]:
+def _known(counts: PublishedSize) -> dict[str, int]:
     return {name: value for name, value in asdict(counts).items() if value is not None}
 
 

@@ -8,7 +8,7 @@ import click
 
 from truerank.cli.options import listed, numbers
 from truerank.core.errors import InputError
-from truerank.report.pictures import Form
+from truerank.report.pictures import PictureFormat
 from truerank.report.reliability_figures import draw
 from truerank.report.reliability_frames import Tau
 
@@ -26,7 +26,11 @@ from truerank.report.reliability_frames import Tau
 @click.option("--sparsities", metavar="NUMBER,...", help="Only these.  [default: all of the study]")
 @click.option("--samplers", metavar="NAME,...", help="Only these.  [default: all of the study]")
 @click.option(
-    "--format", "form", type=click.Choice([each.value for each in Form]), default=Form.SVG.value, show_default=True
+    "--format",
+    "form",
+    type=click.Choice([each.value for each in PictureFormat]),
+    default=PictureFormat.SVG.value,
+    show_default=True,
 )
 @click.option("-o", "--out", type=click.Path(path_type=Path), help="The folder to write to.  [default: DIR/figures]")
 def figures(  # noqa: PLR0917
@@ -54,7 +58,7 @@ def figures(  # noqa: PLR0917
     paths = draw(
         folder,
         out,
-        form=Form(form),
+        form=PictureFormat(form),
         metric=metric,
         tau=Tau.OF_MEANS if of_means else Tau(undefined or Tau.LEFT_OUT),
         loggers=None if loggers is None else listed(loggers),

@@ -17,7 +17,7 @@ from truerank.cli.learning import about, learning, read_learning, settings_of
 from truerank.cli.options import messages, progress
 from truerank.core.errors import InputError
 from truerank.data.files import whole_file, write_table
-from truerank.studies.objectives import HoldOut, Objective, RandomSlice
+from truerank.studies.objectives import HoldOut, RandomSlice, TuningObjective
 from truerank.studies.tuning import Tuned
 from truerank.studies.tuning import tune as search
 
@@ -99,7 +99,7 @@ def _command(name: str, log: Path, model: Any, *, given: Mapping[str, object]) -
     return shlex.join([*words, "--out", f"{name}.npz"])
 
 
-def _objective(metric: str, estimator: str | None, fraction: float | None, *, random: Path | None) -> Objective:
+def _objective(metric: str, estimator: str | None, fraction: float | None, *, random: Path | None) -> TuningObjective:
     if random is None:
         if estimator is not None:
             raise InputError(

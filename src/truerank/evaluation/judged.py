@@ -42,7 +42,7 @@ from truerank.evaluation.judged_source import (
 )
 from truerank.evaluation.measure import measure
 from truerank.evaluation.question import Question
-from truerank.evaluation.setting import Layout, check_call, check_sizes, check_users
+from truerank.evaluation.setting import CatalogueLayout, check_call, check_sizes, check_users
 from truerank.evaluation.units import items_by_group
 from truerank.exposure.kinds import EXPOSURES, BiasedExposure, Exposure, FullExposure, RandomExposure
 from truerank.exposure.propensities import Fitted
@@ -197,7 +197,7 @@ def prepare_judged(
     )
     catalogue = catalogue_of(models, others=others, items=call.items, n_items=call.n_items)
     check_users(models, judged.users, source_of(judged))
-    layout = Layout(catalogue, call.exposure, call.overlap)
+    layout = CatalogueLayout(catalogue, call.exposure, call.overlap)
     source = chunked(layout, rows, space=space, progress=progress)
     learner = call.exposure.learner(call.seed) if isinstance(call.exposure, BiasedExposure) else None
     interval = interval_for(call.interval, fitted=learner is not None and learner.refitted)

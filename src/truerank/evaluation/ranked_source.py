@@ -13,7 +13,7 @@ import polars as pl
 
 from truerank.core.arrays import Ints
 from truerank.core.ids import Ids, Keys
-from truerank.data.batches import Table
+from truerank.data.batches import LazyTable
 from truerank.data.impression_checks import notes_of
 from truerank.data.impressions import Impressions, Logged, RankedChunk
 from truerank.data.keyed import Keyed
@@ -219,7 +219,7 @@ def _brought(
     beside = {name: _keyed(target, name, columns) for name, target in targets.items() if is_table(target)}
     if sessions is not None:
         ids = sessions if isinstance(sessions, Ids) else Ids.of(sessions, where="sessions")
-        beside[SESSIONS] = Keyed(Table.of(pl.DataFrame({"session": ids.values}), name="sessions"), "session")
+        beside[SESSIONS] = Keyed(LazyTable.of(pl.DataFrame({"session": ids.values}), name="sessions"), "session")
     if not schema.user:
         return together({LOG: schema.keyed, **beside}, scratch=scratch, progress=progress)
     chunks = together({LOG: schema.keyed}, scratch=scratch, progress=progress)
@@ -236,7 +236,7 @@ def _brought(
 
 
 def _keyed(target: Target, name: str, columns: Mapping[str, str] | None) -> Keyed:
-    table = Table.of(target, name=None if isinstance(target, str | Path) else name)
+    table = LazyTable.of(target, name=None if isinstance(target, str | Path) else name)
     empty = pl.DataFrame(schema=dict(table.schema))
     return Keyed(table, column(empty, "session", dict(columns or {}), where=table.where).name)
 
@@ -290,7 +290,7 @@ def source_of(
     names += [name for estimator in estimators for name in estimator.columns]
     extra = [name for name in dict.fromkeys(names) if name not in ("position", "propensity")]
     if isinstance(log, str | Path):
-        table = Table.of(log)
+        table = LazyTable.of(log)
         if table.n_rows > MEMORY_ROWS or table.n_rows * table.row_bytes() > MEMORY_BYTES:
             schema = survey_impressions(
                 table, columns=columns, rewards=rewards, extra=extra, logged=logged, progress=progress
