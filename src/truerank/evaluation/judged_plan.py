@@ -23,6 +23,7 @@ from truerank.evaluation.judged_notes import (
     about_counts,
     about_exclusions,
     about_overlap,
+    about_population,
     about_propensities,
     about_ranks,
     differing_orders,
@@ -159,6 +160,7 @@ class JudgedPlan:
         counted: dict[tuple[Any, ...], Any] = {
             ("relevant",): int(np.count_nonzero(relevant(chunk.labels))),
             ("dropped",): chunk.dropped,
+            ("empty",): int(np.count_nonzero(chunk.pools[Pool.JUDGED].count == 0)),
             ("excluded",): 0 if pool.exclude is None else len(pool.exclude.item),
             ("active",): ByPlace(
                 chunk.unit, np.zeros(len(chunk.unit)) if active is None else active.count.astype(np.float64)
@@ -222,6 +224,7 @@ class JudgedPlan:
             *self.said,
             *([] if self.excluded is None else about_exclusions(int(tallies["excluded",]), *self.excluded)),
             *about_counts(self.users, n_items=self.n_items, judged=self.n_judged - dropped, positives=positives),
+            *about_population(len(self.users), int(tallies["empty",])),
             *self.scored,
             *about_propensities(self.description, measured.tallies, pairs=pairs),
             *(

@@ -15,7 +15,7 @@ from truerank.core.ids import Ids, as_ids
 from truerank.core.messages import caution, note
 from truerank.core.results import Results
 from truerank.core.units import KeptUnits, UnitTerms
-from truerank.evaluation.measure import Measured
+from truerank.evaluation.measure import Measured, by_cluster
 from truerank.evaluation.question import Plan
 from truerank.uncertainty.evidence import whole
 
@@ -34,7 +34,7 @@ class UnitsOf:
     measured: Measured
 
     def frame(self) -> pl.DataFrame:
-        plan, measured = self.plan, self.measured
+        plan, measured = self.plan, self.measured.single or self.measured
         unit, cluster = plan.ids(measured)
         parts = []
         for (model, number), terms in measured.terms.items():
@@ -78,11 +78,12 @@ class Segments:
     def _within(self, name: str, kept: Bools) -> Results:
         from truerank.evaluation.conclude import conclude
 
-        results = conclude(self.plan, self.measured.select(kept))
-        size = self.measured.size
-        units, total = int(size[kept].sum()), int(size.sum())
-        sentence = f"group {name}: {units:,} of {total:,} {self.plan.unit}s; what follows is said of all of them."
-        said = note("group", sentence, numbers={"units": units, "of": total}, about=(name,))
+        units = self.units.select(kept)
+        rows = by_cluster(units)
+        results = conclude(self.plan, rows if rows is units else replace(rows, single=units))
+        n, total = len(units.place), len(self.units.place)
+        sentence = f"group {name}: {n:,} of {total:,} {self.plan.unit}s; what follows is said of all of them."
+        said = note("group", sentence, numbers={"units": n, "of": total}, about=(name,))
         fitted = [caution("group-interval", FITTED, about=(name,))] if self._refitted() else []
         details = {**results.provenance.details, "group": name}
         return replace(
@@ -91,13 +92,17 @@ class Segments:
             provenance=replace(results.provenance, details=details),
         )
 
+    @property
+    def units(self) -> Measured:
+        return self.measured.single or self.measured
+
     def _refitted(self) -> bool:
         asked = self.plan.question.asked
         return bool(self.plan.learned.refits) and any(self.plan.learns(estimator) for estimator, _ in asked)
 
     def _named(self, segment: Any) -> dict[str, Bools]:
         table = group_table(segment, what="groups")
-        ids, _ = self.plan.ids(self.measured)
+        ids, _ = self.plan.ids(self.units)
         place = Ids(table["id"]).locate(ids, where="groups, column of ids")
         group = np.array([*table["group"].to_list(), None], dtype=object)[place]  # -1: not named
         names = table["group"].unique().sort().to_list()
@@ -116,7 +121,7 @@ class Segments:
         """Units in n groups of about equal size, by how active they are; equal units share a group."""
         if n < 2:
             raise InputError(f"{n} quantiles of activity; expected at least 2.")
-        activity = self.plan.activity(self.measured)
+        activity = self.plan.activity(self.units)
         cuts = np.quantile(activity, np.arange(1, n) / n)
         group = np.searchsorted(cuts, activity, side="left")
         return {
