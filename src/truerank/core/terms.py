@@ -14,7 +14,7 @@ from typing import ClassVar, Protocol
 
 import numpy as np
 
-from truerank.core.arrays import Bools, Floats, Ints, exact_sum, sums_by
+from truerank.core.arrays import Bools, Floats, Ints, exact_sum, sums_by, two_sum
 from truerank.core.ids import Keys
 from truerank.core.rows import SampledRows, Weighting
 
@@ -394,14 +394,3 @@ class Refitted:
         # totals without each group of clusters were made over all rows: of some rows alone no interval is known
         without = self.without if len(order) == len(self.pattern) else {}
         return Refitted(self.whole.take(order, clusters), self.pattern[order], without)
-
-
-def two_sum(a: Floats, b: Floats) -> tuple[Floats, Floats]:
-    """a + b as it is rounded, and exactly what rounding lost (Knuth).
-
-    >>> [each.tolist() for each in two_sum(np.array([1e16]), np.array([1.0]))]
-    [[1e+16], [1.0]]
-    """
-    total = a + b
-    seen = total - a
-    return total, (a - (total - seen)) + (b - seen)

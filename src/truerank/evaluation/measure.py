@@ -64,7 +64,7 @@ class Measured:
         terms = {cell: terms.take(rows, clusters) for cell, terms in self.terms.items()}
         place = self.place[rows]
         tallies = {key: each.at(place) if isinstance(each, ByPlace) else each for key, each in self.tallies.items()}
-        return replace(self, place=place, size=self.size[rows], terms=terms, tallies=tallies)
+        return replace(self, place=place, size=self.size[rows], terms=terms, tallies=tallies, single=None)
 
 
 def join(parts: Sequence[Measured]) -> Measured:

@@ -78,11 +78,12 @@ class Segments:
     def _within(self, name: str, kept: Bools) -> Results:
         from truerank.evaluation.conclude import conclude
 
-        results = conclude(self.plan, by_cluster(self.units.select(kept)))
-        size = self.units.size
-        units, total = int(size[kept].sum()), int(size.sum())
-        sentence = f"group {name}: {units:,} of {total:,} {self.plan.unit}s; what follows is said of all of them."
-        said = note("group", sentence, numbers={"units": units, "of": total}, about=(name,))
+        units = self.units.select(kept)
+        rows = by_cluster(units)
+        results = conclude(self.plan, rows if rows is units else replace(rows, single=units))
+        n, total = len(units.place), len(self.units.place)
+        sentence = f"group {name}: {n:,} of {total:,} {self.plan.unit}s; what follows is said of all of them."
+        said = note("group", sentence, numbers={"units": n, "of": total}, about=(name,))
         fitted = [caution("group-interval", FITTED, about=(name,))] if self._refitted() else []
         details = {**results.provenance.details, "group": name}
         return replace(
