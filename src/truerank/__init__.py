@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from truerank.data.split import split_by_time as split_by_time
     from truerank.data.split import split_per_user as split_per_user
     from truerank.data.split import split_random as split_random
+    from truerank.data.survey import scan as scan
     from truerank.data.write import write as write
     from truerank.estimators.biased.doubly_robust import DoublyRobust as DoublyRobust
     from truerank.estimators.biased.intervened import Intervened as Intervened
@@ -128,6 +129,7 @@ _HOME = {
     "data.features": ("Features", "read_features"),
     "data.read": ("read",),
     "data.split": ("split_by_time", "split_per_user", "split_random"),
+    "data.survey": ("scan",),
     "data.write": ("write",),
     "evaluation.judged": ("evaluate",),
     "exposure.kinds": ("BiasedExposure", "FullExposure", "RandomExposure", "Unlisted"),
