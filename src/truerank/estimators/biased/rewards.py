@@ -48,6 +48,7 @@ class GainModel(Protocol):
 
 GAIN_MODELS: Kind[GainModel] = Kind("reward model", __name__, GainModel)
 
+
 @dataclass(frozen=True, slots=True, eq=False)  # arrays have no single truth of equality
 class GivenRewards:
     """Predictions made elsewhere, from other data than the evaluated rows: a matrix of expected labels or gains."""
