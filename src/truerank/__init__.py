@@ -100,7 +100,7 @@ if TYPE_CHECKING:
     from truerank.ranks.scores.scores import dense as dense
     from truerank.ranks.scores.scores import factors as factors
     from truerank.ranks.scores.scores import function as function
-    from truerank.ranks.scores.sparse import sparse as sparse
+    from truerank.ranks.scores.matrices import sparse as sparse
     from truerank.ranks.scores.tables import lists as lists
     from truerank.uncertainty.clipping import AutoClip as AutoClip
     from truerank.uncertainty.intervals import Bootstrap as Bootstrap
@@ -156,7 +156,7 @@ _HOME = {
     "ranks.scores.files": ("read_scores", "write_scores"),
     "ranks.samplers.draw": ("sample_candidates",),
     "ranks.scores.scores": ("dense", "factors", "function"),
-    "ranks.scores.sparse": ("sparse",),
+    "ranks.scores.matrices": ("sparse",),
     "ranks.scores.tables": ("lists",),
     "uncertainty.intervals": ("Bootstrap", "Design", "Population"),
 }
