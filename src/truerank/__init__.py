@@ -97,10 +97,10 @@ if TYPE_CHECKING:
     from truerank.ranks.samplers.draw import sample_candidates as sample_candidates
     from truerank.ranks.scores.files import read_scores as read_scores
     from truerank.ranks.scores.files import write_scores as write_scores
+    from truerank.ranks.scores.matrices import sparse as sparse
     from truerank.ranks.scores.scores import dense as dense
     from truerank.ranks.scores.scores import factors as factors
     from truerank.ranks.scores.scores import function as function
-    from truerank.ranks.scores.matrices import sparse as sparse
     from truerank.ranks.scores.tables import lists as lists
     from truerank.uncertainty.clipping import AutoClip as AutoClip
     from truerank.uncertainty.intervals import Bootstrap as Bootstrap
