@@ -32,6 +32,8 @@ def exact_sum(values: Floats) -> float:
     >>> exact_sum(np.array([1e16, 1.0, -1e16]))
     1.0
     """
+    if len(values) > LONG and values[0] == values[-1] and (values == values[0]).all():
+        return float(len(values)) * float(values[0])  # one rounding, of the exact sum
     if len(values) >= LONGER and find_spec("numba") is not None:
         from truerank.core.fast_sums import exact_sum_of_many
 
