@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import ClassVar, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
@@ -101,7 +101,7 @@ class Clusters:
     of_row: Ints
     key: Keys
     stratum: Ints | None = None
-    known: dict[str, Bools] = field(default_factory=dict, init=False, repr=False)  # which clusters have a row
+    known: dict[str, Any] = field(default_factory=dict, init=False, repr=False)  # what was looked up
 
     def __len__(self) -> int:
         return len(self.key)
@@ -118,7 +118,10 @@ class Clusters:
 
     def sums(self, values: Floats) -> Floats:
         """The sum of values of rows over each cluster."""
-        if len(self.of_row) == len(self.key) and (self.of_row == np.arange(len(self.key))).all():
+        if "alone" not in self.known:
+            n = len(self.key)
+            self.known["alone"] = len(self.of_row) == n and bool((self.of_row == np.arange(n)).all())
+        if self.known["alone"]:
             return values
         return sums_by(self.of_row, values, n=len(self.key))
 
