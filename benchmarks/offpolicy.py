@@ -12,36 +12,41 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-from truerank.uncertainty.streams import Signed, spreads
-from truerank.uncertainty.weight_sums import weight_sums
 
 import truerank as tr
 from benchmarks.measure import ratios
 from benchmarks.ranks import timed
 from benchmarks.workloads import OFFPOLICY_CLIPS, Array, offpolicy_work
-from truerank.evaluation.ranked_setting import prepare
+from truerank.core.estimator import Asked, Learned
+from truerank.data.impressions import RankedChunk
+from truerank.estimators.ranked.exposures import Exposures
+from truerank.exposure.policies.policies import logging_policy
+from truerank.exposure.policies.targets import target_policy
 from truerank.exposure.positions.logarithmic import Logarithmic
+from truerank.exposure.positions.places import Positions
+from truerank.uncertainty.intervals import Population, Spread
+from truerank.uncertainty.weights import WeightTally, tail_length
 
 CLIPS = np.array(OFFPOLICY_CLIPS)
 
 
-def run(*, n_rows: int = 10_000_000, rounds: int = 5, threads: int = 2) -> dict[str, Any]:
+def run(*, n_rows: int = 10_000_000, rounds: int = 5) -> dict[str, Any]:
     """Ratios of our time to polars', with sparse and with dense rewards, without and with diagnostics."""
     columns = offpolicy_work(n_rows)
     frame = pl.DataFrame(columns)
     read = timed(lambda: read_log(frame), n_rows)
     log = read_log(frame)
-    target = {"new": tr.RankColumn("new")}
-    prepared = prepare(log, target, position=Logarithmic(), loggers=None, columns=None, level=0.95)
-    weighing = prepared.weighings["new"]
+    positions = Positions.everywhere(Logarithmic())
+    logging = logging_policy(log, positions)
+    target = target_policy(tr.RankColumn("new"), logging, name="new", positions=positions)
+    view = Exposures(log, target, logging, log.clusters())
 
-    def ours(reward: str) -> Callable[[], Any]:
-        return lambda: spreads(
-            tr.RankedIPS(), Signed(weighing), reward=reward, clips=CLIPS, level=0.95, threads=threads
-        )
+    def ours(reward: str) -> Callable[[], list[Spread]]:
+        return lambda: spreads(view, reward)
 
     def with_diagnostics() -> Any:
-        return ours("click")(), weight_sums(weighing, CLIPS).at(math.inf)
+        tally = WeightTally.of(view, CLIPS, most=tail_length(len(log)))
+        return spreads(view, "click"), tally.at(math.inf)
 
     agree(ours("click")(), by_hand(frame, "click"))
     agree(ours("dwell")(), by_hand(frame, "dwell"))
@@ -60,6 +65,15 @@ def run(*, n_rows: int = 10_000_000, rounds: int = 5, threads: int = 2) -> dict[
         "off-policy with diagnostics <= 3x polars": found["diagnostics"]["ratio_wall"] <= 3,
     }
     return found
+
+
+def spreads(view: Exposures, reward: str) -> list[Spread]:
+    """Value, standard error and interval for every clip."""
+    asked = [Asked(None, reward, clip) for clip in OFFPOLICY_CLIPS]
+    terms = tr.RankedIPS().terms(RankedChunk(view.log), view, asked=asked, learned=Learned())
+    return [
+        Population().spreads({clip: part}, [], level=0.95)[0][clip] for clip, part in zip(CLIPS, terms, strict=True)
+    ]
 
 
 def read_log(frame: pl.DataFrame) -> tr.Impressions:

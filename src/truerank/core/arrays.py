@@ -32,22 +32,25 @@ def exact_sum(values: Floats) -> float:
     >>> exact_sum(np.array([1e16, 1.0, -1e16]))
     1.0
     """
-    if len(values) >= LONGER and find_spec("numba") is not None:
-        from truerank.core.fast_sums import exact_sum_of_many
-
-        total = exact_sum_of_many(values)
-        return math.fsum(values.tolist()) if total is None else total
-    if len(values) < LONG or not np.isfinite(values).all():
+    if len(values) < LONG:
         return math.fsum(values.tolist())
+    if values[0] == values[-1] and (values == values[0]).all():
+        return float(len(values)) * float(values[0])  # one rounding, of the exact sum
     # Rump's extraction: adding and subtracting a large power of two splits off leading bits whose sum has no rounding
     # error in any order; what is left is split again until nothing is
     parts = []
     rest = values
     bits = math.ceil(math.log2(len(values))) + 1
-    while (largest := float(np.abs(rest).max())) > 0:
+    while (largest := max(float(rest.max()), -float(rest.min()))) > 0 or math.isnan(largest):
         exponent = math.frexp(largest)[1] + bits
-        if exponent > MOST or exponent < LEAST:
+        if not math.isfinite(largest) or exponent > MOST or exponent < LEAST:
             return math.fsum(values.tolist())
+        if rest is values and len(values) >= LONGER and find_spec("numba") is not None:
+            from truerank.core.fast_sums import exact_sum_of_many
+
+            total = exact_sum_of_many(values, exponent=exponent, bits=bits)
+            if total is not None:
+                return total
         large = math.ldexp(1.0, exponent)
         leading = (large + rest) - large
         parts.append(float(leading.sum()))

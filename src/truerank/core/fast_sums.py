@@ -1,66 +1,40 @@
-"""Exact sums of many numbers in one pass, compiled by numba: every number is added to integers that hold all digits.
-
-A double is an integer of 53 bits times a power of two. The accumulator has an integer of 64 bits for every 32 binary
-places, so that nothing is ever rounded (Neal 2015, the small superaccumulator).
-"""
+"""Exact sums of many numbers in one pass, compiled by numba."""
 
 from __future__ import annotations
 
-from typing import Any
+import math
 
 import numba as nb
-import numpy as np
 
-from truerank.core.arrays import Floats, Ints
-
-PLACES = 68  # 2046 exponents and 53 bits in steps of 32, and one for the carry
-OFTEN = 1024  # additions after which carries move up, long before an integer overflows
-ZERO = 1075  # binary places of the accumulator below the point
+from truerank.core.arrays import Floats
 
 
 @nb.njit(cache=True, nogil=True, boundscheck=False)
-def accumulate(bits: Any, places: Any) -> bool:
-    """Add numbers, given as their bits, to the accumulator; False where one is infinite or no number."""
-    n = bits.shape[0]
-    low = np.int64(0xFFFFFFFF)
-    for start in range(0, n, OFTEN):
-        for i in range(start, min(start + OFTEN, n)):
-            b = bits[i]
-            exponent = (b >> 52) & 0x7FF
-            mantissa = b & 0xFFFFFFFFFFFFF
-            if exponent == 0:
-                if mantissa == 0:
-                    continue
-                exponent = 1
-            elif exponent == 0x7FF:
-                return False
-            else:
-                mantissa |= 1 << 52
-            at, shift = exponent >> 5, exponent & 31
-            first = (mantissa << shift) & low
-            second = mantissa >> (32 - shift)
-            if b < 0:
-                places[at] -= first
-                places[at + 1] -= second
-            else:
-                places[at] += first
-                places[at + 1] += second
-        for k in range(places.shape[0] - 1):
-            carry = places[k] >> 32
-            places[k] -= carry << 32
-            places[k + 1] += carry
-    return True
+def extracted(values: Floats, first: float, second: float, third: float) -> tuple[float, float, float, bool]:
+    """The sums of what three large powers of two split off each number, and whether anything is left (see `exact_sum`).
+
+    Every part is a multiple of the last place of its power of two, so that sums of parts have no rounding error.
+    """
+    total, more, most, left = 0.0, 0.0, 0.0, False
+    for i in range(values.shape[0]):
+        x = values[i]
+        part = (first + x) - first
+        total += part
+        x -= part
+        part = (second + x) - second
+        more += part
+        x -= part
+        part = (third + x) - third
+        most += part
+        left |= x != part
+    return total, more, most, left
 
 
-def exact_sum_of_many(values: Floats) -> float | None:
-    """The correctly rounded sum, None where a number is not finite."""
-    places: Ints = np.zeros(PLACES, dtype=np.int64)
-    if not accumulate(np.ascontiguousarray(values, dtype=np.float64).view(np.int64), places):
-        return None
-    total = 0
-    for digit in reversed(places.tolist()):
-        total = (total << 32) + digit
-    try:
-        return float(total / (1 << ZERO))  # a quotient of integers is rounded correctly
-    except OverflowError:
-        return None
+def exact_sum_of_many(values: Floats, *, exponent: int, bits: int) -> float | None:
+    """The correctly rounded sum, None where three parts of the numbers are not all of them.
+
+    All numbers are below 2^(exponent - bits), and there are at most 2^(bits - 1) of them.
+    """
+    step = bits + 1 - 53
+    total, more, most, left = extracted(values, *(math.ldexp(1.0, exponent + at * step) for at in range(3)))
+    return None if left else math.fsum((total, more, most))

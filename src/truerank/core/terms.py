@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import ClassVar, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
@@ -51,8 +51,10 @@ class Ratio:
         return _quotients(totals)
 
     def influence(self, sums: Floats, totals: Floats) -> Floats:
-        ratio = totals[0] / totals[1]
-        return np.asarray((sums[:, 0] - ratio * sums[:, 1]) * (1.0 / totals[1]), dtype=np.float64)
+        effect: Floats = sums[:, 1] * -(totals[0] / totals[1])
+        effect += sums[:, 0]
+        effect *= 1.0 / totals[1]
+        return effect
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,8 +75,11 @@ class KnownTotal:
 
     def influence(self, sums: Floats, totals: Floats) -> Floats:
         ratio, mean = totals[0] / totals[1], totals[2] / totals[3]
-        effect = (sums[:, 0] - ratio * sums[:, 1]) * (mean / totals[1])
-        return np.asarray(effect + ratio * (sums[:, 2] - mean * sums[:, 3]) / totals[3], dtype=np.float64)
+        effect: Floats = sums[:, 1] * -ratio
+        effect += sums[:, 0]
+        effect *= mean / totals[1]
+        effect += (sums[:, 2] - mean * sums[:, 3]) * (ratio / totals[3])
+        return effect
 
 
 def _quotients(totals: Floats) -> Floats:
@@ -96,6 +101,7 @@ class Clusters:
     of_row: Ints
     key: Keys
     stratum: Ints | None = None
+    known: dict[str, Any] = field(default_factory=dict, init=False, repr=False)  # what was looked up
 
     def __len__(self) -> int:
         return len(self.key)
@@ -112,15 +118,23 @@ class Clusters:
 
     def sums(self, values: Floats) -> Floats:
         """The sum of values of rows over each cluster."""
-        if len(self.of_row) == len(self.key) and (self.of_row == np.arange(len(self.key))).all():
+        if "alone" not in self.known:
+            n = len(self.key)
+            self.known["alone"] = len(self.of_row) == n and bool((self.of_row == np.arange(n)).all())
+        if self.known["alone"]:
             return values
         return sums_by(self.of_row, values, n=len(self.key))
 
     def has(self, rows: Bools) -> Bools:
         """Which clusters have one of these rows."""
-        found = np.zeros(len(self.key), dtype=bool)
-        found[self.of_row if rows.all() else self.of_row[rows]] = True
-        return found
+        whole = bool(rows.all())
+        if whole and "all" in self.known:
+            return self.known["all"]
+        met = np.zeros(len(self.key), dtype=bool)
+        met[self.of_row if whole else self.of_row[rows]] = True
+        if whole:
+            self.known["all"] = met
+        return met
 
     def take(self, order: Ints) -> Clusters:
         """The clusters of these rows in this order, numbered in the order in which they come."""
@@ -282,6 +296,19 @@ def ratio(
 ) -> Smooth:
     """Terms of Σ num / Σ den; without clusters each row is its own."""
     return _smooth(Ratio(), (num, den), defined, clusters, exact=exact, rows=rows, weighting=weighting)
+
+
+def ratios(sums: Floats, *, defined: Bools | None = None, clusters: Clusters | None = None) -> list[Smooth]:
+    """Terms of several ratios with one denominator, [numerators and the denominator x rows], without copies.
+
+    >>> [terms.value() for terms in ratios(np.array([[1.0, 2.0], [3.0, 0.0], [2.0, 4.0]]))]
+    [0.5, 0.5]
+    """
+    kept = np.ones(sums.shape[1], dtype=bool) if defined is None else defined
+    sums = sums if kept.all() else np.where(kept, sums, 0.0)
+    of = Clusters.numbered(sums.shape[1]) if clusters is None else clusters
+    last = len(sums) - 1
+    return [Smooth(Ratio(), sums[at :: last - at].T, kept, of) for at in range(last)]
 
 
 def known_total(

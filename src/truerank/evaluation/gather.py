@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import reduce
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -90,7 +91,8 @@ class Store:
         try:
             for number, (cell, terms) in enumerate(part.terms.items()):
                 smooth = _smooth(terms)
-                _append(self._path(number, "sums"), smooth.sums)
+                for column, values in zip(smooth.form.columns, smooth.sums.T, strict=True):
+                    _append(self._path(number, column), values)
                 _append(self._path(number, "defined"), smooth.defined)
                 if isinstance(terms, Refitted):
                     _append(self._path(number, "pattern"), terms.pattern)
@@ -103,22 +105,25 @@ class Store:
 
     def measured(self) -> Measured:
         place, size = np.concatenate(self.place), np.concatenate(self.size)
-        order = np.argsort(place, kind="stable")
-        clusters = Clusters.join(self.clusters).take(order)
+        order = None if (np.diff(place) >= 0).all() else np.argsort(place, kind="stable")
+        clusters = Clusters.join(self.clusters)
+        if order is not None:
+            place, size, clusters = place[order], size[order], clusters.take(order)
         terms = StoredTerms(self, order, clusters)
-        return Measured(place[order], size[order], terms, reduce(added, self.tallies), self.n_rows, kept=False)
+        return Measured(place, size, terms, reduce(added, self.tallies), self.n_rows, kept=False)
 
-    def read(self, cell: Cell, order: Ints, clusters: Clusters) -> Terms:
+    def read(self, cell: Cell, order: Ints | None, clusters: Clusters) -> Terms:
         number = list(self.kinds).index(cell)
         kind = self.kinds[cell]
         whole = _smooth(kind)
-        width = len(whole.form.columns)
-        sums: Floats = np.fromfile(self._path(number, "sums"), dtype=np.float64).reshape(-1, width)[order]
-        defined: Bools = np.fromfile(self._path(number, "defined"), dtype=bool)[order]
-        found = Smooth(whole.form, sums, defined, clusters, exact=whole.exact, weighting=whole.weighting)
+        sums: Floats = np.empty((len(whole.form.columns), len(clusters.of_row)))
+        for values, column in zip(sums, whole.form.columns, strict=True):
+            values[:] = _read(self._path(number, column), np.float64, order)
+        defined: Bools = _read(self._path(number, "defined"), np.bool_, order)
+        found = Smooth(whole.form, sums.T, defined, clusters, exact=whole.exact, weighting=whole.weighting)
         if not isinstance(kind, Refitted):
             return found
-        pattern = np.fromfile(self._path(number, "pattern"), dtype=np.uint64)[order]
+        pattern = _read(self._path(number, "pattern"), np.uint64, order)
         return Refitted(found, pattern, kind.without)
 
     def _path(self, number: int, what: str) -> Path:
@@ -130,7 +135,7 @@ class StoredTerms(Mapping[Cell, Terms]):
     """The terms of each question, read when they are asked for."""
 
     store: Store
-    order: Ints
+    order: Ints | None
     clusters: Clusters
 
     def __getitem__(self, cell: Cell) -> Terms:
@@ -151,6 +156,12 @@ class StoredTerms(Mapping[Cell, Terms]):
 def _append(path: Path, values: Floats | Bools | np.ndarray) -> None:
     with path.open("ab") as file:
         np.ascontiguousarray(values).tofile(file)
+
+
+def _read(path: Path, kind: type[Any], order: Ints | None) -> Any:
+    """All that was appended, in the order of the population."""
+    values = np.fromfile(path, dtype=kind)
+    return values if order is None else values[order]
 
 
 def _together(before: Terms | None, terms: Terms) -> Terms:

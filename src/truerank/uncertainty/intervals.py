@@ -59,6 +59,7 @@ class Interval(Protocol):
 def around(interval: Interval, terms: Terms, *, level: float) -> Spread:
     """The spread of one value.
 
+    >>> from truerank.core.terms import ratio
     >>> mean_of_two = ratio(np.array([0.0, 1.0]), np.ones(2))
     >>> around(Population(), mean_of_two, level=0.95).stderr
     0.5
@@ -107,7 +108,7 @@ class Linear:
             return Spread.unknown(self.value)
         if self.stratum is not None:
             return self._within_strata(level=level)
-        stderr = math.sqrt(exact_sum(self.effect**2) * self.n / (self.n - 1))
+        stderr = math.sqrt(float((self.effect**2).sum()) * self.n / (self.n - 1))
         return cautious(normal(self.value, stderr, df=self.n - 1, level=level), self.n)
 
     def _within_strata(self, *, level: float) -> Spread:
@@ -134,7 +135,7 @@ class Population:
     are undefined do not count in G. Where clusters come from several sources of fixed size, variances are within these.
     Where a model was fitted to the same units, groups of clusters take the place of clusters (jackknife).
 
-    >>> from truerank.core.terms import Clusters
+    >>> from truerank.core.terms import Clusters, ratio
     >>> of_two = Clusters(np.arange(4), np.arange(4, dtype=np.uint64), stratum=np.array([0, 0, 1, 1]))
     >>> terms = ratio(np.array([0.0, 2.0, 10.0, 12.0]), np.ones(4), clusters=of_two)
     >>> around(Population(), terms, level=0.95).stderr
@@ -170,6 +171,7 @@ class Bootstrap:
     neither order nor chunks matter. Percentile interval over `replicates`; a difference redraws the same clusters for
     both models. p = twice the smaller share of replicates on one side of 0, counting the data itself.
 
+    >>> from truerank.core.terms import ratio
     >>> many = ratio(np.tile([0.0, 1.0], 50), np.ones(100))
     >>> found = around(Bootstrap(1000), many, level=0.95)
     >>> 0.35 < found.low < 0.45 and 0.55 < found.high < 0.65

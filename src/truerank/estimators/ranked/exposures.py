@@ -13,7 +13,7 @@ import numpy as np
 from truerank.core.arrays import Bools, Floats, Ints, sums_by
 from truerank.core.errors import RefusedError
 from truerank.core.ids import Keys
-from truerank.core.terms import Clusters, Smooth, known_total, ratio
+from truerank.core.terms import Clusters, Smooth, known_total, ratio, ratios
 from truerank.data.impressions import Impressions, Logged
 from truerank.exposure.policies.policies import Policy, Rows
 from truerank.exposure.positions.places import Positions
@@ -83,7 +83,11 @@ class Exposures:
 
     def clipped_sums(self, gain: Gain, rows: Ints | None, clips: Floats) -> Floats:
         """Σ gain · min(m, 1/ε0) over the given rows of each unit, for each clip m: [clips x units]."""
-        sums = np.zeros((len(clips), self.log.n_units))
+        return self._clipped(gain, rows, clips, more=0)
+
+    def _clipped(self, gain: Gain, rows: Ints | None, clips: Floats, *, more: int) -> Floats:
+        """The same with `more` rows of zeros at the end."""
+        sums = np.zeros((len(clips) + more, self.log.n_units))
         add = _add_clipped()
         for block in blocks(len(self.log), rows):
             target, inverse = self.parts(block)
@@ -107,6 +111,13 @@ class Exposures:
         return np.bincount(unit, minlength=self.log.n_units).astype(np.float64)
 
     # ------------------------------------------------------------------------------------------------------------ terms
+
+    def reward_ratios(self, reward: str, clips: Floats, den: Floats) -> list[Smooth]:
+        """Terms of Σ c w / Σ den for each clip; only rows with a reward are looked at."""
+        values = self.log.reward(reward)
+        sums = self._clipped(lambda rows, target: values[rows] * target, self.rewarded(reward), clips, more=1)
+        sums[-1] = den
+        return ratios(sums, defined=self._defined(None), clusters=self.clusters)
 
     def ratio(self, num: Floats, den: Floats, *, kept: Bools | None = None) -> Smooth:
         """Terms of Σ num / Σ den over the units whose ranking is known."""

@@ -77,14 +77,12 @@ class RankedIPS:
         return refitted(view, make, None if self.normaliser is Normaliser.MEAN_OF_MEANS else count)
 
     def _made(self, view: Exposures, reward: str, clips: Floats) -> list[Smooth]:
-        sums = view.rewards(reward, clips)
         if self.normaliser is Normaliser.SESSION:
-            one = np.ones(view.log.n_units)
-            return [view.ratio(num, one) for num in sums]
+            return view.reward_ratios(reward, clips, np.ones(view.log.n_units))
         viewed = view.n_viewed()
         if self.normaliser is Normaliser.IMPRESSION:
-            return [view.ratio(num, viewed) for num in sums]
-        seen = viewed > 0
+            return view.reward_ratios(reward, clips, viewed)
+        seen, sums = viewed > 0, view.rewards(reward, clips)
         means = np.divide(sums, viewed, out=np.zeros_like(sums), where=seen)
         return [view.ratio(mean, seen.astype(np.float64), kept=seen) for mean in means]
 
