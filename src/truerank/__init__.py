@@ -62,8 +62,8 @@ if TYPE_CHECKING:
     from truerank.exposure.kinds import RandomExposure as RandomExposure
     from truerank.exposure.kinds import Unlisted as Unlisted
     from truerank.exposure.loggers.expose import expose as expose
-    from truerank.exposure.policies.policies import ExposureColumn as ExposureColumn
-    from truerank.exposure.policies.policies import RankColumn as RankColumn
+    from truerank.exposure.policies.targets import ExposureColumn as ExposureColumn
+    from truerank.exposure.policies.targets import RankColumn as RankColumn
     from truerank.exposure.positions import parse_position as parse_position
     from truerank.exposure.propensities import fit_propensities as fit_propensities
     from truerank.exposure.propensities.calibration import calibration as calibration
@@ -97,10 +97,10 @@ if TYPE_CHECKING:
     from truerank.ranks.samplers.draw import sample_candidates as sample_candidates
     from truerank.ranks.scores.files import read_scores as read_scores
     from truerank.ranks.scores.files import write_scores as write_scores
+    from truerank.ranks.scores.matrices import sparse as sparse
     from truerank.ranks.scores.scores import dense as dense
     from truerank.ranks.scores.scores import factors as factors
     from truerank.ranks.scores.scores import function as function
-    from truerank.ranks.scores.sparse import sparse as sparse
     from truerank.ranks.scores.tables import lists as lists
     from truerank.uncertainty.clipping import AutoClip as AutoClip
     from truerank.uncertainty.intervals import Bootstrap as Bootstrap
@@ -117,7 +117,7 @@ _HOME = {
     "estimators.ranked.normalisers": ("Normaliser",),
     "estimators.ranked.reward_models": ("ItemMeans", "PredictionColumn"),
     "estimators.ranked.snips": ("RankedSNIPS",),
-    "exposure.policies.policies": ("ExposureColumn", "RankColumn"),
+    "exposure.policies.targets": ("ExposureColumn", "RankColumn"),
     "exposure.positions": ("parse_position",),
     "evaluation.ranked": ("off_policy",),
     "uncertainty.clipping": ("AutoClip",),
@@ -156,7 +156,7 @@ _HOME = {
     "ranks.scores.files": ("read_scores", "write_scores"),
     "ranks.samplers.draw": ("sample_candidates",),
     "ranks.scores.scores": ("dense", "factors", "function"),
-    "ranks.scores.sparse": ("sparse",),
+    "ranks.scores.matrices": ("sparse",),
     "ranks.scores.tables": ("lists",),
     "uncertainty.intervals": ("Bootstrap", "Design", "Population"),
 }

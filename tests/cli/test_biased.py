@@ -72,6 +72,10 @@ def test_fitted_propensities_have_intervals_that_fit_them_again(run: Run, propen
         assert each["interval"] == "population"
         assert any("propensities" in text for text in each["assumptions"])
         assert each["low"] is None or each["low"] <= each["value"] <= each["high"]
+    # a bootstrap would take them as given
+    refused = run(*shlex.split(f"{CALL} --propensity {propensity} --bootstrap 50"))
+    assert (refused.code, refused.out) == (2, "")
+    assert "Leave --bootstrap and --interval out" in refused.message
 
 
 def test_users_to_whom_nothing_was_shown_count(run: Run, folder: Path) -> None:

@@ -141,7 +141,7 @@ def test_several_loggers(run: Run, folder: Path) -> None:
     frame.with_columns(pl.col("new").fill_null(2)).write_csv(folder / "two.csv")
     call = "offpolicy two.csv --reward like --target new=ranks.csv --position exp:0.5 --estimator ips"
     content = called(run, f"{call} --logger a=@old --logger b=@new")
-    assert content["provenance"]["settings"]["interval"] == "Stratified"  # type: ignore[call-overload]
+    assert content["provenance"]["settings"]["strata"] == "logger"  # type: ignore[call-overload]
 
 
 # ------------------------------------------------------------------------------------------------------------ bad input

@@ -13,7 +13,7 @@ from truerank.core.errors import InputError
 from truerank.core.ids import Ids
 from truerank.core.log import Log
 from truerank.data import survey
-from truerank.data.batches import Table
+from truerank.data.batches import LazyTable
 from truerank.data.facts import Facts, exact_total
 from truerank.data.impressions import Impressions, Logged
 from truerank.data.partition import together
@@ -89,7 +89,7 @@ def test_declared_users_are_those_of_their_chunk() -> None:
 def test_rows_of_the_file_are_named(monkeypatch: pytest.MonkeyPatch, column: str, value: Any, words: str) -> None:
     """In a later batch, too, with the message of reading at once."""
     bad = LABELS.with_columns(pl.when(pl.int_range(N) == 500).then(pl.lit(value)).otherwise(column).alias(column))
-    monkeypatch.setattr(Table, "batch_rows", lambda *_: 64)
+    monkeypatch.setattr(LazyTable, "batch_rows", lambda *_: 64)
     messages = []
     for function in (read, scan):
         with pytest.raises(InputError, match=words) as caught:
@@ -168,7 +168,7 @@ def test_impressions_of_the_file_are_named(
 ) -> None:
     numbers = SHOWN.with_columns(pl.col("viewed").cast(pl.Int64))
     bad = numbers.with_columns(pl.when(pl.int_range(N) == 500).then(pl.lit(value)).otherwise(column).alias(column))
-    monkeypatch.setattr(Table, "batch_rows", lambda *_: 64)
+    monkeypatch.setattr(LazyTable, "batch_rows", lambda *_: 64)
     messages = []
     for function in (read_impressions, survey_impressions):
         with pytest.raises(InputError, match=words) as caught:

@@ -10,37 +10,34 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
+from ranked import denominator, numerator, plan_of, read, terms_of, views_of
 from tiny_feed import NEW, TARGET, THREE, TURNED, Ranking, TinyFeed, mixed_rankings
 
 import truerank as tr
-from truerank.core.terms import Terms
-from truerank.estimators.ranked.reward_models import fold_of_units
-from truerank.estimators.ranked.weights import Weighing
-from truerank.evaluation.ranked_setting import prepare
+from truerank.core.terms import Smooth
+from truerank.estimators.ranked.exposures import Exposures
+from truerank.estimators.ranked.reward_models import folds_of
 from truerank.exposure.positions.table import Table
 
 EXACT = 1e-10
 INF = math.inf
 
 
-def weighing(frame: pl.DataFrame, target: Any, **options: Any) -> Weighing:
+def looking(frame: pl.DataFrame, target: Any, **options: Any) -> Exposures:
     """The exposures of a log's rows under the target and under logging."""
-    extra = [name for name in frame.columns if name in ("new", "prediction", "by_a", "by_b")]
     logged = options.pop("logged", tr.Logged.VIEWED)
-    log = tr.read_impressions(frame, rewards=["reward"], extra=extra, logged=logged)
-    defaults: dict[str, Any] = {"position": None, "loggers": None, "columns": None, "level": 0.95}
-    return prepare(log, {"new": target}, **(defaults | options)).weighings["new"]
+    return views_of(read(frame, logged=logged, rewards=["reward"]), {"new": target}, **options)["new"]
 
 
-def expected(terms: Terms, chance: np.ndarray) -> tuple[float, float]:
+def expected(terms: Smooth, chance: np.ndarray) -> tuple[float, float]:
     """E[num] and E[den] of a session."""
-    return float(terms.num @ chance), float(terms.den @ chance)
+    return float(numerator(terms) @ chance), float(denominator(terms) @ chance)
 
 
-def whole(feed: TinyFeed, rankings: Mapping[Ranking, float]) -> tuple[Weighing, np.ndarray]:
+def whole(feed: TinyFeed, rankings: Mapping[Ranking, float]) -> tuple[Exposures, np.ndarray]:
     frame, chance = feed.log()
     assert chance.sum() == pytest.approx(1, abs=EXACT)
-    return weighing(frame, feed.table(rankings, range(len(chance)))), chance
+    return looking(frame, feed.table(rankings, range(len(chance)))), chance
 
 
 # ------------------------------------------------------------------------------------------------------------------ ips
@@ -50,9 +47,7 @@ def whole(feed: TinyFeed, rankings: Mapping[Ranking, float]) -> tuple[Weighing, 
 def test_ips_is_exactly_unbiased(feed: TinyFeed) -> None:
     target = NEW if feed is TURNED else TARGET
     made, chance = whole(feed, target)
-    assert expected(tr.RankedIPS().terms(made, reward="reward", clip=INF), chance)[0] == pytest.approx(
-        feed.truth(target), abs=EXACT
-    )
+    assert expected(terms_of(tr.RankedIPS(), made), chance)[0] == pytest.approx(feed.truth(target), abs=EXACT)
 
 
 @pytest.mark.parametrize("clip", [1.0, 1.5, 2.0, 3.0, 10.0])
@@ -61,7 +56,7 @@ def test_the_mean_of_a_clipped_estimate_is_this(clip: float) -> None:
     made, chance = whole(THREE, TARGET)
     logged, target = THREE.exposure(THREE.rankings), THREE.exposure(TARGET)
     by_hand = float((target * np.array(THREE.quality) * np.minimum(1, clip * logged)).sum())
-    found = expected(tr.RankedIPS().terms(made, reward="reward", clip=clip), chance)[0]
+    found = expected(terms_of(tr.RankedIPS(), made, clip=clip), chance)[0]
     assert found == pytest.approx(by_hand, abs=EXACT)
     lowered = bool((clip * logged < 1).any())
     assert lowered == (found < THREE.truth(TARGET) - 1e-3)
@@ -71,15 +66,15 @@ def test_ranks_and_positions_give_the_same_as_exposures() -> None:
     """A deterministic logger: ε = P(V | rank), ε0 = P(V | position); the truth of the turned list is .8 + .5 · .2."""
     frame, chance = TURNED.log()
     frame = frame.drop("propensity").with_columns(new=3 - pl.col("position"))
-    made = weighing(frame, tr.RankColumn("new"), position=Table(TURNED.view))
-    found, _ = expected(tr.RankedIPS().terms(made, reward="reward", clip=INF), chance)
+    made = looking(frame, tr.RankColumn("new"), position=Table(TURNED.view))
+    found, _ = expected(terms_of(tr.RankedIPS(), made), chance)
     assert found == pytest.approx(0.9, abs=EXACT)
 
 
 def test_the_two_readings_of_equation_9_agree() -> None:
     """c · (ε / ε0), or (c / ε0) · ε: a weight on the reward, or a corrected label with the discount of the new rank."""
     made, _ = whole(THREE, TARGET)
-    weighted = tr.RankedIPS().terms(made, reward="reward", clip=INF).num
+    weighted = numerator(terms_of(tr.RankedIPS(), made))
     target, inverse = made.parts()
     label = made.log.reward("reward") * inverse
     assert made.by_unit(label * target) == pytest.approx(weighted, abs=EXACT)
@@ -89,8 +84,8 @@ def test_rewards_may_be_any_numbers() -> None:
     """Rewards of -2 and 5 instead of 0 and 1 have the mean -2 Σ ε + 7 Σ ε q."""
     frame, chance = THREE.log()
     frame = frame.with_columns(reward=7.0 * pl.col("reward") - 2.0)
-    made = weighing(frame, THREE.table(TARGET, range(len(chance))))
-    found, _ = expected(tr.RankedIPS().terms(made, reward="reward", clip=INF), chance)
+    made = looking(frame, THREE.table(TARGET, range(len(chance))))
+    found, _ = expected(terms_of(tr.RankedIPS(), made), chance)
     assert found == pytest.approx(7 * THREE.truth(TARGET) - 2 * THREE.exposure(TARGET).sum(), abs=EXACT)
 
 
@@ -100,16 +95,14 @@ def test_rewards_may_be_any_numbers() -> None:
 def test_per_impression_needs_equal_expected_depth() -> None:
     """Σ E[num] / Σ E[den] is the reward per viewed item of the target if it is viewed as deep; else it is not."""
     made, chance = whole(THREE, TARGET)
-    num, den = expected(tr.RankedIPS(tr.Normaliser.IMPRESSION).terms(made, reward="reward", clip=INF), chance)
+    num, den = expected(terms_of(tr.RankedIPS(tr.Normaliser.IMPRESSION), made), chance)
     depth = sum(d * p for d, p in enumerate(THREE.depth, 1))
     assert num / den == pytest.approx(THREE.truth(TARGET) / depth, abs=EXACT)
     # a target that shows two items only is viewed less deep: its own reward per view is another number
     short = THREE.exposure({(2, 0): 1.0})
     frame, chance = THREE.log()
     cut = THREE.table({(2, 0): 1.0}, range(len(chance)))
-    num, den = expected(
-        tr.RankedIPS(tr.Normaliser.IMPRESSION).terms(weighing(frame, cut), reward="reward", clip=INF), chance
-    )
+    num, den = expected(terms_of(tr.RankedIPS(tr.Normaliser.IMPRESSION), looking(frame, cut)), chance)
     own = THREE.truth({(2, 0): 1.0}) / short.sum()
     assert num / den == pytest.approx(THREE.truth({(2, 0): 1.0}) / depth, abs=EXACT)
     assert own - num / den > 0.05
@@ -121,10 +114,10 @@ def test_the_mean_of_means_is_biased_by_this_and_right_with_its_own_exposures() 
     frame, chance = TURNED.log()
     frame = frame.drop("propensity").with_columns(new=3 - pl.col("position"))
     estimator = tr.RankedIPS(tr.Normaliser.MEAN_OF_MEANS)
-    wrong = weighing(frame, tr.RankColumn("new"), position=Table((1.0, 0.5)))
-    assert expected(estimator.terms(wrong, reward="reward", clip=INF), chance)[0] == pytest.approx(0.475, abs=EXACT)
-    right = weighing(frame, tr.RankColumn("new"), position=Table((1.0, 0.25 / 0.75)))
-    assert expected(estimator.terms(right, reward="reward", clip=INF), chance)[0] == pytest.approx(0.65, abs=EXACT)
+    wrong = looking(frame, tr.RankColumn("new"), position=Table((1.0, 0.5)))
+    assert expected(terms_of(estimator, wrong), chance)[0] == pytest.approx(0.475, abs=EXACT)
+    right = looking(frame, tr.RankColumn("new"), position=Table((1.0, 0.25 / 0.75)))
+    assert expected(terms_of(estimator, right), chance)[0] == pytest.approx(0.65, abs=EXACT)
 
 
 # ---------------------------------------------------------------------------------------------------------------- snips
@@ -132,12 +125,11 @@ def test_the_mean_of_means_is_biased_by_this_and_right_with_its_own_exposures() 
 
 def test_both_parts_of_snips_are_unbiased() -> None:
     made, chance = whole(THREE, TARGET)
-    terms = tr.RankedSNIPS().terms(made, reward="reward", clip=INF)
+    terms = terms_of(tr.RankedSNIPS(), made)
     num, den = expected(terms, chance)
     assert num == pytest.approx(THREE.truth(TARGET), abs=EXACT)
     assert den == pytest.approx(THREE.exposure(TARGET).sum(), abs=EXACT)
-    assert terms.total is not None
-    assert terms.total == pytest.approx(THREE.exposure(TARGET).sum(), abs=EXACT)
+    assert terms.column("total") == pytest.approx(THREE.exposure(TARGET).sum(), abs=EXACT)
 
 
 @pytest.mark.parametrize("interval", [tr.Population(), tr.Bootstrap(50)], ids=["linearised", "bootstrap"])
@@ -158,29 +150,29 @@ def test_a_constant_reward_gives_an_interval_of_no_width(interval: Any) -> None:
 # -------------------------------------------------------------------------------------------------------- doubly robust
 
 
-def with_predictions(feed: TinyFeed, target: Any, guess: tuple[float, ...], **options: Any) -> tuple[Weighing, Any]:
+def with_predictions(feed: TinyFeed, target: Any, guess: tuple[float, ...], **options: Any) -> tuple[Exposures, Any]:
     frame, chance = feed.log(**options)
     table = feed.table(target, range(len(chance)))
     quality = pl.DataFrame({"item": np.arange(len(guess)), "prediction": np.array(guess)})
     frame, table = (each.join(quality, on="item", maintain_order="left") for each in (frame, table))
     if options.get("displayed"):
         frame = frame.drop("propensity")
-        return weighing(frame, table, position=Table(feed.view), logged=tr.Logged.DISPLAYED), chance
-    return weighing(frame, table), chance
+        return looking(frame, table, position=Table(feed.view), logged=tr.Logged.DISPLAYED), chance
+    return looking(frame, table), chance
 
 
 @pytest.mark.parametrize("guess", [(0.3, 0.6, 0.9), (0.0, 0.0, 0.0), (0.9, 0.1, 0.4)], ids=["true", "none", "wrong"])
 def test_doubly_robust_is_exactly_unbiased_whatever_the_reward_model(guess: tuple[float, ...]) -> None:
     made, chance = with_predictions(THREE, TARGET, guess)
     estimator = tr.RankedDoublyRobust(tr.PredictionColumn())
-    found, _ = expected(estimator.terms(made, reward="reward", clip=INF), chance)
+    found, _ = expected(terms_of(estimator, made), chance)
     assert found == pytest.approx(THREE.truth(TARGET), abs=EXACT)
 
 
 def test_doubly_robust_where_all_displayed_items_are_logged_without_views() -> None:
     made, chance = with_predictions(TURNED, NEW, (0.7, 0.1), displayed=True)
     estimator = tr.RankedDoublyRobust(tr.PredictionColumn())
-    found, _ = expected(estimator.terms(made, reward="reward", clip=INF), chance)
+    found, _ = expected(terms_of(estimator, made), chance)
     assert found == pytest.approx(0.9, abs=EXACT)
 
 
@@ -191,7 +183,7 @@ def test_a_first_sum_over_logged_rows_alone_would_be_wrong() -> None:
     residual = made.weights() * (made.log.reward("reward") - made.log.columns["prediction"])
     over_rows = made.by_unit(target * made.log.columns["prediction"] + residual)
     assert float(over_rows @ chance) == pytest.approx(0.6, abs=EXACT)
-    found, _ = expected(tr.RankedDoublyRobust(tr.PredictionColumn()).terms(made, reward="reward", clip=INF), chance)
+    found, _ = expected(terms_of(tr.RankedDoublyRobust(tr.PredictionColumn()), made), chance)
     assert found == pytest.approx(0.9, abs=EXACT)
 
 
@@ -203,16 +195,18 @@ def test_cross_fitted_doubly_robust_is_exactly_unbiased() -> None:
     for first, second in product(outcomes, repeat=2):
         rows = [{"session": s, **row, "propensity": (1.0, 0.5)[int(row["item"])]}
                 for s, (_, found) in zip(sessions, (first, second), strict=True) for row in found]  # fmt: skip
-        made = weighing(pl.DataFrame(rows), TURNED.table(NEW, sessions))
         estimator = tr.RankedDoublyRobust(tr.ItemMeans(folds=2, strength=1.0))
-        mean += first[0] * second[0] * estimator.terms(made, reward="reward", clip=INF).value()
+        log = read(pl.DataFrame(rows), rewards=["reward"])
+        plan, (chunk,) = plan_of(log, {"new": TURNED.table(NEW, sessions)}, estimators=[estimator])
+        terms = terms_of(estimator, plan.look(chunk, "new").exposures, learned=plan.learned)
+        mean += first[0] * second[0] * terms.value()
     assert mean == pytest.approx(0.9, abs=EXACT)
 
 
 def two_folds() -> list[int]:
     """Two session ids that the seed puts into different folds."""
     frame = pl.DataFrame({"session": list(range(10)), "item": [0] * 10, "position": [1] * 10, "reward": [0] * 10})
-    fold = fold_of_units(tr.read_impressions(frame), n=2, seed=0)
+    fold = folds_of(tr.read_impressions(frame).clusters().key, n=2, seed=0)
     return [int(np.argmax(fold == 0)), int(np.argmax(fold == 1))]
 
 
@@ -236,13 +230,15 @@ def test_several_loggers_are_exactly_unbiased(times: int) -> None:
     exposures = {"a": a.exposure(a.rankings), "b": b.exposure(b.rankings)}
     for name, exposure in exposures.items():
         frame = frame.with_columns(pl.Series(f"by_{name}", exposure[frame["item"].to_numpy()]))
-    made = weighing(
+    made = looking(
         frame,
         THREE.table(TARGET, range(len(loggers))),
         loggers={"a": tr.ExposureColumn("by_a"), "b": tr.ExposureColumn("by_b")},
     )
-    terms = tr.RankedIPS().terms(made, reward="reward", clip=INF)
-    assert float(terms.num @ np.concatenate(chance)) / (1 + times) == pytest.approx(THREE.truth(TARGET), abs=EXACT)
+    terms = terms_of(tr.RankedIPS(), made)
+    assert float(numerator(terms) @ np.concatenate(chance)) / (1 + times) == pytest.approx(
+        THREE.truth(TARGET), abs=EXACT
+    )
 
 
 def all_outcomes(feed: TinyFeed, *, first: int) -> tuple[pl.DataFrame, np.ndarray]:

@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
+import polars as pl
 import pytest
 
 from truerank.core.errors import InputError, RefusedError
+from truerank.core.estimator import Groups, Learned
+from truerank.data.impressions import RankedChunk
+from truerank.data.read_impressions import read_impressions
+from truerank.exposure.policies.mixtures import LoggerShares, mixed_policy
 from truerank.exposure.policies.rankers import (
     PlackettLuce,
     Ranked,
@@ -13,10 +18,10 @@ from truerank.exposure.policies.rankers import (
     SampledRanker,
     TwoStage,
     UniformCandidates,
-    logger_shares,
     logging_exposures,
     mixed_exposures,
 )
+from truerank.exposure.policies.targets import ExposureColumn
 from truerank.exposure.positions.exponential import Exponential
 from truerank.exposure.positions.yule_simon import YuleSimon
 
@@ -81,11 +86,19 @@ def test_ranks_are_checked() -> None:
 
 
 def test_shares_of_loggers_by_context() -> None:
-    logger, context = np.array([0, 1, 1, 0, 0]), np.array(["a", "a", "a", "b", "b"])
-    share = logger_shares(logger, n_loggers=2, context=context)
-    np.testing.assert_allclose(share[0], [1 / 3, 1 / 3, 1 / 3, 1, 1])
-    exposure = np.array([[0.3] * 5, [0.6] * 5])
-    np.testing.assert_allclose(mixed_exposures(exposure, share), [0.5, 0.5, 0.5, 0.3, 0.3])
+    """Two loggers share group x as 1 to 2; one has group y alone. Counts of two parts of a log add."""
+    frame = pl.DataFrame(
+        {"session": [1, 2, 3, 4, 5], "item": 1, "reward": 0, "logger": list("abbaa"), "group": list("xxxyy"),
+         "by_a": 0.3, "by_b": 0.6}
+    )  # fmt: skip
+    log = read_impressions(frame, extra=["by_a", "by_b"])
+    learner, groups = LoggerShares(("a", "b")), Groups(0, "none")
+    first, second = (learner.tally(RankedChunk(part), groups=groups, learned=Learned()) for part in log.chunks(2))
+    counts = first + second
+    assert (counts.share("a", "x"), counts.share("a", "y"), counts.nested) == (1 / 3, 1.0, True)
+    loggers = {"a": ExposureColumn("by_a"), "b": ExposureColumn("by_b")}
+    mixed = mixed_policy(log, loggers, counts=counts, positions=None)
+    np.testing.assert_allclose(mixed.exposure(), [0.5, 0.5, 0.5, 0.3, 0.3])
 
 
 def test_mixtures_are_checked() -> None:
@@ -95,5 +108,3 @@ def test_mixtures_are_checked() -> None:
         mixed_exposures(np.array([[0.5], [np.nan]]), np.array([0.5, 0.5]))
     with pytest.raises(InputError, match="shape"):
         mixed_exposures(np.ones((2, 3)), np.ones((2, 2)) / 2)
-    with pytest.raises(InputError, match="loggers outside"):
-        logger_shares(np.array([2]), n_loggers=2)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import importlib
+import math
 import pkgutil
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -215,7 +216,7 @@ def test_texts_of_any_signs_parse_back(name: str) -> None:
         (METRICS, "NDCG@10", tr.NDCG(10)),
         (METRICS, "recall(k=5)", tr.Recall(5)),
         (estimators.ESTIMATORS, "ips(clip=8)", tr.IPS(8.0)),
-        (estimators.ESTIMATORS, "ips(clip=inf)", tr.IPS()),
+        (estimators.ESTIMATORS, "ips(clip=inf)", tr.IPS(math.inf)),
         (ranked.RANKED, "ips(normaliser=impression)", tr.RankedIPS(tr.Normaliser.IMPRESSION)),
         (EXPOSURES, "full(unlisted=negative)", tr.FullExposure(tr.Unlisted.NEGATIVE)),
         (EXPOSURES, "random(rate=0.1)", tr.RandomExposure(0.1)),

@@ -23,7 +23,7 @@ from truerank.core.messages import caution, note
 from truerank.core.provenance import Input, Provenance
 from truerank.core.results import Comparison, Estimate, Results
 from truerank.core.units import KeptUnits, UnitTerms
-from truerank.exposure.policies.policies import RankColumn
+from truerank.exposure.policies.targets import RankColumn
 from truerank.exposure.positions import parse_position
 from truerank.exposure.positions.exponential import Exponential
 from truerank.report import document, frames, text
@@ -66,9 +66,7 @@ CALLS: dict[str, Callable[[], Results]] = {
         BIASED, exposure=tr.BiasedExposure(), estimators=[tr.SNIPS(), tr.IPS(3.0), tr.SNIPS(2.0), tr.Naive()]
     ),
     "doubly robust": lambda: evaluated(BIASED, exposure=tr.BiasedExposure(), estimators=[tr.DoublyRobust()]),
-    "fitted": lambda: evaluated(
-        SHOWN, exposure=tr.BiasedExposure(tr.PopularityPower(0.5)), interval=tr.Bootstrap(10), estimators=[tr.IPS()]
-    ),
+    "fitted": lambda: evaluated(SHOWN, exposure=tr.BiasedExposure(tr.PopularityPower(0.5)), estimators=[tr.IPS()]),
     "undefined": lambda: evaluated(FULL.with_columns(label=pl.lit(0)), baseline="a"),
     "one model": lambda: tr.evaluate({"a": SCORES["a"]}, FULL, metrics=[tr.Recall(3)]),
     "off policy": lambda: off_policy(clips=(1.0, 4.0, math.inf)),

@@ -111,14 +111,24 @@ def all_terms_of(
 def chunks_of(log: Log, candidates: Candidates | None = None, *, part: Ints) -> Iterator[JudgedChunk]:
     """The same log in chunks of whole users: user u is in chunk part[u]."""
     pool = all_items(log) if candidates is None else candidates
+    yield from split(JudgedChunk(log, {Pool.CATALOGUE: pool}), part)
+
+
+def split(chunk: JudgedChunk, part: Ints) -> Iterator[JudgedChunk]:
+    """A chunk in smaller ones: user u goes to chunk part[u]; what was dropped is counted in the first."""
+    log, dropped = chunk.labels, chunk.dropped
     for number in np.unique(part).tolist():
         users = np.flatnonzero(part == number)
         place = np.full(log.n_units, -1)
         place[users] = np.arange(len(users))
         rows = log.select(place[log.user] >= 0)
         own = replace(rows, users=Ids(log.users.values[users]), user=place[rows.user])
-        members = replace(pool, n_units=len(users), only=_of(pool.only, users), exclude=_of(pool.exclude, users))
-        yield JudgedChunk(own, {Pool.CATALOGUE: members}, users)
+        pools = {
+            kind: replace(pool, n_units=len(users), only=_of(pool.only, users), exclude=_of(pool.exclude, users))
+            for kind, pool in chunk.pools.items()
+        }
+        yield JudgedChunk(own, pools, chunk.unit[users], dropped)
+        dropped = 0
 
 
 def _of(pairs: Pairs | None, users: Ints) -> Pairs | None:

@@ -29,7 +29,7 @@ from truerank.cli.output import Output
 from truerank.core.errors import InputError
 
 if TYPE_CHECKING:
-    from truerank.data.dataset import Counts, Dataset
+    from truerank.data.dataset import Dataset, PublishedSize
     from truerank.exposure.randomness.description import Description
 
 
@@ -60,7 +60,7 @@ def list_datasets(*, output: Output) -> None:
     output.deliver(_listed(rows, output.chosen_form))
 
 
-def _known(counts: Counts) -> dict[str, int]:
+def _known(counts: PublishedSize) -> dict[str, int]:
     return {name: value for name, value in asdict(counts).items() if value is not None}
 
 

@@ -174,7 +174,7 @@ def _policies(values: tuple[str, ...], option: str) -> dict[str, Any]:
 def _policy(value: str) -> Any:
     if not value.startswith("@"):
         return Path(value)
-    from truerank.exposure.policies.policies import ExposureColumn, RankColumn
+    from truerank.exposure.policies.targets import ExposureColumn, RankColumn
 
     column = value[1:]
     return ExposureColumn(column.removeprefix(EXPOSURE)) if column.startswith(EXPOSURE) else RankColumn(column)

@@ -50,7 +50,7 @@ def figures(
     \b
     truerank study figures study --format png --loggers popularity --sparsities 0,0.5,0.9
     """
-    from truerank.report.pictures import Form
+    from truerank.report.pictures import PictureFormat
     from truerank.report.reliability_figures import draw
     from truerank.report.reliability_frames import Tau
 
@@ -59,7 +59,7 @@ def figures(
     paths = draw(
         folder,
         output.out,
-        form=Form(output.chosen_form),
+        form=PictureFormat(output.chosen_form),
         metric=only(metrics, "--metric"),
         tau=Tau.OF_MEANS if of_means else Tau(undefined or Tau.LEFT_OUT),
         loggers=None if loggers is None else listed(loggers),

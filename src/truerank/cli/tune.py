@@ -17,7 +17,7 @@ from truerank.cli.output import Output
 from truerank.core.errors import InputError
 
 if TYPE_CHECKING:
-    from truerank.studies.objectives import Objective
+    from truerank.studies.objectives import TuningObjective
     from truerank.studies.tuning import Tuned
 
 DEFAULT = "Recall@50"
@@ -96,7 +96,7 @@ def _command(name: str, log: Path, model: Any, *, given: Mapping[str, object]) -
     return shlex.join([*words, "--out", f"{name}.npz"])
 
 
-def _objective(metric: str, estimator: str | None, fraction: float | None, *, random: Path | None) -> Objective:
+def _objective(metric: str, estimator: str | None, fraction: float | None, *, random: Path | None) -> TuningObjective:
     from truerank import estimators, metrics
     from truerank.studies.objectives import HoldOut, RandomSlice
 

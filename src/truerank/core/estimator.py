@@ -52,8 +52,8 @@ class About:
     `exposures` are the kinds of log it is for; `pool` says among which items rows are ranked; `complete` that every
     candidate must carry a label; `ties` and `design` which tie policies and whether intervals for exactly these units
     go with it; `needs_size` that the number of candidates must be known; `weighs` that rows carry weights of unequal
-    exposure; `uses` which optional columns of a log it looks at; `left_out` whom it leaves out although they have
-    scores; `caution` what to say beside every number of it.
+    exposure; `uses` which optional columns of a log it looks at; `predicts` that it has a model of gains; `left_out`
+    whom it leaves out although they have scores; `caution` what to say beside every number of it.
     """
 
     name: str
@@ -67,17 +67,22 @@ class About:
     weighs: bool = False
     clipping: Clipping = Clipping.NONE
     uses: frozenset[str] = frozenset()
+    predicts: bool = False
     left_out: str = ""
     caution: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """One question to an estimator: a metric of judged rows, or a reward of a ranked log; and where weights are cut."""
+    """One question to an estimator: a metric of judged rows, or a reward of a ranked log; and where weights are cut.
+
+    Of a `segment`, a group of items, only those items earn; ranks stay among all candidates.
+    """
 
     metric: Any = None
     reward: str = "label"
     clip: float = math.inf
+    segment: str | None = None
 
 
 @runtime_checkable

@@ -26,7 +26,7 @@ class Estimate:
 
     `estimator` is its text form without the clip and `settings` its options; `k` is the cut-off of the metric. No clip,
     no cut-off and no effective size are None; an undefined number is NaN, and equals itself here. `units` and
-    `clusters` are those that define the value, `undefined` the units that do not.
+    `clusters` are those that define the value, `undefined` the units that do not. Of a `segment` only its items earn.
     """
 
     model: str
@@ -47,6 +47,7 @@ class Estimate:
     ess: float | None
     reward: str
     clip: float | None
+    segment: str | None = None
     assumptions: tuple[str, ...]
     warnings: tuple[Message, ...]
 
@@ -64,7 +65,7 @@ class Estimate:
         return isinstance(other, Estimate) and comparable(self) == comparable(other)
 
     def __hash__(self) -> int:
-        return hash((self.model, self.metric, self.estimator, self.reward, self.clip))
+        return hash((self.model, self.metric, self.estimator, self.reward, self.clip, self.segment))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -90,6 +91,7 @@ class Comparison:
     clusters: int
     reward: str
     clip: float | None
+    segment: str | None = None
     verdict: str = NOT_SHOWN
     reasons: tuple[str, ...] = ()
 
@@ -118,7 +120,7 @@ class Comparison:
         return isinstance(other, Comparison) and comparable(self) == comparable(other)
 
     def __hash__(self) -> int:
-        return hash((self.model, self.baseline, self.metric, self.estimator, self.reward, self.clip))
+        return hash((self.model, self.baseline, self.metric, self.estimator, self.reward, self.clip, self.segment))
 
 
 class PandasTables(NamedTuple):

@@ -14,7 +14,7 @@ from truerank.core.arrays import Ints
 from truerank.core.chance import cell_keys
 from truerank.core.errors import InputError
 from truerank.core.ids import Keys, as_ids
-from truerank.data.batches import Table
+from truerank.data.batches import LazyTable
 
 SEED = 20  # of the hash of texts; which chunk a row lies in changes no result
 
@@ -27,7 +27,7 @@ class Keyed:
     say the same stay together. `columns` are those that chunks have; all by default.
     """
 
-    table: Table
+    table: LazyTable
     key: str
     columns: tuple[str, ...] = ()
     content: tuple[str, ...] = ()
@@ -101,7 +101,7 @@ def hashed(ids: pl.Series) -> Keys:
     return ids.cast(pl.String).hash(seed=SEED).to_numpy()
 
 
-class Place(Protocol):
+class ChunkRule(Protocol):
     """Which of `n_chunks` chunks each row belongs to."""
 
     @property

@@ -15,7 +15,7 @@ import numpy as np
 import polars as pl
 
 from truerank.core.arrays import Ints, frozen
-from truerank.data.keyed import ByHash, ByRange, Keyed, Place, check_same_kind, sorted_borders
+from truerank.data.keyed import ByHash, ByRange, ChunkRule, Keyed, check_same_kind, sorted_borders
 from truerank.data.spill import Scratch, Spill
 
 MEMORY_ROWS = 2**22
@@ -46,7 +46,7 @@ class Chunks:
     """
 
     tables: Mapping[str, Cut]
-    place: Place
+    place: ChunkRule
     notes: tuple[str, ...] = ()
     absent: Mapping[str, Absent] = field(default_factory=dict)
 
@@ -82,9 +82,9 @@ def together(
 ) -> Chunks:
     """Tables cut alike by their keys: in as many chunks as keep each small, or in `n_chunks` by the hash of the key.
 
-    >>> from truerank.data.batches import Table
+    >>> from truerank.data.batches import LazyTable
     >>> from truerank.data.spill import scratch
-    >>> labels, train = (Table.of(pl.DataFrame({"user": users})) for users in ([1, 2, 1], [2]))
+    >>> labels, train = (LazyTable.of(pl.DataFrame({"user": users})) for users in ([1, 2, 1], [2]))
     >>> with scratch() as place:
     ...     chunks = together({"labels": Keyed(labels, "user"), "train": Keyed(train, "user")}, scratch=place)
     >>> chunks.n_chunks, {name: len(rows) for name, rows in chunks.chunk(0).items()}
@@ -96,7 +96,7 @@ def together(
     if n_chunks is None and rows <= MEMORY_ROWS and size <= MEMORY_BYTES:
         n_chunks = 1
     if n_chunks is not None:
-        place: Place = ByHash(n_chunks)
+        place: ChunkRule = ByHash(n_chunks)
     else:
         wanted = min(max(math.ceil(rows / CHUNK_ROWS), math.ceil(size / CHUNK_BYTES), 1), MOST_CHUNKS)
         largest = sources[max(sizes, key=lambda name: sizes[name])]
@@ -108,7 +108,7 @@ def together(
     return Chunks(cut, place, tuple(notes))
 
 
-def _place(largest: Keyed, n_chunks: int) -> Place:
+def _place(largest: Keyed, n_chunks: int) -> ChunkRule:
     if largest.content or not largest.table.seekable:
         return ByHash(n_chunks)
     borders = sorted_borders(largest, size=math.ceil(largest.table.n_rows / n_chunks))
@@ -116,7 +116,7 @@ def _place(largest: Keyed, n_chunks: int) -> Place:
 
 
 def _cut(
-    source: Keyed, place: Place, *, scratch: Scratch, name: str, progress: Progress | None
+    source: Keyed, place: ChunkRule, *, scratch: Scratch, name: str, progress: Progress | None
 ) -> tuple[Cut, str | None]:
     table = source.table
     if place.n_chunks == 1 or table.in_memory or _is_small(source):
@@ -164,7 +164,7 @@ class _InMemory:
     n_rows: Ints
 
     @classmethod
-    def of(cls, source: Keyed, place: Place) -> _InMemory:
+    def of(cls, source: Keyed, place: ChunkRule) -> _InMemory:
         if place.n_chunks == 1:
             rows = source.table.read(source.names)
             return cls(rows, None, frozen(np.array([len(rows)])))

@@ -17,7 +17,7 @@ from truerank.core.arrays import Bools
 from truerank.core.errors import InputError
 from truerank.core.ids import IdColumn, Ids, as_ids
 from truerank.core.log import Log
-from truerank.data.batches import Table
+from truerank.data.batches import LazyTable
 from truerank.data.facts import Facts
 from truerank.data.impression_columns import ImpressionColumns, Whole, reward_keys
 from truerank.data.impressions import Impressions, Logged
@@ -85,7 +85,7 @@ class LogSchema:
     `users` and `items` are those of the rows, or the declared ones; `values` are facts of the value column.
     """
 
-    table: Table
+    table: LazyTable
     mapping: Mapping[str, str]
     user: str
     needed: tuple[str, ...]
@@ -139,7 +139,7 @@ def scan(
     >>> schema.users.texts(), schema.values.maximum, schema.read(rows[1:2]).rewards["rating"].tolist()
     (['a', 'b'], 5.0, [0.0])
     """
-    table, mapping = Table.of(source, name=name), dict(columns or {})
+    table, mapping = LazyTable.of(source, name=name), dict(columns or {})
     where, empty = table.where, pl.DataFrame(schema=dict(table.schema))
     rule = PositiveRule.parse(positive) if isinstance(positive, str) else positive
     pair = {key: column(empty, key, mapping, where=where, strict=values).name for key in ("user", "item")}
@@ -189,7 +189,7 @@ class ImpressionSchema:
     `session` and `user` are the names of their columns, empty where there is none. `rewards` are facts by reward.
     """
 
-    table: Table
+    table: LazyTable
     mapping: Mapping[str, str]
     session: str
     user: str
@@ -233,7 +233,7 @@ def survey_impressions(
     progress: Progress | None = None,
 ) -> ImpressionSchema:
     """One pass over what `read_impressions` would read."""
-    table, mapping = Table.of(source, name=name), dict(columns or {})
+    table, mapping = LazyTable.of(source, name=name), dict(columns or {})
     where, empty = table.where, pl.DataFrame(schema=dict(table.schema))
     if table.n_rows == 0:
         raise InputError(f"{where}: no rows; expected one row for each item that was viewed.")

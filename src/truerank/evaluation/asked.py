@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from truerank import estimators
 from truerank.core.errors import InputError, RefusedError
-from truerank.core.estimator import Clipping, Estimator, Exposed
+from truerank.core.estimator import About, Clipping, Estimator, Exposed
 from truerank.core.messages import Message, caution
 from truerank.core.metric import Metric
 from truerank.core.ranking import Pool, Scores, Ties
@@ -24,6 +24,12 @@ from truerank.metrics.recall import Recall
 from truerank.uncertainty.intervals import Interval, Population
 
 DEFAULT_METRICS: tuple[Metric, ...] = (Recall(10), Recall(50), Precision(10), DCG(10))
+# the first that gives a metric is taken where none is asked for
+DEFAULT_ESTIMATORS: Mapping[Exposed, tuple[Estimator, ...]] = {
+    Exposed.FULL: (Full(),),
+    Exposed.RANDOM: (Pooled(), HorvitzThompson()),
+    Exposed.BIASED: (SNIPS(),),
+}
 
 MetricWith = tuple[Metric, Estimator]
 
@@ -125,9 +131,16 @@ def _together(reasons: Iterable[tuple[str, str]]) -> str:
 
 
 def names_for(exposed: Exposed) -> list[str]:
-    """The estimators that are for a kind of log, by name; those for comparison alone come last."""
-    able = [cls.about for cls in estimators.catalogue().values() if exposed in cls.about.exposures]
-    return [about.name for about in sorted(able, key=lambda about: bool(about.caution))]
+    """The estimators that are for a kind of log, by name: first the defaults, last those for comparison alone."""
+    first = [estimator.about.name for estimator in DEFAULT_ESTIMATORS[exposed]]
+    able = {cls.about.name: cls.about for cls in estimators.catalogue().values() if exposed in cls.about.exposures}
+    others = sorted((name for name in able if name not in first), key=lambda name: _weak(able[name]))
+    return [*first, *others]
+
+
+def _weak(about: About) -> bool:
+    """Whether it says something else than what is asked: to compare with, not to decide by."""
+    return bool(about.caution) or about.pool is Pool.JUDGED
 
 
 def with_design() -> list[str]:
@@ -137,11 +150,8 @@ def with_design() -> list[str]:
 
 def defaults(metric: Metric, exposure: Exposure) -> tuple[Estimator, ...]:
     """The estimators that are taken where none is asked for."""
-    if exposure.exposed is Exposed.FULL:
-        return (Full(),)
-    if exposure.exposed is Exposed.BIASED:
-        return (SNIPS(),)
-    return (Pooled(),) if Pooled().refusal(metric) is None else (HorvitzThompson(),)
+    usual = DEFAULT_ESTIMATORS[exposure.exposed]
+    return (next((estimator for estimator in usual if estimator.refusal(metric) is None), usual[-1]),)
 
 
 def clips_for(given: Sequence[float] | None, asked: Sequence[MetricWith]) -> tuple[float, ...]:

@@ -77,7 +77,7 @@ def _estimate(plan: Plan, measured: Measured, cell: Cell, terms: Terms, spread: 
         k=cutoff,
         estimator=estimator.about.name,
         settings=_settings(estimator),
-        estimand=estimator.estimand(asked, plan.unit),
+        estimand=_estimand(plan, estimator, asked),
         value=spread.value,
         stderr=spread.stderr,
         low=spread.low,
@@ -90,6 +90,7 @@ def _estimate(plan: Plan, measured: Measured, cell: Cell, terms: Terms, spread: 
         ess=plan.effective(cell, terms, measured),
         reward=asked.reward,
         clip=_limit(estimator, asked),
+        segment=asked.segment,
         assumptions=plan.assumptions(estimator),
         warnings=plan.warnings(cell, terms, measured),
     )
@@ -116,6 +117,7 @@ def _comparison(
         clusters=int(np.count_nonzero(both[0].clusters.has(defined))),
         reward=asked.reward,
         clip=_limit(estimator, asked),
+        segment=asked.segment,
     )
 
 
@@ -131,6 +133,11 @@ def _adjusted(
     tested = [math.nan if cell in untested else comparisons[cell].p for cell in cells]
     adjusted = holm(np.array(tested, dtype=np.float64))
     return tuple(comparisons[cell].adjusted(float(p)) for cell, p in zip(cells, adjusted, strict=True))
+
+
+def _estimand(plan: Plan, estimator: Estimator, asked: Asked) -> str:
+    words = estimator.estimand(asked, plan.unit)
+    return words if asked.segment is None else f"{words}; only items of {asked.segment} earn"
 
 
 def _limit(estimator: Estimator, asked: Asked) -> float | None:

@@ -42,7 +42,8 @@ from truerank.evaluation.judged_source import (
 )
 from truerank.evaluation.measure import measure
 from truerank.evaluation.question import Question
-from truerank.evaluation.setting import Layout, check_call, check_sizes, check_users
+from truerank.evaluation.setting import CatalogueLayout, check_call, check_sizes, check_users
+from truerank.evaluation.units import items_by_group
 from truerank.exposure.kinds import EXPOSURES, BiasedExposure, Exposure, FullExposure, RandomExposure
 from truerank.exposure.propensities import Fitted
 from truerank.exposure.propensities.given import GivenValues
@@ -50,8 +51,8 @@ from truerank.metrics import METRICS
 from truerank.metrics.gains import gains_of, reward_of
 from truerank.ranks.candidates import Overlap, catalogue_of, whole_tables
 from truerank.ranks.kernel.rank import Aligned
+from truerank.ranks.scores.matrices import sparse
 from truerank.ranks.scores.scores import Lists, dense
-from truerank.ranks.scores.sparse import sparse
 from truerank.ranks.scores.tables import lists
 from truerank.uncertainty.intervals import Interval
 
@@ -71,6 +72,7 @@ def evaluate(
     candidates: Any = None,
     items: Ids | None = None,
     n_items: int | None = None,
+    item_groups: Any = None,
     baseline: str | None = None,
     ties: Ties | str = Ties.EXPECTED,
     interval: Interval | None = None,
@@ -88,6 +90,8 @@ def evaluate(
     estimator; a pair that has no honest answer is left out with a note, and refused if nothing is left of what was
     asked for. Weights of rows that were unlikely to be shown are cut at each of `clips`, where an estimator has no
     clip of its own.
+    `item_groups` (a mapping from item to group, or a frame of both) asks everything again for each group of items: only
+    its items earn, ranks stay among all candidates.
     `block_users` and `threads` change speed and memory, never a bit of the results.
 
     >>> import polars as pl
@@ -105,6 +109,7 @@ def evaluate(
         overlap=as_value(overlap, Overlap),
         items=items if items is None or isinstance(items, Ids) else Ids.of(items, where="items"),
         n_items=n_items,
+        item_groups=item_groups,
         baseline=baseline,
         ties=as_value(ties, Ties),
         interval=interval,
@@ -143,6 +148,7 @@ class JudgedCall:
     overlap: Overlap = Overlap.DROP
     items: Ids | None = None
     n_items: int | None = None
+    item_groups: Any = None
     baseline: str | None = None
     ties: Ties = Ties.EXPECTED
     interval: Interval | None = None
@@ -191,19 +197,21 @@ def prepare_judged(
     )
     catalogue = catalogue_of(models, others=others, items=call.items, n_items=call.n_items)
     check_users(models, judged.users, source_of(judged))
-    layout = Layout(catalogue, call.exposure, call.overlap)
+    layout = CatalogueLayout(catalogue, call.exposure, call.overlap)
     source = chunked(layout, rows, space=space, progress=progress)
     learner = call.exposure.learner(call.seed) if isinstance(call.exposure, BiasedExposure) else None
     interval = interval_for(call.interval, fitted=learner is not None and learner.refitted)
     rules = Rules(models, call.exposure, call.ties, interval, catalogue.n_items, explicit=candidates is not None)
     asked, left_out = pairs(call.metrics, call.estimators, rules)
     clips = clips_for(call.clips, asked)
+    segments = items_by_group(call.item_groups, catalogue.items)
     question = Question(
         models=tuple(models),
         asked=tuple(
-            (estimator, Asked(metric, reward_of(metric, sample), clip))
+            (estimator, Asked(metric, reward_of(metric, sample), clip, segment))
             for metric, estimator in asked
             for clip in clips_of(estimator, clips)
+            for segment in (None, *(() if estimator.about.predicts else segments))
         ),
         interval=interval,
         level=call.level,
@@ -245,6 +253,7 @@ def prepare_judged(
                 taken_whole=[name for name, each in models.items() if isinstance(each, Lists) and each.depth is None],
             ),
         ),
+        segments=segments,
         description=_description(call.exposure, learner, learned),
     )
     return plan, source

@@ -19,7 +19,7 @@ from truerank.data.partition import MEMORY_BYTES, MEMORY_ROWS, Chunks, Progress,
 from truerank.data.read import read
 from truerank.data.spill import Scratch
 from truerank.data.survey import LogSchema, scan
-from truerank.evaluation.setting import Layout
+from truerank.evaluation.setting import CatalogueLayout
 from truerank.ranks.candidates import chunks_of
 
 Rows = Log | LogSchema  # rows in memory, or what is known of rows that are read in chunks
@@ -72,7 +72,7 @@ class HeldRows:
     notes: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, layout: Layout, labels: Log, *, exclude: Log | None, candidates: Log | None) -> HeldRows:
+    def of(cls, layout: CatalogueLayout, labels: Log, *, exclude: Log | None, candidates: Log | None) -> HeldRows:
         setting = layout.lay(labels, exclude=exclude, candidates=candidates)
         layout.check_rate(setting)
         first, *others = chunks_of(setting)
@@ -97,7 +97,7 @@ class StreamedRows:
     `place_of_user` is the chunk of every user of the population, so that users without a row find theirs.
     """
 
-    layout: Layout
+    layout: CatalogueLayout
     users: Ids
     rows: Mapping[str, Rows]
     tables: Chunks
@@ -105,7 +105,13 @@ class StreamedRows:
 
     @classmethod
     def of(
-        cls, layout: Layout, rows: Mapping[str, Rows], *, users: Ids, scratch: Scratch, progress: Progress | None
+        cls,
+        layout: CatalogueLayout,
+        rows: Mapping[str, Rows],
+        *,
+        users: Ids,
+        scratch: Scratch,
+        progress: Progress | None,
     ) -> StreamedRows:
         keyed = {role: part.keyed for role, part in rows.items() if isinstance(part, LogSchema)}
         tables = together(keyed, scratch=scratch, progress=progress)
@@ -154,7 +160,7 @@ def first_rows(labels: Rows, n: int = 1000) -> Log:
 
 
 def chunked(
-    layout: Layout, rows: Mapping[str, Rows], *, space: Scratch, progress: Progress | None
+    layout: CatalogueLayout, rows: Mapping[str, Rows], *, space: Scratch, progress: Progress | None
 ) -> HeldRows | StreamedRows:
     """The rows in chunks of whole users: all in memory where they fit, else read chunk by chunk."""
     held = {role: part for role, part in rows.items() if isinstance(part, Log)}

@@ -1,92 +1,167 @@
-"""What is said beside off-policy estimates: where exposures come from, and which clips were chosen."""
+"""What is said beside off-policy estimates, and what they were made of."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from typing import Any
 
-from truerank.core.provenance import Input, Provenance, versions
-from truerank.evaluation.ranked_setting import Prepared
-from truerank.uncertainty.intervals import Interval
-from truerank.uncertainty.weights import WeightDiagnostics
+from truerank.core.messages import Message, note
+from truerank.evaluation.ranked_setting import RankedFacts
+from truerank.exposure.positions.learner import FittedPositions, from_clicks
+from truerank.exposure.positions.places import Positions
 
 
-def source_of_exposures(prepared: Prepared, loggers: Any) -> str:
+@dataclass(frozen=True, slots=True)
+class FittedPosition:
+    """A fitted parameter of a position model, for the record."""
+
+    place: str
+    parameter: str
+    value: float
+    stderr: float
+    p_of_fit: float
+
+
+def source_of_exposures(facts: RankedFacts, positions: Positions | None, loggers: Mapping[str, Any]) -> str:
     """Where the exposures of the logging policy come from."""
     if loggers:
         return "loggers"
-    return "column propensity" if prepared.log.propensity is not None else f"positions, {prepared.positions}"
+    return "column propensity" if facts.propensity else f"positions, {positions}"
 
 
-def about_exposures(prepared: Prepared, loggers: Any) -> list[str]:
-    if prepared.log.propensity is None or (prepared.positions is None and not loggers):
+def about_exposures(facts: RankedFacts, positions: Positions | None, loggers: Mapping[str, Any]) -> list[Message]:
+    if not facts.propensity or (positions is None and not loggers):
         return []
     if loggers:
-        return ["the log has a column propensity, which is not used: the loggers give its exposures."]
+        return [
+            note(
+                "propensity-unused",
+                "the log has a column propensity, which is not used: the loggers give its exposures.",
+            )
+        ]
     return [
-        f"the log has a column propensity, which gives its exposures; the position model {prepared.positions} is used "
-        "for the ranks of targets only. Drop the column to use the position model for both."
+        note(
+            "propensity-used",
+            f"the log has a column propensity, which gives its exposures; the position model {positions} is used "
+            "for the ranks of targets only. Drop the column to use the position model for both.",
+        )
     ]
 
 
-def about_choices(choices: Sequence[Mapping[str, Any]]) -> list[str]:
-    found = [
-        f"clip {'inf' if each['clip'] is None else format(each['clip'], 'g')} chosen for {each['of']}, "
-        f"{each['reward']}, {each['estimator']}: the smallest whose value differs from that of no larger clip by more "
-        f"than the standard error of that difference. Its value differs by {each['against_largest_clip']:.3g} from "
-        "that of the largest clip; intervals do not include the choice."
+def recorded(fitted: FittedPositions) -> list[FittedPosition]:
+    """Fitted parameters, for the record."""
+    return [
+        FittedPosition(place, each.name, each.value, each.stderr, fit.goodness.p)
+        for place, fit in fitted.fits.items()
+        for each in fit.parameters
+    ]
+
+
+def about_fits(fitted: FittedPositions, asked: Positions, facts: RankedFacts) -> Iterator[Message]:
+    """What was fitted, to how much, and whether it describes the log."""
+    to = f"impressions and their {facts.clicks}" if from_clicks(asked) else "lists"
+    for place, fit in fitted.fits.items():
+        shown = ", ".join(f"{each.name} = {each.value:.4g} ± {each.stderr:.2g}" for each in fit.parameters[:3])
+        yield note("position-fit", f"position model of {place}: {fit.model.name}, {shown}, from {fit.n:,} {to}.")
+        for each in fit.notes:
+            yield note("position-fit", f"position model of {place}: {each}")
+        if fit.goodness.p < 0.01:
+            yield note(
+                "position-misfit",
+                f"position model of {place}: its views differ from those in the log by more than chance "
+                f"(p = {fit.goodness.p:.1g}); choose another family, or a table.",
+            )
+
+
+def about_target(name: str, tallies: Mapping[tuple[Any, ...], Any], facts: RankedFacts) -> Iterator[Message]:
+    """Which sessions a target does not rank, or the log does not have; which items it never shows."""
+    known, unlogged, never = (int(tallies.get((name, what), 0)) for what in ("known", "unlogged", "never"))
+    unlogged += facts.absent.get(name, 0)
+    if known < facts.n_units:
+        missing = facts.n_units - known
+        yield note(
+            "no-ranking",
+            f"{name}: {missing:,} of {facts.n_units:,} {facts.unit}s of the log have no ranking.",
+            numbers={"units": missing},
+            about=(name,),
+        )
+    if unlogged:
+        yield note(
+            "unlogged-sessions",
+            f"{name}: it ranks {unlogged:,} sessions that the log does not have; they are left out. If "
+            "nothing was viewed in them they count: declare all sessions with --sessions (Python: sessions=...).",
+            numbers={"sessions": unlogged},
+            about=(name,),
+        )
+    if never:
+        yield note(
+            "never-shown",
+            f"{name}: {never:,} of {facts.n_rows:,} logged items would never be shown by it: their weight is 0.",
+            numbers={"rows": never},
+            about=(name,),
+        )
+
+
+def about_refits(failures: Mapping[str, int]) -> list[Message]:
+    """Why there is no interval that includes the fit."""
+    return [
+        note(
+            "refit-failed",
+            f"no interval: it needs the value without each part of the log in turn, and without {parts:,} of them "
+            f"{reason}",
+            numbers={"parts": parts},
+        )
+        for reason, parts in failures.items()
+    ]
+
+
+def about_choices(choices: Sequence[Mapping[str, Any]]) -> list[Message]:
+    """Which clips were chosen, and how far that moves values."""
+    chosen = [
+        note(
+            "clip-chosen",
+            f"clip {'inf' if each['clip'] is None else format(each['clip'], 'g')} chosen for {each['of']}, "
+            f"{each['reward']}, {each['estimator']}: the smallest whose value differs from that of no larger clip by "
+            f"more than the standard error of that difference. Its value differs by {each['against_largest_clip']:.3g} "
+            "from that of the largest clip; intervals do not include the choice.",
+        )
         for each in choices
         if each["by_rule"]
     ]
     fixed = dict.fromkeys(each["estimator"] for each in choices if not each["by_rule"])
-    return found + [
-        f"no clip is chosen for {name}: a ratio of clipped sums can move either way as the clip falls, so the rule "
-        "would see no bias; the largest clip is taken."
+    return chosen + [
+        note(
+            "no-clip-chosen",
+            f"no clip is chosen for {name}: a ratio of clipped sums can move either way as the clip falls, so the rule "
+            "would see no bias; the largest clip is taken.",
+        )
         for name in fixed
     ]
 
 
-def provenance_of(
-    prepared: Prepared,
-    loggers: Any,
+def details_of(
     *,
-    interval: Interval,
-    level: float,
-    seed: int,
-    clips: Sequence[float],
+    cluster: str,
     chosen: Sequence[Mapping[str, Any]],
-    diagnostics: Mapping[str, Sequence[WeightDiagnostics]],
-) -> Provenance:
-    """What an off-policy evaluation was made of, with the clips it chose, its weights and its position fits."""
-    log = prepared.log
-    limits = [None if math.isinf(clip) else clip for clip in clips]
-    return Provenance(
-        inputs=(
-            Input(role="log", source=log.source, rows=len(log), items=len(log.items)),
-            *(Input(role="target", name=name, source=name) for name in prepared.weighings),
-        ),
-        settings={
-            "position": None if prepared.positions is None else str(prepared.positions),
-            "logging": source_of_exposures(prepared, loggers),
-            "rewards": list(log.rewards),
-            "clips": limits,
-            "interval": type(interval).__name__,
-            "level": level,
-            "seed": seed,
-        },
-        counts={"rows": len(log), "units": log.n_units, "items": len(log.items)},
-        unit=log.unit_name,
-        versions=versions(),
-        details={
-            "cluster": "user" if log.users is not None else log.unit_name,
-            "chosen": list(chosen),
-            "diagnostics": [
-                {"model": name, "clip": clip, **asdict(each)}
-                for name, points in diagnostics.items()
-                for clip, each in zip(limits, points, strict=True)
-            ],
-            "fits": [asdict(each) for each in prepared.fits],
-        },
-    )
+    diagnostics: Mapping[str, Sequence[Any]],
+    clips: Sequence[float],
+    fits: Sequence[FittedPosition],
+) -> dict[str, Any]:
+    """What an off-policy evaluation alone can tell: the clips it chose, its weights, its position fits."""
+    return {
+        "cluster": cluster,
+        "chosen": list(chosen),
+        "diagnostics": [
+            {"model": name, "clip": limit(clip), **asdict(each)}
+            for name, points in diagnostics.items()
+            for clip, each in zip(clips, points, strict=True)
+        ],
+        "fits": [asdict(each) for each in fits],
+    }
+
+
+def limit(clip: float) -> float | None:
+    """A clip for the record: none is None."""
+    return None if math.isinf(clip) else clip

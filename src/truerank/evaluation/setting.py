@@ -51,7 +51,7 @@ def check_users(models: Mapping[str, Scores], users: Ids, source: str) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
+class CatalogueLayout:
     """How rows are laid over the catalogue: the same for all rows at once and for those of some users."""
 
     catalogue: Catalogue

@@ -8,7 +8,7 @@ from typing import ClassVar
 from truerank.core.log import Log
 from truerank.core.values import check, text_of
 from truerank.models import NOTHING_BESIDE, Labels, Progress, Side
-from truerank.models.knn import GRID, Rows, matrix_of, saying
+from truerank.models.knn import GRID, Preference, matrix_of, saying
 from truerank.models.settings import setting
 from truerank.models.similarity import Draw, cosine_neighbours
 from truerank.ranks.scores.products import Product
@@ -31,7 +31,7 @@ class ItemKNN:
     """
 
     neighbours: int = setting(100, "similar items that each item has", least=1, search=GRID)
-    rows: Rows = setting(Rows.POSITIVES, "what r is: 1 for positive pairs, or the raw values of all rows")
+    rows: Preference = setting(Preference.POSITIVES, "what r is: 1 for positive pairs, or the raw values of all rows")
     name: ClassVar[str] = "item-knn"
     about: ClassVar[str] = "Items whose users are those of the items that the user liked, by cosine."
     needs: ClassVar[str | None] = None

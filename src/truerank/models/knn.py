@@ -14,7 +14,7 @@ from truerank.models.settings import OneOf
 GRID = OneOf(tuple(range(10, 101, 10)))
 
 
-class Rows(StrEnum):
+class Preference(StrEnum):
     """What a nearest-neighbour model takes for the preference r of a user for an item.
 
     POSITIVES  1 for each positive pair
@@ -30,6 +30,6 @@ def saying(progress: Progress | None, what: str) -> Callable[[int, int], None] |
     return None if progress is None else lambda done, total: progress(what, done, total)
 
 
-def matrix_of(log: Log, rows: Rows) -> Any:
+def matrix_of(log: Log, rows: Preference) -> Any:
     """Users x items, the preferences r."""
-    return positives(log) if rows is Rows.POSITIVES else valued(log)
+    return positives(log) if rows is Preference.POSITIVES else valued(log)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from truerank.models.learned import learned
-from truerank.models.recipes import IPS, AutoDebias, Bias, DoublyRobust, GraphConvolution, HardNegatives
+from truerank.models.recipes import AutoDebias, Bias, DoublyRobustLearning, GraphConvolution, HardNegatives, IPSLearning
 
 LightGCN = learned("LightGCN", "lightgcn", backbone=GraphConvolution, method=Bias, module=__name__)
-LightGCNIPS = learned("LightGCNIPS", "lightgcn-ips", backbone=GraphConvolution, method=IPS, module=__name__)
-LightGCNDR = learned("LightGCNDR", "lightgcn-dr", backbone=GraphConvolution, method=DoublyRobust, module=__name__)
+LightGCNIPS = learned("LightGCNIPS", "lightgcn-ips", backbone=GraphConvolution, method=IPSLearning, module=__name__)
+LightGCNDR = learned(
+    "LightGCNDR", "lightgcn-dr", backbone=GraphConvolution, method=DoublyRobustLearning, module=__name__
+)
 LightGCNAutoDebias = learned(
     "LightGCNAutoDebias", "lightgcn-autodebias", backbone=GraphConvolution, method=AutoDebias, module=__name__
 )

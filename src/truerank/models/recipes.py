@@ -16,7 +16,7 @@ from truerank.models.settings import LogUniform, OneOf, setting
 RATES = OneOf((1e-4, 1e-3, 1e-2, 1e-1))
 
 
-class Loss(StrEnum):
+class PointwiseLoss(StrEnum):
     """How far a score is from a label.
 
     BCE  binary cross-entropy of the score as a logit, ln(1 + eˢ) - y s
@@ -62,7 +62,7 @@ class Method(Protocol):
 class Training:
     """Adam on batches of rows; the best epoch by validation AUC is kept."""
 
-    loss: Loss = setting(Loss.BCE, "what is minimised for a row")
+    loss: PointwiseLoss = setting(PointwiseLoss.BCE, "what is minimised for a row")
     learning_rate: float = setting(0.01, "of Adam", above=0, search=RATES)
     weight_decay: float = setting(0.01, "weight of ½(‖p_u‖² + ‖q_i‖²) of each row", least=0, search=RATES)
     batch: int = setting(1024, "rows of a batch; large ones are faster and take more memory", least=1)
@@ -120,7 +120,7 @@ class Bias:
 
 
 @dataclass(frozen=True, slots=True)
-class IPS:
+class IPSLearning:
     """Each row's loss times 1 / its propensity (Schnabel et al. 2016, eq. 8)."""
 
     about: ClassVar[str] = "each row weighted by 1 / its propensity"
@@ -134,7 +134,7 @@ class IPS:
 
 
 @dataclass(frozen=True, slots=True)
-class DoublyRobust:
+class DoublyRobustLearning:
     """Imputed errors of all pairs, corrected by the rows that were seen (Wang et al. 2019, joint learning)."""
 
     about: ClassVar[str] = "doubly robust: imputed errors of all pairs, corrected where rows were seen"

@@ -14,7 +14,7 @@ from truerank.core.values import Range
 
 
 @dataclass(frozen=True, slots=True)
-class Whole:
+class WholeNumbers:
     """Whole numbers from `low` to `high`, all equally likely."""
 
     low: int
@@ -36,11 +36,11 @@ class OneOf:
     values: tuple[Any, ...]
 
 
-Search = Whole | LogUniform | OneOf
+Search = WholeNumbers | LogUniform | OneOf
 
 
 @dataclass(frozen=True, slots=True)
-class Setting:
+class ModelSetting:
     """What a field is, its bounds, and where tuning searches (None: it stays as it is)."""
 
     about: str
@@ -58,10 +58,12 @@ def setting(
     search: Search | None = None,
 ) -> Any:
     """A field of a model: its default, one phrase on what it is, its bounds, and where to search."""
-    return dataclasses.field(default=default, metadata={"setting": Setting(about, Range(least, above, most), search)})
+    return dataclasses.field(
+        default=default, metadata={"setting": ModelSetting(about, Range(least, above, most), search)}
+    )
 
 
-def settings_of(cls: type[Any]) -> dict[str, Setting]:
+def settings_of(cls: type[Any]) -> dict[str, ModelSetting]:
     """The settings of a model class by name."""
     return {field.name: field.metadata["setting"] for field in dataclasses.fields(cls)}
 

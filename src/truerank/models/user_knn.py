@@ -8,7 +8,7 @@ from typing import ClassVar
 from truerank.core.log import Log
 from truerank.core.values import check, text_of
 from truerank.models import NOTHING_BESIDE, Labels, Progress, Side
-from truerank.models.knn import GRID, Rows, matrix_of, saying
+from truerank.models.knn import GRID, Preference, matrix_of, saying
 from truerank.models.settings import setting
 from truerank.models.similarity import Draw, cosine_neighbours
 from truerank.ranks.scores.products import Product
@@ -30,7 +30,7 @@ class UserKNN:
     """
 
     neighbours: int = setting(100, "similar users that each user has", least=1, search=GRID)
-    rows: Rows = setting(Rows.POSITIVES, "what r is: 1 for positive pairs, or the raw values of all rows")
+    rows: Preference = setting(Preference.POSITIVES, "what r is: 1 for positive pairs, or the raw values of all rows")
     name: ClassVar[str] = "user-knn"
     about: ClassVar[str] = "What the users with the most similar items liked, by cosine."
     needs: ClassVar[str | None] = None

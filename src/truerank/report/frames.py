@@ -17,13 +17,13 @@ TEXT, NUMBER, COUNT = pl.String, pl.Float64, pl.Int64
 ESTIMATES: dict[str, Any] = {
     "model": TEXT, "metric": TEXT, "k": COUNT, "estimator": TEXT, "settings": TEXT, "estimand": TEXT, "value": NUMBER,
     "stderr": NUMBER, "low": NUMBER, "high": NUMBER, "level": NUMBER, "interval": TEXT, "units": COUNT,
-    "undefined": COUNT, "clusters": COUNT, "ess": NUMBER, "reward": TEXT, "clip": NUMBER, "assumptions": TEXT,
-    "warnings": TEXT, "warning_codes": TEXT,
+    "undefined": COUNT, "clusters": COUNT, "ess": NUMBER, "reward": TEXT, "clip": NUMBER, "segment": TEXT,
+    "assumptions": TEXT, "warnings": TEXT, "warning_codes": TEXT,
 }  # fmt: skip
 COMPARISONS: dict[str, Any] = {
     "model": TEXT, "baseline": TEXT, "metric": TEXT, "estimator": TEXT, "difference": NUMBER, "stderr": NUMBER,
     "low": NUMBER, "high": NUMBER, "level": NUMBER, "p": NUMBER, "p_adjusted": NUMBER, "units": COUNT,
-    "clusters": COUNT, "reward": TEXT, "clip": NUMBER, "verdict": TEXT, "reasons": TEXT,
+    "clusters": COUNT, "reward": TEXT, "clip": NUMBER, "segment": TEXT, "verdict": TEXT, "reasons": TEXT,
 }  # fmt: skip
 BOTH: dict[str, Any] = {
     "kind": TEXT, "model": TEXT, "baseline": TEXT, **ESTIMATES, "p": NUMBER, "p_adjusted": NUMBER, "verdict": TEXT,
@@ -47,7 +47,7 @@ def clips(results: Results) -> pl.DataFrame:
 
     √(shift² + stderr²) is what the clip costs and what it saves, if the largest clip is taken as the truth.
     """
-    key = ["model", "metric", "estimator", "reward"]
+    key = ["model", "metric", "estimator", "reward", "segment"]
     choices = results.provenance.details.get("chosen", ())
     chosen = {tuple(choice[name] for name in ("of", "estimator", "reward", "clip")) for choice in choices}
     rows = [

@@ -8,9 +8,9 @@ from typing import Any
 
 from truerank.core.errors import InputError
 from truerank.data.files import whole_file
-from truerank.report.pictures import Form, altair, picture
+from truerank.report.pictures import PictureFormat, altair, picture
 from truerank.report.reliability_charts import chart
-from truerank.report.reliability_frames import Finished, Question, Tau
+from truerank.report.reliability_frames import Finished, StudyQuestion, Tau
 from truerank.report.reliability_layout import Figure, figure
 
 WHO = "drawing figures"
@@ -24,15 +24,15 @@ def described(
     loggers: Sequence[str] | None = None,
     sparsities: Sequence[float] | None = None,
     samplers: Sequence[str] | None = None,
-) -> dict[Question, Figure]:
+) -> dict[StudyQuestion, Figure]:
     """What each figure of a finished study shows, before it is drawn; needs no other library."""
     every = Finished.read(Path(folder))
     asked = every.metric(metric)
     part = every.only("logger", loggers).only("sparsity", sparsities).only("sampler", samplers)
-    return {each: figure(part, each, metric=asked, tau=Tau(tau), every=every) for each in Question}
+    return {each: figure(part, each, metric=asked, tau=Tau(tau), every=every) for each in StudyQuestion}
 
 
-def charts(figures: dict[Question, Figure]) -> dict[Question, Any]:
+def charts(figures: dict[StudyQuestion, Figure]) -> dict[StudyQuestion, Any]:
     """The figures as altair charts, to change or to combine."""
     altair(WHO)
     return {question: chart(each) for question, each in figures.items()}
@@ -42,13 +42,13 @@ def draw(
     folder: str | Path,
     out: str | Path | None = None,
     *,
-    form: Form = Form.SVG,
+    form: PictureFormat = PictureFormat.SVG,
     metric: str | None = None,
     tau: Tau = Tau.LEFT_OUT,
     loggers: Sequence[str] | None = None,
     sparsities: Sequence[float] | None = None,
     samplers: Sequence[str] | None = None,
-) -> dict[Question, Path]:
+) -> dict[StudyQuestion, Path]:
     """Write the four figures of a finished study into `out` (`figures` in its folder) and tell where they are.
 
     Panels are loggers x sparsities; in each, resolution (share of pairs of models that tie), fidelity, robustness or
@@ -57,7 +57,7 @@ def draw(
     is written unless all four could be drawn; the same study gives the same bytes (SVG, PNG).
     """
     altair(WHO)
-    form = Form(form)
+    form = PictureFormat(form)
     figures = described(
         folder, metric=metric, tau=tau, loggers=loggers, sparsities=sparsities, samplers=samplers
     )  # fmt: skip

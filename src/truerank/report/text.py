@@ -43,7 +43,7 @@ def render(
 def print_results(results: Results, console: Console, *, for_cli: bool) -> None:
     """Estimates under what they estimate, differences under their estimates, assumptions and warnings at the end."""
     unit = f"{results.provenance.unit}s"
-    for (metric, estimator, estimand, reward), run in groupby(results.estimates, key=_question):
+    for (metric, estimator, estimand, reward, _), run in groupby(results.estimates, key=_question):
         group = list(run)
         console.print(Text(f"{metric}, {estimator}", style="bold").append(f": {estimand}", style="not bold"))
         chosen = _chosen(results, estimator, reward)
@@ -90,18 +90,18 @@ def clip_text(clip: float | None) -> str:
     return "none" if clip is None else format(clip, "g")
 
 
-def _question(estimate: Estimate) -> tuple[str, str, str, str]:
-    return estimate.metric, estimate.estimator, estimate.estimand, estimate.reward
+def _question(estimate: Estimate) -> tuple[str, str, str, str, str]:
+    return estimate.metric, estimate.estimator, estimate.estimand, estimate.reward, estimate.segment or ""
+
+
+def _same(shown: Estimate | Comparison) -> tuple[str, str, str, float | None, str | None]:
+    return shown.metric, shown.estimator, shown.reward, shown.clip, shown.segment
 
 
 def _differences(results: Results, group: Sequence[Estimate]) -> list[Comparison]:
     """The comparisons of the estimates in a group, and of no others of the same estimator."""
-    shown = {(estimate.metric, estimate.estimator, estimate.reward, estimate.clip) for estimate in group}
-    return [
-        comparison
-        for comparison in results.comparisons
-        if (comparison.metric, comparison.estimator, comparison.reward, comparison.clip) in shown
-    ]
+    shown = {_same(estimate) for estimate in group}
+    return [comparison for comparison in results.comparisons if _same(comparison) in shown]
 
 
 def _chosen(results: Results, estimator: str, reward: str) -> Chosen:

@@ -24,7 +24,7 @@ FIRST_DAY = datetime(2026, 1, 5)
 
 
 @dataclass(frozen=True, slots=True)
-class Truth:
+class PolicyTruth:
     """The expected sum of a reward per session under a policy, over all days and on each day.
 
     Exact where no switch makes views or rewards depend on the list; else the mean of so many simulated sessions, with
@@ -39,7 +39,7 @@ class Truth:
     impressions: float  # expected views per session
 
 
-def truth_of(feed: Feed, policy: str, *, sessions: int = TRUE_SESSIONS) -> dict[str, Truth]:
+def truth_of(feed: Feed, policy: str, *, sessions: int = TRUE_SESSIONS) -> dict[str, PolicyTruth]:
     """The truth of one policy for every reward.
 
     V = mean over kinds, days and surfaces of Σ_a Σ_r P(a at r) P(V | r) P(Q | x, a), times trust in the rank where that
@@ -54,7 +54,7 @@ def truth_of(feed: Feed, policy: str, *, sessions: int = TRUE_SESSIONS) -> dict[
     return _simulated(feed, at, sessions) if feed.settings.broken & SIMULATED else _exact(feed, at)
 
 
-def _exact(feed: Feed, policy: int) -> dict[str, Truth]:
+def _exact(feed: Feed, policy: int) -> dict[str, PolicyTruth]:
     settings = feed.settings
     share = np.array([each.share for each in settings.surfaces])
     kept = trust(settings.length) if Broken.TRUST in settings.broken else np.ones(settings.length)
@@ -63,7 +63,7 @@ def _exact(feed: Feed, policy: int) -> dict[str, Truth]:
     by_day = np.einsum("kda,kdac->dc", viewed, feed.quality()) / settings.kinds
     impressions = float(view.mean(axis=(0, 1)).sum())
     return {
-        name: Truth(
+        name: PolicyTruth(
             policy=settings.policies[policy].name,
             reward=name,
             value=float(by_day[:, c].mean()),
@@ -75,7 +75,7 @@ def _exact(feed: Feed, policy: int) -> dict[str, Truth]:
     }
 
 
-def _simulated(feed: Feed, policy: int, sessions: int) -> dict[str, Truth]:
+def _simulated(feed: Feed, policy: int, sessions: int) -> dict[str, PolicyTruth]:
     """Users of one chunk share no session with others, so the error comes from sums per user."""
     settings = feed.settings
     users: list[Floats] = []
@@ -90,7 +90,7 @@ def _simulated(feed: Feed, policy: int, sessions: int) -> dict[str, Truth]:
         views += float(drawn.viewed.sum())
     per_user = np.concatenate(users)
     return {
-        name: Truth(
+        name: PolicyTruth(
             policy=settings.policies[policy].name,
             reward=name,
             value=float(per_user[:, c].mean()),

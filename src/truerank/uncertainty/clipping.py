@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
-from truerank.core.arrays import Floats, sums_by
+from truerank.core.arrays import Floats
 from truerank.core.errors import InputError
-from truerank.estimators.ranked.normalised import RankedNDCG, RankedPostNormalised
-from truerank.estimators.ranked.snips import RankedSNIPS
-from truerank.estimators.ranked.weights import Weighing
+from truerank.core.terms import Smooth
 from truerank.uncertainty.intervals import common
 
 GRID = (1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0, 512.0, 2048.0, 4096.0, math.inf)  # paper 3, figure 1
@@ -37,16 +34,6 @@ def check_clips(clips: Sequence[float]) -> tuple[float, ...]:
     if not clips:
         raise InputError("no clip given; expected at least one, such as inf for none.")
     return tuple(sorted({float(clip) for clip in clips}))
-
-
-def settles(estimator: Any) -> bool:
-    """Whether a clip may be chosen: where the estimate is a sum of clipped weights, not a ratio of two such sums.
-
-    The bias of ips with rewards from 0 only grows as the clip falls, which the rule needs. For differences, negative
-    rewards and doubly-robust only a bound of it does; there the rule rests on measurement. A ratio can move away and
-    come back, so that standing still between two clips says nothing about its bias.
-    """
-    return bool(estimator.clips) and not isinstance(estimator, RankedSNIPS | RankedNDCG | RankedPostNormalised)
 
 
 def smallest_harmless(value: Floats, error: Floats, *, width: float = 1.0) -> int:
@@ -84,27 +71,23 @@ def paired_errors(influence: Floats, n: int) -> Floats:
     return np.asarray(np.sqrt(np.array(squares) * n / (n - 1)), dtype=np.float64)
 
 
-def chosen_clips(
-    estimator: Any, weighings: Mapping[str, Weighing], *, reward: str, clips: Floats, pairs: Sequence[tuple[str, str]]
-) -> dict[str | tuple[str, str], int]:
-    """The place of the clip to take for each target and each compared pair; the largest where none may be chosen."""
-    wanted: list[str | tuple[str, str]] = [*weighings, *pairs]
-    if not settles(estimator):
-        return dict.fromkeys(wanted, len(clips) - 1)
-    values: dict[str | tuple[str, str], list[float]] = {each: [] for each in wanted}
-    influences: dict[str | tuple[str, str], list[Floats]] = {each: [] for each in wanted}
-    n: dict[str | tuple[str, str], int] = {}
-    for clip in clips.tolist():
-        terms = {name: estimator.terms(each, reward=reward, clip=clip) for name, each in weighings.items()}
-        for each in wanted:
-            first, second = (terms[each], None) if isinstance(each, str) else common(*(terms[name] for name in each))
-            value, influence = first.value(), first.influence()
-            if second is not None:
-                value, influence = value - second.value(), influence - second.influence()
-            values[each].append(value)
-            influences[each].append(sums_by(first.cluster, influence, n=int(first.cluster.max(initial=-1)) + 1))
-            n[each] = len(np.unique(first.cluster[first.defined]))
-    return {
-        each: smallest_harmless(np.array(values[each]), paired_errors(np.array(influences[each]), n[each]))
-        for each in wanted
-    }
+def chosen_clip(terms: Sequence[Smooth], others: Sequence[Smooth] | None = None) -> int:
+    """Which of several clips to take for a value, or for the difference to `others`; terms ascend by clip.
+
+    By the rule of `smallest_harmless` on influences. The bias of ips with rewards from 0 only grows as the clip falls,
+    which the rule needs. For differences, negative rewards and doubly-robust only a bound of it does; there the rule
+    rests on measurement. A ratio of clipped sums can move away and come back, so that standing still between two clips
+    says nothing about its bias: no clip is chosen for it (`Clipping.GIVEN`).
+    """
+    value, influence, n = [], [], 0
+    for at, first in enumerate(terms):
+        if others is None:
+            value.append(first.value())
+            influence.append(first.influence())
+            n = first.n_independent()
+        else:
+            both = common(first, others[at])
+            value.append(both[0].value() - both[1].value())
+            influence.append(both[0].influence() - both[1].influence())
+            n = both[0].n_independent()
+    return smallest_harmless(np.array(value), paired_errors(np.array(influence), n))

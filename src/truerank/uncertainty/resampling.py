@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -14,17 +15,17 @@ from truerank.core.threads import one_blas_thread
 
 MOST_REPLICATES = 1_000_000
 WEIGHTS_AT_ONCE = 2**24
-_POISSON = np.cumsum(np.exp(-1.0) / np.cumprod(np.concatenate([[1.0], np.arange(1.0, 19.0)])))
+_POISSON = np.cumsum([math.exp(-1) / math.factorial(k) for k in range(20)])
 
 
-def weights_of(key: Keys, replicates: Keys, *, seed: int) -> Floats:
+def weights_of(key: Keys, replicates: Keys, *, seed: int, purpose: str = "bootstrap") -> Floats:
     """How often each cluster counts in each replicate, [replicates x clusters].
 
     >>> drawn = weights_of(np.arange(2000, dtype=np.uint64), np.arange(5, dtype=np.uint64), seed=1)
     >>> drawn.shape, bool(abs(drawn.mean() - 1) < 0.05), bool(abs(drawn.var() - 1) < 0.1)
     ((5, 2000), True, True)
     """
-    chance = cell_uniforms(seed, "bootstrap", key[None, :], replicates[:, None])
+    chance = cell_uniforms(seed, purpose, key[None, :], replicates[:, None])
     return np.searchsorted(_POISSON, chance, side="right").astype(np.float64)
 
 

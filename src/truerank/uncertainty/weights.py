@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from importlib.util import find_spec
+from typing import Any
 
 import numpy as np
 
 from truerank.core.arrays import Floats
+from truerank.core.messages import Message, warning
+from truerank.estimators.ranked.exposures import BLOCK, Exposures, blocks
 
 FEW_EFFECTIVE = 100.0
 SMALL_EFFECTIVE_SHARE = 0.01
@@ -40,77 +44,154 @@ class WeightDiagnostics:
     unsupported: float | None = None
     unsupported_error: float = 0.0
 
-    def warnings(self, clip: float, *, rows: str = "viewed rows") -> tuple[str, ...]:
+    def warnings(self, clip: float, *, rows: str = "viewed rows") -> tuple[Message, ...]:
         """In plain words, with the threshold that was passed."""
-        found = []
+        messages = []
         if self.n and (self.ess < FEW_EFFECTIVE or self.ess < SMALL_EFFECTIVE_SHARE * self.n):
-            found.append(
-                f"the {self.n:,} {rows} are worth {self.ess:,.0f} after weighting (expected at least "
-                f"{FEW_EFFECTIVE:.0f} and {SMALL_EFFECTIVE_SHARE:.0%}): target and log differ too much; collect more, "
-                "or clip"
+            messages.append(
+                warning(
+                    "few-effective-rows",
+                    f"the {self.n:,} {rows} are worth {self.ess:,.0f} after weighting (expected at least "
+                    f"{FEW_EFFECTIVE:.0f} and {SMALL_EFFECTIVE_SHARE:.0%}): target and log differ too much; collect "
+                    "more, or clip",
+                    numbers={"rows": self.n, "effective": self.ess},
+                )
             )
         if math.isinf(clip) and self.largest_share > LARGE_SHARE:
-            found.append(
-                f"one row carries {self.largest_share:.0%} of all weight (its weight is {self.largest:.3g}; expected "
-                f"at most {LARGE_SHARE:.0%}): the value hangs on single rows"
+            messages.append(
+                warning(
+                    "heavy-row",
+                    f"one row carries {self.largest_share:.0%} of all weight (its weight is {self.largest:.3g}; "
+                    f"expected at most {LARGE_SHARE:.0%}): the value hangs on single rows",
+                    numbers={"share": self.largest_share, "weight": self.largest},
+                )
             )
         if math.isinf(clip) and self.tail > HEAVY_TAIL:
-            found.append(
-                f"the largest weights have a tail index of {self.tail:.2f} (above {HEAVY_TAIL}): even the interval "
-                "cannot be trusted; clip, or collect data nearer to the target"
+            messages.append(
+                warning(
+                    "heavy-tail",
+                    f"the largest weights have a tail index of {self.tail:.2f} (above {HEAVY_TAIL}): even the interval "
+                    "cannot be trusted; clip, or collect data nearer to the target",
+                    numbers={"tail": self.tail},
+                )
             )
         if self.lost > MUCH_CLIPPED:
-            found.append(
-                f"clipping at {clip:g} takes {self.lost:.0%} of the weight away (above {MUCH_CLIPPED:.0%}): the value "
-                "is biased by up to about that share, and the interval does not say so"
+            messages.append(
+                warning(
+                    "much-clipped",
+                    f"clipping at {clip:g} takes {self.lost:.0%} of the weight away (above {MUCH_CLIPPED:.0%}): the "
+                    "value is biased by up to about that share, and the interval does not say so",
+                    numbers={"lost": self.lost, "clip": clip},
+                )
             )
-        return tuple(found + self._about_support())
+        return (*messages, *self._about_support())
 
-    def _about_support(self) -> list[str]:
+    def _about_support(self) -> list[Message]:
         if self.unsupported is None:
             return []
         sure = 2 * self.unsupported_error
         if self.unsupported - sure > 0 and self.unsupported > UNSUPPORTED:
             how = "estimated: " if self.unsupported_error else ""
             return [
-                f"{how}{self.unsupported:.0%} of what the target would expose is never shown by the log (above "
-                f"{UNSUPPORTED:.0%}), or the position model is wrong: rewards there are missing from the value"
+                warning(
+                    "unsupported",
+                    f"{how}{self.unsupported:.0%} of what the target would expose is never shown by the log (above "
+                    f"{UNSUPPORTED:.0%}), or the position model is wrong: rewards there are missing from the value",
+                    numbers={"share": self.unsupported},
+                )
             ]
         if self.unsupported + sure < -UNSUPPORTED:
             return [
-                f"weights sum to {1 - self.unsupported:.0%} of the target's exposure, more than can be: the position "
-                "model, the propensities or the lists do not fit the log"
+                warning(
+                    "too-much-weight",
+                    f"weights sum to {1 - self.unsupported:.0%} of the target's exposure, more than can be: the "
+                    "position model, the propensities or the lists do not fit the log",
+                    numbers={"share": 1 - self.unsupported},
+                )
             ]
         return []
 
 
-@dataclass(frozen=True, slots=True)
-class WeightSums:
-    """Sums of weights of viewed rows for ascending clips, and the largest weights before clipping."""
+@dataclass(frozen=True, slots=True, eq=False)
+class WeightTally:
+    """Sums of the weights of viewed rows by the bin of 1/ε0 among ascending clips, and the largest before clipping.
 
-    n: int
+    A row's bin says for which clips it is lowered, so that the work per row does not grow with their number. Row 0 of
+    `sums` [5 x bins] counts weights above 0, rows 1 and 2 have Σ ε and Σ ε², rows 3 and 4 Σ ε/ε0 and Σ (ε/ε0)². Of the
+    largest at most `most` are kept.
+    """
+
     clips: Floats
-    total: Floats
-    square: Floats
-    lowered: Floats  # rows whose weight each clip lowers
-    unclipped: float  # Σ w without a clip
+    n: int
+    sums: Floats
     largest: Floats  # descending
+    most: int
+
+    @classmethod
+    def of(cls, view: Exposures, clips: Floats, *, most: int) -> WeightTally:
+        """The weights of one chunk; units without a known ranking do not count."""
+        sums = np.zeros((5, len(clips) + 1))
+        n, bound, largest = 0, -math.inf, np.zeros(0)
+        for rows in _weighed(view):
+            target, inverse = view.parts(rows)
+            n += len(target)
+            _add_bins(target, inverse, clips, sums)
+            weight = target * inverse
+            high = weight[weight > bound]
+            if len(high):
+                largest = np.concatenate([largest, high])
+                if len(largest) > 4 * most + BLOCK // 8:
+                    largest = np.partition(largest, len(largest) - most)[-most:]
+                    bound = float(largest.min())
+        return cls(clips, n, sums, np.sort(largest)[::-1][:most], most)
+
+    def __add__(self, other: WeightTally) -> WeightTally:
+        largest = np.sort(np.concatenate([self.largest, other.largest]))[::-1][: self.most]
+        return WeightTally(self.clips, self.n + other.n, self.sums + other.sums, largest, self.most)
 
     def at(self, clip: float, *, unsupported: float | None = None, error: float = 0.0) -> WeightDiagnostics:
+        """What the weights look like at one of the clips."""
         k = int(np.searchsorted(self.clips, clip))
-        square = float(self.square[k])
-        largest = float(self.largest[0]) if len(self.largest) else 0.0
+        # the clip lowers the rows of all bins behind it; there w = m ε
+        low = self.sums[:, : k + 1].sum(axis=1)
+        behind = self.sums[:, k + 1 :].sum(axis=1)
+        limit = 0.0 if math.isinf(clip) else clip
+        total, square = float(low[3] + limit * behind[1]), float(low[4] + limit**2 * behind[2])
+        unclipped = float(self.sums[3].sum())
+        largest = self.largest[: tail_length(self.n)]
+        first = float(largest[0]) if len(largest) else 0.0
         return WeightDiagnostics(
             n=self.n,
-            ess=float(self.total[k]) ** 2 / square if square else 0.0,
-            largest=largest,
-            largest_share=largest / self.unclipped if self.unclipped else 0.0,
-            tail=pareto_tail(self.largest),
-            clipped=float(self.lowered[k]) / self.n if self.n else 0.0,
-            lost=1 - float(self.total[k]) / self.unclipped if self.unclipped else 0.0,
+            ess=total**2 / square if square else 0.0,
+            largest=first,
+            largest_share=first / unclipped if unclipped else 0.0,
+            tail=pareto_tail(largest),
+            clipped=float(behind[0]) / self.n if self.n else 0.0,
+            lost=1 - total / unclipped if unclipped else 0.0,
             unsupported=unsupported,
             unsupported_error=error,
         )
+
+
+def _weighed(view: Exposures) -> Iterator[Any]:
+    """The viewed rows of units with a known ranking, in blocks."""
+    known, keep = view.target.known, view.log.viewed
+    if known is not None and not known.all():
+        of_row = known[view.log.unit]
+        keep = of_row if keep is None else keep & of_row
+    return blocks(len(view.log), None if keep is None else np.flatnonzero(keep))
+
+
+def _add_bins(target: Floats, inverse: Floats, clips: Floats, sums: Floats) -> None:
+    if find_spec("numba") is not None:
+        from truerank.estimators.ranked.fast import add_bins
+
+        add_bins(target, inverse, clips, sums)
+        return
+    at = np.searchsorted(clips, inverse)
+    weight = target * inverse
+    for row, values in enumerate(((target > 0).astype(np.float64), target, target**2, weight, weight**2)):
+        sums[row] += np.bincount(at, values, minlength=sums.shape[1])
 
 
 def tail_length(n: int) -> int:

@@ -127,7 +127,8 @@ def _differences(call: Call, old: Row, new: Row) -> list[str]:
     wrong = [
         f"{name}: {old[name]!r} -> {new[name]!r}"
         for name in names
-        if not close(old[name], new[name], scale=scales.get(name, 0.0), exact=call.exact)
+        # the effective number of rows was a difference of two large sums, and lost digits where a clip cuts nothing
+        if not close(old[name], new[name], scale=scales.get(name, 0.0), exact=1e-8 if name == "ess" else call.exact)
     ]
     return wrong + [f"{name}: {old[name]} -> {new[name]}" for name in WHOLE if name in old and old[name] != new[name]]
 

@@ -257,7 +257,13 @@ def reliability(data: Made, options: dict[str, Any]) -> Result:
 def _rows(table: pl.DataFrame) -> list[list[Any]]:
     """The header, and the rows in one order."""
     text = [name for name, kind in table.schema.items() if kind == pl.String or kind.is_integer() or name == "sparsity"]
-    return [table.columns, *(list(row) for row in table.sort(text, maintain_order=True).rows())]
+    rows = table.sort(text, maintain_order=True).rows()
+    return [table.columns, *([_as_before(cell) for cell in row] for row in rows)]
+
+
+def _as_before(cell: Any) -> Any:
+    """Texts of values once had booleans in capitals."""
+    return cell.replace("=true", "=True").replace("=false", "=False") if isinstance(cell, str) else cell
 
 
 def covered(data: Made, options: dict[str, Any]) -> Result:
@@ -267,7 +273,7 @@ def covered(data: Made, options: dict[str, Any]) -> Result:
     catalogue = catalogue_of(models, others={"world": labels.items}, items=None, n_items=None)
     setting = lay_out(labels, catalogue)
     pool = setting.pools["catalogue"]  # type: ignore[index]
-    truth = coverage.Truth(
+    truth = coverage.ObservedWorld(
         setting.labels, {name: rank(each, setting.labels, pools=[pool], threads=1)[0] for name, each in models.items()}
     )
     shown = options["drawing"]

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
-from truerank.core.terms import Terms
-from truerank.estimators.ranked.normalisers import Normaliser
-from truerank.estimators.ranked.weights import Weighing, clipped
+from truerank.core.arrays import Bools, Floats
+from truerank.core.estimator import About, Asked, Clipping, Exposed, Learned, Learner
+from truerank.core.terms import Smooth, Terms
+from truerank.data.impressions import RankedChunk
+from truerank.estimators.ranked.clips import by_reward
+from truerank.estimators.ranked.context import RankedContext
+from truerank.estimators.ranked.exposures import Exposures, Refits
+from truerank.estimators.ranked.normalisers import Counted, Normaliser
+from truerank.estimators.ranked.refitting import place_counts, refitted, units_outside
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,49 +26,76 @@ class RankedIPS:
     Exactly unbiased without a clip under the five assumptions; with clip m its mean is Σ_a ε q min(1, m ε0), which is
     too small where rewards are positive. Item 1 was seen at position 2 and liked; the target ranks it first:
 
-    >>> import polars as pl
-    >>> from truerank.data.read_impressions import read_impressions
-    >>> from truerank.exposure.policies.policies import RankColumn, logging_policy, policy_of
-    >>> from truerank.exposure.positions import parse_position
-    >>> from truerank.exposure.positions.places import Positions
+    >>> import polars as pl, truerank as tr
     >>> frame = pl.DataFrame({"session": [1, 1], "item": [1, 2], "position": [2, 1], "reward": [1, 0], "new": [1, 2]})
-    >>> log, exp = read_impressions(frame, extra=["new"]), Positions.everywhere(parse_position("exp:0.5"))
-    >>> weighing = Weighing(log, policy_of(RankColumn("new"), log, name="new", positions=exp), logging_policy(log, exp))
-    >>> RankedIPS().terms(weighing, reward="reward", clip=np.inf).value()
+    >>> how = {"position": tr.parse_position("exp:0.5"), "estimators": [RankedIPS()]}
+    >>> tr.off_policy(frame, {"new": tr.RankColumn("new")}, **how).estimates[0].value
     2.0
     """
 
     normaliser: Normaliser = Normaliser.SESSION
+    clip: float | None = None
 
-    name: ClassVar[str] = "ips"
-    clips: ClassVar[bool] = True
-
-    @property
-    def metric(self) -> str:
-        return self.normaliser.metric
+    about: ClassVar[About] = About(
+        name="ips", exposures=frozenset({Exposed.RANKED}), weighs=True, clipping=Clipping.CHOSEN
+    )
 
     @property
-    def conditions(self) -> tuple[str, ...]:
-        return self.normaliser.condition
+    def metric(self) -> Counted:
+        return self.normaliser.counted
 
-    def estimand(self, reward: str, unit: str) -> str:
-        return f"mean {reward} {self.normaliser.words(unit)} had the target been shown"
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return ()
 
-    def refusal(self, weighing: Weighing) -> str | None:
-        if self.normaliser is not Normaliser.SESSION and not weighing.views_known:
+    def refusal(self, context: RankedContext) -> str | None:
+        if self.normaliser is not Normaliser.SESSION and not context.views_known:
             return "the log does not say what was viewed, so nothing can be counted per viewed item; use per session."
         return None
 
-    def terms(self, weighing: Weighing, *, reward: str, clip: float) -> Terms:
-        rows = weighing.rewarded(reward)
-        target, inverse = weighing.parts(rows)
-        earned = weighing.log.reward(reward)[rows] * clipped(target, inverse, clip)
-        num = weighing.by_unit(earned, rows)
+    def estimand(self, asked: Asked, unit: str = "session") -> str:
+        return f"mean {asked.reward} {self.normaliser.words(unit)} had the target been shown"
+
+    def prepare(self, context: Any) -> tuple[Learner, ...]:
+        return ()
+
+    def terms(
+        self,
+        chunk: RankedChunk,
+        view: Exposures,
+        *,
+        asked: Sequence[Asked],
+        learned: Learned,
+        keep_rows: bool = False,
+    ) -> list[Terms]:
+        def make(seen: Exposures) -> list[Smooth]:
+            return by_reward(asked, lambda reward, clips: self._made(seen, reward, clips))
+
+        def count(seen: Exposures, refits: Refits, units: Bools) -> list[tuple[Floats, Floats]]:
+            return by_reward(asked, lambda reward, clips: self._counted(seen, refits, units, reward, clips))
+
+        return refitted(view, make, None if self.normaliser is Normaliser.MEAN_OF_MEANS else count)
+
+    def _made(self, view: Exposures, reward: str, clips: Floats) -> list[Smooth]:
+        sums = view.rewards(reward, clips)
         if self.normaliser is Normaliser.SESSION:
-            return weighing.terms(num, np.ones(len(num)))
-        viewed = weighing.n_viewed()
+            one = np.ones(view.log.n_units)
+            return [view.ratio(num, one) for num in sums]
+        viewed = view.n_viewed()
         if self.normaliser is Normaliser.IMPRESSION:
-            return weighing.terms(num, viewed)
+            return [view.ratio(num, viewed) for num in sums]
         seen = viewed > 0
-        mean = np.divide(num, viewed, out=np.zeros(len(num)), where=seen)
-        return weighing.terms(mean, seen.astype(np.float64), kept=seen)
+        means = np.divide(sums, viewed, out=np.zeros_like(sums), where=seen)
+        return [view.ratio(mean, seen.astype(np.float64), kept=seen) for mean in means]
+
+    def _counted(
+        self, view: Exposures, refits: Refits, units: Bools, reward: str, clips: Floats
+    ) -> list[tuple[Floats, Floats]]:
+        """Σ c w and the number of units, or of viewed rows, outside each group."""
+        values = view.log.reward(reward)
+        total, rest = place_counts(view, refits, view.rewarded(reward), values, units).totals(refits, clips)
+        per = units_outside(refits, units, None if self.normaliser is Normaliser.SESSION else view.n_viewed())
+        return [
+            (np.stack([total[:, k], per], axis=1), np.stack([rest[:, k], np.zeros_like(per)], axis=1))
+            for k in range(len(clips))
+        ]

@@ -2,112 +2,167 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
-from truerank.core.arrays import Floats, Ints
-from truerank.core.terms import Terms
-from truerank.estimators.ranked.weights import Weighing
+from truerank.core.arrays import Floats
+from truerank.core.estimator import About, Asked, Clipping, Exposed, Learned, Learner
+from truerank.core.terms import Smooth, Terms
+from truerank.data.impressions import RankedChunk
+from truerank.estimators.ranked.clips import by_reward
+from truerank.estimators.ranked.context import RankedContext
+from truerank.estimators.ranked.exposures import Exposures
+from truerank.estimators.ranked.normalisers import Counted
+from truerank.estimators.ranked.refitting import refitted
+from truerank.exposure.policies.policies import Rows
 
 MEANING = "; for comparison, no estimate of reward"
+UNCORRECTED = ("labels of items seen far down count as much as others although they had less chance",)
+NO_RANKS = "it discounts by rank, and the target gives exposures; give ranks, or use ips."
 
 
 @dataclass(frozen=True, slots=True)
 class LogDiscountRaw:
     """Σ c / log2(r + 1), r the target's rank: the classical form ("log, C" in Table 2)."""
 
-    name: ClassVar[str] = "dcg-log-raw"
-    clips: ClassVar[bool] = False
+    clip: float | None = None
+
+    about: ClassVar[About] = About(name="dcg-log-raw", exposures=frozenset({Exposed.RANKED}), assumptions=UNCORRECTED)
 
     @property
-    def metric(self) -> str:
-        return "DCG"
+    def metric(self) -> Counted:
+        return Counted("DCG")
 
     @property
-    def conditions(self) -> tuple[str, ...]:
-        return ("labels of items seen far down count as much as others although they had less chance",)
+    def columns(self) -> tuple[str, ...]:
+        return ()
 
-    def estimand(self, reward: str, unit: str) -> str:
-        return f"mean over {unit}s of Σ {reward} / log2(rank + 1){MEANING}"
+    def refusal(self, context: RankedContext) -> str | None:
+        return None if context.ranks else NO_RANKS
 
-    def refusal(self, weighing: Weighing) -> str | None:
-        return _needs_rank(weighing)
+    def estimand(self, asked: Asked, unit: str = "session") -> str:
+        return f"mean over {unit}s of Σ {asked.reward} / log2(rank + 1){MEANING}"
 
-    def terms(self, weighing: Weighing, *, reward: str, clip: float) -> Terms:
-        rows = weighing.rewarded(reward)
-        return _mean(weighing, weighing.log.reward(reward)[rows] * _log_discount(weighing, rows), rows)
+    def prepare(self, context: Any) -> tuple[Learner, ...]:
+        return ()
+
+    def terms(
+        self,
+        chunk: RankedChunk,
+        view: Exposures,
+        *,
+        asked: Sequence[Asked],
+        learned: Learned,
+        keep_rows: bool = False,
+    ) -> list[Terms]:
+        def made(seen: Exposures, each: Asked) -> Smooth:
+            rows = seen.rewarded(each.reward)
+            return _mean(seen, seen.by_unit(seen.log.reward(each.reward)[rows] * _log_discount(seen, rows), rows))
+
+        return refitted(view, lambda seen: [made(seen, each) for each in asked])
 
 
 @dataclass(frozen=True, slots=True)
 class LogDiscountDebiased:
     """Σ c min(m, 1/ε0) / log2(r + 1): labels corrected by the position model, the classical discount ("log, Q")."""
 
-    name: ClassVar[str] = "dcg-log-debiased"
-    clips: ClassVar[bool] = True
+    clip: float | None = None
+
+    about: ClassVar[About] = About(
+        name="dcg-log-debiased",
+        exposures=frozenset({Exposed.RANKED}),
+        assumptions=("the discount 1/log2(rank + 1) is how likely a rank is viewed",),
+        weighs=True,
+        clipping=Clipping.CHOSEN,
+    )
 
     @property
-    def metric(self) -> str:
-        return "DCG"
+    def metric(self) -> Counted:
+        return Counted("DCG")
 
     @property
-    def conditions(self) -> tuple[str, ...]:
-        return ("the discount 1/log2(rank + 1) is how likely a rank is viewed",)
+    def columns(self) -> tuple[str, ...]:
+        return ()
 
-    def estimand(self, reward: str, unit: str) -> str:
-        return f"mean over {unit}s of Σ {reward} / (logging exposure · log2(rank + 1)){MEANING}"
+    def refusal(self, context: RankedContext) -> str | None:
+        return None if context.ranks else NO_RANKS
 
-    def refusal(self, weighing: Weighing) -> str | None:
-        return _needs_rank(weighing)
+    def estimand(self, asked: Asked, unit: str = "session") -> str:
+        return f"mean over {unit}s of Σ {asked.reward} / (logging exposure · log2(rank + 1)){MEANING}"
 
-    def terms(self, weighing: Weighing, *, reward: str, clip: float) -> Terms:
-        rows = weighing.rewarded(reward)
-        _, inverse = weighing.parts(rows)
-        gain = weighing.log.reward(reward)[rows] * np.minimum(inverse, clip)
-        return _mean(weighing, gain * _log_discount(weighing, rows), rows)
+    def prepare(self, context: Any) -> tuple[Learner, ...]:
+        return ()
+
+    def terms(
+        self,
+        chunk: RankedChunk,
+        view: Exposures,
+        *,
+        asked: Sequence[Asked],
+        learned: Learned,
+        keep_rows: bool = False,
+    ) -> list[Terms]:
+        def made(seen: Exposures, reward: str, clips: Floats) -> list[Smooth]:
+            values = seen.log.reward(reward)
+            sums = seen.clipped_sums(
+                lambda rows, target: values[rows] * _log_discount(seen, rows), seen.rewarded(reward), clips
+            )
+            return [_mean(seen, num) for num in sums]
+
+        return refitted(view, lambda seen: by_reward(asked, lambda reward, clips: made(seen, reward, clips)))
 
 
 @dataclass(frozen=True, slots=True)
 class LearntDiscountRaw:
     """Σ c ε: the discount of the position model on raw labels, which is ips with clip 1 ("pbm, C" in Table 2)."""
 
-    name: ClassVar[str] = "dcg-raw"
-    clips: ClassVar[bool] = False
+    clip: float | None = None
+
+    about: ClassVar[About] = About(name="dcg-raw", exposures=frozenset({Exposed.RANKED}), assumptions=UNCORRECTED)
 
     @property
-    def metric(self) -> str:
-        return "DCG"
+    def metric(self) -> Counted:
+        return Counted("DCG")
 
     @property
-    def conditions(self) -> tuple[str, ...]:
-        return ("labels of items seen far down count as much as others although they had less chance",)
+    def columns(self) -> tuple[str, ...]:
+        return ()
 
-    def estimand(self, reward: str, unit: str) -> str:
-        return f"mean over {unit}s of Σ {reward} · target exposure{MEANING}"
-
-    def refusal(self, weighing: Weighing) -> str | None:
+    def refusal(self, context: RankedContext) -> str | None:
         return None
 
-    def terms(self, weighing: Weighing, *, reward: str, clip: float) -> Terms:
-        rows = weighing.rewarded(reward)
-        return _mean(weighing, weighing.log.reward(reward)[rows] * weighing.target.exposure(rows), rows)
+    def estimand(self, asked: Asked, unit: str = "session") -> str:
+        return f"mean over {unit}s of Σ {asked.reward} · target exposure{MEANING}"
+
+    def prepare(self, context: Any) -> tuple[Learner, ...]:
+        return ()
+
+    def terms(
+        self,
+        chunk: RankedChunk,
+        view: Exposures,
+        *,
+        asked: Sequence[Asked],
+        learned: Learned,
+        keep_rows: bool = False,
+    ) -> list[Terms]:
+        def made(seen: Exposures, each: Asked) -> Smooth:
+            rows = seen.rewarded(each.reward)
+            return _mean(seen, seen.by_unit(seen.log.reward(each.reward)[rows] * seen.target.exposure(rows), rows))
+
+        return refitted(view, lambda seen: [made(seen, each) for each in asked])
 
 
-def _needs_rank(weighing: Weighing) -> str | None:
-    if weighing.target.rank is None:
-        return "it discounts by rank, and the target gives exposures; give ranks, or use ips."
-    return None
-
-
-def _log_discount(weighing: Weighing, rows: Ints) -> Floats:
-    rank = weighing.target.rank
+def _log_discount(view: Exposures, rows: Rows) -> Floats:
+    rank = view.target.rank
     if rank is None:
         raise TypeError("refused before")
-    shown = rank[rows].astype(np.float64)
+    shown = (rank if rows is None else rank[rows]).astype(np.float64)
     return np.divide(1.0, np.log2(shown + 1.0), out=np.zeros(len(shown)), where=shown > 0)
 
 
-def _mean(weighing: Weighing, earned: Floats, rows: Ints) -> Terms:
-    num = weighing.by_unit(earned, rows)
-    return weighing.terms(num, np.ones(len(num)))
+def _mean(view: Exposures, num: Floats) -> Smooth:
+    return view.ratio(num, np.ones(len(num)))

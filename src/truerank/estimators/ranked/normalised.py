@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, ClassVar
@@ -9,9 +10,14 @@ from typing import Any, ClassVar
 import numpy as np
 
 from truerank.core.arrays import Floats
-from truerank.core.terms import Terms
-from truerank.data.impressions import Impressions
-from truerank.estimators.ranked.weights import Weighing
+from truerank.core.estimator import About, Asked, Clipping, Exposed, Learned, Learner
+from truerank.core.terms import Smooth, Terms
+from truerank.data.impressions import RankedChunk
+from truerank.estimators.ranked.clips import by_reward
+from truerank.estimators.ranked.context import RankedContext
+from truerank.estimators.ranked.exposures import Exposures
+from truerank.estimators.ranked.normalisers import Counted
+from truerank.estimators.ranked.refitting import refitted
 from truerank.exposure.policies.policies import views
 
 
@@ -34,29 +40,51 @@ class RankedNDCG:
     """
 
     ideal: IdealSum = IdealSum.ORDER
+    clip: float | None = None
 
-    name: ClassVar[str] = "ndcg"
-    clips: ClassVar[bool] = True
+    about: ClassVar[About] = About(
+        name="ndcg",
+        exposures=frozenset({Exposed.RANKED}),
+        assumptions=("nDCG is not an estimate of reward: even where DCG is unbiased it can order policies otherwise",),
+        weighs=True,
+        clipping=Clipping.GIVEN,
+        caution="nDCG can order policies otherwise than the reward does: do not choose by it",
+    )
 
     @property
-    def metric(self) -> str:
-        return "nDCG"
+    def metric(self) -> Counted:
+        return Counted("nDCG", left_out="have no ranking or no reward")
 
     @property
-    def conditions(self) -> tuple[str, ...]:
-        return ("nDCG is not an estimate of reward: even where DCG is unbiased it can order policies otherwise",)
+    def columns(self) -> tuple[str, ...]:
+        return ()
 
-    def estimand(self, reward: str, unit: str) -> str:
-        return f"mean over {unit}s with a {reward} of DCG over the DCG of the best order of what was seen; no reward"
+    def refusal(self, context: RankedContext) -> str | None:
+        return _refusal(context, self.ideal)
 
-    def refusal(self, weighing: Weighing) -> str | None:
-        return _refusal(weighing, self.ideal)
+    def estimand(self, asked: Asked, unit: str = "session") -> str:
+        return (
+            f"mean over {unit}s with a {asked.reward} of DCG over the DCG of the best order of what was seen; no reward"
+        )
 
-    def terms(self, weighing: Weighing, *, reward: str, clip: float) -> Terms:
-        dcg, best = _sums(weighing, reward=reward, clip=clip, ideal=self.ideal)
-        kept = best > 0
-        value = np.divide(dcg, best, out=np.zeros(len(dcg)), where=kept)
-        return weighing.terms(value, kept.astype(np.float64), kept=kept)
+    def prepare(self, context: Any) -> tuple[Learner, ...]:
+        return ()
+
+    def terms(
+        self,
+        chunk: RankedChunk,
+        view: Exposures,
+        *,
+        asked: Sequence[Asked],
+        learned: Learned,
+        keep_rows: bool = False,
+    ) -> list[Terms]:
+        def share(seen: Exposures, dcg: Floats, best: Floats) -> Smooth:
+            kept = best > 0
+            value = np.divide(dcg, best, out=np.zeros(len(dcg)), where=kept)
+            return seen.ratio(value, kept.astype(np.float64), kept=kept)
+
+        return _terms(view, asked, ideal=self.ideal, form=share)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,58 +92,88 @@ class RankedPostNormalised:
     """Σ DCG / Σ ideal DCG over all sessions: one factor for all policies, so it orders them as DCG does (section 5)."""
 
     ideal: IdealSum = IdealSum.ORDER
+    clip: float | None = None
 
-    name: ClassVar[str] = "post-normalised"
-    clips: ClassVar[bool] = True
+    about: ClassVar[About] = About(
+        name="post-normalised",
+        exposures=frozenset({Exposed.RANKED}),
+        assumptions=("the ideal is of what was seen in the log, not of all that could be shown",),
+        weighs=True,
+        clipping=Clipping.GIVEN,
+    )
 
     @property
-    def metric(self) -> str:
-        return "post-normalised DCG"
+    def metric(self) -> Counted:
+        return Counted("post-normalised DCG")
 
     @property
-    def conditions(self) -> tuple[str, ...]:
-        return ("the ideal is of what was seen in the log, not of all that could be shown",)
+    def columns(self) -> tuple[str, ...]:
+        return ()
 
-    def estimand(self, reward: str, unit: str) -> str:
-        return f"DCG of {reward} over all {unit}s, divided by that of the best order of what was seen"
+    def refusal(self, context: RankedContext) -> str | None:
+        return _refusal(context, self.ideal)
 
-    def refusal(self, weighing: Weighing) -> str | None:
-        return _refusal(weighing, self.ideal)
+    def estimand(self, asked: Asked, unit: str = "session") -> str:
+        return f"DCG of {asked.reward} over all {unit}s, divided by that of the best order of what was seen"
 
-    def terms(self, weighing: Weighing, *, reward: str, clip: float) -> Terms:
-        return weighing.terms(*_sums(weighing, reward=reward, clip=clip, ideal=self.ideal))
+    def prepare(self, context: Any) -> tuple[Learner, ...]:
+        return ()
+
+    def terms(
+        self,
+        chunk: RankedChunk,
+        view: Exposures,
+        *,
+        asked: Sequence[Asked],
+        learned: Learned,
+        keep_rows: bool = False,
+    ) -> list[Terms]:
+        def share(seen: Exposures, dcg: Floats, best: Floats) -> Smooth:
+            return seen.ratio(dcg, best)
+
+        return _terms(view, asked, ideal=self.ideal, form=share)
 
 
-def _refusal(weighing: Weighing, ideal: IdealSum) -> str | None:
-    if weighing.target.positions is None and ideal is IdealSum.ORDER:
+def _refusal(context: RankedContext, ideal: IdealSum) -> str | None:
+    if context.reward is not None and context.negative:
+        return (
+            f"{context.reward} has negative values; a session's best order then is no upper limit and can be 0 or "
+            "negative, so a share of it means nothing. Use ips."
+        )
+    if not context.models and ideal is IdealSum.ORDER:
         return "the best order needs a discount for every rank: a position model; use ips."
-    positions = weighing.target.positions
-    if positions is not None and (positions.by_surface or positions.by_group) and ideal is IdealSum.ORDER:
+    if context.several and ideal is IdealSum.ORDER:
         return "the best order is not defined where position models differ within a log; use ips."
     return None
 
 
-def unfit(estimator: Any, log: Impressions, *, reward: str) -> str | None:
-    """Why an estimator cannot take a reward, or None: with negative rewards there is no ideal to divide by."""
-    if isinstance(estimator, RankedNDCG | RankedPostNormalised) and bool((log.reward(reward) < 0).any()):
-        return (
-            f"{reward} has negative values; a session's best order then is no upper limit and can be 0 or negative, so "
-            "a share of it means nothing. Use ips."
-        )
-    return None
+def _terms(
+    view: Exposures,
+    asked: Sequence[Asked],
+    *,
+    ideal: IdealSum,
+    form: Callable[[Exposures, Floats, Floats], Smooth],
+) -> list[Terms]:
+    def made(seen: Exposures, reward: str, clips: Floats) -> list[Smooth]:
+        best = _ideals(seen, reward, clips, ideal=ideal)
+        return [form(seen, *both) for both in zip(seen.rewards(reward, clips), best, strict=True)]
+
+    return refitted(view, lambda seen: by_reward(asked, lambda reward, clips: made(seen, reward, clips)))
 
 
-def _sums(weighing: Weighing, *, reward: str, clip: float, ideal: IdealSum) -> tuple[Floats, Floats]:
-    """DCG and ideal DCG of each unit."""
-    rows = weighing.rewarded(reward)
-    target, inverse = weighing.parts(rows)
-    gain: Floats = weighing.log.reward(reward)[rows] * np.minimum(inverse, clip)
-    dcg = weighing.by_unit(gain * target, rows)
-    if ideal is IdealSum.LABELS or weighing.target.positions is None:
-        return dcg, weighing.by_unit(gain, rows)
-    unit = weighing.log.unit[rows]
-    order = np.lexsort((-gain, unit))
-    first = np.searchsorted(unit, unit)  # units ascend
-    rank = np.arange(len(unit)) - first + 1
-    best = gain[order] * views(weighing.target.positions, rank, weighing.log)
-    return dcg, weighing.by_unit(best, rows[order])
+def _ideals(view: Exposures, reward: str, clips: Floats, *, ideal: IdealSum) -> list[Floats]:
+    """The ideal DCG of each unit for each clip."""
+    rows, positions = view.rewarded(reward), view.target.positions
+    gain = view.log.reward(reward)[rows]
+    inverse = view.inverse(rows)
+    unit = view.log.unit[rows]
+    rank = np.arange(len(unit)) - np.searchsorted(unit, unit) + 1  # units ascend
+    found = []
+    for clip in clips.tolist():
+        label = gain * np.minimum(inverse, clip)
+        if ideal is IdealSum.LABELS or positions is None:
+            found.append(view.by_unit(label, rows))
+        else:
+            order = np.lexsort((-label, unit))
+            found.append(view.by_unit(label[order] * views(positions, rank), rows[order]))
+    return found

@@ -2,7 +2,26 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from enum import StrEnum
+
+UNRANKED = "have no ranking of this target"
+
+
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """What an estimate of a ranked log counts: its name in results, what it assumes, whom it leaves out."""
+
+    name: str
+    assumptions: tuple[str, ...] = ()
+    left_out: str = UNRANKED
+
+    def __str__(self) -> str:
+        return self.name
+
+    def of(self, unit: str) -> Counted:
+        """The same in the words of a log without sessions."""
+        return Counted(self.name.replace("session", unit), self.assumptions, self.left_out)
 
 
 class Normaliser(StrEnum):
@@ -19,12 +38,18 @@ class Normaliser(StrEnum):
     MEAN_OF_MEANS = "mean-of-means"
 
     @property
-    def metric(self) -> str:
-        """The name of the metric in results."""
+    def counted(self) -> Counted:
+        """What is counted, with what ips assumes for it beyond the five assumptions."""
         return {
-            Normaliser.SESSION: "reward per session",
-            Normaliser.IMPRESSION: "reward per viewed item",
-            Normaliser.MEAN_OF_MEANS: "mean of session means",
+            Normaliser.SESSION: Counted("reward per session"),
+            Normaliser.IMPRESSION: Counted(
+                "reward per viewed item", ("the same expected number of viewed items under both policies",)
+            ),
+            Normaliser.MEAN_OF_MEANS: Counted(
+                "mean of session means",
+                ("exposures are E[1{depth >= rank} / depth], not the probability of a view; else for comparison only",),
+                "have no ranking of this target or no viewed item, so no mean,",
+            ),
         }[self]
 
     def words(self, unit: str) -> str:
@@ -32,17 +57,6 @@ class Normaliser(StrEnum):
             Normaliser.SESSION: f"per {unit}",
             Normaliser.IMPRESSION: "per viewed item",
             Normaliser.MEAN_OF_MEANS: f"per viewed item, averaged over {unit}s",
-        }[self]
-
-    @property
-    def condition(self) -> tuple[str, ...]:
-        """What it assumes beyond the five assumptions."""
-        return {
-            Normaliser.SESSION: (),
-            Normaliser.IMPRESSION: ("the same expected number of viewed items under both policies",),
-            Normaliser.MEAN_OF_MEANS: (
-                "exposures are E[1{depth >= rank} / depth], not the probability of a view; else for comparison only",
-            ),
         }[self]
 
 

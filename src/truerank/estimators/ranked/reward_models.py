@@ -5,19 +5,22 @@ A model is fitted on other sessions than those it predicts (cross-fitting), so t
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import ClassVar, Protocol
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
-from truerank.core.arrays import Floats, Ints
+from truerank.core.arrays import Floats, Ints, two_sum
 from truerank.core.chance import cell_uniforms
 from truerank.core.errors import InputError
-from truerank.data.impressions import Impressions
-from truerank.exposure.policies.policies import Policy
-
-Predict = Callable[[Ints, Ints], Floats]  # (unit, item) -> q; item -1 is one that the log never shows
+from truerank.core.estimator import Groups, Learned, Learner
+from truerank.core.ids import Ids, Keys
+from truerank.data.impressions import Impressions, Logged, RankedChunk
+from truerank.estimators.ranked.context import RankedContext
+from truerank.estimators.ranked.exposures import Exposures
+from truerank.estimators.ranked.refitting import adder
+from truerank.exposure.policies.policies import logging_policy
+from truerank.exposure.positions.places import Positions
 
 
 class RewardModel(Protocol):
@@ -25,9 +28,17 @@ class RewardModel(Protocol):
 
     name: ClassVar[str]
 
-    def predict(
-        self, log: Impressions, target: Policy, *, reward: str, seen: Floats, seed: int
-    ) -> tuple[Floats, Floats]: ...
+    def learners(self, context: RankedContext, reward: str, *, seed: int) -> tuple[Learner, ...]:
+        """What must be learned from all sessions."""
+        ...
+
+    def columns(self) -> tuple[str, ...]:
+        """The columns of the log that it reads."""
+        ...
+
+    def predict(self, view: Exposures, reward: str, learned: Learned, *, seed: int) -> tuple[Floats, Floats]:
+        """q of each row, and of each item that the target would rank."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,29 +61,22 @@ class ItemMeans:
                 f"{self.folds} folds, strength {self.strength:g}; expected at least 2 folds and a strength from 0."
             )
 
-    def predict(
-        self, log: Impressions, target: Policy, *, reward: str, seen: Floats, seed: int
-    ) -> tuple[Floats, Floats]:
-        if target.whole is None:
-            raise InputError(f"{target.name}: the whole list of items is needed.")
-        fold = fold_of_units(log, n=self.folds, seed=seed)
-        n_items = len(log.items)
-        cell = fold[log.unit] * n_items + log.item
-        size = self.folds * n_items
-        earned = np.bincount(cell, log.reward(reward), minlength=size).reshape(self.folds, n_items)
-        viewed = np.bincount(cell, seen, minlength=size).reshape(self.folds, n_items)
-        other_earned, other_viewed = earned.sum(axis=0) - earned, viewed.sum(axis=0) - viewed
-        all_viewed = other_viewed.sum(axis=1, keepdims=True)
-        mean = np.divide(
-            other_earned.sum(axis=1, keepdims=True), all_viewed, out=np.zeros_like(all_viewed), where=all_viewed > 0
-        )
-        weight = other_viewed + self.strength
-        known = np.divide(
-            other_earned + self.strength * mean, weight, out=np.repeat(mean, n_items, axis=1), where=weight > 0
-        )
-        quality = np.hstack([known, mean])  # the last column serves items that the log never shows
-        listed = np.where(target.whole.item < 0, n_items, target.whole.item)
-        return quality[fold[log.unit], log.item], quality[fold[target.whole.unit], listed]
+    def learners(self, context: RankedContext, reward: str, *, seed: int) -> tuple[Learner, ...]:
+        needs = () if context.views_known or context.learner is None else (context.learner,)
+        return (ItemMeansLearner(self, reward, seed, positions=context.positions, needs=needs),)
+
+    def columns(self) -> tuple[str, ...]:
+        return ()
+
+    def predict(self, view: Exposures, reward: str, learned: Learned, *, seed: int) -> tuple[Floats, Floats]:
+        whole = view.target.whole
+        if whole is None:
+            raise InputError(f"{view.target.name}: the whole list of items is needed.")
+        found: FoldedMeans = learned[ItemMeansLearner(self, reward, seed)]
+        fold = folds_of(view.clusters.key, n=self.folds, seed=seed)[view.clusters.of_row]
+        item = found.places(view.log.items)
+        listed = np.where(whole.item < 0, len(found.items), item[whole.item] if len(item) else whole.item)
+        return found.quality[fold[view.log.unit], item[view.log.item]], found.quality[fold[whole.unit], listed]
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,25 +90,122 @@ class PredictionColumn:
 
     name: ClassVar[str] = "column"
 
-    def predict(
-        self, log: Impressions, target: Policy, *, reward: str, seen: Floats, seed: int
-    ) -> tuple[Floats, Floats]:
+    def learners(self, context: RankedContext, reward: str, *, seed: int) -> tuple[Learner, ...]:
+        return ()
+
+    def columns(self) -> tuple[str, ...]:
+        return (self.column,)
+
+    def predict(self, view: Exposures, reward: str, learned: Learned, *, seed: int) -> tuple[Floats, Floats]:
+        log, whole = view.log, view.target.whole
         if self.column not in log.columns or np.isnan(log.columns[self.column]).any():
             raise InputError(f"{log.source}: a column {self.column} with a number in every row is needed.")
-        if target.whole is None or target.whole.prediction is None:
-            raise InputError(f"{target.name}: a column {self.column} is needed in the target's table.")
-        return log.columns[self.column], target.whole.prediction
+        if whole is None or whole.prediction is None:
+            raise InputError(f"{view.target.name}: a column {self.column} is needed in the target's table.")
+        return log.columns[self.column], whole.prediction
 
 
-def fold_of_units(log: Impressions, *, n: int, seed: int) -> Ints:
-    """A fold for each unit: all units of a user, or each session, by their ids alone."""
-    if log.users is not None:
-        keys = log.users.keys()
-        known = log.cluster < len(keys)
-        key = np.where(known, keys[np.where(known, log.cluster, 0)], log.cluster.astype(np.uint64))
-    elif log.sessions is not None and log.session_of_unit is not None:
-        key = log.sessions.keys()[log.session_of_unit]
-    else:
-        key = np.arange(log.n_units, dtype=np.uint64)
+def folds_of(key: Keys, *, n: int, seed: int) -> Ints:
+    """A fold for each cluster, by its id alone."""
     chance = cell_uniforms(seed, "folds", key, np.zeros(len(key), dtype=np.uint64))
     return np.minimum((chance * n).astype(np.int64), n - 1)
+
+
+# ------------------------------------------------------------------------------------------------------------- learning
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FoldedMeans:
+    """q of each item in each fold, [folds x items]; the last column serves items that the log never shows."""
+
+    items: Ids
+    quality: Floats
+
+    def places(self, items: Ids) -> Ints:
+        """Where each of these items stands."""
+        at = self.items.locate(items)
+        return np.where(at < 0, len(self.items), at)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ItemSums:
+    """Σ c and Σ v of each item in each fold, each as a sum and what rounding lost: [2 x folds x items]."""
+
+    items: Ids
+    earned: Floats
+    viewed: Floats
+
+    def __add__(self, other: ItemSums) -> ItemSums:
+        items, first, second = self.items, self, other
+        if not (self.items is other.items or self.items == other.items):
+            items = Ids.union({"items": self.items, "more items": other.items})
+            first, second = self._over(items), other._over(items)
+        return ItemSums(items, _added(first.earned, second.earned), _added(first.viewed, second.viewed))
+
+    def _over(self, items: Ids) -> ItemSums:
+        """The same over more items."""
+        at = items.locate(self.items)
+        both = []
+        for sums in (self.earned, self.viewed):
+            wide = np.zeros((*sums.shape[:2], len(items)))
+            wide[:, :, at] = sums
+            both.append(wide)
+        return ItemSums(items, both[0], both[1])
+
+    def without(self, group: int | None) -> ItemSums:
+        return self
+
+
+def _added(first: Floats, second: Floats) -> Floats:
+    total, lost = two_sum(first[0], second[0])
+    return np.stack([total, first[1] + second[1] + lost])
+
+
+@dataclass(frozen=True, slots=True)
+class ItemMeansLearner:
+    """Learns the means of items of one reward in each fold; known by model, reward and seed alone."""
+
+    model: ItemMeans
+    reward: str
+    seed: int
+    positions: Positions | None = field(default=None, compare=False)
+    needs: tuple[Learner, ...] = field(default=(), compare=False)
+    refitted: bool = field(default=False, compare=False)
+
+    def tally(self, chunk: RankedChunk, *, groups: Groups, learned: Learned) -> ItemSums:
+        log, n = chunk.log, self.model.folds
+        clusters = chunk.clusters()
+        fold = folds_of(clusters.key, n=n, seed=self.seed)[clusters.of_row]
+        cell = fold[log.unit] * len(log.items) + log.item
+        sums = [
+            exact_cells(cell, values, n * len(log.items)).reshape(2, n, len(log.items))
+            for values in (log.reward(self.reward).astype(np.float64), self._seen(log, learned))
+        ]
+        return ItemSums(log.items, sums[0], sums[1])
+
+    def _seen(self, log: Impressions, learned: Learned) -> Floats:
+        if log.logged is Logged.VIEWED:
+            return np.ones(len(log)) if log.viewed is None else log.viewed.astype(np.float64)
+        fitted: Any = self.needs[0] if self.needs else None
+        return logging_policy(log, self.positions if fitted is None else learned[fitted].positions).exposure()
+
+    def fit(self, tally: ItemSums) -> FoldedMeans:
+        earned, viewed = tally.earned.sum(axis=0), tally.viewed.sum(axis=0)
+        strength = self.model.strength
+        other_earned, other_viewed = earned.sum(axis=0) - earned, viewed.sum(axis=0) - viewed
+        all_viewed = other_viewed.sum(axis=1, keepdims=True)
+        mean = np.divide(
+            other_earned.sum(axis=1, keepdims=True), all_viewed, out=np.zeros_like(all_viewed), where=all_viewed > 0
+        )
+        weight = other_viewed + strength
+        known = np.divide(
+            other_earned + strength * mean, weight, out=np.repeat(mean, weight.shape[1], axis=1), where=weight > 0
+        )
+        return FoldedMeans(tally.items, np.hstack([known, mean]))
+
+
+def exact_cells(cell: Ints, value: Floats, n: int) -> Floats:
+    """The sum of the values of each cell and what rounding lost: [2 x cells]."""
+    sums = np.zeros((3, n))
+    adder()(cell, value, sums[0], sums[1], sums[2])
+    return sums[:2]

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import ClassVar
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
 
 import numpy as np
 
-from truerank.core.arrays import Floats
-from truerank.core.terms import Terms
-from truerank.estimators.ranked.normalisers import Normaliser
-from truerank.estimators.ranked.weights import Weighing, clipped
+from truerank.core.arrays import Bools, Floats
+from truerank.core.estimator import About, Asked, Clipping, Exposed, Learned, Learner
+from truerank.core.terms import Smooth, Terms
+from truerank.data.impressions import RankedChunk
+from truerank.estimators.ranked.clips import by_reward
+from truerank.estimators.ranked.context import RankedContext
+from truerank.estimators.ranked.exposures import Exposures, Refits
+from truerank.estimators.ranked.normalisers import Counted, Normaliser
+from truerank.estimators.ranked.refitting import lists_outside, place_counts, refitted, units_outside
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,46 +30,89 @@ class RankedSNIPS:
     """
 
     normaliser: Normaliser = Normaliser.SESSION
+    clip: float | None = None
 
-    name: ClassVar[str] = "snips"
-    clips: ClassVar[bool] = True
-
-    @property
-    def metric(self) -> str:
-        return self.normaliser.metric
+    about: ClassVar[About] = About(
+        name="snips", exposures=frozenset({Exposed.RANKED}), weighs=True, clipping=Clipping.GIVEN
+    )
 
     @property
-    def conditions(self) -> tuple[str, ...]:
+    def metric(self) -> Counted:
+        return replace(self.normaliser.counted, assumptions=())
+
+    @property
+    def columns(self) -> tuple[str, ...]:
         return ()
 
-    def estimand(self, reward: str, unit: str) -> str:
-        return f"mean {reward} {self.normaliser.words(unit)} had the target been shown"
-
-    def refusal(self, weighing: Weighing) -> str | None:
+    def refusal(self, context: RankedContext) -> str | None:
         if self.normaliser is Normaliser.MEAN_OF_MEANS:
             return "a mean of session means has no self-normalised form; use ips, or per session or viewed item."
-        if not weighing.views_known:
+        if not context.views_known:
             return "the log does not say what was viewed, and weights are summed over viewed items; use ips."
-        if self.normaliser is Normaliser.SESSION and total_of(weighing) is None:
+        if self.normaliser is Normaliser.SESSION and not context.total:
             return (
-                f"a value per session needs all items that {weighing.target.name} would rank; give a table "
+                f"a value per session needs all items that {context.target} would rank; give a table "
                 "session,item,rank, or a column candidates with their number, or use --normaliser impression."
             )
         return None
 
-    def terms(self, weighing: Weighing, *, reward: str, clip: float) -> Terms:
-        rows = weighing.viewed_rows()
-        target, inverse = weighing.parts(rows)
-        weight = clipped(target, inverse, clip)
-        gain = weighing.log.reward(reward) if rows is None else weighing.log.reward(reward)[rows]
-        num, den = weighing.by_unit(gain * weight, rows), weighing.by_unit(weight, rows)
-        return weighing.terms(num, den, total=total_of(weighing) if self.normaliser is Normaliser.SESSION else None)
+    def estimand(self, asked: Asked, unit: str = "session") -> str:
+        return f"mean {asked.reward} {self.normaliser.words(unit)} had the target been shown"
 
+    def prepare(self, context: Any) -> tuple[Learner, ...]:
+        return ()
 
-def total_of(weighing: Weighing) -> Floats | None:
-    """Σ_a ε(x, a) of each unit; a single impression with item-choice propensities has the sum 1."""
-    if weighing.target.total is not None:
-        return np.where(weighing.target.defined(), weighing.target.total, 0.0)
-    if weighing.target.positions is None and weighing.log.sessions is None:
-        return np.ones(weighing.log.n_units)
-    return None
+    def terms(
+        self,
+        chunk: RankedChunk,
+        view: Exposures,
+        *,
+        asked: Sequence[Asked],
+        learned: Learned,
+        keep_rows: bool = False,
+    ) -> list[Terms]:
+        def make(seen: Exposures) -> list[Smooth]:
+            return self._made(seen, asked)
+
+        def count(seen: Exposures, refits: Refits, units: Bools) -> list[tuple[Floats, Floats]]:
+            return self._counted(seen, refits, units, asked)
+
+        return refitted(view, make, count)
+
+    def _made(self, view: Exposures, asked: Sequence[Asked]) -> list[Smooth]:
+        every = np.unique([each.clip for each in asked])
+        weights = view.clipped_sums(lambda rows, target: target, view.viewed_rows(), every)
+        of_clip = dict(zip(every.tolist(), weights, strict=True))
+
+        def of(reward: str, clips: Floats) -> list[Smooth]:
+            pairs = zip(view.rewards(reward, clips), clips.tolist(), strict=True)
+            if self.normaliser is Normaliser.SESSION:
+                return [view.known_total(num, of_clip[clip]) for num, clip in pairs]
+            return [view.ratio(num, of_clip[clip]) for num, clip in pairs]
+
+        return by_reward(asked, of)
+
+    def _counted(
+        self, view: Exposures, refits: Refits, units: Bools, asked: Sequence[Asked]
+    ) -> list[tuple[Floats, Floats]]:
+        """Σ c w, Σ w and, per session, Σ_a ε(x, a) and the number of units outside each group."""
+        every = np.unique([each.clip for each in asked])
+        weights = place_counts(view, refits, view.viewed_rows(), None, units).totals(refits, every)
+        known: list[tuple[Floats, Floats]] = []
+        if self.normaliser is Normaliser.SESSION:
+            number = units_outside(refits, units)
+            known = [lists_outside(view, refits, units), (number, np.zeros_like(number))]
+
+        def of(reward: str, clips: Floats) -> list[tuple[Floats, Floats]]:
+            values = view.log.reward(reward)
+            rewards = place_counts(view, refits, view.rewarded(reward), values, units).totals(refits, clips)
+            found = []
+            for k, at in enumerate(np.searchsorted(every, clips)):
+                total, rest = (
+                    np.stack([num[:, k], den[:, at], *(part[which] for part in known)], axis=1)
+                    for which, (num, den) in enumerate(zip(rewards, weights, strict=True))
+                )
+                found.append((total, rest))
+            return found
+
+        return by_reward(asked, of)

@@ -1,123 +1,153 @@
-"""Policies that are evaluated on an impression log: how much each of them exposes the items of each session (eq. 6)."""
+"""Policies that are evaluated on an impression log: how much each of them exposes the items of each session (eq. 6).
+
+Where a policy puts the items of a log does not depend on a position model; how likely they are viewed there does. A
+policy is placed once (`targets.py`, `mixtures.py`) and then seen `under` as many position models as are fitted.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import polars as pl
 
-from truerank.core.arrays import Bools, Floats, Ints, frozen, sums_by
+from truerank.core.arrays import Bools, Floats, Ints, sums_by
 from truerank.core.errors import InputError
-from truerank.core.ids import Ids
-from truerank.data.impressions import Impressions
-from truerank.data.read import as_table, column, find_column, finite_numbers
+from truerank.data.impressions import Array, Impressions
+from truerank.exposure.policies.rankers import mixed_exposures
 from truerank.exposure.positions.places import Positions
 
 Rows = Ints | slice | None  # which rows of a log, None for all
 LONGEST_TABLE = 2**20  # ranks up to here are looked up
 
 
-@dataclass(frozen=True, slots=True)
-class RankColumn:
-    """A column of the log with the rank that a policy gives each row's item; empty where it never shows the item."""
-
-    column: str
-
-
-@dataclass(frozen=True, slots=True)
-class ExposureColumn:
-    """A column of the log with a policy's exposure of each row's item, or its probability of choosing it."""
-
-    column: str
-
-
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class WholeList:
-    """All items that a policy would rank: session, item (-1 where the log never shows it) and exposure."""
+    """All items that a policy would rank: session, item (-1 where the log never shows it), and rank or exposure.
+
+    `rule` is the number of the position model that holds for each row, where there are several.
+    """
 
     unit: Ints
     item: Ints
-    exposure: Floats
+    rank: Ints | None = None
+    values: Floats | None = None
+    rule: Ints | None = None
     prediction: Floats | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Policy:
     """How a policy exposes the rows of a log: by rank and position model, or as numbers.
 
-    `rank` is 0 where an item is never shown. `known` are the units whose ranking is known, `whole` the list of each
-    where it was given, `total` the sum of exposures over each unit's whole list, Σ_a ε(x, a), NaN where it is unknown.
-    `unlogged` counts the sessions that it ranks and the log does not have.
+    `rank` is 0 where an item is never shown; `rule` is the number of the position model that holds for each row, where
+    there are several. `known` are the units whose ranking is known, `whole` the list of each
+    where it was given, `places` how many ranks each unit has where the log tells; `viewed` is how many items of each
+    unit the policy is known to expose. `unlogged` counts the sessions that it ranks and the log does not have. A
+    mixture has `parts` with their `share` [parts x units] instead of ranks.
     """
 
     name: str
     log: Impressions
     positions: Positions | None = None
-    rank: npt.NDArray[Any] | None = None
+    rank: Array | None = None
+    rule: Ints | None = None
     values: Floats | None = None
     known: Bools | None = None
     whole: WholeList | None = None
-    total: Floats | None = None
+    places: Ints | None = None
+    viewed: Floats | None = None
     unlogged: int = 0
+    parts: tuple[Policy, ...] = ()
+    share: Floats | None = None
+
+    def under(self, positions: Positions | None) -> Policy:
+        """The same policy, viewed as other position models say."""
+        if self.share is not None:
+            return replace(self, parts=tuple(part.under(positions) for part in self.parts))
+        return self if self.positions is None else replace(self, positions=positions)
 
     def exposure(self, rows: Rows = None) -> Floats:
         """ε(x, a) of the given rows, or of all."""
         if self.values is not None:
             return self.values if rows is None else self.values[rows]
+        if self.share is not None:
+            return self._mixed(self.share, rows)
         if self.rank is None or self.positions is None:
             raise InputError(f"{self.name}: neither ranks nor exposures are known.")
-        rank = self.rank if rows is None else self.rank[rows]
-        return views(self.positions, rank, self.log, rows=rows)
+        rule = self.rule if self.rule is None or rows is None else self.rule[rows]
+        return views(self.positions, self.rank if rows is None else self.rank[rows], rule)
+
+    def _mixed(self, share: Floats, rows: Rows) -> Floats:
+        unit = self.log.unit if rows is None else self.log.unit[rows]
+        return mixed_exposures(np.stack([part.exposure(rows) for part in self.parts]), share[:, unit])
 
     def defined(self) -> Bools:
+        """The units whose ranking is known."""
         return np.ones(self.log.n_units, dtype=bool) if self.known is None else self.known
 
+    # --------------------------------------------------------------------------------------------------- the whole list
 
-def views(positions: Positions, rank: npt.NDArray[Any], log: Impressions, *, rows: Rows = None) -> Floats:
+    @property
+    def total_known(self) -> bool:
+        """Whether `total` can be told."""
+        return self.viewed is not None or self.whole is not None or self._counted
+
+    @property
+    def _counted(self) -> bool:
+        """Whether the number of ranks says how much is exposed."""
+        return self.places is not None and self.positions is not None and not differs(self.positions)
+
+    def total(self) -> Floats:
+        """Σ_a ε(x, a) over the whole list of each unit; 0 where its ranking is not known."""
+        if self.viewed is not None:
+            return self.viewed
+        if self.whole is not None:
+            return sums_by(self.whole.unit, self.listed(), n=self.log.n_units)
+        if self.places is None or self.positions is None:
+            raise InputError(f"{self.name}: its whole list is not known.")
+        return np.asarray(np.cumsum(tables_of(self.positions, int(self.places.max(initial=0)))[0])[self.places])
+
+    def listed(self) -> Floats:
+        """ε(x, a) of each row of the whole list."""
+        if self.whole is None:
+            raise InputError(f"{self.name}: its whole list is not known.")
+        if self.whole.values is not None:
+            return self.whole.values
+        if self.whole.rank is None or self.positions is None:
+            raise InputError(f"{self.name}: neither ranks nor exposures are known.")
+        return views(self.positions, self.whole.rank, self.whole.rule)
+
+
+def differs(positions: Positions) -> bool:
+    """Whether position models differ within a log."""
+    return positions.by_surface or positions.by_group
+
+
+def rules_of(positions: Positions, log: Impressions) -> Ints | None:
+    """The number of the position model that holds for each row of a log, None where one holds for all."""
+    if not differs(positions):
+        return None
+    return positions.at(len(log), surface=log.surface, group=log.group)
+
+
+def views(positions: Positions, rank: npt.NDArray[Any], rule: Ints | None = None) -> Floats:
     """The probability that what stands at each rank is viewed; 0 at rank 0, which means never shown."""
-    if len(positions.rules) == 1 and not (positions.by_surface or positions.by_group):
-        return lookup(positions, rank)
-    shown = np.maximum(rank, 1).astype(np.float64)
-    surface, group = (
-        None if each is None else (each if rows is None else each[rows]) for each in (log.surface, log.group)
-    )
-    return np.where(rank > 0, positions.view(shown, surface=surface, group=group), 0.0)
-
-
-def lookup(positions: Positions, rank: npt.NDArray[Any]) -> Floats:
-    """The same for one model everywhere, from a table by rank."""
     last = int(rank.max(initial=0))
-    if last > LONGEST_TABLE:
-        return np.where(rank > 0, positions.view(np.maximum(rank, 1).astype(np.float64)), 0.0)
-    return np.asarray(table_of(positions, last)[rank], dtype=np.float64)
+    if last * len(positions.rules) > LONGEST_TABLE:
+        shown = np.maximum(rank, 1).astype(np.float64)
+        number = np.zeros(len(rank), dtype=np.int64) if rule is None else rule
+        return np.where(rank > 0, positions.view_by(number, shown), 0.0)
+    tables = tables_of(positions, last)
+    return np.asarray(tables[0][rank] if rule is None else tables[rule, rank], dtype=np.float64)
 
 
-def table_of(positions: Positions, last: int) -> Floats:
-    """P(V | R = r) for r = 0 ... last, where rank 0 is never shown."""
-    return np.concatenate([[0.0], positions.view(np.arange(1.0, last + 1.0))])
-
-
-# -------------------------------------------------------------------------------------------------------------- targets
-
-
-def column_names(target: Any) -> tuple[str, ...]:
-    """The columns of the log that a target needs."""
-    return (target.column,) if isinstance(target, RankColumn | ExposureColumn) else ()
-
-
-def policy_of(
-    target: Any, log: Impressions, *, name: str, positions: Positions | None, columns: Mapping[str, str] | None = None
-) -> Policy:
-    """The policy that a target stands for: a column of the log, or a table of all the items it would rank."""
-    if isinstance(target, RankColumn):
-        return _by_rank(target.column, log, name=name, positions=positions)
-    if isinstance(target, ExposureColumn):
-        return _by_exposure(target.column, log, name=name)
-    return _from_table(target, log, name=name, positions=positions, columns=columns)
+def tables_of(positions: Positions, last: int) -> Floats:
+    """P(V | R = r) for r = 0 ... last, where rank 0 is never shown, of each position model: [rules x ranks]."""
+    rank = np.arange(1.0, last + 1.0)
+    rows = [positions.view_by(np.full(last, number), rank) for number in range(len(positions.rules))]
+    return np.concatenate([np.zeros((len(rows), 1)), np.stack(rows)], axis=1)
 
 
 def logging_policy(log: Impressions, positions: Positions | None) -> Policy:
@@ -134,236 +164,4 @@ def logging_policy(log: Impressions, positions: Positions | None) -> Policy:
             f"{log.source}: a position model needs the column position. Name it: --columns position=NAME, "
             "or give the logging exposures in a column propensity."
         )
-    return Policy("log", log, positions=positions, rank=log.position)
-
-
-def _by_rank(key: str, log: Impressions, *, name: str, positions: Positions | None) -> Policy:
-    if positions is None:
-        raise InputError(
-            f"{name}: a column of ranks needs a position model: --position log|exp:0.9|yule:1.5|fit:yule|FILE."
-        )
-    if key == "position" and log.position is not None:
-        rank: npt.NDArray[Any] = log.position
-    else:
-        values = _extra(log, key, name)
-        known = ~np.isnan(values)
-        rank = np.where(known, values, 0).astype(np.int64)
-        bad = known & ((values < 1) | (values != rank))
-        if bad.any():
-            value = values[int(np.argmax(bad))]
-            raise InputError(
-                f"{name}: a rank of {value:g} in column {key!r}; expected whole numbers from 1, or nothing."
-            )
-        _check_column(log, rank, where=f"{name}, column {key!r}")
-        rank = rank.astype(np.int32) if rank.max(initial=0) < 2**31 else rank
-    return Policy(name, log, positions=positions, rank=frozen(rank), total=_totals(log, rank, positions))
-
-
-def _check_column(log: Impressions, rank: Ints, *, where: str) -> None:
-    """Each rank once in a session, or in each of its surfaces."""
-    if log.sessions is None:
-        return
-    shown = np.flatnonzero(rank > 0)
-    place = log.unit[shown]
-    if log.surface is not None:
-        surface = np.unique(log.surface[shown], return_inverse=True)[1]
-        place = place * (int(surface.max(initial=0)) + 1) + surface
-    _check_ranks(place, rank[shown], where=where)
-
-
-def _totals(log: Impressions, rank: npt.NDArray[Any], positions: Positions) -> Floats | None:
-    """Σ_r P(V | r) over the places of each unit, where the log tells how many items compete: `candidates`.
-
-    Logged items without a rank are never shown, so there are as many places less.
-    """
-    if log.length is None or positions.by_surface or positions.by_group:
-        return None
-    places, blank = log.length, rank == 0
-    if blank.any():
-        deepest = np.zeros(log.n_units, dtype=np.int64)
-        np.maximum.at(deepest, log.unit, rank)
-        places = places - np.bincount(log.unit[blank], minlength=log.n_units)
-        places = np.maximum(places, np.minimum(deepest, log.length))
-    longest = int(places.max(initial=0))
-    return frozen(np.cumsum(table_of(positions, longest))[places])
-
-
-def _by_exposure(key: str, log: Impressions, *, name: str) -> Policy:
-    values = log.propensity if key == "propensity" and log.propensity is not None else _extra(log, key, name)
-    lost = int(np.count_nonzero(np.isnan(values)))
-    if lost:
-        raise InputError(
-            f"{name}: {lost:,} rows have nothing in column {key!r}; expected an exposure in every row, 0 where the "
-            "item is never shown."
-        )
-    bad = (values < 0) | (values > 1)
-    if bad.any():
-        value = values[int(np.argmax(bad))]
-        raise InputError(f"{name}: {value:g} in column {key!r}; expected exposures or probabilities from 0 to 1.")
-    return Policy(name, log, values=frozen(values))
-
-
-def _extra(log: Impressions, key: str, name: str) -> Floats:
-    if key not in log.columns:
-        raise InputError(
-            f"{name}: the log was read without column {key!r}; "
-            "read it with extra=[...], or give the path or frame itself."
-        )
-    return log.columns[key]
-
-
-def _from_table(
-    source: Any, log: Impressions, *, name: str, positions: Positions | None, columns: Mapping[str, str] | None
-) -> Policy:
-    """From a table session, item and rank or exposure, in the order of sessions and items."""
-    table, where = as_table(source)
-    where, mapping = (name if where in ("frame", "matrix") else where), dict(columns or {})
-    session = column(table, "session", mapping, where=where)
-    unit = log.unit_of_session(session, where=f"{where}, column 'session'")
-    listed = column(table, "item", mapping, where=where)
-    item = log.items.locate(listed, where=f"{where}, column 'item'")
-    exposure, rank = _exposure_of(table, log, unit, positions, mapping, where=where)
-    if not (unit >= 0).any():
-        raise InputError(f"{where}: no session in common with {log.source}. Check the session ids.")
-    prediction = find_column(table, "prediction", mapping)
-    predicted = (
-        None if prediction is None else finite_numbers(prediction, where=f"{where}, column 'prediction'").to_numpy()
-    )
-    kept = _sorted_rows(log, unit, item, listed, where=where)
-    unlogged = session.filter(pl.Series(unit < 0)).n_unique()
-    unit, item, exposure = unit[kept], item[kept], exposure[kept]
-    known = np.zeros(log.n_units, dtype=bool)
-    known[unit] = True
-    at = _rows_in(log, unit, item)
-    total = np.where(known, sums_by(unit, exposure, n=log.n_units), np.nan)
-    whole = WholeList(frozen(unit), frozen(item), frozen(exposure), None if predicted is None else predicted[kept])
-    missing = at < 0
-    shared: dict[str, Any] = {"known": known, "whole": whole, "total": frozen(total), "unlogged": unlogged}
-    if rank is None:
-        values = np.where(missing, 0.0, exposure[at])
-        return Policy(name, log, values=frozen(values), **shared)
-    ranks = np.where(missing, 0, rank[kept][at])
-    return Policy(name, log, positions=positions, rank=frozen(ranks), **shared)
-
-
-def _exposure_of(
-    table: Any, log: Impressions, unit: Ints, positions: Positions | None, mapping: Mapping[str, str], *, where: str
-) -> tuple[Floats, Ints | None]:
-    """The exposure of each row of a target's table, and its rank where it has one."""
-    given = find_column(table, "exposure", mapping)
-    ranks = find_column(table, "rank", mapping)
-    if (given is None) == (ranks is None):
-        found = "both rank and exposure" if given is not None else "neither rank nor exposure"
-        raise InputError(f"{where}: {found} among {', '.join(table.columns)}; expected exactly one of the two.")
-    if given is not None:
-        values = finite_numbers(given, where=f"{where}, column {given.name!r}").to_numpy()
-        bad = (values < 0) | (values > 1)
-        if bad.any():
-            row = int(np.argmax(bad))
-            raise InputError(f"{where}: row {row + 1}, exposure is {values[row]:g}; expected a number from 0 to 1.")
-        return values, None
-    if ranks is None or positions is None:
-        raise InputError(f"{where}: ranks need a position model: --position log|exp:0.9|yule:1.5|fit:yule|FILE.")
-    values = finite_numbers(ranks, where=f"{where}, column {ranks.name!r}").to_numpy()
-    rank = values.astype(np.int64)
-    bad = (values < 1) | (values != rank)
-    if bad.any():
-        row = int(np.argmax(bad))
-        raise InputError(f"{where}: row {row + 1}, rank is {values[row]:g}; expected a whole number from 1.")
-    _check_ranks(unit[unit >= 0], rank[unit >= 0], where=where)
-    if positions.by_surface or positions.by_group:
-        kept = np.flatnonzero(unit >= 0)
-        surface, group = (
-            _of_rows(each, table, log, unit, mapping, kept=kept, what=what, where=where) if needed else None
-            for each, what, needed in (
-                (log.surface, "surface", positions.by_surface), (log.group, "group", positions.by_group),
-            )
-        )  # fmt: skip
-        exposure = np.zeros(len(rank))
-        exposure[kept] = positions.view(rank[kept].astype(np.float64), surface=surface, group=group)
-        return exposure, rank
-    return lookup(positions, rank), rank
-
-
-def _check_ranks(unit: Ints, rank: Ints, *, where: str) -> None:
-    width = int(rank.max(initial=0)) + 1
-    cell = np.sort(unit * width + rank)
-    again = cell[1:] == cell[:-1]
-    if again.any():
-        bad = int(cell[int(np.argmax(again))])
-        raise InputError(
-            f"{where}: two items at rank {bad % width} of one session; expected each rank once. "
-            "Break ties in the ranking, or give exposures of a ranker that breaks them at random."
-        )
-
-
-def _of_rows(
-    values: Any,
-    table: Any,
-    log: Impressions,
-    unit: Ints,
-    mapping: Mapping[str, str],
-    *,
-    kept: Ints,
-    what: str,
-    where: str,
-) -> Any:
-    """The surface or group of each kept row of a target's table: its own, else that of its session, which has one."""
-    own = find_column(table, what, mapping)
-    if own is not None:
-        if own.null_count():
-            row = int(own.is_null().arg_true()[0])
-            raise InputError(f"{where}: row {row + 1} has no {what}; expected one in every row.")
-        return own.cast(pl.String).to_numpy().astype(str)[kept]
-    if values is None:
-        return None
-    of_unit = np.full(log.n_units, "", dtype=values.dtype)
-    of_unit[log.unit] = values
-    if (of_unit[log.unit] != values).any():
-        raise InputError(
-            f"{log.source}: a session has rows of several {what}s, so a target's list has no one {what}. "
-            f"Make sessions of one {what}, or give {where} a column {what}, or exposures instead of ranks."
-        )
-    empty = np.ones(log.n_units, dtype=bool)
-    empty[log.unit] = False
-    if empty[unit[kept]].any():
-        if (values != values[0]).any():
-            raise InputError(
-                f"{where}: it ranks {len(np.unique(unit[kept][empty[unit[kept]]])):,} sessions without a row in "
-                f"{log.source}, whose {what} nothing tells. Give it a column {what}, or exposures instead of ranks."
-            )
-        of_unit[empty] = values[0]  # there is no other
-    return of_unit[unit[kept]]
-
-
-def _sorted_rows(log: Impressions, unit: Ints, item: Ints, listed: pl.Series, *, where: str) -> Ints:
-    """The rows of a target's table whose session the log has, by session, then item; no item twice in a session."""
-    kept = np.flatnonzero(unit >= 0)
-    code = item[kept].copy()
-    strange = np.flatnonzero(code < 0)
-    width = len(log.items)
-    if len(strange):  # items that the log never shows come after all others, by their ids
-        ids, found = Ids.factorise(listed.gather(kept[strange]), where=f"{where}, column 'item'")
-        code[strange] = width + found
-        width += len(ids)
-    cell = unit[kept] * max(width, 1) + code
-    if not (cell[1:] > cell[:-1]).all():
-        order = np.argsort(cell, kind="stable")
-        kept, cell = kept[order], cell[order]
-        again = cell[1:] == cell[:-1]
-        if again.any():
-            bad = listed[int(kept[int(np.argmax(again))])]
-            raise InputError(f"{where}: item {bad} is twice in one session; expected it once.")
-    return kept
-
-
-def _rows_in(log: Impressions, unit: Ints, item: Ints) -> Ints:
-    """For each row of the log, where its (session, item) stands in a target's sorted table, -1 where it does not."""
-    width = len(log.items) + 1
-    order = np.flatnonzero(item >= 0)
-    ordered = unit[order] * width + item[order]
-    wanted = log.unit * width + log.item
-    if not len(ordered):
-        return np.full(len(wanted), -1, dtype=np.int64)
-    place = np.minimum(np.searchsorted(ordered, wanted), len(ordered) - 1)
-    return np.where(ordered[place] == wanted, order[place], -1)
+    return Policy("log", log, positions=positions, rank=log.position, rule=rules_of(positions, log))

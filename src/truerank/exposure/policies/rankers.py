@@ -11,10 +11,9 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Protocol
+from typing import ClassVar, Protocol
 
 import numpy as np
-import numpy.typing as npt
 
 from truerank.core.arrays import Floats, Ints
 from truerank.core.chance import generator
@@ -34,7 +33,7 @@ SHARE_ERROR = 1e-9
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Exposures:
+class ItemExposures:
     """The exposure of every item of a context; `stderr` is the Monte-Carlo error, None where the value is exact."""
 
     value: Floats
@@ -46,7 +45,7 @@ class Ranker(Protocol):
 
     exact: ClassVar[bool]
 
-    def exposures(self, position: PositionModel) -> Exposures: ...
+    def exposures(self, position: PositionModel) -> ItemExposures: ...
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -61,7 +60,7 @@ class Ranked:
     rank: Floats
     exact: ClassVar[bool] = True
 
-    def exposures(self, position: PositionModel) -> Exposures:
+    def exposures(self, position: PositionModel) -> ItemExposures:
         rank = np.asarray(self.rank, dtype=np.float64)
         shown = np.isfinite(rank)
         taken = rank[shown]
@@ -71,7 +70,7 @@ class Ranked:
             )
         value = np.zeros(len(rank))
         value[shown] = position.view(taken)
-        return Exposures(value)
+        return ItemExposures(value)
 
     @classmethod
     def by_score(cls, score: Floats) -> Ranked:
@@ -94,9 +93,9 @@ class PlackettLuce:
     weight: Floats
     exact: ClassVar[bool] = True
 
-    def exposures(self, position: PositionModel) -> Exposures:
+    def exposures(self, position: PositionModel) -> ItemExposures:
         view = seen_ranks(position, len(self.weight))
-        return Exposures(rank_probabilities(self.weight, depth=len(view)) @ view)
+        return ItemExposures(rank_probabilities(self.weight, depth=len(view)) @ view)
 
     @classmethod
     def by_score(cls, score: Floats, *, temperature: float = 1.0) -> PlackettLuce:
@@ -134,10 +133,10 @@ class TwoStage:
     ranker: Ranked | PlackettLuce
     exact: ClassVar[bool] = True
 
-    def exposures(self, position: PositionModel) -> Exposures:
+    def exposures(self, position: PositionModel) -> ItemExposures:
         pool = self.ranker.weight if isinstance(self.ranker, PlackettLuce) else self.ranker.rank
         view = seen_ranks(position, len(pool))
-        return Exposures(self._ranks(np.asarray(pool, dtype=np.float64), depth=len(view), view=view))
+        return ItemExposures(self._ranks(np.asarray(pool, dtype=np.float64), depth=len(view), view=view))
 
     def _ranks(self, pool: Floats, *, depth: int, view: Floats) -> Floats:
         if isinstance(self.ranker, PlackettLuce):
@@ -172,7 +171,7 @@ class SampledRanker:
     key: str = ""
     exact: ClassVar[bool] = False
 
-    def exposures(self, position: PositionModel) -> Exposures:
+    def exposures(self, position: PositionModel) -> ItemExposures:
         if self.draws < 2:
             raise InputError(f"{self.draws} draws; expected at least 2, for the error of the mean.")
         rng = generator(self.seed, f"exposure {self.key}")
@@ -188,7 +187,7 @@ class SampledRanker:
             square[ranking] += view[: len(ranking)] ** 2
         mean = total / self.draws
         variance = np.maximum(square / self.draws - mean**2, 0.0) / (self.draws - 1)
-        return Exposures(mean, np.sqrt(variance))
+        return ItemExposures(mean, np.sqrt(variance))
 
 
 def logging_exposures(ranker: Ranker, position: PositionModel) -> Floats:
@@ -226,21 +225,6 @@ def mixed_exposures(exposure: Floats, share: Floats) -> Floats:
     if (share < 0).any() or (np.abs(share.sum(axis=0) - 1) > SHARE_ERROR).any():
         raise InputError("shares of loggers that are negative or do not sum to 1; expected shares of the trajectories.")
     return np.asarray((exposure * share).sum(axis=0))
-
-
-def logger_shares(logger: Ints, *, n_loggers: int, context: npt.NDArray[Any] | None = None) -> Floats:
-    """α_j as the share of trajectories of each logger, [loggers x trajectories]; within contexts where given.
-
-    >>> logger_shares(np.array([0, 1, 1, 1]), n_loggers=2)[:, 0].tolist()
-    [0.25, 0.75]
-    """
-    logger = np.asarray(logger, dtype=np.int64)
-    if not len(logger) or logger.min() < 0 or logger.max() >= n_loggers:
-        raise InputError(f"loggers outside 0 ... {n_loggers - 1}, or none; expected one for each trajectory.")
-    of = np.zeros(len(logger), dtype=np.int64) if context is None else np.unique(context, return_inverse=True)[1]
-    count = np.zeros((n_loggers, int(of.max()) + 1))
-    np.add.at(count, (logger, of), 1.0)
-    return np.asarray((count / count.sum(axis=0))[:, of])
 
 
 def seen_ranks(position: PositionModel, n: int) -> Floats:

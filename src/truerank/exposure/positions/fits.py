@@ -20,6 +20,7 @@ FAR = 30.0
 STEPS = 200
 CLOSE = 1e-9  # a last step of this length leaves an error of its square
 DEEPEST_TABLE = 100_000
+POOLED = ("all",)  # the one group of depths without groups
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +65,7 @@ class Depths:
     depth: Floats
     stopped: Floats
     censored: Floats
-    groups: tuple[str, ...] = ("all",)
+    groups: tuple[str, ...] = POOLED
 
     @classmethod
     def of(
@@ -73,11 +74,12 @@ class Depths:
         *,
         censored: npt.ArrayLike | None = None,
         group: npt.NDArray[Any] | None = None,
+        count: npt.ArrayLike | None = None,
         cutoff: int | None = None,
     ) -> Depths:
         """From one row per session: its depth, whether its feed was exhausted there, and its user group.
 
-        With a cut-off, sessions that came to it count as exhausted there.
+        A row may stand for a `count` of sessions. With a cut-off, sessions that came to it count as exhausted there.
 
         >>> Depths.of([1, 1, 3], censored=[False, False, True]).stopped.tolist()
         [2.0, 0.0]
@@ -100,8 +102,9 @@ class Depths:
         groups, of = np.unique(names, return_inverse=True)
         distinct, which = np.unique(at, return_inverse=True)
         keys, row = np.unique(of.reshape(-1) * len(distinct) + which, return_inverse=True)
-        stopped = sums_by(row, (~ended).astype(np.float64), n=len(keys))
-        exhausted = sums_by(row, ended.astype(np.float64), n=len(keys))
+        many = np.ones(len(at)) if count is None else np.asarray(count, dtype=np.float64)
+        stopped = sums_by(row, np.where(ended, 0.0, many), n=len(keys))
+        exhausted = sums_by(row, np.where(ended, many, 0.0), n=len(keys))
         of_key, depth_key = np.divmod(keys, len(distinct))
         return cls(of_key, distinct[depth_key], stopped, exhausted, tuple(groups.tolist()))
 

@@ -66,6 +66,42 @@ class Clicks:
         return cls(items, rank.astype(np.int64), clicked, of.reshape(-1))
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class ClickCells:
+    """Clicks and other impressions of each item at each rank, which is all that the fits use."""
+
+    item: Ints
+    rank: Ints  # from 0
+    clicks: Floats
+    others: Floats
+
+    @classmethod
+    def of(cls, rows: Clicks, weight: Floats | None = None) -> ClickCells:
+        """From rows, each as often as its weight says."""
+        each = np.ones(len(rows.item)) if weight is None else weight
+        width = int(rows.position.max())
+        key, row = np.unique(rows.item * width + rows.position - 1, return_inverse=True)
+        clicks = sums_by(row, each * rows.click, n=len(key))
+        others = sums_by(row, each * (1 - rows.click), n=len(key))
+        return cls(key // width, key % width, clicks, others)
+
+    @property
+    def n_items(self) -> int:
+        return int(self.item.max(initial=-1)) + 1
+
+    @property
+    def n_ranks(self) -> int:
+        return int(self.rank.max(initial=-1)) + 1
+
+    @property
+    def shown(self) -> Floats:
+        """Impressions of each cell."""
+        return self.clicks + self.others
+
+
+# ----------------------------------------------------------------------------------------------------------------- fits
+
+
 def fit_clicks(rows: Clicks, *, replicates: int = 0, level: float = 0.95, seed: int = 0) -> PositionFit:
     """Maximum likelihood of θ_r and q_i together, by expectation-maximisation (Wang et al. 2018, without features).
 
@@ -78,18 +114,25 @@ def fit_clicks(rows: Clicks, *, replicates: int = 0, level: float = 0.95, seed: 
     >>> [round(value, 4) for value in fit.model.probability]
     [1.0, 0.5]
     """
-    n_ranks = _connected(rows)
-    theta, quality, log_likelihood = _maximise(_cells(rows, np.ones(len(rows.item))), n_ranks)
-    few = int((np.bincount(rows.item) < FEW).sum())
-    notes = (f"{few:,} items have fewer than {FEW} impressions; their noise biases the fit",) if few else ()
-    found = _described(rows, theta, quality, log_likelihood=log_likelihood, notes=notes)
+    fit = fit_click_cells(ClickCells.of(rows))
     if not replicates:
-        return found
+        return fit
+    theta, n_ranks = _theta(fit), len(fit.parameters)
+    quality = _maximise(ClickCells.of(rows), n_ranks)[1]
 
     def again(weight: Floats) -> Floats:
-        return _maximise(_cells(rows, weight), n_ranks, start=(theta, quality))[0]
+        return _maximise(ClickCells.of(rows, weight), n_ranks, start=(theta, quality))[0]
 
-    return _with_bootstrap(found, rows, again, replicates=replicates, level=level, seed=seed)
+    return _with_bootstrap(fit, rows, again, replicates=replicates, level=level, seed=seed)
+
+
+def fit_click_cells(cells: ClickCells) -> PositionFit:
+    """The same from cells, without intervals."""
+    n_ranks = _connected(cells)
+    theta, quality, log_likelihood = _maximise(cells, n_ranks)
+    few = int((sums_by(cells.item, cells.shown, n=cells.n_items) < FEW).sum())
+    notes = (f"{few:,} items have fewer than {FEW} impressions; their noise biases the fit",) if few else ()
+    return _described(cells, theta, quality, log_likelihood=log_likelihood, notes=notes)
 
 
 def fit_harvest(rows: Clicks, *, replicates: int = 0, level: float = 0.95, seed: int = 0) -> PositionFit:
@@ -105,58 +148,45 @@ def fit_harvest(rows: Clicks, *, replicates: int = 0, level: float = 0.95, seed:
     >>> [round(value, 4) for value in fit.model.probability]
     [1.0, 0.5]
     """
-    n_ranks = _connected(rows)
-    theta = _harvested(rows, np.ones(len(rows.item)), n_ranks)
-    quality, log_likelihood = _qualities(rows, theta)
-    found = _described(rows, theta, quality, log_likelihood=log_likelihood, notes=())
+    fit = fit_harvest_cells(ClickCells.of(rows))
     if not replicates:
-        return found
+        return fit
+    theta, n_ranks = _theta(fit), len(fit.parameters)
 
     def again(weight: Floats) -> Floats:
-        return _harvested(rows, weight, n_ranks, start=theta)
+        return _harvested(ClickCells.of(rows, weight), n_ranks, start=theta)
 
-    return _with_bootstrap(found, rows, again, replicates=replicates, level=level, seed=seed)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Cells:
-    """Weighted clicks and other impressions of each (item, rank)."""
-
-    item: Ints
-    rank: Ints  # from 0
-    clicks: Floats
-    others: Floats
-
-    @property
-    def n_items(self) -> int:
-        return int(self.item.max(initial=-1)) + 1
+    return _with_bootstrap(fit, rows, again, replicates=replicates, level=level, seed=seed)
 
 
-def _cells(rows: Clicks, weight: Floats) -> _Cells:
-    width = int(rows.position.max())
-    key, row = np.unique(rows.item * width + rows.position - 1, return_inverse=True)
-    clicks = sums_by(row, weight * rows.click, n=len(key))
-    others = sums_by(row, weight * (1 - rows.click), n=len(key))
-    return _Cells(key // width, key % width, clicks, others)
+def fit_harvest_cells(cells: ClickCells) -> PositionFit:
+    """The same from cells, without intervals."""
+    theta = _harvested(cells, _connected(cells))
+    quality, log_likelihood = _qualities(cells, theta)
+    return _described(cells, theta, quality, log_likelihood=log_likelihood, notes=())
 
 
-def _connected(rows: Clicks) -> int:
+def _theta(fit: PositionFit) -> Floats:
+    return np.array([each.value for each in fit.parameters])
+
+
+def _connected(cells: ClickCells) -> int:
     """The number of ranks; refused unless items that were ever clicked connect every rank with rank 1."""
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components
 
-    if not rows.click.any():
+    if not cells.clicks.any():
         raise RefusedError(
             "no click in the log, so nothing tells ranks apart. Collect clicks, or name a position model."
         )
-    useful = np.bincount(rows.item, weights=rows.click)[rows.item] > 0
-    n_items, n_ranks = int(rows.item.max()) + 1, int(rows.position.max())
-    missing = sorted(set(range(1, n_ranks + 1)) - set(np.unique(rows.position).tolist()))
+    useful = sums_by(cells.item, cells.clicks, n=cells.n_items)[cells.item] > 0
+    n_items, n_ranks = cells.n_items, cells.n_ranks
+    missing = sorted(set(range(1, n_ranks + 1)) - set((np.unique(cells.rank) + 1).tolist()))
     if missing:
         raise RefusedError(
             f"nothing was displayed at rank {some([str(r) for r in missing])}; expected every rank from 1."
         )
-    edges = (np.ones(int(useful.sum())), (rows.item[useful], n_items + rows.position[useful] - 1))
+    edges = (np.ones(int(useful.sum())), (cells.item[useful], n_items + cells.rank[useful]))
     size = n_items + n_ranks
     part = connected_components(coo_array(edges, shape=(size, size)), directed=False)[1][n_items:]
     apart = np.flatnonzero(part != part[0]) + 1
@@ -169,15 +199,14 @@ def _connected(rows: Clicks) -> int:
 
 
 def _maximise(
-    cells: _Cells, n_ranks: int, *, start: tuple[Floats, Floats] | None = None
+    cells: ClickCells, n_ranks: int, *, start: tuple[Floats, Floats] | None = None
 ) -> tuple[Floats, Floats, float]:
     """θ with θ_1 = 1 and q by expectation-maximisation, sped up by squared extrapolation (Varadhan and Roland 2008).
 
     An extrapolated point is kept only if the likelihood rises there, so that every round rises it.
     """
-    shown = cells.clicks + cells.others
     if start is None:
-        rate = np.clip(2 * cells.clicks.sum() / max(float(shown.sum()), 1e-300), 0.01, 0.9)
+        rate = np.clip(2 * cells.clicks.sum() / max(float(cells.shown.sum()), 1e-300), 0.01, 0.9)
         now = np.concatenate([np.arange(1.0, n_ranks + 1.0) ** -0.5, np.full(cells.n_items, rate)])
     else:
         now = np.concatenate([start[0], np.clip(start[1], 1e-6, 1 - 1e-6)])
@@ -201,13 +230,13 @@ def _maximise(
 class _Round:
     """One round of expectation-maximisation on (θ, q) in one vector."""
 
-    cells: _Cells
+    cells: ClickCells
     n_ranks: int
 
     def __call__(self, now: Floats) -> Floats:
         cells, n_ranks = self.cells, self.n_ranks
         t, q = now[:n_ranks][cells.rank], now[n_ranks:][cells.item]
-        shown = cells.clicks + cells.others
+        shown = cells.shown
         missed = np.maximum(1.0 - t * q, 1e-300)
         viewed, liked = t * (1 - q) / missed, q * (1 - t) / missed
         total = np.concatenate([sums_by(cells.rank, shown, n=n_ranks), sums_by(cells.item, shown, n=cells.n_items)])
@@ -226,7 +255,7 @@ class _Round:
         return _log_likelihood(self.cells, now[: self.n_ranks], now[self.n_ranks :])
 
 
-def _log_likelihood(cells: _Cells, theta: Floats, quality: Floats) -> float:
+def _log_likelihood(cells: ClickCells, theta: Floats, quality: Floats) -> float:
     p = theta[cells.rank] * quality[cells.item]
     with np.errstate(divide="ignore", invalid="ignore"):
         hit = np.where(cells.clicks > 0, cells.clicks * np.log(p), 0.0)
@@ -234,9 +263,8 @@ def _log_likelihood(cells: _Cells, theta: Floats, quality: Floats) -> float:
     return float((hit + miss).sum())
 
 
-def _harvested(rows: Clicks, weight: Floats, n_ranks: int, *, start: Floats | None = None) -> Floats:
-    cells = _cells(rows, weight)
-    shown = cells.clicks + cells.others
+def _harvested(cells: ClickCells, n_ranks: int, *, start: Floats | None = None) -> Floats:
+    shown = cells.shown
     rate = np.zeros((cells.n_items, n_ranks))
     there = np.zeros((cells.n_items, n_ranks))
     kept = shown > 0
@@ -246,7 +274,7 @@ def _harvested(rows: Clicks, weight: Floats, n_ranks: int, *, start: Floats | No
     clicked = rate.T @ there  # at [r, s]: rates at r of items that were shown at s too
     first, second = np.nonzero(np.triu(both, 1) > 0)
     pair = np.arange(len(first))
-    pairs = _Cells(
+    pairs = ClickCells(
         item=np.concatenate([pair, pair]),
         rank=np.concatenate([first, second]),
         clicks=np.concatenate([clicked[first, second], clicked[second, first]]),
@@ -256,26 +284,25 @@ def _harvested(rows: Clicks, weight: Floats, n_ranks: int, *, start: Floats | No
     )
     near = None
     if start is not None:
-        shown = sums_by(pairs.item, pairs.clicks + pairs.others, n=len(pair))
+        shown = sums_by(pairs.item, pairs.shown, n=len(pair))
         near = start, sums_by(pairs.item, pairs.clicks, n=len(pair)) / shown / start.mean()
     return _maximise(pairs, n_ranks, start=near)[0]
 
 
-def _qualities(rows: Clicks, theta: Floats) -> tuple[Floats, float]:
+def _qualities(cells: ClickCells, theta: Floats) -> tuple[Floats, float]:
     """Each item's quality given θ: clicks over expected views."""
-    cells = _cells(rows, np.ones(len(rows.item)))
     clicks = sums_by(cells.item, cells.clicks, n=cells.n_items)
-    views = sums_by(cells.item, (cells.clicks + cells.others) * theta[cells.rank], n=cells.n_items)
+    views = sums_by(cells.item, cells.shown * theta[cells.rank], n=cells.n_items)
     quality = np.minimum(clicks / np.maximum(views, 1e-300), 1.0)
     return quality, _log_likelihood(cells, theta, quality)
 
 
 def _described(
-    rows: Clicks, theta: Floats, quality: Floats, *, log_likelihood: float, notes: tuple[str, ...]
+    cells: ClickCells, theta: Floats, quality: Floats, *, log_likelihood: float, notes: tuple[str, ...]
 ) -> PositionFit:
     if (np.diff(theta) > 0).any():
         notes = (*notes, "some rank was fitted above the one before it; the model is the nearest one that never rises")
-    shown = np.bincount(rows.position, minlength=len(theta) + 1)[1:].astype(np.float64)
+    shown = sums_by(cells.rank, cells.shown, n=len(theta))
     parameters = tuple(
         Parameter(f"P(V|{rank})", float(value), *([float("nan")] * 3)) for rank, value in enumerate(theta, 1)
     )
@@ -284,17 +311,16 @@ def _described(
         parameters=parameters,
         scale="",
         log_likelihood=log_likelihood,
-        n=len(rows.item),
+        n=round(float(cells.shown.sum())),
         n_censored=0,
-        goodness=_goodness(rows, theta, quality),
+        goodness=_goodness(cells, theta, quality),
         notes=notes,
     )
 
 
-def _goodness(rows: Clicks, theta: Floats, quality: Floats) -> Goodness:
+def _goodness(cells: ClickCells, theta: Floats, quality: Floats) -> Goodness:
     """Clicks at each rank for the worst, middle and best third of items against Σ n θ q: does rank act on all alike?"""
-    cells = _cells(rows, np.ones(len(rows.item)))
-    shown = cells.clicks + cells.others
+    shown = cells.shown
     third = np.argsort(np.argsort(quality, kind="stable"), kind="stable") * THIRDS // len(quality)
     n_ranks = len(theta)
     part = cells.rank * THIRDS + third[cells.item]

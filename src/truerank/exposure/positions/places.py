@@ -97,12 +97,15 @@ class Positions:
     ) -> Floats:
         """The probability of a view for each row, by the model of the row's surface and group."""
         position = np.asarray(position, dtype=np.float64)
-        at = self.at(len(position), surface=surface, group=group)
+        return self.view_by(self.at(len(position), surface=surface, group=group), position)
+
+    def view_by(self, rule: npt.NDArray[np.int64], position: Floats) -> Floats:
+        """The probability of a view for each row, by the model of the rule of that number."""
         result = np.zeros(len(position))
         for number, (place, model) in enumerate(self.rules):
             if isinstance(model, FitRequest):
                 raise InputError(f"the position model of {place} is still to be fitted ({model}). Fit it first.")
-            rows = at == number
+            rows = rule == number
             result[rows] = model.view(position[rows])
         return result
 

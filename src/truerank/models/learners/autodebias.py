@@ -11,7 +11,7 @@ from scipy.sparse import csr_array
 from truerank.core.arrays import Bools, Ints
 from truerank.models.learners.examples import Examples
 from truerank.models.learners.networks import Tensors, normal
-from truerank.models.learners.setup import Batch, Block, Setup, everyone
+from truerank.models.learners.setup import Batch, PairBlock, Setup, everyone
 from truerank.models.recipes import AutoDebias
 
 MISSING, NEGATIVE, POSITIVE = 0, 1, 2  # what is known of a pair
@@ -44,7 +44,7 @@ class Meta:
         seen = a.index_select(0, batch.user) + b.index_select(0, batch.item)
         return torch.exp((seen + c.index_select(0, batch.label.long())) / 5)
 
-    def pair_weight(self, block: Block, state: torch.Tensor) -> torch.Tensor:
+    def pair_weight(self, block: PairBlock, state: torch.Tensor) -> torch.Tensor:
         a, b, c = (part.ravel() for part in self.pair)
         user, item = (torch.from_numpy(part) for part in (block.user, block.item))
         seen = (state != MISSING).to(c.dtype)
@@ -115,9 +115,9 @@ class MetaLearning:
         share = self.method.imputed * self.examples.n_pairs / len(self.examples)
         return seen + share * imputed + self.setup.penalty(parameters, batch.pattern)
 
-    def _block(self) -> tuple[Block, torch.Tensor]:
+    def _block(self) -> tuple[PairBlock, torch.Tensor]:
         examples = self.examples
-        block = Block.draw(self.setup.rng, examples.n_users, examples.n_items, pairs=self.setup.batch)
+        block = PairBlock.draw(self.setup.rng, examples.n_users, examples.n_items, pairs=self.setup.batch)
         return block, torch.from_numpy(self.known[block.user][:, block.item].toarray().astype(np.int64))
 
 

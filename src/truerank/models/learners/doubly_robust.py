@@ -5,8 +5,8 @@ from __future__ import annotations
 import torch
 
 from truerank.core.arrays import Bools
-from truerank.models.learners.setup import Batch, Block, Setup, everyone, mean_square
-from truerank.models.recipes import DoublyRobust
+from truerank.models.learners.setup import Batch, PairBlock, Setup, everyone, mean_square
+from truerank.models.recipes import DoublyRobustLearning
 
 
 class JointLearning:
@@ -20,7 +20,7 @@ class JointLearning:
 
     warm_up = 0
 
-    def __init__(self, method: DoublyRobust, setup: Setup) -> None:
+    def __init__(self, method: DoublyRobustLearning, setup: Setup) -> None:
         self.setup, self.method = setup, method
         self.examples = setup.train
         self.imputation = setup.network.start(setup.rng)
@@ -46,10 +46,10 @@ class JointLearning:
 
     def loss(self, batch: Batch) -> torch.Tensor:
         examples = self.examples
-        block = Block.draw(self.setup.rng, examples.n_users, examples.n_items, pairs=self.setup.batch)
+        block = PairBlock.draw(self.setup.rng, examples.n_users, examples.n_items, pairs=self.setup.batch)
         return self.loss_on(batch, block) + self.setup.penalty(self.setup.parameters, batch.pattern)
 
-    def loss_on(self, batch: Batch, block: Block) -> torch.Tensor:
+    def loss_on(self, batch: Batch, block: PairBlock) -> torch.Tensor:
         """Without weight decay."""
         fit, network = self.setup.fit, self.setup.network
         sides = network.sides(self.setup.parameters)

@@ -7,7 +7,7 @@ from typing import Protocol
 import torch
 from torch.nn.functional import softplus
 
-from truerank.models.recipes import Loss
+from truerank.models.recipes import PointwiseLoss
 
 
 class Fit(Protocol):
@@ -45,4 +45,4 @@ class SquaredLoss:
         return self.predicted(score.detach()) + error
 
 
-FITS: dict[Loss, Fit] = {Loss.BCE: LogLoss(), Loss.MSE: SquaredLoss()}
+FITS: dict[PointwiseLoss, Fit] = {PointwiseLoss.BCE: LogLoss(), PointwiseLoss.MSE: SquaredLoss()}

@@ -59,7 +59,7 @@ class Batch:
         return scores(*sides, self.pattern)
 
 
-class Objective(Protocol):
+class TrainingObjective(Protocol):
     """What is minimised. `prepare` comes before each step on the parameters and updates whatever else is learned.
 
     `examples` are what batches are made of; `reached` says which users and items the loss ever sees; `warm_up` is the
@@ -76,7 +76,7 @@ class Objective(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Block:
+class PairBlock:
     """Some users x some items, drawn uniformly: their pairs stand for all pairs, at the price of a dense product.
 
     The mean over a block is an unbiased estimate of the mean over all pairs.
@@ -86,7 +86,7 @@ class Block:
     item: Ints
 
     @classmethod
-    def draw(cls, rng: np.random.Generator, n_users: int, n_items: int, *, pairs: int) -> Block:
+    def draw(cls, rng: np.random.Generator, n_users: int, n_items: int, *, pairs: int) -> PairBlock:
         """About as many pairs as asked for, as square as the sides allow."""
         n = min(n_users, max(1, int(np.sqrt(pairs))))
         m = min(n_items, max(1, pairs // n))

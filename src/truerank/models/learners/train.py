@@ -18,13 +18,13 @@ from truerank.models.learners.examples import Examples, Material, material
 from truerank.models.learners.losses import FITS
 from truerank.models.learners.networks import Network, Tensors
 from truerank.models.learners.repeatable import repeatable
-from truerank.models.learners.setup import Batch, Objective, Setup
+from truerank.models.learners.setup import Batch, Setup, TrainingObjective
 from truerank.models.pooled_auc import pooled_auc
 from truerank.models.recipes import Recipe, Training
 
 
 @dataclass(frozen=True, slots=True)
-class Learned:
+class TrainedFactors:
     """Factors and biases of all users and items, and how training went: AUC after each epoch, and which was best."""
 
     user_factors: Floats
@@ -44,7 +44,7 @@ class Learned:
 
 def train(
     recipe: Recipe, log: Log, *, seed: int, side: Side = NOTHING_BESIDE, progress: Progress | None = None
-) -> Learned:
+) -> TrainedFactors:
     """Fit a backbone with a method.
 
     A user or an item that the loss never sees (no rows, unless the method imputes all pairs) is given the mean of
@@ -53,12 +53,12 @@ def train(
     with repeatable(recipe.training.threads):
         parts = material(recipe.name, recipe.method, log, side=side, seed=seed)
         setup = _setup(recipe, parts, seed=seed)
-        objective: Objective = recipe.method.objective(setup)
+        objective: TrainingObjective = recipe.method.objective(setup)
         best, auc = _descend(recipe, setup, objective, parts.validation, seed=seed, progress=progress)
         with torch.no_grad():
             user, item = (side.numpy().astype(np.float64) for side in setup.network.sides(best))
     user, item = (_filled(values, seen) for values, seen in zip((user, item), objective.reached, strict=True))
-    return Learned(*setup.network.apart(user, item), tuple(auc), int(np.argmax(auc)) + 1)
+    return TrainedFactors(*setup.network.apart(user, item), tuple(auc), int(np.argmax(auc)) + 1)
 
 
 def _setup(recipe: Recipe, parts: Material, *, seed: int) -> Setup:
@@ -77,7 +77,7 @@ def _setup(recipe: Recipe, parts: Material, *, seed: int) -> Setup:
 
 
 def _descend(
-    recipe: Recipe, setup: Setup, objective: Objective, held: Examples, *, seed: int, progress: Progress | None
+    recipe: Recipe, setup: Setup, objective: TrainingObjective, held: Examples, *, seed: int, progress: Progress | None
 ) -> tuple[Tensors, list[float]]:
     """The parameters of the best epoch, and the validation AUC of each."""
     training: Training = recipe.training

@@ -13,9 +13,13 @@ import numba as nb
 import numpy as np
 
 from truerank.studies.reliability.fast_draws import put_first
-from truerank.studies.reliability.kinds import Kind, Mark
+from truerank.studies.reliability.kinds import CandidateKind, Mark
 
-FULL, EXPOSED, DRAWN_WITH_POSITIVES = int(Kind.FULL), int(Kind.EXPOSED), int(Kind.DRAWN_WITH_POSITIVES)
+FULL, EXPOSED, DRAWN_WITH_POSITIVES = (
+    int(CandidateKind.FULL),
+    int(CandidateKind.EXPOSED),
+    int(CandidateKind.DRAWN_WITH_POSITIVES),
+)
 OTHER, LIKED, EXCLUDED = int(Mark.OTHER), int(Mark.LIKED), int(Mark.EXCLUDED)
 
 

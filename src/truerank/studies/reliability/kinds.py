@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import IntEnum
 
 
-class Kind(IntEnum):
+class CandidateKind(IntEnum):
     """All items of the pool, the user's own rows, or draws from the pool: without or with the user's positives."""
 
     FULL = 0

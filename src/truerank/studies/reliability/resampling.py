@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import exp, factorial
 
 import numpy as np
 
 from truerank.core.arrays import Floats
-from truerank.core.chance import cell_uniforms, generator
+from truerank.core.chance import generator
 from truerank.core.ids import Keys
-
-_POISSON = np.cumsum([exp(-1) / factorial(k) for k in range(20)])
+from truerank.uncertainty.resampling import weights_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,8 +41,8 @@ class Resampling:
 
     def _poisson(self, purpose: str, key: Keys) -> Floats:
         number = np.arange(1, self.resamples + 1, dtype=np.uint64)
-        chance = cell_uniforms(self.seed, purpose, key[None, :], number[:, None])
-        return np.concatenate([np.ones((1, len(key))), np.searchsorted(_POISSON, chance, side="right")])
+        drawn = weights_of(key, number, seed=self.seed, purpose=purpose)
+        return np.concatenate([np.ones((1, len(key))), drawn])
 
 
 def quantiles(values: Floats, level: float) -> tuple[Floats, Floats]:

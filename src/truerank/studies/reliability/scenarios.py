@@ -18,9 +18,9 @@ from truerank.metrics.tables import worth_and_divisor
 from truerank.ranks.samplers.draw import PURPOSE as CANDIDATES
 from truerank.ranks.samplers.draw import Among, OwnPositives, Sampler
 from truerank.sampling.pools import LAST, ring_times
-from truerank.studies.reliability.draws import Counted, Exposing, ScenarioWeights
+from truerank.studies.reliability.draws import CandidateCounts, Exposing, ScenarioWeights
 from truerank.studies.reliability.grid import Family, Grid, deepest_rank
-from truerank.studies.reliability.kinds import Kind
+from truerank.studies.reliability.kinds import CandidateKind
 from truerank.studies.reliability.worlds import Orders
 
 FIGURES = ("equal", "equal_rounded", "fidelity", "robustness", "predictive_power")
@@ -61,7 +61,7 @@ class MetricTables:
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
+class FamilyArrays:
     """The families of a grid as the kernels want them."""
 
     kind: Ints
@@ -70,7 +70,7 @@ class Layout:
     sizes: Ints
 
     @classmethod
-    def of(cls, families: Sequence[Family]) -> Layout:
+    def of(cls, families: Sequence[Family]) -> FamilyArrays:
         start = np.cumsum([0, *(len(each.labels) for each in families)])
         sizes = [0 if n is None else n for each in families for _, n in each.labels]
         exposed = [each.as_exposed for each in families]
@@ -82,12 +82,12 @@ class Layout:
         )
 
 
-def _kind(sampler: Sampler) -> Kind:
+def _kind(sampler: Sampler) -> CandidateKind:
     if sampler.among is Among.EXPOSED:
-        return Kind.EXPOSED
+        return CandidateKind.EXPOSED
     if sampler.wanted(np.zeros(1, dtype=np.int64)) is None:
-        return Kind.FULL
-    return Kind.DRAWN if sampler.positives is OwnPositives.EXCLUDED else Kind.DRAWN_WITH_POSITIVES
+        return CandidateKind.FULL
+    return CandidateKind.DRAWN if sampler.positives is OwnPositives.EXCLUDED else CandidateKind.DRAWN_WITH_POSITIVES
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,19 +108,19 @@ class Scenarios:
     """One logger in one repetition, ready to take blocks of users."""
 
     exposing: Exposing
-    layout: Layout
+    layout: FamilyArrays
     tables: MetricTables
     pool: npt.NDArray[np.uint8]
     weights: ScenarioWeights
 
     @classmethod
     def of(
-        cls, exposing: Exposing, counted: Counted, *, grid: Grid, tables: MetricTables, train: Floats | None
+        cls, exposing: Exposing, counted: CandidateCounts, *, grid: Grid, tables: MetricTables, train: Floats | None
     ) -> Scenarios:
         samplers = [family.sampler for family in grid.families]
         weights = counted.weights(samplers, exposing.world, holds_out=exposing.holds_out, train=train)
         pool = (counted.rows > 0).astype(np.uint8)
-        return cls(exposing, Layout.of(grid.families), tables, pool, weights)
+        return cls(exposing, FamilyArrays.of(grid.families), tables, pool, weights)
 
     def evaluate(self, units: Ints, group: Ints, order: Orders, finite: Ints) -> Compared:
         """The users of a block, in groups of rising number, whose items every model has put in `order`."""

@@ -18,7 +18,7 @@ import polars as pl
 
 from truerank.core.arrays import Floats, Ints
 from truerank.core.ids import Keys
-from truerank.studies.reliability.folder import Block, Folder
+from truerank.studies.reliability.folder import Folder, WorkBlock
 from truerank.studies.reliability.grid import Grid
 from truerank.studies.reliability.order_of_means import GroupSums, OrderOfMeans
 from truerank.studies.reliability.resampling import Resampling, quantiles
@@ -131,7 +131,7 @@ class Summary:
         for repetition in range(self.grid.repetitions):
             parts = [np.zeros_like(each) for each in totals]
             for number, keys in enumerate(self.blocks):
-                products = self._products(Block(repetition, logger, number), group, self.resampling.of_users(keys))
+                products = self._products(WorkBlock(repetition, logger, number), group, self.resampling.of_users(keys))
                 for at, product in enumerate(products):
                     parts[at] += product
             for at, part in enumerate(parts):
@@ -139,7 +139,7 @@ class Summary:
                 totals[at] += weight[:, repetition, None] * part
         return [_Sums(total, point, n) for total, point in zip(totals, points, strict=True)]
 
-    def _products(self, block: Block, group: tuple[int, ...], weight: Floats) -> Iterator[Floats]:
+    def _products(self, block: WorkBlock, group: tuple[int, ...], weight: Floats) -> Iterator[Floats]:
         """The sums of a block in every resample, for each metric; each is to be used before the next is made."""
         n = int(np.prod(self.shape))
         first: dict[str, Any] = {}
@@ -183,7 +183,7 @@ class Summary:
         name, shape = str(self.grid.metrics[metric]), (*self.shape, len(self.models))
         sums, users = np.zeros((self.n_groups, *shape), dtype=np.int64), np.zeros(self.n_groups, dtype=np.int64)
         for number in range(len(self.blocks)):
-            first, part = self.folder.read_sums(Block(repetition, logger, number), name, shape)
+            first, part = self.folder.read_sums(WorkBlock(repetition, logger, number), name, shape)
             sums[first : first + len(part.sums)] += part.sums
             users[first : first + len(part.users)] += part.users
         return GroupSums(sums, users)

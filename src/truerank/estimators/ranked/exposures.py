@@ -1,0 +1,205 @@
+"""How a target and the logging policy expose the rows of a log: what estimators of ranked logs see of a target."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from importlib.util import find_spec
+from typing import Any
+
+import numpy as np
+
+from truerank.core.arrays import Bools, Floats, Ints, sums_by
+from truerank.core.errors import RefusedError
+from truerank.core.ids import Keys
+from truerank.core.terms import Clusters, Smooth, known_total, ratio
+from truerank.data.impressions import Impressions, Logged
+from truerank.exposure.policies.policies import Policy, Rows
+from truerank.exposure.positions.places import Positions
+
+BLOCK = 1 << 17  # rows whose exposures stay in cache
+
+Gain = Callable[[Rows, Floats], Floats]  # (rows, their target exposure) -> what is weighed by min(m, 1/ε0)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Refits:
+    """The position models without each group of clusters (None where there is none), and the group of each unit.
+
+    `pattern` tells for which targets each unit is defined.
+    """
+
+    positions: tuple[Positions | None, ...]
+    group: Ints
+    pattern: Keys
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Exposures:
+    """A log, and how much a target and the logging policy expose each of its rows.
+
+    w = ε · min(m, 1/ε0) with m the clip (paper 3, eq. 8 and section 6.2); m = ∞ is the importance weight, m = 1 leaves
+    the raw label. A view (or a reward) where the logging policy exposes nothing cannot be and is refused, whatever the
+    target shows; a displayed row that earned nothing there weighs nothing. `clusters` are those of the units; `refits`
+    are other position models under which the same is to be seen.
+    """
+
+    log: Impressions
+    target: Policy
+    logging: Policy
+    clusters: Clusters
+    refits: Refits | None = None
+
+    @property
+    def views_known(self) -> bool:
+        return self.log.logged is Logged.VIEWED
+
+    def viewed_rows(self) -> Ints | None:
+        """The rows that were viewed, None for all of them."""
+        return None if self.log.viewed is None else np.flatnonzero(self.log.viewed)
+
+    def rewarded(self, reward: str) -> Ints:
+        """The rows with a reward: no others enter a sum of rewards."""
+        return np.flatnonzero(self.log.reward(reward))
+
+    def parts(self, rows: Rows = None) -> tuple[Floats, Floats]:
+        """ε and 1/ε0 of rows; 1/ε0 is 0 where ε0 is: nothing was viewed there."""
+        return self.target.exposure(rows), self.inverse(rows)
+
+    def inverse(self, rows: Rows = None) -> Floats:
+        """1/ε0 of rows, 0 where ε0 is."""
+        logged = self.logging.exposure(rows)
+        never = logged == 0
+        if never.any():
+            return np.divide(1.0, logged, out=np.zeros(len(logged)), where=~never)
+        return 1.0 / logged
+
+    def weights(self, clip: float = math.inf, rows: Rows = None) -> Floats:
+        """The weight of each row."""
+        return clipped(*self.parts(rows), clip)
+
+    # ------------------------------------------------------------------------------------------------------------- sums
+
+    def clipped_sums(self, gain: Gain, rows: Ints | None, clips: Floats) -> Floats:
+        """Σ gain · min(m, 1/ε0) over the given rows of each unit, for each clip m: [clips x units]."""
+        sums = np.zeros((len(clips), self.log.n_units))
+        add = _add_clipped()
+        for block in blocks(len(self.log), rows):
+            target, inverse = self.parts(block)
+            unit = self.log.unit[block]
+            add(unit, np.asarray(gain(block, target), dtype=np.float64), inverse, clips, sums)
+        return sums
+
+    def rewards(self, reward: str, clips: Floats) -> Floats:
+        """Σ c w over each unit for each clip: [clips x units]; only rows with a reward are looked at."""
+        values = self.log.reward(reward)
+        return self.clipped_sums(lambda rows, target: values[rows] * target, self.rewarded(reward), clips)
+
+    def by_unit(self, values: Floats, rows: Ints | None = None) -> Floats:
+        """The sum over each unit of values of rows."""
+        unit = self.log.unit if rows is None else self.log.unit[rows]
+        return sums_by(unit, values, n=self.log.n_units)
+
+    def n_viewed(self) -> Floats:
+        rows = self.viewed_rows()
+        unit = self.log.unit if rows is None else self.log.unit[rows]
+        return np.bincount(unit, minlength=self.log.n_units).astype(np.float64)
+
+    # ------------------------------------------------------------------------------------------------------------ terms
+
+    def ratio(self, num: Floats, den: Floats, *, kept: Bools | None = None) -> Smooth:
+        """Terms of Σ num / Σ den over the units whose ranking is known."""
+        return ratio(num, den, defined=self._defined(kept), clusters=self.clusters)
+
+    def known_total(self, num: Floats, den: Floats) -> Smooth:
+        """Terms of Σ num / Σ den times the mean of the known Σ_a ε(x, a)."""
+        return known_total(num, den, total_of(self), defined=self._defined(None), clusters=self.clusters)
+
+    def _defined(self, kept: Bools | None) -> Bools:
+        defined = self.target.defined()
+        return defined if kept is None else defined & kept
+
+    # ----------------------------------------------------------------------------------------------- views and refusals
+
+    def under(self, positions: Positions) -> Exposures:
+        """The same under other position models."""
+        return replace(self, target=self.target.under(positions), logging=self.logging.under(positions), refits=None)
+
+    def impossible(self, without: Bools | None = None) -> str | None:
+        """Why the log cannot be, or None: a view or a reward where the logging policy exposes nothing.
+
+        Whatever the target; `without` are units that do not matter.
+        """
+        for rows in blocks(len(self.log), None):
+            never = self.logging.exposure(rows) == 0
+            if not never.any():
+                continue
+            row = np.arange(rows.start, rows.stop)[never]
+            row = row if without is None else row[~without[self.log.unit[row]]]
+            seen = row[self._seen(row)]
+            if len(seen):
+                return self._message(int(seen[0]))
+        return None
+
+    def _seen(self, rows: Ints) -> Bools:
+        if not self.views_known:
+            return np.asarray(np.logical_or.reduce([values[rows] != 0 for values in self.log.rewards.values()]))
+        return np.ones(len(rows), dtype=bool) if self.log.viewed is None else self.log.viewed[rows]
+
+    def check_views(self) -> None:
+        """Refuse views and rewards where the logging policy exposes nothing."""
+        reason = self.impossible()
+        if reason is not None:
+            raise RefusedError(reason)
+
+    def _message(self, row: int) -> str:
+        log = self.log
+        place = "" if log.position is None else f" at position {log.position[row]}"
+        what = "was viewed" if self.views_known else "has a reward"
+        return (
+            f"{log.source}: an item{place} {what} although the logging policy gives it no exposure: its weight is "
+            "infinite, and dropping it would lose rewards in silence. Use a position model without that cut-off, or "
+            "leave such rows out of the log to count rewards above the cut-off only."
+        )
+
+
+def blocks(n: int, rows: Ints | None) -> Iterator[Any]:
+    """All of n rows, or the given ones, in blocks."""
+    if rows is None:
+        yield from (slice(start, min(start + BLOCK, n)) for start in range(0, n, BLOCK))
+    else:
+        yield from (rows[start : start + BLOCK] for start in range(0, len(rows), BLOCK))
+
+
+def clipped(target: Floats, inverse: Floats, clip: float) -> Floats:
+    """ε · min(m, 1/ε0).
+
+    >>> clipped(np.array([0.5, 1.0]), np.array([4.0, 2.0]), 3.0).tolist()
+    [1.5, 2.0]
+    """
+    return np.asarray(target * np.minimum(inverse, clip), dtype=np.float64)
+
+
+def total_known(target: Policy) -> bool:
+    """Whether Σ_a ε(x, a) is known: a single impression with item-choice propensities has the sum 1."""
+    return target.total_known or (target.positions is None and target.log.sessions is None)
+
+
+def total_of(view: Exposures) -> Floats:
+    """Σ_a ε(x, a) of each unit, 0 where its ranking is not known."""
+    return view.target.total() if view.target.total_known else np.ones(view.log.n_units)
+
+
+def _add_clipped() -> Callable[[Ints, Floats, Floats, Floats, Floats], None]:
+    if find_spec("numba") is None:
+        return add_plainly
+    from truerank.estimators.ranked.fast import add_clipped
+
+    return add_clipped
+
+
+def add_plainly(unit: Ints, gain: Floats, inverse: Floats, clips: Floats, out: Floats) -> None:
+    """What `fast.add_clipped` adds, in numpy; equal up to the order of additions."""
+    for k, clip in enumerate(clips.tolist()):
+        out[k] += sums_by(unit, gain * np.minimum(inverse, clip), n=out.shape[1])

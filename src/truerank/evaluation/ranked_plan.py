@@ -1,0 +1,328 @@
+"""The plan of an off-policy evaluation: how targets look at a log, what is counted, what is said."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, cast
+
+import numpy as np
+
+from truerank.core.arrays import Floats, Ints
+from truerank.core.estimator import Asked, Clipping, Estimator, Learned
+from truerank.core.messages import Message, caution, warning
+from truerank.core.provenance import Input, Provenance, versions
+from truerank.core.results import Estimate
+from truerank.core.terms import Refitted, Terms
+from truerank.data.impressions import Logged, RankedChunk
+from truerank.estimators.ranked import RankedEstimator
+from truerank.estimators.ranked.exposures import Exposures
+from truerank.estimators.ranked.normalisers import CHOSEN, FIVE
+from truerank.evaluation.measure import Measured
+from truerank.evaluation.question import Cell, Pair, Points, Question, Remarks, Tallies
+from truerank.evaluation.ranked_notes import (
+    about_choices,
+    about_refits,
+    about_target,
+    details_of,
+    limit,
+    recorded,
+    source_of_exposures,
+)
+from truerank.evaluation.ranked_setting import RankedFacts
+from truerank.evaluation.ranked_sight import Looking, RankedSight
+from truerank.uncertainty.clipping import chosen_clip
+from truerank.uncertainty.evidence import FEW_UNITS, whole
+from truerank.uncertainty.intervals import Spread, common
+from truerank.uncertainty.weights import WeightDiagnostics, tail_length
+
+FEW_PAYING = 20
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class UnitIds:
+    """The id of each unit and of its cluster, and how many rows it has, in the order of the population."""
+
+    unit: Any
+    cluster: Any
+    active: Floats
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RankedPlan:
+    """A question about a ranked log with all that had to be learned from the whole of it.
+
+    `grid` are the clips that were asked for, of which one is chosen if `auto`; `answered` are the questions that each
+    target can answer. `first` and `last` are what is said before and after what is counted.
+    """
+
+    question: Question
+    learned: Learned
+    facts: RankedFacts
+    looking: Looking
+    grid: tuple[float, ...]
+    auto: bool
+    answered: Mapping[str, tuple[int, ...]]
+    ids_of_units: UnitIds | None
+    first: tuple[Message, ...] = ()
+    last: tuple[Message, ...] = ()
+
+    @property
+    def unit(self) -> str:
+        return self.facts.unit
+
+    @property
+    def keeps_units(self) -> bool:
+        return self.ids_of_units is not None
+
+    @property
+    def clips(self) -> Floats:
+        """All clips, ascending."""
+        return np.unique([*self.grid, *(asked.clip for _, asked in self.question.asked)])
+
+    # ---- for measure
+
+    def answers(self, model: str) -> Sequence[int]:
+        return self.answered[model]
+
+    def learns(self, estimator: Estimator) -> bool:
+        return False  # what is refitted is in the view, and estimators make of it what they can
+
+    def places(self, chunk: RankedChunk) -> Ints:
+        return chunk.places()
+
+    def n_rows(self, chunk: RankedChunk) -> int:
+        return len(chunk.log)
+
+    def earning(self, chunk: RankedChunk, segment: str | None) -> RankedChunk:
+        return chunk
+
+    def look(self, chunk: RankedChunk, model: str) -> RankedSight:
+        shared = self.looking.shared(chunk, self.learned)
+        view = Exposures(chunk.log, shared.policies[model], shared.logging, shared.clusters, shared.refits)
+        return RankedSight(model, view, self.clips, tail_length(self.facts.n_rows), shared.unweighed)
+
+    def counted(self, chunk: RankedChunk) -> Tallies:
+        return {}
+
+    # ---- for conclude
+
+    def named(self, estimator: Estimator, asked: Asked) -> tuple[str, int | None]:
+        return str(asked.metric), None
+
+    def assumptions(self, estimator: Estimator) -> tuple[str, ...]:
+        base = CHOSEN if self.looking.positions is None and not self.facts.sessions else FIVE
+        return (*base, *estimator.about.assumptions, *cast(RankedEstimator, estimator).metric.assumptions)
+
+    def known(self, spread: Spread, terms: Sequence[Terms]) -> Spread:
+        """Where nothing was earned, nothing shows how far from 0 a value may be: no width would be a lie."""
+        earned = any(bool(whole(part).sums[:, 0].any()) for part in terms)
+        return spread if earned and not self.learned.failures else Spread.unknown(spread.value)
+
+    def diagnostics(self, model: str, clip: float, measured: Measured) -> WeightDiagnostics:
+        return _diagnosed(measured.tallies[model, "weights"], measured.tallies[model, "support"], clip)
+
+    def effective(self, cell: Cell, terms: Terms, measured: Measured) -> float | None:
+        estimator, asked = self.question.asked[cell[1]]
+        if estimator.about.clipping is Clipping.NONE:
+            return None
+        return self.diagnostics(cell[0], asked.clip, measured).ess
+
+    def warnings(self, cell: Cell, terms: Terms, measured: Measured) -> tuple[Message, ...]:
+        model, number = cell
+        estimator, asked = self.question.asked[number]
+        unit, n = self.unit, int(measured.size[terms.defined].sum())
+        messages: list[Message] = []
+        if n < self.facts.n_units:
+            missing = self.facts.n_units - n
+            messages.append(
+                caution(
+                    "left-out",
+                    f"{missing:,} of {self.facts.n_units:,} {unit}s {asked.metric.left_out} and are left out",
+                    numbers={"units": missing},
+                )
+            )
+        paying = int(np.count_nonzero(whole(terms).sums[:, 0]))
+        who = self.facts.cluster
+        if not paying:
+            messages.append(
+                warning(
+                    "no-reward",
+                    "nothing that this target would show has a reward: nothing tells how far the value is from 0",
+                )
+            )
+        elif paying < FEW_PAYING:
+            messages.append(
+                caution(
+                    "few-rewards",
+                    f"rests on {paying} {who}s with a reward: the interval is rough",
+                    numbers={"units": paying},
+                )
+            )
+        single = self._single(terms)
+        if single is not None:
+            messages.append(warning("no-interval", f"no interval: {single}"))
+        elif 0 < n < FEW_UNITS:
+            messages.append(caution("few-units", f"only {n} {unit}s: the interval is rough", numbers={"units": n}))
+        if estimator.about.clipping is not Clipping.NONE:
+            rows = "viewed rows" if self.facts.logged is Logged.VIEWED else "displayed rows"
+            messages += self.diagnostics(model, asked.clip, measured).warnings(asked.clip, rows=rows)
+        if estimator.about.caution:
+            messages.append(warning("for-comparison", estimator.about.caution))
+        return tuple(messages)
+
+    def _single(self, terms: Terms) -> str | None:
+        """Why nothing tells how far the value may be off: a single cluster, in all or of a logger."""
+        who, clusters = self.facts.cluster, terms.clusters
+        used = clusters.has(terms.defined)
+        if np.count_nonzero(used) == 1:
+            return f"all is from one {who}, and a spread needs at least two"
+        linear = not isinstance(terms, Refitted) and self.question.interval.refits
+        if linear and clusters.stratum is not None and (np.bincount(clusters.stratum[used]) == 1).any():
+            return (
+                f"a logger has a single {who}, and the spread within it needs at least two; leave that logger out, "
+                "or use --bootstrap"
+            )
+        return None
+
+    def ids(self, measured: Measured) -> tuple[Any, Any]:
+        known = self.ids_of_units
+        if known is None:
+            raise TypeError("units were not kept")
+        return known.unit[measured.place], known.cluster[measured.place]
+
+    def activity(self, measured: Measured) -> Floats:
+        return np.zeros(0) if self.ids_of_units is None else self.ids_of_units.active[measured.place]
+
+    def order(self, number: int) -> tuple[int, ...]:
+        return self._blocks()[number], number
+
+    def _blocks(self) -> list[int]:
+        """For each question the number of its estimator and reward."""
+        known: dict[tuple[Estimator, str], int] = {}
+        return [known.setdefault((estimator, asked.reward), len(known)) for estimator, asked in self.question.asked]
+
+    # ---- clips, messages, record
+
+    def remarks(self, measured: Measured, points: Points) -> Remarks:
+        choices: list[dict[str, Any]] = []
+        untested: set[tuple[Pair, int]] = set()
+        if self.auto:
+            for numbers in self._curves():
+                made = list(self._chosen(numbers, measured, points))
+                choices += [choice for choice, _ in made]
+                taken = {cell for _, cell in made}
+                untested |= {cell for cell in points.differences if cell[1] in numbers and cell not in taken}
+        return Remarks(frozenset(untested), tuple(about_choices(choices)), {"chosen": choices})
+
+    def _curves(self) -> list[list[int]]:
+        """The questions of each estimator and reward that weights enter, ascending by clip."""
+        blocks = self._blocks()
+        curves = [[number for number, block in enumerate(blocks) if block == at] for at in range(max(blocks) + 1)]
+        return [numbers for numbers in curves if self.question.asked[numbers[0]][0].about.clipping is not Clipping.NONE]
+
+    def _chosen(self, numbers: Sequence[int], measured: Measured, points: Points) -> Any:
+        """Which clip is taken for each value and difference; the largest for estimators that allow no choice."""
+        estimator, asked = self.question.asked[numbers[0]]
+        by_rule = estimator.about.clipping is Clipping.CHOSEN
+        models = [model for model in self.question.models if (model, numbers[0]) in points.values]
+        terms = {
+            model: [whole(measured.terms[model, number]) for number in numbers] if by_rule else [] for model in models
+        }
+        what: list[tuple[str, Any, Mapping[Any, Spread]]] = [(model, model, points.values) for model in models]
+        what += [(" - ".join(pair), pair, points.differences) for pair in self.question.pairs(models)]
+        for of, who, spreads in what:
+            at = len(numbers) - 1
+            if by_rule:
+                at = chosen_clip(terms[who]) if isinstance(who, str) else chosen_clip(terms[who[0]], terms[who[1]])
+            value = spreads[who, numbers[at]].value
+            choice = {
+                "of": of,
+                "reward": asked.reward,
+                "estimator": estimator.about.name,
+                "clip": limit(self.question.asked[numbers[at]][1].clip),
+                "value": value,
+                "against_largest_clip": value - spreads[who, numbers[-1]].value,
+                "by_rule": by_rule,
+            }
+            yield choice, (who, numbers[at])
+
+    def messages(self, measured: Measured, estimates: Sequence[Estimate]) -> Sequence[Message]:
+        return [
+            *self.first,
+            *(each for model in self.question.models for each in about_target(model, measured.tallies, self.facts)),
+            *about_refits(self._failures(measured)),
+            *self.last,
+        ]
+
+    def _failures(self, measured: Measured) -> dict[str, int]:
+        """Why intervals that include the fit cannot be had, and without how many groups."""
+        failures = {
+            f"the position model cannot be fitted: {reason}": parts for reason, parts in self.learned.failures.items()
+        }
+        for key, groups in measured.tallies.items():
+            if len(key) == 3 and key[1] == "unweighed":
+                failures[f"{key[0]} cannot be weighed: {key[2]}"] = int(np.count_nonzero(groups))
+        if failures or not self.learned.refits:
+            return failures
+        for number in range(len(self.question.asked)):
+            models = [model for model in self.question.models if (model, number) in measured.terms]
+            terms = {model: measured.terms[model, number] for model in models}
+            lost = [(f"{model} has no value.", _undefined(terms[model])) for model in models]
+            for first, second in self.question.pairs(models):
+                both = common(terms[first], terms[second])
+                reason = f"{first} - {second} has no value: no {self.unit} is left that both rank."
+                lost.append((reason, max(_undefined(part) for part in both)))
+            for reason, parts in lost:
+                if parts:
+                    failures[reason] = max(parts, failures.get(reason, 0))
+        return failures
+
+    def provenance(self, measured: Measured, remarks: Remarks) -> Provenance:
+        facts, question, looking = self.facts, self.question, self.looking
+        positions = looking.models(self.learned)
+        strata = looking.shares is not None and self.learned[looking.shares].nested
+        return Provenance(
+            inputs=(
+                Input(role="log", source=facts.source, rows=facts.n_rows, items=facts.n_items),
+                *(Input(role="target", name=name, source=name) for name in question.models),
+            ),
+            settings={
+                "position": None if positions is None else str(positions),
+                "logging": source_of_exposures(facts, positions, looking.loggers),
+                "rewards": list(facts.rewards),
+                "clips": [limit(clip) for clip in self.grid],
+                "interval": type(question.interval).__name__,
+                "strata": "logger" if strata and question.interval.refits else None,
+                "level": question.level,
+                "seed": question.seed,
+            },
+            counts={"rows": facts.n_rows, "units": facts.n_units, "items": facts.n_items},
+            unit=facts.unit,
+            versions=versions(),
+            details=details_of(
+                cluster=facts.cluster,
+                chosen=remarks.details.get("chosen", ()),
+                diagnostics={
+                    model: [self.diagnostics(model, clip, measured) for clip in self.grid] for model in question.models
+                },
+                clips=self.grid,
+                fits=[] if looking.learner is None else recorded(self.learned[looking.learner]),
+            ),
+        )
+
+
+@lru_cache(maxsize=4096)
+def _diagnosed(weights: Any, support: Any, clip: float) -> WeightDiagnostics:
+    unsupported, error = support.share()
+    found: WeightDiagnostics = weights.at(clip, unsupported=unsupported, error=error)
+    return found
+
+
+def _undefined(terms: Terms) -> int:
+    """Without how many groups there is no value, although there is one with all of them."""
+    if not isinstance(terms, Refitted) or terms.n_independent() < 2 or math.isnan(terms.value()):
+        return 0
+    return int(np.count_nonzero(np.isnan(terms.values_without())))

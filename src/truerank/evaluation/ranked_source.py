@@ -1,0 +1,302 @@
+"""Where a ranked log comes from: held in memory, or read in chunks of whole users; with the tables of targets."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+import polars as pl
+
+from truerank.core.arrays import Ints
+from truerank.core.ids import Ids, Keys
+from truerank.data.batches import LazyTable
+from truerank.data.impression_checks import notes_of
+from truerank.data.impressions import Impressions, Logged, RankedChunk
+from truerank.data.keyed import Keyed
+from truerank.data.owners import Owners, follow
+from truerank.data.partition import MEMORY_BYTES, MEMORY_ROWS, Chunks, Progress, together
+from truerank.data.read import as_table, column
+from truerank.data.read_impressions import read_impressions
+from truerank.data.spill import Scratch
+from truerank.data.survey import ImpressionSchema, survey_impressions
+from truerank.estimators.ranked import RankedEstimator
+from truerank.evaluation.ranked_setting import RankedFacts, RewardFacts
+from truerank.exposure.policies.targets import Target, column_names, is_table
+
+ROWS_AT_ONCE = 2**21  # of a log in memory, whatever the number of threads
+LOG, SESSIONS = "the log", "declared sessions"  # names that no target has: these are said with their options
+
+
+class RankedSource(Protocol):
+    """A ranked log in chunks of whole clusters, and what is known of the whole before any of it is measured."""
+
+    @property
+    def facts(self) -> RankedFacts: ...
+    @property
+    def n_chunks(self) -> int: ...
+    @property
+    def n_rows(self) -> Ints: ...
+    @property
+    def notes(self) -> tuple[str, ...]: ...
+    def chunk(self, at: int) -> RankedChunk: ...
+    def cluster_keys(self) -> Keys: ...
+
+
+@dataclass(frozen=True, slots=True)
+class HeldLog:
+    """A log in memory, cut by clusters."""
+
+    log: Impressions
+    facts: RankedFacts
+    chunks: tuple[RankedChunk, ...]
+    notes: tuple[str, ...] = ()
+
+    @classmethod
+    def of(
+        cls,
+        log: Impressions,
+        targets: Mapping[str, Target],
+        *,
+        columns: Mapping[str, str] | None = None,
+        n: int | None = None,
+    ) -> HeldLog:
+        """In at most n chunks, by default as many as keep each of them small."""
+        return cls(log, RankedFacts.of(log), tuple(chunks_of(log, targets, columns=columns, n=n)))
+
+    @property
+    def n_chunks(self) -> int:
+        return len(self.chunks)
+
+    @property
+    def n_rows(self) -> Ints:
+        return np.array([len(chunk.log) for chunk in self.chunks], dtype=np.int64)
+
+    def chunk(self, at: int) -> RankedChunk:
+        return self.chunks[at]
+
+    def cluster_keys(self) -> Keys:
+        return np.concatenate([chunk.clusters().key for chunk in self.chunks])
+
+
+def chunks_of(
+    log: Impressions, targets: Mapping[str, Target], *, columns: Mapping[str, str] | None, n: int | None = None
+) -> list[RankedChunk]:
+    """A log in memory in at most n chunks of whole clusters, with the rows of each target's table for its sessions."""
+    tables = {name: target for name, target in targets.items() if is_table(target)}
+    parts = list(log.chunks(max(1, -(-len(log) // ROWS_AT_ONCE)) if n is None else n))
+    if len(parts) == 1:
+        return [RankedChunk(log, tables)]
+    edges = np.cumsum([0, *(part.n_units for part in parts)])
+    cut = {name: _cut(table, log, edges, name=name, columns=columns) for name, table in tables.items()}
+    return [
+        RankedChunk(part, {name: pieces[at] for name, pieces in cut.items()}, np.arange(edges[at], edges[at + 1]))
+        for at, part in enumerate(parts)
+    ]
+
+
+def _cut(
+    source: Any, log: Impressions, edges: Ints, *, name: str, columns: Mapping[str, str] | None
+) -> list[pl.DataFrame]:
+    """The rows of a table for the units of each chunk; those of sessions that the log does not have come first."""
+    table, where = as_table(source)
+    where = name if where in ("frame", "matrix") else where
+    session = column(table, "session", dict(columns or {}), where=where)
+    unit = log.unit_of_session(session, where=f"{where}, column 'session'")
+    order = np.argsort(unit, kind="stable")
+    starts = np.searchsorted(unit[order], edges)
+    starts[0] = 0
+    ordered = table[order]
+    return [ordered[int(first) : int(last)] for first, last in pairwise(starts)]
+
+
+# ------------------------------------------------------------------------------------------------------------ streamed
+
+
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """What only the chunks of a log tell together: units and clusters, empty sessions, what all rows share."""
+
+    n_units: tuple[int, ...] = ()
+    n_empty: int = 0
+    key: tuple[Keys, ...] = ()
+    surface: frozenset[str] = frozenset()
+    group: frozenset[str] = frozenset()
+
+    def more(self, log: Impressions) -> Counted:
+        rows = int(np.count_nonzero(np.diff(log.unit, prepend=-1)))
+        return Counted(
+            (*self.n_units, log.n_units),
+            self.n_empty + log.n_units - rows,
+            (*self.key, log.clusters().key),
+            self.surface | _kinds(log.surface),
+            self.group | _kinds(log.group),
+        )
+
+
+def _kinds(values: Any) -> frozenset[str]:
+    """A few of the values of a column: one is all, two are several."""
+    return frozenset() if values is None else frozenset(np.unique(values)[:2].tolist())
+
+
+@dataclass(frozen=True, slots=True)
+class StreamedLog:
+    """A log on disk, of which the chunks under way are in memory; targets' tables are brought to its sessions."""
+
+    schema: ImpressionSchema
+    tables: Chunks
+    facts: RankedFacts
+    first: Ints  # the place of the first unit of each chunk
+    key: Keys = field(repr=False)
+
+    @classmethod
+    def of(
+        cls,
+        schema: ImpressionSchema,
+        targets: Mapping[str, Target],
+        *,
+        columns: Mapping[str, str] | None,
+        sessions: Any,
+        scratch: Scratch,
+        progress: Progress | None,
+    ) -> StreamedLog:
+        tables = _brought(schema, targets, columns=columns, sessions=sessions, scratch=scratch, progress=progress)
+        counted, sample, done = Counted(), None, 0
+        for at in range(tables.n_chunks):
+            part = _read(schema, tables.chunk(at))
+            sample = part if sample is None else sample
+            counted = counted.more(part)
+            done += len(part)
+            if progress is not None:
+                progress(f"counting sessions of {schema.table.where}", done, schema.table.n_rows)
+        if sample is None:
+            raise TypeError("a log without a chunk")
+        first = np.cumsum([0, *counted.n_units[:-1]])
+        absent = {name: lost.sessions for name, lost in tables.absent.items() if name != SESSIONS}
+        facts = replace(_facts(schema, counted, sample), absent=absent)
+        return cls(schema, tables, facts, first, np.concatenate(counted.key))
+
+    @property
+    def n_chunks(self) -> int:
+        return self.tables.n_chunks
+
+    @property
+    def n_rows(self) -> Ints:
+        return self.tables.n_rows
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        return self.tables.notes
+
+    def chunk(self, at: int) -> RankedChunk:
+        frames = self.tables.chunk(at)
+        log = _read(self.schema, frames)
+        place = self.first[at] + np.arange(log.n_units)
+        return RankedChunk(log, {name: table for name, table in frames.items() if name not in (LOG, SESSIONS)}, place)
+
+    def cluster_keys(self) -> Keys:
+        return self.key
+
+
+def _read(schema: ImpressionSchema, frames: Mapping[str, pl.DataFrame]) -> Impressions:
+    declared = frames.get(SESSIONS)
+    return schema.read(frames[LOG], sessions=None if declared is None else Ids.of(declared["session"]))
+
+
+def _brought(
+    schema: ImpressionSchema,
+    targets: Mapping[str, Target],
+    *,
+    columns: Mapping[str, str] | None,
+    sessions: Any,
+    scratch: Scratch,
+    progress: Progress | None,
+) -> Chunks:
+    """Log, targets' tables and declared sessions in chunks of the same users (or sessions)."""
+    beside = {name: _keyed(target, name, columns) for name, target in targets.items() if is_table(target)}
+    if sessions is not None:
+        ids = sessions if isinstance(sessions, Ids) else Ids.of(sessions, where="sessions")
+        beside[SESSIONS] = Keyed(LazyTable.of(pl.DataFrame({"session": ids.values}), name="sessions"), "session")
+    if not schema.user:
+        return together({LOG: schema.keyed, **beside}, scratch=scratch, progress=progress)
+    chunks = together({LOG: schema.keyed}, scratch=scratch, progress=progress)
+    if not schema.session:
+        return chunks
+    owners = Owners.of(
+        chunks, LOG, Keyed(schema.table, schema.session, schema.needed), scratch=scratch, progress=progress
+    )
+    for name, source in beside.items():
+        chunks = follow(
+            chunks, name, source, owners=owners, scratch=scratch, keep_absent=name == SESSIONS, progress=progress
+        )
+    return chunks
+
+
+def _keyed(target: Target, name: str, columns: Mapping[str, str] | None) -> Keyed:
+    table = LazyTable.of(target, name=None if isinstance(target, str | Path) else name)
+    empty = pl.DataFrame(schema=dict(table.schema))
+    return Keyed(table, column(empty, "session", dict(columns or {}), where=table.where).name)
+
+
+def _facts(schema: ImpressionSchema, counted: Counted, sample: Impressions) -> RankedFacts:
+    n_units = sum(counted.n_units)
+    kinds = {"surface": counted.surface, "group": counted.group}
+    return RankedFacts(
+        source=schema.table.where,
+        logged=schema.logged,
+        unit=sample.unit_name,
+        cluster=sample.cluster_name,
+        n_rows=schema.table.n_rows,
+        n_units=n_units,
+        n_items=len(schema.items),
+        rewards={name: RewardFacts(facts.minimum < 0, facts.binary) for name, facts in schema.rewards.items()},
+        propensity=sample.propensity is not None,
+        sessions=sample.sessions is not None,
+        only={name: next(iter(values)) for name, values in kinds.items() if len(values) == 1},
+        notes=notes_of(
+            sample,
+            schema.rewards,
+            n_rows=schema.table.n_rows,
+            n_units=n_units,
+            n_users=None if schema.users is None else len(schema.users),
+            n_empty=counted.n_empty,
+        ),
+    )
+
+
+# -------------------------------------------------------------------------------------------------------------- source
+
+
+def source_of(
+    log: Any,
+    targets: Mapping[str, Target],
+    loggers: Mapping[str, Target],
+    estimators: Sequence[RankedEstimator],
+    *,
+    rewards: Sequence[str] | None,
+    columns: Mapping[str, str] | None,
+    sessions: Any,
+    logged: Logged,
+    scratch: Scratch,
+    progress: Progress | None,
+) -> HeldLog | StreamedLog:
+    """The log with all columns that targets, loggers and reward models name: held where it fits, else streamed."""
+    if isinstance(log, Impressions):
+        return HeldLog.of(log, targets, columns=columns)
+    names = [name for target in (*targets.values(), *loggers.values()) for name in column_names(target)]
+    names += [name for estimator in estimators for name in estimator.columns]
+    extra = [name for name in dict.fromkeys(names) if name not in ("position", "propensity")]
+    if isinstance(log, str | Path):
+        table = LazyTable.of(log)
+        if table.n_rows > MEMORY_ROWS or table.n_rows * table.row_bytes() > MEMORY_BYTES:
+            schema = survey_impressions(
+                table, columns=columns, rewards=rewards, extra=extra, logged=logged, progress=progress
+            )
+            return StreamedLog.of(
+                schema, targets, columns=columns, sessions=sessions, scratch=scratch, progress=progress
+            )
+    whole = read_impressions(log, columns=columns, rewards=rewards, extra=extra, sessions=sessions, logged=logged)
+    return HeldLog.of(whole, targets, columns=columns)

@@ -1,0 +1,61 @@
+"""Ranked logs for tests: how targets look at a log, and what an estimator makes of that."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import polars as pl
+
+import truerank as tr
+from truerank.core.estimator import Asked, Learned
+from truerank.core.terms import Smooth
+from truerank.data.impressions import Impressions
+from truerank.estimators.ranked.exposures import Exposures
+from truerank.evaluation.ranked import prepare
+from truerank.evaluation.ranked_plan import RankedPlan
+from truerank.evaluation.ranked_source import HeldLog
+from truerank.uncertainty.evidence import whole
+
+EXTRA = ("new", "other", "prediction", "by_a", "by_b")
+
+
+def read(frame: pl.DataFrame, *, logged: tr.Logged = tr.Logged.VIEWED, **options: Any) -> Impressions:
+    """A log with all columns that tests give targets and models."""
+    extra = [name for name in frame.columns if name in EXTRA]
+    return tr.read_impressions(frame, extra=extra, logged=logged, **options)
+
+
+def plan_of(log: Impressions, targets: Mapping[str, Any], *, chunks: int | None = None, **options: Any) -> Any:
+    """The plan of an evaluation and its chunks."""
+    source = HeldLog.of(log, targets, n=chunks)
+    return prepare(source, targets, **options), source.chunks
+
+
+def views_of(log: Impressions, targets: Mapping[str, Any], **options: Any) -> dict[str, Exposures]:
+    """How each target looks at a log."""
+    plan, (chunk,) = plan_of(log, targets, **options)
+    return {name: plan.look(chunk, name).exposures for name in targets}
+
+
+def terms_of(
+    estimator: Any, view: Exposures, *, reward: str = "reward", clip: float = math.inf, learned: Learned | None = None
+) -> Smooth:
+    """The terms of one reward at one clip."""
+    (found,) = estimator.terms(
+        None, view, asked=[Asked(None, reward, clip)], learned=Learned() if learned is None else learned
+    )
+    return whole(found)
+
+
+def numerator(terms: Smooth) -> Any:
+    return terms.sums[:, 0]
+
+
+def denominator(terms: Smooth) -> Any:
+    return terms.sums[:, 1]
+
+
+def learned_of(plan: RankedPlan) -> Learned:
+    return plan.learned
