@@ -562,7 +562,7 @@ OPTIONS = [
         f"{RANDOM} --metric Precision@2 --estimator pooled",
         ("Precision@2 with pooled", "use horvitz-thompson or hajek"),
     ),
-    Case("full from a sample", f"{RANDOM} --metric Recall@2 --estimator full", ("Recall@2 with full", "use pooled")),
+    Case("full from a sample", f"{RANDOM} --metric Recall@2 --estimator full", ("Recall@2 with full", "pooled")),
     *(
         Case(f"level {level}", f"{FULL} --level {level}", (f"level {level}", "between 0 and 1"))
         for level in ("0", "1", "1.5", "nan")
