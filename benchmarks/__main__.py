@@ -1,4 +1,4 @@
-"""python -m benchmarks lists|ranks|offpolicy|grid|start [--json] [--rounds N], or page: all of them, into docs/performance.md."""
+"""python -m benchmarks lists|ranks|offpolicy|grid|start|stream [--json] [--rounds N], or page: all of them, into docs/performance.md."""
 
 from __future__ import annotations
 
@@ -9,11 +9,13 @@ import json
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
-    parser.add_argument("workload", choices=["lists", "ranks", "offpolicy", "grid", "start", "page"])
+    parser.add_argument("workload", choices=["lists", "ranks", "offpolicy", "grid", "start", "stream", "page"])
     parser.add_argument("--json", action="store_true", help="one JSON object on standard output")
     parser.add_argument("--rounds", type=int, help="interleaved rounds")
+    parser.add_argument("--scale", type=float, help="of stream: a share of its size")
     arguments = parser.parse_args()
-    options = {} if arguments.rounds is None else {"rounds": arguments.rounds}
+    options: dict[str, float] = {} if arguments.rounds is None else {"rounds": arguments.rounds}
+    options |= {} if arguments.scale is None else {"scale": arguments.scale}
     if arguments.workload == "page":
         from benchmarks import page
 

@@ -12,6 +12,8 @@ from typing import Any
 
 import numpy as np
 import polars as pl
+from truerank.uncertainty.streams import Signed, spreads
+from truerank.uncertainty.weight_sums import weight_sums
 
 import truerank as tr
 from benchmarks.measure import ratios
@@ -19,8 +21,6 @@ from benchmarks.ranks import timed
 from benchmarks.workloads import OFFPOLICY_CLIPS, Array, offpolicy_work
 from truerank.evaluation.ranked_setting import prepare
 from truerank.exposure.positions.logarithmic import Logarithmic
-from truerank.uncertainty.streams import Signed, spreads
-from truerank.uncertainty.weight_sums import weight_sums
 
 CLIPS = np.array(OFFPOLICY_CLIPS)
 

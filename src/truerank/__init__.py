@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from truerank.data.split import split_by_time as split_by_time
     from truerank.data.split import split_per_user as split_per_user
     from truerank.data.split import split_random as split_random
+    from truerank.data.survey import scan as scan
     from truerank.data.write import write as write
     from truerank.estimators.biased.doubly_robust import DoublyRobust as DoublyRobust
     from truerank.estimators.biased.intervened import Intervened as Intervened
@@ -96,10 +97,10 @@ if TYPE_CHECKING:
     from truerank.ranks.samplers.draw import sample_candidates as sample_candidates
     from truerank.ranks.scores.files import read_scores as read_scores
     from truerank.ranks.scores.files import write_scores as write_scores
+    from truerank.ranks.scores.matrices import sparse as sparse
     from truerank.ranks.scores.scores import dense as dense
     from truerank.ranks.scores.scores import factors as factors
     from truerank.ranks.scores.scores import function as function
-    from truerank.ranks.scores.matrices import sparse as sparse
     from truerank.ranks.scores.tables import lists as lists
     from truerank.uncertainty.clipping import AutoClip as AutoClip
     from truerank.uncertainty.intervals import Bootstrap as Bootstrap
@@ -128,6 +129,7 @@ _HOME = {
     "data.features": ("Features", "read_features"),
     "data.read": ("read",),
     "data.split": ("split_by_time", "split_per_user", "split_random"),
+    "data.survey": ("scan",),
     "data.write": ("write",),
     "evaluation.judged": ("evaluate",),
     "exposure.kinds": ("BiasedExposure", "FullExposure", "RandomExposure", "Unlisted"),

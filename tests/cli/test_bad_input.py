@@ -754,8 +754,8 @@ def test_a_file_without_permission(run: Run, folder: Path) -> None:
 @pytest.mark.parametrize(
     ("option", "words"),
     [
-        ("--users 0", ("users = 0", "from 1")),
-        ("--items 50", ("50 items", "no more than")),
+        ("--n-users 0", ("users = 0", "from 1")),
+        ("--n-items 50", ("50 items", "no more than")),
         ("--density 2", ("density = 2", "[0, 1)")),
         ("--density -1", ("density = -1", "[0, 1)")),
         ("--judged x", ("'--judged'", "'x'")),

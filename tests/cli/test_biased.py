@@ -51,7 +51,7 @@ def test_a_column_of_another_name(run: Run) -> None:
 
 
 def test_a_reward_model_from_a_file(run: Run) -> None:
-    found = values(run, f"{CALL} --estimator doubly-robust --rewards r.npz")
+    found = values(run, f"{CALL} --estimator doubly-robust --reward-model r.npz")
     second = 1 / np.log2(3)
     lists = 0.3 * (1 + second) * 4
     errors = 2 * 0.7 + 2 * -0.3 * second - 0.3 + 2.5 * -0.3 * second
@@ -127,7 +127,7 @@ BAD = {
         "features.csv", "50,9\n", "", "--propensity logistic --item-features features.csv", "features.csv",
     ),
     "a clip below 1": ("log.csv", "", "", "--clip 0.5", "expected a number from 1"),
-    "rewards for no estimator": ("log.csv", "", "", "--rewards r.npz", "doubly-robust"),
+    "rewards for no estimator": ("log.csv", "", "", "--reward-model r.npz", "doubly-robust"),
     "an estimator of random exposure": ("log.csv", "", "", "--estimator pooled", "use snips"),
     "full labels wanted": ("log.csv", "", "", "--estimator full", "use snips"),
     "an interval for exactly these users": ("log.csv", "", "", "--interval design", "use --interval population"),
@@ -167,7 +167,7 @@ def test_bad_input(run: Run, folder: Path, case: str) -> None:
     assert not list((folder / "result").iterdir())
 
 
-@pytest.mark.parametrize("option", ["--propensity p", "--random mar.csv", "--clip 3", "--rewards r.npz"])
+@pytest.mark.parametrize("option", ["--propensity p", "--random mar.csv", "--clip 3", "--reward-model r.npz"])
 def test_options_of_biased_exposure_go_with_it(run: Run, option: str) -> None:
     found = run(*shlex.split(f"evaluate labels.csv --scores a=a.npz {option}"))
     assert found.code == 2
@@ -183,7 +183,7 @@ def test_estimators_of_biased_logs_need_biased_exposure(run: Run, estimator: str
 
 def test_a_reward_model_without_some_item_is_refused(run: Run, folder: Path) -> None:
     np.savez(folder / "r.npz", scores=np.full((4, 4), 0.3), users=[1, 2, 3, 4], items=[10, 20, 30, 40])
-    found = run(*shlex.split(f"{CALL} --estimator doubly-robust --rewards r.npz"))
+    found = run(*shlex.split(f"{CALL} --estimator doubly-robust --reward-model r.npz"))
     assert found.code == 2
     assert "the reward model lacks some users or items" in found.message
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from tests.cli.conftest import Run
 
 CALL = ("--scores", "m0.npz", "--scores", "m1.npz", "--sparsities", "0.5", "--samplers", "Random", "--sizes", "3",
-        "--metrics", "nDCG@5", "--resamples", "5", "--preset", "released", "--quiet")  # fmt: skip
+        "--metric", "nDCG@5", "--bootstrap", "5", "--preset", "released", "--quiet")  # fmt: skip
 
 
 @pytest.fixture

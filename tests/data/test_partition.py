@@ -19,7 +19,7 @@ import pytest
 
 from truerank.core.errors import InputError
 from truerank.core.ids import as_ids
-from truerank.data import partition, spill
+from truerank.data import partition
 from truerank.data.batches import LazyTable
 from truerank.data.keyed import ByHash, ByRange, Keyed, hashed
 from truerank.data.owners import Owners, follow
@@ -285,7 +285,7 @@ def test_a_full_disk_is_said_in_one_sentence(tmp_path: Path, monkeypatch: pytest
     def full(self: Path, mode: str = "r", *rest: Any) -> Any:
         return Full() if mode == "ab" else opened(self, mode, *rest)
 
-    monkeypatch.setattr(spill.Path, "open", full)
+    monkeypatch.setattr(Path, "open", full)
     with pytest.raises(InputError, match=r"no space left.*TMPDIR") as caught, scratch(tmp_path / "within") as place:
         together({"x": Keyed(LazyTable.of(tmp_path / "x.csv"), "user")}, scratch=place)
     assert "\n" not in str(caught.value)

@@ -58,7 +58,7 @@ def test_options_may_be_given_by_their_names() -> None:
     train = pl.DataFrame({"user": judged.user[::3], "item": judged.item[::3]})
     call: dict[str, Any] = {"exclude": train, "exposure": tr.RandomExposure(), "metrics": [tr.DCG(5)]}
     plain = tr.evaluate(SCORES, judged, overlap=tr.Overlap.DROP, ties=tr.Ties.RANDOM, **call)
-    named = tr.evaluate(SCORES, judged, overlap="drop", ties="random", **call)  # type: ignore[arg-type]
+    named = tr.evaluate(SCORES, judged, overlap="drop", ties="random", **call)
     assert named.json() == plain.json()
     assert tr.FullExposure("negative") == tr.FullExposure(tr.Unlisted.NEGATIVE)  # type: ignore[arg-type]
 

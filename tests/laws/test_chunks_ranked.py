@@ -39,8 +39,9 @@ def feed(seed: int, *, users: bool, displayed: bool = False, n: int = 48) -> pl.
             like = int(rng.random() < 0.5 * (0.8**place if displayed else 1.0) * (0.3 + items[place] / 12))
             rows.append(
                 {
-                    "session": f"s{session:03}", "user": int(session // 3), "item": int(items[place]), "position": place + 1,
-                    "like": like, "dwell": like * float(rng.exponential()), "new": int(new[place]),
+                    "session": f"s{session:03}", "user": int(session // 3), "item": int(items[place]),
+                    "position": place + 1, "like": like, "dwell": like * float(rng.exponential()),
+                    "new": int(new[place]),
                     "other": None if rng.random() < 0.05 else int(other[place]), "candidates": 6,
                     "surface": "main" if session % 3 else "side", "group": "young" if session % 2 else "old",
                     "logger": "a" if (session // 3) % 2 else "b", "by_a": 0.5 + 0.05 * place, "by_b": 0.9 - 0.1 * place,

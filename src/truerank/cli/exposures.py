@@ -2,98 +2,128 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from truerank import estimators
+from truerank.cli.groups import InputFile, Reading, input_files
+from truerank.cli.names import choices
+from truerank.cli.options import ITEM_FEATURES, RANDOM, USER_FEATURES, choice, shared
 from truerank.core.errors import InputError
-from truerank.core.estimator import Estimator
-from truerank.core.log import Log
-from truerank.core.ranking import Scores
-from truerank.data.features import read_features
-from truerank.data.read import read
-from truerank.estimators.biased.doubly_robust import DoublyRobust
-from truerank.estimators.biased.rewards import GivenRewards
-from truerank.exposure import propensities
-from truerank.exposure.kinds import BiasedExposure, Exposure, FullExposure, RandomExposure, Unlisted
-from truerank.exposure.propensities import PropensityModel, parse_propensity
+
+if TYPE_CHECKING:
+    from truerank.data.survey import LogSchema
+    from truerank.exposure.kinds import Exposure
+    from truerank.exposure.propensities import PropensityModel
+
+UNLISTED = choice(
+    "--unlisted", choices("exposure/kinds", "Unlisted"), default="unknown",
+    help="What a pair that is not listed means.",
+)  # fmt: skip
+EXPOSING = (
+    choice(
+        "--exposure", ["full", "random", "biased"], default="full",
+        help="What the labels show: every candidate, a uniform random sample, or what a biased log happened to show.",
+    ),
+    UNLISTED.here("What a pair that is not listed means, with --exposure full."),
+    shared("--rate", type=float, help="Random exposure by independent draws with this probability."),
+    shared(
+        "--propensity", metavar="COLUMN|MODEL",
+        help="How likely each row was shown, with --exposure biased: a column of LABELS (default: propensity), or "
+        "power:0.5, naive-bayes (needs --random), logistic (needs features).",
+    ),
+    RANDOM,
+    USER_FEATURES.here("A table user,... for --propensity logistic."),
+    ITEM_FEATURES.here("A table item,... for --propensity logistic."),
+)  # fmt: skip
 
 
-def check_exposure(name: str, *, rate: float | None, unlisted: str, biased: Mapping[str, Any]) -> None:
-    """Options that do not go with the exposure are refused before anything is read."""
-    if rate is not None and name != "random":
-        raise InputError("--rate goes with --exposure random.")
-    if unlisted != "unknown" and name != "full":
-        raise InputError(f"--unlisted negative goes with --exposure full: with {name} exposure unlisted is unknown.")
-    given = [option for option, value in biased.items() if value is not None]
-    if given and name != "biased":
-        raise InputError(f"{', '.join(given)} {'goes' if len(given) == 1 else 'go'} with --exposure biased.")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Exposing:
+    """What the labels show, and how likely each row was shown."""
 
+    exposure: str = "full"
+    unlisted: str = "unknown"
+    rate: float | None = None
+    propensity: str | None = None
+    random: Path | None = None
+    user_features: Path | None = None
+    item_features: Path | None = None
 
-def propensity_option(text: str | None, columns: dict[str, str]) -> tuple[PropensityModel | None, dict[str, str]]:
-    """The model of propensities, and the columns with the one that holds them; a name that is no model is a column."""
-    if text is None:
-        return None, columns
-    name, _, option = (part.strip() for part in text.partition(":"))
-    model = name.partition("(")[0].strip().lower()
-    if model == "column" or model not in propensities.catalogue():
-        return None, {**columns, "propensity": option if model == "column" and option else text.strip()}
-    return parse_propensity(text), columns
+    def files(self) -> list[InputFile]:
+        return input_files(**self._tables())
 
+    def check(self, **biased: Any) -> None:
+        """Options that do not go with the exposure are refused before anything is read; `biased` are further ones."""
+        if self.rate is not None and self.exposure != "random":
+            raise InputError("--rate goes with --exposure random.")
+        if self.unlisted != "unknown" and self.exposure != "full":
+            raise InputError(
+                f"--unlisted negative goes with --exposure full: with {self.exposure} exposure unlisted is unknown."
+            )
+        given = {"propensity": self.propensity, **self._tables(), **biased}
+        names = [f"--{name.replace('_', '-')}" for name, value in given.items() if value is not None]
+        if names and self.exposure != "biased":
+            raise InputError(f"{', '.join(names)} {'goes' if len(names) == 1 else 'go'} with --exposure biased.")
 
-def check_uses(model: PropensityModel | None, given: Mapping[str, Any]) -> None:
-    """Files that the propensities do not use are refused: who gives one expects it to matter."""
-    known = propensities.catalogue()
-    uses = known["column"].uses if model is None else model.uses
-    for name in [name for name, value in given.items() if value is not None and name not in uses]:
-        users = " or ".join(f"--propensity {each}" for each, kind in known.items() if name in kind.uses)
-        what = "a column of propensities" if model is None else f"--propensity {model}"
-        raise InputError(f"--{name.replace('_', '-')} is not used by {what}; it goes with {users}. Leave one out.")
+    def model(self, reading: Reading) -> tuple[PropensityModel | None, Reading]:
+        """The model of propensities, and reading with the column that holds them; what is no model is a column."""
+        if self.propensity is None:
+            return None, reading
+        from truerank.exposure import propensities
 
+        name, _, option = (part.strip() for part in self.propensity.partition(":"))
+        model = name.partition("(")[0].strip().lower()
+        if model == "column" or model not in propensities.catalogue():
+            column = option if model == "column" and option else self.propensity.strip()
+            return None, replace(reading, also={"propensity": column})
+        return propensities.parse_propensity(self.propensity), reading
 
-def check_propensities(log: Log, model: PropensityModel | None, columns: Mapping[str, str]) -> None:
-    """A log must have the column of propensities that was named, unless they are to be fitted."""
-    if model is None and log.propensity is None:
-        known = ", ".join(name for name in propensities.catalogue() if name != "column")
+    def check_uses(self, model: PropensityModel | None) -> None:
+        """Files that the propensities do not use are refused: who gives one expects it to matter."""
+        if not self.files():
+            return
+        from truerank.exposure import propensities
+
+        models = propensities.catalogue()
+        uses = models["column"].uses if model is None else model.uses
+        for name in [file.role for file in self.files() if file.role not in uses]:
+            users = " or ".join(f"--propensity {other}" for other, kind in models.items() if name in kind.uses)
+            what = "a column of propensities" if model is None else f"--propensity {model}"
+            raise InputError(f"--{name.replace('_', '-')} is not used by {what}; it goes with {users}. Leave one out.")
+
+    def made(self, model: PropensityModel | None, reading: Reading) -> Exposure:
+        from truerank.data.features import read_features
+        from truerank.exposure.kinds import BiasedExposure, FullExposure, RandomExposure, Unlisted
+
+        if self.exposure == "full":
+            return FullExposure(Unlisted(self.unlisted))
+        if self.exposure == "random":
+            return RandomExposure(self.rate)
+        columns = reading.mapping()
+        user, item = (
+            None if path is None else read_features(path, kind=kind, columns=columns)
+            for kind, path in (("user", self.user_features), ("item", self.item_features))
+        )
+        random = None if self.random is None else reading.log(self.random)
+        return BiasedExposure(model, random=random, user_features=user, item_features=item)
+
+    def check_propensities(self, labels: LogSchema, model: PropensityModel | None) -> None:
+        """A log must have the column of propensities that was named, unless they are to be fitted."""
+        if self.exposure != "biased" or model is not None or labels.has("propensity"):
+            return
+        from truerank.exposure import propensities
+
+        models = ", ".join(name for name in propensities.catalogue() if name != "column")
         raise InputError(
-            f"{log.source}: no column {columns.get('propensity', 'propensity')!r} with the propensity of each row. "
-            f"Name it: --propensity COLUMN; or have propensities estimated: --propensity MODEL, one of {known}."
+            f"{labels.table.where}: no column {labels.mapping.get('propensity', 'propensity')!r} with the propensity "
+            "of each row. Name it: --propensity COLUMN; or have propensities estimated: --propensity MODEL, one of "
+            f"{models}."
         )
 
-
-def made_exposure(
-    name: str,
-    *,
-    rate: float | None,
-    unlisted: str,
-    propensity: PropensityModel | None,
-    random: Path | None,
-    user_features: Path | None,
-    item_features: Path | None,
-    columns: Mapping[str, str],
-    positive: str | None,
-) -> Exposure:
-    if name == "full":
-        return FullExposure(Unlisted(unlisted))
-    if name == "random":
-        return RandomExposure(rate)
-    return BiasedExposure(
-        propensity,
-        random=None if random is None else read(random, columns=columns, positive=positive),
-        user_features=None if user_features is None else read_features(user_features, kind="user", columns=columns),
-        item_features=None if item_features is None else read_features(item_features, kind="item", columns=columns),
-    )
-
-
-def chosen_estimators(names: tuple[str, ...], *, rewards: Scores | None) -> list[Estimator] | None:
-    """The estimators asked for, with the reward model where one takes it; None for the defaults."""
-    made: list[Estimator] = [estimators.parse(name) for name in names]
-    if rewards is None:
-        return made or None
-    able = DoublyRobust.about.name
-    if all(estimator.about.name != able for estimator in made):
-        raise InputError(f"--rewards is for --estimator {able}; add it.")
-    reward = GivenRewards(rewards)
-    return [replace(each, reward=reward) if isinstance(each, DoublyRobust) else each for each in made]
+    def _tables(self) -> dict[str, Path | None]:
+        return {
+            "random": self.random,
+            "user_features": self.user_features,
+            "item_features": self.item_features,
+        }

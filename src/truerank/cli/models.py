@@ -2,36 +2,34 @@
 
 from __future__ import annotations
 
-import csv
 import dataclasses
-import io
-from pathlib import Path
 from typing import Any
 
 import click
-import msgspec
 
-from truerank import models as recommenders
-from truerank.cli.options import check_out, common, deliver
-from truerank.core.values import options_of
-from truerank.models.settings import settings_of
+from truerank.cli.options import FORMAT, OUT, QUIET, Sections, grouped
+from truerank.cli.output import Output
 
 
-@click.command()
+@click.command(cls=Sections)
 @click.argument("name", required=False)
-@common
-def models(name: str | None, form: str | None, out: Path | None, quiet: bool) -> None:  # noqa: FBT001
+@grouped(Output, FORMAT, OUT, QUIET)
+def models(*, name: str | None, output: Output) -> None:
     """List the recommenders that `truerank train` knows: what they do, what they learn from, their settings.
 
     With a NAME only that one, with what each setting is and can be.
     """
-    check_out(out)
+    from truerank import models as recommenders
+
+    output.check()
     chosen = recommenders.catalogue().values() if name is None else [recommenders.named(name)]
-    rows = [_row(each) for each in chosen]
-    deliver(_content(rows, form, long=name is not None), out)
+    output.deliver(_content([_row(cls) for cls in chosen], output.chosen_form, long=name is not None))
 
 
 def _row(cls: Any) -> dict[str, Any]:
+    from truerank.core.values import options_of
+    from truerank.models.settings import settings_of
+
     known = settings_of(cls)
     return {
         "name": cls.name,
@@ -50,40 +48,34 @@ def _row(cls: Any) -> dict[str, Any]:
     }
 
 
-def _content(rows: list[dict[str, Any]], form: str | None, *, long: bool) -> bytes:
+def _content(rows: list[dict[str, Any]], form: str, *, long: bool) -> bytes:
+    from truerank.report.listing import as_csv, as_json, as_lines
+
     if form == "json":
-        return msgspec.json.format(msgspec.json.encode({"models": rows}), indent=2) + b"\n"
+        return as_json({"models": rows})
     flat = [
         {
             **row,
             "needs": "" if row["needs"] is None else f'pip install "truerank[{row["needs"]}]"',
-            "settings": " ".join(f"{each['name']}={each['default']}" for each in row["settings"]),
+            "settings": " ".join(f"{setting['name']}={setting['default']}" for setting in row["settings"]),
         }
         for row in rows
     ]
     if form == "csv":
-        stream = io.StringIO()
-        writer = csv.DictWriter(stream, list(flat[0]), lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(flat)
-        return stream.getvalue().encode()
+        return as_csv(flat)
     width = max(len(key) for key in flat[0])
     blocks = []
     for row, source in zip(flat, rows, strict=True):
-        lines = [
-            f"{key:{width}}  {value}" for key, value in row.items() if value != "" and not (long and key == "settings")
-        ]
-        if long:
-            lines += _explained(source["settings"], width=width)
-        blocks.append("".join(f"{line}\n" for line in lines))
+        shown = {key: value for key, value in row.items() if value != "" and not (long and key == "settings")}
+        blocks.append(as_lines(shown, width=width) + (_explained(source["settings"], width=width) if long else ""))
     return "\n".join(blocks).encode()
 
 
-def _explained(settings: list[dict[str, Any]], *, width: int) -> list[str]:
+def _explained(settings: list[dict[str, Any]], *, width: int) -> str:
     """One line for each setting: --set name=default, what it is, what it can be."""
-    pairs = [f"{each['name']}={each['default']}" for each in settings]
+    pairs = [f"{setting['name']}={setting['default']}" for setting in settings]
     wide = max((len(pair) for pair in pairs), default=0)
-    return [
-        f"{'--set':{width}}  {pair:{wide}}  {each['about']}; {each['allowed']}"
-        for pair, each in zip(pairs, settings, strict=True)
-    ]
+    return "".join(
+        f"{'--set':{width}}  {pair:{wide}}  {setting['about']}; {setting['allowed']}\n"
+        for pair, setting in zip(pairs, settings, strict=True)
+    )

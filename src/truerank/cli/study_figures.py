@@ -6,43 +6,40 @@ from pathlib import Path
 
 import click
 
-from truerank.cli.options import listed, numbers
+from truerank.cli.names import choices
+from truerank.cli.options import METRIC, OUT, PATH, Sections, choice, formatted, grouped, listed, numbers, only, shared
+from truerank.cli.output import Output
 from truerank.core.errors import InputError
-from truerank.report.pictures import PictureFormat
-from truerank.report.reliability_figures import draw
-from truerank.report.reliability_frames import Tau
+
+ALL = "Only these.  [default: all of the study]"
 
 
-@click.command()
-@click.argument("folder", metavar="DIR", type=click.Path(path_type=Path))
-@click.option("--metric", help="A metric of the study.  [default: nDCG@100, or else the last]")
-@click.option(
-    "--undefined",
-    type=click.Choice([Tau.LEFT_OUT.value, Tau.ZERO.value]),
+@click.command(cls=Sections)
+@click.argument("folder", metavar="DIR", type=PATH)
+@METRIC.here("A metric of the study.  [default: nDCG@100, or else the last]")
+@choice(
+    "--undefined", ["left-out", "zero"],
     help="Users whose tau is undefined, because all models tie.  [default: left-out]",
+)  # fmt: skip
+@shared("--of-means", is_flag=True, help="Tau of the models' means over users, not the mean of users' own tau.")
+@shared("--loggers", metavar="NAME,...", help=ALL)
+@shared("--sparsities", metavar="NUMBER,...", help=ALL)
+@shared("--samplers", metavar="NAME,...", help=ALL)
+@grouped(
+    Output,
+    formatted(choices("report/pictures", "Form"), default="svg"),
+    OUT.here("The folder to write to.  [default: DIR/figures]"),
 )
-@click.option("--of-means", is_flag=True, help="Tau of the models' means over users, not the mean of users' own tau.")
-@click.option("--loggers", metavar="NAME,...", help="Only these.  [default: all of the study]")
-@click.option("--sparsities", metavar="NUMBER,...", help="Only these.  [default: all of the study]")
-@click.option("--samplers", metavar="NAME,...", help="Only these.  [default: all of the study]")
-@click.option(
-    "--format",
-    "form",
-    type=click.Choice([each.value for each in PictureFormat]),
-    default=PictureFormat.SVG.value,
-    show_default=True,
-)
-@click.option("-o", "--out", type=click.Path(path_type=Path), help="The folder to write to.  [default: DIR/figures]")
-def figures(  # noqa: PLR0917
+def figures(
+    *,
     folder: Path,
-    metric: str | None,
+    metrics: tuple[str, ...],
     undefined: str | None,
-    of_means: bool,  # noqa: FBT001
+    of_means: bool,
     loggers: str | None,
     sparsities: str | None,
     samplers: str | None,
-    form: str,
-    out: Path | None,
+    output: Output,
 ) -> None:
     """Draw the results of a finished reliability study.
 
@@ -53,13 +50,17 @@ def figures(  # noqa: PLR0917
     \b
     truerank study figures study --format png --loggers popularity --sparsities 0,0.5,0.9
     """
+    from truerank.report.pictures import PictureFormat
+    from truerank.report.reliability_figures import draw
+    from truerank.report.reliability_frames import Tau
+
     if of_means and undefined is not None:
         raise InputError(f"--undefined {undefined} with --of-means: means have no users to leave out; choose one.")
     paths = draw(
         folder,
-        out,
-        form=PictureFormat(form),
-        metric=metric,
+        output.out,
+        form=PictureFormat(output.chosen_form),
+        metric=only(metrics, "--metric"),
         tau=Tau.OF_MEANS if of_means else Tau(undefined or Tau.LEFT_OUT),
         loggers=None if loggers is None else listed(loggers),
         sparsities=None if sparsities is None else numbers(sparsities, "--sparsities", kind=float),

@@ -6,51 +6,46 @@ import dataclasses
 import shlex
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
-import msgspec
-import polars as pl
 
-from truerank import estimators, metrics, models
-from truerank.cli.learning import about, learning, read_learning, settings_of
-from truerank.cli.options import messages, progress
+from truerank.cli.groups import Reading
+from truerank.cli.learning import LEARNING, READING, Learning, about
+from truerank.cli.options import ESTIMATOR, METRIC, OUT, PATH, QUIET, SEED, Sections, count, grouped, only, shared
+from truerank.cli.output import Output
 from truerank.core.errors import InputError
-from truerank.data.files import whole_file, write_table
-from truerank.studies.objectives import HoldOut, RandomSlice, TuningObjective
-from truerank.studies.tuning import Tuned
-from truerank.studies.tuning import tune as search
+
+if TYPE_CHECKING:
+    from truerank.studies.objectives import TuningObjective
+    from truerank.studies.tuning import Tuned
+
+DEFAULT = "Recall@50"
 
 
-@click.command()
+@click.command(cls=Sections)
 @click.argument("name")
-@click.argument("log", type=click.Path(path_type=Path))
-@click.option("-o", "--out", type=click.Path(path_type=Path), required=True, help="The folder of the search.")
-@click.option("--trials", type=int, default=50, show_default=True, help="How many settings to try, in all.")
-@click.option("--metric", default="Recall@50", show_default=True, help="What to make as large as possible.")
-@click.option("--estimator", help="How to estimate it from --random; default by metric.")
-@click.option("--fraction", type=float, help="Share of each user's rows held out, without --random; default 0.2.")
-@learning
-@click.option("--seed", type=int, default=0, show_default=True, help="The same seed gives the same search.")
-@click.option("--quiet", is_flag=True, help="No messages and no progress on standard error.")
-def tune(  # noqa: PLR0917
+@click.argument("log", type=PATH)
+@count("--trials", default=50, help="How many settings to try, in all.")
+@METRIC.here(f"What to make as large as possible: one metric.  [default: {DEFAULT}]")
+@ESTIMATOR.here("How to estimate it from --random; default by metric.")
+@shared("--fraction", type=float, help="Share of each user's rows held out, without --random; default 0.2.")
+@grouped(Learning, *LEARNING)
+@grouped(Reading, *READING)
+@SEED.here("The same seed gives the same search.")
+@grouped(Output, OUT.here("The folder of the search.", required=True), QUIET)
+def tune(
+    *,
     name: str,
     log: Path,
-    out: Path,
     trials: int,
-    metric: str,
-    estimator: str | None,
+    metrics: tuple[str, ...],
+    estimators: tuple[str, ...],
     fraction: float | None,
-    settings: tuple[str, ...],
-    positive: str | None,
-    columns: str | None,
-    random: Path | None,
-    user_features: Path | None,
-    item_features: Path | None,
-    items: Path | None,
-    population: Path | None,
+    learning: Learning,
+    reading: Reading,
     seed: int,
-    quiet: bool,  # noqa: FBT001
+    output: Output,
 ) -> None:
     """Search for good settings of the recommender NAME on LOG.
 
@@ -61,32 +56,34 @@ def tune(  # noqa: PLR0917
     \b
     truerank tune als train.parquet --positive ">3" --trials 50 --out tuning/als
     """
-    chosen = settings_of(settings)
+    from truerank import models
+    from truerank.studies.tuning import tune as search
+
+    chosen = learning.chosen()
     model = models.make(name, chosen)
-    objective = _objective(metric, estimator, fraction, random=random)
-    learnt, side = read_learning(
-        log, random=random, user_features=user_features, item_features=item_features, positive=positive,
-        columns=columns, population=population, items=items,
-    )  # fmt: skip
-    messages(about(learnt), quiet=quiet)
+    metric, estimator = only(metrics, "--metric") or DEFAULT, only(estimators, "--estimator")
+    objective = _objective(metric, estimator, fraction, random=learning.random)
+    learnt, side = learning.read(log, reading)
+    output.say(about(learnt))
     try:
-        with progress(quiet=quiet) as report:
-            found = search(
-                model, learnt, objective=objective, trials=trials, folder=out, seed=seed, side=side, fixed=chosen,
-                progress=report,
+        with output.progress() as report:
+            tuned = search(
+                model, learnt, objective=objective, trials=trials, folder=output.place, seed=seed, side=side,
+                fixed=chosen, progress=report,
             )  # fmt: skip
     except KeyboardInterrupt:
-        messages([f"what was tried is kept in {out}; the same call goes on from there."], quiet=quiet)
+        output.say([f"what was tried is kept in {output.place}; the same call goes on from there."])
         raise
-    messages(found.notes, quiet=quiet)
-    _keep(found, out, objective=str(objective))
-    resumed = f", {found.resumed} of them from before" if found.resumed else ""
-    messages([f"{len(found.trials)} trials{resumed}; best {found.value:.4f}: {objective}"], quiet=quiet)
+    output.say(tuned.notes)
+    _keep(tuned, output.place, objective=str(objective))
+    resumed = f", {tuned.resumed} of them from before" if tuned.resumed else ""
+    output.say([f"{len(tuned.trials)} trials{resumed}; best {tuned.value:.4f}: {objective}"])
     given = {
-        "--positive": positive, "--columns": columns, "--random": random, "--user-features": user_features,
-        "--item-features": item_features, "--items": items, "--population": population, "--seed": seed,
+        "--positive": reading.positive, "--columns": reading.columns, "--random": learning.random,
+        "--user-features": learning.user_features, "--item-features": learning.item_features, "--items": reading.items,
+        "--population": reading.population, "--seed": seed,
     }  # fmt: skip
-    click.echo(_command(name, log, found.model, given=given))
+    click.echo(_command(name, log, tuned.model, given=given))
 
 
 def _command(name: str, log: Path, model: Any, *, given: Mapping[str, object]) -> str:
@@ -100,6 +97,9 @@ def _command(name: str, log: Path, model: Any, *, given: Mapping[str, object]) -
 
 
 def _objective(metric: str, estimator: str | None, fraction: float | None, *, random: Path | None) -> TuningObjective:
+    from truerank import estimators, metrics
+    from truerank.studies.objectives import HoldOut, RandomSlice
+
     if random is None:
         if estimator is not None:
             raise InputError(
@@ -115,12 +115,17 @@ def _settings(model: Any) -> dict[str, Any]:
     return {field.name: getattr(model, field.name) for field in dataclasses.fields(model)}
 
 
-def _keep(found: Tuned, folder: Path, *, objective: str) -> None:
-    best = {"model": found.model.name, "settings": _settings(found.model), "value": found.value, "objective": objective}
+def _keep(tuned: Tuned, folder: Path, *, objective: str) -> None:
+    import polars as pl
+
+    from truerank.data.files import whole_file, write_table
+    from truerank.report.listing import as_json
+
+    best = {"model": tuned.model.name, "settings": _settings(tuned.model), "value": tuned.value, "objective": objective}
     with whole_file(folder / "best.json") as temporary:
-        temporary.write_bytes(msgspec.json.format(msgspec.json.encode(best), indent=2) + b"\n")
+        temporary.write_bytes(as_json(best))
     rows = [
-        {"trial": at, **each.settings, "value": each.value, "seconds": each.seconds, "reason": each.reason}
-        for at, each in enumerate(found.trials)
+        {"trial": at, **trial.settings, "value": trial.value, "seconds": trial.seconds, "reason": trial.reason}
+        for at, trial in enumerate(tuned.trials)
     ]
     write_table(pl.DataFrame(rows, infer_schema_length=None), folder / "trials.csv")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ Bools = npt.NDArray[np.bool_]
 
 
 LONG = 2000  # values from which the vectorised exact sum is faster
+LONGER = 2**16  # values for which it is worth to load the compiled one
 MANY = 64  # rows of a group from which it is sorted by itself
 MOST, LEAST = 1000, -960  # exponents between which nothing overflows or is lost below the smallest numbers
 
@@ -30,6 +32,11 @@ def exact_sum(values: Floats) -> float:
     >>> exact_sum(np.array([1e16, 1.0, -1e16]))
     1.0
     """
+    if len(values) >= LONGER and find_spec("numba") is not None:
+        from truerank.core.fast_sums import exact_sum_of_many
+
+        total = exact_sum_of_many(values)
+        return math.fsum(values.tolist()) if total is None else total
     if len(values) < LONG or not np.isfinite(values).all():
         return math.fsum(values.tolist())
     # Rump's extraction: adding and subtracting a large power of two splits off leading bits whose sum has no rounding
@@ -74,3 +81,14 @@ def places(group: Ints, keys: tuple[npt.NDArray[Any], ...]) -> Ints:
     order = np.lexsort((*keys, group))
     place[order] = np.arange(len(group)) - np.repeat(first, count)
     return place
+
+
+def two_sum(a: Floats, b: Floats) -> tuple[Floats, Floats]:
+    """a + b as it is rounded, and exactly what rounding lost (Knuth).
+
+    >>> [each.tolist() for each in two_sum(np.array([1e16]), np.array([1.0]))]
+    [[1e+16], [1.0]]
+    """
+    total = a + b
+    seen = total - a
+    return total, (a - (total - seen)) + (b - seen)

@@ -67,7 +67,7 @@ def room(package: str, contents: Callable[[], Iterable[Any]]) -> Names:
     get, names = _names(package, shown, load)
 
     def get_unless_module(name: str) -> Any:
-        # `from package import module` asks here first, maybe while the package is being imported: nothing is loaded then
+        # `from package import module` asks here first, maybe while the package is imported: nothing is loaded then
         if not name.startswith("_") and find_spec(f"{package}.{name}") is not None:
             raise AttributeError(f"{package}.{name} is a module that is not imported yet")
         return get(name)

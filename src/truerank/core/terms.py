@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import ClassVar, Protocol
 
 import numpy as np
 
-from truerank.core.arrays import Bools, Floats, Ints, exact_sum, sums_by
+from truerank.core.arrays import Bools, Floats, Ints, exact_sum, sums_by, two_sum
 from truerank.core.ids import Keys
 from truerank.core.rows import SampledRows, Weighting
 
@@ -119,16 +119,16 @@ class Clusters:
     def has(self, rows: Bools) -> Bools:
         """Which clusters have one of these rows."""
         found = np.zeros(len(self.key), dtype=bool)
-        found[self.of_row[rows]] = True
+        found[self.of_row if rows.all() else self.of_row[rows]] = True
         return found
 
     def take(self, order: Ints) -> Clusters:
-        """The clusters of rows in another order, numbered in the order in which they come."""
+        """The clusters of these rows in this order, numbered in the order in which they come."""
         of_row = self.of_row[order]
         first = np.full(len(self.key), len(of_row), dtype=np.int64)
         np.minimum.at(first, of_row, np.arange(len(of_row)))
-        kept = np.argsort(first, kind="stable")
-        number = np.empty(len(kept), dtype=np.int64)
+        kept = np.argsort(first, kind="stable")[: np.count_nonzero(first < len(of_row))]
+        number = np.empty(len(first), dtype=np.int64)
         number[kept] = np.arange(len(kept))
         return Clusters(number[of_row], self.key[kept], None if self.stratum is None else self.stratum[kept])
 
@@ -182,7 +182,7 @@ class Terms(Protocol):
         ...
 
     def take(self, order: Ints, clusters: Clusters) -> Terms:
-        """The same rows in another order."""
+        """These rows in this order: all of them, or those of a group of units, with the clusters that they have."""
         ...
 
 
@@ -204,9 +204,12 @@ class Smooth:
     exact: bool = False
     rows: SampledRows | None = None
     weighting: Weighting | None = None
+    known: dict[str, Floats] = field(default_factory=dict, init=False, repr=False)  # totals, once they were summed
 
     def totals(self) -> Floats:
-        return np.array([exact_sum(np.ascontiguousarray(column)) for column in self.sums.T])
+        if "totals" not in self.known:
+            self.known["totals"] = np.array([exact_sum(np.ascontiguousarray(column)) for column in self.sums.T])
+        return self.known["totals"]
 
     def value(self) -> float:
         """The estimate; the same bits whatever the order of rows."""
@@ -261,7 +264,10 @@ class Smooth:
 
     def take(self, order: Ints, clusters: Clusters) -> Smooth:
         rows = None if self.rows is None else self.rows.take(order)
-        return replace(self, sums=self.sums[order], defined=self.defined[order], clusters=clusters, rows=rows)
+        # what weights are like was counted over all rows
+        weighting = self.weighting if self.weighting is None or len(order) == len(self.sums) else Weighting.unknown()
+        sums, defined = self.sums[order], self.defined[order]
+        return replace(self, sums=sums, defined=defined, clusters=clusters, rows=rows, weighting=weighting)
 
 
 def ratio(
@@ -304,7 +310,7 @@ def _smooth(
     rows: SampledRows | None,
     weighting: Weighting | None,
 ) -> Smooth:
-    sums = np.stack(columns, axis=1)
+    sums = np.stack(columns).T  # each column in one piece: totals run over columns
     kept = np.ones(len(sums), dtype=bool) if defined is None else defined
     sums = sums if kept.all() else np.where(kept[:, None], sums, 0.0)
     of = Clusters.numbered(len(sums)) if clusters is None else clusters
@@ -385,15 +391,6 @@ class Refitted:
         return Refitted(whole, np.concatenate([part.pattern for part in parts]), without)
 
     def take(self, order: Ints, clusters: Clusters) -> Refitted:
-        return replace(self, whole=self.whole.take(order, clusters), pattern=self.pattern[order])
-
-
-def two_sum(a: Floats, b: Floats) -> tuple[Floats, Floats]:
-    """a + b as it is rounded, and exactly what rounding lost (Knuth).
-
-    >>> [each.tolist() for each in two_sum(np.array([1e16]), np.array([1.0]))]
-    [[1e+16], [1.0]]
-    """
-    total = a + b
-    seen = total - a
-    return total, (a - (total - seen)) + (b - seen)
+        # totals without each group of clusters were made over all rows: of some rows alone no interval is known
+        without = self.without if len(order) == len(self.pattern) else {}
+        return Refitted(self.whole.take(order, clusters), self.pattern[order], without)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -143,7 +144,7 @@ class Impressions:
         cluster = self.cluster[self.unit[row]] if len(self) else self.cluster[:0]
         cuts = np.unique(np.searchsorted(self.cluster, cluster, side="left"))
         edges = [0, *cuts[cuts > 0].tolist(), self.n_units]
-        for first, last in zip(edges[:-1], edges[1:], strict=True):
+        for first, last in pairwise(edges):
             yield self.between(first, last)
 
     def between(self, first: int, last: int) -> Impressions:

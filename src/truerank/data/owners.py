@@ -7,7 +7,6 @@ session in two steps: by session, where they meet the sessions of the log, then 
 from __future__ import annotations
 
 import math
-import time
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -105,7 +104,7 @@ def follow(
     which each is a cluster of its own) spread over the chunks by their hash.
     """
     check_same_kind({"log": owners.log, name: source})
-    begun, table = time.monotonic(), source.table
+    table = source.table
     by_session = Spill.new(scratch.make(f"{name}-by-session"), source.schema, n_parts=owners.place.n_chunks)
     for batch, start in source.batches():
         by_session.add(batch, owners.place(source, batch, start))
@@ -130,7 +129,7 @@ def follow(
             progress(f"partitioning {table.where}", done, 2 * table.n_rows)
     note = (
         f"{table.where}: {table.n_rows:,} rows brought to the sessions of {owners.log.table.where} on disk: "
-        f"{in_bytes(placed.n_bytes)} in {chunks.n_chunks:,} files, in {time.monotonic() - begun:.0f} s."
+        f"{in_bytes(placed.n_bytes)} in {chunks.n_chunks:,} files."
     )
     return replace(
         chunks,

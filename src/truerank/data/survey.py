@@ -95,6 +95,10 @@ class LogSchema:
     values: Facts | None = None
     with_values: bool = True
 
+    def has(self, key: str) -> bool:
+        """Whether there is a column for it."""
+        return self.mapping.get(key, key) in self.needed
+
     @property
     def keyed(self) -> Keyed:
         """The table as chunks need it: its rows by user."""
@@ -114,7 +118,7 @@ class LogSchema:
         )
 
 
-def survey_log(
+def scan(
     source: Any,
     *,
     columns: Mapping[str, str] | None = None,
@@ -125,10 +129,13 @@ def survey_log(
     name: str | None = None,
     progress: Progress | None = None,
 ) -> LogSchema:
-    """One pass over what `read` would read.
+    """What a file holds, found in one pass over what `read` would read; its rows are read when it is evaluated.
+
+    `evaluate` takes it for labels, `exclude` and `candidates`: small files are held in memory, large ones read in
+    chunks of whole users, so that they need not fit. Arguments are those of `read`.
 
     >>> rows = pl.DataFrame({"user": ["b", "a", "b"], "item": [7, 7, 8], "rating": [5, 0, 1]})
-    >>> schema = survey_log(rows, positive=">3")
+    >>> schema = scan(rows, positive=">3")
     >>> schema.users.texts(), schema.values.maximum, schema.read(rows[1:2]).rewards["rating"].tolist()
     (['a', 'b'], 5.0, [0.0])
     """

@@ -15,10 +15,10 @@ from pathlib import Path
 
 import numpy as np
 
-from truerank.core.arrays import Bools, Floats, Ints
+from truerank.core.arrays import Bools, Floats, Ints, two_sum
 from truerank.core.errors import InputError
 from truerank.core.rows import Weighting
-from truerank.core.terms import Clusters, Refitted, Smooth, Terms, two_sum
+from truerank.core.terms import Clusters, Refitted, Smooth, Terms
 from truerank.evaluation.measure import Measured, added, join
 from truerank.evaluation.question import Cell, Tallies
 
@@ -26,7 +26,7 @@ BUDGET = 2**28  # bytes of sums that are held in memory
 
 
 @contextmanager
-def gathered(parts: Iterable[Measured], *, budget: int = BUDGET) -> Iterator[Measured]:
+def gathered(parts: Iterable[Measured], *, budget: int | None = None) -> Iterator[Measured]:
     """All parts as one; what is kept on disk is gone with the context."""
     held: list[Measured] = []
     size = 0
@@ -34,7 +34,7 @@ def gathered(parts: Iterable[Measured], *, budget: int = BUDGET) -> Iterator[Mea
     for part in waiting:
         held.append(part)
         size += _bytes(part)
-        if size > budget:
+        if size > (BUDGET if budget is None else budget) and not _has_rows(part):
             break
     else:
         if not held:
@@ -49,6 +49,11 @@ def gathered(parts: Iterable[Measured], *, budget: int = BUDGET) -> Iterator[Mea
         for part in waiting:
             store.add(part)
         yield store.measured()
+
+
+def _has_rows(part: Measured) -> bool:
+    """Whether single rows are kept, for an interval that needs all of them at once."""
+    return any(_smooth(terms).rows is not None for terms in part.terms.values())
 
 
 def _bytes(part: Measured) -> int:

@@ -51,8 +51,8 @@ from truerank.metrics import METRICS
 from truerank.metrics.gains import gains_of, reward_of
 from truerank.ranks.candidates import Overlap, catalogue_of, whole_tables
 from truerank.ranks.kernel.rank import Aligned
-from truerank.ranks.scores.scores import Lists, dense
 from truerank.ranks.scores.matrices import sparse
+from truerank.ranks.scores.scores import Lists, dense
 from truerank.ranks.scores.tables import lists
 from truerank.uncertainty.intervals import Interval
 

@@ -32,6 +32,21 @@ def about_counts(users: Ids, *, n_items: float, judged: int, positives: int) -> 
     return messages
 
 
+def about_population(n_users: int, empty: int) -> list[Message]:
+    """Users who count although nothing of them was judged: with the labels come the users they are about."""
+    if not empty:
+        return []
+    return [
+        caution(
+            "users-without-rows",
+            f"{empty:,} of {n_users:,} users have no judged row, and belong to the population all the same, because "
+            "the labels were read or split with them; where a metric is a mean over all users, they count as 0 or are "
+            "left out, as its estimand says. For the others alone, read the labels without them.",
+            numbers={"users": empty},
+        )
+    ]
+
+
 def about_scores(models: Mapping[str, Scores], users: Ids, items: Ids) -> list[Message]:
     """How many users and items of the evaluation each model has scores for."""
     messages = []

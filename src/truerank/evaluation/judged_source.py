@@ -18,7 +18,7 @@ from truerank.core.ranking import JudgedChunk
 from truerank.data.partition import MEMORY_BYTES, MEMORY_ROWS, Chunks, Progress, together
 from truerank.data.read import read
 from truerank.data.spill import Scratch
-from truerank.data.survey import LogSchema, survey_log
+from truerank.data.survey import LogSchema, scan
 from truerank.evaluation.setting import CatalogueLayout
 from truerank.ranks.candidates import chunks_of
 
@@ -32,7 +32,7 @@ def rows_of(source: Any, *, role: str, values: bool, progress: Progress | None =
     if isinstance(source, LogSchema):
         return _in_memory(source)
     if isinstance(source, str | Path):
-        return _in_memory(survey_log(source, values=values, progress=progress))
+        return _in_memory(scan(source, values=values, progress=progress))
     return read(source, name=role, values=values)
 
 

@@ -16,11 +16,33 @@ from truerank.evaluation.question import Cell, Plan, Sight, Tallies
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class ByPlace:
+    """A number for each unit that has another one than 0, by its place in the population; those of other units add."""
+
+    place: Ints
+    value: Floats
+
+    def __add__(self, other: ByPlace) -> ByPlace:
+        return ByPlace(np.concatenate([self.place, other.place]), np.concatenate([self.value, other.value]))
+
+    def at(self, place: Ints) -> ByPlace:
+        """Of these units, in this order."""
+        order = np.argsort(self.place, kind="stable")
+        known, value = self.place[order], self.value[order]
+        at = np.minimum(np.searchsorted(known, place), max(len(known) - 1, 0))
+        here = np.isin(place, known)
+        return ByPlace(place, np.where(here, value[at], 0.0) if len(known) else np.zeros(len(place)))
+
+    def sum(self) -> float:
+        return exact_sum(self.value)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Measured:
     """The terms of every model and question, with counts for messages; `+` joins those of other units.
 
-    `place` is the place of each row of the terms in the population: rows of one chunk or of many come into one order.
-    `size` is how many units a row stands for.
+    A row is a cluster, or those of its units that the same questions define. `place` is the place of each row of the
+    terms in the population: rows of one chunk or of many come into one order. `size` is how many units a row has.
     """
 
     place: Ints
@@ -29,13 +51,20 @@ class Measured:
     tallies: Tallies
     n_rows: int
     kept: bool = True  # terms stay in memory
+    single: Measured | None = None  # the same of every unit, where a row is a cluster of several and units are kept
 
     def __add__(self, other: Measured) -> Measured:
         return join([self, other])
 
     def select(self, kept: Bools) -> Measured:
-        """The same with the other units undefined."""
-        return replace(self, terms={cell: terms.restrict(kept) for cell, terms in self.terms.items()})
+        """Of these rows alone; what was counted by unit is of theirs, what was counted at once of all."""
+        rows = np.flatnonzero(kept)
+        some = next(iter(self.terms.values()), None)
+        clusters = Clusters.numbered(0) if some is None else some.clusters.take(rows)
+        terms = {cell: terms.take(rows, clusters) for cell, terms in self.terms.items()}
+        place = self.place[rows]
+        tallies = {key: each.at(place) if isinstance(each, ByPlace) else each for key, each in self.tallies.items()}
+        return replace(self, place=place, size=self.size[rows], terms=terms, tallies=tallies, single=None)
 
 
 def join(parts: Sequence[Measured]) -> Measured:
@@ -51,7 +80,15 @@ def join(parts: Sequence[Measured]) -> Measured:
         terms = {cell: each.take(order, clusters) for cell, each in terms.items()} if clusters is not None else terms
         place, size = place[order], size[order]
     tallies = reduce(added, (part.tallies for part in parts))
-    return Measured(place, size, terms, tallies, sum(part.n_rows for part in parts))
+    single = [part.single for part in parts if part.single is not None]
+    return Measured(
+        place,
+        size,
+        terms,
+        tallies,
+        sum(part.n_rows for part in parts),
+        single=join(single) if len(single) == len(parts) else None,
+    )
 
 
 def added(first: Tallies, second: Tallies) -> Tallies:
@@ -72,14 +109,18 @@ def measure(plan: Plan, chunk: Any) -> Measured:
     tallies: Tallies = reduce(added, (sight.tallies() for sight in sights.values()), plan.counted(chunk))
     place = plan.places(chunk)
     measured = Measured(place, np.ones(len(place), dtype=np.int64), terms, tallies, plan.n_rows(chunk))
-    return measured if plan.keeps_units else by_cluster(measured)
+    rows = by_cluster(measured)
+    return rows if rows is measured or not plan.keeps_units else replace(rows, single=measured)
 
 
 def by_cluster(measured: Measured) -> Measured:
-    """Units of one cluster as one row, where all questions define them alike: what is kept of too many units."""
-    if not measured.terms:
+    """Units of one cluster as one row, where all questions define them alike.
+
+    Always, whether or not single units are kept: so neither that nor the chunks change a bit of a value.
+    """
+    clusters = next(iter(measured.terms.values())).clusters if measured.terms else None
+    if clusters is None or len(clusters) == len(clusters.of_row):
         return measured
-    clusters = next(iter(measured.terms.values())).clusters
     pattern = _alike(list({id(part.defined): part.defined for part in measured.terms.values()}.values()))
     if pattern is None:
         group, n = clusters.of_row, len(clusters)

@@ -78,6 +78,7 @@ def about_fits(fitted: FittedPositions, asked: Positions, facts: RankedFacts) ->
 def about_target(name: str, tallies: Mapping[tuple[Any, ...], Any], facts: RankedFacts) -> Iterator[Message]:
     """Which sessions a target does not rank, or the log does not have; which items it never shows."""
     known, unlogged, never = (int(tallies.get((name, what), 0)) for what in ("known", "unlogged", "never"))
+    unlogged += facts.absent.get(name, 0)
     if known < facts.n_units:
         missing = facts.n_units - known
         yield note(

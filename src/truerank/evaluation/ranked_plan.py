@@ -145,7 +145,7 @@ class RankedPlan:
                 )
             )
         paying = int(np.count_nonzero(whole(terms).sums[:, 0]))
-        who = unit if self.keeps_units else self.facts.cluster
+        who = self.facts.cluster
         if not paying:
             messages.append(
                 warning(

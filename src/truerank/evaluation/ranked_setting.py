@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -23,7 +23,8 @@ class RewardFacts:
 class RankedFacts:
     """What is known of a whole log before any of it is measured.
 
-    `only` is the surface and the group of all rows, where there is no other.
+    `only` is the surface and the group of all rows, where there is no other. `absent` are the sessions of each target
+    that were left out when its table was brought to the log, because the log does not have them.
     """
 
     source: str
@@ -38,6 +39,7 @@ class RankedFacts:
     sessions: bool
     only: Mapping[str, str]
     notes: tuple[str, ...]
+    absent: Mapping[str, int] = field(default_factory=dict)
 
     @classmethod
     def of(cls, log: Impressions) -> RankedFacts:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, Protocol
@@ -175,7 +175,9 @@ class StreamedLog:
         if sample is None:
             raise TypeError("a log without a chunk")
         first = np.cumsum([0, *counted.n_units[:-1]])
-        return cls(schema, tables, _facts(schema, counted, sample), first, np.concatenate(counted.key))
+        absent = {name: lost.sessions for name, lost in tables.absent.items() if name != SESSIONS}
+        facts = replace(_facts(schema, counted, sample), absent=absent)
+        return cls(schema, tables, facts, first, np.concatenate(counted.key))
 
     @property
     def n_chunks(self) -> int:

@@ -28,11 +28,12 @@ NUMBERS = {
 }
 
 
-def encode(results: Results) -> bytes:
+def encode(results: Results, *, groups: Mapping[str, Results] | None = None) -> bytes:
     """One JSON object; NaN is null, and what is infinite the text inf or -inf.
 
     All messages stand in one list. Those of single estimates stand there once, with the places of these estimates,
-    which have the sentences and codes of their own.
+    which have the sentences and codes of their own. Of `groups`, the same question within groups of units, there are
+    estimates and comparisons.
     """
     places: dict[Message, list[int]] = {}
     for at, estimate in enumerate(results.estimates):
@@ -40,14 +41,15 @@ def encode(results: Results) -> bytes:
             places.setdefault(message, []).append(at)
     content = {
         "format": FORMAT,
-        "estimates": [_estimate(estimate) for estimate in results.estimates],
-        "comparisons": [_fields(comparison) for comparison in results.comparisons],
+        **_numbers(results),
         "messages": [
             *(_message(message) for message in results.messages),
             *(_message(message) | {"estimates": of} for message, of in places.items()),
         ],
         "provenance": msgspec.to_builtins(results.provenance),
     }
+    if groups:
+        content["groups"] = {name: _numbers(within) for name, within in groups.items()}
     return msgspec.json.format(msgspec.json.encode(content), indent=2) + b"\n"
 
 
@@ -89,6 +91,13 @@ def schema() -> dict[str, Any]:
 
 
 # ------------------------------------------------------------------------------------------------------------- writing
+
+
+def _numbers(results: Results) -> dict[str, Any]:
+    return {
+        "estimates": [_estimate(estimate) for estimate in results.estimates],
+        "comparisons": [_fields(comparison) for comparison in results.comparisons],
+    }
 
 
 def _estimate(estimate: Estimate) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import groupby
 
 from rich.console import Console
@@ -17,13 +17,26 @@ Chosen = set[tuple[str, float | None]]
 WIDE = 10_000  # of text that no terminal cuts
 
 
-def render(results: Results, *, width: int | None = None, color: bool = False, for_cli: bool = False) -> str:
-    """Everything in the results, for a terminal of `width` columns, or uncut; options as the reader would give them."""
+def render(
+    results: Results,
+    *,
+    groups: Mapping[str, Results] | None = None,
+    width: int | None = None,
+    color: bool = False,
+    for_cli: bool = False,
+) -> str:
+    """Everything in the results, for a terminal of `width` columns, or uncut; options as the reader would give them.
+
+    The same within `groups` of units stands after the whole, each under its name.
+    """
     stream = io.StringIO()
     console = Console(
         file=stream, width=width or WIDE, force_terminal=color, color_system="auto" if color else None, highlight=False
     )
     print_results(results, console, for_cli=for_cli)
+    for name, within in (groups or {}).items():
+        console.print(Text(f"\n{name}", style="bold underline"))
+        print_results(within, console, for_cli=for_cli)
     return stream.getvalue()
 
 

@@ -80,7 +80,7 @@ def _moments(view: Exposures) -> Floats:
 
 
 def _outside(view: Exposures, whole: WholeList, shown: Pairs, vain: Ints) -> tuple[float, float]:
-    """Exposure on items that are not among those shown, or in vain, and all of it; an item without an id is not shown."""
+    """Exposure on items that are not among those shown, or in vain, and all of it; items without an id are not."""
     log, exposure = view.log, view.target.listed()
     width = len(log.items) + 2
     inside = np.repeat(np.arange(len(shown.start) - 1), shown.count) * width + shown.item

@@ -86,7 +86,7 @@ def _exact(sums: Floats) -> tuple[Floats, Floats]:
     return np.array(totals), np.array(rest)
 
 
-# ------------------------------------------------------------------------------------------------------------- by places
+# ------------------------------------------------------------------------------------------------------------ by places
 
 
 def by_places(view: Exposures) -> bool:
@@ -112,7 +112,7 @@ class PlaceCounts:
     shape: tuple[int, int]  # ranks of target and log
 
     def totals(self, refits: Refits, clips: Floats) -> tuple[Floats, Floats]:
-        """Σ value · ε · min(m, 1/ε0) over the rows outside each group, under its model: [groups x clips] and the rest."""
+        """Σ value · ε · min(m, 1/ε0) over rows outside each group, under its model: [groups x clips]; and the rest."""
         wide = (self.high.astype(np.longdouble) + self.low).sum(axis=0)
         n = self.count.sum(axis=0)
         found = np.full((2, len(refits.positions), len(clips)), np.nan)

@@ -10,12 +10,11 @@ from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
-from truerank.core.arrays import Floats, Ints
+from truerank.core.arrays import Floats, Ints, two_sum
 from truerank.core.chance import cell_uniforms
 from truerank.core.errors import InputError
 from truerank.core.estimator import Groups, Learned, Learner
 from truerank.core.ids import Ids, Keys
-from truerank.core.terms import two_sum
 from truerank.data.impressions import Impressions, Logged, RankedChunk
 from truerank.estimators.ranked.context import RankedContext
 from truerank.estimators.ranked.exposures import Exposures
@@ -112,7 +111,7 @@ def folds_of(key: Keys, *, n: int, seed: int) -> Ints:
     return np.minimum((chance * n).astype(np.int64), n - 1)
 
 
-# -------------------------------------------------------------------------------------------------------------- learning
+# ------------------------------------------------------------------------------------------------------------- learning
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -100,21 +100,22 @@ class ClickCounts:
         if not (self.items is other.items or self.items == other.items):
             items = Ids.union({"items": self.items, "more items": other.items})
             mine, theirs = items.locate(self.items)[mine], items.locate(other.items)[theirs]
+        group, rank = np.concatenate([self.group, other.group]), np.concatenate([self.rank, other.rank])
         return gathered_clicks(
             items,
-            np.concatenate([self.group, other.group]),
-            np.concatenate([mine, theirs]),
-            np.concatenate([self.rank, other.rank]),
-            np.concatenate([self.clicks, other.clicks]),
-            np.concatenate([self.others, other.others]),
+            (group, np.concatenate([mine, theirs]), rank),
+            clicks=np.concatenate([self.clicks, other.clicks]),
+            others=np.concatenate([self.others, other.others]),
         )
 
     def without(self, group: int | None) -> ClickCounts:
         kept = self.group != (-1 if group is None else group)
+        everyone = np.zeros(int(np.count_nonzero(kept)), dtype=np.int64)
         return gathered_clicks(
             self.items,
-            np.zeros(int(np.count_nonzero(kept)), dtype=np.int64),
-            *(values[kept] for values in (self.item, self.rank, self.clicks, self.others)),
+            (everyone, self.item[kept], self.rank[kept]),
+            clicks=self.clicks[kept],
+            others=self.others[kept],
         )
 
     def cells(self) -> ClickCells:
@@ -124,8 +125,9 @@ class ClickCounts:
         return ClickCells(item, whole.rank, whole.clicks, whole.others)
 
 
-def gathered_clicks(items: Ids, group: Ints, item: Ints, rank: Ints, clicks: Floats, others: Floats) -> ClickCounts:
-    """One row for each group, item and rank."""
+def gathered_clicks(items: Ids, cells: tuple[Ints, Ints, Ints], *, clicks: Floats, others: Floats) -> ClickCounts:
+    """One row for each group, item and rank: `cells`."""
+    group, item, rank = cells
     n_ranks = int(rank.max(initial=0)) + 1
     code, row = np.unique((group * max(len(items), 1) + item) * n_ranks + rank, return_inverse=True)
     sums = [sums_by(row.reshape(-1), values, n=len(code)) for values in (clicks, others)]
@@ -133,7 +135,7 @@ def gathered_clicks(items: Ids, group: Ints, item: Ints, rank: Ints, clicks: Flo
     return ClickCounts(items, cell // max(len(items), 1), cell % max(len(items), 1), rank_of, *sums)
 
 
-# -------------------------------------------------------------------------------------------------------------- learner
+# ------------------------------------------------------------------------------------------------------------- learner
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,7 +181,8 @@ class PositionLearner:
         if log.position is None:
             raise InputError(f"{log.source}: fitting a position model needs the column position.")
         clicked = log.reward(self.clicks).astype(np.float64)
-        return gathered_clicks(log.items, group, log.item, log.position.astype(np.int64) - 1, clicked, 1.0 - clicked)
+        cells = group, log.item, log.position.astype(np.int64) - 1
+        return gathered_clicks(log.items, cells, clicks=clicked, others=1.0 - clicked)
 
     def fit(self, tally: DepthCounts | ClickCounts) -> FittedPositions:
         def depths_at(rule: int, request: FitRequest) -> Depths | None:
@@ -187,8 +190,8 @@ class PositionLearner:
 
         if isinstance(tally, DepthCounts) and not tally.count.any():
             raise InputError(
-                f"{self.source}: no row was viewed, so there are no scroll depths. Check the column viewed, or give the "
-                "position model itself (exp:0.9, yule:1.5, FILE)."
+                f"{self.source}: no row was viewed, so there are no scroll depths. Check the column viewed, or give "
+                "the position model itself (exp:0.9, yule:1.5, FILE)."
             )
         clicks = tally.cells() if isinstance(tally, ClickCounts) else None
         return FittedPositions(*fit_requests(self.positions, depths_at, clicks=clicks, level=self.level))

@@ -17,8 +17,8 @@ from truerank.core.ranking import Scores
 from truerank.data.files import check_readable, whole_file
 from truerank.data.matrices import Stored
 from truerank.ranks.scores.archives import map_npy, read_arrays, write_array
-from truerank.ranks.scores.scores import TILE_USERS, Factors, dense, factors
 from truerank.ranks.scores.matrices import from_stored
+from truerank.ranks.scores.scores import TILE_USERS, Factors, dense, factors
 from truerank.ranks.scores.tables import lists
 
 DENSE_KEYS = ("scores",)
