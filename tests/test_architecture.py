@@ -12,9 +12,6 @@ import pytest
 
 import truerank
 from truerank import estimators, metrics
-from truerank.data import datasets
-from truerank.exposure import interventions, loggers, propensities
-from truerank.ranks import samplers
 
 ROOT = Path(truerank.__file__).parent
 LAYERS = {
@@ -139,24 +136,3 @@ def test_public_names_exist_and_agree_with_what_type_checkers_see() -> None:
     assert declared == lazily | classes
     with pytest.raises(AttributeError):
         _ = truerank.Nonsense
-
-
-def test_catalogues_are_complete() -> None:
-    assert set(metrics.catalogue()) == {
-        "Recall", "Precision", "RPrecision", "HitRate", "DCG", "nDCG", "AP", "AUC", "RR", "MeanRR", "RBP", "ERR",
-    }  # fmt: skip
-    assert set(estimators.catalogue()) == {
-        "full", "traditional", "published", "pooled", "horvitz-thompson", "hajek", "intervened", "intervened-pooled",
-        "ips", "snips", "naive", "doubly-robust",
-    }  # fmt: skip
-    assert set(loggers.catalogue()) == {"uniform", "popularity", "positivity", "duration"}
-    assert set(samplers.catalogue()) == {
-        "Full", "Exposed", "Random", "Popularity", "Positivity", "WTD", "WTDH", "Skew",
-    }  # fmt: skip
-    assert set(interventions.catalogue()) == {
-        "full", "reg", "skew", "wtd", "wtd_h", "popularity-stratified", "equal-per-item",
-    }  # fmt: skip
-    assert set(datasets.catalogue()) == {
-        "coat", "jester", "kuairand", "kuairec", "movielens-100k", "movielens-1m", "open-bandit", "yahoo-r3",
-    }  # fmt: skip
-    assert set(propensities.catalogue()) == {"column", "power", "naive-bayes", "logistic"}

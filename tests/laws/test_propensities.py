@@ -28,6 +28,7 @@ from truerank.exposure.propensities import (
     Fitted,
     PropensityLearner,
     PropensityModel,
+    catalogue,
     fit_propensities,
     logistic,
     parse_propensity,
@@ -41,8 +42,8 @@ from truerank.report.calibration import calibration_plot, calibration_text
 
 N_USERS, N_ITEMS = 200, 40
 MODELS: list[PropensityModel] = [
-    GivenPropensity(), PopularityPower(), PopularityPower(1.0, 0.05), NaiveBayes(), NaiveBayes(drawn=Drawn.UNSEEN),
-    NaiveBayes("rating"), Logistic(), Logistic(10.0),
+    *(cls() for cls in catalogue().values()),
+    PopularityPower(1.0, 0.05), NaiveBayes(drawn=Drawn.UNSEEN), NaiveBayes("rating"), Logistic(10.0),
 ]  # fmt: skip
 
 

@@ -39,13 +39,6 @@ def block(scores: Scores) -> Any:
     return scores.block(np.arange(len(scores.users)))
 
 
-def test_the_names_are_those_announced() -> None:
-    assert set(NAMES) == {
-        "random", "popularity", "pos-pop", "avg-rating", "user-knn", "item-knn", "sar", "ease", "kunn", "als", "ials",
-        "bpr", "lightfm",
-    }  # fmt: skip
-
-
 def test_the_guide_names_every_model() -> None:
     guide = (Path(__file__).resolve().parents[2] / "docs" / "models.md").read_text()
     for name in NAMES:
