@@ -21,7 +21,7 @@ from truerank.estimators.ranked.normalisers import Normaliser
 from truerank.exposure import interventions
 from truerank.exposure.kinds import Unlisted
 from truerank.ranks.candidates import Overlap
-from truerank.report.pictures import Form
+from truerank.report.pictures import PictureFormat
 from truerank.studies.feed import Broken, FeedSettings
 from truerank.studies.reliability import grid
 from truerank.studies.world import WorldSettings
@@ -45,7 +45,7 @@ COMMANDS = dict(commands())
 def meaning(option: click.Option) -> tuple[Any, ...]:
     """What an option takes: a file, a count, a number, a text, one of some choices, or nothing."""
     kind = option.type
-    chosen = tuple(kind.choices) if isinstance(kind, click.Choice) and option.name != "form" else ()
+    chosen = tuple(kind.choices) if isinstance(kind, click.Choice) and option.name != "format" else ()
     shown = option.metavar or ("" if isinstance(kind, click.Choice) or option.is_flag else kind.name.upper())
     return kind.name, chosen, shown, option.multiple, option.is_flag, tuple(sorted((*option.opts, option.name or "")))
 
@@ -117,7 +117,7 @@ def test_listed_names_are_those_of_the_catalogues() -> None:
     [
         ("core/options", Drawn), ("core/ranking", Ties), ("data/impressions", Logged), ("exposure/kinds", Unlisted),
         ("ranks/candidates", Overlap), ("estimators/ranked/normalisers", Normaliser), ("studies/feed", Broken),
-        ("studies/reliability/grid", grid.Preset), ("report/pictures", Form),
+        ("studies/reliability/grid", grid.Preset), ("report/pictures", PictureFormat),
     ],
 )  # fmt: skip
 def test_listed_choices_are_those_of_the_values(module: str, kind: Any) -> None:

@@ -27,11 +27,11 @@ CALL = "evaluate labels.csv --scores second=b.csv --scores first=a.npz --metric 
 # design, section 7
 ESTIMATE = [
     "model", "metric", "k", "estimator", "settings", "estimand", "value", "stderr", "low", "high", "level", "interval",
-    "units", "undefined", "clusters", "ess", "reward", "clip", "assumptions", "warnings", "warning_codes",
+    "units", "undefined", "clusters", "ess", "reward", "clip", "segment", "assumptions", "warnings", "warning_codes",
 ]  # fmt: skip
 COMPARISON = [
     "model", "baseline", "metric", "estimator", "difference", "stderr", "low", "high", "level", "p", "p_adjusted",
-    "units", "clusters", "reward", "clip", "verdict", "reasons",
+    "units", "clusters", "reward", "clip", "segment", "verdict", "reasons",
 ]  # fmt: skip
 
 

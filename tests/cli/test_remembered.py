@@ -95,6 +95,15 @@ def test_groups_that_are_none(run: Run, folder: Path, by: str, words: str) -> No
     assert not list((folder / "result").iterdir())
 
 
+def test_groups_of_items_are_asked_for(run: Run, folder: Path) -> None:
+    (folder / "kinds.csv").write_text("item,group\n10,head\n20,head\n30,tail\n")
+    content = parsed(run, f"{CALL} --item-groups kinds.csv")
+    assert {estimate["segment"] for estimate in content["estimates"]} == {None, "head", "tail"}
+    assert [estimate for estimate in content["estimates"] if estimate["segment"] is None] == parsed(run, CALL)[
+        "estimates"
+    ]
+
+
 # ---------------------------------------------------------------------------------------------------------------- units
 
 
@@ -103,7 +112,8 @@ def test_units_are_written(run: Run, folder: Path) -> None:
     units = pl.read_parquet(folder / "result" / "units.parquet")
     for estimate in content["estimates"]:
         rows = units.filter(model=estimate["model"], metric=estimate["metric"])
-        assert rows["numerator"].sum() / rows["denominator"].sum() == pytest.approx(estimate["value"], rel=1e-12)
+        total = float(rows["numerator"].to_numpy().sum() / rows["denominator"].to_numpy().sum())
+        assert total == pytest.approx(estimate["value"], rel=1e-12)
 
 
 def test_a_saved_folder_reads_back(run: Run, folder: Path) -> None:

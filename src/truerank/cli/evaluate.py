@@ -6,7 +6,6 @@ from pathlib import Path
 
 import click
 
-from truerank.cli.exposures import EXPOSING, Exposing
 from truerank.cli.groups import Asking, Inference, InputFile, Reading, Scoring
 from truerank.cli.names import choices, names
 from truerank.cli.options import (
@@ -36,7 +35,8 @@ from truerank.cli.options import (
     file,
     grouped,
 )
-from truerank.cli.output import REMEMBERED, Output
+from truerank.cli.output import Output, remembered
+from truerank.cli.showing import SHOWING, Showing
 
 ESTIMATORS = ", ".join(names("estimators/judged", "estimators/biased", about=True))
 
@@ -62,7 +62,7 @@ ESTIMATORS = ", ".join(names("estimators/judged", "estimators/biased", about=Tru
     ITEMS.here("The catalogue; also names the columns of .npy and .npz scores without ids."),
     N_ITEMS.here("The size of the catalogue, where scores are top lists."),
 )
-@grouped(Exposing, *EXPOSING)
+@grouped(Showing, *SHOWING)
 @grouped(
     Asking,
     METRIC.here(f"{METRIC.help} Default: Recall@10 Recall@50 Precision@10 DCG@10."),
@@ -72,6 +72,7 @@ ESTIMATORS = ", ".join(names("estimators/judged", "estimators/biased", about=Tru
         "Of doubly-robust: item-rates, the rates of items among other users (default), or a file of predicted labels "
         "of all pairs, as scores."
     ),
+    file("--item-groups", help="A table item,group: everything again for each group, whose items alone earn."),
     choice("--ties", choices("core/ranking", "Ties"), default="expected", help="The order of equal scores."),
 )
 @grouped(
@@ -86,13 +87,13 @@ ESTIMATORS = ", ".join(names("estimators/judged", "estimators/biased", about=Tru
     SEED.here("For random ties and the bootstrap."),
     THREADS,
 )  # fmt: skip
-@grouped(Output, FORMAT, OUT, *REMEMBERED, QUIET)
+@grouped(Output, FORMAT, OUT, *remembered("user"), QUIET)
 def evaluate(
     *,
     labels: Path,
     scoring: Scoring,
     reading: Reading,
-    exposing: Exposing,
+    showing: Showing,
     asking: Asking,
     inference: Inference,
     output: Output,
@@ -110,11 +111,11 @@ def evaluate(
     from truerank.core.ids import Ids
     from truerank.evaluation.judged import evaluate as run
 
-    exposing.check(clip=asking.clips, reward_model=asking.reward_model)
-    files = [InputFile("labels", labels), *scoring.files(), *reading.files(), *exposing.files(), *asking.files(),
+    showing.check(clip=asking.clips, reward_model=asking.reward_model)
+    files = [InputFile("labels", labels), *scoring.files(), *reading.files(), *showing.files(), *asking.files(),
              *output.files()]  # fmt: skip
-    model, reading = exposing.model(reading)
-    exposing.check_uses(model)
+    model, reading = showing.model(reading)
+    showing.check_uses(model)
     metrics, clips, interval = asking.chosen_metrics(), asking.chosen_clips(), inference.chosen_interval()
     inference.check()
     output.check(files)
@@ -122,10 +123,10 @@ def evaluate(
     items = reading.ids(reading.items, "item")
     users = reading.users()
     estimators = asking.chosen_estimators(scoring, reading, items=items)
-    exposure = exposing.made(model, reading)
+    exposure = showing.made(model, reading)
     with output.progress() as report:
         judged = reading.scan(labels, users=users, progress=report)
-        exposing.check_propensities(judged, model)
+        showing.check_propensities(judged, model)
         results = run(
             scoring.models(reading, items=items),
             judged,
@@ -137,6 +138,7 @@ def evaluate(
             overlap=scoring.overlap,
             candidates=reading.scan_pairs(scoring.candidates, progress=report),
             items=None if items is None else Ids.of(items),
+            item_groups=None if asking.item_groups is None else reading.groups(asking.item_groups, "item"),
             n_items=reading.n_items,
             baseline=inference.baseline,
             ties=asking.ties,

@@ -94,6 +94,16 @@ class Reading:
         everyone = self.ids(self.population, "user")
         return None if everyone is None else Ids.of(everyone)
 
+    def groups(self, path: Path, kind: str) -> pl.DataFrame:
+        """A table of users or items, and the group of each."""
+        from truerank.core.ids import as_ids
+        from truerank.data.read import as_table, column
+
+        table, where = as_table(path)
+        ids = column(table, kind, self.mapping(), where=where)
+        groups = column(table, "group", self.mapping(ranked=True), where=where)
+        return as_ids(ids, where=f"{where}, column {ids.name!r}").alias("id").to_frame().with_columns(group=groups)
+
     def log(self, path: Path, **more: Any) -> Log:
         """All rows of a file."""
         from truerank.data.read import read
@@ -158,6 +168,7 @@ class Asking:
     clips: str | None = None
     reward_model: str | None = None
     ties: str = "expected"
+    item_groups: Path | None = None
     rewards: tuple[str, ...] = ()
     normaliser: str = "session"
 
@@ -202,9 +213,10 @@ class Asking:
         return GivenRewards(scoring.read(Path(text), reading, items=items))
 
     def files(self) -> list[InputFile]:
-        """The file of predicted rewards."""
+        """The groups of items, and the file of predicted rewards."""
         path = Path(self.reward_model or "")
-        return [InputFile("reward-model", path)] if self.reward_model and (path.suffix or path.exists()) else []
+        predicted = path if self.reward_model and path.is_file() else None
+        return input_files(item_groups=self.item_groups, reward_model=predicted)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -32,7 +32,7 @@ from truerank.cli.options import (
     named,
     shared,
 )
-from truerank.cli.output import REMEMBERED, Output
+from truerank.cli.output import Output, remembered
 from truerank.core.errors import InputError
 
 EXPOSURE = "exposure:"
@@ -114,7 +114,7 @@ class Policies:
     SEED.here("For folds and the bootstrap."),
     THREADS,
 )
-@grouped(Output, FORMAT, OUT, *REMEMBERED, QUIET)
+@grouped(Output, FORMAT, OUT, *remembered("session"), QUIET)
 def offpolicy(
     *, log: Path, policies: Policies, reading: Reading, asking: Asking, inference: Inference, output: Output
 ) -> None:
@@ -128,8 +128,6 @@ def offpolicy(
     truerank offpolicy log.parquet --target new=ranks.parquet --target log=@position --baseline log \\
         --position fit:yule --reward like --reward complete --clip 8,64,inf
     """
-    from truerank.data.impressions import Logged
-    from truerank.estimators.ranked.normalisers import Normaliser
     from truerank.evaluation.ranked import off_policy
 
     mapping = reading.mapping(ranked=True)
@@ -146,11 +144,11 @@ def offpolicy(
             position=model,
             clips=(float("inf"),) if clips is None else clips,
             estimators=estimators or None,
-            normaliser=Normaliser(asking.normaliser),
+            normaliser=asking.normaliser,
             rewards=list(asking.rewards) or None,
             columns=mapping,
             sessions=reading.ids(policies.sessions, "session"),
-            logged=Logged(policies.rows),
+            logged=policies.rows,
             loggers=policies.logging(),
             baseline=inference.baseline,
             interval=interval,

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from truerank.cli.groups import InputFile, Reading, input_files
-from truerank.cli.options import PATH, Shared, shared
+from truerank.cli.options import PATH, SharedOption, shared
 from truerank.cli.progress import Report, progress
 from truerank.core.errors import InputError
 
@@ -25,23 +25,25 @@ if TYPE_CHECKING:
 LONGEST_NAME = 200  # leaves room for the temporary name beside it
 HASHED = 2**28  # bytes of an input up to which its hash is taken without being asked for
 
-BY = shared(
-    "--by", metavar="FILE|N",
-    help="Also the same within groups: a table user,group, or N groups by how many rows users have.",
-)  # fmt: skip
-UNITS = shared("--units", type=PATH, metavar="FILE", help="Write what every user contributed to a Parquet file.")
-SAVE = shared("--save", type=PATH, metavar="DIR", help="Write a folder that Results.read reads back.")
-HASH = shared(
-    "--hash", is_flag=True, help="Hash every input; else those up to 256 MB are, so that results can name them."
-)  # fmt: skip
-REMEMBERED: tuple[Shared, ...] = (BY, UNITS, SAVE, HASH)
+
+def remembered(unit: str) -> tuple[SharedOption, ...]:
+    """Options of what results remember of single units."""
+    return (
+        shared(
+            "--by", metavar="FILE|N",
+            help=f"Also the same within groups: a table {unit},group, or N groups by how many rows {unit}s have.",
+        ),
+        shared("--units", type=PATH, metavar="FILE", help=f"Write what every {unit} contributed to a Parquet file."),
+        shared("--save", type=PATH, metavar="DIR", help="Write a folder that Results.read reads back."),
+        shared("--hash", is_flag=True, help="Hash every input; else those up to 256 MB are, to name them for good."),
+    )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Output:
     """What results look like, where they go, and what is said on the way."""
 
-    form: str | None = None
+    format: str | None = None
     out: Path | None = None
     by: str | None = None
     units: Path | None = None
@@ -53,7 +55,7 @@ class Output:
     def chosen_form(self) -> str:
         """The form asked for; by default a table, or what the ending of the file says."""
         ending = "" if self.out is None else self.out.suffix
-        return self.form or (ending[1:] if ending in (".json", ".csv") else "table")
+        return self.format or (ending[1:] if ending in (".json", ".csv") else "table")
 
     @property
     def place(self) -> Path:
@@ -98,7 +100,10 @@ class Output:
         """Say what there is to say, and write results with what they were made of."""
         self.say(message.said(for_cli=True) for message in results.messages)
         made = recorded(results, files, most=None if self.hash else HASHED)
-        groups = {} if self.by is None else dict(made.by(_segment(self.by, reading)))
+        groups = {} if self.by is None else dict(made.by(_segment(self.by, reading, unit=made.provenance.unit)))
+        for within in groups.values():
+            said = [message for message in within.messages if message not in results.messages]
+            self.say(message.said(for_cli=True) for message in said if message.code.startswith("group"))
         if self.units is not None:
             from truerank.data.files import write_table
 
@@ -161,14 +166,6 @@ def _is_count(text: str) -> bool:
     return text.strip().lstrip("+-").isdigit()
 
 
-def _segment(text: str, reading: Reading) -> Any:
-    """Groups of units: so many quantiles of activity, or a table of users and their groups."""
-    if _is_count(text):
-        return int(text)
-    from truerank.core.ids import as_ids
-    from truerank.data.read import as_table, column
-
-    table, where = as_table(Path(text))
-    ids = column(table, "user", reading.mapping(), where=where)
-    groups = column(table, "group", reading.mapping(ranked=True), where=where)
-    return as_ids(ids, where=f"{where}, column {ids.name!r}").alias("id").to_frame().with_columns(groups.alias("group"))
+def _segment(text: str, reading: Reading, *, unit: str) -> Any:
+    """Groups of units: so many quantiles of activity, or a table of users (or sessions) and their groups."""
+    return int(text) if _is_count(text) else reading.groups(Path(text), unit)

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 import click
 
-from truerank.cli.exposures import UNLISTED
 from truerank.cli.groups import Inference, Reading, Scoring
 from truerank.cli.names import choices, constant
 from truerank.cli.options import (
@@ -38,6 +37,7 @@ from truerank.cli.options import (
     shared,
 )
 from truerank.cli.output import Output
+from truerank.cli.showing import UNLISTED
 from truerank.cli.study_figures import figures
 from truerank.core.errors import InputError
 

@@ -20,7 +20,7 @@ UNLISTED = choice(
     "--unlisted", choices("exposure/kinds", "Unlisted"), default="unknown",
     help="What a pair that is not listed means.",
 )  # fmt: skip
-EXPOSING = (
+SHOWING = (
     choice(
         "--exposure", ["full", "random", "biased"], default="full",
         help="What the labels show: every candidate, a uniform random sample, or what a biased log happened to show.",
@@ -39,7 +39,7 @@ EXPOSING = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Exposing:
+class Showing:
     """What the labels show, and how likely each row was shown."""
 
     exposure: str = "full"
