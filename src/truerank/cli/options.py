@@ -22,7 +22,7 @@ PATH = click.Path(path_type=Path)
 
 
 @dataclass(frozen=True, slots=True)
-class Shared:
+class SharedOption:
     """An option with its type and its way to be written; a command may word its help and choose its default."""
 
     flags: tuple[str, ...]
@@ -32,31 +32,31 @@ class Shared:
     def __call__(self, command: Command) -> Command:
         return click.option(*self.flags, help=self.help, **self.settings)(command)
 
-    def here(self, help: str | None = None, **settings: Any) -> Shared:  # noqa: A002
+    def here(self, help: str | None = None, **settings: Any) -> SharedOption:  # noqa: A002
         """The same option as one command has it: other words, a default, or required."""
         if not settings.keys() <= {"default", "show_default", "required"}:
             raise TypeError(f"{self.flags[0]} is the same option everywhere; only its words and default may differ")
-        return Shared(self.flags, help or self.help, self.settings | settings)
+        return SharedOption(self.flags, help or self.help, self.settings | settings)
 
 
-def shared(*flags: str, help: str, **settings: Any) -> Shared:  # noqa: A002
-    return Shared(flags, help, settings)
+def shared(*flags: str, help: str, **settings: Any) -> SharedOption:  # noqa: A002
+    return SharedOption(flags, help, settings)
 
 
-def many(flag: str, name: str, *, help: str, metavar: str) -> Shared:  # noqa: A002
+def many(flag: str, name: str, *, help: str, metavar: str) -> SharedOption:  # noqa: A002
     """An option that can be repeated."""
     return shared(flag, name, help=help, metavar=metavar, multiple=True)
 
 
-def file(flag: str, *, help: str, metavar: str = "FILE") -> Shared:  # noqa: A002
+def file(flag: str, *, help: str, metavar: str = "FILE") -> SharedOption:  # noqa: A002
     return shared(flag, help=help, metavar=metavar, type=PATH)
 
 
-def count(flag: str, *, help: str, default: int | None = None) -> Shared:  # noqa: A002
+def count(flag: str, *, help: str, default: int | None = None) -> SharedOption:  # noqa: A002
     return shared(flag, help=help, type=int, metavar="N", default=default, show_default=default is not None)
 
 
-def choice(flag: str, values: Sequence[str], *, help: str, default: str | None = None) -> Shared:  # noqa: A002
+def choice(flag: str, values: Sequence[str], *, help: str, default: str | None = None) -> SharedOption:  # noqa: A002
     shown = default is not None
     return shared(flag, help=help, type=click.Choice(list(values)), default=default, show_default=shown)
 
@@ -80,7 +80,7 @@ class Sections(click.Command):
                 formatter.write_dl(records)
 
 
-def grouped(kind: type[Any], *options: Shared) -> Callable[[Command], Command]:
+def grouped(kind: type[Any], *options: SharedOption) -> Callable[[Command], Command]:
     """Give a command the options of a group; it gets one value of `kind` under the name of the group."""
     name = kind.__name__.lower()
     own: list[str] = []
@@ -152,7 +152,9 @@ THREADS = count("--threads", help="Default: all cores.")
 # --------------------------------------------------------------------------------------------------------------- output
 
 
-def formatted(forms: Sequence[str], *, help: str = "What the results look like.", default: str | None = None) -> Shared:  # noqa: A002
+def formatted(
+    forms: Sequence[str], *, help: str = "What the results look like.", default: str | None = None  # noqa: A002
+) -> SharedOption:
     """--format: the one option whose choices differ, as pictures take other forms than tables."""
     shown = default is not None
     return shared("--format", "form", type=click.Choice(list(forms)), default=default, show_default=shown, help=help)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from truerank.cli.groups import InputFile, Reading, input_files
-from truerank.cli.options import PATH, Shared, shared
+from truerank.cli.options import PATH, SharedOption, shared
 from truerank.cli.progress import Report, progress
 from truerank.core.errors import InputError
 
@@ -34,7 +34,7 @@ SAVE = shared("--save", type=PATH, metavar="DIR", help="Write a folder that Resu
 HASH = shared(
     "--hash", is_flag=True, help="Hash every input; else those up to 256 MB are, so that results can name them."
 )  # fmt: skip
-REMEMBERED: tuple[Shared, ...] = (BY, UNITS, SAVE, HASH)
+REMEMBERED: tuple[SharedOption, ...] = (BY, UNITS, SAVE, HASH)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
