@@ -26,7 +26,7 @@ from truerank.exposure.loggers.positivity import PositivityLogger
 from truerank.exposure.loggers.uniform import UniformLogger
 from truerank.ranks.scores.scores import dense
 from truerank.studies.reliability import Grid, LabelledWorld, Models, study
-from truerank.studies.reliability.draws import Exposing
+from truerank.studies.reliability.draws import LoggerRun
 from truerank.studies.reliability.scenarios import MetricTables, Scenarios
 
 SUBSET, SUBSET_PLAIN = 96, 6  # users that the two kernels are timed on
@@ -96,7 +96,7 @@ def against_numpy(world: Log, scores: dict[str, Scores], grid: Grid, *, rounds: 
     )
     logger = grid.loggers[-1]
     weight = logger.weights(world)
-    fast = Exposing.of(known, logger, sparsities=grid.sparsities, holdout=grid.holdout, weight=weight, seed=1)
+    fast = LoggerRun.of(known, logger, sparsities=grid.sparsities, holdout=grid.holdout, weight=weight, seed=1)
     counted = fast.count(np.arange(known.n_users))
     compiled, plain = (
         Scenarios.of(each, counted, grid=grid, tables=tables, train=None)

@@ -33,7 +33,7 @@ from truerank.data.files import whole_file
 from truerank.data.read import read
 from truerank.metrics.ndcg import NDCG
 from truerank.studies.reliability import Grid, LabelledWorld, Models, advice_for, study
-from truerank.studies.reliability.draws import Exposing, train_shares
+from truerank.studies.reliability.draws import LoggerRun, train_shares
 from truerank.studies.reliability.folder import FORMAT
 from truerank.studies.reliability.logs import Look, looks_of
 from truerank.studies.reliability.scenarios import MetricTables, Scenarios
@@ -140,7 +140,7 @@ class Fresh:
 
         Users are drawn with replacement: they stand for a population of which the half is a sample.
         """
-        exposing = Exposing.of(
+        exposing = LoggerRun.of(
             self.world,
             self.grid.loggers[logger],
             sparsities=(0.0, *SPARSITIES),

@@ -15,6 +15,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -282,8 +283,8 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Copy:
 SCORES = ("--scores", "a=a.csv", "--scores", "b=b.csv", "--format", "json", "--quiet")
 
 
-def estimates(text: str) -> list[dict[str, object]]:
-    found: list[dict[str, object]] = json.loads(text)["estimates"]
+def estimates(text: str) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = json.loads(text)["estimates"]
     return found
 
 
@@ -294,9 +295,9 @@ def test_commands_evaluate_with_a_new_metric_and_estimator(copy: Copy) -> None:
     asked = ("--metric", "Toy@3", "--metric", "Precision@3", "--exposure", "full")
     rows = estimates(copy.command("evaluate", "full.csv", *asked, *SCORES))
     value = {(row["model"], row["metric"]): row["value"] for row in rows}
-    assert value["a", "Toy@3"] == pytest.approx(value["a", "Precision@3"]) / 2
-    asked = ("--metric", "Recall@3", "--estimator", "toy", "--estimator", "pooled", "--exposure", "random")
-    rows = estimates(copy.command("evaluate", "log.csv", *asked, *SCORES))
+    assert 2 * value["a", "Toy@3"] == pytest.approx(value["a", "Precision@3"])
+    sampled = ("--metric", "Recall@3", "--estimator", "toy", "--estimator", "pooled", "--exposure", "random")
+    rows = estimates(copy.command("evaluate", "log.csv", *sampled, *SCORES))
     assert {row["estimator"] for row in rows} == {"toy", "pooled"}
     assert "toy" in copy.command("evaluate", "--help")
 
@@ -310,12 +311,11 @@ def test_commands_estimate_with_a_new_position_model(copy: Copy) -> None:
     asked = ("--target", "new=@new", "--position", "toy:0.5", "--estimator", "ips", "--format", "json", "--quiet")
     (row,) = estimates(copy.command("offpolicy", "ranked.csv", *asked))
     assert row["value"] == 1.25  # the reward at rank 1 counts half, that at rank 2 twice
-    assert "toy:REST[@N]" in copy.command("offpolicy", "--help").replace("\n", "").replace(" ", "")
 
 
 def test_commands_study_with_a_new_logger_and_sampler(copy: Copy) -> None:
     grid = ("--loggers", "toy", "--samplers", "Toy,Random", "--sizes", "2,3", "--sparsities", "0.5")
-    few = ("--metrics", "Toy@3", "--resamples", "10", "--out", "study")
+    few = ("--metric", "Toy@3", "--bootstrap", "10", "--out", "study")
     scores = ("--scores", "a=a.csv", "--scores", "b=b.csv", "--quiet")
     copy.command("study", "reliability", "full.csv", *scores, *grid, *few)
     results = pl.read_parquet(copy.place / "study" / "results.parquet")

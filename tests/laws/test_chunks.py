@@ -33,7 +33,7 @@ from truerank.core.results import Comparison, Estimate, Results
 from truerank.core.terms import Smooth
 from truerank.data import partition
 from truerank.data.spill import scratch
-from truerank.data.survey import survey_log
+from truerank.data.survey import scan
 from truerank.evaluation import judged_source
 from truerank.evaluation.conclude import conclude
 from truerank.evaluation.judged import prepare_judged
@@ -182,7 +182,7 @@ def test_users_split_over_files_that_are_read_in_chunks(
     for module, name in ((judged_source, "MEMORY_ROWS"), (partition, "MEMORY_ROWS")):
         monkeypatch.setattr(module, name, 0)
     monkeypatch.setattr(partition, "CHUNK_ROWS", 25)
-    schema = survey_log(tmp_path / "labels", positive=">1", users=tr.Ids.of(USERS))
+    schema = scan(tmp_path / "labels", positive=">1", users=tr.Ids.of(USERS))
     with scratch() as space:
         plan, source = prepare_judged(MODELS, schema, way.call, exclude=EXCLUDE, space=space)
         assert source.n_chunks > 3

@@ -37,7 +37,7 @@ from truerank.studies.reliability import (
 )
 from truerank.studies.reliability.advice import recommend
 from truerank.studies.reliability.advice_words import needs, verdict, warnings
-from truerank.studies.reliability.draws import Exposing
+from truerank.studies.reliability.draws import LoggerRun
 from truerank.studies.reliability.folder import FORMAT
 from truerank.studies.reliability.logs import Liked, Look, exposes_nothing, looks_of
 from truerank.studies.reliability.scenarios import MetricTables, Scenarios
@@ -458,7 +458,7 @@ def test_spread_and_lift_do_not_depend_on_the_number_of_users() -> None:
         weight = logger.weights(labels, train=train)
         looks: dict[int, list[Look]] = {100: [], 1500: []}
         for seed in range(6):
-            exposing = Exposing.of(
+            exposing = LoggerRun.of(
                 world, logger, sparsities=(0.0, 0.85), holdout=None, weight=weight, seed=seed, fast=False
             )
             for n, found in looks.items():
@@ -492,7 +492,7 @@ def realised(n: int, draws: int, folder: Path) -> tuple[dict[tuple[str, int | No
     ]
     taus = []
     for seed in range(draws):
-        exposing = Exposing.of(
+        exposing = LoggerRun.of(
             world,
             UniformLogger(),
             sparsities=(0.0, 0.7),

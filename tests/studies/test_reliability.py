@@ -38,7 +38,7 @@ from truerank.ranks.samplers.random import RandomSampler
 from truerank.ranks.scores.scores import dense, factors
 from truerank.ranks.scores.tables import lists
 from truerank.studies.reliability import Family, Grid, LabelledWorld, Preset, study
-from truerank.studies.reliability.draws import Exposing
+from truerank.studies.reliability.draws import LoggerRun
 from truerank.studies.reliability.grid import families, sized
 from truerank.studies.reliability.order_of_means import grouped
 from truerank.studies.reliability.resampling import Resampling
@@ -301,7 +301,7 @@ def test_the_compiled_draw_is_that_of_the_design(holdout: WorldHoldOut | None) -
     weight = logger.weights(labels)
     assert (weight == 0).any()
     ways = [
-        Exposing.of(world, logger, sparsities=sparsities, holdout=holdout, weight=weight, seed=SEED, fast=fast)
+        LoggerRun.of(world, logger, sparsities=sparsities, holdout=holdout, weight=weight, seed=SEED, fast=fast)
         for fast in (False, True)
     ]
     plain, fast = (way.shown(units) for way in ways)

@@ -117,7 +117,7 @@ def _cut(
 
 
 @dataclass(frozen=True, slots=True)
-class Counted:
+class LogCounts:
     """What only the chunks of a log tell together: units and clusters, empty sessions, what all rows share."""
 
     n_units: tuple[int, ...] = ()
@@ -126,9 +126,9 @@ class Counted:
     surface: frozenset[str] = frozenset()
     group: frozenset[str] = frozenset()
 
-    def more(self, log: Impressions) -> Counted:
+    def more(self, log: Impressions) -> LogCounts:
         rows = int(np.count_nonzero(np.diff(log.unit, prepend=-1)))
-        return Counted(
+        return LogCounts(
             (*self.n_units, log.n_units),
             self.n_empty + log.n_units - rows,
             (*self.key, log.clusters().key),
@@ -164,7 +164,7 @@ class StreamedLog:
         progress: Progress | None,
     ) -> StreamedLog:
         tables = _brought(schema, targets, columns=columns, sessions=sessions, scratch=scratch, progress=progress)
-        counted, sample, done = Counted(), None, 0
+        counted, sample, done = LogCounts(), None, 0
         for at in range(tables.n_chunks):
             part = _read(schema, tables.chunk(at))
             sample = part if sample is None else sample
@@ -241,7 +241,7 @@ def _keyed(target: Target, name: str, columns: Mapping[str, str] | None) -> Keye
     return Keyed(table, column(empty, "session", dict(columns or {}), where=table.where).name)
 
 
-def _facts(schema: ImpressionSchema, counted: Counted, sample: Impressions) -> RankedFacts:
+def _facts(schema: ImpressionSchema, counted: LogCounts, sample: Impressions) -> RankedFacts:
     n_units = sum(counted.n_units)
     kinds = {"surface": counted.surface, "group": counted.group}
     return RankedFacts(

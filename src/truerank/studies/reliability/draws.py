@@ -42,7 +42,7 @@ class Shown:
 
 
 @dataclass(frozen=True, slots=True)
-class Exposing:
+class LoggerRun:
     """One logger in one repetition."""
 
     world: LabelledWorld
@@ -64,7 +64,7 @@ class Exposing:
         weight: Floats,
         seed: int,
         fast: bool | None = None,
-    ) -> Exposing:
+    ) -> LoggerRun:
         """`weight` is the logger's of the whole world: what an evaluator sets aside does not change a logger."""
         held = np.zeros(world.n_items, dtype=bool)
         fraction = 0.0

@@ -25,7 +25,7 @@ from truerank.evaluation.judged_plan import Report
 from truerank.exposure.loggers.uniform import UniformLogger
 from truerank.ranks.candidates import whole_tables
 from truerank.ranks.samplers.draw import ItemCounts, SamplerWeights
-from truerank.studies.reliability.draws import CandidateCounts, Exposing, train_shares
+from truerank.studies.reliability.draws import CandidateCounts, LoggerRun, train_shares
 from truerank.studies.reliability.folder import FORMAT, MEANS, PAIRS, RESULTS, Folder, WorkBlock, working
 from truerank.studies.reliability.grid import Grid, default_loggers
 from truerank.studies.reliability.logs import table_of_logs
@@ -110,7 +110,7 @@ class _Work:
     grid: Grid
     world: LabelledWorld
     models: Models
-    exposing: tuple[tuple[Exposing, ...], ...]  # of each repetition and logger
+    exposing: tuple[tuple[LoggerRun, ...], ...]  # of each repetition and logger
     tables: MetricTables
     train: Log | None
     shares: Floats | None
@@ -141,7 +141,7 @@ class _Work:
         weights = [logger.weights(world.log, train=train) for logger in grid.loggers]
         exposing = tuple(
             tuple(
-                Exposing.of(
+                LoggerRun.of(
                     world,
                     logger,
                     sparsities=grid.sparsities,

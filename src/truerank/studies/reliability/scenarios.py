@@ -18,7 +18,7 @@ from truerank.metrics.tables import worth_and_divisor
 from truerank.ranks.samplers.draw import PURPOSE as CANDIDATES
 from truerank.ranks.samplers.draw import Among, OwnPositives, Sampler
 from truerank.sampling.pools import LAST, ring_times
-from truerank.studies.reliability.draws import CandidateCounts, Exposing, ScenarioWeights
+from truerank.studies.reliability.draws import CandidateCounts, LoggerRun, ScenarioWeights
 from truerank.studies.reliability.grid import Family, Grid, deepest_rank
 from truerank.studies.reliability.kinds import CandidateKind
 from truerank.studies.reliability.worlds import Orders
@@ -107,7 +107,7 @@ class Compared:
 class Scenarios:
     """One logger in one repetition, ready to take blocks of users."""
 
-    exposing: Exposing
+    exposing: LoggerRun
     layout: FamilyArrays
     tables: MetricTables
     pool: npt.NDArray[np.uint8]
@@ -115,7 +115,7 @@ class Scenarios:
 
     @classmethod
     def of(
-        cls, exposing: Exposing, counted: CandidateCounts, *, grid: Grid, tables: MetricTables, train: Floats | None
+        cls, exposing: LoggerRun, counted: CandidateCounts, *, grid: Grid, tables: MetricTables, train: Floats | None
     ) -> Scenarios:
         samplers = [family.sampler for family in grid.families]
         weights = counted.weights(samplers, exposing.world, holds_out=exposing.holds_out, train=train)
