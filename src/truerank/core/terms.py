@@ -375,8 +375,12 @@ class Refitted:
 
     def values_without(self) -> Floats:
         """The value without each group, under the model that was fitted without it."""
-        kept = {int(code) for code in np.unique(self.pattern[self.defined])}
-        parts = [part for code, both in self.without.items() if code in kept for part in both]
+        parts = [
+            part
+            for code, both in self.without.items()
+            if (self.defined & (self.pattern == code)).any()
+            for part in both
+        ]
         if not parts:
             return np.full(0, math.nan)
         stacked = np.stack(parts)  # [parts x groups x columns]
