@@ -136,7 +136,7 @@ class ToySampler:
         return 1.0 + np.arange(len(counts.rows)) % 2
 ''',
     "exposure/positions/toy.py": '''
-from truerank.exposure.positions.model import cut
+from truerank.exposure.positions.places import cut
 
 
 @dataclass(frozen=True, slots=True)

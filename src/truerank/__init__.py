@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from truerank.core.results import Results as Results
     from truerank.data.features import Features as Features
     from truerank.data.features import read_features as read_features
+    from truerank.data.files import write as write
     from truerank.data.impressions import Impressions as Impressions
     from truerank.data.impressions import Logged as Logged
     from truerank.data.read import read as read
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
     from truerank.data.split import split_per_user as split_per_user
     from truerank.data.split import split_random as split_random
     from truerank.data.survey import scan as scan
-    from truerank.data.write import write as write
     from truerank.estimators.biased.doubly_robust import DoublyRobust as DoublyRobust
     from truerank.estimators.biased.intervened import Intervened as Intervened
     from truerank.estimators.biased.intervened import IntervenedPooled as IntervenedPooled
@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from truerank.estimators.judged.horvitz_thompson import HorvitzThompson as HorvitzThompson
     from truerank.estimators.judged.pooled import Pooled as Pooled
     from truerank.estimators.judged.published import Published as Published
+    from truerank.estimators.ranked.context import Normaliser as Normaliser
     from truerank.estimators.ranked.doubly_robust import RankedDoublyRobust as RankedDoublyRobust
     from truerank.estimators.ranked.ips import RankedIPS as RankedIPS
     from truerank.estimators.ranked.naive import LearntDiscountRaw as LearntDiscountRaw
@@ -49,7 +50,6 @@ if TYPE_CHECKING:
     from truerank.estimators.ranked.naive import LogDiscountRaw as LogDiscountRaw
     from truerank.estimators.ranked.normalised import RankedNDCG as RankedNDCG
     from truerank.estimators.ranked.normalised import RankedPostNormalised as RankedPostNormalised
-    from truerank.estimators.ranked.normalisers import Normaliser as Normaliser
     from truerank.estimators.ranked.reward_models import ItemMeans as ItemMeans
     from truerank.estimators.ranked.reward_models import PredictionColumn as PredictionColumn
     from truerank.estimators.ranked.snips import RankedSNIPS as RankedSNIPS

@@ -21,7 +21,7 @@ from truerank.core.ranking import Candidates, Scores
 from truerank.core.terms import Smooth
 from truerank.estimators.biased.rewards import GivenRewards
 from truerank.ranks.kernel.rank import rank
-from truerank.ranks.scores.products import product
+from truerank.ranks.scores.scores import product
 from truerank.studies.world import WorldSettings, make_world
 from truerank.uncertainty.intervals import Interval, around
 

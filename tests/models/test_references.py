@@ -21,12 +21,11 @@ from truerank.models.bpr import BPR
 from truerank.models.ease import EASE
 from truerank.models.ials import IALS
 from truerank.models.item_knn import ItemKNN
-from truerank.models.knn import Preference
 from truerank.models.kunn import KUNN
 from truerank.models.lightfm import LightFM, LightFMLoss
 from truerank.models.pos_pop import PosPop
 from truerank.models.sar import SAR, Occurrence, Similarity
-from truerank.models.similarity import cosine
+from truerank.models.similarity import Preference, cosine
 from truerank.models.user_knn import UserKNN
 
 N_USERS, N_ITEMS = 40, 25

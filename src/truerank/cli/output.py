@@ -136,7 +136,7 @@ def check_out(out: Path | None, *, inputs: Iterable[Path | None] = (), option: s
         raise InputError(f"{out}: cannot be written, its folder is missing or closed. Choose another place.")
     if not out.exists():
         return
-    from truerank.data.parts import parts_of
+    from truerank.data.files import parts_of
 
     for path in inputs:
         if path is not None and out.resolve() in {part.resolve() for part in parts_of(path) or [path]}:

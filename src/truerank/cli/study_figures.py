@@ -50,7 +50,7 @@ def figures(
     \b
     truerank study figures study --format png --loggers popularity --sparsities 0,0.5,0.9
     """
-    from truerank.report.pictures import PictureFormat
+    from truerank.report.reliability_charts import PictureFormat
     from truerank.report.reliability_figures import draw
     from truerank.report.reliability_frames import Tau
 

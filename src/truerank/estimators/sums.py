@@ -12,8 +12,7 @@ from truerank.core.log import Log
 from truerank.core.metric import Additive, Metric
 from truerank.core.options import Denominator
 from truerank.core.ranking import Ranks, Ties
-from truerank.metrics.gains import gains_of
-from truerank.metrics.worth import expected_worth, known_divisor
+from truerank.metrics.worth import expected_worth, gains_of, known_divisor
 
 # where a relevant item lands must not depend on labels that nobody knows
 LABEL_FREE = frozenset({Ties.EXPECTED, Ties.RANDOM, Ties.STRICT})

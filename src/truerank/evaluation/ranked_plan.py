@@ -18,8 +18,8 @@ from truerank.core.results import Estimate
 from truerank.core.terms import Refitted, Terms
 from truerank.data.impressions import Logged, RankedChunk
 from truerank.estimators.ranked import RankedEstimator
+from truerank.estimators.ranked.context import CHOSEN, FIVE
 from truerank.estimators.ranked.exposures import Exposures
-from truerank.estimators.ranked.normalisers import CHOSEN, FIVE
 from truerank.evaluation.measure import Measured
 from truerank.evaluation.question import Cell, Pair, Points, Question, Remarks, Tallies
 from truerank.evaluation.ranked_notes import (
@@ -31,8 +31,8 @@ from truerank.evaluation.ranked_notes import (
     recorded,
     source_of_exposures,
 )
-from truerank.evaluation.ranked_setting import RankedFacts
 from truerank.evaluation.ranked_sight import Looking, RankedSight
+from truerank.evaluation.ranked_source import RankedFacts
 from truerank.uncertainty.clipping import chosen_clip
 from truerank.uncertainty.evidence import FEW_UNITS, whole
 from truerank.uncertainty.intervals import Spread, common

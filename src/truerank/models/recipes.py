@@ -114,7 +114,7 @@ class Bias:
     beside: ClassVar[Beside] = Beside.NOTHING
 
     def objective(self, setup: Any) -> Any:
-        from truerank.models.learners.weighted import Weighted
+        from truerank.models.learners.autodebias import Weighted
 
         return Weighted(setup)
 
@@ -128,7 +128,7 @@ class IPSLearning:
     beside: ClassVar[Beside] = Beside.PROPENSITY
 
     def objective(self, setup: Any) -> Any:
-        from truerank.models.learners.weighted import Weighted
+        from truerank.models.learners.autodebias import Weighted
 
         return Weighted(setup)
 
@@ -144,7 +144,7 @@ class DoublyRobustLearning:
     imputation_decay: float = setting(0.1, "weight decay of the imputation model", least=0, search=RATES)
 
     def objective(self, setup: Any) -> Any:
-        from truerank.models.learners.doubly_robust import JointLearning
+        from truerank.models.learners.autodebias import JointLearning
 
         return JointLearning(self, setup)
 
@@ -195,7 +195,7 @@ class HardNegatives:
         return max(1, int(self.drawn * self.hardness + 0.5))
 
     def objective(self, setup: Any) -> Any:
-        from truerank.models.learners.hard_negatives import Sampled
+        from truerank.models.learners.autodebias import Sampled
 
         return Sampled(self, setup)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,10 @@ from scipy.sparse import csr_array, vstack
 from truerank.core.arrays import Floats, Ints
 from truerank.core.chance import cell_keys
 from truerank.core.ids import Keys
+from truerank.core.log import Log
+from truerank.models import Progress
+from truerank.models.matrix import positives, valued
+from truerank.models.settings import OneOf
 
 BLOCK_CELLS = 2**24  # similarities held at once before the nearest are kept
 
@@ -130,3 +135,27 @@ def _kept(block: Any, keep: Any) -> Any:
     row = np.repeat(np.arange(block.shape[0]), np.diff(block.indptr))[keep]
     start: Ints = np.concatenate([[0], np.cumsum(np.bincount(row, minlength=block.shape[0]))])
     return csr_array((block.data[keep], block.indices[keep], start), shape=block.shape)
+
+
+GRID = OneOf(tuple(range(10, 101, 10)))
+
+
+class Preference(StrEnum):
+    """What a nearest-neighbour model takes for the preference r of a user for an item.
+
+    POSITIVES  1 for each positive pair
+    VALUES     the raw values of all rows, such as ratings
+    """
+
+    POSITIVES = "positives"
+    VALUES = "values"
+
+
+def saying(progress: Progress | None, what: str) -> Callable[[int, int], None] | None:
+    """Progress of one step, under its name."""
+    return None if progress is None else lambda done, total: progress(what, done, total)
+
+
+def matrix_of(log: Log, rows: Preference) -> Any:
+    """Users x items, the preferences r."""
+    return positives(log) if rows is Preference.POSITIVES else valued(log)

@@ -8,10 +8,9 @@ from typing import ClassVar
 from truerank.core.log import Log
 from truerank.core.values import check, text_of
 from truerank.models import NOTHING_BESIDE, Labels, Progress, Side
-from truerank.models.knn import GRID, Preference, matrix_of, saying
 from truerank.models.settings import setting
-from truerank.models.similarity import Draw, cosine_neighbours
-from truerank.ranks.scores.products import Product
+from truerank.models.similarity import GRID, Draw, Preference, cosine_neighbours, matrix_of, saying
+from truerank.ranks.scores.scores import Product
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,9 +11,25 @@ from rich.console import Console
 from rich.table import Table
 
 from truerank.report.text import WIDE
-from truerank.studies.demo import DRAWS, Finding, K, by_question, find, find_biased, prepare, variants
-from truerank.studies.demo_feed import SETTINGS, WHY, Earned, earned
-from truerank.studies.demo_reliability import METRIC, SPARSITY, WHAT, Trusted, trusted
+from truerank.studies.demo import (
+    DRAWS,
+    METRIC,
+    SETTINGS,
+    SPARSITY,
+    WHAT,
+    WHY,
+    Earned,
+    Finding,
+    K,
+    Trusted,
+    by_question,
+    earned,
+    find,
+    find_biased,
+    prepare,
+    trusted,
+    variants,
+)
 
 Say = Callable[[str, int, int], None]
 

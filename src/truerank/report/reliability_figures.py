@@ -8,8 +8,7 @@ from typing import Any
 
 from truerank.core.errors import InputError
 from truerank.data.files import whole_file
-from truerank.report.pictures import PictureFormat, altair, picture
-from truerank.report.reliability_charts import chart
+from truerank.report.reliability_charts import PictureFormat, altair, chart, picture
 from truerank.report.reliability_frames import Finished, StudyQuestion, Tau
 from truerank.report.reliability_layout import Figure, figure
 

@@ -9,10 +9,38 @@ import torch
 from scipy.sparse import csr_array
 
 from truerank.core.arrays import Bools, Ints
-from truerank.models.learners.examples import Examples
-from truerank.models.learners.networks import Tensors, normal
-from truerank.models.learners.setup import Batch, PairBlock, Setup, everyone
-from truerank.models.recipes import AutoDebias
+from truerank.models.learners.examples import Examples, Others, Pattern, plain_scores, scores, starts
+from truerank.models.learners.networks import Sides, Tensors, normal
+from truerank.models.learners.train import Batch, PairBlock, Setup, everyone, mean_square
+from truerank.models.recipes import AutoDebias, DoublyRobustLearning, HardNegatives
+
+
+class Weighted:
+    """Σ w ℓ(s, y) over a batch / its size; w = 1, or mean propensity / propensity (Schnabel et al. 2016, eq. 8).
+
+    With weights (n / pairs) / propensity the expectation over what was seen is the mean loss of all pairs.
+    """
+
+    warm_up = 0
+
+    def __init__(self, setup: Setup) -> None:
+        self.setup = setup
+        self.examples = setup.train
+
+    @property
+    def reached(self) -> tuple[Bools, Bools]:
+        rows = self.examples
+        return np.bincount(rows.user, minlength=rows.n_users) > 0, np.bincount(rows.item, minlength=rows.n_items) > 0
+
+    def prepare(self, batch: Batch, epoch: int) -> None:
+        """Nothing else is learned."""
+
+    def loss(self, batch: Batch) -> torch.Tensor:
+        setup = self.setup
+        score = batch.scores(setup.network.sides(setup.parameters))
+        mean = (batch.weight * setup.fit.loss(score, batch.label)).mean()
+        return mean + setup.penalty(setup.parameters, batch.pattern)
+
 
 MISSING, NEGATIVE, POSITIVE = 0, 1, 2  # what is known of a pair
 
@@ -130,3 +158,114 @@ def known_states(examples: Examples) -> csr_array:
     last[:-1] = (np.diff(examples.user) != 0) | (np.diff(examples.item) != 0)
     start = np.concatenate([[0], np.cumsum(last)])[start]
     return csr_array((state[last], examples.item[last], start), shape=(examples.n_users, examples.n_items))
+
+
+class JointLearning:
+    """The mean over all pairs of ê + o (e - ê) / propensity (Wang et al. 2019, eq. 5), both models in turn.
+
+    The imputation model g, of the same form, predicts the signed error y - ŷ: a step on the mean of w (g - (y - ŷ))².
+    Then a step on mean over a block of ê + mean over the batch of w (e - ê), with w = mean propensity / propensity,
+    e = ℓ(s, y) and ê = ℓ(s, y') at the imputed label y' = ŷ + g, where ŷ and g are held fixed. With squared loss
+    this is ê = (ŷ - fixed ŷ - g)² of the paper's code.
+    """
+
+    warm_up = 0
+
+    def __init__(self, method: DoublyRobustLearning, setup: Setup) -> None:
+        self.setup, self.method = setup, method
+        self.examples = setup.train
+        self.imputation = setup.network.start(setup.rng)
+        self.optimiser = torch.optim.Adam(self.imputation, lr=method.imputation_rate, fused=True)
+
+    @property
+    def reached(self) -> tuple[Bools, Bools]:
+        return everyone(self.examples)
+
+    def prepare(self, batch: Batch, epoch: int) -> None:
+        self.optimiser.zero_grad()
+        self.imputation_loss(batch).backward()
+        self.optimiser.step()
+
+    def imputation_loss(self, batch: Batch) -> torch.Tensor:
+        setup = self.setup
+        with torch.no_grad():
+            score = batch.scores(setup.network.sides(setup.parameters))
+            error = batch.label - setup.fit.predicted(score)
+        guess = batch.scores(setup.network.sides(self.imputation))
+        decay = self.method.imputation_decay * mean_square(setup.network, self.imputation, batch.pattern)
+        return (batch.weight * torch.square(guess - error)).mean() + decay
+
+    def loss(self, batch: Batch) -> torch.Tensor:
+        examples = self.examples
+        block = PairBlock.draw(self.setup.rng, examples.n_users, examples.n_items, pairs=self.setup.batch)
+        return self.loss_on(batch, block) + self.setup.penalty(self.setup.parameters, batch.pattern)
+
+    def loss_on(self, batch: Batch, block: PairBlock) -> torch.Tensor:
+        """Without weight decay."""
+        fit, network = self.setup.fit, self.setup.network
+        sides = network.sides(self.setup.parameters)
+        with torch.no_grad():
+            guess = network.sides(self.imputation)
+            on_block, on_rows = block.scores(guess), batch.scores(guess)
+        score, row = block.scores(sides), batch.scores(sides)
+        imputed = fit.loss(score, fit.imputed(score, on_block)).mean()
+        correction = fit.loss(row, batch.label) - fit.loss(row, fit.imputed(row, on_rows))
+        return imputed + (batch.weight * correction).mean()
+
+
+TILE = 1 << 20  # drawn pairs that are scored at a time
+
+
+class Sampled:
+    """ℓ(s_ui, 1) + (1/H) Σ ℓ(s_uj, 0) over the H highest-scoring of U drawn items j, the mean over positives (u, i).
+
+    Shi et al. 2023, DNS(H, U): -ln σ(s_ui) - (1/H) Σ ln(1 - σ(s_uj)). Items are drawn with replacement from those that
+    are no positive of the user in the log, held out or not; a user to whom every item is one has no negative part.
+    """
+
+    warm_up = 0
+
+    def __init__(self, method: HardNegatives, setup: Setup) -> None:
+        self.setup, self.method = setup, method
+        self.examples = setup.train
+        self.others = Others.of(setup.liked, n_items=setup.train.n_items)
+
+    @property
+    def reached(self) -> tuple[Bools, Bools]:
+        return self.examples.positives.count > 0, np.ones(self.examples.n_items, dtype=bool)
+
+    def prepare(self, batch: Batch, epoch: int) -> None:
+        """Nothing else is learned."""
+
+    def loss(self, batch: Batch) -> torch.Tensor:
+        setup = self.setup
+        sides = setup.network.sides(setup.parameters)
+        positive = setup.fit.loss(batch.scores(sides), torch.ones(len(batch))).mean()
+        fixed = (sides[0].detach(), sides[1].detach())
+        user, kept = hardest(batch.user.numpy(), self.others, fixed, method=self.method, rng=setup.rng)
+        pattern = Pattern.of(np.repeat(user, kept.shape[1]), kept.ravel(), shape=batch.pattern.shape)
+        score = scores(*sides, pattern)
+        negative = setup.fit.loss(score, torch.zeros(len(score))).sum() / (self.method.kept * len(batch))
+        return positive + negative + setup.penalty(setup.parameters, batch.pattern)
+
+
+def hardest(
+    user: Ints, others: Others, sides: Sides, *, method: HardNegatives, rng: np.random.Generator
+) -> tuple[Ints, Ints]:
+    """For each given user (ascending), U items that are no positive, of which the H with the highest scores are kept.
+
+    The users who have such items, and their kept items [rows x H]. Equal scores: any of them.
+    """
+    user = user[others.count(user) > 0]
+    room = others.count(user)
+    kept = np.empty((len(user), method.kept), dtype=np.int64)
+    rows = max(1, TILE // method.drawn)
+    for start in range(0, len(user), rows):
+        own = user[start : start + rows]
+        uniform = np.sort(rng.random((len(own), method.drawn)), axis=1)  # ascending ones are found faster
+        drawn = others.at(own[:, None], (uniform * room[start : start + rows, None]).astype(np.int64))
+        begin = torch.from_numpy(starts(own, n=len(sides[0])) * method.drawn)
+        score = plain_scores(*sides, begin, torch.from_numpy(drawn.ravel()))
+        best = np.argpartition(-score.numpy().reshape(drawn.shape), method.kept - 1, axis=1)[:, : method.kept]
+        kept[start : start + rows] = np.take_along_axis(drawn, best, axis=1)
+    return user, kept

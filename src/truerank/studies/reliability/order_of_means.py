@@ -20,8 +20,8 @@ import polars as pl
 from truerank.core.arrays import Floats, Ints
 from truerank.core.chance import cell_keys
 from truerank.core.ids import Keys
-from truerank.studies.reliability.resampling import Resampling, quantiles
-from truerank.studies.reliability.tau import TAUS, reference, tau_b
+from truerank.studies.reliability.scenarios import TAUS, reference, tau_b
+from truerank.studies.reliability.summary import Resampling, quantiles
 
 GROUPS = 128  # their sums say how means vary between draws of users, give or take 1 / sqrt(2 * 128) = 6 %
 LEAST_GROUPS = 2  # one user says nothing about others
