@@ -63,7 +63,7 @@ class Toy:
 ''',
     "estimators/judged/toy.py": '''
 from truerank.core.estimator import About, Exposed
-from truerank.estimators.judged.sample import UniformSample, only_recall
+from truerank.estimators.sums import UniformSample, only_recall
 from truerank.estimators.sums import LABEL_FREE, additive, per_unit
 from truerank.metrics.worth import expected_worth
 

@@ -42,7 +42,8 @@ if TYPE_CHECKING:
     from truerank.estimators.judged.horvitz_thompson import HorvitzThompson as HorvitzThompson
     from truerank.estimators.judged.pooled import Pooled as Pooled
     from truerank.estimators.judged.published import Published as Published
-    from truerank.estimators.ranked.context import Normaliser as Normaliser
+    from truerank.estimators.ranked.doubly_robust import ItemMeans as ItemMeans
+    from truerank.estimators.ranked.doubly_robust import PredictionColumn as PredictionColumn
     from truerank.estimators.ranked.doubly_robust import RankedDoublyRobust as RankedDoublyRobust
     from truerank.estimators.ranked.ips import RankedIPS as RankedIPS
     from truerank.estimators.ranked.naive import LearntDiscountRaw as LearntDiscountRaw
@@ -50,8 +51,7 @@ if TYPE_CHECKING:
     from truerank.estimators.ranked.naive import LogDiscountRaw as LogDiscountRaw
     from truerank.estimators.ranked.normalised import RankedNDCG as RankedNDCG
     from truerank.estimators.ranked.normalised import RankedPostNormalised as RankedPostNormalised
-    from truerank.estimators.ranked.reward_models import ItemMeans as ItemMeans
-    from truerank.estimators.ranked.reward_models import PredictionColumn as PredictionColumn
+    from truerank.estimators.ranked.normalisers import Normaliser as Normaliser
     from truerank.estimators.ranked.snips import RankedSNIPS as RankedSNIPS
     from truerank.evaluation.judged import evaluate as evaluate
     from truerank.evaluation.ranked import off_policy as off_policy
@@ -79,12 +79,12 @@ if TYPE_CHECKING:
     from truerank.metrics.dcg import DCG as DCG
     from truerank.metrics.expected_reciprocal_rank import ERR as ERR
     from truerank.metrics.hit_rate import HitRate as HitRate
-    from truerank.metrics.mean_reciprocal_rank import MeanRR as MeanRR
     from truerank.metrics.ndcg import NDCG as NDCG
     from truerank.metrics.precision import Precision as Precision
     from truerank.metrics.r_precision import RPrecision as RPrecision
     from truerank.metrics.rank_biased_precision import RBP as RBP
     from truerank.metrics.recall import Recall as Recall
+    from truerank.metrics.reciprocal_rank import MeanRR as MeanRR
     from truerank.metrics.reciprocal_rank import ReciprocalRank as ReciprocalRank
     from truerank.models.adapters import from_callable as from_callable
     from truerank.models.adapters import from_cornac as from_cornac

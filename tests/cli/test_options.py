@@ -17,7 +17,7 @@ from truerank.core.options import Drawn
 from truerank.core.ranking import Ties
 from truerank.data.impressions import Logged
 from truerank.estimators import ranked
-from truerank.estimators.ranked.context import Normaliser
+from truerank.estimators.ranked.normalisers import Normaliser
 from truerank.exposure import interventions
 from truerank.exposure.kinds import Unlisted
 from truerank.ranks.candidates import Overlap

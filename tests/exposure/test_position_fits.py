@@ -17,7 +17,7 @@ from truerank.exposure.positions.fits_families import FAMILIES
 from truerank.exposure.positions.places import FitRequest, Place, Positions
 from truerank.exposure.positions.requests import fit_groups, fitted
 from truerank.exposure.positions.table import Table
-from truerank.report.positions import fit_chart, fit_rows, fit_text
+from truerank.report.checks import fit_chart, fit_rows, fit_text
 
 LAWS = ("exp", "yule", "log")
 

@@ -8,7 +8,7 @@ import pytest
 import biased_coverage
 import truerank as tr
 from truerank.core.ranking import Candidates
-from truerank.models.popularity import Popularity
+from truerank.models.baselines import Popularity
 from truerank.ranks.kernel.rank import rank
 from truerank.studies.coverage import Asked, ByPropensity, ObservedWorld, measure
 from truerank.studies.world import WorldSettings, make_world

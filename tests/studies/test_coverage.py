@@ -10,8 +10,8 @@ import kuairec
 import truerank as tr
 from realdata import folder_of
 from truerank.core.ranking import Candidates
+from truerank.models.baselines import Popularity
 from truerank.models.ease import EASE
-from truerank.models.popularity import Popularity
 from truerank.ranks.kernel.rank import rank
 from truerank.studies.coverage import Asked, ObservedWorld, Uniformly, measure
 from truerank.studies.world import WorldSettings, make_world

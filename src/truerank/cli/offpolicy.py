@@ -183,7 +183,7 @@ def _estimator(text: str, asking: Asking, *, seed: int) -> Any:
     from truerank.core.language import kind_held
     from truerank.core.values import options_of
     from truerank.estimators import ranked
-    from truerank.estimators.ranked.context import Normaliser
+    from truerank.estimators.ranked.normalisers import Normaliser
 
     made: Any = ranked.parse(text)
     options = options_of(type(made))

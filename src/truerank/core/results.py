@@ -247,9 +247,9 @@ class Results:
         return text.render(self)
 
     def _repr_html_(self) -> str:
-        from truerank.report import notebook
+        from truerank.report import text
 
-        return notebook.render(self)
+        return text.render_html(self)
 
 
 def _limit(clip: float | None) -> float | None:

@@ -20,8 +20,8 @@ import polars as pl
 
 from truerank.core.errors import InputError, some
 from truerank.core.log import Log
-from truerank.data.text_types import ENDINGS as TREC
-from truerank.data.text_types import TextTypes, parsed, read_trec
+from truerank.data.text import ENDINGS as TREC
+from truerank.data.text import TextTypes, parsed, read_trec
 
 SEPARATORS = {".csv": ",", ".tsv": "\t", ".txt": "\t"}
 EXPECTED = ".parquet, .csv or .tsv, or TREC .qrels, .run or .trec; text also with .gz"

@@ -21,8 +21,8 @@ from truerank.data.impressions import Impressions, Logged, RankedChunk
 from truerank.data.spill import scratch
 from truerank.engines.local import map_chunks
 from truerank.estimators.ranked import RANKED, RankedEstimator
-from truerank.estimators.ranked.context import Normaliser, RankedContext
 from truerank.estimators.ranked.ips import RankedIPS
+from truerank.estimators.ranked.normalisers import Normaliser, RankedContext
 from truerank.estimators.ranked.snips import RankedSNIPS
 from truerank.evaluation.conclude import conclude
 from truerank.evaluation.gather import gathered

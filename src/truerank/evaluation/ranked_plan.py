@@ -14,12 +14,13 @@ from truerank.core.arrays import Floats, Ints
 from truerank.core.estimator import Asked, Clipping, Estimator, Learned
 from truerank.core.messages import Message, caution, warning
 from truerank.core.provenance import Input, Provenance, versions
+from truerank.core.refits import Refitted
 from truerank.core.results import Estimate
-from truerank.core.terms import Refitted, Terms
+from truerank.core.terms import Terms
 from truerank.data.impressions import Logged, RankedChunk
 from truerank.estimators.ranked import RankedEstimator
-from truerank.estimators.ranked.context import CHOSEN, FIVE
 from truerank.estimators.ranked.exposures import Exposures
+from truerank.estimators.ranked.normalisers import CHOSEN, FIVE
 from truerank.evaluation.measure import Measured
 from truerank.evaluation.question import Cell, Pair, Points, Question, Remarks, Tallies
 from truerank.evaluation.ranked_notes import (

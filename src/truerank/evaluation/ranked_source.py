@@ -17,9 +17,8 @@ from truerank.core.ids import Ids, Keys
 from truerank.data.batches import LazyTable
 from truerank.data.impression_columns import notes_of
 from truerank.data.impressions import Impressions, Logged, RankedChunk
-from truerank.data.keyed import Keyed
 from truerank.data.owners import Owners, follow
-from truerank.data.partition import MEMORY_BYTES, MEMORY_ROWS, Chunks, Progress, together
+from truerank.data.partition import MEMORY_BYTES, MEMORY_ROWS, Chunks, Keyed, Progress, together
 from truerank.data.read import as_table, column
 from truerank.data.read_impressions import read_impressions
 from truerank.data.spill import Scratch

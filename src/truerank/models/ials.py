@@ -16,8 +16,8 @@ from truerank.core.log import Log
 from truerank.core.values import check, text_of
 from truerank.models import NOTHING_BESIDE, Labels, Progress, Side
 from truerank.models.matrix import one_thread
+from truerank.models.neighbours import Preference, matrix_of
 from truerank.models.settings import OneOf, setting
-from truerank.models.similarity import Preference, matrix_of
 from truerank.ranks.scores.scores import Factors, factors
 
 TOGETHER = 256  # systems solved in one call; each is solved alone, so their number changes no bit

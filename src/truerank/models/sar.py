@@ -16,8 +16,8 @@ from truerank.core.ranking import Scores
 from truerank.core.values import check, text_of
 from truerank.models import NOTHING_BESIDE, Labels, Progress, Side
 from truerank.models.matrix import counts, listed, positives
+from truerank.models.neighbours import Say, cosine, saying, together
 from truerank.models.settings import setting
-from truerank.models.similarity import Say, cosine, saying, together
 from truerank.ranks.scores.scores import Matrix, PerUser, Product
 
 

@@ -42,10 +42,9 @@ from truerank.metrics.ndcg import NDCG
 from truerank.metrics.precision import Precision
 from truerank.metrics.recall import Recall
 from truerank.models import Model
+from truerank.models.baselines import Popularity, Random
 from truerank.models.ease import EASE
-from truerank.models.item_knn import ItemKNN
-from truerank.models.popularity import Popularity
-from truerank.models.random import Random
+from truerank.models.neighbours import ItemKNN
 from truerank.ranks.scores.files import write_scores
 from truerank.studies.feed import FeedSettings
 from truerank.studies.feed_truth import write_feed

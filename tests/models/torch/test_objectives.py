@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import torch
 
-from truerank.models.learners.autodebias import (
+from truerank.models.learners.debiasing import (
     MISSING,
     NEGATIVE,
     POSITIVE,

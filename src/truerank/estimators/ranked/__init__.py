@@ -9,7 +9,7 @@ from typing import Protocol, runtime_checkable
 
 from truerank.core.estimator import Estimator
 from truerank.core.language import Kind
-from truerank.estimators.ranked.context import Counted
+from truerank.estimators.ranked.normalisers import Counted
 
 
 @runtime_checkable

@@ -15,7 +15,7 @@ from truerank.core.arrays import Bools, Floats, Ints
 from truerank.core.chance import generator
 from truerank.core.errors import InputError
 from truerank.core.log import Log, Pairs
-from truerank.data.published import restrict
+from truerank.data.split import restrict
 from truerank.models import Labels, Side
 from truerank.models.matrix import check_both_classes, positive_rows
 from truerank.models.recipes import Beside, Method

@@ -117,9 +117,9 @@ class OrderOfMeans:
         rounding = weight @ (1 + each.users / 2.0**shift)
         out = np.empty((len(weight), *self.shape[:2], len(COUNTS)), dtype=np.int32)
         if self.fast:
-            from truerank.studies.reliability import fast_means
+            from truerank.studies.reliability import fast_grid
 
-            fast_means.count_pairs(means, rounding, out)
+            fast_grid.count_pairs(means, rounding, out)
         else:
             for at, (mean, limit) in enumerate(zip(means, rounding, strict=True)):
                 out[at] = _count_pairs(mean, float(limit))
@@ -162,7 +162,7 @@ class OrderOfMeans:
 
 
 def _count_pairs(mean: Floats, rounding: float) -> Any:
-    """Of one resample [sparsities x candidates x models], as `fast_means.count_pairs`."""
+    """Of one resample [sparsities x candidates x models], as `fast_grid.count_pairs`."""
     first, second = np.triu_indices(mean.shape[-1], 1)
     difference = mean[..., first] - mean[..., second]
     sign = np.where(np.abs(difference) <= rounding, 0, np.sign(difference)).astype(np.int32)

@@ -1,4 +1,4 @@
-"""AutoDebias: weights and imputed labels are learned so that a step on them helps on the random slice."""
+"""What a learner makes of bias: inverse propensities, doubly robust, AutoDebias, hard negatives."""
 
 from __future__ import annotations
 

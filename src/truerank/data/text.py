@@ -1,4 +1,4 @@
-"""Types of the columns of a text table: the whole file decides, in one pass whose memory is bounded.
+"""Text tables: TREC files, and the types of columns, which the whole file decides.
 
 A column is numeric only if every field is the plain decimal form of its number: 007 and +7 are text, because an id is
 what was written. Numbers with a point or an exponent may be written in any usual form (0.50, .5, 1e-3).
