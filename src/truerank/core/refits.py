@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from truerank.core.arrays import Bools, Floats, Ints
+from truerank.core.arrays import Bools, Floats, Ints, two_sum
 from truerank.core.ids import Keys
 from truerank.core.terms import Clusters, Smooth, Terms
 
