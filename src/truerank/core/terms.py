@@ -129,7 +129,7 @@ class Clusters:
         """Which clusters have one of these rows."""
         whole = bool(rows.all())
         if whole and "all" in self.known:
-            return self.known["all"]
+            return np.asarray(self.known["all"])
         met = np.zeros(len(self.key), dtype=bool)
         met[self.of_row if whole else self.of_row[rows]] = True
         if whole:
