@@ -15,7 +15,6 @@ from dataclasses import dataclass, replace
 from typing import ClassVar, Protocol, TypeVar
 
 import numpy as np
-from scipy.special import stdtr, stdtrit
 
 from truerank.core.arrays import Floats, Ints, exact_sum, sums_by
 from truerank.core.errors import InputError, RefusedError
@@ -332,6 +331,8 @@ def normal(value: float, stderr: float, *, df: float, level: float) -> Spread:
     """
     if math.isnan(stderr) or math.isnan(value):
         return Spread.unknown(value)
+    from scipy.special import stdtr, stdtrit  # loads slowly, and what is refused needs none of it
+
     half = float(stdtrit(df, (1 + level) / 2)) * stderr
     if stderr == 0:
         return Spread(value, 0.0, value, value, 1.0 if value == 0 else 0.0)
