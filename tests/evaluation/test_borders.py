@@ -124,10 +124,10 @@ def test_a_difference_says_over_how_many_users_it_is() -> None:
     "wrong",
     [
         {"metrics": []},
-        {"metrics": ["Recall@5"]},
+        {"metrics": ["Recal@5"]},
         {"metrics": [tr.Recall]},
-        {"estimators": ["full"]},
-        {"exposure": "random"},
+        {"estimators": ["fuller"]},
+        {"exposure": "randomly"},
         {"exposure": tr.RandomExposure},
         {"threads": 0},
         {"block_users": -5},
@@ -201,7 +201,7 @@ def test_calls_that_are_no_mapping_or_list_are_explained() -> None:
     judged = tr.read(labels(np.ones_like(LIKED)))
     for scores, options in (
         (SCORES["m"], {}),
-        (SCORES, {"metrics": tr.Recall(5)}),
+        (SCORES, {"metrics": 5}),
         (SCORES, {"ties": "foo"}),
         ({"m": lambda rows: rows}, {}),
     ):
