@@ -25,8 +25,8 @@ from truerank.exposure.counts import zipf
 from truerank.exposure.loggers.positivity import PositivityLogger
 from truerank.exposure.loggers.uniform import UniformLogger
 from truerank.ranks.scores.scores import dense
-from truerank.studies.reliability import Grid, Models, World, study
-from truerank.studies.reliability.draws import Exposing
+from truerank.studies.reliability import Grid, LabelledWorld, Models, study
+from truerank.studies.reliability.draws import LoggerRun
 from truerank.studies.reliability.scenarios import MetricTables, Scenarios
 
 SUBSET, SUBSET_PLAIN = 96, 6  # users that the two kernels are timed on
@@ -86,7 +86,7 @@ def run(*, n_users: int = 1_411, n_items: int = 3_327, rounds: int = 10, threads
 
 def against_numpy(world: Log, scores: dict[str, Scores], grid: Grid, *, rounds: int = 3) -> dict[str, float]:
     """How much longer numpy takes per user, all scenarios of one logger; medians of rounds in turn."""
-    known = World.of(world)
+    known = LabelledWorld.of(world)
     models = Models.of(scores, known, seed=0)
     units = np.flatnonzero(known.positive.count > 0)[:SUBSET]
     group = np.arange(len(units)) // 11  # as many users as a group has among 1,411
@@ -96,7 +96,7 @@ def against_numpy(world: Log, scores: dict[str, Scores], grid: Grid, *, rounds: 
     )
     logger = grid.loggers[-1]
     weight = logger.weights(world)
-    fast = Exposing.of(known, logger, sparsities=grid.sparsities, holdout=grid.holdout, weight=weight, seed=1)
+    fast = LoggerRun.of(known, logger, sparsities=grid.sparsities, holdout=grid.holdout, weight=weight, seed=1)
     counted = fast.count(np.arange(known.n_users))
     compiled, plain = (
         Scenarios.of(each, counted, grid=grid, tables=tables, train=None)

@@ -85,8 +85,13 @@ def _evaluate(folder: Path, n_users: int, *, n_items: int = 5_000, judged: int =
         frame.write_parquet(labels / f"{part:04}.parquet")
     for name in ("a", "b"):
         factors = rng.standard_normal((n_users + n_items, 16), dtype=np.float32)
-        ids = {"users": np.arange(n_users), "items": np.arange(n_items)}
-        np.savez(folder / f"{name}.npz", user_factors=factors[:n_users], item_factors=factors[n_users:], **ids)
+        np.savez(
+            folder / f"{name}.npz",
+            user_factors=factors[:n_users],
+            item_factors=factors[n_users:],
+            users=np.arange(n_users),
+            items=np.arange(n_items),
+        )
     out = folder / "evaluate.json"
     found = measured(
         ["evaluate", str(labels), "--exposure", "random", "--scores", f"a={folder / 'a.npz'}", "--scores",

@@ -32,8 +32,8 @@ from truerank.core.ranking import Scores
 from truerank.data.files import whole_file
 from truerank.data.read import read
 from truerank.metrics.ndcg import NDCG
-from truerank.studies.reliability import Grid, Models, World, advice_for, study
-from truerank.studies.reliability.draws import Exposing, train_shares
+from truerank.studies.reliability import Grid, LabelledWorld, Models, advice_for, study
+from truerank.studies.reliability.draws import LoggerRun, train_shares
 from truerank.studies.reliability.folder import FORMAT
 from truerank.studies.reliability.logs import Look, looks_of
 from truerank.studies.reliability.scenarios import MetricTables, Scenarios
@@ -124,7 +124,7 @@ class Fresh:
     """One half of the users, ready for logs to be drawn from."""
 
     def __init__(self, setting: Setting, which: int) -> None:
-        self.world = World.of(setting.half(which))
+        self.world = LabelledWorld.of(setting.half(which))
         self.grid, self.train = grid(), setting.train
         self.models = Models.of(setting.scores, self.world, seed=STUDY_SEED)
         self.able = np.flatnonzero(self.models.scored & (self.world.positive.count > 0))
@@ -140,7 +140,7 @@ class Fresh:
 
         Users are drawn with replacement: they stand for a population of which the half is a sample.
         """
-        exposing = Exposing.of(
+        exposing = LoggerRun.of(
             self.world,
             self.grid.loggers[logger],
             sparsities=(0.0, *SPARSITIES),

@@ -19,10 +19,10 @@ from truerank.estimators.biased.snips import SNIPS
 from truerank.metrics.dcg import DCG
 from truerank.metrics.precision import Precision
 from truerank.metrics.recall import Recall
+from truerank.models.baselines import Popularity
 from truerank.models.ease import EASE
-from truerank.models.popularity import Popularity
 from truerank.ranks.kernel.rank import rank
-from truerank.studies.coverage import Asked, ByPropensity, Coverage, Truth, measure
+from truerank.studies.coverage import Asked, ByPropensity, Coverage, ObservedWorld, measure
 from truerank.studies.world import WorldSettings, make_world
 
 SEED, K = 20261116, 20
@@ -74,7 +74,7 @@ def main() -> None:
     sys.exit(1 if failures else 0)
 
 
-def world() -> tuple[Truth, Floats]:
+def world() -> tuple[ObservedWorld, Floats]:
     """A fully observed world with the ranks of two recommenders, and how likely each cell is shown."""
     made = make_world(SETTINGS, seed=SEED)
     labels = made.truth
@@ -84,7 +84,7 @@ def world() -> tuple[Truth, Floats]:
         "ease": EASE().fit(made.train, seed=1),
     }
     ranks = {name: rank(each, labels, pools=[pool])[0] for name, each in scores.items()}
-    return Truth(labels, ranks), propensities(labels.label.reshape(len(made.users), -1))
+    return ObservedWorld(labels, ranks), propensities(labels.label.reshape(len(made.users), -1))
 
 
 def propensities(label: Floats) -> Floats:

@@ -22,11 +22,11 @@ from truerank.evaluation.judged import evaluate
 from truerank.metrics.recall import Recall
 from truerank.models import Side
 from truerank.models.recipes import (
-    IPS,
     AutoDebias,
     Bias,
-    DoublyRobust,
+    DoublyRobustLearning,
     GraphConvolution,
+    IPSLearning,
     MatrixFactorisation,
     Recipe,
     Training,
@@ -42,10 +42,10 @@ SLICE = 20
 BACKBONES: dict[str, Any] = {"mf": MatrixFactorisation(), "lightgcn with biases": GraphConvolution(biases=True)}
 METHODS: dict[str, tuple[Any, bool]] = {  # the method, and whether it is told the true propensities
     "bias": (Bias(), False),
-    "ips, true propensities": (IPS(), True),
-    "ips, naive Bayes": (IPS(), False),
-    "dr, true propensities": (DoublyRobust(), True),
-    "dr, naive Bayes": (DoublyRobust(), False),
+    "ips, true propensities": (IPSLearning(), True),
+    "ips, naive Bayes": (IPSLearning(), False),
+    "dr, true propensities": (DoublyRobustLearning(), True),
+    "dr, naive Bayes": (DoublyRobustLearning(), False),
     "autodebias": (AutoDebias(), False),
 }
 MEASURES = ("squared error", "log loss", "Recall@20")

@@ -18,7 +18,7 @@ from truerank.estimators.judged.published import Published
 from truerank.metrics.dcg import DCG
 from truerank.metrics.precision import Precision
 from truerank.metrics.recall import Recall
-from truerank.studies.coverage import Asked, Coverage, Truth, Uniformly, measure
+from truerank.studies.coverage import Asked, Coverage, ObservedWorld, Uniformly, measure
 from truerank.uncertainty.intervals import Design, Population
 
 N_JUDGED, K, SEED = 80, 50, 20261115
@@ -49,7 +49,7 @@ def main() -> None:
     sys.exit(1 if failures else 0)
 
 
-def study(truth: Truth, *, runs: int) -> list[Coverage]:
+def study(truth: ObservedWorld, *, runs: int) -> list[Coverage]:
     """All rows of the table: both kinds of interval, and the published mean's own."""
     found = []
     for asked, interval in ((ASKED, Population()), (ASKED, Design()), (PUBLISHED, Population())):

@@ -12,11 +12,11 @@ from scipy.sparse.linalg import svds
 from truerank.core.log import Log
 from truerank.core.ranking import Candidates
 from truerank.data.read import read
+from truerank.models.baselines import Popularity
 from truerank.models.matrix import positives
-from truerank.models.popularity import Popularity
 from truerank.ranks.kernel.rank import rank
 from truerank.ranks.scores.scores import Factors, factors
-from truerank.studies.coverage import Truth
+from truerank.studies.coverage import ObservedWorld
 
 COLUMNS = {"user": "user_id", "item": "video_id"}
 
@@ -27,7 +27,7 @@ def data_folder() -> Path:
     return Path(os.environ.get("TRUERANK_DATA", default))
 
 
-def truth() -> Truth:
+def truth() -> ObservedWorld:
     """Every cell of the 1,411 x 3,327 block, ranked by popularity and by a truncated SVD of the big matrix.
 
     The big matrix has no cell of the block, so what is personal comes from what the users liked outside it.
@@ -42,7 +42,7 @@ def truth() -> Truth:
         name: rank(scores, labels, pools=[whole], threads=os.cpu_count() or 1, name=name)[0]
         for name, scores in models.items()
     }
-    return Truth(labels, ranks)
+    return ObservedWorld(labels, ranks)
 
 
 def _svd(train: Log, *, dimensions: int = 32) -> Factors:
@@ -52,7 +52,7 @@ def _svd(train: Log, *, dimensions: int = 32) -> Factors:
     return factors(left * strength, right.T, users=train.users, items=train.items)
 
 
-def check(found: Truth) -> None:
+def check(found: ObservedWorld) -> None:
     """The counts that the published block has."""
     expected, counted = (1411, 3327, 217175), (found.n_users, found.n_items, int(np.sum(found.labels.label)))
     if counted != expected:

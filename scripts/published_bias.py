@@ -13,7 +13,7 @@ from truerank.estimators import terms_of
 from truerank.estimators.judged.full import Full
 from truerank.estimators.judged.pooled import Pooled
 from truerank.metrics.recall import Recall
-from truerank.studies.coverage import Truth
+from truerank.studies.coverage import ObservedWorld
 
 OUT = Path("docs/results/published-bias.md")
 
@@ -38,7 +38,7 @@ def main() -> None:
     OUT.write_text("\n".join(lines) + "\n")
 
 
-def kept(truth: Truth, n: int) -> Floats:
+def kept(truth: ObservedWorld, n: int) -> Floats:
     """π of every user: the chance that at least one of n judged items is relevant."""
     positives = np.bincount(truth.labels.user, weights=truth.labels.label)
     size = float(truth.n_items)
@@ -52,7 +52,7 @@ def kept(truth: Truth, n: int) -> Floats:
     return np.asarray(1 - none, dtype=np.float64)
 
 
-def _row(truth: Truth, model: str, metric: Recall, n: int, chance: Floats) -> str:
+def _row(truth: ObservedWorld, model: str, metric: Recall, n: int, chance: Floats) -> str:
     (terms,) = terms_of(Full(), truth.labels, truth.ranks[model], metrics=[metric])
     pooled = terms_of(Pooled(), truth.labels, truth.ranks[model], metrics=[metric])[0].value()
     numerator, denominator = (chance[:, None] * terms.sums).sum(axis=0).tolist()

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from truerank.core.results import Results as Results
     from truerank.data.features import Features as Features
     from truerank.data.features import read_features as read_features
+    from truerank.data.files import write as write
     from truerank.data.impressions import Impressions as Impressions
     from truerank.data.impressions import Logged as Logged
     from truerank.data.read import read as read
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from truerank.data.split import split_by_time as split_by_time
     from truerank.data.split import split_per_user as split_per_user
     from truerank.data.split import split_random as split_random
-    from truerank.data.write import write as write
+    from truerank.data.survey import scan as scan
     from truerank.estimators.biased.doubly_robust import DoublyRobust as DoublyRobust
     from truerank.estimators.biased.intervened import Intervened as Intervened
     from truerank.estimators.biased.intervened import IntervenedPooled as IntervenedPooled
@@ -41,6 +42,8 @@ if TYPE_CHECKING:
     from truerank.estimators.judged.horvitz_thompson import HorvitzThompson as HorvitzThompson
     from truerank.estimators.judged.pooled import Pooled as Pooled
     from truerank.estimators.judged.published import Published as Published
+    from truerank.estimators.ranked.doubly_robust import ItemMeans as ItemMeans
+    from truerank.estimators.ranked.doubly_robust import PredictionColumn as PredictionColumn
     from truerank.estimators.ranked.doubly_robust import RankedDoublyRobust as RankedDoublyRobust
     from truerank.estimators.ranked.ips import RankedIPS as RankedIPS
     from truerank.estimators.ranked.naive import LearntDiscountRaw as LearntDiscountRaw
@@ -49,8 +52,6 @@ if TYPE_CHECKING:
     from truerank.estimators.ranked.normalised import RankedNDCG as RankedNDCG
     from truerank.estimators.ranked.normalised import RankedPostNormalised as RankedPostNormalised
     from truerank.estimators.ranked.normalisers import Normaliser as Normaliser
-    from truerank.estimators.ranked.reward_models import ItemMeans as ItemMeans
-    from truerank.estimators.ranked.reward_models import PredictionColumn as PredictionColumn
     from truerank.estimators.ranked.snips import RankedSNIPS as RankedSNIPS
     from truerank.evaluation.judged import evaluate as evaluate
     from truerank.evaluation.ranked import off_policy as off_policy
@@ -78,12 +79,12 @@ if TYPE_CHECKING:
     from truerank.metrics.dcg import DCG as DCG
     from truerank.metrics.expected_reciprocal_rank import ERR as ERR
     from truerank.metrics.hit_rate import HitRate as HitRate
-    from truerank.metrics.mean_reciprocal_rank import MeanRR as MeanRR
     from truerank.metrics.ndcg import NDCG as NDCG
     from truerank.metrics.precision import Precision as Precision
     from truerank.metrics.r_precision import RPrecision as RPrecision
     from truerank.metrics.rank_biased_precision import RBP as RBP
     from truerank.metrics.recall import Recall as Recall
+    from truerank.metrics.reciprocal_rank import MeanRR as MeanRR
     from truerank.metrics.reciprocal_rank import ReciprocalRank as ReciprocalRank
     from truerank.models.adapters import from_callable as from_callable
     from truerank.models.adapters import from_cornac as from_cornac
@@ -96,10 +97,10 @@ if TYPE_CHECKING:
     from truerank.ranks.samplers.draw import sample_candidates as sample_candidates
     from truerank.ranks.scores.files import read_scores as read_scores
     from truerank.ranks.scores.files import write_scores as write_scores
+    from truerank.ranks.scores.matrices import sparse as sparse
     from truerank.ranks.scores.scores import dense as dense
     from truerank.ranks.scores.scores import factors as factors
     from truerank.ranks.scores.scores import function as function
-    from truerank.ranks.scores.sparse import sparse as sparse
     from truerank.ranks.scores.tables import lists as lists
     from truerank.uncertainty.clipping import AutoClip as AutoClip
     from truerank.uncertainty.intervals import Bootstrap as Bootstrap
@@ -128,6 +129,7 @@ _HOME = {
     "data.features": ("Features", "read_features"),
     "data.read": ("read",),
     "data.split": ("split_by_time", "split_per_user", "split_random"),
+    "data.survey": ("scan",),
     "data.write": ("write",),
     "evaluation.judged": ("evaluate",),
     "exposure.kinds": ("BiasedExposure", "FullExposure", "RandomExposure", "Unlisted"),
@@ -154,7 +156,7 @@ _HOME = {
     "ranks.scores.files": ("read_scores", "write_scores"),
     "ranks.samplers.draw": ("sample_candidates",),
     "ranks.scores.scores": ("dense", "factors", "function"),
-    "ranks.scores.sparse": ("sparse",),
+    "ranks.scores.matrices": ("sparse",),
     "ranks.scores.tables": ("lists",),
     "uncertainty.intervals": ("Bootstrap", "Design", "Population"),
 }

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from tests.cli.conftest import Run
 
 
-SAID = ["--study", "study", "--logger", "uniform", "--sparsity", "0.5"]
+SAID = ["--study", "study", "--study-logger", "uniform", "--sparsity", "0.5"]
 
 
 @pytest.fixture
@@ -77,7 +77,7 @@ def test_the_recommended_is_shown_below_the_best(run: Run, study: Path) -> None:
 
 def test_what_the_log_does_not_say_can_be_said(run: Run, study: Path) -> None:
     for name in ("liked.csv", "pairs.csv"):
-        found = run("advise", name, "--study", "study", "--logger", "uniform", "--sparsity", "0.5")
+        found = run("advise", name, "--study", "study", "--study-logger", "uniform", "--sparsity", "0.5")
         assert found.code == 0
         assert "as said, sparsity 50.0%, logger uniform" in found.out
         assert "the catalogue is taken to be the " in found.err
@@ -89,7 +89,7 @@ def test_what_the_log_does_not_say_can_be_said(run: Run, study: Path) -> None:
         ]
         assert full[0] < full[1] < full[2] < 50
     assert run("advise", "rated.csv", "--study", "study", "--positive", ">3").code == 0
-    content = json.loads(run("advise", "log.csv", "--study", "study", "--users", "7", "--format", "json").out)
+    content = json.loads(run("advise", "log.csv", "--study", "study", "--n-users", "7", "--format", "json").out)
     assert content["users"] == 7
 
 
@@ -104,11 +104,11 @@ def test_what_the_log_does_not_say_can_be_said(run: Run, study: Path) -> None:
         (["study", "--study", "study"], "study"),
         (["log.csv", "--study", "study", "--metric", "nDCG@7"], "metric 'nDCG@7' is not in study"),
         (["log.csv", "--study", "study", "--metric", "Magic@7"], "Magic"),
-        (["log.csv", "--study", "study", "--logger", "mine"], "logger 'mine' is not in study"),
+        (["log.csv", "--study", "study", "--study-logger", "mine"], "logger 'mine' is not in study"),
         (["log.csv", "--study", "study", "--sparsity", "1.5"], "sparsity 1.5; expected a share from 0 to below 1"),
         (["log.csv", "--study", "study", "--sparsity", "nan"], "sparsity nan; expected a share"),
-        (["log.csv", "--study", "study", "--users", "1"], "users with a positive: 1; expected at least 2"),
-        (["log.csv", "--study", "study", "--users", "many"], "many"),
+        (["log.csv", "--study", "study", "--n-users", "1"], "users with a positive: 1; expected at least 2"),
+        (["log.csv", "--study", "study", "--n-users", "many"], "many"),
         (["log.csv", "--study", "study", "--top", "0"], "0 is not in the range"),
         (["log.csv", "--study", "study", "--n-items", "3"], "20 items, but the catalogue is said to have 3"),
         (["log.csv", "--study", "study", "--n-items", "30", "--items", "items.csv"], "give one of them"),

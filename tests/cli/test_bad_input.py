@@ -562,7 +562,7 @@ OPTIONS = [
         f"{RANDOM} --metric Precision@2 --estimator pooled",
         ("Precision@2 with pooled", "use horvitz-thompson or hajek"),
     ),
-    Case("full from a sample", f"{RANDOM} --metric Recall@2 --estimator full", ("Recall@2 with full", "use pooled")),
+    Case("full from a sample", f"{RANDOM} --metric Recall@2 --estimator full", ("Recall@2 with full", "pooled")),
     *(
         Case(f"level {level}", f"{FULL} --level {level}", (f"level {level}", "between 0 and 1"))
         for level in ("0", "1", "1.5", "nan")
@@ -754,8 +754,8 @@ def test_a_file_without_permission(run: Run, folder: Path) -> None:
 @pytest.mark.parametrize(
     ("option", "words"),
     [
-        ("--users 0", ("users = 0", "from 1")),
-        ("--items 50", ("50 items", "no more than")),
+        ("--n-users 0", ("users = 0", "from 1")),
+        ("--n-items 50", ("50 items", "no more than")),
         ("--density 2", ("density = 2", "[0, 1)")),
         ("--density -1", ("density = -1", "[0, 1)")),
         ("--judged x", ("'--judged'", "'x'")),

@@ -51,7 +51,7 @@ def test_a_column_of_another_name(run: Run) -> None:
 
 
 def test_a_reward_model_from_a_file(run: Run) -> None:
-    found = values(run, f"{CALL} --estimator doubly-robust --rewards r.npz")
+    found = values(run, f"{CALL} --estimator doubly-robust --reward-model r.npz")
     second = 1 / np.log2(3)
     lists = 0.3 * (1 + second) * 4
     errors = 2 * 0.7 + 2 * -0.3 * second - 0.3 + 2.5 * -0.3 * second
@@ -62,6 +62,9 @@ def test_a_reward_model_from_a_file(run: Run) -> None:
     "propensity", ["power:0.5", "naive-bayes --random mar.csv", "logistic --item-features features.csv"]
 )
 def test_fitted_propensities_have_intervals_that_fit_them_again(run: Run, propensity: str) -> None:
+    refused = run(*shlex.split(f"{CALL} --propensity {propensity} --bootstrap 50"))
+    assert refused.code == 2
+    assert "Leave --bootstrap" in refused.message
     found = run(*shlex.split(f"{CALL} --propensity {propensity} --format json"))
     assert found.code == 0, found.err
     assert "propensities are" in found.err
@@ -127,9 +130,16 @@ BAD = {
         "features.csv", "50,9\n", "", "--propensity logistic --item-features features.csv", "features.csv",
     ),
     "a clip below 1": ("log.csv", "", "", "--clip 0.5", "expected a number from 1"),
-    "rewards for no estimator": ("log.csv", "", "", "--rewards r.npz", "doubly-robust"),
-    "an estimator of random exposure": ("log.csv", "", "", "--estimator pooled", "use snips"),
-    "full labels wanted": ("log.csv", "", "", "--estimator full", "use snips"),
+    "a clip that the data chooses": ("log.csv", "", "", "--clip auto", "expected numbers"),
+    "a reward model that is not there": (
+        "log.csv", "", "", "--estimator doubly-robust --reward-model rates.npz", "rates.npz",
+    ),
+    "an option that a reward model has not": (
+        "log.csv", "", "", "--estimator doubly-robust --reward-model item-rates(size=3)", "no option 'size'",
+    ),
+    "rewards for no estimator": ("log.csv", "", "", "--reward-model r.npz", "doubly-robust"),
+    "an estimator of random exposure": ("log.csv", "", "", "--estimator pooled", "use snips, doubly-robust, ips"),
+    "full labels wanted": ("log.csv", "", "", "--estimator full", "use snips, doubly-robust, ips"),
     "an interval for exactly these users": ("log.csv", "", "", "--interval design", "use --interval population"),
     "an interval for exactly these users of fitted propensities": (
         "log.csv", "", "", "--propensity power:0.5 --interval design", "Leave --bootstrap and --interval out",
@@ -167,7 +177,26 @@ def test_bad_input(run: Run, folder: Path, case: str) -> None:
     assert not list((folder / "result").iterdir())
 
 
-@pytest.mark.parametrize("option", ["--propensity p", "--random mar.csv", "--clip 3", "--rewards r.npz"])
+def test_several_clips_cost_one_call(run: Run) -> None:
+    """An estimator with a clip of its own keeps it."""
+    call = f"{CALL} --metric DCG@2 --estimator ips --estimator snips(clip=2) --clip 1,3,inf --format json"
+    content = json.loads(run(*shlex.split(call)).out)
+    assert [(each["estimator"], each["clip"]) for each in content["estimates"] if each["metric"] == "DCG@2"] == [
+        ("ips", 1.0), ("ips", 3.0), ("ips", None), ("snips", 2.0),
+    ]  # fmt: skip
+    alone = json.loads(run(*shlex.split(call.replace("1,3,inf", "3"))).out)
+    assert [each for each in alone["estimates"] if each["clip"] == 3] == [
+        each for each in content["estimates"] if each["clip"] == 3
+    ]
+
+
+def test_item_rates_are_the_reward_model_that_is_taken(run: Run) -> None:
+    call = f"{CALL} --estimator doubly-robust"
+    assert values(run, call) == values(run, f"{call} --reward-model item-rates")
+    assert values(run, call) != values(run, f"{call} --reward-model item-rates(strength=50)")
+
+
+@pytest.mark.parametrize("option", ["--propensity p", "--random mar.csv", "--clip 3", "--reward-model r.npz"])
 def test_options_of_biased_exposure_go_with_it(run: Run, option: str) -> None:
     found = run(*shlex.split(f"evaluate labels.csv --scores a=a.npz {option}"))
     assert found.code == 2
@@ -183,7 +212,7 @@ def test_estimators_of_biased_logs_need_biased_exposure(run: Run, estimator: str
 
 def test_a_reward_model_without_some_item_is_refused(run: Run, folder: Path) -> None:
     np.savez(folder / "r.npz", scores=np.full((4, 4), 0.3), users=[1, 2, 3, 4], items=[10, 20, 30, 40])
-    found = run(*shlex.split(f"{CALL} --estimator doubly-robust --rewards r.npz"))
+    found = run(*shlex.split(f"{CALL} --estimator doubly-robust --reward-model r.npz"))
     assert found.code == 2
     assert "the reward model lacks some users or items" in found.message
 

@@ -7,10 +7,12 @@ import shlex
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 import pytest
+
+import truerank
 
 if TYPE_CHECKING:
     from tests.cli.conftest import Run
@@ -65,8 +67,8 @@ def test_values_that_can_be_checked_by_hand(run: Run) -> None:
     ]
     assert list(content["estimates"][0]) == [
         "model", "metric", "k", "estimator", "settings", "estimand", "value", "stderr", "low", "high", "level",
-        "interval", "units", "undefined", "clusters", "ess", "reward", "clip", "assumptions", "warnings",
-        "warning_codes",
+        "interval", "units", "undefined", "clusters", "ess", "reward", "clip", "segment", "assumptions",
+        "warnings", "warning_codes",
     ]  # fmt: skip
     assert [(each["model"], each["baseline"], each["difference"]) for each in content["comparisons"]] == [
         ("new", "log", 0.125), ("new", "log", 0.375),
@@ -142,6 +144,19 @@ def test_several_loggers(run: Run, folder: Path) -> None:
     call = "offpolicy two.csv --reward like --target new=ranks.csv --position exp:0.5 --estimator ips"
     content = called(run, f"{call} --logger a=@old --logger b=@new")
     assert content["provenance"]["settings"]["strata"] == "logger"  # type: ignore[call-overload]
+
+
+def test_results_remember_sessions(run: Run, folder: Path) -> None:
+    (folder / "groups.csv").write_text("session,group\n1,early\n2,early\n3,late\n4,late\n")
+    call = f"{CALL} --estimator ips --by groups.csv --units result/u.parquet --save result/saved"
+    content: dict[str, Any] = called(run, call)
+    values = [content["groups"][name]["estimates"][1]["value"] for name in ("early", "late")]
+    assert sum(values) / 2 == content["estimates"][1]["value"]
+    assert pl.read_parquet(folder / "result" / "u.parquet")["unit"].unique().sort().to_list() == [1, 2, 3, 4]
+    assert truerank.Results.read("result/saved").provenance.call == content["provenance"]["call"]
+    assert [(each["role"], each["name"], each["source"]) for each in content["provenance"]["inputs"]] == [
+        ("log", None, "log.csv"), ("target", "new", "ranks.csv"), ("groups", None, "groups.csv"),
+    ]  # fmt: skip
 
 
 # ------------------------------------------------------------------------------------------------------------ bad input

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from tests.cli.conftest import Run
 
-SMALL = "simulate feed --out feed --sessions 50 --kinds 2 --items 20 --pool 6 --candidates 4 --length 3 --days 2"
-BROKEN = "--break trust --break truncation --loggers 2"
+SMALL = "simulate feed --out feed --n-sessions 50 --kinds 2 --n-items 20 --pool 6 --n-candidates 4 --length 3 --days 2"
+BROKEN = "--break trust --break truncation --n-loggers 2"
 WRONG = "simulate feed --out feed --length 50"
 
 
@@ -28,6 +28,6 @@ def test_wrong_settings_are_explained(run: Run) -> None:
 
 
 def test_sessions_are_rounded_up_to_whole_users(run: Run) -> None:
-    outcome = run(*SMALL.replace("--sessions 50", "--sessions 3").split())
+    outcome = run(*SMALL.replace("--n-sessions 50", "--n-sessions 3").split())
     assert "4 sessions instead of 3" in outcome.err
     assert "instead of" not in run(*SMALL.replace("--out feed", "--out other").split()).err

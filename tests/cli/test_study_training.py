@@ -9,14 +9,14 @@ import polars as pl
 import pytest
 from small_study import small_scores, small_train, small_world
 
-from truerank.data.write import write
+from truerank.data.files import write
 from truerank.ranks.scores.files import write_scores
 
 if TYPE_CHECKING:
     from tests.cli.conftest import Run
 
 CALL = ("--scores", "m0.npz", "--scores", "m1.npz", "--sparsities", "0.5", "--samplers", "Random", "--sizes", "3",
-        "--metrics", "nDCG@5", "--resamples", "5", "--preset", "released", "--quiet")  # fmt: skip
+        "--metric", "nDCG@5", "--bootstrap", "5", "--preset", "released", "--quiet")  # fmt: skip
 
 
 @pytest.fixture

@@ -14,9 +14,9 @@ import pyarrow as pa
 import pytest
 
 from truerank.core.errors import InputError
-from truerank.data.batches import BATCH_BYTES, Table
+from truerank.data.batches import BATCH_BYTES, LazyTable
 from truerank.data.files import read_table
-from truerank.data.text_types import TextTypes
+from truerank.data.text import TextTypes
 
 ROWS = pl.DataFrame({
     "user": [3, 1, 2, 1, 3, 3, 9],
@@ -41,7 +41,7 @@ def written(rows: pl.DataFrame, path: Path) -> Path:
 @pytest.mark.parametrize("most", [1, 3, 100])
 def test_batches_of_a_file_are_its_rows(tmp_path: Path, ending: str, most: int) -> None:
     path = written(ROWS, tmp_path / f"x.{ending}")
-    table = Table.of(path)
+    table = LazyTable.of(path)
     batches = list(table.batches(most=most))
     assert max(map(len, batches)) <= most
     assert pl.concat(batches).equals(read_table(path))
@@ -51,7 +51,7 @@ def test_batches_of_a_file_are_its_rows(tmp_path: Path, ending: str, most: int) 
 
 @pytest.mark.parametrize("ending", ["parquet", "csv"])
 def test_batches_have_the_columns_that_were_asked_for(tmp_path: Path, ending: str) -> None:
-    table = Table.of(written(ROWS, tmp_path / f"x.{ending}"))
+    table = LazyTable.of(written(ROWS, tmp_path / f"x.{ending}"))
     assert pl.concat(table.batches(["value", "user", "value"], most=2)).equals(ROWS.select("value", "user"))
     assert table.read(["seen"]).equals(ROWS.select("seen"))
 
@@ -67,7 +67,7 @@ def frames() -> dict[str, Any]:
 
 @pytest.mark.parametrize("name", list(frames()))
 def test_frames_are_tables(name: str) -> None:
-    table = Table.of(frames()[name])
+    table = LazyTable.of(frames()[name])
     assert pl.concat(table.batches(most=2)).equals(ROWS)
     assert table.n_rows == 7
     assert table.slice(2, 3).equals(ROWS[2:5])
@@ -77,18 +77,18 @@ def test_frames_are_tables(name: str) -> None:
 def test_slices_reach_over_parts(tmp_path: Path, ending: str) -> None:
     for at, (start, end) in enumerate([(0, 3), (3, 3), (3, 4), (4, 7)]):
         written(ROWS[start:end], tmp_path / f"{at}.{ending}")
-    table = Table.of(tmp_path)
+    table = LazyTable.of(tmp_path)
     for start in range(8):
         for end in range(start, 8):
             assert table.slice(start, end - start).equals(ROWS[start:end])
-    assert Table.of(f"{tmp_path}/*.{ending}").read().equals(ROWS)
+    assert LazyTable.of(f"{tmp_path}/*.{ending}").read().equals(ROWS)
 
 
 def test_parts_of_different_widths_and_orders_of_columns(tmp_path: Path) -> None:
     pl.DataFrame({"user": pl.Series([1], dtype=pl.Int8), "v": [1.0]}).write_parquet(tmp_path / "a.parquet")
     pl.DataFrame({"v": [2.0], "user": pl.Series([2**40])}).write_parquet(tmp_path / "b.parquet")
     pl.DataFrame({"v": ["no"], "user": ["rows"]}).clear().write_parquet(tmp_path / "c.parquet")
-    table = Table.of(tmp_path)
+    table = LazyTable.of(tmp_path)
     assert pl.concat(table.batches()).rows() == [(1, 1.0), (2**40, 2.0)]
     assert table.schema["user"] == pl.Int64
 
@@ -97,14 +97,14 @@ def test_parts_of_text_decide_together(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("user,item\n1,1\n2,2\n")
     (tmp_path / "b.csv").write_text("item,user\n3,x\n")
     (tmp_path / "c.csv").write_text("user,item\n")
-    assert Table.of(tmp_path).read().rows() == [("1", 1), ("2", 2), ("x", 3)]
+    assert LazyTable.of(tmp_path).read().rows() == [("1", 1), ("2", 2), ("x", 3)]
 
 
 def test_parts_of_parquet_must_agree(tmp_path: Path) -> None:
     pl.DataFrame({"user": [1]}).write_parquet(tmp_path / "a.parquet")
     pl.DataFrame({"user": ["1"]}).write_parquet(tmp_path / "b.parquet")
     with pytest.raises(InputError, match=r"a\.parquet: column 'user' is Int64, but text in other parts"):
-        Table.of(tmp_path)
+        LazyTable.of(tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -138,7 +138,7 @@ def test_parts_of_parquet_must_agree(tmp_path: Path) -> None:
 def test_all_fields_decide_the_type(tmp_path: Path, fields: list[str], kind: Any) -> None:
     path = tmp_path / "x.csv"
     path.write_text("other,column\n" + "".join(f"1,{field}\n" for field in fields))
-    table = Table.of(path)
+    table = LazyTable.of(path)
     assert table.schema["column"] == kind
     rows = table.read()["column"]
     assert rows.dtype == kind
@@ -155,28 +155,28 @@ def test_the_first_rows_do_not_decide_for_polars_either(tmp_path: Path) -> None:
     rows = pl.DataFrame({"a": rng.integers(-9, 9, 2000), "b": rng.random(2000), "c": ["x", "7"] * 1000})
     text = rows.write_csv().encode()
     (tmp_path / "x.csv").write_bytes(text)
-    assert Table.of(tmp_path / "x.csv").read().equals(pl.read_csv(io.BytesIO(text), infer_schema_length=None))
+    assert LazyTable.of(tmp_path / "x.csv").read().equals(pl.read_csv(io.BytesIO(text), infer_schema_length=None))
 
 
 def test_damaged_text_is_named_in_batches_too(tmp_path: Path) -> None:
     path = tmp_path / "x.csv"
     path.write_text("a,b\n" + "1,2\n" * 3000 + "1,2,3\n")
     with pytest.raises(InputError, match=r"x\.csv: cannot be read as a text table"):
-        list(Table.of(path).batches(most=10))
+        list(LazyTable.of(path).batches(most=10))
     path = tmp_path / "x.csv.gz"
     path.write_bytes(gzip.compress(b"a,b\n" + b"1,2\n" * 3000)[:-6])
     with pytest.raises(InputError, match=r"x\.csv\.gz: cannot be read as gzip"):
-        list(Table.of(path).batches(most=10))
+        list(LazyTable.of(path).batches(most=10))
 
 
 def test_batches_of_large_rows_are_short() -> None:
-    table = Table.of(pl.DataFrame({"list": [list(range(1000))] * 2000}))
+    table = LazyTable.of(pl.DataFrame({"list": [list(range(1000))] * 2000}))
     assert table.batch_rows() == pytest.approx(BATCH_BYTES / 8000, rel=0.01)
 
 
 def test_a_table_without_rows(tmp_path: Path) -> None:
     for ending in ("parquet", "csv"):
-        table = Table.of(written(ROWS.clear(), tmp_path / f"x.{ending}"))
+        table = LazyTable.of(written(ROWS.clear(), tmp_path / f"x.{ending}"))
         assert table.n_rows == 0
         assert sum(map(len, table.batches())) == 0
         assert table.read().columns == table.slice(0, 5).columns == ROWS.columns

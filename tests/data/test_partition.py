@@ -19,11 +19,10 @@ import pytest
 
 from truerank.core.errors import InputError
 from truerank.core.ids import as_ids
-from truerank.data import partition, spill
-from truerank.data.batches import Table
-from truerank.data.keyed import ByHash, ByRange, Keyed, hashed
+from truerank.data import partition
+from truerank.data.batches import LazyTable
 from truerank.data.owners import Owners, follow
-from truerank.data.partition import Chunks, together
+from truerank.data.partition import ByHash, ByRange, Chunks, Keyed, hashed, together
 from truerank.data.spill import Scratch, scratch
 
 N = 3000
@@ -76,14 +75,14 @@ WRITERS: dict[str, Write] = {
 @pytest.mark.usefixtures("nothing_fits")
 def test_the_same_rows_in_any_number_of_chunks(place: Scratch, tmp_path: Path, ending: str, n_chunks: int) -> None:
     WRITERS[ending](LOG, tmp_path / ending)
-    chunks = together({"log": Keyed(Table.of(tmp_path / ending), "user")}, scratch=place, n_chunks=n_chunks)
+    chunks = together({"log": Keyed(LazyTable.of(tmp_path / ending), "user")}, scratch=place, n_chunks=n_chunks)
     assert chunks.n_chunks == n_chunks
     check_whole(chunks, "log", "user", LOG)
     assert len(chunks.notes) == (n_chunks > 1)
 
 
 def test_what_is_small_stays_in_memory(place: Scratch) -> None:
-    chunks = together({"log": Keyed(Table.of(LOG), "user")}, scratch=place)
+    chunks = together({"log": Keyed(LazyTable.of(LOG), "user")}, scratch=place)
     assert (chunks.n_chunks, chunks.notes, place.folder) == (1, (), None)
     assert chunks.chunk(0)["log"].equals(LOG)
 
@@ -95,8 +94,8 @@ def test_chunks_follow_from_keys_alone(place: Scratch, tmp_path: Path) -> None:
     for at, kind in enumerate((pl.Int16, pl.Int64, pl.UInt32)):
         part = shuffled[at * 1000 : at * 1000 + 1000].with_columns(pl.col("user").cast(kind))
         part.write_parquet(tmp_path / f"{at}.parquet")
-    one = together({"log": Keyed(Table.of(LOG), "user")}, scratch=place, n_chunks=9)
-    two = together({"log": Keyed(Table.of(f"{tmp_path}/*.parquet"), "user")}, scratch=place, n_chunks=9)
+    one = together({"log": Keyed(LazyTable.of(LOG), "user")}, scratch=place, n_chunks=9)
+    two = together({"log": Keyed(LazyTable.of(f"{tmp_path}/*.parquet"), "user")}, scratch=place, n_chunks=9)
     for at in range(9):
         assert sorted(one.chunk(at)["log"].rows()) == sorted(two.chunk(at)["log"].rows())
 
@@ -122,7 +121,7 @@ def test_ids_of_every_type(place: Scratch, tmp_path: Path, ids: pl.Series, order
     if order == "sorted":
         rows = rows.sort(pl.col("id").cast(pl.String) if ids.dtype == pl.Categorical else "id")
     rows.write_parquet(tmp_path / "x.parquet", row_group_size=500)
-    source = Keyed(Table.of(tmp_path / "x.parquet"), "id")
+    source = Keyed(LazyTable.of(tmp_path / "x.parquet"), "id")
     chunks = together({"log": source}, scratch=place)
     assert isinstance(chunks.place, ByRange if order == "sorted" else ByHash)
     assert chunks.n_chunks > 10
@@ -146,14 +145,14 @@ def test_sorted_tables_are_cut_without_a_copy(place: Scratch, tmp_path: Path) ->
     some.write_parquet(tmp_path / "some.parquet")
     LOG.write_csv(tmp_path / "mixed.csv")
     names = {"log": "log.parquet", "some": "some.parquet"}
-    chunks = together({k: Keyed(Table.of(tmp_path / v), "user") for k, v in names.items()}, scratch=place)
+    chunks = together({k: Keyed(LazyTable.of(tmp_path / v), "user") for k, v in names.items()}, scratch=place)
     assert place.folder is None
     assert "sorted by user, read in" in chunks.notes[0]
     assert chunks.n_chunks > 10
     check_whole(chunks, "log", "user", log)
     check_whole(chunks, "some", "user", some)
     names["mixed"] = "mixed.csv"
-    chunks = together({k: Keyed(Table.of(tmp_path / v), "user") for k, v in names.items()}, scratch=place)
+    chunks = together({k: Keyed(LazyTable.of(tmp_path / v), "user") for k, v in names.items()}, scratch=place)
     check_whole(chunks, "mixed", "user", LOG)
     for at in range(chunks.n_chunks):
         chunk = chunks.chunk(at)
@@ -168,9 +167,9 @@ def test_tables_by_one_key_meet_in_their_chunk(place: Scratch, tmp_path: Path) -
     train.write_csv(tmp_path / "train.csv")
     few = pl.DataFrame({"user": pl.Series([5, 149, 10**9], dtype=pl.UInt64), "item": [1, 2, 3]})
     sources = {
-        "labels": Keyed(Table.of(tmp_path / "labels.parquet"), "user", columns=("user", "item")),
-        "train": Keyed(Table.of(tmp_path / "train.csv"), "who"),
-        "candidates": Keyed(Table.of(few), "user"),
+        "labels": Keyed(LazyTable.of(tmp_path / "labels.parquet"), "user", columns=("user", "item")),
+        "train": Keyed(LazyTable.of(tmp_path / "train.csv"), "who"),
+        "candidates": Keyed(LazyTable.of(few), "user"),
     }
     chunks = together(sources, scratch=place, n_chunks=8)
     check_whole(chunks, "labels", "user", LOG.select("user", "item"))
@@ -186,7 +185,9 @@ def test_tables_by_one_key_meet_in_their_chunk(place: Scratch, tmp_path: Path) -
 
 
 def test_text_ids_beside_numbers_are_refused(place: Scratch) -> None:
-    sources = {name: Keyed(Table.of(pl.DataFrame({"user": ids})), "user") for name, ids in (("a", [1]), ("b", ["1"]))}
+    sources = {
+        name: Keyed(LazyTable.of(pl.DataFrame({"user": ids})), "user") for name, ids in (("a", [1]), ("b", ["1"]))
+    }
     with pytest.raises(InputError, match="text never matches numbers"):
         together(sources, scratch=place)
 
@@ -195,14 +196,14 @@ def test_a_row_without_an_id_is_named(place: Scratch, tmp_path: Path) -> None:
     path = tmp_path / "x.parquet"
     pl.DataFrame({"user": [1] * 2000 + [None]}).write_parquet(path)
     with pytest.raises(InputError, match="row 2001 has no id"):
-        together({"x": Keyed(Table.of(path), "user")}, scratch=place, n_chunks=2)
+        together({"x": Keyed(LazyTable.of(path), "user")}, scratch=place, n_chunks=2)
 
 
 @pytest.mark.usefixtures("nothing_fits")
 def test_rows_that_say_the_same_stay_together(place: Scratch, tmp_path: Path) -> None:
     rows = pl.DataFrame({"item": np.arange(N) % 7, "p": (np.arange(N) % 5) / 7, "c": [[1]] * N, "s": ["x", "y"] * 1500})
     rows.write_parquet(tmp_path / "x.parquet")
-    source = Keyed(Table.of(tmp_path / "x.parquet"), "", content=tuple(rows.columns))
+    source = Keyed(LazyTable.of(tmp_path / "x.parquet"), "", content=tuple(rows.columns))
     chunks = together({"log": source}, scratch=place)
     parts = [chunks.chunk(at)["log"] for at in range(chunks.n_chunks)]
     assert sum(part.select("item", "p", "s").n_unique() for part in parts) == 70
@@ -214,8 +215,8 @@ def test_empty_tables_and_parts(place: Scratch, tmp_path: Path) -> None:
     LOG.clear().write_parquet(tmp_path / "0.parquet")
     LOG.write_parquet(tmp_path / "1.parquet")
     LOG.clear().write_parquet(tmp_path / "2.parquet")
-    empty = Keyed(Table.of(tmp_path / "0.parquet"), "user")
-    chunks = together({"log": Keyed(Table.of(f"{tmp_path}/*.parquet"), "user"), "none": empty}, scratch=place)
+    empty = Keyed(LazyTable.of(tmp_path / "0.parquet"), "user")
+    chunks = together({"log": Keyed(LazyTable.of(f"{tmp_path}/*.parquet"), "user"), "none": empty}, scratch=place)
     check_whole(chunks, "log", "user", LOG)
     check_whole(chunks, "none", "user", LOG.clear())
     assert together({"none": empty}, scratch=place).n_chunks == 1
@@ -231,25 +232,25 @@ def test_a_target_follows_the_sessions_of_the_log(place: Scratch, n_chunks: int,
     log = LOG.with_columns(pl.col("session").cast(wanted))
     target = pl.DataFrame({"session": np.concatenate([SESSION[::-1], [9999, 9999, 12345]]), "rank": np.arange(N + 3)})
     target = target.with_columns(pl.col("session").cast(pl.String if kind == "String" else pl.Int64))
-    chunks = together({"log": Keyed(Table.of(log), "user")}, scratch=place, n_chunks=n_chunks)
-    owners = Owners.of(chunks, "log", Keyed(Table.of(log), "session"), scratch=place, n_parts=5)
+    chunks = together({"log": Keyed(LazyTable.of(log), "user")}, scratch=place, n_chunks=n_chunks)
+    owners = Owners.of(chunks, "log", Keyed(LazyTable.of(log), "session"), scratch=place, n_parts=5)
     assert owners.n_sessions == log["session"].n_unique()
-    both = follow(chunks, "new", Keyed(Table.of(target), "session"), owners=owners, scratch=place)
+    both = follow(chunks, "new", Keyed(LazyTable.of(target), "session"), owners=owners, scratch=place)
     assert rows_of(both, "new") == sorted(target[:N].rows())
     assert (both.absent["new"].rows, both.absent["new"].sessions) == (3, 2)
     for at in range(n_chunks):
         chunk = both.chunk(at)
         assert set(chunk["new"]["session"].cast(pl.String)) == set(chunk["log"]["session"].cast(pl.String))
-    kept = follow(chunks, "new", Keyed(Table.of(target), "session"), owners=owners, scratch=place, keep_absent=True)
+    kept = follow(chunks, "new", Keyed(LazyTable.of(target), "session"), owners=owners, scratch=place, keep_absent=True)
     check_whole(kept, "new", "session", target)
     assert "rows brought to the sessions of frame" in kept.notes[-1]
 
 
 def test_a_session_of_two_users_is_refused(place: Scratch) -> None:
     log = pl.DataFrame({"session": [*range(50), 17], "user": [*range(50), 3]})
-    chunks = together({"log": Keyed(Table.of(log), "user")}, scratch=place, n_chunks=20)
+    chunks = together({"log": Keyed(LazyTable.of(log), "user")}, scratch=place, n_chunks=20)
     with pytest.raises(InputError, match="session 17 belongs to two users"):
-        Owners.of(chunks, "log", Keyed(Table.of(log), "session"), scratch=place, n_parts=4)
+        Owners.of(chunks, "log", Keyed(LazyTable.of(log), "session"), scratch=place, n_parts=4)
 
 
 # ------------------------------------------------------------------------------------------------- nothing stays behind
@@ -266,7 +267,7 @@ def test_the_folder_vanishes_after_errors(tmp_path: Path, error: type[BaseExcept
         raise error
 
     with pytest.raises(error), scratch(tmp_path / "within") as place:
-        together({"x": Keyed(Table.of(tmp_path / "x.csv"), "user")}, scratch=place, progress=stop)
+        together({"x": Keyed(LazyTable.of(tmp_path / "x.csv"), "user")}, scratch=place, progress=stop)
     assert not list((tmp_path / "within").iterdir())
 
 
@@ -283,14 +284,14 @@ def test_a_full_disk_is_said_in_one_sentence(tmp_path: Path, monkeypatch: pytest
     def full(self: Path, mode: str = "r", *rest: Any) -> Any:
         return Full() if mode == "ab" else opened(self, mode, *rest)
 
-    monkeypatch.setattr(spill.Path, "open", full)
+    monkeypatch.setattr(Path, "open", full)
     with pytest.raises(InputError, match=r"no space left.*TMPDIR") as caught, scratch(tmp_path / "within") as place:
-        together({"x": Keyed(Table.of(tmp_path / "x.csv"), "user")}, scratch=place)
+        together({"x": Keyed(LazyTable.of(tmp_path / "x.csv"), "user")}, scratch=place)
     assert "\n" not in str(caught.value)
     assert not list((tmp_path / "within").iterdir())
     missing = tmp_path / "not-there"
     with pytest.raises(InputError, match="not-there: rows cannot be set aside"), scratch(missing) as place:
-        together({"x": Keyed(Table.of(tmp_path / "x.csv"), "user")}, scratch=place)
+        together({"x": Keyed(LazyTable.of(tmp_path / "x.csv"), "user")}, scratch=place)
 
 
 INTERRUPTED = """
@@ -299,7 +300,7 @@ from pathlib import Path
 import polars as pl
 from truerank.data import partition
 from truerank.data.batches import Table
-from truerank.data.keyed import Keyed
+from truerank.data.partition import Keyed
 from truerank.data.spill import scratch
 partition.MEMORY_ROWS = partition.CHUNK_ROWS = 100
 def progress(what, done, total):
@@ -329,7 +330,7 @@ BOUNDED = """
 import resource, sys
 from pathlib import Path
 from truerank.data.batches import Table
-from truerank.data.keyed import Keyed
+from truerank.data.partition import Keyed
 from truerank.data.partition import together
 from truerank.data.spill import scratch
 from truerank.engines.local import map_chunks

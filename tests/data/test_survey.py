@@ -13,14 +13,14 @@ from truerank.core.errors import InputError
 from truerank.core.ids import Ids
 from truerank.core.log import Log
 from truerank.data import survey
-from truerank.data.batches import Table
+from truerank.data.batches import LazyTable
 from truerank.data.facts import Facts, exact_total
 from truerank.data.impressions import Impressions, Logged
 from truerank.data.partition import together
 from truerank.data.read import read
 from truerank.data.read_impressions import read_impressions
 from truerank.data.spill import scratch
-from truerank.data.survey import Distinct, survey_impressions, survey_log
+from truerank.data.survey import Distinct, scan, survey_impressions
 
 N = 600
 RNG = np.random.default_rng(3)
@@ -48,7 +48,7 @@ def rows_of_log(log: Log) -> list[tuple[Any, ...]]:
 def test_chunks_of_labels(tmp_path: Path, n_chunks: int, positive: str | None) -> None:
     LABELS.write_csv(tmp_path / "x.csv")
     whole = read(tmp_path / "x.csv", columns={"user": "uid"}, positive=positive)
-    schema = survey_log(tmp_path / "x.csv", columns={"user": "uid"}, positive=positive)
+    schema = scan(tmp_path / "x.csv", columns={"user": "uid"}, positive=positive)
     assert schema.users == whole.users
     assert schema.items == whole.items
     assert schema.values is not None
@@ -64,14 +64,14 @@ def test_chunks_of_labels(tmp_path: Path, n_chunks: int, positive: str | None) -
 
 def test_whether_values_are_labels_is_told_by_all_rows() -> None:
     rows = pl.DataFrame({"user": [1, 1, 2], "item": [1, 2, 1], "value": [0, 1, 2]})
-    schema = survey_log(rows)
+    schema = scan(rows)
     assert list(schema.read(rows[:2]).rewards) == ["value"]
-    assert list(survey_log(rows[:2]).read(rows[:1]).rewards) == ["label"]
+    assert list(scan(rows[:2]).read(rows[:1]).rewards) == ["label"]
 
 
 def test_declared_users_are_those_of_their_chunk() -> None:
     rows = pl.DataFrame({"user": [1, 2], "item": [1, 1], "label": [0, 1]})
-    schema = survey_log(rows, users=[1, 2, 3], items=[1, 5])
+    schema = scan(rows, users=[1, 2, 3], items=[1, 5])
     assert (len(schema.users), len(schema.items)) == (3, 2)
     assert schema.read(rows[1:], users=Ids.of([2, 3])).n_units == 2
 
@@ -89,9 +89,9 @@ def test_declared_users_are_those_of_their_chunk() -> None:
 def test_rows_of_the_file_are_named(monkeypatch: pytest.MonkeyPatch, column: str, value: Any, words: str) -> None:
     """In a later batch, too, with the message of reading at once."""
     bad = LABELS.with_columns(pl.when(pl.int_range(N) == 500).then(pl.lit(value)).otherwise(column).alias(column))
-    monkeypatch.setattr(Table, "batch_rows", lambda *_: 64)
+    monkeypatch.setattr(LazyTable, "batch_rows", lambda *_: 64)
     messages = []
-    for function in (read, survey_log):
+    for function in (read, scan):
         with pytest.raises(InputError, match=words) as caught:
             function(bad, columns={"user": "uid"}, items=list(range(40)))
         messages.append(str(caught.value))
@@ -168,7 +168,7 @@ def test_impressions_of_the_file_are_named(
 ) -> None:
     numbers = SHOWN.with_columns(pl.col("viewed").cast(pl.Int64))
     bad = numbers.with_columns(pl.when(pl.int_range(N) == 500).then(pl.lit(value)).otherwise(column).alias(column))
-    monkeypatch.setattr(Table, "batch_rows", lambda *_: 64)
+    monkeypatch.setattr(LazyTable, "batch_rows", lambda *_: 64)
     messages = []
     for function in (read_impressions, survey_impressions):
         with pytest.raises(InputError, match=words) as caught:

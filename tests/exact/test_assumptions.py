@@ -2,39 +2,62 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from fractions import Fraction
 from itertools import product
 
 import numpy as np
+import polars as pl
 import pytest
 
+import truerank as tr
+from truerank.core.arrays import Floats
+from truerank.exposure.positions.table import Table
 from truerank.exposure.positions.yule_simon import YuleSimon
 
-HALF = Fraction(1, 2)
+Lists = dict[str, list[str]]  # of each policy, a list of items for each context
+
+
+def values(lists: Lists, liked: list[str], metric: str, exposure: str = "full") -> dict[str, float]:
+    """The value of each policy where every pair is labelled; items are letters, those liked listed by context."""
+    items = sorted({item for texts in (liked, *lists.values()) for text in texts for item in text})
+    scores = {
+        name: tr.dense([[float(-(texts[at] + item).index(item)) for item in items] for at in range(len(liked))],
+                       users=range(len(liked)), items=items)
+        for name, texts in lists.items()
+    }  # fmt: skip
+    rows = [(user, item, int(item in text)) for user, text in enumerate(liked) for item in items]
+    labels = pl.DataFrame(rows, schema=["user", "item", "label"], orient="row")
+    results = tr.evaluate(scores, labels, metrics=[metric], exposure=exposure)
+    return {each.model: each.value for each in results.estimates}
 
 
 def test_recall_inverts_reward_and_pooled_recall_does_not() -> None:
-    relevant = (1, 4)
-    found = {"A": (1, 0), "B": (0, 2)}
-    reward = {name: Fraction(sum(hits), 2) for name, hits in found.items()}
-    mean = {name: sum(Fraction(h, n) for h, n in zip(hits, relevant, strict=True)) / 2 for name, hits in found.items()}
-    pooled = {name: Fraction(sum(hits), sum(relevant)) for name, hits in found.items()}
-    assert reward == {"A": HALF, "B": 1}
-    assert mean == {"A": HALF, "B": Fraction(1, 4)}
-    assert pooled == {"A": Fraction(1, 5), "B": Fraction(2, 5)}
+    """In context 1 one item is relevant, in context 2 four are; two ranks are viewed."""
+    lists, liked = {"A": ["ax", "xy"], "B": ["xy", "bc"]}, ["a", "bcde"]
+    reward = {name: 2 * value for name, value in values(lists, liked, "Precision@2").items()}
+    assert reward == {"A": 0.5, "B": 1.0}
+    assert values(lists, liked, "Recall@2") == {"A": 0.5, "B": 0.25}
+    assert values(lists, liked, "Recall@2", exposure="random") == {"A": 0.2, "B": 0.4}  # pooled: all were drawn
 
 
 def test_exposure_does_not_determine_hit_rate() -> None:
-    policies = {"A": ["ab", "cd"], "B": ["ad", "cb"]}
-    liked = {"a", "b"}
-    marginals, reward, hits = {}, {}, {}
-    for name, lists in policies.items():
-        marginals[name] = {(item, rank): HALF for each in lists for rank, item in enumerate(each)}
-        reward[name] = sum(HALF * sum(item in liked for item in each) for each in lists)
-        hits[name] = sum(HALF * any(item in liked for item in each) for each in lists)
-    assert marginals["A"] == marginals["B"]
-    assert reward == {"A": 1, "B": 1}
-    assert hits == {"A": HALF, "B": 1}
+    """Each of two lists is shown half of the time; whatever is viewed, every item is exposed as much under A as B."""
+    lists = {"A": ["ab", "cd"], "B": ["ad", "cb"]}
+    assert values(lists, ["ab", "ab"], "Precision@2") == {"A": 0.5, "B": 0.5}
+    assert values(lists, ["ab", "ab"], "HitRate@2") == {"A": 0.5, "B": 1.0}
+    for model in (Table((1.0, 1.0)), Table((1.0, 0.25)), YuleSimon(1.5)):
+        assert exposures(lists["A"], model) == exposures(lists["B"], model)
+
+
+def exposures(lists: Sequence[str], model: Table | YuleSimon) -> dict[str, Fraction]:
+    """The expected views of every item, each list shown equally often."""
+    view: Floats = model.view(np.arange(1.0, 1 + len(lists[0])))
+    found: dict[str, Fraction] = {}
+    for text in lists:
+        for item, seen in zip(text, view, strict=True):
+            found[item] = found.get(item, Fraction(0)) + Fraction(float(seen)) / len(lists)
+    return found
 
 
 def satisfied(chance: list[float]) -> float:
@@ -53,13 +76,24 @@ def satisfied(chance: list[float]) -> float:
     return total
 
 
-@pytest.mark.parametrize("chance", [[0.3, 0.9, 0.0, 0.5], [0.0, 0.0, 1.0, 1.0], [0.5, 0.25, 0.125]])
-def test_err_and_rr_are_rewards_of_a_cascade_user(chance: list[float]) -> None:
-    passed = np.cumprod([1.0, *(1 - s for s in chance[:-1])])
-    err = float(np.sum(np.array(chance) * passed / np.arange(1, len(chance) + 1)))
-    assert satisfied(chance) == pytest.approx(err, abs=1e-12)
-    if set(chance) <= {0.0, 1.0}:
-        assert err == pytest.approx(1 / (chance.index(1.0) + 1))
+def of_one_list(metric: str, grade: list[int]) -> float:
+    """A metric of one user whose items have these grades, in the order of the list."""
+    n = len(grade)
+    scores = {"list": tr.dense([[float(-at) for at in range(n)]], users=[1], items=range(n))}
+    labels = tr.read(pl.DataFrame({"user": [1] * n, "item": range(n), "rating": grade}), positive=">0")
+    return tr.evaluate(scores, labels, metrics=[metric], exposure="full").estimates[0].value
+
+
+@pytest.mark.parametrize("grade", [[1, 2, 0, 1], [0, 0, 2, 1], [2, 1, 1, 0], [0, 1, 0, 0]])
+def test_err_is_the_reward_of_a_cascade_user(grade: list[int]) -> None:
+    """An item of grade g satisfies with probability (2^g - 1) / 2^highest."""
+    expected = satisfied([(2**g - 1) / 4 for g in grade])
+    assert of_one_list("ERR@4(highest=2)", grade) == pytest.approx(expected, abs=1e-12)
+
+
+@pytest.mark.parametrize("label", [[1, 0, 0, 1], [0, 0, 1, 1], [0, 0, 0, 1]])
+def test_rr_is_the_reward_of_a_cascade_user_whom_every_liked_item_satisfies(label: list[int]) -> None:
+    assert of_one_list("RR", label) == pytest.approx(satisfied([float(each) for each in label]), abs=1e-12)
 
 
 def test_the_discount_of_rr_is_yule_1() -> None:

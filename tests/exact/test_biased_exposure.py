@@ -25,7 +25,7 @@ from truerank.core.terms import Smooth
 from truerank.estimators.biased.doubly_robust import DoublyRobust
 from truerank.estimators.biased.ips import IPS
 from truerank.estimators.biased.naive import Naive
-from truerank.estimators.biased.rewards import GivenRewards, ItemRates, RewardModel
+from truerank.estimators.biased.rewards import GainModel, GivenRewards, ItemRates
 from truerank.estimators.biased.snips import SNIPS
 from truerank.metrics.worth import expected_worth, known_divisor
 from truerank.ranks.kernel.rank import rank
@@ -162,7 +162,7 @@ def value(found: Smooth) -> float:
     return found.value()
 
 
-REWARDS: list[RewardModel] = [GivenRewards(tr.dense(GUESS)), ItemRates(), ItemRates(folds=3, strength=0.5)]
+REWARDS: list[GainModel] = [GivenRewards(tr.dense(GUESS)), ItemRates(), ItemRates(folds=3, strength=0.5)]
 
 
 @every_design
@@ -174,7 +174,7 @@ def test_ips_is_exactly_unbiased(design: SamplingDesign, metric: Metric) -> None
 @every_design
 @every_sum
 @pytest.mark.parametrize("reward", REWARDS, ids=["given", "2 folds", "3 folds"])
-def test_doubly_robust_is_exactly_unbiased(design: SamplingDesign, metric: Metric, reward: RewardModel) -> None:
+def test_doubly_robust_is_exactly_unbiased(design: SamplingDesign, metric: Metric, reward: GainModel) -> None:
     assert expect(DoublyRobust(reward), metric, design, value) == pytest.approx(truth(metric), abs=1e-10)
 
 

@@ -15,8 +15,8 @@ from tiny_feed import NEW, TARGET, THREE, TURNED, Ranking, TinyFeed, mixed_ranki
 
 import truerank as tr
 from truerank.core.terms import Smooth
+from truerank.estimators.ranked.doubly_robust import folds_of
 from truerank.estimators.ranked.exposures import Exposures
-from truerank.estimators.ranked.reward_models import folds_of
 from truerank.exposure.positions.table import Table
 
 EXACT = 1e-10

@@ -304,7 +304,7 @@ def test_equal_numbers_per_item() -> None:
             lambda: intervene(HELDOUT, SkewIntervention, train=TRAIN, seed=0),  # type: ignore[arg-type]
             r"expected a value such as SkewIntervention\(\)",
         ),
-        (lambda: intervene(HELDOUT, "skew", train=TRAIN, seed=0), r"strategy 'skew' is none"),  # type: ignore[arg-type]
+        (lambda: intervene(HELDOUT, "skew", train=TRAIN, seed=0), r"strategy 'skew' is none"),
         (lambda: named("wtdh"), r"unknown strategy 'wtdh'; expected one of .* Did you mean wtd_h\?"),
         (lambda: Floor(-1), "a floor of -1"),
         (lambda: Smoothed(0), "smoothing adds 0"),

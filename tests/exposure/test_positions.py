@@ -11,12 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from truerank.core.errors import InputError, RefusedError
+from truerank.core.values import options_of
 from truerank.exposure.positions import catalogue, parse_position
 from truerank.exposure.positions.exponential import Exponential
 from truerank.exposure.positions.generalised_log import GeneralisedLog
 from truerank.exposure.positions.logarithmic import Logarithmic
-from truerank.exposure.positions.model import PositionModel
-from truerank.exposure.positions.places import FitRequest, Place, Positions
+from truerank.exposure.positions.places import FitRequest, Place, PositionModel, Positions
 from truerank.exposure.positions.table import Table
 from truerank.exposure.positions.yule_simon import NEAR, YuleSimon
 
@@ -41,11 +41,15 @@ def test_published_values(text: str) -> None:
     np.testing.assert_allclose(single(text).view(RANKS), FIXTURES[text], atol=5.1e-7)
 
 
-def test_every_family_is_found_by_its_place() -> None:
-    assert set(catalogue()) == {"log", "generalised-log", "exp", "yule", "table", "fit"}
+PARAMETERS = {"table": ((1.0, 0.5, 0.5, 0.1),), "generalised-log": (3.0,)}  # the others take a number below 1, or none
 
 
-MODELS: list[Any] = [Logarithmic(), GeneralisedLog(3.0), Exponential(0.7), YuleSimon(0.8), Table((1.0, 0.5, 0.5, 0.1))]
+def model_of(cls: type[Any]) -> Any:
+    own = (0.7,) * sum(option.needed for option in options_of(cls).values())
+    return cls(*PARAMETERS.get(cls.name, own))
+
+
+MODELS = [model_of(cls) for cls in catalogue().values() if cls is not FitRequest]
 
 
 @pytest.mark.parametrize("model", MODELS, ids=str)

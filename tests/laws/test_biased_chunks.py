@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import pytest
@@ -21,6 +22,7 @@ from truerank.estimators.biased import rewards
 from truerank.estimators.biased.rewards import GivenRewards, ItemRates
 from truerank.exposure.propensities import PropensityLearner
 from truerank.ranks.kernel.rank import rank
+from truerank.uncertainty.evidence import whole
 
 N_USERS, N_ITEMS = 60, 30
 RNG = np.random.default_rng(4)
@@ -79,7 +81,7 @@ def measured(estimator: Estimator, part: Ints, learned: Learned, asked: Sequence
     parts = [estimator.terms(chunk, view_of(chunk), asked=asked, learned=learned) for chunk in chunks]
     order = np.argsort(np.concatenate([chunk.unit for chunk in chunks]))
     joined = [first.join([other[place] for other in parts[1:]]) for place, first in enumerate(parts[0])]
-    return [terms.take(order, terms.clusters.take(order)) for terms in joined]  # type: ignore[union-attr]
+    return [whole(terms.take(order, terms.clusters.take(order))) for terms in joined]
 
 
 @every_estimator
@@ -145,8 +147,12 @@ def test_rates_of_an_item_do_not_look_at_the_fold_they_are_for() -> None:
 
 def test_lists_are_ranked_once_for_all_metrics_clips_and_refits(monkeypatch: pytest.MonkeyPatch) -> None:
     calls = []
-    plain = rewards.rank
-    monkeypatch.setattr(rewards, "rank", lambda *given, **named: calls.append(1) or plain(*given, **named))
+
+    def counted(*given: Any, **named: Any) -> Any:
+        calls.append(1)
+        return rank(*given, **named)
+
+    monkeypatch.setattr(rewards, "rank", counted)
     estimator, one = tr.DoublyRobust(), np.zeros(N_USERS, np.int64)
     learned = learned_of(estimator, one, LEARNERS["power"])
     (chunk,) = chunks_of(JUDGED, CANDIDATES, part=one)

@@ -19,8 +19,7 @@ from truerank.estimators import ranked
 from truerank.evaluation.conclude import conclude
 from truerank.evaluation.measure import join, measure
 from truerank.evaluation.ranked import prepare
-from truerank.evaluation.ranked_setting import RankedFacts
-from truerank.evaluation.ranked_source import HeldLog
+from truerank.evaluation.ranked_source import HeldLog, RankedFacts
 from truerank.exposure.positions import parse_position
 
 CLIPS = (1.5, 4.0, math.inf)

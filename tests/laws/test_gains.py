@@ -23,7 +23,7 @@ from truerank.core.ids import Ids
 from truerank.core.log import Log
 from truerank.core.metric import Metric
 from truerank.core.ranking import Candidates, Ranks, Ties
-from truerank.metrics.gains import Graded
+from truerank.metrics.worth import Graded
 from truerank.ranks.kernel.rank import rank
 from truerank.ranks.scores.scores import dense
 

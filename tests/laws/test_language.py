@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import importlib
+import math
 import pkgutil
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -16,23 +17,20 @@ from hypothesis import strategies as st
 
 import truerank
 import truerank as tr
-from truerank import estimators, metrics, models
+from catalogue_page import SECTIONS
+from truerank import estimators
 from truerank.core.errors import InputError
 from truerank.core.language import KINDS, Kind, as_value, as_values, kind_held
 from truerank.core.ranking import Ties
 from truerank.core.values import Alternative, Count, Option, check, options_of, text_of
-from truerank.data import datasets
 from truerank.estimators import ranked
-from truerank.exposure import interventions, loggers, positions, propensities
+from truerank.exposure import positions, propensities
 from truerank.exposure.kinds import EXPOSURES
-from truerank.exposure.positions import POSITIONS, as_positions, parse_position
+from truerank.exposure.positions import as_positions, parse_position
 from truerank.metrics import METRICS
 from truerank.ranks.samplers.draw import SAMPLERS
 
-ALL: list[Kind[Any]] = [
-    metrics.METRICS, estimators.ESTIMATORS, ranked.RANKED, EXPOSURES, propensities.PROPENSITIES, POSITIONS,
-    loggers.LOGGERS, SAMPLERS, interventions.STRATEGIES, models.RECOMMENDERS, datasets.DATASETS,
-]  # fmt: skip
+ALL: list[Kind[Any]] = [kind for _, kind, _, _ in SECTIONS]
 DATA = {"given"}  # values that hold data have no text
 NUMBERS = {int: (1, 2, 7, 0, 10**12), float: (0.5, 1.0, 2.5, 1 / 3, 1e-7, 1e22, 100.0, float("inf"))}
 TEXTS = ("other", "a b", 'a"b', "x:y@3(z=1,{2})", "none", "None", "\\", "é", "")
@@ -215,7 +213,7 @@ def test_texts_of_any_signs_parse_back(name: str) -> None:
         (METRICS, "NDCG@10", tr.NDCG(10)),
         (METRICS, "recall(k=5)", tr.Recall(5)),
         (estimators.ESTIMATORS, "ips(clip=8)", tr.IPS(8.0)),
-        (estimators.ESTIMATORS, "ips(clip=inf)", tr.IPS()),
+        (estimators.ESTIMATORS, "ips(clip=inf)", tr.IPS(math.inf)),
         (ranked.RANKED, "ips(normaliser=impression)", tr.RankedIPS(tr.Normaliser.IMPRESSION)),
         (EXPOSURES, "full(unlisted=negative)", tr.FullExposure(tr.Unlisted.NEGATIVE)),
         (EXPOSURES, "random(rate=0.1)", tr.RandomExposure(0.1)),

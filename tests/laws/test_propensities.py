@@ -28,6 +28,7 @@ from truerank.exposure.propensities import (
     Fitted,
     PropensityLearner,
     PropensityModel,
+    catalogue,
     fit_propensities,
     logistic,
     parse_propensity,
@@ -37,12 +38,12 @@ from truerank.exposure.propensities.given import GivenPropensity
 from truerank.exposure.propensities.logistic import Logistic
 from truerank.exposure.propensities.naive_bayes import NaiveBayes
 from truerank.exposure.propensities.power import PopularityPower
-from truerank.report.calibration import calibration_plot, calibration_text
+from truerank.report.checks import calibration_plot, calibration_text
 
 N_USERS, N_ITEMS = 200, 40
 MODELS: list[PropensityModel] = [
-    GivenPropensity(), PopularityPower(), PopularityPower(1.0, 0.05), NaiveBayes(), NaiveBayes(drawn=Drawn.UNSEEN),
-    NaiveBayes("rating"), Logistic(), Logistic(10.0),
+    *(cls() for cls in catalogue().values()),
+    PopularityPower(1.0, 0.05), NaiveBayes(drawn=Drawn.UNSEEN), NaiveBayes("rating"), Logistic(10.0),
 ]  # fmt: skip
 
 
@@ -197,7 +198,10 @@ def test_a_fit_that_cannot_be_made_without_a_group_is_a_failure_with_its_reason(
 def test_values_of_rewards_are_merged_over_chunks() -> None:
     """No chunk has every rating; a value that some chunks lack is one of the model all the same."""
     rating = 1.0 + WORLD.log.user % 5
-    log, random = (replace(each, rewards={"rating": 1.0 + each.user % 5}) for each in (WORLD.log, WORLD.random))
+    log, random = (
+        replace(each, rewards={"rating": (1.0 + each.user % 5).astype(np.float64)})
+        for each in (WORLD.log, WORLD.random)
+    )
     learner = PropensityLearner(NaiveBayes("rating"), random)
     facts = facts_of(log, all_items(log))
     made = learn([learner], lambda: chunks_of(log, part=np.arange(N_USERS) % 5), groups=GROUPS, facts=facts)

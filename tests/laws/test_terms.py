@@ -592,7 +592,7 @@ class ForgetsTheTotal(Smooth):
 
     def influence(self) -> Floats:
         totals = self.totals()
-        return ratio(self.sums[:, 0], self.sums[:, 1]).influence() * totals[2] / totals[3]
+        return np.asarray(ratio(self.sums[:, 0], self.sums[:, 1]).influence() * totals[2] / totals[3])
 
 
 class LosesTotals(Smooth):

@@ -16,18 +16,14 @@ from truerank.core.chance import cell_keys, library_seed
 from truerank.core.log import Log
 from truerank.core.ranking import Scores
 from truerank.models.als import ALS
-from truerank.models.avg_rating import AvgRating
+from truerank.models.baselines import AvgRating, PosPop
 from truerank.models.bpr import BPR
 from truerank.models.ease import EASE
 from truerank.models.ials import IALS
-from truerank.models.item_knn import ItemKNN
-from truerank.models.knn import Rows
 from truerank.models.kunn import KUNN
-from truerank.models.lightfm import LightFM, Loss
-from truerank.models.pos_pop import PosPop
+from truerank.models.lightfm import LightFM, LightFMLoss
+from truerank.models.neighbours import ItemKNN, Preference, UserKNN, cosine
 from truerank.models.sar import SAR, Occurrence, Similarity
-from truerank.models.similarity import cosine
-from truerank.models.user_knn import UserKNN
 
 N_USERS, N_ITEMS = 40, 25
 
@@ -78,19 +74,19 @@ def keep_nearest(similar: Floats, k: int, *, seed: int = 0) -> Floats:
     return kept
 
 
-@pytest.mark.parametrize("rows", list(Rows))
+@pytest.mark.parametrize("rows", list(Preference))
 @pytest.mark.parametrize("k", [1, 5, 100])
-def test_item_knn(rows: Rows, k: int) -> None:
-    matrix = liked() if rows is Rows.POSITIVES else ratings()
+def test_item_knn(rows: Preference, k: int) -> None:
+    matrix = liked() if rows is Preference.POSITIVES else ratings()
     expected = matrix @ keep_nearest(brute_cosine(matrix.T), k)
     found = all_scores(ItemKNN(k, rows).fit(log(), seed=0))
     np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-12)
 
 
-@pytest.mark.parametrize("rows", list(Rows))
+@pytest.mark.parametrize("rows", list(Preference))
 @pytest.mark.parametrize("k", [1, 5, 100])
-def test_user_knn(rows: Rows, k: int) -> None:
-    matrix = liked() if rows is Rows.POSITIVES else ratings()
+def test_user_knn(rows: Preference, k: int) -> None:
+    matrix = liked() if rows is Preference.POSITIVES else ratings()
     expected = keep_nearest(brute_cosine(matrix), k) @ matrix
     found = all_scores(UserKNN(k, rows).fit(log(), seed=0))
     np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-12)
@@ -98,7 +94,7 @@ def test_user_knn(rows: Rows, k: int) -> None:
 
 def test_neighbours_are_the_same_in_blocks_of_one(monkeypatch: pytest.MonkeyPatch) -> None:
     whole = [all_scores(model.fit(log(), seed=0)) for model in (ItemKNN(5), UserKNN(5), KUNN(5, 5), SAR())]
-    monkeypatch.setattr("truerank.models.similarity.BLOCK_CELLS", 1)
+    monkeypatch.setattr("truerank.models.neighbours.BLOCK_CELLS", 1)
     single = [all_scores(model.fit(log(), seed=0)) for model in (ItemKNN(5), UserKNN(5), KUNN(5, 5), SAR())]
     for a, b in zip(whole, single, strict=True):
         assert (a == b).all()
@@ -227,10 +223,10 @@ def test_bpr_is_implicits() -> None:
     np.testing.assert_allclose(all_scores(scores), model.user_factors @ model.item_factors.T, rtol=1e-5, atol=1e-6)
 
 
-@pytest.mark.parametrize("rows", list(Rows))
-def test_ials_solves_its_objective(rows: Rows) -> None:
+@pytest.mark.parametrize("rows", list(Preference))
+def test_ials_solves_its_objective(rows: Preference) -> None:
     """At the end the gradient of Σ c (r - p·q)² + λ(Σ‖p‖² + Σ‖q‖²) vanishes, and nothing near is lower."""
-    r = liked() if rows is Rows.POSITIVES else ratings()
+    r = liked() if rows is Preference.POSITIVES else ratings()
     scores = IALS(factors=4, iterations=300, regularisation=2.0, alpha=0.5, rows=rows).fit(log(), seed=5)
     p, q = (side.astype(np.float64) for side in scores.sides)
     c = 1 + 0.5 * r
@@ -249,7 +245,7 @@ def test_lightfm_is_the_librarys() -> None:
     from lightfm import LightFM as Library
     from scipy.sparse import coo_matrix
 
-    for loss in Loss:
+    for loss in LightFMLoss:
         model = Library(
             no_components=6, loss=loss.value, learning_schedule="adadelta", user_alpha=1e-4,
             item_alpha=1e-5, random_state=library_seed(5, "lightfm"),

@@ -11,7 +11,7 @@ import truerank as tr
 from realdata import folder_of
 from truerank.core.estimator import Estimator
 from truerank.core.metric import Metric
-from truerank.studies.coverage import Truth, Uniformly
+from truerank.studies.coverage import ObservedWorld, Uniformly
 from truerank.uncertainty.intervals import Interval, around
 
 INTERVALS: list[Interval] = [tr.Population(), tr.Design()]
@@ -20,24 +20,24 @@ pytestmark = pytest.mark.realdata
 
 
 @pytest.fixture(scope="module")
-def truth() -> Truth:
+def truth() -> ObservedWorld:
     folder_of("kuairec")
     found = kuairec.truth()
     kuairec.check(found)
     return found
 
 
-def value(truth: Truth, estimator: tr.Full | tr.Pooled, metric: Metric) -> float:
+def value(truth: ObservedWorld, estimator: tr.Full | tr.Pooled, metric: Metric) -> float:
     return terms_of(estimator, truth.labels, truth.ranks["popularity"], metric).value()
 
 
-def test_pooled_and_mean_recall_of_popularity(truth: Truth) -> None:
+def test_pooled_and_mean_recall_of_popularity(truth: ObservedWorld) -> None:
     """Two estimands, a factor of two apart: .110 over pairs, .226 over users."""
     assert value(truth, tr.Pooled(), tr.Recall(50)) == pytest.approx(0.110, abs=0.001)
     assert value(truth, tr.Full(), tr.Recall(50)) == pytest.approx(0.226, abs=0.001)
 
 
-def test_one_draw_of_80_exposures(truth: Truth) -> None:
+def test_one_draw_of_80_exposures(truth: ObservedWorld) -> None:
     """Within 4 standard errors of the truth; the published mean is not, and is too low."""
     log, ranks = Uniformly(80)(truth, units=np.arange(truth.n_users), rng=np.random.default_rng(1))
     ways: list[tuple[Estimator, Metric]] = [(tr.Pooled(), tr.Recall(50)), (tr.HorvitzThompson(), tr.DCG(50))]

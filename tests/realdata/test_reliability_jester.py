@@ -12,7 +12,7 @@ from realdata import folder_of
 from reliability_worlds import SEED, jester_data
 from truerank import models
 from truerank.metrics.ndcg import NDCG
-from truerank.studies.reliability import Grid, Preset, World, study
+from truerank.studies.reliability import Grid, LabelledWorld, Preset, study
 
 pytestmark = pytest.mark.realdata
 MODELS = ("random", "popularity", "item-knn")
@@ -26,7 +26,7 @@ def test_the_cut_is_a_fully_observed_world() -> None:
         80,
         250_880,
     )  # 464 of 3,600 like nothing of the 20
-    assert World.of(world).observed is None
+    assert LabelledWorld.of(world).observed is None
     assert world.label.sum() == 76_050
     assert (len(train.users), len(train.items), len(train)) == (6736, 100, 116_188)
     assert (train.label == 1).all()

@@ -21,10 +21,9 @@ from small_study import SPARSITIES, small_grid, small_scores, small_train, small
 from truerank.core.errors import InputError
 from truerank.metrics.ndcg import NDCG
 from truerank.metrics.recall import Recall
-from truerank.report.pictures import Form, picture
-from truerank.report.reliability_figures import charts, described, draw
-from truerank.report.reliability_frames import COLUMNS, Finished, Question, Tau, placed, tau_axis, tie_axis
-from truerank.report.reliability_layout import COLOURS, SIZED, SIZELESS, Figure, Layout, Panel, styles, text_width
+from truerank.report.reliability_charts import PictureFormat, charts, described, draw, picture
+from truerank.report.reliability_frames import COLUMNS, Finished, StudyQuestion, Tau, placed, tau_axis, tie_axis
+from truerank.report.reliability_layout import COLOURS, SIZED, SIZELESS, Figure, Panel, PanelLayout, styles, text_width
 from truerank.studies.reliability import study
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -42,13 +41,13 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def drawn(folder: Path) -> dict[Question, bytes]:
+def drawn(folder: Path) -> dict[StudyQuestion, bytes]:
     paths = draw(folder)
-    assert list(paths.values()) == [folder / "figures" / f"{each}.svg" for each in Question]
+    assert list(paths.values()) == [folder / "figures" / f"{each}.svg" for each in StudyQuestion]
     return {question: path.read_bytes() for question, path in paths.items()}
 
 
-def results_of(folder: Path, question: Question, metric: str = "nDCG@100") -> pl.DataFrame:
+def results_of(folder: Path, question: StudyQuestion, metric: str = "nDCG@100") -> pl.DataFrame:
     whole = pl.read_parquet(folder / "results.parquet")
     return whole.filter((pl.col("question") == question.value) & (pl.col("metric") == metric))
 
@@ -62,7 +61,7 @@ def another(folder: Path, place: Path, results: pl.DataFrame) -> Path:
 
 
 def svg_of(figure: Figure) -> bytes:
-    return picture(charts({figure.question: figure})[figure.question], Form.SVG, who="a test")
+    return picture(charts({figure.question: figure})[figure.question], PictureFormat.SVG, who="a test")
 
 
 def words(svg: bytes) -> str:
@@ -86,7 +85,7 @@ def test_every_value_of_the_results_is_there_point_by_point(folder: Path, tau: T
     figures = described(folder, tau=tau, metric=metric)
     for question, each in figures.items():
         rows = results_of(folder, question, metric)
-        columns = COLUMNS[Tau.LEFT_OUT if question is Question.RESOLUTION else tau]
+        columns = COLUMNS[Tau.LEFT_OUT if question is StudyQuestion.RESOLUTION else tau]
         assert len(each.marks) == len(rows) == 3 * 3 * (3 + 6 * 3)
         assert each.marks.select("logger", "sparsity", "sampler", "size").equals(
             rows.select("logger", "sparsity", "sampler", "size")
@@ -105,17 +104,17 @@ def test_every_value_of_the_results_is_there_point_by_point(folder: Path, tau: T
 
 
 def test_zero_tie_rates_stand_on_a_line_of_their_own(folder: Path) -> None:
-    figure = described(folder)[Question.RESOLUTION]
-    zeros = int((results_of(folder, Question.RESOLUTION)["value"] == 0).sum())
+    figure = described(folder)[StudyQuestion.RESOLUTION]
+    zeros = int((results_of(folder, StudyQuestion.RESOLUTION)["value"] == 0).sum())
     assert zeros > 0
     assert figure.axis.zero == figure.axis.low == figure.axis.ticks[0]
     assert figure.marks.filter(pl.col("state") == "zero")["at"].to_list() == [figure.axis.zero] * zeros
     assert f"The lowest line of the axis is 0: {zeros} of 189 tie rates are 0." in figure.subtitle
 
 
-@pytest.mark.parametrize("question", list(Question))
+@pytest.mark.parametrize("question", list(StudyQuestion))
 def test_a_picture_has_all_panels_samplers_and_points(
-    folder: Path, drawn: dict[Question, bytes], question: Question
+    folder: Path, drawn: dict[StudyQuestion, bytes], question: StudyQuestion
 ) -> None:
     text = words(drawn[question])
     for logger in LOGGERS:
@@ -134,8 +133,10 @@ def test_a_picture_has_all_panels_samplers_and_points(
         assert sum(re.search(rf"; {re.escape(sampler)}[,:]", each) is not None for each in marks) == len(wanted)
 
 
-@pytest.mark.parametrize("question", list(Question))
-def test_each_mark_is_a_row_of_the_results(folder: Path, drawn: dict[Question, bytes], question: Question) -> None:
+@pytest.mark.parametrize("question", list(StudyQuestion))
+def test_each_mark_is_a_row_of_the_results(
+    folder: Path, drawn: dict[StudyQuestion, bytes], question: StudyQuestion
+) -> None:
     """Panel, sampler, size, value and interval, as the picture tells them to those who cannot see it."""
     said = re.compile(r"(.+), (.+) % hidden; ([^,:]+)(?:, (\d+) negatives)?: (\S+) \((\S+) to (\S+)\)")
     found = {}
@@ -150,9 +151,9 @@ def test_each_mark_is_a_row_of_the_results(folder: Path, drawn: dict[Question, b
         assert found[logger, 100 * sparsity, sampler, size] == pytest.approx(values, rel=1e-5)
 
 
-def test_points_stand_at_the_height_of_their_values(folder: Path, drawn: dict[Question, bytes]) -> None:
+def test_points_stand_at_the_height_of_their_values(folder: Path, drawn: dict[StudyQuestion, bytes]) -> None:
     """The vertical place of each point, in pixels from the top of its panel."""
-    for question in (Question.RESOLUTION, Question.PREDICTIVE_POWER):
+    for question in (StudyQuestion.RESOLUTION, StudyQuestion.PREDICTIVE_POWER):
         figure = described(folder)[question]
         axis, height = figure.axis, figure.layout.panel_height
         marks = {(p.title, s, n): at for (p, s, n, at) in (
@@ -175,15 +176,15 @@ def test_points_stand_at_the_height_of_their_values(folder: Path, drawn: dict[Qu
         assert n_seen == 9 * 18
 
 
-def test_the_same_study_gives_the_same_bytes(folder: Path, drawn: dict[Question, bytes], tmp_path: Path) -> None:
+def test_the_same_study_gives_the_same_bytes(folder: Path, drawn: dict[StudyQuestion, bytes], tmp_path: Path) -> None:
     for question, path in draw(folder, tmp_path / "again").items():
         assert path.read_bytes() == drawn[question]
     one = described(folder, loggers=["popularity"], sparsities=[0.5])
-    chart = charts({Question.FIDELITY: one[Question.FIDELITY]})[Question.FIDELITY]
-    for form, start in ((Form.PNG, b"\x89PNG\r\n\x1a\n"), (Form.PDF, b"%PDF-")):
+    chart = charts({StudyQuestion.FIDELITY: one[StudyQuestion.FIDELITY]})[StudyQuestion.FIDELITY]
+    for form, start in ((PictureFormat.PNG, b"\x89PNG\r\n\x1a\n"), (PictureFormat.PDF, b"%PDF-")):
         content = picture(chart, form, who="a test")
         assert content.startswith(start)
-        if form is Form.PNG:  # a PDF has its parts in any order
+        if form is PictureFormat.PNG:  # a PDF has its parts in any order
             assert content == picture(chart, form, who="a test")
             width, height = struct.unpack(">II", content[16:24])
             assert 700 < width < 1200
@@ -194,7 +195,7 @@ def test_undefined_values_are_crosses_and_break_lines(folder: Path, tmp_path: Pa
     gone = pl.col("sampler").is_in(["WTD", "Skew"]) & (pl.col("size") == 3) | (pl.col("sampler") == "Exposed")
     lost = [pl.when(gone).then(float("nan")).otherwise(pl.col(each)).alias(each) for each in ("value", "low", "high")]
     place = another(folder, tmp_path / "gone", pl.read_parquet(folder / "results.parquet").with_columns(lost))
-    figure = described(place)[Question.FIDELITY]
+    figure = described(place)[StudyQuestion.FIDELITY]
     crosses = figure.marks.filter(pl.col("state") == "undefined")
     assert len(crosses) == 9 * 3
     assert f"× at the bottom: 27 of {len(figure.marks)} values are not defined: all models tie." in figure.subtitle
@@ -203,7 +204,7 @@ def test_undefined_values_are_crosses_and_break_lines(folder: Path, tmp_path: Pa
     skew = one.filter(pl.col("sampler") == "Skew")
     assert skew["line"].to_list() == [0, 1, 1]
     assert skew["bar"].to_list() == [True, False, True]  # the intervals left and right of the gap are no band
-    said = labels(svg_of(described(place, loggers=["uniform"])[Question.FIDELITY]))
+    said = labels(svg_of(described(place, loggers=["uniform"])[StudyQuestion.FIDELITY]))
     assert len(said) == len(figure.marks) // 3
     assert sum(each.endswith(": undefined") for each in said) == 9
 
@@ -212,15 +213,15 @@ def test_tau_of_means_has_bands_where_the_study_has_them(folder: Path, tmp_path:
     results = pl.read_parquet(folder / "results.parquet")
     bounds = ("tau_of_means_low", "tau_of_means_high")
     without = another(folder, tmp_path / "without", results.drop(bounds, strict=False))
-    figure = described(without, tau=Tau.OF_MEANS)[Question.ROBUSTNESS]
+    figure = described(without, tau=Tau.OF_MEANS)[StudyQuestion.ROBUSTNESS]
     assert figure.marks["bottom"].is_null().all()
     assert any(line.startswith("No intervals.") for line in figure.subtitle)
     columns = {bounds[0]: pl.col("tau_of_means") - 0.1, bounds[1]: pl.col("tau_of_means") + 0.1}
     given = another(folder, tmp_path / "with", results.with_columns(**columns))
-    figure = described(given, tau=Tau.OF_MEANS)[Question.ROBUSTNESS]
+    figure = described(given, tau=Tau.OF_MEANS)[StudyQuestion.ROBUSTNESS]
     assert figure.marks["bottom"].to_list() == figure.marks["low"].to_list()
     assert figure.marks["bottom"].is_not_null().all()
-    assert described(given, tau=Tau.OF_MEANS)[Question.RESOLUTION].marks["low"].is_not_null().all()
+    assert described(given, tau=Tau.OF_MEANS)[StudyQuestion.RESOLUTION].marks["low"].is_not_null().all()
 
 
 def test_a_sampler_looks_the_same_in_every_figure_and_part(folder: Path) -> None:
@@ -228,7 +229,7 @@ def test_a_sampler_looks_the_same_in_every_figure_and_part(folder: Path) -> None
     assert len({tuple(each.styles.items()) for each in whole.values()}) == 1
     for each in part.values():
         assert list(each.styles) == ["Full", "WTD"]
-        assert all(each.styles[name] == whole[Question.FIDELITY].styles[name] for name in each.styles)
+        assert all(each.styles[name] == whole[StudyQuestion.FIDELITY].styles[name] for name in each.styles)
         assert set(each.marks["sampler"]) == {"Full", "WTD"}
     many = styles({f"sampler {at}": True for at in range(20)} | {"Full": False, "Random": True})
     assert len(set(many.values())) == 22
@@ -239,7 +240,7 @@ def test_a_sampler_looks_the_same_in_every_figure_and_part(folder: Path) -> None
 def test_any_number_of_panels_has_a_layout(n_loggers: int, n_sparsities: int) -> None:
     loggers = [f"logger {at}" for at in range(n_loggers)]
     sparsities = [at / n_sparsities for at in range(n_sparsities)]
-    layout = Layout.of(loggers, sparsities)
+    layout = PanelLayout.of(loggers, sparsities)
     assert [(each.logger, each.sparsity) for line in layout.lines for each in line] == [
         (logger, sparsity) for logger in loggers for sparsity in sparsities
     ]
@@ -268,7 +269,7 @@ def test_open_axes_are_drawn(folder: Path, tmp_path: Path) -> None:
     }
     for name, frame in cases.items():
         place = another(folder, tmp_path / name, frame)
-        svg = svg_of(described(place)[Question.RESOLUTION])
+        svg = svg_of(described(place)[StudyQuestion.RESOLUTION])
         assert len(labels(svg)) == len(frame) // 5
         assert "uniform" in words(svg)
 

@@ -23,7 +23,7 @@ from truerank.core.messages import caution, note
 from truerank.core.provenance import Input, Provenance
 from truerank.core.results import Comparison, Estimate, Results
 from truerank.core.units import KeptUnits, UnitTerms
-from truerank.exposure.policies.policies import RankColumn
+from truerank.exposure.policies.targets import RankColumn
 from truerank.exposure.positions import parse_position
 from truerank.exposure.positions.exponential import Exponential
 from truerank.report import document, frames, text

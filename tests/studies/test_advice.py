@@ -24,10 +24,20 @@ from truerank.exposure.loggers.positivity import PositivityLogger
 from truerank.exposure.loggers.uniform import UniformLogger
 from truerank.metrics.ndcg import NDCG
 from truerank.ranks.scores.scores import dense
-from truerank.studies.reliability import Advice, Grid, Models, Studied, World, advice_for, advise, families, study
+from truerank.studies.reliability import (
+    Advice,
+    Grid,
+    LabelledWorld,
+    Models,
+    Studied,
+    advice_for,
+    advise,
+    families,
+    study,
+)
 from truerank.studies.reliability.advice import recommend
 from truerank.studies.reliability.advice_words import needs, verdict, warnings
-from truerank.studies.reliability.draws import Exposing
+from truerank.studies.reliability.draws import LoggerRun
 from truerank.studies.reliability.folder import FORMAT
 from truerank.studies.reliability.logs import Liked, Look, exposes_nothing, looks_of
 from truerank.studies.reliability.scenarios import MetricTables, Scenarios
@@ -440,7 +450,7 @@ def noisy_world(n_users: int, n_items: int) -> tuple[Log, dict[str, Scores]]:
 def test_spread_and_lift_do_not_depend_on_the_number_of_users() -> None:
     """Unlike a correlation of exposure with liking, which noise pulls to 0 where users are few."""
     labels, _ = noisy_world(1500, 120)
-    world = World.of(labels)
+    world = LabelledWorld.of(labels)
     train = labels.select(np.flatnonzero((labels.user < 300) & (labels.label == 1)))
     loggers: tuple[Logger, ...] = (UniformLogger(), PopularityLogger(), PositivityLogger())
     signatures, of_few = [], []
@@ -448,7 +458,7 @@ def test_spread_and_lift_do_not_depend_on_the_number_of_users() -> None:
         weight = logger.weights(labels, train=train)
         looks: dict[int, list[Look]] = {100: [], 1500: []}
         for seed in range(6):
-            exposing = Exposing.of(
+            exposing = LoggerRun.of(
                 world, logger, sparsities=(0.0, 0.85), holdout=None, weight=weight, seed=seed, fast=False
             )
             for n, found in looks.items():
@@ -471,7 +481,7 @@ def realised(n: int, draws: int, folder: Path) -> tuple[dict[tuple[str, int | No
     studied = Studied.read(folder)
     found = advice_for(studied, None, users=n, sparsity=0.7, logger="uniform")
     assert not found.undecided
-    world = World.of(labels)
+    world = LabelledWorld.of(labels)
     models = Models.of(scores, world, seed=1)
     able = np.flatnonzero(world.positive.count > 0)
     order, finite = models.orders(np.arange(world.n_users))
@@ -482,7 +492,7 @@ def realised(n: int, draws: int, folder: Path) -> tuple[dict[tuple[str, int | No
     ]
     taus = []
     for seed in range(draws):
-        exposing = Exposing.of(
+        exposing = LoggerRun.of(
             world,
             UniformLogger(),
             sparsities=(0.0, 0.7),

@@ -8,9 +8,9 @@ import pytest
 import biased_coverage
 import truerank as tr
 from truerank.core.ranking import Candidates
-from truerank.models.popularity import Popularity
+from truerank.models.baselines import Popularity
 from truerank.ranks.kernel.rank import rank
-from truerank.studies.coverage import Asked, ByPropensity, Truth, measure
+from truerank.studies.coverage import Asked, ByPropensity, ObservedWorld, measure
 from truerank.studies.world import WorldSettings, make_world
 
 
@@ -19,7 +19,7 @@ def test_coverage_on_a_small_world() -> None:
     world = make_world(WorldSettings(users=300, items=120, density=0.1, shown=20, judged=10), seed=1)
     labels = world.truth
     scores = Popularity().fit(world.train, seed=1)
-    truth = Truth(labels, {"popularity": rank(scores, labels, pools=[Candidates(300, 120.0)])[0]})
+    truth = ObservedWorld(labels, {"popularity": rank(scores, labels, pools=[Candidates(300, 120.0)])[0]})
     right = biased_coverage.propensities(labels.label.reshape(300, 120))
     asked: list[Asked] = [(tr.Recall(20), tr.SNIPS()), (tr.DCG(20), tr.SNIPS()), (tr.DCG(20), tr.IPS())]
     for each in measure(truth, asked, drawing=ByPropensity(right), runs=200, seed=1):

@@ -10,10 +10,10 @@ import kuairec
 import truerank as tr
 from realdata import folder_of
 from truerank.core.ranking import Candidates
+from truerank.models.baselines import Popularity
 from truerank.models.ease import EASE
-from truerank.models.popularity import Popularity
 from truerank.ranks.kernel.rank import rank
-from truerank.studies.coverage import Asked, Truth, Uniformly, measure
+from truerank.studies.coverage import Asked, ObservedWorld, Uniformly, measure
 from truerank.studies.world import WorldSettings, make_world
 
 
@@ -22,7 +22,7 @@ def test_coverage_on_a_small_world() -> None:
     world = make_world(WorldSettings(users=300, items=120, density=0.1, shown=20, judged=10), seed=1)
     labels = world.truth
     pool = Candidates(300, 120.0)
-    truth = Truth(
+    truth = ObservedWorld(
         labels,
         {
             name: rank(model.fit(world.train, seed=1), labels, pools=[pool])[0]

@@ -15,9 +15,8 @@ from truerank.core.arrays import Floats, sums_by
 from truerank.core.errors import InputError
 from truerank.exposure.policies.rankers import PlackettLuce, Ranked, TwoStage, UniformCandidates
 from truerank.exposure.positions.exponential import Exponential
-from truerank.studies.feed import Broken, Feed, FeedSettings, Policy, Surface, make_feed
-from truerank.studies.feed_sessions import FeedLog, draw_log, draw_sessions
-from truerank.studies.feed_truth import log_table, target_table, truth_of, write_feed
+from truerank.studies.feed import Broken, Feed, FeedPolicy, FeedSettings, Surface, make_feed
+from truerank.studies.feed_truth import FeedLog, draw_log, draw_sessions, log_table, target_table, truth_of, write_feed
 
 SMALL = FeedSettings(kinds=8, items=40, pool=8, candidates=6, length=5, sessions=2000, days=3)
 
@@ -46,7 +45,7 @@ def ratio(feed: Feed, policy: str, *, runs: int = 30) -> tuple[float, float]:
 def test_exposures_are_those_of_two_stage_rankers() -> None:
     settings = replace(
         SMALL, kinds=2, days=1, patience=0.0, lengths=0.0, surfaces=(Surface("only", "exp:0.7", 1.0),),
-        policies=(Policy("logging"), Policy("sharp", 0.9, 0.0)),
+        policies=(FeedPolicy("logging"), FeedPolicy("sharp", 0.9, 0.0)),
     )  # fmt: skip
     feed, position = make_feed(settings, seed=2), Exponential(0.7, cutoff=SMALL.length)
     for kind in range(2):
@@ -107,7 +106,7 @@ def test_several_loggers_are_mixed() -> None:
 def test_each_switch_biases_the_estimate(broken: Broken) -> None:
     """What is unbiased otherwise is off by many standard errors, against the truth of the broken feed."""
     feed = make_feed(
-        replace(SMALL, broken=frozenset({broken}), policies=(SMALL.policies[0], Policy("sharp", 0.95, 0.3))), seed=3
+        replace(SMALL, broken=frozenset({broken}), policies=(SMALL.policies[0], FeedPolicy("sharp", 0.95, 0.3))), seed=3
     )
     truth = truth_of(feed, "sharp", sessions=100_000)["reward"]
     mean, error = ratio(feed, "sharp", runs=40)
@@ -181,8 +180,8 @@ def test_files(tmp_path: Path) -> None:
         {"candidates": 30, "pool": 20},
         {"pool": 400},
         {"loggers": 4},
-        {"policies": (Policy("a", noise=0.0), Policy("b"))},
-        {"policies": (Policy("a"), Policy("a"))},
+        {"policies": (FeedPolicy("a", noise=0.0), FeedPolicy("b"))},
+        {"policies": (FeedPolicy("a"), FeedPolicy("a"))},
         {"surfaces": (Surface("only", "log", 1.0),)},
         {"surfaces": (Surface("only", "exp:0.5", 0.9),)},
         {"broken": frozenset({Broken.TRUNCATION}), "candidates": 20},
@@ -195,6 +194,6 @@ def test_settings_are_checked(wrong: dict[str, Any]) -> None:
 
 def test_policies_are_checked(feed: Feed) -> None:
     with pytest.raises(InputError, match="skill"):
-        Policy("a", skill=2.0)
+        FeedPolicy("a", skill=2.0)
     with pytest.raises(InputError, match="no policy 'x'"):
         truth_of(feed, "x")

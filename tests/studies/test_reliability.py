@@ -37,13 +37,12 @@ from truerank.ranks.samplers.draw import Sampler, sample_candidates
 from truerank.ranks.samplers.random import RandomSampler
 from truerank.ranks.scores.scores import dense, factors
 from truerank.ranks.scores.tables import lists
-from truerank.studies.reliability import Family, Grid, Preset, World, study
-from truerank.studies.reliability.draws import Exposing
+from truerank.studies.reliability import Family, Grid, LabelledWorld, Preset, study
+from truerank.studies.reliability.draws import LoggerRun
 from truerank.studies.reliability.grid import families, sized
 from truerank.studies.reliability.order_of_means import grouped
-from truerank.studies.reliability.resampling import Resampling
-from truerank.studies.reliability.summary import Tables
-from truerank.studies.reliability.tau import tau_b
+from truerank.studies.reliability.scenarios import tau_b
+from truerank.studies.reliability.summary import Resampling, Tables
 
 METRICS = (Precision(5), Recall(3), NDCG(10), DCG(5))
 QUESTIONS = ("fidelity", "robustness", "predictive_power")
@@ -297,11 +296,11 @@ def test_weights_of_candidates_may_differ_by_user(tmp_path: Path, fast: bool) ->
 def test_the_compiled_draw_is_that_of_the_design(holdout: WorldHoldOut | None) -> None:
     """Cells that kernels hold out and show, those of the plain path, and those of `split` and `expose`."""
     labels, sparsities, logger = small_world(40, 70), (0.0, 0.3, 0.9, 0.97), PositivityLogger()
-    world, units = World.of(labels), np.arange(40)
+    world, units = LabelledWorld.of(labels), np.arange(40)
     weight = logger.weights(labels)
     assert (weight == 0).any()
     ways = [
-        Exposing.of(world, logger, sparsities=sparsities, holdout=holdout, weight=weight, seed=SEED, fast=fast)
+        LoggerRun.of(world, logger, sparsities=sparsities, holdout=holdout, weight=weight, seed=SEED, fast=fast)
         for fast in (False, True)
     ]
     plain, fast = (way.shown(units) for way in ways)
@@ -396,7 +395,7 @@ def test_loggers_favour_what_they_would_without_exclusions() -> None:
     world = small_world(missing=0)
     train = small_train()
     train = replace(train, users=world.users, user=train.user % 12)
-    whole, left = World.of(world), World.of(world, exclude=train)
+    whole, left = LabelledWorld.of(world), LabelledWorld.of(world, exclude=train)
     logger = PopularityLogger()
     assert (logger.weights(left.log, train=train) == logger.weights(whole.log, train=train)).all()
     assert len(np.unique(logger.weights(left.log, train=train))) > 5

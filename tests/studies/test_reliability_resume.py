@@ -18,7 +18,7 @@ from small_study import small_grid, small_scores, small_train, small_world
 
 from truerank.core.errors import InputError
 from truerank.core.log import Log
-from truerank.data.write import write
+from truerank.data.files import write
 from truerank.metrics.ndcg import NDCG
 from truerank.metrics.recall import Recall
 from truerank.ranks.scores.files import write_scores
@@ -177,7 +177,7 @@ def test_the_command_is_interrupted_with_code_3_and_goes_on(tmp_path: Path) -> N
         sys.executable, "-m", "truerank", "study", "reliability", "world.parquet", "--train", "train.parquet",
         *(word for at in range(4) for word in ("--scores", f"m{at}.npz")),
         "--sparsities", "0,0.5", "--sizes", "1,3", "--samplers", "Exposed,Random,Skew(favours=popular)",
-        "--metrics", "nDCG@10,Recall@3", "--repetitions", "60", "--resamples", "30", "--out",
+        "--metric", "nDCG@10", "--metric", "Recall@3", "--repetitions", "60", "--bootstrap", "30", "--out",
     ]  # fmt: skip
     first = subprocess.run([*command, "whole"], cwd=tmp_path, capture_output=True, text=True, check=True)
     assert first.stdout.splitlines() == [

@@ -15,7 +15,7 @@ from truerank import models
 from truerank.core.errors import InputError
 from truerank.core.log import Log
 from truerank.models import Labels, Side
-from truerank.models.settings import LogUniform, OneOf, Whole, space
+from truerank.models.settings import LogUniform, OneOf, WholeNumbers, space
 from truerank.studies.objectives import HoldOut, RandomSlice
 from truerank.studies.tuning import Tuned, tune
 from truerank.studies.world import WorldSettings, make_world
@@ -231,8 +231,8 @@ def test_the_spaces_are_those_of_the_papers() -> None:
     assert grid["kunn"] == {"users": OneOf(tuple(range(70, 111, 5))), "items": OneOf(tuple(range(70, 111, 5)))}
     assert grid["user-knn"]["neighbours"] == OneOf(tuple(range(10, 101, 10)))
     assert grid["als"] == {
-        "factors": Whole(10, 200), "iterations": Whole(10, 50), "regularisation": LogUniform(1e-5, 10.0),
-        "alpha": Whole(1, 100),
+        "factors": WholeNumbers(10, 200), "iterations": WholeNumbers(10, 50), "regularisation": LogUniform(1e-5, 10.0),
+        "alpha": WholeNumbers(1, 100),
     }  # fmt: skip
     assert grid["bpr"]["learning_rate"] == LogUniform(1e-4, 0.1)
     assert grid["lightfm"]["user_alpha"] == grid["lightfm"]["item_alpha"] == LogUniform(1e-6, 1e-2)

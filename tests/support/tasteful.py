@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from truerank.ranks.samplers.text import same_for_all, text_form
 
 from truerank.core.arrays import Floats, Ints
 from truerank.core.errors import InputError
-from truerank.ranks.samplers.draw import Among, ItemCounts, OwnPositives
+from truerank.core.values import text_of
+from truerank.ranks.samplers.draw import Among, ItemCounts, OwnPositives, same_for_all
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,8 +23,7 @@ class TastefulSampler:
     among: ClassVar[Among] = Among.POOL
     positives: ClassVar[OwnPositives] = OwnPositives.EXCLUDED
 
-    def __str__(self) -> str:
-        return text_form(self)
+    __str__ = text_of
 
     def wanted(self, exposed: Ints) -> Ints | None:
         return same_for_all(self.n, exposed)

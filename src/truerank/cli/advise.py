@@ -5,74 +5,93 @@ from __future__ import annotations
 from pathlib import Path
 
 import click
-import msgspec
 
-from truerank import metrics as metric_catalogue
-from truerank.cli.options import check_out, columns_of, common, deliver, id_column, messages
+from truerank.cli.groups import InputFile, Reading
+from truerank.cli.options import (
+    COLUMNS,
+    FORMAT,
+    ITEMS,
+    METRIC,
+    N_ITEMS,
+    N_USERS,
+    OUT,
+    PATH,
+    POSITIVE,
+    QUIET,
+    Sections,
+    file,
+    grouped,
+    only,
+    shared,
+)
+from truerank.cli.output import Output
 from truerank.core.errors import InputError
-from truerank.data.read import read
-from truerank.report.advice import advice_csv, advice_plain, advice_text
-from truerank.studies.reliability.advice import advise as ask
-from truerank.studies.reliability.folder import FILES
-from truerank.studies.reliability.studied import Studied
 
 
-@click.command()
-@click.argument("log", type=click.Path(path_type=Path))
-@click.option("--study", type=click.Path(path_type=Path), help="The folder of a finished `truerank study reliability`.")
-@click.option("--metric", help="One that was studied; by default nDCG@100, or else the study's last.")
-@click.option("--positive", metavar="RULE", help='Which values are positive, as ">3"; not needed for 0/1.')
-@click.option("--columns", metavar="KEY=NAME,...", help="Column names of the file, as user=user_id,item=video_id.")
-@click.option("--items", type=click.Path(path_type=Path), help="All items that could have been shown.")
-@click.option("--n-items", type=int, help="How many items could have been shown; by default those in LOG.")
-@click.option("--logger", metavar="NAME", help="The study's logger to take, instead of the nearest.")
-@click.option("--sparsity", type=float, help="Share of pairs not shown to give figures for, instead of LOG's.")
-@click.option("--users", type=int, help="How many users with a positive the evaluation has, instead of those of LOG.")
-@click.option("--top", type=click.IntRange(min=1), default=10, show_default=True, help="How many choices to show.")
-@common
-def advise(  # noqa: PLR0917
+@click.command(cls=Sections)
+@click.argument("log", type=PATH)
+@file("--study", metavar="DIR", help="The folder of a finished `truerank study reliability`.")
+@shared("--study-logger", metavar="NAME", help="The study's logger to take, instead of the nearest.")
+@METRIC.here("One that was studied; by default nDCG@100, or else the study's last.")
+@shared("--sparsity", type=float, help="Share of pairs not shown to give figures for, instead of LOG's.")
+@N_USERS.here("How many users with a positive the evaluation has, instead of those of LOG.")
+@shared("--top", type=click.IntRange(min=1), default=10, show_default=True, help="How many choices to show.")
+@grouped(
+    Reading,
+    COLUMNS,
+    POSITIVE,
+    ITEMS.here("All items that could have been shown."),
+    N_ITEMS.here("How many items could have been shown; by default those in LOG."),
+)
+@grouped(Output, FORMAT, OUT, QUIET)
+def advise(
+    *,
     log: Path,
     study: Path | None,
-    metric: str | None,
-    positive: str | None,
-    columns: str | None,
-    items: Path | None,
-    n_items: int | None,
-    logger: str | None,
+    study_logger: str | None,
+    metrics: tuple[str, ...],
     sparsity: float | None,
-    users: int | None,
+    n_users: int | None,
     top: int,
-    form: str | None,
-    out: Path | None,
-    quiet: bool,  # noqa: FBT001
+    reading: Reading,
+    output: Output,
 ) -> None:
     """Say which sampled candidates keep the true order of models best, on a log like yours.
 
     LOG is what was shown, with labels: positives and negatives. Its sparsity and the bias of its exposure are compared
     with those of the study's logs; the study then says how well each sampler and size keeps the order of models there,
-    for as many users as LOG has. Positives alone need --logger and --sparsity.
+    for as many users as LOG has. Positives alone need --study-logger and --sparsity.
 
     \b
     truerank advise log.parquet --study study --n-items 10728
     """
-    check_out(out, inputs=(log, items, *(() if study is None else (study / each for each in FILES))))
+    from truerank.metrics import parse
+    from truerank.report.advice import advice_csv, advice_plain, advice_text
+    from truerank.report.text import as_json
+    from truerank.studies.reliability.advice import advise as ask
+    from truerank.studies.reliability.folder import FILES
+    from truerank.studies.reliability.studied import Studied
+
+    kept = () if study is None else (study / name for name in FILES)
+    output.check([InputFile("log", log), *reading.files(), *kept])
     if study is None:
         raise InputError(
             "advise needs a study to go by: --study DIR, the folder of a finished `truerank study reliability`."
         )
-    if items is not None and n_items is not None:
+    if reading.items is not None and reading.n_items is not None:
         raise InputError("--items and --n-items both say what could have been shown; give one of them.")
-    mapping = columns_of(columns)
+    metric = only(metrics, "--metric")
     studied = Studied.read(study)
-    asked = None if metric is None else str(metric_catalogue.parse(metric))
-    known = read(log, columns=mapping, positive=positive, items=id_column(items, "item", mapping))
-    found = ask(known, studied, metric=asked, n_items=n_items, logger=logger, sparsity=sparsity, users=users)
-    if items is None and n_items is None and found.log is not None:
-        taken = f"the catalogue is taken to be the {found.log.items:,} items in {log}"
-        messages([f"{taken}; --n-items or --items say otherwise."], quiet=quiet)
-    form = form or (out.suffix[1:] if out is not None and out.suffix in (".json", ".csv") else "table")
-    if form == "json":
-        content = msgspec.json.format(msgspec.json.encode(advice_plain(found, top=top)), indent=2) + b"\n"
-    else:
-        content = (advice_csv(found, top=top) if form == "csv" else advice_text(found, top=top)).encode()
-    deliver(content, out)
+    shown = reading.log(log, items=reading.ids(reading.items, "item"))
+    advice = ask(
+        shown, studied, metric=None if metric is None else str(parse(metric)), n_items=reading.n_items,
+        logger=study_logger, sparsity=sparsity, users=n_users,
+    )  # fmt: skip
+    if reading.items is None and reading.n_items is None and advice.log is not None:
+        taken = f"the catalogue is taken to be the {advice.log.items:,} items in {log}"
+        output.say([f"{taken}; --n-items or --items say otherwise."])
+    if output.chosen_form == "json":
+        output.deliver(as_json(advice_plain(advice, top=top)))
+        return
+    written = advice_csv if output.chosen_form == "csv" else advice_text
+    output.deliver(written(advice, top=top).encode())

@@ -1,65 +1,175 @@
-"""Options and helpers that commands share."""
+"""Options that several commands have, each defined once: a name means the same thing in all of them.
+
+What belongs together is a group, which a command gets as one frozen value (see `groups` and `output`). Files and counts
+never share a name: `--users` is a file, `--n-users` a count.
+"""
 
 from __future__ import annotations
 
-import os
-import shutil
-import sys
-import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+import functools
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
 import click
-import polars as pl
 
 from truerank.core.errors import InputError
-from truerank.core.ids import as_ids
-from truerank.core.language import pieces
-from truerank.core.results import Results
-from truerank.data.files import whole_file
-from truerank.data.parts import parts_of
-from truerank.data.read import KEYS, as_table, column
-from truerank.evaluation.judged_plan import Report
-from truerank.report import document, frames, text
-
-LONGEST_NAME = 200  # leaves room for the temporary name beside it
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
-
-def common(command: Command) -> Command:
-    """--format, --out and --quiet."""
-    for option in (
-        click.option("--quiet", is_flag=True, help="No messages and no progress on standard error."),
-        click.option("-o", "--out", type=click.Path(path_type=Path), help="Write the results to a file."),
-        click.option(
-            "--format", "form", type=click.Choice(["table", "json", "csv"]),
-            help="What the results look like; by default a table, or what the ending of --out says.",
-        ),
-    ):  # fmt: skip
-        command = option(command)
-    return command
+PATH = click.Path(path_type=Path)
 
 
-def columns_of(given: str | None, *, more: tuple[str, ...] = ()) -> dict[str, str]:
-    """A mapping from `user=user_id,item=video_id`; `more` keys than the common ones may be allowed."""
-    known = (*KEYS, *more)
-    mapping: dict[str, str] = {}
-    for part in (given or "").split(","):
-        key, separator, name = part.partition("=")
-        if part.strip() and not (separator and key.strip() and name.strip()):
-            raise InputError(f"--columns {given!r}: {part!r} is not NAME=COLUMN, as in user=user_id,item=video_id.")
-        if part.strip() and key.strip() not in known:
-            raise InputError(f"--columns {given!r}: {key.strip()!r} is not known; expected one of {', '.join(known)}.")
-        if part.strip():
-            mapping[key.strip()] = name.strip()
-    return mapping
+@dataclass(frozen=True, slots=True)
+class SharedOption:
+    """An option with its type and its way to be written; a command may word its help and choose its default."""
+
+    flags: tuple[str, ...]
+    help: str
+    settings: dict[str, Any] = field(default_factory=dict)
+
+    def __call__(self, command: Command) -> Command:
+        return click.option(*self.flags, help=self.help, **self.settings)(command)
+
+    def here(self, help: str | None = None, **settings: Any) -> SharedOption:  # noqa: A002
+        """The same option as one command has it: other words, a default, or required."""
+        if not settings.keys() <= {"default", "show_default", "required"}:
+            raise TypeError(f"{self.flags[0]} is the same option everywhere; only its words and default may differ")
+        return SharedOption(self.flags, help or self.help, self.settings | settings)
+
+
+def shared(*flags: str, help: str, **settings: Any) -> SharedOption:  # noqa: A002
+    return SharedOption(flags, help, settings)
+
+
+def many(flag: str, name: str, *, help: str, metavar: str) -> SharedOption:  # noqa: A002
+    """An option that can be repeated."""
+    return shared(flag, name, help=help, metavar=metavar, multiple=True)
+
+
+def file(flag: str, *, help: str, metavar: str = "FILE") -> SharedOption:  # noqa: A002
+    return shared(flag, help=help, metavar=metavar, type=PATH)
+
+
+def count(flag: str, *, help: str, default: int | None = None) -> SharedOption:  # noqa: A002
+    return shared(flag, help=help, type=int, metavar="N", default=default, show_default=default is not None)
+
+
+def choice(flag: str, values: Sequence[str], *, help: str, default: str | None = None) -> SharedOption:  # noqa: A002
+    shown = default is not None
+    return shared(flag, help=help, type=click.Choice(list(values)), default=default, show_default=shown)
+
+
+# --------------------------------------------------------------------------------------------------------------- groups
+
+
+class Sections(click.Command):
+    """A command whose help lists its options by group."""
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        sections: dict[str, list[tuple[str, str]]] = {}
+        options = [each for each in self.get_params(ctx) if isinstance(each, click.Option)]
+        for option in options:
+            record = option.get_help_record(ctx)
+            if record is not None:
+                sections.setdefault(getattr(option, "section", "Options"), []).append(record)
+        rest = sections.pop("Options", [])
+        for name, records in [*sections.items(), ("Options", rest)]:
+            with formatter.section(name):
+                formatter.write_dl(records)
+
+
+def grouped(kind: type[Any], *options: SharedOption) -> Callable[[Command], Command]:
+    """Give a command the options of a group; it gets one value of `kind` under the name of the group."""
+    name = kind.__name__.lower()
+    own: list[str] = []
+
+    def decorate(command: Command) -> Command:
+        @functools.wraps(command)
+        def call(**given: Any) -> Any:
+            value = kind(**{key: given.pop(key) for key in own})
+            return command(**given, **{name: value})
+
+        for option in reversed(options):
+            option(call)
+            parameter = call.__click_params__[-1]  # type: ignore[attr-defined]
+            parameter.section = kind.__name__
+            own.append(parameter.name)
+        return call  # type: ignore[return-value]
+
+    return decorate
+
+
+# -------------------------------------------------------------------------------------------------------------- reading
+
+COLUMNS = shared(
+    "--columns", metavar="KEY=NAME,...", help="Column names of the files, as user=user_id,item=video_id."
+)  # fmt: skip
+POSITIVE = shared(
+    "--positive", metavar="RULE", help='Which values are positive, as ">3", or all; not needed for 0/1.'
+)  # fmt: skip
+POPULATION = file("--population", help="All users that count, also those without a row.")
+TRAIN = file("--train", help="Training pairs: what was known before the log was shown.")
+RANDOM = file("--random", metavar="MAR", help="Pairs shown at random, with labels.")
+USER_FEATURES = file("--user-features", help="A table with a column user; the others are features.")
+ITEM_FEATURES = file("--item-features", help="A table with a column item; the others are features.")
+
+# -------------------------------------------------------------------------------------------------------------- scoring
+
+SCORES = many(
+    "--scores", "scores", metavar="NAME=FILE",
+    help="A model's scores: a table user,item,score or user,item,rank, a TREC run, .npz or .npy.",
+)  # fmt: skip
+USERS = file("--users", help="Names the rows of .npy and .npz scores that have no ids, in order.")
+ITEMS = file("--items", help="All items, also those without a row.")
+N_ITEMS = count("--n-items", help="How many items there are.")
+N_USERS = count("--n-users", help="How many users there are.")
+EXCLUDE = file("--exclude", metavar="TRAIN", help="Pairs that do not compete (seen in training).")
+
+# --------------------------------------------------------------------------------------------------------------- asking
+
+METRIC = many(
+    "--metric", "metrics", metavar="METRIC",
+    help='As Recall@50, Recall@{5,50} or "AP@10(denominator=positives)"; several are allowed.',
+)  # fmt: skip
+ESTIMATOR = many("--estimator", "estimators", metavar="NAME", help="With options as ips(clip=8); several are allowed.")
+CLIP = shared("--clip", "clips", metavar="C,...", help="Upper limits of the weights 1 / propensity, as 1,8,inf.")
+REWARD_MODEL = shared("--reward-model", metavar="MODEL|FILE", help="What doubly-robust predicts rewards with.")
+BASELINE = shared("--baseline", metavar="NAME", help="Compare every model with this one instead of all pairs.")
+
+# ------------------------------------------------------------------------------------------------------------ inference
+
+BOOTSTRAP = count("--bootstrap", help="Intervals by N bootstrap samples of users.")
+LEVEL = shared(
+    "--level", type=float, default=0.95, show_default=True, help="Confidence level of the intervals."
+)  # fmt: skip
+SEED = shared(
+    "--seed", type=int, default=0, show_default=True, help="For all that is drawn: the same seed, the same results."
+)  # fmt: skip
+THREADS = count("--threads", help="Default: all cores.")
+
+# --------------------------------------------------------------------------------------------------------------- output
+
+
+def formatted(forms: Sequence[str], *, default: str | None = None) -> SharedOption:
+    """--format: the one option whose choices differ, as pictures take other forms than tables."""
+    return choice("--format", forms, default=default, help="What the results look like.")
+
+
+FORMAT = formatted(["table", "json", "csv"]).here(
+    "What the results look like; by default a table, or what the ending of --out says."
+)
+OUT = shared("-o", "--out", type=PATH, metavar="PATH", help="Write the results to a file.")
+QUIET = shared("--quiet", is_flag=True, help="No messages and no progress on standard error.")
+
+# ---------------------------------------------------------------------------------------------------- parts of commands
 
 
 def listed(text: str) -> list[str]:
     """Parts between commas that are not in brackets."""
+    from truerank.core.language import pieces
+
     try:
         return [part for part in pieces(text, ",") if part]
     except ValueError:
@@ -68,137 +178,31 @@ def listed(text: str) -> list[str]:
 
 def numbers(text: str, option: str, *, kind: type[int] | type[float]) -> list[float]:
     """Numbers between commas."""
-    found = []
+    values = []
     for part in listed(text):
         try:
-            found.append(kind(part))
+            values.append(kind(part))
         except ValueError:
             raise InputError(f"{option} {part!r}; expected numbers with commas between them.") from None
-    return found
+    return values
 
 
-def id_column(path: Path | None, kind: str, mapping: dict[str, str]) -> pl.Series | None:
-    """A file's column `user` or `item`, in the order of its rows; a file with one column needs no name."""
-    if path is None:
-        return None
-    table, where = as_table(path)
-    only = table.columns[0] if len(table.columns) == 1 else None
-    found = table[only] if only is not None else column(table, kind, mapping, where=where)
-    return as_ids(found, where=f"{where}, column {found.name!r}")
-
-
-def named_paths(values: Sequence[str]) -> dict[str, Path]:
-    """NAME=PATH, split at the first `=`; a bare path is named after the file."""
-    found: dict[str, Path] = {}
+def named(values: Sequence[str], option: str, *, expected: str = "NAME=FILE") -> dict[str, str]:
+    """NAME=VALUE, split at the first `=`; a bare path is named after the file."""
+    given: dict[str, str] = {}
     for value in values:
-        name, separator, path = value.partition("=")
-        name, path = (name, path) if separator else (Path(value).stem, value)
-        if not name or not path:
-            raise InputError(f"--scores {value!r}: expected NAME=FILE.")
-        if name in found:
-            raise InputError(f"--scores {value!r}: the name {name!r} is given twice; names must differ.")
-        found[name] = Path(path)
-    return found
+        name, separator, rest = value.partition("=")
+        name, rest = (name, rest) if separator else (Path(value).stem, value)
+        if not name or not rest:
+            raise InputError(f"{option} {value!r}: expected {expected}.")
+        if name in given:
+            raise InputError(f"{option} {value!r}: the name {name!r} is given twice; names must differ.")
+        given[name] = rest
+    return given
 
 
-def check_out(out: Path | None, *, inputs: Iterable[Path | None] = ()) -> None:
-    """Refuse an output that cannot be written, or that would replace an input, before any work is done."""
-    if out is None:
-        return
-    if len(out.name.encode()) > LONGEST_NAME:
-        raise InputError(f"{out}: cannot be written, the name is too long. Choose a shorter one.")
-    if out.is_dir():
-        raise InputError(f"{out}: is a folder; expected the name of a file to write.")
-    if not out.parent.is_dir() or not os.access(out.parent, os.W_OK):
-        raise InputError(f"{out}: cannot be written, its folder is missing or closed. Choose another place.")
-    for path in inputs if out.exists() else ():
-        if path is not None and out.resolve() in {each.resolve() for each in parts_of(path) or [path]}:
-            raise InputError(f"--out {out}: is read as {path}, and would be replaced. Choose another name.")
-
-
-def rendered(results: Results, form: str | None, out: Path | None) -> bytes:
-    """Results in the asked form; by default a table, or what the ending of the file says."""
-    form = form or (out.suffix[1:] if out is not None and out.suffix in (".json", ".csv") else "table")
-    if form == "json":
-        return document.encode(results)
-    if form == "csv":
-        return frames.csv(results)
-    to_terminal = out is None and sys.stdout.isatty()
-    width = shutil.get_terminal_size().columns if to_terminal else None
-    return text.render(results, width=width, color=to_terminal, for_cli=True).encode()
-
-
-def deliver(content: bytes, out: Path | None) -> None:
-    """Results to a file, whole or not at all, or to standard output."""
-    if out is None:
-        sys.stdout.buffer.write(content)
-        sys.stdout.buffer.flush()
-        return
-    with whole_file(out) as temporary:
-        temporary.write_bytes(content)
-
-
-def messages(lines: Sequence[str], *, quiet: bool) -> None:
-    for line in () if quiet else lines:
-        click.echo(line, err=True)
-
-
-@contextmanager
-def progress(*, quiet: bool) -> Iterator[Report | None]:
-    """Progress on standard error for anything that takes longer than a second: a bar, or lines where none can be."""
-    if quiet:
-        yield None
-        return
-    if not sys.stderr.isatty():
-        yield _Lines()
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
-
-    bar = Progress(
-        TextColumn("{task.description}"), BarColumn(), TextColumn("{task.percentage:>3.0f}%"), TimeRemainingColumn(),
-        console=Console(stderr=True), transient=True,
-    )  # fmt: skip
-    shown = _Bar(bar)
-    try:
-        yield shown
-    finally:
-        if shown.started:
-            bar.stop()
-
-
-class _Bar:
-    def __init__(self, bar: Any) -> None:
-        self.bar, self.begin, self.started, self.tasks = bar, time.monotonic(), False, dict[str, Any]()
-
-    def __call__(self, what: str, done: int, total: int) -> None:
-        if not self.started and time.monotonic() - self.begin > 1:
-            self.bar.start()
-            self.started = True
-        if what not in self.tasks:
-            self.tasks[what] = self.bar.add_task(what, total=total)
-        self.bar.update(self.tasks[what], completed=done, total=total)
-
-
-class _Lines:
-    """A line after the first second and every ten seconds, with the time left once there is something to go by."""
-
-    def __init__(self) -> None:
-        self.due, self.begun = time.monotonic() + 1, dict[str, tuple[float, int]]()
-
-    def __call__(self, what: str, done: int, total: int) -> None:
-        now = time.monotonic()
-        begin, before = self.begun.setdefault(what, (now, done))
-        if now < self.due:
-            return
-        self.due = now + 10
-        # what was there at the first report may come from an earlier run and says nothing of the pace
-        seconds = (now - begin) / (done - before) * (total - done) if done > before else 0.0
-        left = (
-            f", about {seconds / 60:.0f} min left"
-            if seconds >= 90
-            else f", about {seconds:.0f} s left"
-            if seconds
-            else ""
-        )
-        click.echo(f"{what}: {done:,} of {total:,} ({done / max(total, 1):.0%}){left}", err=True)
+def only(values: Sequence[str], option: str) -> str | None:
+    """The value of an option of which a command takes no more than one."""
+    if len(values) > 1:
+        raise InputError(f"{option} is given {len(values)} times ({', '.join(values)}); expected one of them here.")
+    return values[0] if values else None

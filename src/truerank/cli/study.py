@@ -3,30 +3,54 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from truerank import metrics as metric_catalogue
-from truerank.cli.options import columns_of, id_column, listed, messages, named_paths, numbers, progress
-from truerank.cli.study_figures import figures
+from truerank.cli.groups import Inference, Reading, Scoring
+from truerank.cli.names import choices, constant
+from truerank.cli.options import (
+    BOOTSTRAP,
+    COLUMNS,
+    EXCLUDE,
+    ITEMS,
+    LEVEL,
+    METRIC,
+    OUT,
+    PATH,
+    POPULATION,
+    POSITIVE,
+    QUIET,
+    SCORES,
+    SEED,
+    THREADS,
+    TRAIN,
+    USERS,
+    Sections,
+    choice,
+    count,
+    grouped,
+    listed,
+    numbers,
+    shared,
+)
+from truerank.cli.output import Output
+from truerank.cli.showing import UNLISTED
 from truerank.core.errors import InputError
-from truerank.core.ids import Ids
-from truerank.core.language import as_values
-from truerank.core.log import Log
-from truerank.data.read import read
-from truerank.exposure.kinds import Unlisted
-from truerank.exposure.loggers.expose import Logger
-from truerank.exposure.loggers.positivity import PositivityLogger
-from truerank.ranks.scores.files import read_scores
-from truerank.studies.reliability.folder import LOGS, MEANS, PAIRS, RESULTS
-from truerank.studies.reliability.grid import METRICS, SAMPLERS, SIZES, SPARSITIES, Grid, Preset, default_loggers
-from truerank.studies.reliability.run import study as run
+
+if TYPE_CHECKING:
+    from truerank.core.log import Log
+    from truerank.exposure.loggers.expose import Logger
+    from truerank.studies.reliability.grid import Grid
+from truerank.cli.options import formatted, only
+
+GRID = "studies/reliability/grid"
 
 
-def _shown(values: Sequence[object]) -> str:
-    return ",".join(f"{each:g}" if isinstance(each, float) else str(each) for each in values)
+def _shown(name: str) -> str:
+    return ",".join(f"{each:g}" if isinstance(each, float) else str(each) for each in constant(GRID, name))
 
 
 @click.group()
@@ -34,79 +58,91 @@ def study() -> None:
     """Measure how far a way to evaluate can be trusted."""
 
 
-study.add_command(figures)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Varying:
+    """What a study varies."""
+
+    preset: str
+    loggers: str | None
+    sparsities: str
+    samplers: str
+    sizes: str
+    metrics: tuple[str, ...]
+    repetitions: int
+
+    def grid(self, *, train: bool) -> Grid:
+        from truerank.core.language import as_values
+        from truerank.metrics import METRICS
+        from truerank.studies.reliability import grid
+
+        kind = grid.Preset(self.preset)
+        return grid.Grid.of(
+            preset=kind,
+            loggers=grid.default_loggers(preset=kind, train=train) if self.loggers is None else listed(self.loggers),
+            sparsities=numbers(self.sparsities, "--sparsities", kind=float),
+            samplers=listed(self.samplers),
+            sizes=[int(size) for size in numbers(self.sizes, "--sizes", kind=int)],
+            metrics=list(as_values(self.metrics, METRICS)) if self.metrics else grid.METRICS,
+            repetitions=self.repetitions,
+        )
 
 
-@study.command()
-@click.argument("labels", type=click.Path(path_type=Path))
-@click.option(
-    "--scores", multiple=True, required=True, metavar="NAME=FILE", help="A model's scores; at least two models."
+@study.command(cls=Sections)
+@click.argument("labels", type=PATH)
+@grouped(
+    Varying,
+    choice(
+        "--preset", choices(GRID, "Preset"), default="published",
+        help="Loggers and samplers as the sampler paper's text has them, or as its code does.",
+    ),
+    shared(
+        "--loggers", metavar="NAME,...",
+        help="Default: uniform,popularity,positivity; without --train those that need none.",
+    ),
+    shared(
+        "--sparsities", metavar="NUMBER,...", default=_shown("SPARSITIES"), show_default=True,
+        help="0 is always part.",
+    ),
+    shared(
+        "--samplers", metavar="NAME,...", default=_shown("SAMPLERS"), show_default=True, help="Full is always part."
+    ),
+    shared(
+        "--sizes", metavar="N,...", default=_shown("SIZES"), show_default=True, help="Numbers of sampled negatives."
+    ),
+    METRIC.here(f"Sums over the top K. Default: Precision, Recall, nDCG and DCG @{{{_shown('CUTOFFS')}}}."),
+    count("--repetitions", default=1, help="Everything is drawn anew in each."),
+)  # fmt: skip
+@grouped(
+    Scoring,
+    SCORES.here("A model's scores; at least two models.", required=True),
+    USERS,
+    EXCLUDE.here("Pairs that are neither shown nor candidates: those learnt from."),
 )
-@click.option("--out", "-o", type=click.Path(path_type=Path), required=True, help="The folder of the study.")
-@click.option(
-    "--preset",
-    type=click.Choice([each.value for each in Preset]),
-    default=Preset.PUBLISHED.value,
-    show_default=True,
-    help="Loggers and samplers as the sampler paper's text has them, or as its code does.",
+@grouped(
+    Reading,
+    COLUMNS,
+    POSITIVE,
+    POPULATION.here("All users, also those without a row in LABELS."),
+    ITEMS.here("Names the columns of scores without ids, in order."),
 )
-@click.option(
-    "--loggers",
-    metavar="NAME,...",
-    help="Default: uniform,popularity,positivity; without --train those that need none.",
+@UNLISTED.here("What a pair that is not listed means; a study needs to know (nearly) every pair.")
+@TRAIN.here("Training data, for loggers and samplers that count it.")
+@shared("--train-positive", metavar="RULE", help="--positive for --train, where it is not 0/1 and another rule.")
+@grouped(
+    Inference, BOOTSTRAP.here("Bootstrap samples of users.", default=1000, show_default=True), LEVEL, SEED, THREADS
 )
-@click.option("--sparsities", default=_shown(SPARSITIES), show_default=True, help="0 is always part.")
-@click.option("--samplers", default=_shown(SAMPLERS), show_default=True, help="Full is always part.")
-@click.option("--sizes", default=_shown(SIZES), show_default=True, help="Numbers of sampled negatives.")
-@click.option("--metrics", default=_shown(METRICS), show_default=True, help="Sums over the top K.")
-@click.option("--repetitions", type=int, default=1, show_default=True, help="Everything is drawn anew in each.")
-@click.option("--train", type=click.Path(path_type=Path), help="Training data, for loggers and samplers that count it.")
-@click.option("--train-positive", metavar="RULE", help="The same for --train, where it is not 0/1 and another rule.")
-@click.option(
-    "--exclude", type=click.Path(path_type=Path), help="Pairs that are neither shown nor candidates: those learnt from."
-)
-@click.option("--positive", metavar="RULE", help='Which values are positive, as ">3", or all; not needed for 0/1.')
-@click.option("--columns", metavar="KEY=NAME,...", help="Column names of the files, as user=user_id,item=video_id.")
-@click.option(
-    "--unlisted",
-    type=click.Choice([each.value for each in Unlisted]),
-    default=Unlisted.UNKNOWN.value,
-    show_default=True,
-    help="What a pair that is not listed means; a study needs to know (nearly) every pair.",
-)
-@click.option("--users", type=click.Path(path_type=Path), help="Names the rows of scores that have no ids, in order.")
-@click.option("--items", type=click.Path(path_type=Path), help="Names the columns of scores without ids, in order.")
-@click.option("--population", type=click.Path(path_type=Path), help="All users, also those without a row in LABELS.")
-@click.option("--resamples", type=int, default=1000, show_default=True, help="Bootstrap samples of users.")
-@click.option("--level", type=float, default=0.95, show_default=True, help="Confidence level of the intervals.")
-@click.option("--seed", type=int, default=0, show_default=True)
-@click.option("--threads", type=int, help="Default: all cores.")
-@click.option("--quiet", is_flag=True, help="No messages and no progress on standard error.")
-def reliability(  # noqa: PLR0917
+@grouped(Output, OUT.here("The folder of the study.", required=True), QUIET)
+def reliability(
+    *,
     labels: Path,
-    scores: tuple[str, ...],
-    out: Path,
-    preset: str,
-    loggers: str | None,
-    sparsities: str,
-    samplers: str,
-    sizes: str,
-    metrics: str,
-    repetitions: int,
+    varying: Varying,
+    scoring: Scoring,
+    reading: Reading,
+    unlisted: str,
     train: Path | None,
     train_positive: str | None,
-    exclude: Path | None,
-    positive: str | None,
-    columns: str | None,
-    unlisted: str,
-    users: Path | None,
-    items: Path | None,
-    population: Path | None,
-    resamples: int,
-    level: float,
-    seed: int,
-    threads: int | None,
-    quiet: bool,  # noqa: FBT001
+    inference: Inference,
+    output: Output,
 ) -> None:
     """Measure how far sampled and biased evaluation can be trusted, where the truth is known.
 
@@ -122,61 +158,115 @@ def reliability(  # noqa: PLR0917
     truerank study reliability truth.parquet --positive ">3" --train train.parquet \\
         --scores als=als.npz --scores pop=pop.npz --out study
     """
-    mapping = columns_of(columns)
-    paths = named_paths(scores)
-    kind = Preset(preset)
-    asked = default_loggers(preset=kind, train=train is not None) if loggers is None else listed(loggers)
-    grid = Grid.of(
-        preset=kind,
-        loggers=asked,
-        sparsities=numbers(sparsities, "--sparsities", kind=float),
-        samplers=listed(samplers),
-        sizes=[int(each) for each in numbers(sizes, "--sizes", kind=int)],
-        metrics=list(as_values(listed(metrics), metric_catalogue.METRICS)),
-        repetitions=repetitions,
-    )
-    row_ids, column_ids = id_column(users, "user", mapping), id_column(items, "item", mapping)
-    everyone = id_column(population, "user", mapping)
-    known = read(labels, columns=mapping, positive=positive, users=None if everyone is None else Ids.of(everyone))
-    if unlisted == Unlisted.NEGATIVE.value:
-        known = replace(known, complete=True)
-    if loggers is None and train is None:
-        messages([f"without --train the loggers are {', '.join(asked)}: the others count training data."], quiet=quiet)
-    learnt = None if train is None else _train(train, mapping, positive, own=train_positive, loggers=grid.loggers)
+    from truerank.studies.reliability.folder import LOGS, MEANS, PAIRS, RESULTS
+    from truerank.studies.reliability.run import study as run
+
+    scoring.paths()  # names that are wrong are refused before anything is read
+    grid = varying.grid(train=train is not None)
+    items = reading.ids(reading.items, "item")
+    world = reading.log(labels, users=reading.users())
+    if unlisted == "negative":
+        world = replace(world, complete=True)
+    if varying.loggers is None and train is None:
+        names = ", ".join(map(str, grid.loggers))
+        output.say([f"without --train the loggers are {names}: the others count training data."])
+    learnt = None if train is None else _train(train, reading, own=train_positive, loggers=grid.loggers)
     try:
-        with progress(quiet=quiet) as report:
-            found = run(
-                {name: read_scores(path, columns=mapping, users=row_ids, items=column_ids)
-                 for name, path in paths.items()},
-                known,
-                out,
+        with output.progress() as report:
+            studied = run(
+                scoring.models(reading, items=items),
+                world,
+                output.place,
                 grid=grid,
                 train=learnt,
-                exclude=None if exclude is None else read(exclude, columns=mapping, values=False),
-                seed=seed,
-                resamples=resamples,
-                level=level,
-                threads=threads,
+                exclude=reading.pairs(scoring.exclude),
+                seed=inference.seed,
+                resamples=inference.bootstrap or 0,
+                level=inference.level,
+                threads=inference.threads,
                 progress=report,
-            )  # fmt: skip
+            )
     except KeyboardInterrupt:
-        messages([f"{out}: what is done is kept; the same command goes on from there."], quiet=quiet)
+        output.say([f"{output.place}: what is done is kept; the same command goes on from there."])
         raise
-    messages(found.notes, quiet=quiet)
+    output.say(studied.notes)
     for name in (RESULTS, MEANS, PAIRS, LOGS):
-        click.echo(f"{Path(name).stem:8} {out / name}")
+        click.echo(f"{Path(name).stem:8} {output.place / name}")
 
 
-def _train(path: Path, mapping: dict[str, str], rule: str | None, *, own: str | None, loggers: Sequence[Logger]) -> Log:
+def _train(path: Path, reading: Reading, *, own: str | None, loggers: Sequence[Logger]) -> Log:
     """Training data by a rule of their own; else what is 0/1 stays, rows without values are counted, and the rule of
     the labels serves for others.
     """
+    from truerank.exposure.loggers.positivity import PositivityLogger
+
     if own is not None:
-        return read(path, columns=mapping, positive=own)
-    found = read(path, columns=mapping)
-    if not found.rewards and any(isinstance(each, PositivityLogger) and each.needs_train for each in loggers):
+        return reading.log(path, positive=own)
+    log = reading.log(path, positive=None)
+    if not log.rewards and any(isinstance(logger, PositivityLogger) and logger.needs_train for logger in loggers):
         raise InputError(
             f"{path}: no value column, and the positivity logger counts positives of training data; if each row is "
             "one, say --train-positive all."
         )
-    return found if not found.rewards or "label" in found.rewards else read(path, columns=mapping, positive=rule)
+    return log if not log.rewards or "label" in log.rewards else reading.log(path)
+
+
+ALL = "Only these.  [default: all of the study]"
+
+
+@click.command(cls=Sections)
+@click.argument("folder", metavar="DIR", type=PATH)
+@METRIC.here("A metric of the study.  [default: nDCG@100, or else the last]")
+@choice(
+    "--undefined", ["left-out", "zero"],
+    help="Users whose tau is undefined, because all models tie.  [default: left-out]",
+)  # fmt: skip
+@shared("--of-means", is_flag=True, help="Tau of the models' means over users, not the mean of users' own tau.")
+@shared("--loggers", metavar="NAME,...", help=ALL)
+@shared("--sparsities", metavar="NUMBER,...", help=ALL)
+@shared("--samplers", metavar="NAME,...", help=ALL)
+@grouped(
+    Output,
+    formatted(choices("report/pictures", "PictureFormat"), default="svg"),
+    OUT.here("The folder to write to.  [default: DIR/figures]"),
+)
+def figures(
+    *,
+    folder: Path,
+    metrics: tuple[str, ...],
+    undefined: str | None,
+    of_means: bool,
+    loggers: str | None,
+    sparsities: str | None,
+    samplers: str | None,
+    output: Output,
+) -> None:
+    """Draw the results of a finished reliability study.
+
+    DIR is the folder of `truerank study reliability`. Four pictures are written: resolution, fidelity, robustness and
+    predictive power against the number of sampled negatives, a line with its interval for each sampler, a panel for
+    each logger and sparsity.
+
+    \b
+    truerank study figures study --format png --loggers popularity --sparsities 0,0.5,0.9
+    """
+    from truerank.report.reliability_charts import PictureFormat, draw
+    from truerank.report.reliability_frames import Tau
+
+    if of_means and undefined is not None:
+        raise InputError(f"--undefined {undefined} with --of-means: means have no users to leave out; choose one.")
+    paths = draw(
+        folder,
+        output.out,
+        form=PictureFormat(output.chosen_form),
+        metric=only(metrics, "--metric"),
+        tau=Tau.OF_MEANS if of_means else Tau(undefined or Tau.LEFT_OUT),
+        loggers=None if loggers is None else listed(loggers),
+        sparsities=None if sparsities is None else numbers(sparsities, "--sparsities", kind=float),
+        samplers=None if samplers is None else listed(samplers),
+    )
+    for question, path in paths.items():
+        click.echo(f"{question.value:16} {path}")
+
+
+study.add_command(figures)

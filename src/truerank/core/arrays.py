@@ -84,3 +84,14 @@ def places(group: Ints, keys: tuple[npt.NDArray[Any], ...]) -> Ints:
     order = np.lexsort((*keys, group))
     place[order] = np.arange(len(group)) - np.repeat(first, count)
     return place
+
+
+def two_sum(a: Floats, b: Floats) -> tuple[Floats, Floats]:
+    """a + b as it is rounded, and exactly what rounding lost (Knuth).
+
+    >>> [each.tolist() for each in two_sum(np.array([1e16]), np.array([1.0]))]
+    [[1e+16], [1.0]]
+    """
+    total = a + b
+    seen = total - a
+    return total, (a - (total - seen)) + (b - seen)

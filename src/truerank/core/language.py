@@ -217,7 +217,7 @@ def pieces(text: str, separators: str) -> list[str]:
 
 
 @dataclass(frozen=True, slots=True)
-class Form:
+class TextForm:
     """The parts of a text form, not yet understood."""
 
     name: str
@@ -226,7 +226,7 @@ class Form:
     options: list[str]  # in brackets
 
     @classmethod
-    def of(cls, text: str) -> Form:
+    def of(cls, text: str) -> TextForm:
         """ValueError where brackets or quotes do not match."""
         outside = text.strip()
         start = OUTSIDE.match(outside).end()  # type: ignore[union-attr]
@@ -252,7 +252,7 @@ def _parsed(kind: Kind[Any], text: str) -> Any:
         raise InputError(f"{kind.what} {text!r}; expected a text such as {kind.forms()[0]}.")
     where = f"{kind.what} {text.strip()!r}"
     try:
-        form = Form.of(text)
+        form = TextForm.of(text)
     except ValueError:
         raise InputError(f"{where} is not understood; expected one of {', '.join(kind.forms())}.") from None
     cls = kind.class_of(form.name, text, colon=bool(form.parts))

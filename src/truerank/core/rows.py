@@ -43,11 +43,11 @@ class SampledRows:
         )
 
     def take(self, order: Ints) -> SampledRows:
-        """The same with units in another order, and rows with their units."""
-        place = np.empty(len(order), dtype=np.int64)
+        """These units in this order, and rows with their units."""
+        place = np.full(len(self.n_judged), -1)
         place[order] = np.arange(len(order))
         unit = place[self.unit]
-        rows = np.argsort(unit, kind="stable")
+        rows = np.argsort(unit, kind="stable")[np.count_nonzero(unit < 0) :]
         return replace(
             self,
             unit=unit[rows],
@@ -79,10 +79,15 @@ class Weighting:
         kept = weight[weight > 0]
         return cls(len(kept), float(kept.sum()), float((kept**2).sum()), float(kept.max(initial=0.0)), clipped)
 
+    @classmethod
+    def unknown(cls) -> Weighting:
+        """There are weights, but how unequal they are was not counted."""
+        return cls(0, math.nan, math.nan, math.nan, 0)
+
     @property
     def effective(self) -> float:
         """Kish's number of equally weighted rows that would be worth as much, (Σω)² / Σω²."""
-        return self.total**2 / self.squares if self.squares > 0 else 0.0
+        return 0.0 if self.squares == 0 else self.total**2 / self.squares
 
     @property
     def largest(self) -> float:

@@ -8,7 +8,7 @@ units nor the chunks in which they were measured change a bit of a value.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Protocol
 
@@ -129,7 +129,8 @@ class Clusters:
         """Which clusters have one of these rows."""
         whole = bool(rows.all())
         if whole and "all" in self.known:
-            return self.known["all"]
+            kept: Bools = self.known["all"]
+            return kept
         met = np.zeros(len(self.key), dtype=bool)
         met[self.of_row if whole else self.of_row[rows]] = True
         if whole:
@@ -137,12 +138,12 @@ class Clusters:
         return met
 
     def take(self, order: Ints) -> Clusters:
-        """The clusters of rows in another order, numbered in the order in which they come."""
+        """The clusters of these rows in this order, numbered in the order in which they come."""
         of_row = self.of_row[order]
         first = np.full(len(self.key), len(of_row), dtype=np.int64)
         np.minimum.at(first, of_row, np.arange(len(of_row)))
-        kept = np.argsort(first, kind="stable")
-        number = np.empty(len(kept), dtype=np.int64)
+        kept = np.argsort(first, kind="stable")[: np.count_nonzero(first < len(of_row))]
+        number = np.empty(len(first), dtype=np.int64)
         number[kept] = np.arange(len(kept))
         return Clusters(number[of_row], self.key[kept], None if self.stratum is None else self.stratum[kept])
 
@@ -196,7 +197,7 @@ class Terms(Protocol):
         ...
 
     def take(self, order: Ints, clusters: Clusters) -> Terms:
-        """The same rows in another order."""
+        """These rows in this order: all of them, or those of a group of units, with the clusters that they have."""
         ...
 
 
@@ -278,7 +279,10 @@ class Smooth:
 
     def take(self, order: Ints, clusters: Clusters) -> Smooth:
         rows = None if self.rows is None else self.rows.take(order)
-        return replace(self, sums=self.sums[order], defined=self.defined[order], clusters=clusters, rows=rows)
+        # what weights are like was counted over all rows
+        weighting = self.weighting if self.weighting is None or len(order) == len(self.sums) else Weighting.unknown()
+        sums, defined = self.sums[order], self.defined[order]
+        return replace(self, sums=sums, defined=defined, clusters=clusters, rows=rows, weighting=weighting)
 
 
 def ratio(
@@ -339,95 +343,3 @@ def _smooth(
     sums = sums if kept.all() else np.where(kept[:, None], sums, 0.0)
     of = Clusters.numbered(len(sums)) if clusters is None else clusters
     return Smooth(form, sums, kept, of, exact=exact, rows=rows, weighting=weighting)
-
-
-# ------------------------------------------------------------------------------------------------------------ refitted
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Refitted:
-    """Terms whose weights come from a model that was fitted to the same units: the delete-a-group jackknife.
-
-    `without` has, for each pattern, the totals [groups x columns] of the sums over its rows that are not in group g,
-    under the model that was fitted without group g; and what rounding left of them. `pattern` is the pattern of each
-    row: rows of one pattern are defined for the same models, so that a difference over the units that two models
-    share can be made from these totals. With V_(g) the value without group g, the influence of a group is
-    (mean V - V_(g)) (G - 1) / G: the usual formula for the variance from influences then gives the jackknife's.
-    """
-
-    whole: Smooth
-    pattern: Keys
-    without: Mapping[int, tuple[Floats, Floats]]
-
-    @property
-    def defined(self) -> Bools:
-        return self.whole.defined
-
-    @property
-    def clusters(self) -> Clusters:
-        return self.whole.clusters
-
-    def value(self) -> float:
-        return self.whole.value()
-
-    def values(self, weights: Floats) -> Floats:
-        return self.whole.values(weights)
-
-    def values_without(self) -> Floats:
-        """The value without each group, under the model that was fitted without it."""
-        parts = [
-            part
-            for code, both in self.without.items()
-            if (self.defined & (self.pattern == code)).any()
-            for part in both
-        ]
-        if not parts:
-            return np.full(0, math.nan)
-        stacked = np.stack(parts)  # [parts x groups x columns]
-        totals = np.array([[math.fsum(column) for column in group.T] for group in stacked.transpose(1, 0, 2)])
-        return self.whole.form.values(totals)
-
-    def influence(self) -> Floats:
-        values = self.values_without()
-        n = len(values)
-        if not n:
-            return values
-        centre = math.nan if np.isnan(values).any() else math.fsum(values) / n
-        return np.asarray((centre - values) * ((n - 1) / n), dtype=np.float64)
-
-    def n_independent(self) -> int:
-        groups = next((len(both[0]) for both in self.without.values()), 0)
-        return 0 if self.whole.n_independent() < 2 else groups
-
-    def restrict(self, kept: Bools) -> Refitted:
-        return replace(self, whole=self.whole.restrict(kept))
-
-    def reduce(self, group: Ints, clusters: Clusters) -> Refitted:
-        pattern = np.zeros(len(clusters.of_row), dtype=np.uint64)
-        pattern[group] = self.pattern
-        return replace(self, whole=self.whole.reduce(group, clusters), pattern=pattern)
-
-    def join(self, others: Sequence[Terms]) -> Refitted:
-        parts = [self, *(part for part in others if isinstance(part, Refitted))]
-        without: dict[int, tuple[Floats, Floats]] = {}
-        for part in parts:
-            for code, (totals, rest) in part.without.items():
-                before, lost_before = without.get(code, (np.zeros_like(totals), np.zeros_like(rest)))
-                added, lost = two_sum(before, totals)
-                without[code] = added, lost_before + rest + lost
-        whole = self.whole.join([part.whole for part in parts[1:]])
-        return Refitted(whole, np.concatenate([part.pattern for part in parts]), without)
-
-    def take(self, order: Ints, clusters: Clusters) -> Refitted:
-        return replace(self, whole=self.whole.take(order, clusters), pattern=self.pattern[order])
-
-
-def two_sum(a: Floats, b: Floats) -> tuple[Floats, Floats]:
-    """a + b as it is rounded, and exactly what rounding lost (Knuth).
-
-    >>> [each.tolist() for each in two_sum(np.array([1e16]), np.array([1.0]))]
-    [[1e+16], [1.0]]
-    """
-    total = a + b
-    seen = total - a
-    return total, (a - (total - seen)) + (b - seen)

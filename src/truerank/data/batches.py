@@ -12,9 +12,8 @@ from typing import Any
 import polars as pl
 
 from truerank.core.errors import InputError
-from truerank.data.files import reading
+from truerank.data.files import reading, scan_path
 from truerank.data.matrices import is_sparse, rows_of, stored
-from truerank.data.parts import scan_path
 
 BATCH_ROWS = 2**20
 BATCH_BYTES = 2**26
@@ -38,7 +37,7 @@ class Piece:
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class LazyTable:
     """Rows of a file, of part files or of a frame, in their order; nothing is read before it is asked for."""
 
     pieces: tuple[Piece, ...]
@@ -46,14 +45,14 @@ class Table:
     where: str
 
     @classmethod
-    def of(cls, source: Any, *, name: str | None = None) -> Table:
+    def of(cls, source: Any, *, name: str | None = None) -> LazyTable:
         """From a path, a folder of parts, a glob, a polars, pandas or arrow frame, or a scipy.sparse matrix.
 
-        >>> table = Table.of(pl.DataFrame({"user": [1, 2, 3]}))
+        >>> table = LazyTable.of(pl.DataFrame({"user": [1, 2, 3]}))
         >>> table.n_rows, [len(batch) for batch in table.batches(most=2)]
         (3, [2, 1])
         """
-        if isinstance(source, Table):
+        if isinstance(source, LazyTable):
             return source
         if isinstance(source, str | Path):
             return cls._at(Path(source), name or str(source))
@@ -65,7 +64,7 @@ class Table:
         return cls((Piece(frame.lazy(), len(frame)),), dict(frame.schema), where)
 
     @classmethod
-    def _at(cls, path: Path, where: str) -> Table:
+    def _at(cls, path: Path, where: str) -> LazyTable:
         parts, schema = scan_path(path)
         pieces = (Piece(part.typed(schema), part.n_rows, part.seekable, part.path) for part in parts)
         return cls(tuple(pieces), schema, where)

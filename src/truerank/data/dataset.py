@@ -21,7 +21,7 @@ PolarsType = type[pl.DataType]
 
 
 @dataclass(frozen=True, slots=True)
-class Counts:
+class PublishedSize:
     """How large a part is as published; None where that is not known."""
 
     users: int | None
@@ -42,7 +42,7 @@ class Dataset(Protocol):
     home: ClassVar[str]
     terms: ClassVar[str]
     files: ClassVar[tuple[str, ...]]
-    published: ClassVar[Mapping[str, Counts]]
+    published: ClassVar[Mapping[str, PublishedSize]]
 
     @property
     def positive(self) -> str: ...
@@ -57,7 +57,7 @@ class Part:
     """A part that the files of a folder have: how to read it, and how large it should be."""
 
     read: Callable[[], Log]
-    counts: Counts
+    counts: PublishedSize
 
 
 def gather(name: str, found: Mapping[str, Part], *, parts: Collection[str] | None, check: bool) -> dict[str, Log]:
@@ -74,7 +74,7 @@ def gather(name: str, found: Mapping[str, Part], *, parts: Collection[str] | Non
     return logs
 
 
-def _check(name: str, part: str, log: Log, counts: Counts) -> None:
+def _check(name: str, part: str, log: Log, counts: PublishedSize) -> None:
     positives = int(log.rewards["label"].sum()) if "label" in log.rewards else None
     for what, expected, found in (
         ("rows", counts.rows, len(log)),

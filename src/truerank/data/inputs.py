@@ -12,7 +12,7 @@ from typing import Any
 
 from truerank.core.errors import InputError
 from truerank.core.provenance import Input
-from truerank.data.parts import parts_of
+from truerank.data.files import parts_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,32 +38,47 @@ def fingerprint(path: Path, *, threads: int = 1) -> Fingerprint | None:
     return Fingerprint(sum(found.bytes for found in prints), hashlib.sha256("".join(lines).encode()).hexdigest())
 
 
+def size_of(path: Path) -> int | None:
+    """The bytes of a file, or of all part files; None for what can be read only once."""
+    parts = parts_of(path)
+    if parts is None and path.exists() and not path.is_file():
+        return None
+    try:
+        return sum(part.stat().st_size for part in (parts or [path]))
+    except OSError:
+        raise InputError(f"{path}: no such file. Check the path.") from None
+
+
 def input_of(
     source: Any,
     *,
     role: str,
     name: str | None = None,
-    hashed: bool = True,
+    most: int | None = None,
     threads: int = 1,
     rows: int | None = None,
     users: int | None = None,
     items: int | None = None,
     positives: int | None = None,
 ) -> Input:
-    """What results say of an input: of a path all, of a frame or an array what it is; without a hash if not `hashed`.
+    """What results say of an input: of a path all, of a frame or an array what it is.
+
+    A hash reads every byte, so files of more than `most` bytes can be left without one.
 
     >>> input_of([[1.0]], role="scores", name="als", users=1, items=1).source
     'list'
     """
     given = isinstance(source, str | os.PathLike)
     kind = type(source)
-    found = fingerprint(Path(source), threads=threads) if given and hashed else None
+    size = size_of(Path(source)) if given else None
+    hashed = size is not None and (most is None or size <= most)
+    found = fingerprint(Path(source), threads=threads) if hashed else None
     return Input(
         role=role,
         source=os.fspath(source) if given else kind.__qualname__,
         name=name,
         format=_format(Path(source)) if given else kind.__module__.partition(".")[0],
-        bytes=None if found is None else found.bytes,
+        bytes=size,
         sha256=None if found is None else found.sha256,
         rows=rows,
         users=users,

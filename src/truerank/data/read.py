@@ -13,7 +13,7 @@ from truerank.core.arrays import Floats, Ints, frozen
 from truerank.core.errors import InputError
 from truerank.core.ids import IdColumn, Ids
 from truerank.core.log import Log
-from truerank.data.batches import Table
+from truerank.data.batches import LazyTable
 from truerank.data.matrices import is_sparse, population, rows_of, stored
 from truerank.data.rules import ALL, PositiveRule
 
@@ -107,7 +107,7 @@ def _order(user: Ints, item: Ints, n_items: int) -> Ints:
 
 def as_table(source: Any) -> tuple[pl.DataFrame, str]:
     """A polars frame of the source, and its name in messages."""
-    table = Table.of(source)
+    table = LazyTable.of(source)
     return table.read(), table.where
 
 

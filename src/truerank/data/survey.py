@@ -17,12 +17,11 @@ from truerank.core.arrays import Bools
 from truerank.core.errors import InputError
 from truerank.core.ids import IdColumn, Ids, as_ids
 from truerank.core.log import Log
-from truerank.data.batches import Table
+from truerank.data.batches import LazyTable
 from truerank.data.facts import Facts
 from truerank.data.impression_columns import ImpressionColumns, Whole, reward_keys
 from truerank.data.impressions import Impressions, Logged
-from truerank.data.keyed import Keyed
-from truerank.data.partition import Progress
+from truerank.data.partition import Keyed, Progress
 from truerank.data.read import checked, column, find_column, located, log_of, value_key, values_of
 from truerank.data.read_impressions import OTHERS, impressions_of
 from truerank.data.rules import PositiveRule
@@ -85,7 +84,7 @@ class LogSchema:
     `users` and `items` are those of the rows, or the declared ones; `values` are facts of the value column.
     """
 
-    table: Table
+    table: LazyTable
     mapping: Mapping[str, str]
     user: str
     needed: tuple[str, ...]
@@ -94,6 +93,10 @@ class LogSchema:
     rule: PositiveRule | None = None
     values: Facts | None = None
     with_values: bool = True
+
+    def has(self, key: str) -> bool:
+        """Whether there is a column for it."""
+        return self.mapping.get(key, key) in self.needed
 
     @property
     def keyed(self) -> Keyed:
@@ -114,7 +117,7 @@ class LogSchema:
         )
 
 
-def survey_log(
+def scan(
     source: Any,
     *,
     columns: Mapping[str, str] | None = None,
@@ -125,14 +128,17 @@ def survey_log(
     name: str | None = None,
     progress: Progress | None = None,
 ) -> LogSchema:
-    """One pass over what `read` would read.
+    """What a file holds, found in one pass over what `read` would read; its rows are read when it is evaluated.
+
+    `evaluate` takes it for labels, `exclude` and `candidates`: small files are held in memory, large ones read in
+    chunks of whole users, so that they need not fit. Arguments are those of `read`.
 
     >>> rows = pl.DataFrame({"user": ["b", "a", "b"], "item": [7, 7, 8], "rating": [5, 0, 1]})
-    >>> schema = survey_log(rows, positive=">3")
+    >>> schema = scan(rows, positive=">3")
     >>> schema.users.texts(), schema.values.maximum, schema.read(rows[1:2]).rewards["rating"].tolist()
     (['a', 'b'], 5.0, [0.0])
     """
-    table, mapping = Table.of(source, name=name), dict(columns or {})
+    table, mapping = LazyTable.of(source, name=name), dict(columns or {})
     where, empty = table.where, pl.DataFrame(schema=dict(table.schema))
     rule = PositiveRule.parse(positive) if isinstance(positive, str) else positive
     pair = {key: column(empty, key, mapping, where=where, strict=values).name for key in ("user", "item")}
@@ -182,7 +188,7 @@ class ImpressionSchema:
     `session` and `user` are the names of their columns, empty where there is none. `rewards` are facts by reward.
     """
 
-    table: Table
+    table: LazyTable
     mapping: Mapping[str, str]
     session: str
     user: str
@@ -226,7 +232,7 @@ def survey_impressions(
     progress: Progress | None = None,
 ) -> ImpressionSchema:
     """One pass over what `read_impressions` would read."""
-    table, mapping = Table.of(source, name=name), dict(columns or {})
+    table, mapping = LazyTable.of(source, name=name), dict(columns or {})
     where, empty = table.where, pl.DataFrame(schema=dict(table.schema))
     if table.n_rows == 0:
         raise InputError(f"{where}: no rows; expected one row for each item that was viewed.")

@@ -6,12 +6,14 @@ A new estimator is one new module here; `catalogue`, the command line and the la
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from truerank.core.estimator import Asked, Estimator, Exposed, Learned
 from truerank.core.language import Kind
 from truerank.core.log import Log
 from truerank.core.metric import Metric
 from truerank.core.ranking import JudgedChunk, Ranks, RankView
+from truerank.core.rooms import room
 from truerank.core.terms import Smooth
 
 
@@ -23,6 +25,15 @@ ESTIMATORS: Kind[Estimator] = Kind("estimator", __name__, Estimator, deep=True, 
 catalogue = ESTIMATORS.catalogue
 named = ESTIMATORS.named
 parse = ESTIMATORS.parse
+
+
+def _kinds() -> tuple[Kind[Any], ...]:
+    from truerank.estimators.ranked import RANKED
+
+    return ESTIMATORS, RANKED
+
+
+__getattr__, __dir__ = room(__name__, _kinds)
 
 
 def terms_of(

@@ -28,9 +28,9 @@ from truerank.evaluation.judged_notes import (
     about_ranks,
     differing_orders,
 )
-from truerank.evaluation.measure import Measured
+from truerank.evaluation.measure import ByPlace, Measured
 from truerank.evaluation.question import Cell, Points, Question, Remarks, Tallies
-from truerank.metrics.gains import relevant
+from truerank.metrics.worth import relevant
 from truerank.ranks.kernel.rank import Aligned, rank
 from truerank.uncertainty.evidence import Listed, judged_spread, warnings_of, whole
 from truerank.uncertainty.intervals import Spread
@@ -45,20 +45,6 @@ class JudgedContext:
     propensity: Any
     asked: tuple[Asked, ...]
     seed: int
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class ByPlace:
-    """A number for each unit, by its place in the population; those of other units add."""
-
-    place: Ints
-    value: Floats
-
-    def __add__(self, other: ByPlace) -> ByPlace:
-        return ByPlace(np.concatenate([self.place, other.place]), np.concatenate([self.value, other.value]))
-
-    def ordered(self) -> Floats:
-        return self.value[np.argsort(self.place, kind="stable")]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -80,14 +66,18 @@ class JudgedSight:
             (self.model, "positive"): int(np.count_nonzero(positive)),
             (self.model, "never"): int(np.count_nonzero(positive & np.isinf(first.above))),
             (self.model, "tied"): int(np.count_nonzero(first.tied[positive] > 0)),
-            (self.model, "unscored"): int(np.count_nonzero(~first.scored)),
+            (self.model, "unscored"): self._users(~first.scored),
         }
         for pool, cutoff in self.cutoffs:
             ranks = self.views[pool].ranks
             # the number of candidates may be unknown
             short = ranks.scored & (ranks.n_recommended < cutoff) & ~(ranks.n_recommended >= ranks.n_candidates)
-            counted[self.model, "short", pool, cutoff] = int(np.count_nonzero(short))
+            counted[self.model, "short", pool, cutoff] = self._users(short)
         return counted
+
+    def _users(self, flag: Bools) -> ByPlace:
+        """One for each of these users."""
+        return ByPlace(self.chunk.unit[flag], np.ones(np.count_nonzero(flag)))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -206,8 +196,8 @@ class JudgedPlan:
         model, number = cell
         estimator, asked = self.question.asked[number]
         metric: Metric = asked.metric
-        short = measured.tallies.get((model, "short", estimator.about.pool, metric.cutoff), 0)
-        listed = Listed(int(measured.tallies[model, "unscored"]), int(short))
+        short = measured.tallies.get((model, "short", estimator.about.pool, metric.cutoff))
+        listed = Listed(int(measured.tallies[model, "unscored"].sum()), 0 if short is None else int(short.sum()))
         exactly_these = self.question.interval.needs_rows
         return warnings_of(estimator, metric, terms, listed, exactly_these=exactly_these)
 
@@ -217,7 +207,7 @@ class JudgedPlan:
 
     def activity(self, measured: Measured) -> Floats:
         active: ByPlace = measured.tallies["active",]
-        return active.ordered()
+        return active.at(measured.place).value
 
     def order(self, number: int) -> tuple[int, ...]:
         return (number,)

@@ -11,8 +11,31 @@ import numpy as np
 
 from truerank.core.arrays import Bools, Floats, Ints, exact_sum
 from truerank.core.ids import Keys
-from truerank.core.terms import Clusters, Refitted, Smooth, Terms
+from truerank.core.refits import Refitted
+from truerank.core.terms import Clusters, Smooth, Terms
 from truerank.evaluation.question import Cell, Plan, Sight, Tallies
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ByPlace:
+    """A number for each unit that has another one than 0, by its place in the population; those of other units add."""
+
+    place: Ints
+    value: Floats
+
+    def __add__(self, other: ByPlace) -> ByPlace:
+        return ByPlace(np.concatenate([self.place, other.place]), np.concatenate([self.value, other.value]))
+
+    def at(self, place: Ints) -> ByPlace:
+        """Of these units, in this order."""
+        order = np.argsort(self.place, kind="stable")
+        known, value = self.place[order], self.value[order]
+        at = np.minimum(np.searchsorted(known, place), max(len(known) - 1, 0))
+        here = np.isin(place, known)
+        return ByPlace(place, np.where(here, value[at], 0.0) if len(known) else np.zeros(len(place)))
+
+    def sum(self) -> float:
+        return exact_sum(self.value)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -35,8 +58,14 @@ class Measured:
         return join([self, other])
 
     def select(self, kept: Bools) -> Measured:
-        """The same with the other units undefined."""
-        return replace(self, terms={cell: terms.restrict(kept) for cell, terms in self.terms.items()})
+        """Of these rows alone; what was counted by unit is of theirs, what was counted at once of all."""
+        rows = np.flatnonzero(kept)
+        some = next(iter(self.terms.values()), None)
+        clusters = Clusters.numbered(0) if some is None else some.clusters.take(rows)
+        terms = {cell: terms.take(rows, clusters) for cell, terms in self.terms.items()}
+        place = self.place[rows]
+        tallies = {key: each.at(place) if isinstance(each, ByPlace) else each for key, each in self.tallies.items()}
+        return replace(self, place=place, size=self.size[rows], terms=terms, tallies=tallies, single=None)
 
 
 def join(parts: Sequence[Measured]) -> Measured:

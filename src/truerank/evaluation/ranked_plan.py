@@ -14,8 +14,9 @@ from truerank.core.arrays import Floats, Ints
 from truerank.core.estimator import Asked, Clipping, Estimator, Learned
 from truerank.core.messages import Message, caution, warning
 from truerank.core.provenance import Input, Provenance, versions
+from truerank.core.refits import Refitted
 from truerank.core.results import Estimate
-from truerank.core.terms import Refitted, Terms
+from truerank.core.terms import Terms
 from truerank.data.impressions import Logged, RankedChunk
 from truerank.estimators.ranked import RankedEstimator
 from truerank.estimators.ranked.exposures import Exposures
@@ -31,8 +32,8 @@ from truerank.evaluation.ranked_notes import (
     recorded,
     source_of_exposures,
 )
-from truerank.evaluation.ranked_setting import RankedFacts
 from truerank.evaluation.ranked_sight import Looking, RankedSight
+from truerank.evaluation.ranked_source import RankedFacts
 from truerank.uncertainty.clipping import chosen_clip
 from truerank.uncertainty.evidence import FEW_UNITS, whole
 from truerank.uncertainty.intervals import Spread, common

@@ -12,20 +12,87 @@ import numpy as np
 import polars as pl
 
 from truerank.core.arrays import Ints
+from truerank.core.errors import InputError
 from truerank.core.ids import Ids, Keys
-from truerank.data.batches import Table
-from truerank.data.impression_checks import notes_of
+from truerank.data.batches import LazyTable
+from truerank.data.impression_columns import notes_of
 from truerank.data.impressions import Impressions, Logged, RankedChunk
-from truerank.data.keyed import Keyed
 from truerank.data.owners import Owners, follow
-from truerank.data.partition import MEMORY_BYTES, MEMORY_ROWS, Chunks, Progress, together
+from truerank.data.partition import MEMORY_BYTES, MEMORY_ROWS, Chunks, Keyed, Progress, together
 from truerank.data.read import as_table, column
 from truerank.data.read_impressions import read_impressions
 from truerank.data.spill import Scratch
 from truerank.data.survey import ImpressionSchema, survey_impressions
 from truerank.estimators.ranked import RankedEstimator
-from truerank.evaluation.ranked_setting import RankedFacts, RewardFacts
 from truerank.exposure.policies.targets import Target, column_names, is_table
+
+
+@dataclass(frozen=True, slots=True)
+class RewardFacts:
+    """What is known of a reward: whether some is negative, whether all are 0 or 1."""
+
+    negative: bool
+    binary: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RankedFacts:
+    """What is known of a whole log before any of it is measured.
+
+    `only` is the surface and the group of all rows, where there is no other. `absent` are the sessions of each target
+    that were left out when its table was brought to the log, because the log does not have them.
+    """
+
+    source: str
+    logged: Logged
+    unit: str
+    cluster: str
+    n_rows: int
+    n_units: int
+    n_items: int
+    rewards: Mapping[str, RewardFacts]
+    propensity: bool
+    sessions: bool
+    only: Mapping[str, str]
+    notes: tuple[str, ...]
+    absent: Mapping[str, int] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, log: Impressions) -> RankedFacts:
+        """Of a log in memory."""
+        return cls(
+            source=log.source,
+            logged=log.logged,
+            unit=log.unit_name,
+            cluster=log.cluster_name,
+            n_rows=len(log),
+            n_units=log.n_units,
+            n_items=len(log.items),
+            rewards={
+                name: RewardFacts(bool(values.dtype.kind == "f" and (values < 0).any()), values.dtype == np.uint8)
+                for name, values in log.rewards.items()
+            },
+            propensity=log.propensity is not None,
+            sessions=log.sessions is not None,
+            only={
+                name: str(values[0])
+                for name, values in (("surface", log.surface), ("group", log.group))
+                if values is not None and len(values) and bool((values == values[0]).all())
+            },
+            notes=log.notes,
+        )
+
+    @property
+    def clicks(self) -> str | None:
+        """The reward that stands for clicks: the first of 0 and 1."""
+        return next((name for name, facts in self.rewards.items() if facts.binary), None)
+
+
+def check_common(where: str, known: int, facts: RankedFacts) -> None:
+    """Refuse a target's table without a session of the log."""
+    if not known:
+        raise InputError(f"{where}: no session in common with {facts.source}. Check the session ids.")
+
 
 ROWS_AT_ONCE = 2**21  # of a log in memory, whatever the number of threads
 LOG, SESSIONS = "the log", "declared sessions"  # names that no target has: these are said with their options
@@ -117,7 +184,7 @@ def _cut(
 
 
 @dataclass(frozen=True, slots=True)
-class Counted:
+class LogCounts:
     """What only the chunks of a log tell together: units and clusters, empty sessions, what all rows share."""
 
     n_units: tuple[int, ...] = ()
@@ -126,9 +193,9 @@ class Counted:
     surface: frozenset[str] = frozenset()
     group: frozenset[str] = frozenset()
 
-    def more(self, log: Impressions) -> Counted:
+    def more(self, log: Impressions) -> LogCounts:
         rows = int(np.count_nonzero(np.diff(log.unit, prepend=-1)))
-        return Counted(
+        return LogCounts(
             (*self.n_units, log.n_units),
             self.n_empty + log.n_units - rows,
             (*self.key, log.clusters().key),
@@ -164,7 +231,7 @@ class StreamedLog:
         progress: Progress | None,
     ) -> StreamedLog:
         tables = _brought(schema, targets, columns=columns, sessions=sessions, scratch=scratch, progress=progress)
-        counted, sample, done = Counted(), None, 0
+        counted, sample, done = LogCounts(), None, 0
         for at in range(tables.n_chunks):
             part = _read(schema, tables.chunk(at))
             sample = part if sample is None else sample
@@ -219,7 +286,7 @@ def _brought(
     beside = {name: _keyed(target, name, columns) for name, target in targets.items() if is_table(target)}
     if sessions is not None:
         ids = sessions if isinstance(sessions, Ids) else Ids.of(sessions, where="sessions")
-        beside[SESSIONS] = Keyed(Table.of(pl.DataFrame({"session": ids.values}), name="sessions"), "session")
+        beside[SESSIONS] = Keyed(LazyTable.of(pl.DataFrame({"session": ids.values}), name="sessions"), "session")
     if not schema.user:
         return together({LOG: schema.keyed, **beside}, scratch=scratch, progress=progress)
     chunks = together({LOG: schema.keyed}, scratch=scratch, progress=progress)
@@ -236,12 +303,12 @@ def _brought(
 
 
 def _keyed(target: Target, name: str, columns: Mapping[str, str] | None) -> Keyed:
-    table = Table.of(target, name=None if isinstance(target, str | Path) else name)
+    table = LazyTable.of(target, name=None if isinstance(target, str | Path) else name)
     empty = pl.DataFrame(schema=dict(table.schema))
     return Keyed(table, column(empty, "session", dict(columns or {}), where=table.where).name)
 
 
-def _facts(schema: ImpressionSchema, counted: Counted, sample: Impressions) -> RankedFacts:
+def _facts(schema: ImpressionSchema, counted: LogCounts, sample: Impressions) -> RankedFacts:
     n_units = sum(counted.n_units)
     kinds = {"surface": counted.surface, "group": counted.group}
     return RankedFacts(
@@ -290,7 +357,7 @@ def source_of(
     names += [name for estimator in estimators for name in estimator.columns]
     extra = [name for name in dict.fromkeys(names) if name not in ("position", "propensity")]
     if isinstance(log, str | Path):
-        table = Table.of(log)
+        table = LazyTable.of(log)
         if table.n_rows > MEMORY_ROWS or table.n_rows * table.row_bytes() > MEMORY_BYTES:
             schema = survey_impressions(
                 table, columns=columns, rewards=rewards, extra=extra, logged=logged, progress=progress

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,8 @@ import polars as pl
 
 from truerank.core.arrays import Bools
 from truerank.core.errors import InputError, some
-from truerank.core.ids import Ids
+from truerank.core.ids import Ids, as_ids
+from truerank.core.messages import caution, note
 from truerank.core.results import Results
 from truerank.core.units import KeptUnits, UnitTerms
 from truerank.evaluation.measure import Measured, by_cluster
@@ -19,6 +20,10 @@ from truerank.evaluation.question import Plan
 from truerank.uncertainty.evidence import whole
 
 MOST_GROUPS = 1000
+FITTED = (
+    "what was fitted to all users has no interval within a group of them; for one, evaluate these users alone, to whom "
+    "it is then fitted."
+)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -56,42 +61,61 @@ class UnitsOf:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Segments:
-    """The same question within groups of units: groups given for each unit, or as many quantiles of activity."""
+    """The same question within groups of units: groups given for each unit, or as many quantiles of activity.
+
+    A unit without a group is in none of them. Of a model that was fitted to all units, each group has the value, and no
+    interval: that of the fit is known for all units alone.
+    """
 
     plan: Plan
     measured: Measured
 
     def __call__(self, segment: Any) -> Mapping[str, Results]:
+        quantiles = isinstance(segment, int) and not isinstance(segment, bool)
+        groups = self._quantiles(segment) if quantiles else self._named(segment)
+        return {name: self._within(name, kept) for name, kept in groups.items()}
+
+    def _within(self, name: str, kept: Bools) -> Results:
         from truerank.evaluation.conclude import conclude
 
-        rows = {name: self._rows(kept) for name, kept in self._groups(segment).items()}
-        return {name: conclude(self.plan, by_cluster(self.units.select(kept))) for name, kept in rows.items()}
+        units = self.units.select(kept)
+        rows = by_cluster(units)
+        results = conclude(self.plan, rows if rows is units else replace(rows, single=units))
+        n, total = len(units.place), len(self.units.place)
+        sentence = f"group {name}: {n:,} of {total:,} {self.plan.unit}s; what follows is said of all of them."
+        said = note("group", sentence, numbers={"units": n, "of": total}, about=(name,))
+        fitted = [caution("group-interval", FITTED, about=(name,))] if self._refitted() else []
+        details = {**results.provenance.details, "group": name}
+        return replace(
+            results,
+            messages=(said, *fitted, *results.messages),
+            provenance=replace(results.provenance, details=details),
+        )
 
     @property
     def units(self) -> Measured:
         return self.measured.single or self.measured
 
-    def _rows(self, kept: Bools) -> Bools:
-        if not kept.any():
-            raise InputError("a group without a unit of this evaluation. Check the ids of the groups.")
-        return kept
+    def _refitted(self) -> bool:
+        asked = self.plan.question.asked
+        return bool(self.plan.learned.refits) and any(self.plan.learns(estimator) for estimator, _ in asked)
 
-    def _groups(self, segment: Any) -> dict[str, Bools]:
-        if isinstance(segment, int) and not isinstance(segment, bool):
-            return self._quantiles(segment)
-        named = _named(segment)
+    def _named(self, segment: Any) -> dict[str, Bools]:
+        table = group_table(segment, what="groups")
         ids, _ = self.plan.ids(self.units)
-        place = Ids(pl.Series(named["id"])).locate(ids) if named["id"].is_sorted() else None
-        if place is None:
-            order = named["id"].arg_sort()
-            named = named[order]
-            place = Ids(named["id"]).locate(ids, where="groups, column of ids")
-        groups = named["group"].cast(pl.String)
-        names = sorted(groups.unique().to_list())
+        place = Ids(table["id"]).locate(ids, where="groups, column of ids")
+        group = np.array([*table["group"].to_list(), None], dtype=object)[place]  # -1: not named
+        names = table["group"].unique().sort().to_list()
         if len(names) > MOST_GROUPS:
             raise InputError(f"{len(names):,} groups ({some(names)}); expected at most {MOST_GROUPS:,}.")
-        of_unit = np.where(place >= 0, groups.to_numpy()[np.maximum(place, 0)], "")
-        return {name: kept for name in names if (kept := of_unit == name).any()}
+        found = {name: kept for name in names if (kept := group == name).any()}
+        if not found:
+            raise InputError(
+                f"groups: none of {some([str(each) for each in table['id'].head(4).to_list()], most=3)} is a "
+                f"{self.plan.unit} of this evaluation, which has {some([str(each) for each in ids[:4]], most=3)}. "
+                "Check the ids of the groups."
+            )
+        return found
 
     def _quantiles(self, n: int) -> dict[str, Bools]:
         """Units in n groups of about equal size, by how active they are; equal units share a group."""
@@ -115,13 +139,12 @@ def items_by_group(groups: Any, items: Ids) -> dict[str, Bools]:
     """
     if groups is None:
         return {}
-    named = _named(groups)
-    place = items.locate(named["id"], where="item groups, column of ids")
-    names = named["group"].cast(pl.String)
+    table = group_table(groups, what="item groups")
+    place, names = items.locate(table["id"], where="item groups, column of ids"), table["group"]
     found: dict[str, Bools] = {}
-    for name in sorted(names.drop_nulls().unique().to_list()):
+    for name in names.unique().sort().to_list():
         own = np.zeros(len(items), dtype=bool)
-        own[place[(names == name).fill_null(value=False).to_numpy() & (place >= 0)]] = True
+        own[place[(names == name).to_numpy() & (place >= 0)]] = True
         if own.any():
             found[name] = own
     if not found:
@@ -129,11 +152,48 @@ def items_by_group(groups: Any, items: Ids) -> dict[str, Bools]:
     return found
 
 
-def _named(segment: Any) -> pl.DataFrame:
-    """Groups as a table id, group: from a mapping, or a frame of two columns."""
+def group_table(segment: Any, *, what: str) -> pl.DataFrame:
+    """Groups as a table id, group, sorted by id: from a mapping, or from a frame of two columns.
+
+    Ids without a group are left out; an id of two groups is refused.
+
+    >>> group_table({2: "b", 1: "a", 3: None}, what="groups").rows()
+    [(1, 'a'), (2, 'b')]
+    """
     if isinstance(segment, Mapping):
-        return pl.DataFrame({"id": list(segment), "group": [str(name) for name in segment.values()]})
-    table = segment if isinstance(segment, pl.DataFrame) else pl.DataFrame(segment)
-    if table.width != 2:
-        raise InputError(f"groups with {table.width} columns ({some(table.columns)}); expected two: the id, the group.")
-    return table.rename(dict(zip(table.columns, ("id", "group"), strict=True))).unique("id").sort("id")
+        table = pl.DataFrame({"id": list(segment), "group": _texts(list(segment.values()))}, strict=False)
+    else:
+        table = segment if isinstance(segment, pl.DataFrame) else _frame(segment, what=what)
+        if table.width != 2:
+            raise InputError(
+                f"{what} with {table.width} columns ({some(table.columns)}); expected two: the id, the group."
+            )
+        table = table.rename(dict(zip(table.columns, ("id", "group"), strict=True)))
+        table = table.with_columns(pl.col("group").cast(pl.String))
+    table = table.with_columns(as_ids(table["id"], where=f"{what}, column of ids").alias("id"))
+    table = table.drop_nulls("group").unique().sort("id", "group")
+    twice = table.filter(pl.col("id").is_duplicated())
+    if len(twice):
+        one = twice["id"][0]
+        raise InputError(
+            f"{what}: {one} is in {some(twice.filter(pl.col('id') == one)['group'].to_list())}; "
+            "expected one group for each id. Keep one row per id."
+        )
+    return table
+
+
+def _texts(groups: list[Any]) -> list[str | None]:
+    return [None if group is None else str(group) for group in groups]
+
+
+def _frame(segment: Any, *, what: str) -> pl.DataFrame:
+    problem = InputError(
+        f"{what} are {segment!r:.100}; expected a mapping of ids to groups, a frame of two columns, or (of users) a "
+        "number of quantiles of activity."
+    )
+    if isinstance(segment, str | int | float):
+        raise problem
+    try:
+        return pl.DataFrame(segment)
+    except (TypeError, ValueError, pl.exceptions.PolarsError):
+        raise problem from None

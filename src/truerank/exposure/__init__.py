@@ -1,1 +1,19 @@
 """Layer 3: what was shown, and how likely."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from truerank.core.rooms import room
+
+
+def _contents() -> tuple[Any, ...]:
+    from truerank.exposure.interventions import STRATEGIES
+    from truerank.exposure.kinds import EXPOSURES
+    from truerank.exposure.loggers import LOGGERS
+    from truerank.exposure.policies.targets import ExposureColumn, RankColumn
+
+    return EXPOSURES, LOGGERS, STRATEGIES, RankColumn, ExposureColumn
+
+
+__getattr__, __dir__ = room(__name__, _contents)

@@ -13,7 +13,9 @@ from __future__ import annotations
 
 from truerank.core.language import Kind
 from truerank.core.metric import Metric
+from truerank.core.rooms import room
 
 METRICS: Kind[Metric] = Kind("metric", __name__, Metric)
 catalogue = METRICS.catalogue
 parse = METRICS.parse
+__getattr__, __dir__ = room(__name__, lambda: (METRICS,))

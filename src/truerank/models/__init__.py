@@ -9,13 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import ClassVar, Protocol
+from typing import Any, ClassVar, Protocol
 
 import polars as pl
 
 from truerank.core.language import Kind, changed
 from truerank.core.log import Log
 from truerank.core.ranking import Scores
+from truerank.core.rooms import room
 
 Progress = Callable[[str, int, int], None]  # what is being done, how much of it, out of how much
 
@@ -70,6 +71,15 @@ RECOMMENDERS: Kind[Model] = Kind("model", __name__, Model)
 catalogue = RECOMMENDERS.catalogue
 named = RECOMMENDERS.named
 parse = RECOMMENDERS.parse
+
+
+def _contents() -> list[Any]:
+    from truerank.models import adapters
+
+    return [RECOMMENDERS, *(value for name, value in vars(adapters).items() if name.startswith("from_"))]
+
+
+__getattr__, __dir__ = room(__name__, _contents)
 
 
 def make(text: str, settings: Mapping[str, str]) -> Model:

@@ -9,11 +9,9 @@ from truerank.core.chance import library_seed
 from truerank.core.log import Log
 from truerank.core.values import check, text_of
 from truerank.models import NOTHING_BESIDE, Labels, Progress, Side
-from truerank.models.blas import one_thread
-from truerank.models.extras import load
 from truerank.models.implicit_library import FACTORS, ITERATIONS, REGULARISATION, as_input, callback
-from truerank.models.matrix import counts
-from truerank.models.settings import Whole, setting
+from truerank.models.matrix import counts, one_thread
+from truerank.models.settings import WholeNumbers, load, setting
 from truerank.ranks.scores.scores import Factors, factors
 
 
@@ -37,7 +35,7 @@ class ALS:
     iterations: int = setting(15, "rounds of both sides", least=1, search=ITERATIONS)
     regularisation: float = setting(0.1, "λ", least=0, search=REGULARISATION)
     alpha: float = setting(10.0, "α: how much a positive row counts more than an unlisted pair", least=0,
-                           search=Whole(1, 100))  # fmt: skip
+                           search=WholeNumbers(1, 100))  # fmt: skip
     name: ClassVar[str] = "als"
     about: ClassVar[str] = "Factors of implicit feedback by alternating least squares (implicit)."
     needs: ClassVar[str | None] = "models"

@@ -15,8 +15,8 @@ from truerank.core.ids import Keys
 from truerank.core.log import Log
 from truerank.core.values import check, text_of
 from truerank.models import NOTHING_BESIDE, Labels, Progress, Side
-from truerank.models.blas import one_thread
-from truerank.models.knn import Rows, matrix_of
+from truerank.models.matrix import one_thread
+from truerank.models.neighbours import Preference, matrix_of
 from truerank.models.settings import OneOf, setting
 from truerank.ranks.scores.scores import Factors, factors
 
@@ -44,7 +44,7 @@ class IALS:
     iterations: int = setting(20, "rounds of both sides", least=1)
     regularisation: float = setting(0.1, "λ", above=0, search=OneOf((0.001, 0.006, 0.01, 0.06, 0.1, 0.6)))
     alpha: float = setting(1.0, "α: how much a listed pair counts more than an unlisted one", least=0)
-    rows: Rows = setting(Rows.POSITIVES, "what r is: 1 for positive pairs, or the raw values of all rows")
+    rows: Preference = setting(Preference.POSITIVES, "what r is: 1 for positive pairs, or the raw values of all rows")
     name: ClassVar[str] = "ials"
     about: ClassVar[str] = "Factors of ratings or positives by exact alternating least squares."
     needs: ClassVar[str | None] = None

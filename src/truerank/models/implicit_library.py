@@ -9,10 +9,10 @@ import numpy as np
 from scipy.sparse import csr_matrix
 
 from truerank.models import Progress
-from truerank.models.settings import LogUniform, Whole
+from truerank.models.settings import LogUniform, WholeNumbers
 
-FACTORS = Whole(10, 200)
-ITERATIONS = Whole(10, 50)
+FACTORS = WholeNumbers(10, 200)
+ITERATIONS = WholeNumbers(10, 50)
 REGULARISATION = LogUniform(1e-5, 10.0)
 
 

@@ -14,15 +14,13 @@ from truerank.core.errors import InputError
 from truerank.core.log import Log
 from truerank.core.values import check, text_of
 from truerank.models import NOTHING_BESIDE, Labels, Progress, Side
-from truerank.models.blas import one_thread
-from truerank.models.extras import load
 from truerank.models.features import indicators
-from truerank.models.matrix import positives
-from truerank.models.settings import LogUniform, OneOf, Whole, setting
+from truerank.models.matrix import one_thread, positives
+from truerank.models.settings import LogUniform, OneOf, WholeNumbers, load, setting
 from truerank.ranks.scores.scores import Factors, factors
 
 
-class Loss(StrEnum):
+class LightFMLoss(StrEnum):
     """What LightFM minimises: WARP and BPR rank positives above drawn items, LOGISTIC fits the positives alone."""
 
     WARP = "warp"
@@ -49,9 +47,9 @@ class LightFM:
     (True, True)
     """
 
-    components: int = setting(32, "numbers that describe a feature", least=1, search=Whole(10, 200))
-    loss: Loss = setting(Loss.WARP, "what is minimised", search=OneOf(tuple(Loss)))
-    epochs: int = setting(20, "passes over the positives", least=1, search=Whole(10, 50))
+    components: int = setting(32, "numbers that describe a feature", least=1, search=WholeNumbers(10, 200))
+    loss: LightFMLoss = setting(LightFMLoss.WARP, "what is minimised", search=OneOf(tuple(LightFMLoss)))
+    epochs: int = setting(20, "passes over the positives", least=1, search=WholeNumbers(10, 50))
     user_alpha: float = setting(1e-6, "penalty on features of users", least=0, search=LogUniform(1e-6, 1e-2))
     item_alpha: float = setting(1e-6, "penalty on features of items", least=0, search=LogUniform(1e-6, 1e-2))
     name: ClassVar[str] = "lightfm"

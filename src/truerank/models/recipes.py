@@ -11,12 +11,13 @@ from enum import StrEnum
 from typing import Any, ClassVar, Protocol
 
 from truerank.models import Labels
+from truerank.models.learned import learned
 from truerank.models.settings import LogUniform, OneOf, setting
 
 RATES = OneOf((1e-4, 1e-3, 1e-2, 1e-1))
 
 
-class Loss(StrEnum):
+class PointwiseLoss(StrEnum):
     """How far a score is from a label.
 
     BCE  binary cross-entropy of the score as a logit, ln(1 + eˢ) - y s
@@ -62,7 +63,7 @@ class Method(Protocol):
 class Training:
     """Adam on batches of rows; the best epoch by validation AUC is kept."""
 
-    loss: Loss = setting(Loss.BCE, "what is minimised for a row")
+    loss: PointwiseLoss = setting(PointwiseLoss.BCE, "what is minimised for a row")
     learning_rate: float = setting(0.01, "of Adam", above=0, search=RATES)
     weight_decay: float = setting(0.01, "weight of ½(‖p_u‖² + ‖q_i‖²) of each row", least=0, search=RATES)
     batch: int = setting(1024, "rows of a batch; large ones are faster and take more memory", least=1)
@@ -114,13 +115,13 @@ class Bias:
     beside: ClassVar[Beside] = Beside.NOTHING
 
     def objective(self, setup: Any) -> Any:
-        from truerank.models.learners.weighted import Weighted
+        from truerank.models.learners.debiasing import Weighted
 
         return Weighted(setup)
 
 
 @dataclass(frozen=True, slots=True)
-class IPS:
+class IPSLearning:
     """Each row's loss times 1 / its propensity (Schnabel et al. 2016, eq. 8)."""
 
     about: ClassVar[str] = "each row weighted by 1 / its propensity"
@@ -128,13 +129,13 @@ class IPS:
     beside: ClassVar[Beside] = Beside.PROPENSITY
 
     def objective(self, setup: Any) -> Any:
-        from truerank.models.learners.weighted import Weighted
+        from truerank.models.learners.debiasing import Weighted
 
         return Weighted(setup)
 
 
 @dataclass(frozen=True, slots=True)
-class DoublyRobust:
+class DoublyRobustLearning:
     """Imputed errors of all pairs, corrected by the rows that were seen (Wang et al. 2019, joint learning)."""
 
     about: ClassVar[str] = "doubly robust: imputed errors of all pairs, corrected where rows were seen"
@@ -144,7 +145,7 @@ class DoublyRobust:
     imputation_decay: float = setting(0.1, "weight decay of the imputation model", least=0, search=RATES)
 
     def objective(self, setup: Any) -> Any:
-        from truerank.models.learners.doubly_robust import JointLearning
+        from truerank.models.learners.debiasing import JointLearning
 
         return JointLearning(self, setup)
 
@@ -167,7 +168,7 @@ class AutoDebias:
     warm_up: int = setting(20, "epochs before the weights are learned and patience is counted", least=0)
 
     def objective(self, setup: Any) -> Any:
-        from truerank.models.learners.autodebias import MetaLearning
+        from truerank.models.learners.debiasing import MetaLearning
 
         return MetaLearning(self, setup)
 
@@ -195,7 +196,7 @@ class HardNegatives:
         return max(1, int(self.drawn * self.hardness + 0.5))
 
     def objective(self, setup: Any) -> Any:
-        from truerank.models.learners.hard_negatives import Sampled
+        from truerank.models.learners.debiasing import Sampled
 
         return Sampled(self, setup)
 
@@ -208,3 +209,23 @@ class Recipe:
     backbone: Backbone
     method: Method
     training: Training
+
+
+MF = learned("MF", "mf", backbone=MatrixFactorisation, method=Bias, module=__name__)
+MFIPS = learned("MFIPS", "mf-ips", backbone=MatrixFactorisation, method=IPSLearning, module=__name__)
+MFDR = learned("MFDR", "mf-dr", backbone=MatrixFactorisation, method=DoublyRobustLearning, module=__name__)
+MFAutoDebias = learned(
+    "MFAutoDebias", "mf-autodebias", backbone=MatrixFactorisation, method=AutoDebias, module=__name__
+)
+MFDNS = learned("MFDNS", "mf-dns", backbone=MatrixFactorisation, method=HardNegatives, module=__name__)
+
+
+LightGCN = learned("LightGCN", "lightgcn", backbone=GraphConvolution, method=Bias, module=__name__)
+LightGCNIPS = learned("LightGCNIPS", "lightgcn-ips", backbone=GraphConvolution, method=IPSLearning, module=__name__)
+LightGCNDR = learned(
+    "LightGCNDR", "lightgcn-dr", backbone=GraphConvolution, method=DoublyRobustLearning, module=__name__
+)
+LightGCNAutoDebias = learned(
+    "LightGCNAutoDebias", "lightgcn-autodebias", backbone=GraphConvolution, method=AutoDebias, module=__name__
+)
+LightGCNDNS = learned("LightGCNDNS", "lightgcn-dns", backbone=GraphConvolution, method=HardNegatives, module=__name__)

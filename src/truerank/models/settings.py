@@ -7,14 +7,16 @@ tuning read it from there.
 from __future__ import annotations
 
 import dataclasses
+import importlib
 from dataclasses import dataclass
 from typing import Any
 
+from truerank.core.errors import InputError
 from truerank.core.values import Range
 
 
 @dataclass(frozen=True, slots=True)
-class Whole:
+class WholeNumbers:
     """Whole numbers from `low` to `high`, all equally likely."""
 
     low: int
@@ -36,11 +38,11 @@ class OneOf:
     values: tuple[Any, ...]
 
 
-Search = Whole | LogUniform | OneOf
+Search = WholeNumbers | LogUniform | OneOf
 
 
 @dataclass(frozen=True, slots=True)
-class Setting:
+class ModelSetting:
     """What a field is, its bounds, and where tuning searches (None: it stays as it is)."""
 
     about: str
@@ -58,10 +60,12 @@ def setting(
     search: Search | None = None,
 ) -> Any:
     """A field of a model: its default, one phrase on what it is, its bounds, and where to search."""
-    return dataclasses.field(default=default, metadata={"setting": Setting(about, Range(least, above, most), search)})
+    return dataclasses.field(
+        default=default, metadata={"setting": ModelSetting(about, Range(least, above, most), search)}
+    )
 
 
-def settings_of(cls: type[Any]) -> dict[str, Setting]:
+def settings_of(cls: type[Any]) -> dict[str, ModelSetting]:
     """The settings of a model class by name."""
     return {field.name: field.metadata["setting"] for field in dataclasses.fields(cls)}
 
@@ -69,3 +73,13 @@ def settings_of(cls: type[Any]) -> dict[str, Setting]:
 def space(cls: type[Any]) -> dict[str, Search]:
     """Where tuning searches: settings that have a search space, by name."""
     return {name: each.search for name, each in settings_of(cls).items() if each.search is not None}
+
+
+def load(module: str, *, install: str, who: str) -> Any:
+    """A module of a library that is not always there; a missing one is named with what pip has to install."""
+    try:
+        return importlib.import_module(module)
+    except ImportError as error:
+        library = module.partition(".")[0]
+        why = "is not installed" if getattr(error, "name", None) == library else f"cannot be loaded ({error})"
+        raise InputError(f"{who} needs {library}, which {why}: pip install {install}.") from None

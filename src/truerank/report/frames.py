@@ -63,14 +63,24 @@ def clips(results: Results) -> pl.DataFrame:
     return frame.with_columns(together=(pl.col("shift") ** 2 + pl.col("stderr") ** 2).sqrt())
 
 
-def csv(results: Results) -> bytes:
-    """Estimates and comparisons in one table, told apart by `kind`; a comparison's value is its difference."""
+def csv(results: Results, *, groups: Mapping[str, Results] | None = None) -> bytes:
+    """Estimates and comparisons in one table, told apart by `kind`; a comparison's value is its difference.
+
+    With `groups` there are rows of each after those of the whole, whose `group` is empty.
+    """
+    frame = _both(results)
+    if groups:
+        parts = [_both(within).with_columns(pl.lit(name).alias("group")) for name, within in groups.items()]
+        frame = pl.concat([frame.with_columns(pl.lit(None, dtype=TEXT).alias("group")), *parts])
+    return frame.with_columns(pl.col(NUMBER).fill_nan(None)).write_csv().encode()
+
+
+def _both(results: Results) -> pl.DataFrame:
     rows = [{"kind": "estimate", "baseline": None, **_estimate(estimate)} for estimate in results.estimates]
     for comparison in results.comparisons:
         row = _comparison(comparison)
         rows.append({"kind": "comparison", "value": row.pop("difference"), **row})
-    frame = pl.DataFrame(rows, schema=BOTH)
-    return frame.with_columns(pl.col(NUMBER).fill_nan(None)).write_csv().encode()
+    return pl.DataFrame(rows, schema=BOTH)
 
 
 def as_pandas(frame: pl.DataFrame) -> Any:

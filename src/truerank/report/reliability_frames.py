@@ -27,7 +27,7 @@ PREFERRED = "nDCG@100"  # the metric of the published figures
 LEAST_ROOM = 0.12  # of a log axis, between the line of 0 and the smallest value
 
 
-class Question(StrEnum):
+class StudyQuestion(StrEnum):
     """What is asked of a way to evaluate (Q1 to Q4), named as in the results."""
 
     RESOLUTION = "resolution"
@@ -122,12 +122,12 @@ def _listed(values: Sequence[Any]) -> str:
     return ", ".join(map(_shown, values))
 
 
-def tidy(results: pl.DataFrame, question: Question, *, metric: str, tau: Tau = Tau.LEFT_OUT) -> pl.DataFrame:
+def tidy(results: pl.DataFrame, question: StudyQuestion, *, metric: str, tau: Tau = Tau.LEFT_OUT) -> pl.DataFrame:
     """The rows of one question and metric: scenario, value, low, high (null where not defined), undefined, users.
 
     Ties need no τ: for resolution the columns are always those of the share of ties.
     """
-    value, low, high = COLUMNS[Tau.LEFT_OUT if question is Question.RESOLUTION else tau]
+    value, low, high = COLUMNS[Tau.LEFT_OUT if question is StudyQuestion.RESOLUTION else tau]
     rows = results.filter((pl.col("question") == question.value) & (pl.col("metric") == metric))
     nothing = pl.lit(None, dtype=pl.Float64)
     return rows.select(

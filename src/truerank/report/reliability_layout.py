@@ -9,7 +9,7 @@ from itertools import product
 
 import polars as pl
 
-from truerank.report.reliability_frames import Axis, Finished, Question, Tau, placed, tau_axis, tidy, tie_axis
+from truerank.report.reliability_frames import Axis, Finished, StudyQuestion, Tau, placed, tau_axis, tidy, tie_axis
 
 # Okabe and Ito's colours, told apart with every common kind of colour blindness; without their yellow, which is too
 # faint on white. Samplers without size are black and grey. Shapes and dashes say the same where there is no colour.
@@ -75,7 +75,7 @@ class Panel:
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
+class PanelLayout:
     """Panels in lines, and how large each is; a logger begins a new line."""
 
     lines: tuple[tuple[Panel, ...], ...]
@@ -83,11 +83,11 @@ class Layout:
     panel_height: int
 
     @classmethod
-    def of(cls, loggers: Sequence[str], sparsities: Sequence[float]) -> Layout:
+    def of(cls, loggers: Sequence[str], sparsities: Sequence[float]) -> PanelLayout:
         """
-        >>> [len(line) for line in Layout.of(["uniform"], [at / 12 for at in range(12)]).lines]
+        >>> [len(line) for line in PanelLayout.of(["uniform"], [at / 12 for at in range(12)]).lines]
         [6, 6]
-        >>> Layout.of(["uniform"], [0.0]).width
+        >>> PanelLayout.of(["uniform"], [0.0]).width
         380
         """
         n = len(sparsities)
@@ -107,7 +107,7 @@ class Layout:
     def heading(self, panel: Panel) -> list[str]:
         """The lines of a panel's title; all are broken where one is too long.
 
-        >>> layout = Layout.of(["popularity"], [0.1 * at for at in range(8)])
+        >>> layout = PanelLayout.of(["popularity"], [0.1 * at for at in range(8)])
         >>> layout.heading(layout.lines[0][0])
         ['popularity,', '0 % hidden']
         """
@@ -145,12 +145,12 @@ def wrapped(text: str, width: float, *, font: int = FONT) -> list[str]:
 class Figure:
     """One question in all panels: all that is drawn, and nothing about how."""
 
-    question: Question
+    question: StudyQuestion
     metric: str
     marks: pl.DataFrame
     axis: Axis
     sizes: tuple[int, ...]
-    layout: Layout
+    layout: PanelLayout
     styles: Mapping[str, Style]  # of the samplers that are shown
     title: tuple[str, ...]
     subtitle: tuple[str, ...]
@@ -166,15 +166,15 @@ class Figure:
 
 
 TITLES = {
-    Question.RESOLUTION: "Resolution (Q1): how often do two models tie?",
-    Question.FIDELITY: "Fidelity (Q2): are models ordered as with all items of the same log?",
-    Question.ROBUSTNESS: "Robustness (Q3): does the same sampler order models alike when nothing is hidden?",
-    Question.PREDICTIVE_POWER: "Predictive power (Q4): are models ordered as in truth?",
+    StudyQuestion.RESOLUTION: "Resolution (Q1): how often do two models tie?",
+    StudyQuestion.FIDELITY: "Fidelity (Q2): are models ordered as with all items of the same log?",
+    StudyQuestion.ROBUSTNESS: "Robustness (Q3): does the same sampler order models alike when nothing is hidden?",
+    StudyQuestion.PREDICTIVE_POWER: "Predictive power (Q4): are models ordered as in truth?",
 }
 REFERENCES = {
-    Question.FIDELITY: "that of Full on the same log",
-    Question.ROBUSTNESS: "that of the same sampler with nothing hidden",
-    Question.PREDICTIVE_POWER: "that of Full with nothing hidden, the truth",
+    StudyQuestion.FIDELITY: "that of Full on the same log",
+    StudyQuestion.ROBUSTNESS: "that of the same sampler with nothing hidden",
+    StudyQuestion.PREDICTIVE_POWER: "that of Full with nothing hidden, the truth",
 }
 VERTICAL = {
     Tau.LEFT_OUT: ("Kendall's τ-b,", "mean over users"),
@@ -184,13 +184,13 @@ VERTICAL = {
 
 
 def figure(
-    study: Finished, question: Question, *, metric: str, tau: Tau = Tau.LEFT_OUT, every: Finished | None = None
+    study: Finished, question: StudyQuestion, *, metric: str, tau: Tau = Tau.LEFT_OUT, every: Finished | None = None
 ) -> Figure:
     """The figure of one question; `every` is the whole study, so that styles do not depend on the part shown."""
     frame = tidy(study.results, question, metric=metric, tau=tau)
-    axis = tie_axis(frame) if question is Question.RESOLUTION else tau_axis(frame)
+    axis = tie_axis(frame) if question is StudyQuestion.RESOLUTION else tau_axis(frame)
     marks = placed(frame, axis)
-    layout = Layout.of(study.names("logger"), study.names("sparsity"))
+    layout = PanelLayout.of(study.names("logger"), study.names("sparsity"))
     rows = (every or study).results.group_by("sampler", maintain_order=True)
     style = styles(dict(rows.agg(pl.col("size").is_not_null().any()).rows()))
     words = _words(study, question, marks, axis, metric=metric, tau=tau)
@@ -204,18 +204,20 @@ def figure(
         {name: style[name] for name in study.names("sampler")},
         tuple(wrapped(TITLES[question], layout.width, font=TITLE_FONT)),
         tuple(line for text in words for line in wrapped(text, layout.width)),
-        ("share of pairs of", "models that tie") if question is Question.RESOLUTION else VERTICAL[tau],
+        ("share of pairs of", "models that tie") if question is StudyQuestion.RESOLUTION else VERTICAL[tau],
     )
 
 
-def _words(study: Finished, question: Question, marks: pl.DataFrame, axis: Axis, *, metric: str, tau: Tau) -> list[str]:
+def _words(
+    study: Finished, question: StudyQuestion, marks: pl.DataFrame, axis: Axis, *, metric: str, tau: Tau
+) -> list[str]:
     """What is shown, of whom, how sure it is, and what the marks at the bottom mean."""
     users = sorted(set(marks["users"].to_list()))
     of = f"{' to '.join(f'{n:,}' for n in dict.fromkeys((users[0], users[-1])))} users"
     repetitions: int = max(marks["repetitions"].to_list())
     times = f"{repetitions:,} repetitions" if repetitions > 1 else "one repetition"
     models = f"{study.n_models} models"
-    if question is Question.RESOLUTION:
+    if question is StudyQuestion.RESOLUTION:
         shown = f"Share of the pairs of {models} with exactly equal {metric}: mean over {of}, {times} (log axis)."
     elif tau is Tau.OF_MEANS:
         shown = (
@@ -233,10 +235,10 @@ def _words(study: Finished, question: Question, marks: pl.DataFrame, axis: Axis,
     ]
 
 
-def _undefined(question: Question, marks: pl.DataFrame, tau: Tau) -> list[str]:
+def _undefined(question: StudyQuestion, marks: pl.DataFrame, tau: Tau) -> list[str]:
     """How users without τ are counted, and how many there are."""
     most = max(marks["undefined"].fill_nan(0.0).to_list())
-    if question is Question.RESOLUTION or tau is Tau.OF_MEANS or not most > 0:
+    if question is StudyQuestion.RESOLUTION or tau is Tau.OF_MEANS or not most > 0:
         return []
     how = "count as 0" if tau is Tau.ZERO else "are left out"
     return [f"Users whose models all tie have no τ-b; they {how} (at most {100 * most:.2g} % of users in a scenario)."]
@@ -250,13 +252,13 @@ def _certainty(study: Finished, marks: pl.DataFrame, repetitions: int) -> str:
     return ("No intervals." if none else bands) + dashed
 
 
-def _bottom(question: Question, marks: pl.DataFrame, axis: Axis) -> list[str]:
+def _bottom(question: StudyQuestion, marks: pl.DataFrame, axis: Axis) -> list[str]:
     """The rules for what has no place on the axis, where they are needed."""
     zeros, undefined = (int((marks["state"] == state).sum()) for state in ("zero", "undefined"))
     found = []
     if axis.zero is not None:
         found.append(f"The lowest line of the axis is 0: {zeros:,} of {len(marks):,} tie rates are 0.")
     if undefined:
-        why = "" if question is Question.RESOLUTION else ": all models tie"
+        why = "" if question is StudyQuestion.RESOLUTION else ": all models tie"
         found.append(f"× at the bottom: {undefined:,} of {len(marks):,} values are not defined{why}.")
     return [" ".join(found)] if found else []

@@ -29,7 +29,7 @@ Mapper = Callable[[Callable[[int], Floats], Sequence[int]], Sequence[Floats]]
 
 
 @dataclass(frozen=True, slots=True)
-class Truth:
+class ObservedWorld:
     """A fully observed world: the labels of every cell, and every cell's rank for each model."""
 
     labels: Log
@@ -72,7 +72,9 @@ class Coverage:
 class Drawing(Protocol):
     """A way to expose some of a world's cells for the given users (with repeats), each copy independently."""
 
-    def __call__(self, truth: Truth, *, units: Ints, rng: np.random.Generator) -> tuple[Log, dict[str, Ranks]]: ...
+    def __call__(
+        self, truth: ObservedWorld, *, units: Ints, rng: np.random.Generator
+    ) -> tuple[Log, dict[str, Ranks]]: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +83,7 @@ class Uniformly:
 
     n: int
 
-    def __call__(self, truth: Truth, *, units: Ints, rng: np.random.Generator) -> tuple[Log, dict[str, Ranks]]:
+    def __call__(self, truth: ObservedWorld, *, units: Ints, rng: np.random.Generator) -> tuple[Log, dict[str, Ranks]]:
         keys = rng.random((len(units), truth.n_items), dtype=np.float32)
         item = np.sort(np.argpartition(keys, self.n, axis=1)[:, : self.n], axis=1)
         return shown(truth, units, np.repeat(np.arange(len(units)), self.n), item.ravel())
@@ -94,14 +96,14 @@ class ByPropensity:
     propensity: Floats
     claimed: Floats | None = None
 
-    def __call__(self, truth: Truth, *, units: Ints, rng: np.random.Generator) -> tuple[Log, dict[str, Ranks]]:
+    def __call__(self, truth: ObservedWorld, *, units: Ints, rng: np.random.Generator) -> tuple[Log, dict[str, Ranks]]:
         unit, item = np.nonzero(rng.random((len(units), truth.n_items)) < self.propensity[units])
         log, ranks = shown(truth, units, unit, item)
         said = self.propensity if self.claimed is None else self.claimed
         return replace(log, propensity=said[units[unit], item]), ranks
 
 
-def shown(truth: Truth, units: Ints, unit: Ints, item: Ints) -> tuple[Log, dict[str, Ranks]]:
+def shown(truth: ObservedWorld, units: Ints, unit: Ints, item: Ints) -> tuple[Log, dict[str, Ranks]]:
     """The log that shows these cells, and their ranks; row j is an item of users[units[unit[j]]]."""
     row = units[unit] * truth.n_items + item
     labels = truth.labels
@@ -127,7 +129,7 @@ def shown(truth: Truth, units: Ints, unit: Ints, item: Ints) -> tuple[Log, dict[
 
 
 def run_once(
-    truth: Truth, asked: Sequence[Asked], *, drawing: Drawing, interval: Interval, seed: int, run: int
+    truth: ObservedWorld, asked: Sequence[Asked], *, drawing: Drawing, interval: Interval, seed: int, run: int
 ) -> Floats:
     """[question x (value, low, high)] of one draw: every model with every asked pair, then every difference."""
     rng = generator(seed, f"coverage {interval.name} {run}")
@@ -144,7 +146,7 @@ def run_once(
 
 
 def measure(
-    truth: Truth,
+    truth: ObservedWorld,
     asked: Sequence[Asked],
     *,
     drawing: Drawing,
@@ -179,7 +181,7 @@ def measure(
 class _Run:
     """`run_once` with all but the run filled in, so that it can be sent to another process."""
 
-    truth: Truth
+    truth: ObservedWorld
     asked: tuple[Asked, ...]
     drawing: Drawing
     interval: Interval
@@ -189,7 +191,7 @@ class _Run:
         return run_once(self.truth, self.asked, drawing=self.drawing, interval=self.interval, seed=self.seed, run=run)
 
 
-def _questions(truth: Truth, asked: Sequence[Asked]) -> list[tuple[str, str, str, float]]:
+def _questions(truth: ObservedWorld, asked: Sequence[Asked]) -> list[tuple[str, str, str, float]]:
     """What each row of a run estimates; on full labels, surely shown, every estimator gives its own estimand."""
     full = replace(truth.labels, propensity=np.ones(len(truth.labels)))
     found = []

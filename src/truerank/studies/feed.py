@@ -40,7 +40,7 @@ class Broken(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Policy:
+class FeedPolicy:
     """A ranker: `skill` is the correlation of its scores with the true appeal, `noise` the temperature of its ranking.
 
     Noise 0 ranks the candidates by score; more noise explores more (Plackett-Luce with weights exp(score / noise)).
@@ -90,10 +90,10 @@ class FeedSettings:
     moods: float = 0.3
     lengths: float = 0.3
     patience: float = 0.3
-    policies: tuple[Policy, ...] = (
-        Policy("logging", skill=0.4, noise=1.0),
-        Policy("better", skill=0.8, noise=0.8),
-        Policy("worse", skill=0.1, noise=0.8),
+    policies: tuple[FeedPolicy, ...] = (
+        FeedPolicy("logging", skill=0.4, noise=1.0),
+        FeedPolicy("better", skill=0.8, noise=0.8),
+        FeedPolicy("worse", skill=0.1, noise=0.8),
     )
     loggers: int = 1
     surfaces: tuple[Surface, ...] = (Surface("first", "yule:0.7", 0.7), Surface("second", "exp:0.8", 0.3))
@@ -211,7 +211,7 @@ def _standard(n: int, rng: np.random.Generator) -> Floats:
     return np.zeros(1) if n == 1 else (drawn - drawn.mean()) / drawn.std()
 
 
-def _score(policy: Policy, appeal: Floats, rng: np.random.Generator) -> Floats:
+def _score(policy: FeedPolicy, appeal: Floats, rng: np.random.Generator) -> Floats:
     own = rng.normal(size=appeal.shape)
     return np.asarray(policy.skill * appeal + np.sqrt(1 - policy.skill**2) * own)
 

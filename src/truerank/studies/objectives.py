@@ -35,7 +35,7 @@ class Task:
     judge: Judge
 
 
-class Objective(Protocol):
+class TuningObjective(Protocol):
     """How to judge settings; its text form stands in the folder of the search."""
 
     def task(self, log: Log, side: Side, *, labels: Labels, seed: int) -> Task: ...

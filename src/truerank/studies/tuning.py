@@ -19,9 +19,8 @@ from truerank.core.errors import InputError
 from truerank.core.log import Log
 from truerank.data.files import whole_file
 from truerank.models import NOTHING_BESIDE, Model, Progress, Side
-from truerank.models.extras import load
-from truerank.models.settings import LogUniform, OneOf, Search, Whole, space
-from truerank.studies.objectives import Objective, Task
+from truerank.models.settings import LogUniform, OneOf, Search, WholeNumbers, load, space
+from truerank.studies.objectives import Task, TuningObjective
 
 QUESTION, TRIALS = "question.json", "trials.log"
 STARTUP = 10  # trials at random before the search learns from them
@@ -55,7 +54,7 @@ def tune(
     model: Model,
     log: Log,
     *,
-    objective: Objective,
+    objective: TuningObjective,
     trials: int,
     folder: Path,
     seed: int,
@@ -223,7 +222,7 @@ def _forget(folder: Path) -> None:
 
 def _distribution(optuna: Any, search: Search) -> Any:
     kinds = optuna.distributions
-    if isinstance(search, Whole):
+    if isinstance(search, WholeNumbers):
         return kinds.IntDistribution(search.low, search.high)
     if isinstance(search, LogUniform):
         return kinds.FloatDistribution(search.low, search.high, log=True)

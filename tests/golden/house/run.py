@@ -273,7 +273,7 @@ def covered(data: Made, options: dict[str, Any]) -> Result:
     catalogue = catalogue_of(models, others={"world": labels.items}, items=None, n_items=None)
     setting = lay_out(labels, catalogue)
     pool = setting.pools["catalogue"]  # type: ignore[index]
-    truth = coverage.Truth(
+    truth = coverage.ObservedWorld(
         setting.labels, {name: rank(each, setting.labels, pools=[pool], threads=1)[0] for name, each in models.items()}
     )
     shown = options["drawing"]

@@ -10,16 +10,21 @@ import numpy as np
 import pytest
 import torch
 
-from truerank.models.learners.autodebias import MISSING, NEGATIVE, POSITIVE, MetaLearning, known_states
-from truerank.models.learners.doubly_robust import JointLearning
+from truerank.models.learners.debiasing import (
+    MISSING,
+    NEGATIVE,
+    POSITIVE,
+    JointLearning,
+    MetaLearning,
+    Sampled,
+    Weighted,
+    hardest,
+    known_states,
+)
 from truerank.models.learners.examples import Examples, Others, naive_bayes
-from truerank.models.learners.hard_negatives import Sampled, hardest
-from truerank.models.learners.losses import LogLoss, SquaredLoss
-from truerank.models.learners.networks import Convolution, Factorisation
-from truerank.models.learners.repeatable import repeatable
-from truerank.models.learners.setup import Batch, Block, Setup
-from truerank.models.learners.weighted import Weighted
-from truerank.models.recipes import AutoDebias, DoublyRobust, HardNegatives
+from truerank.models.learners.networks import Convolution, Factorisation, LogLoss, SquaredLoss
+from truerank.models.learners.train import Batch, PairBlock, Setup, repeatable
+from truerank.models.recipes import AutoDebias, DoublyRobustLearning, HardNegatives
 
 
 @pytest.fixture(autouse=True)
@@ -105,7 +110,9 @@ def test_naive_bayes_propensities_undo_the_bias_of_classes() -> None:
 def doubly_robust(fit: Any, *, guess: list[float]) -> tuple[JointLearning, Examples]:
     """One user, two items with scores 1 and -2; the first was seen, positive, with weight 2."""
     rows = examples([0], [0], [1], [2.0], shape=(1, 2))
-    objective = JointLearning(DoublyRobust(imputation_decay=0.0), setup(biases([0.0], [1.0, -2.0]), rows, fit=fit))
+    objective = JointLearning(
+        DoublyRobustLearning(imputation_decay=0.0), setup(biases([0.0], [1.0, -2.0]), rows, fit=fit)
+    )
     objective.imputation = biases([0.0], guess)
     return objective, rows
 
@@ -113,7 +120,7 @@ def doubly_robust(fit: Any, *, guess: list[float]) -> tuple[JointLearning, Examp
 def test_doubly_robust_loss_by_hand() -> None:
     """Squared: errors g = 0.5 and 0.25 on the scale 0 ... 1 are 1 and 0.5 in scores, so ê = 1 and 0.25; e = 0."""
     objective, rows = doubly_robust(SquaredLoss(), guess=[0.5, 0.25])
-    found = objective.loss_on(Batch.of(rows), Block(np.array([0]), np.array([0, 1])))
+    found = objective.loss_on(Batch.of(rows), PairBlock(np.array([0]), np.array([0, 1])))
     assert float(found.detach()) == pytest.approx((1 + 0.25) / 2 + 2 * (0 - 1), rel=1e-6)
 
 
@@ -128,7 +135,7 @@ def test_a_perfect_imputation_gives_the_gradient_of_full_information() -> None:
     """With g = y - ŷ everywhere the correction vanishes, and each score is pulled by ŷ - y, seen or not."""
     sigma = [1 / (1 + math.exp(-1)), 1 / (1 + math.exp(2))]
     objective, rows = doubly_robust(LogLoss(), guess=[1 - sigma[0], 0 - sigma[1]])
-    objective.loss_on(Batch.of(rows), Block(np.array([0]), np.array([0, 1]))).backward()
+    objective.loss_on(Batch.of(rows), PairBlock(np.array([0]), np.array([0, 1]))).backward()
     gradient = objective.setup.parameters[3].grad
     assert gradient is not None
     assert gradient.ravel().tolist() == pytest.approx([(sigma[0] - 1) / 2, sigma[1] / 2], abs=1e-6)
@@ -138,7 +145,7 @@ def test_true_propensities_make_dr_unbiased_whatever_is_imputed() -> None:
     """Expectation over all 2^4 outcomes of what is seen = the mean loss of all pairs, gradients included."""
     label, chance = np.array([1, 0, 0, 1.0]), np.array([0.9, 0.2, 0.5, 0.4])
     everything = examples([0, 0, 1, 1], [0, 1, 0, 1], label.astype(int).tolist(), [1] * 4, shape=(2, 2))
-    block = Block(np.array([0, 1]), np.array([0, 1]))
+    block = PairBlock(np.array([0, 1]), np.array([0, 1]))
     total, gradient = 0.0, torch.zeros(2)
     start = ([0.3, -0.2], [0.8, -1.0])
     for outcome in range(16):
@@ -149,7 +156,7 @@ def test_true_propensities_make_dr_unbiased_whatever_is_imputed() -> None:
             everything.user[seen].tolist(), everything.item[seen].tolist(), label[seen].astype(int).tolist(),
             (n / 4 / chance[seen]).tolist(), shape=(2, 2),
         )  # fmt: skip
-        objective = JointLearning(DoublyRobust(), setup(biases(*start), rows))
+        objective = JointLearning(DoublyRobustLearning(), setup(biases(*start), rows))
         objective.imputation = biases([0.1, -0.3], [0.4, 0.05])
         if n:
             loss = objective.loss_on(Batch.of(rows), block)

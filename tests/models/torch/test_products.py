@@ -9,13 +9,9 @@ import pytest
 import torch
 
 from truerank.core.log import Pairs
-from truerank.models.learners.examples import Examples, Others
-from truerank.models.learners.graph import Graph
-from truerank.models.learners.networks import Convolution, Factorisation
-from truerank.models.learners.pairs import Pattern, scores
-from truerank.models.learners.repeatable import repeatable
-from truerank.models.learners.setup import Block, mean_square
-from truerank.models.learners.train import batches
+from truerank.models.learners.examples import Examples, Others, Pattern, scores
+from truerank.models.learners.networks import Convolution, Factorisation, Graph
+from truerank.models.learners.train import PairBlock, batches, mean_square, repeatable
 
 USER, ITEM = np.array([0, 0, 0, 2, 2, 3]), np.array([1, 3, 1, 0, 4, 2])  # one pair twice, user 1 without any
 SHAPE = (4, 6)
@@ -155,7 +151,7 @@ def test_batches_are_a_partition_in_random_order() -> None:
 
 @pytest.mark.parametrize(("n_users", "n_items", "pairs"), [(10, 1000, 400), (1000, 3, 400), (5, 4, 400), (50, 50, 1)])
 def test_blocks_fit_what_was_asked_for(n_users: int, n_items: int, pairs: int) -> None:
-    block = Block.draw(np.random.default_rng(0), n_users, n_items, pairs=pairs)
+    block = PairBlock.draw(np.random.default_rng(0), n_users, n_items, pairs=pairs)
     assert 1 <= len(block.user) * len(block.item) <= max(pairs, 1)
     assert len(np.unique(block.user)) == len(block.user)
     assert block.user.max() < n_users
@@ -166,7 +162,7 @@ def test_the_mean_over_blocks_is_the_mean_over_all_pairs() -> None:
     """Every user and every item is in equally many of many blocks."""
     rng, count = np.random.default_rng(4), np.zeros((6, 5))
     for _ in range(6000):
-        block = Block.draw(rng, 6, 5, pairs=6)
+        block = PairBlock.draw(rng, 6, 5, pairs=6)
         count[np.ix_(block.user, block.item)] += 1 / (len(block.user) * len(block.item))
     assert count / 6000 == pytest.approx(1 / 30, rel=0.15)
 

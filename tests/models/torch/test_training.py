@@ -85,7 +85,7 @@ def test_torch_is_left_as_it_was() -> None:
         torch.use_deterministic_algorithms(True, warn_only=True)
         fitted("mf-dr")
         with pytest.raises(InputError):
-            make("mf", {}).fit(world().train.select(slice(0)), seed=0)  # type: ignore[arg-type]
+            make("mf", {}).fit(world().train.select(slice(0)), seed=0)
         assert torch.get_num_threads() == 2
         assert torch.are_deterministic_algorithms_enabled()
         assert torch.is_deterministic_algorithms_warn_only_enabled()

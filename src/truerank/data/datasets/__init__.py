@@ -6,8 +6,10 @@ A new dataset is one new module here; `catalogue` and `truerank data list` find 
 from __future__ import annotations
 
 from truerank.core.language import Kind
+from truerank.core.rooms import room
 from truerank.data.dataset import Dataset
 
 DATASETS: Kind[Dataset] = Kind("dataset", __name__, Dataset)
 catalogue = DATASETS.catalogue
 named = DATASETS.named
+__getattr__, __dir__ = room(__name__, lambda: (DATASETS,))

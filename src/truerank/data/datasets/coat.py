@@ -15,7 +15,7 @@ from truerank.core.arrays import Floats, frozen
 from truerank.core.errors import InputError
 from truerank.core.ids import Ids
 from truerank.core.log import Log
-from truerank.data.dataset import Counts, Part, as_log, cells, find, gather, nothing_found, read_columns, reading
+from truerank.data.dataset import Part, PublishedSize, as_log, cells, find, gather, nothing_found, read_columns, reading
 from truerank.data.files import read_table
 
 RULE = ">3"
@@ -37,9 +37,9 @@ class Coat:
     home: ClassVar[str] = "https://www.cs.cornell.edu/~schnabts/mnar/"
     terms: ClassVar[str] = "research use, cite"
     files: ClassVar[tuple[str, ...]] = ("train.ascii", "test.ascii", "propensities.ascii (optional)")
-    published: ClassVar[Mapping[str, Counts]] = {
-        "train": Counts(290, 300, 6_960, 1_905),
-        "random": Counts(290, 300, 4_640, 860),
+    published: ClassVar[Mapping[str, PublishedSize]] = {
+        "train": PublishedSize(290, 300, 6_960, 1_905),
+        "random": PublishedSize(290, 300, 4_640, 860),
     }
 
     def load(self, folder: Path, *, parts: Collection[str] | None = None, check: bool = True) -> dict[str, Log]:

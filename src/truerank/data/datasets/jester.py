@@ -14,13 +14,13 @@ import polars as pl
 from truerank.core.arrays import Bools, Floats
 from truerank.core.errors import InputError
 from truerank.core.log import Log
-from truerank.data.dataset import Counts, Part, as_log, cells, find, gather, nothing_found, read_columns, reading
+from truerank.data.dataset import Part, PublishedSize, as_log, cells, find, gather, nothing_found, read_columns, reading
 
 RULE = ">0"
 JOKES, MISSING = 100, 99.0
 # users and ratings of each file; users are numbered through the files in this order
 FILES = {1: (24_983, 1_810_455), 2: (23_500, 1_708_993), 3: (24_938, 616_912)}
-FULL = Counts(7_200, 100, 720_000)
+FULL = PublishedSize(7_200, 100, 720_000)
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ class Jester:
     home: ClassVar[str] = "https://eigentaste.berkeley.edu/dataset/ (dataset 1)"
     terms: ClassVar[str] = "research use, cite"
     files: ClassVar[tuple[str, ...]] = ("jester-data-1.csv", "jester-data-2.csv and -3.csv (optional)")
-    published: ClassVar[Mapping[str, Counts]] = {"full": FULL, "train": Counts(17_783, 100, 1_090_455)}
+    published: ClassVar[Mapping[str, PublishedSize]] = {"full": FULL, "train": PublishedSize(17_783, 100, 1_090_455)}
 
     def load(self, folder: Path, *, parts: Collection[str] | None = None, check: bool = True) -> dict[str, Log]:
         folder = Path(folder)
@@ -83,7 +83,7 @@ class Jester:
         return as_log(table, source=source, value="rating", positive=self.positive, rewards=("rating",))
 
 
-_UNKNOWN = Counts(None, None, None)
+_UNKNOWN = PublishedSize(None, None, None)
 
 
 def _whole(matrix: Floats) -> Bools:

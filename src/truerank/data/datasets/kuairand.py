@@ -13,16 +13,16 @@ import polars as pl
 
 from truerank.core.errors import InputError
 from truerank.core.log import Log
-from truerank.data.dataset import Counts, Part, as_log, gather, nothing_found, read_columns
+from truerank.data.dataset import Part, PublishedSize, as_log, gather, nothing_found, read_columns
 
 SIGNALS = (
     "is_click", "is_like", "is_follow", "is_comment", "is_forward", "is_hate", "long_view",
     "play_time_ms", "duration_ms",
 )  # fmt: skip
 VERSIONS = {
-    "27k": {"train": Counts(27_285, 32_038_725, 322_278_385), "random": Counts(27_285, 7_583, 1_186_059)},
-    "1k": {"train": Counts(1_000, 4_369_953, 11_713_045), "random": Counts(1_000, 7_388, 43_028)},
-    "pure": {"train": Counts(27_285, 7_551, 1_436_609), "random": Counts(27_285, 7_583, 1_186_059)},
+    "27k": {"train": PublishedSize(27_285, 32_038_725, 322_278_385), "random": PublishedSize(27_285, 7_583, 1_186_059)},
+    "1k": {"train": PublishedSize(1_000, 4_369_953, 11_713_045), "random": PublishedSize(1_000, 7_388, 43_028)},
+    "pure": {"train": PublishedSize(27_285, 7_551, 1_436_609), "random": PublishedSize(27_285, 7_583, 1_186_059)},
 }
 FILE_NAME = re.compile(r"log_(standard|random)_.*_(27k|1k|pure)(_part\d+)?\.csv")
 
@@ -44,7 +44,7 @@ class KuaiRand:
     home: ClassVar[str] = "https://kuairand.com (doi:10.5281/zenodo.10439422)"
     terms: ClassVar[str] = "CC BY-SA 4.0"
     files: ClassVar[tuple[str, ...]] = ("log_standard_*.csv", "log_random_*.csv")
-    published: ClassVar[Mapping[str, Counts]] = {
+    published: ClassVar[Mapping[str, PublishedSize]] = {
         f"{part} ({version})": counts for version, both in VERSIONS.items() for part, counts in both.items()
     }
 

@@ -12,7 +12,7 @@ import polars as pl
 
 from truerank.core.errors import InputError
 from truerank.core.log import Log
-from truerank.data.dataset import Counts, Part, as_log, find, gather, nothing_found, read_columns
+from truerank.data.dataset import Part, PublishedSize, as_log, find, gather, nothing_found, read_columns
 
 RULE = ">2"
 PLACES = ("", "data", "KuaiRec 2.0/data", "KuaiRec/data")
@@ -39,9 +39,9 @@ class KuaiRec:
     home: ClassVar[str] = "https://kuairec.com (paper: doi:10.1145/3511808.3557220)"
     terms: ClassVar[str] = "CC BY-SA 4.0"
     files: ClassVar[tuple[str, ...]] = ("small_matrix.csv", "big_matrix.csv")
-    published: ClassVar[Mapping[str, Counts]] = {
-        "full": Counts(1_411, 3_327, 4_676_570, 217_175),
-        "train": Counts(7_176, 10_728, 12_530_806, 936_390),
+    published: ClassVar[Mapping[str, PublishedSize]] = {
+        "full": PublishedSize(1_411, 3_327, 4_676_570, 217_175),
+        "train": PublishedSize(7_176, 10_728, 12_530_806, 936_390),
     }
 
     def load(self, folder: Path, *, parts: Collection[str] | None = None, check: bool = True) -> dict[str, Log]:
@@ -71,8 +71,8 @@ class KuaiRec:
             "items": table.with_columns(pl.col("item").cast(pl.Int64), pl.col("categories").cast(pl.List(pl.Int64)))
         }
 
-    def _counts(self, counts: Counts) -> Counts:
-        return counts if self.positive == RULE else Counts(counts.users, counts.items, counts.rows)
+    def _counts(self, counts: PublishedSize) -> PublishedSize:
+        return counts if self.positive == RULE else PublishedSize(counts.users, counts.items, counts.rows)
 
     def _original(self, path: Path) -> Log:
         # some rows of the small matrix have no time
@@ -89,11 +89,11 @@ class KuaiRec:
             raise InputError(f"{folder}: the compact files hold labels for watch_ratio {RULE} only; found no ratios.")
         found = {}
         if grid is not None:
-            found["full"] = Part(partial(_labelled, grid), Counts(1_411, 3_327, 4_694_397, 217_175))
+            found["full"] = Part(partial(_labelled, grid), PublishedSize(1_411, 3_327, 4_694_397, 217_175))
         if big is not None:
-            found["train"] = Part(partial(_positives, big), Counts(None, None, 846_253, 846_253))
+            found["train"] = Part(partial(_positives, big), PublishedSize(None, None, 846_253, 846_253))
         if graded is not None:
-            found["graded"] = Part(partial(self._graded, graded), Counts(None, None, 117_113))
+            found["graded"] = Part(partial(self._graded, graded), PublishedSize(None, None, 117_113))
         return found
 
     def _graded(self, path: Path) -> Log:

@@ -12,7 +12,7 @@ import polars as pl
 
 from truerank.core.errors import InputError
 from truerank.core.log import Log
-from truerank.data.dataset import Counts, Part, as_log, find, gather, nothing_found, read_columns, read_fields
+from truerank.data.dataset import Part, PublishedSize, as_log, find, gather, nothing_found, read_columns, read_fields
 
 RULE = ">=4"
 FIELDS: dict[str, type[pl.DataType]] = {"user": pl.Int64, "item": pl.Int64, "rating": pl.Float64, "time": pl.Int64}
@@ -34,7 +34,7 @@ class MovieLens100K:
     home: ClassVar[str] = "https://grouplens.org/datasets/movielens/100k/"
     terms: ClassVar[str] = "research use, no redistribution, cite"
     files: ClassVar[tuple[str, ...]] = ("u.data",)
-    published: ClassVar[Mapping[str, Counts]] = {"train": Counts(943, 1_682, 100_000, 55_375)}
+    published: ClassVar[Mapping[str, PublishedSize]] = {"train": PublishedSize(943, 1_682, 100_000, 55_375)}
 
     def load(self, folder: Path, *, parts: Collection[str] | None = None, check: bool = True) -> dict[str, Log]:
         path = find(Path(folder), "u.data", under=("", "ml-100k"))
@@ -57,7 +57,7 @@ class MovieLens1M:
     home: ClassVar[str] = "https://grouplens.org/datasets/movielens/1m/"
     terms: ClassVar[str] = "research use, no redistribution, cite"
     files: ClassVar[tuple[str, ...]] = ("ratings.dat",)
-    published: ClassVar[Mapping[str, Counts]] = {"train": Counts(6_040, 3_706, 1_000_209, 575_281)}
+    published: ClassVar[Mapping[str, PublishedSize]] = {"train": PublishedSize(6_040, 3_706, 1_000_209, 575_281)}
 
     def load(self, folder: Path, *, parts: Collection[str] | None = None, check: bool = True) -> dict[str, Log]:
         folder = Path(folder)

@@ -12,7 +12,7 @@ import polars as pl
 
 from truerank.core.errors import InputError
 from truerank.core.log import Log
-from truerank.data.dataset import Counts, Part, as_log, find, gather, nothing_found, read_columns
+from truerank.data.dataset import Part, PublishedSize, as_log, find, gather, nothing_found, read_columns
 from truerank.data.files import read_table
 
 POLICIES, CAMPAIGNS = ("random", "bts"), {"all": 80, "men": 34, "women": 46}
@@ -40,8 +40,8 @@ class OpenBandit:
     home: ClassVar[str] = "https://research.zozo.com/data.html"
     terms: ClassVar[str] = "CC BY 4.0"
     files: ClassVar[tuple[str, ...]] = ("random/all/all.csv, ... bts/women/women.csv",)
-    published: ClassVar[Mapping[str, Counts]] = {
-        f"{policy} {campaign}": Counts(ROWS.get(f"{policy} {campaign}"), items, ROWS.get(f"{policy} {campaign}"))
+    published: ClassVar[Mapping[str, PublishedSize]] = {
+        f"{policy} {campaign}": PublishedSize(ROWS.get(f"{policy} {campaign}"), items, ROWS.get(f"{policy} {campaign}"))
         for policy in POLICIES
         for campaign, items in CAMPAIGNS.items()
     }
@@ -81,11 +81,11 @@ class OpenBandit:
             raise InputError(f"{folder}: no item_context.csv; expected one beside the log of a campaign.")
         return found
 
-    def _counts(self, path: Path, part: str) -> Counts:
+    def _counts(self, path: Path, part: str) -> PublishedSize:
         """The sample is as published as the whole: a file of its size is one."""
         counts = self.published[part]
         small = path.stat().st_size < 50e6
-        return Counts(SAMPLE, counts.items, SAMPLE) if small else counts
+        return PublishedSize(SAMPLE, counts.items, SAMPLE) if small else counts
 
     def _read(self, path: Path) -> Log:
         table = read_columns(path, COLUMNS).with_row_index("user")

@@ -11,7 +11,7 @@ from typing import ClassVar
 import polars as pl
 
 from truerank.core.log import Log
-from truerank.data.dataset import Counts, Part, as_log, find, gather, nothing_found, read_fields
+from truerank.data.dataset import Part, PublishedSize, as_log, find, gather, nothing_found, read_fields
 
 RULE = ">3"
 
@@ -34,9 +34,9 @@ class YahooR3:
         "ydata-ymusic-rating-study-v1_0-train.txt",
         "ydata-ymusic-rating-study-v1_0-test.txt",
     )
-    published: ClassVar[Mapping[str, Counts]] = {
-        "train": Counts(15_400, 1_000, 311_704, 125_077),
-        "random": Counts(5_400, 1_000, 54_000, 4_749),
+    published: ClassVar[Mapping[str, PublishedSize]] = {
+        "train": PublishedSize(15_400, 1_000, 311_704, 125_077),
+        "random": PublishedSize(5_400, 1_000, 54_000, 4_749),
     }
 
     def load(self, folder: Path, *, parts: Collection[str] | None = None, check: bool = True) -> dict[str, Log]:

@@ -15,10 +15,10 @@ from truerank.core.metric import Metric
 from truerank.core.ranking import JudgedChunk, Pool, RankView
 from truerank.core.terms import Smooth
 from truerank.core.values import text_of
-from truerank.estimators.biased.rewards import ItemRates, ListSums, RewardModel, at_rows, list_sums
+from truerank.estimators.biased.rewards import GainModel, ItemRates, ListSums, at_rows, list_sums
 from truerank.estimators.biased.weighing import ASSUMED, Weighed, check_clip, estimand, only_sums_or_recall
 from truerank.estimators.sums import LABEL_FREE, additive
-from truerank.metrics.gains import gains_of
+from truerank.metrics.worth import gains_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ class DoublyRobust:
     1.5
     """
 
-    reward: RewardModel = field(default_factory=ItemRates)
+    reward: GainModel = field(default_factory=ItemRates)
     clip: float | None = None
 
     about: ClassVar[About] = About(

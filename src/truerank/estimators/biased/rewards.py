@@ -13,13 +13,13 @@ from truerank.core.arrays import Bools, Floats, Ints, sums_by
 from truerank.core.errors import InputError
 from truerank.core.estimator import Groups, Learned, Learner
 from truerank.core.ids import Ids
+from truerank.core.language import Kind
 from truerank.core.log import Log, Pairs
 from truerank.core.metric import Additive, Metric
 from truerank.core.options import Denominator
 from truerank.core.ranking import Candidates, JudgedChunk, Ranks, RankView, Scores
 from truerank.estimators.biased.weighing import inverse, propensity_of
-from truerank.metrics.gains import Graded, gains_of
-from truerank.metrics.worth import expected_worth, known_divisor
+from truerank.metrics.worth import Graded, expected_worth, gains_of, known_divisor
 from truerank.ranks.kernel.rank import Aligned, rank
 
 CELLS_AT_ONCE = 2**21
@@ -31,7 +31,7 @@ class Predicted(Protocol):
     def block(self, units: Ints) -> Floats: ...
 
 
-class RewardModel(Protocol):
+class GainModel(Protocol):
     """Predicts gains, without a look at the row it predicts."""
 
     name: ClassVar[str]
@@ -43,6 +43,9 @@ class RewardModel(Protocol):
     def predicted(self, log: Log, fitted: Any) -> Predicted:
         """What it says of the users of a log, by what its learner has `fitted`."""
         ...
+
+
+GAIN_MODELS: Kind[GainModel] = Kind("reward model", __name__, GainModel)
 
 
 @dataclass(frozen=True, slots=True, eq=False)  # arrays have no single truth of equality

@@ -31,7 +31,7 @@ ASSUMED = (POSITIVE, EVERYONE)
 
 
 @dataclass(frozen=True, slots=True)
-class Rows:
+class MetricRows:
     """What each row adds before it is weighted: to the numerator, and to the denominator of a ratio.
 
     `hit` is the worth of the row whatever its label. For Recall (`ratio`) the denominator counts relevant items; for
@@ -46,7 +46,7 @@ class Rows:
     ratio: bool
 
     @classmethod
-    def of(cls, log: Log, ranks: Ranks, metric: Additive) -> Rows:
+    def of(cls, log: Log, ranks: Ranks, metric: Additive) -> MetricRows:
         able = ranks.scored & ~(ranks.n_candidates == 0)
         if is_recall(metric):
             hit = expected_worth(metric, ranks)
@@ -60,7 +60,7 @@ class Weighed:
     """The rows of a chunk for one metric, each with its weight ω; `clipped` rows have a smaller one than 1 / π."""
 
     log: Log
-    rows: Rows
+    rows: MetricRows
     weight: Floats
     clipped: Bools
     clusters: Clusters
@@ -72,11 +72,11 @@ class Weighed:
         """Metric, clip and weighed rows of every question; an estimator's own `clip` goes before the question's."""
         log = chunk.labels
         propensity = propensity_of(log, learned)
-        rows: dict[Metric, Rows] = {}
+        rows: dict[Metric, MetricRows] = {}
         for question in asked:
             limit = question.clip if clip is None else clip
             if question.metric not in rows:
-                rows[question.metric] = Rows.of(log, view.ranks, additive(question.metric))
+                rows[question.metric] = MetricRows.of(log, view.ranks, additive(question.metric))
             weighed = cls(
                 log, rows[question.metric], inverse(propensity, limit), propensity * limit < 1, chunk.clusters
             )

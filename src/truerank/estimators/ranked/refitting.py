@@ -14,7 +14,8 @@ from importlib.util import find_spec
 import numpy as np
 
 from truerank.core.arrays import Bools, Floats, Ints, exact_sum
-from truerank.core.terms import Refitted, Smooth, Terms
+from truerank.core.refits import Refitted
+from truerank.core.terms import Smooth, Terms
 from truerank.estimators.ranked.exposures import Exposures, Refits, blocks
 from truerank.exposure.policies.policies import Policy, tables_of
 from truerank.exposure.positions.places import Positions

@@ -11,9 +11,10 @@ import polars as pl
 
 from truerank.core.errors import InputError
 from truerank.core.language import Kind, as_value, changed, pieces
+from truerank.core.rooms import room
 from truerank.data.files import kind_of, read_table
-from truerank.exposure.positions.model import PositionModel as PositionModel
 from truerank.exposure.positions.places import ANY, FitRequest, Place, Positions
+from truerank.exposure.positions.places import PositionModel as PositionModel
 from truerank.exposure.positions.table import Table
 
 POSITIONS: Kind[PositionModel | FitRequest] = Kind(
@@ -24,6 +25,7 @@ POSITIONS: Kind[PositionModel | FitRequest] = Kind(
     otherwise="Or a file with columns position and probability, or SURFACE=MODEL,SURFACE=MODEL.",
 )
 catalogue = POSITIONS.catalogue
+__getattr__, __dir__ = room(__name__, lambda: (POSITIONS,))
 
 
 def parse_position(text: str) -> PositionModel | FitRequest | Positions:

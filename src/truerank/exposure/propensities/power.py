@@ -27,8 +27,8 @@ class PopularityPower:
     positives would be spread evenly if all were shown: where items are popular because they are good, it
     over-corrects. Without labels, rows are counted. An item without a positive has c = 0 and gets `clip`.
 
-    >>> str(PopularityPower(0.5))
-    'power:0.5'
+    >>> str(PopularityPower(0.5)), str(PopularityPower(0.3))
+    ('power', 'power:0.3')
     """
 
     power: NotNegative = 0.5
@@ -44,16 +44,18 @@ class PopularityPower:
 
     __str__ = text_of
 
-    def tally(self, chunk: JudgedChunk, *, given: PropensityLearner, groups: Groups, learned: Learned) -> ItemCounts:
+    def tally(
+        self, chunk: JudgedChunk, *, given: PropensityLearner, groups: Groups, learned: Learned
+    ) -> PopularityCounts:
         log = chunk.labels
         labelled = "label" in log.rewards
         counted = log.label > 0 if labelled else np.ones(len(log), dtype=bool)
         group, n_items = groups.at(log.users.keys())[log.unit[counted]], len(log.items)
         cell = np.bincount(group * n_items + log.item[counted], minlength=len(groups) * n_items)
         count = cell.reshape(len(groups), n_items).astype(np.float64)
-        return ItemCounts(count, "positives" if labelled else "rows", log.items, log.source)
+        return PopularityCounts(count, "positives" if labelled else "rows", log.items, log.source)
 
-    def fit(self, tally: ItemCounts, *, given: PropensityLearner) -> Fitted:
+    def fit(self, tally: PopularityCounts, *, given: PropensityLearner) -> Fitted:
         count = tally.count.sum(axis=0)
         most = count.max(initial=0.0)
         if most == 0:
@@ -63,7 +65,7 @@ class PopularityPower:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class ItemCounts:
+class PopularityCounts:
     """How often each item of the catalogue was counted, [groups x items]."""
 
     count: Floats
@@ -71,10 +73,10 @@ class ItemCounts:
     items: Ids
     source: str
 
-    def __add__(self, other: ItemCounts) -> ItemCounts:
+    def __add__(self, other: PopularityCounts) -> PopularityCounts:
         return replace(self, count=self.count + other.count)
 
-    def without(self, group: int | None) -> ItemCounts:
+    def without(self, group: int | None) -> PopularityCounts:
         total = self.count.sum(axis=0, keepdims=True)
         return replace(self, count=total if group is None else total - self.count[group][None])
 

@@ -76,7 +76,7 @@ class FactorTiles:
 
 
 @dataclass(frozen=True, slots=True)
-class Counts:
+class RankCounts:
     """Per asked row: candidates above it and others tied with it. Per unit: candidates ever recommended."""
 
     above: Floats
@@ -84,7 +84,7 @@ class Counts:
     recommended: Floats
 
 
-def count(tiles: Tiles, start: Ints, item: Ints, *, exclude: Pairs | None, units: Ints, finite: bool) -> Counts:
+def count(tiles: Tiles, start: Ints, item: Ints, *, exclude: Pairs | None, units: Ints, finite: bool) -> RankCounts:
     """Rank the asked items of a block of users within the catalogue minus exclusions.
 
     `finite` scores need no look at each of them for those that are never recommended.
@@ -104,7 +104,7 @@ def count(tiles: Tiles, start: Ints, item: Ints, *, exclude: Pairs | None, units
     return _counts(threshold, above, reaching, recommended)
 
 
-def count_within(tiles: Tiles, start: Ints, item: Ints) -> Counts:
+def count_within(tiles: Tiles, start: Ints, item: Ints) -> RankCounts:
     """Rank the asked items of a block of users among themselves."""
     threshold = tiles.of_items(start, item)
     above, reaching = np.zeros(len(item), dtype=np.int64), np.zeros(len(item), dtype=np.int64)
@@ -113,9 +113,9 @@ def count_within(tiles: Tiles, start: Ints, item: Ints) -> Counts:
     return _counts(threshold, above, reaching, recommended)
 
 
-def _counts(threshold: Matrix, above: Ints, reaching: Ints, recommended: Ints) -> Counts:
+def _counts(threshold: Matrix, above: Ints, reaching: Ints, recommended: Ints) -> RankCounts:
     never = np.isneginf(threshold)
-    return Counts(
+    return RankCounts(
         above=np.where(never, np.inf, above.astype(np.float64)),
         tied=np.where(never, 0.0, (reaching - above - 1).astype(np.float64)),
         recommended=recommended.astype(np.float64),

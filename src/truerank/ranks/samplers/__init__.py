@@ -12,7 +12,9 @@ True
 
 from __future__ import annotations
 
+from truerank.core.rooms import room
 from truerank.ranks.samplers.draw import SAMPLERS as SAMPLERS
 
 catalogue = SAMPLERS.catalogue
 parse = SAMPLERS.parse
+__getattr__, __dir__ = room(__name__, lambda: (SAMPLERS,))

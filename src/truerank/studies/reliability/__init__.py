@@ -13,16 +13,16 @@ from truerank.studies.reliability.advice import Advice, advice_for, advise
 from truerank.studies.reliability.grid import Family, Grid, Preset, families, loggers_of
 from truerank.studies.reliability.run import study
 from truerank.studies.reliability.studied import Studied
-from truerank.studies.reliability.worlds import Models, World
+from truerank.studies.reliability.worlds import LabelledWorld, Models
 
 __all__ = [
     "Advice",
     "Family",
     "Grid",
+    "LabelledWorld",
     "Models",
     "Preset",
     "Studied",
-    "World",
     "advice_for",
     "advise",
     "families",

@@ -167,7 +167,7 @@ def _look(log: Log, *, n_items: int | None, logger: str | None, sparsity: float 
         if logger is None or sparsity is None:
             raise RefusedError(
                 f"{log.source}: positives alone do not show what else was exposed. Give a log with negatives, or say "
-                "how it was exposed: --logger NAME --sparsity S (Python: logger=, sparsity=)."
+                "how it was exposed: --study-logger NAME --sparsity S (Python: logger=, sparsity=)."
             )
         return _several(Liked.of_log(log, n_items=n_items), log)
     if not (log.label == 1).any():

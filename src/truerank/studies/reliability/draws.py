@@ -25,8 +25,8 @@ from truerank.ranks.samplers.draw import ItemCounts, Sampler, SamplerWeights
 from truerank.sampling.clocks import checked_weights
 from truerank.sampling.designs import UniformDesign
 from truerank.sampling.pools import Members, PoolOrder, Share, ring_times, rings, sizes_of
-from truerank.studies.reliability.kinds import Mark
-from truerank.studies.reliability.worlds import Flags, World
+from truerank.studies.reliability.scenarios import Mark
+from truerank.studies.reliability.worlds import Flags, LabelledWorld
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,10 +42,10 @@ class Shown:
 
 
 @dataclass(frozen=True, slots=True)
-class Exposing:
+class LoggerRun:
     """One logger in one repetition."""
 
-    world: World
+    world: LabelledWorld
     weight: Floats
     sparsities: tuple[float, ...]
     seed: int
@@ -56,7 +56,7 @@ class Exposing:
     @classmethod
     def of(
         cls,
-        world: World,
+        world: LabelledWorld,
         logger: Logger,
         *,
         sparsities: tuple[float, ...],
@@ -64,7 +64,7 @@ class Exposing:
         weight: Floats,
         seed: int,
         fast: bool | None = None,
-    ) -> Exposing:
+    ) -> LoggerRun:
         """`weight` is the logger's of the whole world: what an evaluator sets aside does not change a logger."""
         held = np.zeros(world.n_items, dtype=bool)
         fraction = 0.0
@@ -134,7 +134,7 @@ class Exposing:
         members = Members(*keys, pool=user.astype(np.int64), n_pools=len(units), in_order=True)
         return members, np.flatnonzero(among)
 
-    def count(self, units: Ints) -> Counted:
+    def count(self, units: Ints) -> CandidateCounts:
         """How often the given users are shown each item."""
         found = self.shown(units)
         n_levels, n_items = len(self.sparsities) + 1, self.world.n_items
@@ -148,27 +148,27 @@ class Exposing:
                 rows[at] = (found.level == at).sum(axis=0)
                 liked[at] = ((found.level == at) & (found.mark == Mark.LIKED)).sum(axis=0)
         at_least, liked_at_least = (np.cumsum(each[::-1], axis=0)[::-1][1:] for each in (rows, liked))
-        return Counted(at_least, liked_at_least, found.held.sum(axis=0, dtype=np.int64))
+        return CandidateCounts(at_least, liked_at_least, found.held.sum(axis=0, dtype=np.int64))
 
 
 @dataclass(frozen=True, slots=True)
-class Counted:
+class CandidateCounts:
     """Rows and positives of each item in the log of every sparsity [sparsities x items], and its held-out rows."""
 
     rows: Ints
     positives: Ints
     held: Ints
 
-    def __add__(self, other: Counted) -> Counted:
-        return Counted(self.rows + other.rows, self.positives + other.positives, self.held + other.held)
+    def __add__(self, other: CandidateCounts) -> CandidateCounts:
+        return CandidateCounts(self.rows + other.rows, self.positives + other.positives, self.held + other.held)
 
     @classmethod
-    def nothing(cls, n_sparsities: int, n_items: int) -> Counted:
+    def nothing(cls, n_sparsities: int, n_items: int) -> CandidateCounts:
         rows, positives = (np.zeros((n_sparsities, n_items), np.int64) for _ in range(2))
         return cls(rows, positives, np.zeros(n_items, np.int64))
 
     def weights(
-        self, samplers: Sequence[Sampler], world: World, *, holds_out: bool, train: Floats | None
+        self, samplers: Sequence[Sampler], world: LabelledWorld, *, holds_out: bool, train: Floats | None
     ) -> ScenarioWeights:
         """v of every sampler at every sparsity.
 

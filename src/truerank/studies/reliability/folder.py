@@ -17,7 +17,7 @@ import polars as pl
 
 from truerank.core.errors import InputError
 from truerank.data.files import whole_file
-from truerank.studies.reliability.draws import Counted
+from truerank.studies.reliability.draws import CandidateCounts
 from truerank.studies.reliability.order_of_means import GroupSums
 from truerank.studies.reliability.scenarios import FIGURES, Compared
 
@@ -30,7 +30,7 @@ FILES = (NOTE, LOGS, PAIRS, MEANS, RESULTS)  # of a finished study
 
 
 @dataclass(frozen=True, slots=True)
-class Block:
+class WorkBlock:
     """A part of the work: a run of users with all scenarios of one logger in one repetition."""
 
     repetition: int
@@ -56,10 +56,10 @@ class Folder:
     def finished(self) -> bool:
         return all((self.path / name).is_file() for name in FILES)
 
-    def is_done(self, block: Block) -> bool:
+    def is_done(self, block: WorkBlock) -> bool:
         return (self.blocks / f"{block.name}.parquet").is_file()
 
-    def write_block(self, block: Block, compared: Compared, metrics: Sequence[str]) -> None:
+    def write_block(self, block: WorkBlock, compared: Compared, metrics: Sequence[str]) -> None:
         """Rows are (user, sparsity, candidates), a column for each metric and figure; sums of models beside it, with
         rows (group, sparsity, candidates, model).
         """
@@ -76,7 +76,7 @@ class Folder:
         }
         self._write(pl.DataFrame(figures), self.blocks / f"{block.name}.parquet")
 
-    def read_figures(self, block: Block, metric: str, shape: tuple[int, int]) -> dict[str, Any]:
+    def read_figures(self, block: WorkBlock, metric: str, shape: tuple[int, int]) -> dict[str, Any]:
         """Each figure of one metric, [users x sparsities x candidates]."""
         columns = [f"{metric} {figure}" for figure in FIGURES]
         table = self._read(self.blocks / f"{block.name}.parquet", columns)
@@ -84,20 +84,20 @@ class Folder:
             figure: table[name].to_numpy().reshape(-1, *shape) for figure, name in zip(FIGURES, columns, strict=True)
         }
 
-    def read_sums(self, block: Block, metric: str, shape: tuple[int, int, int]) -> tuple[int, GroupSums]:
+    def read_sums(self, block: WorkBlock, metric: str, shape: tuple[int, int, int]) -> tuple[int, GroupSums]:
         """Sums of the values of one metric, and the first of the groups that the users of a block are in."""
         table = self._read(self.blocks / f"{block.name}-sums.parquet", [metric, "group", "users"])
         sums = table[metric].to_numpy().reshape(-1, *shape)
         first = table.gather_every(sums[0].size)
         return int(first["group"][0]), GroupSums(sums, first["users"].to_numpy())
 
-    def write_counts(self, block: Block, counted: Counted) -> None:
+    def write_counts(self, block: WorkBlock, counted: CandidateCounts) -> None:
         named = {"held": counted.held}
         named |= {f"rows {s}": row for s, row in enumerate(counted.rows)}
         named |= {f"positives {s}": row for s, row in enumerate(counted.positives)}
         self._write(pl.DataFrame(named), self.blocks / f"{block.name}-counts.parquet")
 
-    def read_counts(self, block: Block, n_sparsities: int) -> Counted | None:
+    def read_counts(self, block: WorkBlock, n_sparsities: int) -> CandidateCounts | None:
         path = self.blocks / f"{block.name}-counts.parquet"
         if not path.is_file():
             return None
@@ -106,7 +106,7 @@ class Folder:
         rows, positives = (
             np.stack([found[f"{kind} {s}"].to_numpy() for s in range(n_sparsities)]) for kind in ("rows", "positives")
         )
-        return Counted(rows, positives, found["held"].to_numpy())
+        return CandidateCounts(rows, positives, found["held"].to_numpy())
 
     def write_tables(self, results: pl.DataFrame, means: pl.DataFrame, pairs: pl.DataFrame) -> None:
         self._write(pairs, self.path / PAIRS)

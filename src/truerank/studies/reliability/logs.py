@@ -16,8 +16,8 @@ import polars as pl
 from truerank.core.arrays import Ints
 from truerank.core.errors import InputError
 from truerank.core.log import Log, Pairs
-from truerank.studies.reliability.draws import Counted
-from truerank.studies.reliability.folder import Block, Folder
+from truerank.studies.reliability.draws import CandidateCounts
+from truerank.studies.reliability.folder import Folder, WorkBlock
 from truerank.studies.reliability.grid import Grid
 
 FIGURES = ("users", "items", "items_shown", "rows", "positives", "observed_sparsity", "spread", "lift")
@@ -162,13 +162,13 @@ def _figure(look: Look, name: str) -> float:
 
 
 def _looks(folder: Folder, grid: Grid, repetition: int, logger: int, n_users: int) -> list[Look]:
-    counted = folder.read_counts(Block(repetition, logger, 0), len(grid.sparsities))
+    counted = folder.read_counts(WorkBlock(repetition, logger, 0), len(grid.sparsities))
     if counted is None:
         raise InputError(f"{folder.path}: what logs show is not counted; start the study again to go on.")
     return looks_of(counted, n_users=n_users)
 
 
-def looks_of(counted: Counted, *, n_users: int) -> list[Look]:
+def looks_of(counted: CandidateCounts, *, n_users: int) -> list[Look]:
     """The log of each sparsity, over the items that have a row at sparsity 0."""
     able = counted.rows[0] > 0
     both = zip(counted.rows[:, able], counted.positives[:, able], strict=True)

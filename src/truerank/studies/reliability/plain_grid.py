@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from truerank.core.arrays import Floats, Ints
-from truerank.studies.reliability.kinds import Kind, Mark
+from truerank.studies.reliability.scenarios import CandidateKind, Mark
 
 
 def evaluate_users(
@@ -32,21 +32,21 @@ def evaluate_users(
                 continue
             found = []
             for f in range(n_families):
-                if kind[f] == Kind.FULL:
+                if kind[f] == CandidateKind.FULL:
                     drawn = np.setdiff1d(np.flatnonzero(in_pool), liked)
-                elif kind[f] == Kind.EXPOSED:
+                elif kind[f] == CandidateKind.EXPOSED:
                     drawn = exposed
                 else:
                     own = weight[s, f, u % weight.shape[2]]
                     able = (own > 0) & in_pool
-                    if kind[f] == Kind.DRAWN:
+                    if kind[f] == CandidateKind.DRAWN:
                         able[liked] = False
                     members = np.flatnonzero(able)
                     with np.errstate(over="ignore"):
                         clock = np.minimum(time[u, members] / own[members], last)
                     drawn = members[np.argsort(clock, kind="stable")]
                 ends = np.array([len(drawn)])
-                if kind[f] in (Kind.DRAWN, Kind.DRAWN_WITH_POSITIVES):
+                if kind[f] in (CandidateKind.DRAWN, CandidateKind.DRAWN_WITH_POSITIVES):
                     asked = [len(exposed)] if as_exposed[f] else sizes[size_start[f] : size_start[f + 1]]
                     ends = np.minimum(asked, len(drawn))
                 found += values_of(place, finite[u], liked, drawn, ends, table, of, divisor)

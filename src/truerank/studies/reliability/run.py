@@ -25,15 +25,14 @@ from truerank.evaluation.judged_plan import Report
 from truerank.exposure.loggers.uniform import UniformLogger
 from truerank.ranks.candidates import whole_tables
 from truerank.ranks.samplers.draw import ItemCounts, SamplerWeights
-from truerank.studies.reliability.draws import Counted, Exposing, train_shares
-from truerank.studies.reliability.folder import FORMAT, MEANS, PAIRS, RESULTS, Block, Folder, working
+from truerank.studies.reliability.draws import CandidateCounts, LoggerRun, train_shares
+from truerank.studies.reliability.folder import FORMAT, MEANS, PAIRS, RESULTS, Folder, WorkBlock, working
 from truerank.studies.reliability.grid import Grid, default_loggers
 from truerank.studies.reliability.logs import table_of_logs
 from truerank.studies.reliability.order_of_means import grouped
-from truerank.studies.reliability.resampling import Resampling
 from truerank.studies.reliability.scenarios import Compared, MetricTables, Scenarios
-from truerank.studies.reliability.summary import Summary, Tables, runs
-from truerank.studies.reliability.worlds import Models, Orders, World
+from truerank.studies.reliability.summary import Resampling, Summary, Tables, runs
+from truerank.studies.reliability.worlds import LabelledWorld, Models, Orders
 
 BLOCK_CELLS = 2**23  # items of all models of a block of users
 BLOCK_USERS = 256
@@ -88,7 +87,7 @@ def study(
             raise InputError(f"{name} is {given}; expected a whole number from 1.")
     known = {name: as_scores(each, name=name) for name, each in scores.items()}
     every = Ids.union({name: each.items for name, each in known.items()}) if known else None
-    world = World.of(labels, items=every, exclude=exclude)
+    world = LabelledWorld.of(labels, items=every, exclude=exclude)
     known = whole_tables(known, others={world.log.source: world.items}, items=None, n_items=None)
     models = Models.of(known, world, seed=seed)
     work = _Work.of(grid, world, models, train, seed=seed, block_users=block_users, fast=fast)
@@ -108,9 +107,9 @@ class _Work:
     """What is studied, and how it is divided."""
 
     grid: Grid
-    world: World
+    world: LabelledWorld
     models: Models
-    exposing: tuple[tuple[Exposing, ...], ...]  # of each repetition and logger
+    exposing: tuple[tuple[LoggerRun, ...], ...]  # of each repetition and logger
     tables: MetricTables
     train: Log | None
     shares: Floats | None
@@ -122,7 +121,7 @@ class _Work:
     def of(
         cls,
         grid: Grid,
-        world: World,
+        world: LabelledWorld,
         models: Models,
         train: Log | None,
         *,
@@ -141,7 +140,7 @@ class _Work:
         weights = [logger.weights(world.log, train=train) for logger in grid.loggers]
         exposing = tuple(
             tuple(
-                Exposing.of(
+                LoggerRun.of(
                     world,
                     logger,
                     sparsities=grid.sparsities,
@@ -203,10 +202,10 @@ class _Work:
         )
 
     @property
-    def parts(self) -> list[Block]:
+    def parts(self) -> list[WorkBlock]:
         """All blocks, those of one run of users together: its items are put in order only once."""
         return [
-            Block(repetition, logger, number)
+            WorkBlock(repetition, logger, number)
             for number in range(len(self.users))
             for repetition in range(self.grid.repetitions)
             for logger in range(len(self.grid.loggers))
@@ -218,7 +217,7 @@ def _run(work: _Work, folder: Folder, resampling: Resampling, *, threads: int, p
     orders = _Orders(work)
     metrics = [str(each) for each in work.grid.metrics]
 
-    def evaluate(block: Block) -> tuple[Block, Compared]:
+    def evaluate(block: WorkBlock) -> tuple[WorkBlock, Compared]:
         order, finite = orders.of(block.number)
         users, group = work.users[block.number], work.groups[block.number]
         return block, scenarios[block.repetition][block.logger].evaluate(users, group, order, finite)
@@ -268,10 +267,10 @@ def _count(work: _Work, folder: Folder, *, threads: int, progress: Report | None
     for repetition in range(work.grid.repetitions):
         of_loggers = []
         for logger in range(n_loggers):
-            exposing, part = work.exposing[repetition][logger], Block(repetition, logger, 0)
+            exposing, part = work.exposing[repetition][logger], WorkBlock(repetition, logger, 0)
             counted = folder.read_counts(part, n_sparsities)
             if counted is None:
-                counted = Counted.nothing(n_sparsities, work.world.n_items)
+                counted = CandidateCounts.nothing(n_sparsities, work.world.n_items)
                 for each in _side_by_side((partial(exposing.count, block) for block in blocks), threads=threads):
                     counted += each
                 folder.write_counts(part, counted)
@@ -328,7 +327,7 @@ def _counter(progress: Report | None, what: str, *, total: int, done: int) -> Ca
     return say
 
 
-def _check_samplers(grid: Grid, world: World, shares: Floats | None) -> None:
+def _check_samplers(grid: Grid, world: LabelledWorld, shares: Floats | None) -> None:
     """A sampler that lacks what it needs says so before any work."""
     one, item = np.ones(1, dtype=np.int64), Ids(world.items.values[:1])
     counts = ItemCounts(one, one, train=None if shares is None else np.ones(1), random=np.ones(1), items=item)

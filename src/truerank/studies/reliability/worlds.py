@@ -27,7 +27,7 @@ Orders = npt.NDArray[np.int32]
 
 
 @dataclass(frozen=True, slots=True)
-class World:
+class LabelledWorld:
     """Who likes what: `positive` pairs, and which pairs are `observed` (None: all of them).
 
     `excluded` pairs are neither shown nor candidates, such as those that models were trained on; `n_dropped` of them
@@ -44,7 +44,7 @@ class World:
     n_unknown: int = 0  # excluded pairs whose user or item is not in the world
 
     @classmethod
-    def of(cls, labels: Log, *, items: Ids | None = None, exclude: Log | None = None) -> World:
+    def of(cls, labels: Log, *, items: Ids | None = None, exclude: Log | None = None) -> LabelledWorld:
         """A world of labels for every pair, or of positives where `labels.complete` says that the others are negative.
 
         `items` adds those of a complete world that nobody likes. A few pairs may be missing from a matrix; they are
@@ -53,7 +53,7 @@ class World:
         >>> import polars as pl
         >>> from truerank.data.read import read
         >>> log = replace(read(pl.DataFrame({"user": [1, 2], "item": [5, 7], "label": [1, 1]})), complete=True)
-        >>> positive, observed = World.of(log, items=Ids.of([6])).block(np.array([0, 1]))
+        >>> positive, observed = LabelledWorld.of(log, items=Ids.of([6])).block(np.array([0, 1]))
         >>> positive.tolist(), observed.tolist()
         ([[1, 0, 0], [0, 0, 1]], [[1, 1, 1], [1, 1, 1]])
         """
@@ -130,13 +130,13 @@ class World:
 class Models:
     """The scores of several models, aligned with a world's users and items."""
 
-    world: World
+    world: LabelledWorld
     scores: Mapping[str, Scores]
     aligned: tuple[Aligned, ...]
     seed: int
 
     @classmethod
-    def of(cls, scores: Mapping[str, Scores], world: World, *, seed: int) -> Models:
+    def of(cls, scores: Mapping[str, Scores], world: LabelledWorld, *, seed: int) -> Models:
         if len(scores) < 2:
             raise InputError(f"{len(scores)} models; a study of how models are ordered needs at least two.")
         aligned = tuple(

@@ -1,0 +1,276 @@
+"""Groups of options as values: how files are read, what is scored, what is asked, how sure it is.
+
+A value holds what was given and reads it when asked to; heavy modules load then, so that help pages stay light.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from truerank.cli.options import named
+from truerank.core.errors import InputError
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from truerank.cli.progress import Report
+    from truerank.core.estimator import Estimator
+    from truerank.core.ids import Ids
+    from truerank.core.log import Log
+    from truerank.core.metric import Metric
+    from truerank.core.ranking import Scores
+    from truerank.core.values import Option
+    from truerank.data.survey import LogSchema
+    from truerank.uncertainty.clipping import AutoClip
+    from truerank.uncertainty.intervals import Interval
+
+
+class InputFile(NamedTuple):
+    """A file that goes in: what it is read as, where it is, and the name of the model it belongs to."""
+
+    role: str
+    path: Path
+    name: str | None = None
+
+
+def input_files(**files: Path | None) -> list[InputFile]:
+    """Those that were given, by their role."""
+    return [InputFile(role, path) for role, path in files.items() if path is not None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reading:
+    """How files are read: names of columns, which values are positive, which users and items there are."""
+
+    columns: str | None = None
+    positive: str | None = None
+    population: Path | None = None
+    items: Path | None = None
+    n_items: int | None = None
+    also: Mapping[str, str] = field(default_factory=dict)  # columns that other options name
+
+    def files(self) -> list[InputFile]:
+        return input_files(items=self.items, population=self.population)
+
+    def mapping(self, *, ranked: bool = False) -> dict[str, str]:
+        """This library's names of columns and the files': `user=user_id,item=video_id`."""
+        from truerank.data.read import KEYS, RANKED_KEYS
+
+        names = (*KEYS, *RANKED_KEYS) if ranked else KEYS
+        mapping: dict[str, str] = {}
+        for part in (self.columns or "").split(","):
+            key, separator, name = (side.strip() for side in part.partition("="))
+            if part.strip() and not (separator and key and name):
+                raise InputError(
+                    f"--columns {self.columns!r}: {part!r} is not NAME=COLUMN, as in user=user_id,item=video_id."
+                )
+            if part.strip() and key not in names:
+                raise InputError(
+                    f"--columns {self.columns!r}: {key!r} is not known; expected one of {', '.join(names)}."
+                )
+            if part.strip():
+                mapping[key] = name
+        return mapping | dict(self.also)
+
+    def ids(self, path: Path | None, kind: str) -> pl.Series | None:
+        """A file's column `user`, `item` or `session`, in the order of its rows; one column alone needs no name."""
+        if path is None:
+            return None
+        from truerank.core.ids import as_ids
+        from truerank.data.read import as_table, column
+
+        table, where = as_table(path)
+        alone = table.columns[0] if len(table.columns) == 1 else None
+        ids = table[alone] if alone is not None else column(table, kind, self.mapping(), where=where)
+        return as_ids(ids, where=f"{where}, column {ids.name!r}")
+
+    def users(self) -> Ids | None:
+        """The users that are declared."""
+        from truerank.core.ids import Ids
+
+        everyone = self.ids(self.population, "user")
+        return None if everyone is None else Ids.of(everyone)
+
+    def groups(self, path: Path, kind: str) -> pl.DataFrame:
+        """A table of users or items, and the group of each."""
+        from truerank.core.ids import as_ids
+        from truerank.data.read import as_table, column
+
+        table, where = as_table(path)
+        ids = column(table, kind, self.mapping(), where=where)
+        groups = column(table, "group", self.mapping(ranked=True), where=where)
+        return as_ids(ids, where=f"{where}, column {ids.name!r}").alias("id").to_frame().with_columns(group=groups)
+
+    def log(self, path: Path, **more: Any) -> Log:
+        """All rows of a file."""
+        from truerank.data.read import read
+
+        return read(path, columns=self.mapping(), **{"positive": self.positive, **more})
+
+    def pairs(self, path: Path | None) -> Log | None:
+        """Users and items of a file, whatever values it has."""
+        return None if path is None else self.log(path, positive=None, values=False)
+
+    def scan(self, path: Path, *, progress: Report | None, **more: Any) -> LogSchema:
+        """What a file holds, to be read in chunks."""
+        from truerank.data.survey import scan
+
+        given = {"positive": self.positive, **more}
+        return scan(path, columns=self.mapping(), progress=progress, **given)
+
+    def scan_pairs(self, path: Path | None, *, progress: Report | None) -> LogSchema | None:
+        return None if path is None else self.scan(path, progress=progress, positive=None, values=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scoring:
+    """What models say, and which items compete."""
+
+    scores: tuple[str, ...] = ()
+    users: Path | None = None
+    exclude: Path | None = None
+    overlap: str = "drop"
+    candidates: Path | None = None
+
+    def paths(self) -> dict[str, Path]:
+        return {name: Path(path) for name, path in named(self.scores, "--scores").items()}
+
+    def files(self) -> list[InputFile]:
+        models = [InputFile("scores", path, name) for name, path in self.paths().items()]
+        return [*models, *input_files(users=self.users, exclude=self.exclude, candidates=self.candidates)]
+
+    def check(self) -> None:
+        if self.users is not None and not any(path.suffix in (".npy", ".npz") for path in self.paths().values()):
+            raise InputError(
+                "--users names the rows of .npy and .npz scores without ids; "
+                "to declare the users that count, say --population."
+            )
+
+    def read(self, path: Path, reading: Reading, *, items: pl.Series | None) -> Scores:
+        """The scores of a file; `items` names the columns of a matrix without ids."""
+        from truerank.ranks.scores.files import read_scores
+
+        return read_scores(path, columns=reading.mapping(), users=reading.ids(self.users, "user"), items=items)
+
+    def models(self, reading: Reading, *, items: pl.Series | None) -> dict[str, Scores]:
+        return {name: self.read(path, reading, items=items) for name, path in self.paths().items()}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asking:
+    """What is asked: metrics or rewards, estimators with their options, clips of weights."""
+
+    metrics: tuple[str, ...] = ()
+    estimators: tuple[str, ...] = ()
+    clips: str | None = None
+    reward_model: str | None = None
+    ties: str = "expected"
+    item_groups: Path | None = None
+    rewards: tuple[str, ...] = ()
+    normaliser: str = "session"
+
+    def chosen_metrics(self) -> tuple[Metric, ...] | None:
+        """The metrics that are asked for, None for the defaults."""
+        from truerank.core.language import as_values
+        from truerank.metrics import METRICS
+
+        return as_values(self.metrics, METRICS) if self.metrics else None
+
+    def chosen_clips(self) -> tuple[float, ...] | None:
+        clips = clips_of(self.clips)
+        if clips is None or isinstance(clips, tuple):
+            return clips
+        raise InputError(
+            "--clip auto chooses the clip of a ranked log (truerank offpolicy); expected numbers, as 1,8,inf."
+        )
+
+    def chosen_estimators(self, scoring: Scoring, reading: Reading, *, items: Any) -> list[Estimator] | None:
+        """The estimators that are asked for, with the reward model where one takes it; None for the defaults."""
+        from truerank import estimators
+        from truerank.core.values import options_of
+
+        made: list[Any] = [estimators.parse(text) for text in self.estimators]
+        if self.reward_model is None:
+            return made or None
+        takes = [name for name, cls in estimators.catalogue().items() if "reward" in options_of(cls)]
+        able = [estimator for estimator in made if estimator.about.name in takes]
+        if not able:
+            raise InputError(f"--reward-model is for --estimator {' or '.join(takes)}; add it.")
+        model = self._rewards(options_of(type(able[0]))["reward"], scoring, reading, items=items)
+        return [replace(each, reward=model) if each in able else each for each in made]
+
+    def _rewards(self, option: Option, scoring: Scoring, reading: Reading, *, items: Any) -> Any:
+        """The reward model of a name, or the predictions in a file."""
+        from truerank.core.language import kind_held
+        from truerank.estimators.biased.rewards import GivenRewards
+
+        text, models = self.reward_model or "", kind_held(option)
+        if models is not None and text.partition("(")[0].strip().lower() in models.catalogue():
+            return models.parse(text)
+        return GivenRewards(scoring.read(Path(text), reading, items=items))
+
+    def files(self) -> list[InputFile]:
+        """The groups of items, and the file of predicted rewards."""
+        path = Path(self.reward_model or "")
+        predicted = path if self.reward_model and path.is_file() else None
+        return input_files(item_groups=self.item_groups, reward_model=predicted)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Inference:
+    """How sure results are, what is compared with what, and what is drawn."""
+
+    interval: str = "population"
+    bootstrap: int | None = None
+    level: float = 0.95
+    baseline: str | None = None
+    seed: int = 0
+    threads: int | None = None
+
+    def chosen_interval(self) -> Interval | None:
+        from truerank.uncertainty.intervals import Bootstrap, Design
+
+        if self.bootstrap is None:
+            return Design() if self.interval == "design" else None
+        if self.interval == "design":
+            raise InputError("--bootstrap redraws users; it goes with --interval population.")
+        if self.bootstrap < 2:
+            raise InputError(f"--bootstrap {self.bootstrap}; expected at least 2 samples, better 1000.")
+        return Bootstrap(self.bootstrap, self.seed)
+
+    def check(self) -> None:
+        if self.threads is not None and self.threads < 1:
+            raise InputError(f"--threads {self.threads}; expected a whole number from 1.")
+
+
+def clips_of(text: str | None) -> tuple[float, ...] | AutoClip | None:
+    """Limits of weights between commas, or auto."""
+    if text is None:
+        return None
+    if text.strip().lower() == "auto":
+        from truerank.uncertainty.clipping import AutoClip
+
+        return AutoClip()
+    try:
+        clips = tuple(float(part) for part in text.split(","))
+    except ValueError:
+        clips = (0.0,)
+    if not all(clip > 0 for clip in clips):
+        raise InputError(f"--clip {text!r}; expected positive numbers, as 1,2,8,inf, or auto.")
+    return clips
+
+
+def settings_of(values: Sequence[str]) -> dict[str, str]:
+    """--set NAME=VALUE, split at the first `=`; each name once."""
+    settings: dict[str, str] = {}
+    for value in values:
+        name, separator, text = (part.strip() for part in value.partition("="))
+        if not (separator and name and text):
+            raise InputError(f"--set {value!r}: expected NAME=VALUE, as in --set dim=64.")
+        if name in settings:
+            raise InputError(f"--set {value!r}: {name} is given twice; expected each setting once.")
+        settings[name] = text
+    return settings

@@ -1,0 +1,171 @@
+"""Where results go: to standard output or whole into files, messages to standard error."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from truerank.cli.groups import InputFile, Reading, input_files
+from truerank.cli.options import PATH, SharedOption, shared
+from truerank.cli.progress import Report, progress
+from truerank.core.errors import InputError
+
+if TYPE_CHECKING:
+    from truerank.core.provenance import Input
+    from truerank.core.results import Results
+
+LONGEST_NAME = 200  # leaves room for the temporary name beside it
+HASHED = 2**28  # bytes of an input up to which its hash is taken without being asked for
+
+
+def remembered(unit: str) -> tuple[SharedOption, ...]:
+    """Options of what results remember of single units."""
+    return (
+        shared(
+            "--by", metavar="FILE|N",
+            help=f"Also the same within groups: a table {unit},group, or N groups by how many rows {unit}s have.",
+        ),
+        shared("--units", type=PATH, metavar="FILE", help=f"Write what every {unit} contributed to a Parquet file."),
+        shared("--save", type=PATH, metavar="DIR", help="Write a folder that Results.read reads back."),
+        shared("--hash", is_flag=True, help="Hash every input; else those up to 256 MB are, to name them for good."),
+    )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Output:
+    """What results look like, where they go, and what is said on the way."""
+
+    format: str | None = None
+    out: Path | None = None
+    by: str | None = None
+    units: Path | None = None
+    save: Path | None = None
+    hash: bool = False
+    quiet: bool = False
+
+    @property
+    def chosen_form(self) -> str:
+        """The form asked for; by default a table, or what the ending of the file says."""
+        ending = "" if self.out is None else self.out.suffix
+        return self.format or (ending[1:] if ending in (".json", ".csv") else "table")
+
+    @property
+    def place(self) -> Path:
+        """Where to write, for commands that need to be told."""
+        if self.out is None:
+            raise InputError("--out is missing: say where to write.")
+        return self.out
+
+    def files(self) -> list[InputFile]:
+        """The table of groups, which is read."""
+        return input_files(groups=None if self.by is None or _is_count(self.by) else Path(self.by))
+
+    def check(self, inputs: Iterable[InputFile | Path | None] = ()) -> None:
+        """Refuse what cannot be written, or would replace an input, before any work is done."""
+        read = [each.path if isinstance(each, InputFile) else each for each in inputs]
+        for option, path in (("--out", self.out), ("--units", self.units)):
+            check_out(path, inputs=read, option=option)
+        if self.units is not None and self.units.suffix.lower() != ".parquet":
+            raise InputError(f"--units {self.units}: expected a name that ends in .parquet.")
+        if self.save is not None and (not self.save.resolve().parent.is_dir() or self.save.is_file()):
+            raise InputError(f"--save {self.save}: cannot be made there. Choose the name of a new folder.")
+
+    def say(self, lines: Iterable[str]) -> None:
+        for line in () if self.quiet else lines:
+            click.echo(line, err=True)
+
+    def progress(self) -> AbstractContextManager[Report | None]:
+        return progress(quiet=self.quiet)
+
+    def deliver(self, content: bytes) -> None:
+        """Content to a file, whole or not at all, or to standard output."""
+        if self.out is None:
+            sys.stdout.buffer.write(content)
+            sys.stdout.buffer.flush()
+            return
+        from truerank.data.files import whole_file
+
+        with whole_file(self.out) as temporary:
+            temporary.write_bytes(content)
+
+    def results(self, results: Results, files: Sequence[InputFile], *, reading: Reading) -> None:
+        """Say what there is to say, and write results with what they were made of."""
+        self.say(message.said(for_cli=True) for message in results.messages)
+        made = recorded(results, files, most=None if self.hash else HASHED)
+        groups = {} if self.by is None else dict(made.by(_segment(self.by, reading, unit=made.provenance.unit)))
+        for within in groups.values():
+            said = [message for message in within.messages if message not in results.messages]
+            self.say(message.said(for_cli=True) for message in said if message.code.startswith("group"))
+        if self.units is not None:
+            from truerank.data.files import write_table
+
+            write_table(made.units(), self.units)
+        if self.save is not None:
+            made.save(self.save)
+        self.deliver(self._rendered(made, groups))
+
+    def _rendered(self, results: Results, groups: Mapping[str, Results]) -> bytes:
+        from truerank.report import document, frames, text
+
+        if self.chosen_form == "json":
+            return document.encode(results, groups=groups)
+        if self.chosen_form == "csv":
+            return frames.csv(results, groups=groups)
+        to_terminal = self.out is None and sys.stdout.isatty()
+        width = shutil.get_terminal_size().columns if to_terminal else None
+        return text.render(results, groups=groups, width=width, color=to_terminal, for_cli=True).encode()
+
+
+def check_out(out: Path | None, *, inputs: Iterable[Path | None] = (), option: str = "--out") -> None:
+    """Refuse an output that cannot be written, or that would replace an input."""
+    if out is None:
+        return
+    if len(out.name.encode()) > LONGEST_NAME:
+        raise InputError(f"{out}: cannot be written, the name is too long. Choose a shorter one.")
+    if out.is_dir():
+        raise InputError(f"{out}: is a folder; expected the name of a file to write.")
+    if not out.parent.is_dir() or not os.access(out.parent, os.W_OK):
+        raise InputError(f"{out}: cannot be written, its folder is missing or closed. Choose another place.")
+    if not out.exists():
+        return
+    from truerank.data.files import parts_of
+
+    for path in inputs:
+        if path is not None and out.resolve() in {part.resolve() for part in parts_of(path) or [path]}:
+            raise InputError(f"{option} {out}: is read as {path}, and would be replaced. Choose another name.")
+
+
+def recorded(results: Results, files: Sequence[InputFile], *, most: int | None) -> Results:
+    """Results with the command that makes them again and the files they were made of; no hash above `most` bytes."""
+    from truerank.core.provenance import shell_call
+
+    measured = {(part.role, part.name): part for part in results.provenance.inputs}
+    inputs = tuple(_input(file, measured.get((file.role, file.name)), most=most) for file in files)
+    provenance = replace(results.provenance, call=shell_call(sys.argv[1:]), inputs=inputs)
+    return replace(results, provenance=provenance)
+
+
+def _input(file: InputFile, measured: Input | None, *, most: int | None) -> Input:
+    from truerank.data.inputs import input_of
+
+    counts: dict[str, Any] = {}
+    if measured is not None:
+        counts = {name: getattr(measured, name) for name in ("rows", "users", "items", "positives")}
+    return input_of(file.path, role=file.role, name=file.name, most=most, **counts)
+
+
+def _is_count(text: str) -> bool:
+    return text.strip().lstrip("+-").isdigit()
+
+
+def _segment(text: str, reading: Reading, *, unit: str) -> Any:
+    """Groups of units: so many quantiles of activity, or a table of users (or sessions) and their groups."""
+    return int(text) if _is_count(text) else reading.groups(Path(text), unit)

@@ -1,0 +1,129 @@
+"""What the options of `truerank evaluate` say about exposure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from truerank.cli.groups import InputFile, Reading, input_files
+from truerank.cli.names import choices
+from truerank.cli.options import ITEM_FEATURES, RANDOM, USER_FEATURES, choice, shared
+from truerank.core.errors import InputError
+
+if TYPE_CHECKING:
+    from truerank.data.survey import LogSchema
+    from truerank.exposure.kinds import Exposure
+    from truerank.exposure.propensities import PropensityModel
+
+UNLISTED = choice(
+    "--unlisted", choices("exposure/kinds", "Unlisted"), default="unknown",
+    help="What a pair that is not listed means.",
+)  # fmt: skip
+SHOWING = (
+    choice(
+        "--exposure", ["full", "random", "biased"], default="full",
+        help="What the labels show: every candidate, a uniform random sample, or what a biased log happened to show.",
+    ),
+    UNLISTED.here("What a pair that is not listed means, with --exposure full."),
+    shared("--rate", type=float, help="Random exposure by independent draws with this probability."),
+    shared(
+        "--propensity", metavar="COLUMN|MODEL",
+        help="How likely each row was shown, with --exposure biased: a column of LABELS (default: propensity), or "
+        "power:0.5, naive-bayes (needs --random), logistic (needs features).",
+    ),
+    RANDOM,
+    USER_FEATURES.here("A table user,... for --propensity logistic."),
+    ITEM_FEATURES.here("A table item,... for --propensity logistic."),
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Showing:
+    """What the labels show, and how likely each row was shown."""
+
+    exposure: str = "full"
+    unlisted: str = "unknown"
+    rate: float | None = None
+    propensity: str | None = None
+    random: Path | None = None
+    user_features: Path | None = None
+    item_features: Path | None = None
+
+    def files(self) -> list[InputFile]:
+        return input_files(**self._tables())
+
+    def check(self, **biased: Any) -> None:
+        """Options that do not go with the exposure are refused before anything is read; `biased` are further ones."""
+        if self.rate is not None and self.exposure != "random":
+            raise InputError("--rate goes with --exposure random.")
+        if self.unlisted != "unknown" and self.exposure != "full":
+            raise InputError(
+                f"--unlisted negative goes with --exposure full: with {self.exposure} exposure unlisted is unknown."
+            )
+        given = {"propensity": self.propensity, **self._tables(), **biased}
+        names = [f"--{name.replace('_', '-')}" for name, value in given.items() if value is not None]
+        if names and self.exposure != "biased":
+            raise InputError(f"{', '.join(names)} {'goes' if len(names) == 1 else 'go'} with --exposure biased.")
+
+    def model(self, reading: Reading) -> tuple[PropensityModel | None, Reading]:
+        """The model of propensities, and reading with the column that holds them; what is no model is a column."""
+        if self.propensity is None:
+            return None, reading
+        from truerank.exposure import propensities
+
+        name, _, option = (part.strip() for part in self.propensity.partition(":"))
+        model = name.partition("(")[0].strip().lower()
+        if model == "column" or model not in propensities.catalogue():
+            column = option if model == "column" and option else self.propensity.strip()
+            return None, replace(reading, also={"propensity": column})
+        return propensities.parse_propensity(self.propensity), reading
+
+    def check_uses(self, model: PropensityModel | None) -> None:
+        """Files that the propensities do not use are refused: who gives one expects it to matter."""
+        if not self.files():
+            return
+        from truerank.exposure import propensities
+
+        models = propensities.catalogue()
+        uses = models["column"].uses if model is None else model.uses
+        for name in [file.role for file in self.files() if file.role not in uses]:
+            users = " or ".join(f"--propensity {other}" for other, kind in models.items() if name in kind.uses)
+            what = "a column of propensities" if model is None else f"--propensity {model}"
+            raise InputError(f"--{name.replace('_', '-')} is not used by {what}; it goes with {users}. Leave one out.")
+
+    def made(self, model: PropensityModel | None, reading: Reading) -> Exposure:
+        from truerank.data.features import read_features
+        from truerank.exposure.kinds import BiasedExposure, FullExposure, RandomExposure, Unlisted
+
+        if self.exposure == "full":
+            return FullExposure(Unlisted(self.unlisted))
+        if self.exposure == "random":
+            return RandomExposure(self.rate)
+        columns = reading.mapping()
+        user, item = (
+            None if path is None else read_features(path, kind=kind, columns=columns)
+            for kind, path in (("user", self.user_features), ("item", self.item_features))
+        )
+        random = None if self.random is None else reading.log(self.random)
+        return BiasedExposure(model, random=random, user_features=user, item_features=item)
+
+    def check_propensities(self, labels: LogSchema, model: PropensityModel | None) -> None:
+        """A log must have the column of propensities that was named, unless they are to be fitted."""
+        if self.exposure != "biased" or model is not None or labels.has("propensity"):
+            return
+        from truerank.exposure import propensities
+
+        models = ", ".join(name for name in propensities.catalogue() if name != "column")
+        raise InputError(
+            f"{labels.table.where}: no column {labels.mapping.get('propensity', 'propensity')!r} with the propensity "
+            "of each row. Name it: --propensity COLUMN; or have propensities estimated: --propensity MODEL, one of "
+            f"{models}."
+        )
+
+    def _tables(self) -> dict[str, Path | None]:
+        return {
+            "random": self.random,
+            "user_features": self.user_features,
+            "item_features": self.item_features,
+        }

@@ -1,0 +1,104 @@
+"""Packages that show what is in them under its own name, loaded when it is first asked for (PEP 562).
+
+A room shows the classes of its kinds, `tr.metrics.Recall`: a new module adds one without any list. A stub names what
+else a package shows: type checkers read it, and so does the package itself, so that there is one list.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Callable, Iterable
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+Names = tuple[Callable[[str], Any], Callable[[], list[str]]]  # __getattr__ and __dir__ of a module
+
+
+def of_stub(package: str, file: str) -> Names:
+    """What the `__init__.pyi` beside a package's file imports, each name from its own module.
+
+    >>> get, names = of_stub("truerank.ranks.scores", importlib.import_module("truerank.ranks.scores").__file__)
+    >>> get("dense").__module__, "lists" in names()
+    ('truerank.ranks.scores.scores', True)
+    """
+
+    @cache
+    def homes() -> dict[str, tuple[str, str]]:
+        import ast
+
+        tree = ast.parse(Path(file).with_suffix(".pyi").read_text(encoding="utf-8"))
+        lines = [line for line in tree.body if isinstance(line, ast.ImportFrom)]
+        return {name.asname or name.name: (str(line.module), name.name) for line in lines for name in line.names}
+
+    def load(name: str) -> Any:
+        module, own = homes()[name]
+        home = None if module == package else importlib.import_module(module)
+        return getattr(home, own) if hasattr(home, own) else importlib.import_module(f"{module}.{own}")
+
+    return _names(package, homes, load)
+
+
+def room(package: str, contents: Callable[[], Iterable[Any]]) -> Names:
+    """The classes of kinds and of what their options can be, under their own names; and other classes and functions.
+
+    `contents` gives the kinds and the others; it is called when a name is first asked for.
+
+    >>> get, names = room("truerank.metrics", lambda: (importlib.import_module("truerank.metrics").METRICS, len))
+    >>> str(get("Recall")(5)), get("Gain").__name__, get("len")([7])
+    ('Recall@5', 'Gain', 1)
+    """
+
+    @cache
+    def shown() -> dict[str, Any]:
+        from truerank.core.language import Kind
+
+        found: dict[str, Any] = {}
+        for thing in contents():
+            things = _classes(thing) if isinstance(thing, Kind) else [thing]
+            found |= {each.__name__: each for each in things}
+        return found
+
+    def load(name: str) -> Any:
+        return shown()[name]
+
+    get, names = _names(package, shown, load)
+
+    def get_unless_module(name: str) -> Any:
+        # `from package import module` asks here first, maybe while the package is imported: nothing is loaded then
+        if not name.startswith("_") and find_spec(f"{package}.{name}") is not None:
+            raise AttributeError(f"{package}.{name} is a module that is not imported yet")
+        return get(name)
+
+    return get_unless_module, names
+
+
+def _classes(kind: Any) -> list[Any]:
+    """The classes of a kind, and of the choices and kinds that their options hold."""
+    from truerank.core.language import kind_held
+    from truerank.core.values import options_of
+
+    found: list[Any] = []
+    for cls in kind.catalogue().values():
+        found.append(cls)
+        for option in options_of(cls).values():
+            held = kind_held(option)
+            choices = {type(choice) for each in option.alternatives for choice in each.choices}
+            found += [*(choices - {str}), *(_classes(held) if held is not None else ())]
+    return found
+
+
+def _names(package: str, names: Callable[[], Iterable[str]], load: Callable[[str], Any]) -> Names:
+    def get(name: str) -> Any:
+        if name.startswith("_") or name not in names():
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        value = load(name)
+        setattr(sys.modules[package], name, value)  # asked for once
+        return value
+
+    def listed() -> list[str]:
+        return sorted({*vars(sys.modules[package]), *names()})
+
+    return get, listed

@@ -1,0 +1,132 @@
+"""One meaning per option name in all commands, and help pages that load nothing heavy."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections import defaultdict
+from collections.abc import Iterator
+from typing import Any
+
+import click
+import pytest
+
+from truerank import estimators
+from truerank.cli import cli, names
+from truerank.core.options import Drawn
+from truerank.core.ranking import Ties
+from truerank.data.impressions import Logged
+from truerank.estimators import ranked
+from truerank.estimators.ranked.normalisers import Normaliser
+from truerank.exposure import interventions
+from truerank.exposure.kinds import Unlisted
+from truerank.ranks.candidates import Overlap
+from truerank.report.reliability_charts import PictureFormat
+from truerank.studies.feed import Broken, FeedSettings
+from truerank.studies.reliability import grid
+from truerank.studies.world import WorldSettings
+
+HEAVY = ("numpy", "polars", "scipy", "numba", "rich", "msgspec", "sklearn", "torch", "altair", "optuna")
+
+
+def commands(group: Any = cli, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], click.Command]]:
+    context = click.Context(group)
+    for name in group.list_commands(context):
+        command = group.get_command(context, name)
+        if isinstance(command, click.Group):
+            yield from commands(command, (*path, name))
+        else:
+            yield (*path, name), command
+
+
+COMMANDS = dict(commands())
+
+
+def meaning(option: click.Option) -> tuple[Any, ...]:
+    """What an option takes: a file, a count, a number, a text, one of some choices, or nothing."""
+    kind = option.type
+    chosen = tuple(kind.choices) if isinstance(kind, click.Choice) and option.name != "format" else ()
+    shown = option.metavar or ("" if isinstance(kind, click.Choice) or option.is_flag else kind.name.upper())
+    return kind.name, chosen, shown, option.multiple, option.is_flag, tuple(sorted((*option.opts, option.name or "")))
+
+
+def test_there_are_commands() -> None:
+    assert len(COMMANDS) >= 13
+    assert ("study", "reliability") in COMMANDS
+
+
+def test_an_option_means_the_same_in_every_command() -> None:
+    meanings: dict[str, dict[tuple[Any, ...], list[str]]] = defaultdict(lambda: defaultdict(list))
+    for path, command in COMMANDS.items():
+        for option in (each for each in command.params if isinstance(each, click.Option)):
+            for flag in option.opts:
+                meanings[flag][meaning(option)].append(" ".join(path))
+    several = {flag: dict(found) for flag, found in meanings.items() if len(found) > 1}
+    assert not several
+
+
+def test_files_and_counts_have_names_of_their_own() -> None:
+    """--users is a file and --n-users a count; nothing else stands for how many there are of what a file can name."""
+    flags = {flag: option for command in COMMANDS.values() for option in command.params for flag in option.opts}
+    for name in ("users", "items", "sessions", "candidates", "loggers"):
+        assert flags[f"--n-{name}"].type is click.INT
+        assert flags[f"--{name}"].type is not click.INT
+    for gone in ("--metrics", "--resamples", "--rewards", "--estimators", "--clips"):
+        assert gone not in flags
+
+
+def test_what_can_be_repeated_is_so_everywhere() -> None:
+    for path, command in COMMANDS.items():
+        for option in command.params:
+            if {"--metric", "--estimator", "--reward", "--scores", "--target"} & set(option.opts):
+                assert option.multiple, path
+
+
+def test_every_option_is_explained() -> None:
+    for path, command in COMMANDS.items():
+        for option in command.params:
+            assert not isinstance(option, click.Option) or option.help, (path, option.name)
+
+
+# --------------------------------------------------------------------------------------------------------------- light
+
+
+def test_help_pages_load_nothing_heavy() -> None:
+    code = (
+        "import sys, contextlib, io\n"
+        "from truerank.cli import cli\n"
+        f"for words in {[list(path) for path in COMMANDS]!r}:\n"
+        "    with contextlib.redirect_stdout(io.StringIO()) as page:\n"
+        "        cli.main([*words, '--help'], standalone_mode=False)\n"
+        "    assert 'Usage' in page.getvalue()\n"
+        f"print(sorted(set({HEAVY!r}) & set(sys.modules)))"
+    )
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert found.stdout.strip() == "[]"
+
+
+def test_listed_names_are_those_of_the_catalogues() -> None:
+    judged = names.names("estimators/judged", "estimators/biased", about=True)
+    assert sorted(judged) == sorted(estimators.catalogue())
+    assert sorted(names.names("estimators/ranked", about=True)) == sorted(ranked.catalogue())
+    assert sorted(names.names("exposure/interventions")) == sorted(interventions.catalogue())
+
+
+@pytest.mark.parametrize(
+    ("module", "kind"),
+    [
+        ("core/options", Drawn), ("core/ranking", Ties), ("data/impressions", Logged), ("exposure/kinds", Unlisted),
+        ("ranks/candidates", Overlap), ("estimators/ranked/normalisers", Normaliser), ("studies/feed", Broken),
+        ("studies/reliability/grid", grid.Preset), ("report/pictures", PictureFormat),
+    ],
+)  # fmt: skip
+def test_listed_choices_are_those_of_the_values(module: str, kind: Any) -> None:
+    assert names.choices(module, kind.__name__) == [str(choice) for choice in kind]
+
+
+def test_shown_defaults_are_those_of_the_values() -> None:
+    for module, settings in (("studies/world", WorldSettings()), ("studies/feed", FeedSettings())):
+        shown = names.defaults(module, type(settings).__name__)
+        assert {name: getattr(settings, name) for name in shown} == shown
+    for name in ("SPARSITIES", "SIZES", "SAMPLERS", "CUTOFFS"):
+        assert names.constant("studies/reliability/grid", name) == getattr(grid, name)

@@ -1,0 +1,180 @@
+"""Results that remember: groups, single users, a saved folder; and files that are read in chunks."""
+
+from __future__ import annotations
+
+import io
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+import pytest
+
+import truerank
+from truerank.cli import output
+from truerank.evaluation import judged_source
+from truerank.report import document
+
+if TYPE_CHECKING:
+    from tests.cli.conftest import Run
+
+CALL = "evaluate labels.csv --scores b=b.csv --scores a=a.npz --metric Recall@{1,2} --metric DCG@2"
+
+
+@pytest.fixture
+def groups(folder: Path) -> None:
+    (folder / "groups.csv").write_text("user,group\n4,new\n1,old\n2,old\n3,new\n9,other\n")
+
+
+def parsed(run: Run, call: str) -> dict[str, Any]:
+    outcome = run(*call.split(), "--format", "json")
+    assert outcome.code == 0, outcome.err
+    content: dict[str, Any] = json.loads(outcome.out)
+    return content
+
+
+# --------------------------------------------------------------------------------------------------------------- groups
+
+
+@pytest.mark.usefixtures("groups")
+def test_groups_answer_the_same_question(run: Run, folder: Path) -> None:
+    content = parsed(run, f"{CALL} --by groups.csv")
+    assert sorted(content["groups"]) == ["new", "old"]
+    lines = (folder / "labels.csv").read_text().splitlines(keepends=True)
+    (folder / "old.csv").write_text("".join(line for line in lines if line.startswith(("user", "1,", "2,"))))
+    alone = parsed(run, CALL.replace("labels.csv", "old.csv"))
+    for within, whole in zip(content["groups"]["old"]["estimates"], alone["estimates"], strict=True):
+        assert (within["model"], within["value"], within["low"]) == (whole["model"], whole["value"], whole["low"])
+    assert len(content["groups"]["old"]["comparisons"]) == len(content["comparisons"]) == 3
+    assert content["estimates"] == parsed(run, CALL)["estimates"]
+    inputs = content["provenance"]["inputs"]
+    assert ("groups", "groups.csv") in [(entry["role"], entry["source"]) for entry in inputs]
+
+
+def test_groups_by_activity(run: Run, folder: Path) -> None:
+    lines = (folder / "labels.csv").read_text().splitlines()
+    (folder / "labels.csv").write_text(
+        "\n".join([line for line in lines if not line.startswith(("1,5", "2,5"))]) + "\n"
+    )
+    content = parsed(run, f"{CALL.replace('labels.csv', 'labels.csv --exposure random')} --by 2")
+    assert list(content["groups"]) == ["activity 4 to 4", "activity 5 to 5"]
+
+
+@pytest.mark.usefixtures("groups")
+def test_groups_in_a_table_and_in_csv(run: Run) -> None:
+    whole, shown = run(*CALL.split()).out, run(*CALL.split(), "--by", "groups.csv").out
+    assert shown.startswith(whole)
+    assert shown[len(whole) :].count("Recall@2, full:") == 2
+    assert "\nnew\n" in shown
+    frame = pl.read_csv(io.StringIO(run(*CALL.split(), "--by", "groups.csv", "--format", "csv").out))
+    assert frame["group"].unique().sort().to_list() == [None, "new", "old"]
+    assert frame.filter(pl.col("group").is_null()).height == frame.height // 3
+    assert "group" not in pl.read_csv(io.StringIO(run(*CALL.split(), "--format", "csv").out)).columns
+
+
+@pytest.mark.usefixtures("groups")
+def test_the_schema_knows_groups(run: Run) -> None:
+    jsonschema = pytest.importorskip("jsonschema")
+    jsonschema.validate(parsed(run, f"{CALL} --by groups.csv"), document.schema())
+
+
+@pytest.mark.parametrize(
+    ("by", "words"),
+    [
+        ("1", "1 quantiles of activity; expected at least 2"),
+        ("none.csv", "none.csv: no such file"),
+        ("labels.csv", "no column 'group'"),
+        ("text.csv", "text never matches numbers"),
+    ],
+)
+def test_groups_that_are_none(run: Run, folder: Path, by: str, words: str) -> None:
+    (folder / "text.csv").write_text("user,group\na,x\nb,y\n")
+    outcome = run(*CALL.split(), "--by", by, "--quiet", "--units", "result/u.parquet", "--save", "result/s")
+    assert (outcome.code, outcome.out) == (2, "")
+    assert words in outcome.message
+    assert not list((folder / "result").iterdir())
+
+
+def test_groups_of_items_are_asked_for(run: Run, folder: Path) -> None:
+    (folder / "kinds.csv").write_text("item,group\n10,head\n20,head\n30,tail\n")
+    content = parsed(run, f"{CALL} --item-groups kinds.csv")
+    assert {estimate["segment"] for estimate in content["estimates"]} == {None, "head", "tail"}
+    assert [estimate for estimate in content["estimates"] if estimate["segment"] is None] == parsed(run, CALL)[
+        "estimates"
+    ]
+
+
+# ---------------------------------------------------------------------------------------------------------------- units
+
+
+def test_units_are_written(run: Run, folder: Path) -> None:
+    content = parsed(run, f"{CALL} --units result/units.parquet")
+    units = pl.read_parquet(folder / "result" / "units.parquet")
+    for estimate in content["estimates"]:
+        rows = units.filter(model=estimate["model"], metric=estimate["metric"])
+        total = float(rows["numerator"].to_numpy().sum() / rows["denominator"].to_numpy().sum())
+        assert total == pytest.approx(estimate["value"], rel=1e-12)
+
+
+def test_a_saved_folder_reads_back(run: Run, folder: Path) -> None:
+    content = parsed(run, f"{CALL} --save result/saved")
+    results = truerank.Results.read(folder / "result" / "saved")
+    assert json.loads(results.json()) == content
+    assert results.units().height == 4 * 6
+    assert results.provenance.call == f"truerank {CALL} --save result/saved --format json".replace(
+        "Recall@{1,2}", "'Recall@{1,2}'"
+    )
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ("--units units.csv", "ends in .parquet"),
+        ("--units nowhere/units.parquet", "its folder is missing"),
+        ("--save labels.csv", "--save labels.csv"),
+        ("--save nowhere/here", "--save nowhere/here"),
+    ],
+)
+def test_places_are_checked_before_any_work(run: Run, options: str, words: str) -> None:
+    outcome = run(*CALL.replace("labels.csv", "nothing.csv").split(), *options.split())
+    assert outcome.code == 2
+    assert words in outcome.message
+
+
+# --------------------------------------------------------------------------------------------------------------- inputs
+
+
+def test_large_inputs_are_hashed_only_where_asked(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(output, "HASHED", 200)  # bytes: labels are smaller, scores larger
+    for more, hashes in (("", [True, True, False]), ("--hash", [True, True, True])):
+        inputs = parsed(run, f"{CALL} {more}")["provenance"]["inputs"]
+        assert [entry["sha256"] is not None for entry in inputs] == hashes
+        assert all(entry["bytes"] for entry in inputs)
+
+
+# --------------------------------------------------------------------------------------------------------------- chunks
+
+
+@pytest.mark.parametrize("more", ["", "--exclude train.csv", "--candidates labels.csv", "--population everyone.csv"])
+def test_rows_that_are_streamed_give_the_same(
+    run: Run, folder: Path, monkeypatch: pytest.MonkeyPatch, more: str
+) -> None:
+    (folder / "everyone.csv").write_text("user\n1\n2\n3\n4\n")
+    held = parsed(run, f"{CALL} {more}")
+    monkeypatch.setattr(judged_source, "MEMORY_ROWS", 3)
+    streamed = parsed(run, f"{CALL} {more}")
+    assert streamed["estimates"] == held["estimates"]
+    assert streamed["comparisons"] == held["comparisons"]
+
+
+def test_a_bad_row_is_named_where_rows_are_streamed(run: Run, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(judged_source, "MEMORY_ROWS", 3)
+    text = (folder / "labels.csv").read_text()
+    (folder / "labels.csv").write_text(text.replace("4,10,1", "4,10,"))
+    assert "labels.csv, column 'label': row 16 is None" in run(*CALL.split()).message
+
+
+def test_python_takes_what_a_file_holds(folder: Path) -> None:
+    scores = {"a": truerank.read_scores("a.npz")}
+    scanned = truerank.evaluate(scores, truerank.scan("labels.csv"), metrics=["Recall@2"])
+    assert scanned.estimates == truerank.evaluate(scores, truerank.read("labels.csv"), metrics=["Recall@2"]).estimates

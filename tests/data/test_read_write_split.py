@@ -1,0 +1,95 @@
+"""Reading, writing and splitting."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+import truerank as tr
+from truerank.core.errors import InputError
+from truerank.data.describe import summary
+from truerank.data.files import to_frame
+from truerank.data.rules import PositiveRule
+
+
+@pytest.fixture
+def log() -> tr.Log:
+    rng = np.random.default_rng(0)
+    cell = rng.choice(40 * 30, 600, replace=False)
+    frame = {"user": [f"u{c // 30}" for c in cell], "item": cell % 30, "label": rng.integers(0, 2, 600)}
+    return tr.read(pl.DataFrame({**frame, "time": rng.integers(0, 90, 600)}))
+
+
+def pairs(log: tr.Log) -> set[tuple[int, int]]:
+    return set(zip(log.user.tolist(), log.item.tolist(), strict=True))
+
+
+@pytest.mark.parametrize("ending", [".parquet", ".csv", ".tsv"])
+def test_written_logs_read_back(log: tr.Log, tmp_path: Path, ending: str) -> None:
+    tr.write(log, tmp_path / f"log{ending}")
+    again = tr.read(tmp_path / f"log{ending}")
+    assert again.users == log.users
+    assert again.items == log.items
+    assert to_frame(again).equals(to_frame(log).cast({"label": pl.Int8}))
+    assert [path.name for path in tmp_path.iterdir()] == [f"log{ending}"]
+
+
+def test_random_split_is_a_partition_of_about_the_right_size(log: tr.Log) -> None:
+    first, second = tr.split_random(log, 0.3, seed=1)
+    assert pairs(first) | pairs(second) == pairs(log)
+    assert not pairs(first) & pairs(second)
+    assert abs(len(second) - 180) < 3 * np.sqrt(600 * 0.3 * 0.7)
+    assert second.users == log.users
+
+
+def test_per_user_split_takes_the_floor_of_each_users_share(log: tr.Log) -> None:
+    first, second = tr.split_per_user(log, 0.3, seed=1)
+    assert pairs(first) | pairs(second) == pairs(log)
+    count = np.bincount(log.user, minlength=40)
+    assert (np.bincount(second.user, minlength=40) == np.floor(0.3 * count)).all()
+
+
+def test_splits_do_not_depend_on_the_order_of_rows(log: tr.Log) -> None:
+    shuffled = log.select(np.random.default_rng(3).permutation(len(log)))
+    for split in (tr.split_random, tr.split_per_user):
+        assert pairs(split(log, 0.3, seed=1)[1]) == pairs(split(shuffled, 0.3, seed=1)[1])
+        assert pairs(split(log, 0.3, seed=1)[1]) != pairs(split(log, 0.3, seed=2)[1])
+
+
+def test_split_by_time_keeps_equal_times_together(log: tr.Log) -> None:
+    first, second = tr.split_by_time(log, 0.25)
+    assert first.time is not None
+    assert second.time is not None
+    assert first.time.max() < second.time.min()
+    assert len(second) >= 150
+    with pytest.raises(InputError, match="needs a time column"):
+        tr.split_by_time(tr.read(pl.DataFrame({"user": [1], "item": [1], "label": [1]})), 0.5)
+
+
+@pytest.mark.parametrize("fraction", [0, 1, -0.5, 2])
+def test_fractions_are_checked(log: tr.Log, fraction: float) -> None:
+    with pytest.raises(InputError, match="between 0 and 1"):
+        tr.split_random(log, fraction, seed=1)
+
+
+def test_raw_values_stay_beside_the_label() -> None:
+    log = tr.read(pl.DataFrame({"user": [1, 1], "item": [1, 2], "rating": [3, 4]}), positive=">3")
+    assert log.label.tolist() == [0, 1]
+    assert log.rewards["rating"].tolist() == [3, 4]
+
+
+@pytest.mark.parametrize("text", [">3", ">= 3.5", "<2", "<=-1e3", "==1", "!=0"])
+def test_rules_read_back(text: str) -> None:
+    rule = PositiveRule.parse(text)
+    assert PositiveRule.parse(str(rule)) == rule
+
+
+def test_summary_counts(log: tr.Log) -> None:
+    found = summary(log)
+    assert (found["rows"], found["users"], found["items"]) == (600, 40, 30)
+    assert found["density"] == pytest.approx(0.5)
+    assert found["repeated pairs"] == 0
+    assert found["positives"] == int(log.label.sum())

@@ -1,0 +1,209 @@
+"""Traps at the borders of an evaluation: what would give a number that means nothing is refused or said."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+import truerank as tr
+from truerank.core.errors import InputError, RefusedError
+
+RNG = np.random.default_rng(8)
+N_USERS, N_ITEMS = 300, 50
+SCORES = {"m": RNG.random((N_USERS, N_ITEMS))}
+LIKED = RNG.random((N_USERS, N_ITEMS)) < 0.3
+
+
+def labels(shown: Any) -> pl.DataFrame:
+    user, item = np.nonzero(shown)
+    return pl.DataFrame({"user": user, "item": item, "label": LIKED[user, item].astype(int)})
+
+
+def test_a_rate_needs_the_users_whose_sample_came_out_empty() -> None:
+    """Without them the mean is over users who were lucky, and 1 / rate makes it too large."""
+    shown = RNG.random((N_USERS, N_ITEMS)) < 0.02
+    call: dict[str, Any] = {"exposure": tr.RandomExposure(0.02), "metrics": [tr.Precision(5)]}
+    with pytest.raises(InputError, match="declare all users with --population"):
+        tr.evaluate(SCORES, tr.read(labels(shown)), **call)
+    everyone = tr.read(labels(shown), users=tr.Ids.of(np.arange(N_USERS)))
+    assert tr.evaluate(SCORES, everyone, **call).estimates[0].units == N_USERS
+
+
+def test_a_rate_that_the_data_contradict_is_refused() -> None:
+    with pytest.raises(InputError, match=r"where a rate of .* gives about 7,4"):
+        tr.evaluate(SCORES, tr.read(labels(RNG.random(LIKED.shape) < 0.1)), exposure=tr.RandomExposure(0.5))
+
+
+def test_ranks_with_gaps_are_not_places_in_a_list() -> None:
+    """Ranks in the catalogue of the judged items alone would be read as 1, 2, 3."""
+    table = pl.DataFrame({"user": [0, 0, 0], "item": [1, 2, 3], "rank": [1, 3, 7]})
+    with pytest.raises(InputError, match="rank 3 after 1 better items"):
+        tr.lists(table)
+    for fine in ([1, 2, 3], [1, 1, 3], [1, 1, 2], [1, 2, 2]):
+        tr.lists(table.with_columns(rank=pl.Series(fine)))
+
+
+def test_keeping_excluded_items_that_were_judged_is_no_random_sample() -> None:
+    with pytest.raises(RefusedError, match="use --overlap drop"):
+        tr.evaluate(SCORES, tr.read(labels(RNG.random(LIKED.shape) < 0.2)), exposure=tr.RandomExposure(),
+                    overlap=tr.Overlap.KEEP)  # fmt: skip
+
+
+def test_options_may_be_given_by_their_names() -> None:
+    judged = tr.read(labels(RNG.random(LIKED.shape) < 0.2))
+    train = pl.DataFrame({"user": judged.user[::3], "item": judged.item[::3]})
+    call: dict[str, Any] = {"exclude": train, "exposure": tr.RandomExposure(), "metrics": [tr.DCG(5)]}
+    plain = tr.evaluate(SCORES, judged, overlap=tr.Overlap.DROP, ties=tr.Ties.RANDOM, **call)
+    named = tr.evaluate(SCORES, judged, overlap="drop", ties="random", **call)
+    assert named.json() == plain.json()
+    assert tr.FullExposure("negative") == tr.FullExposure(tr.Unlisted.NEGATIVE)  # type: ignore[arg-type]
+
+
+def test_two_users_prove_nothing() -> None:
+    """Both users differ by exactly 1: no spread, so a sign test is all there is."""
+    truth = tr.read(pl.DataFrame({"user": [0, 0, 1, 1], "item": [0, 1, 0, 1], "label": [1, 0, 1, 0]}))
+    models = {"right": np.array([[2.0, 1], [2, 1]]), "wrong": np.array([[1.0, 2], [1, 2]])}
+    for interval in (tr.Population(), tr.Bootstrap(200)):
+        found = tr.evaluate(models, truth, metrics=[tr.Recall(1)], interval=interval).comparisons[0]
+        assert (found.difference, found.p) == (-1, 0.5)
+
+
+def test_nobody_was_hit() -> None:
+    """A value of 0 from a sample without a hit is no proof of 0: no interval, and a warning."""
+    shown = np.zeros_like(LIKED)
+    shown[:, :3] = True
+    scores = np.tile(np.arange(N_ITEMS, dtype=float), (N_USERS, 1))
+    for interval in (tr.Population(), tr.Design()):
+        found = tr.evaluate({"m": scores}, tr.read(labels(shown)), exposure=tr.RandomExposure(), interval=interval,
+                            metrics=[tr.Precision(5)]).estimates[0]  # fmt: skip
+        assert found.value == 0
+        assert np.isnan([found.stderr, found.low, found.high]).all()
+        assert any("nothing tells how far" in each for each in found.warning_texts)
+
+
+def test_lists_shortened_by_exclusions_are_said_also_without_n() -> None:
+    top = np.argsort(-SCORES["m"], axis=1)[:, :10]
+    user = np.repeat(np.arange(N_USERS), 10)
+    table = pl.DataFrame({"user": user, "item": top.ravel(), "rank": np.tile(np.arange(1, 11), N_USERS)})
+    gone = table.filter(pl.col("rank") <= 8)
+    found = tr.evaluate(
+        {"m": table}, tr.read(labels(LIKED)), exposure=tr.FullExposure(tr.Unlisted.NEGATIVE), exclude=gone,
+        metrics=[tr.Recall(10)],
+    )  # fmt: skip
+    assert any("are recommended fewer than 10 items" in each for each in found.estimates[0].warning_texts)
+
+
+def test_a_user_bias_changes_no_rank() -> None:
+    p, q = RNG.normal(size=(N_USERS, 4)), RNG.normal(size=(N_ITEMS, 4))
+    plain, biased = tr.factors(p, q), tr.factors(p, q, user_bias=np.full(N_USERS, 1e6))
+    assert (plain.block(np.arange(N_USERS)) == biased.block(np.arange(N_USERS))).all()
+
+
+def test_orders_that_differ_by_chance_are_no_different_questions() -> None:
+    judged = tr.read(labels(RNG.random(LIKED.shape) < 0.1))
+    models = {name: RNG.random(LIKED.shape) for name in "abcd"}
+    found = tr.evaluate(models, judged, exposure=tr.RandomExposure(), metrics=[tr.Precision(5)],
+                        estimators=[tr.HorvitzThompson(), tr.Hajek()])  # fmt: skip
+    assert not any("estimate different things" in note for note in found.notes)
+
+
+def test_a_difference_says_over_how_many_users_it_is() -> None:
+    judged = tr.read(labels(np.ones_like(LIKED)))
+    half = tr.dense(SCORES["m"][:100], users=np.arange(100))
+    found = tr.evaluate({"all": SCORES["m"], "half": half}, judged, metrics=[tr.DCG(5)])
+    assert found.comparisons[0].units == 100
+    assert found.comparisons[0].difference == 0
+    assert "over the 100 users" in str(found)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"metrics": []},
+        {"metrics": ["Recal@5"]},
+        {"metrics": [tr.Recall]},
+        {"estimators": ["fuller"]},
+        {"exposure": "randomly"},
+        {"exposure": tr.RandomExposure},
+        {"threads": 0},
+        {"block_users": -5},
+        {"level": 1},
+        {"n_items": 0},
+        {"ties": "nonsense"},
+    ],
+    ids=str,
+)
+def test_wrong_calls_are_said_to_be_wrong(wrong: dict[str, Any]) -> None:
+    with pytest.raises((InputError, ValueError), match=r"\w"):
+        tr.evaluate(SCORES, tr.read(labels(np.ones_like(LIKED))), **wrong)
+
+
+def test_the_same_metric_twice_is_one() -> None:
+    judged = tr.read(labels(np.ones_like(LIKED)))
+    assert len(tr.evaluate(SCORES, judged, metrics=[tr.DCG(5), tr.DCG(5)]).estimates) == 1
+
+
+def test_ranking_only_what_is_listed_needs_more_than_positives() -> None:
+    positives = tr.read(labels(LIKED))
+    exposure = tr.FullExposure(tr.Unlisted.NEGATIVE)
+    with pytest.raises(RefusedError, match="use full"):
+        tr.evaluate(SCORES, positives, exposure=exposure, metrics=[tr.Recall(5)], estimators=[tr.Traditional()])
+
+
+def test_a_named_column_that_is_not_there_is_an_error() -> None:
+    """Falling back to another column would answer another question."""
+    frame = labels(np.ones_like(LIKED)).with_columns(clicked=pl.col("label"))
+    for wrong in ({"label": "cliked"}, {"user": "usr"}):
+        with pytest.raises(InputError, match=r"no column '(cliked|usr)'"):
+            tr.read(frame, columns=wrong)
+
+
+def test_grades_in_a_column_called_label_are_kept() -> None:
+    log = tr.read(pl.DataFrame({"user": [0, 0], "item": [0, 1], "label": [2, 5]}), positive=">3")
+    assert log.label.tolist() == [0, 1]
+    assert log.rewards["value"].tolist() == [2, 5]
+
+
+def test_a_sparse_matrix_tells_its_catalogue() -> None:
+    """Its shape is the catalogue: full exposure needs no word about the number of items."""
+    from scipy.sparse import csr_array
+
+    stored = csr_array(np.where(SCORES["m"] > 0.5, SCORES["m"], 0))
+    found = tr.evaluate({"m": stored}, tr.read(labels(np.ones_like(LIKED))), metrics=[tr.Recall(5)])
+    dense = np.where(SCORES["m"] > 0.5, SCORES["m"], -np.inf)
+    same = tr.evaluate({"m": dense}, tr.read(labels(np.ones_like(LIKED))), metrics=[tr.Recall(5)])
+    assert found.estimates[0].value == same.estimates[0].value
+
+
+def test_names_of_metric_options_stand_for_them() -> None:
+    assert tr.DCG(5, gain="linear") == tr.DCG(5, tr.Gain.LINEAR)  # type: ignore[arg-type]
+
+
+def test_ids_of_a_matrix_without_ids_are_the_given_ones(tmp_path: Path) -> None:
+    """Dense and factor archives take names in their order, as a bare matrix does."""
+    np.savez(tmp_path / "dense.npz", scores=SCORES["m"])
+    np.savez(tmp_path / "factors.npz", user_factors=SCORES["m"], item_factors=np.eye(N_ITEMS))
+    np.save(tmp_path / "bare.npy", SCORES["m"])
+    users, items = np.arange(N_USERS)[::-1].copy(), np.arange(N_ITEMS)[::-1].copy()
+    rows = [
+        tr.read_scores(tmp_path / name, users=users, items=items).block(np.arange(3))
+        for name in ("dense.npz", "factors.npz", "bare.npy")
+    ]
+    for each in rows:
+        assert np.allclose(each, SCORES["m"][::-1, ::-1][:3])
+
+
+def test_calls_that_are_no_mapping_or_list_are_explained() -> None:
+    judged = tr.read(labels(np.ones_like(LIKED)))
+    for scores, options in (
+        (SCORES["m"], {}),
+        (SCORES, {"metrics": 5}),
+        (SCORES, {"ties": "foo"}),
+        ({"m": lambda rows: rows}, {}),
+    ):
+        with pytest.raises(InputError, match=r"expected|needs"):
+            tr.evaluate(scores, judged, **options)  # type: ignore[arg-type]

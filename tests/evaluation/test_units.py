@@ -1,0 +1,276 @@
+"""Results that remember: what units contributed adds up to the estimate, and groups are what they would be alone."""
+
+from __future__ import annotations
+
+import math
+from functools import cache
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+from ways import EXCLUDE, ITEMS, MODELS, N_USERS, SEED, USERS, WAYS, Way, read, rows_of
+
+import truerank as tr
+from truerank.core.errors import InputError
+from truerank.core.results import Estimate, Results
+from truerank.core.units import COLUMNS
+
+KEY = ["model", "metric", "estimator", "reward", "clip"]
+LINEAR = [number for number, way in enumerate(WAYS) if way.interval is None]
+every_way = pytest.mark.parametrize("number", LINEAR, ids=[str(WAYS[number]) for number in LINEAR])
+HALVES = {user: "left" if at < N_USERS // 2 else "right" for at, user in enumerate(sorted(USERS))}
+
+
+def evaluated(way: Way, rows: pl.DataFrame, *, users: list[str] | None = None) -> Results:
+    call = way.call
+    log = read(rows) if users is None else tr.read(rows, positive=">1", users=tr.Ids.of(users), name="labels")
+    return tr.evaluate(
+        MODELS,
+        log,
+        exposure=call.exposure,
+        metrics=call.metrics,
+        estimators=call.estimators,
+        clips=call.clips,
+        exclude=EXCLUDE,
+        items=tr.Ids.of(ITEMS),
+        interval=call.interval,
+        seed=SEED,
+    )
+
+
+@cache
+def whole(number: int) -> Results:
+    return evaluated(WAYS[number], rows_of(WAYS[number]))
+
+
+def rows_for(results: Results, estimate: Estimate) -> pl.DataFrame:
+    """The units of one estimate."""
+    same = [
+        pl.col(name).is_null() if (value := getattr(estimate, name)) is None else pl.col(name) == value for name in KEY
+    ]
+    return results.units().filter(pl.all_horizontal(same))
+
+
+# --------------------------------------------------------------------------------------------------------------- units
+
+
+@every_way
+def test_what_units_contribute_adds_up_to_the_estimate(number: int) -> None:
+    results = whole(number)
+    table = results.units()
+    assert tuple(table.columns) == COLUMNS
+    assert len(table) == N_USERS * len(results.estimates)
+    for estimate in results.estimates:
+        own = rows_for(results, estimate)
+        assert sorted(own["unit"].to_list()) == sorted(USERS)
+        assert (own["unit"] == own["cluster"]).all()
+        numerator, denominator = math.fsum(own["numerator"]), math.fsum(own["denominator"])
+        assert own["defined"].sum() == estimate.units
+        assert len(own) - own["defined"].sum() == estimate.undefined
+        left_out = own.filter(~pl.col("defined"))
+        assert (left_out["numerator"] == 0).all()
+        assert (left_out["denominator"] == 0).all()
+        assert left_out["value"].null_count() == len(left_out)
+        if denominator <= 0:
+            assert math.isnan(estimate.value)
+            continue
+        known = own.filter("defined")["total"]
+        factor = 1.0 if known.null_count() else math.fsum(known) / len(known)
+        assert numerator / denominator * factor == pytest.approx(estimate.value, rel=1e-14)
+
+
+@every_way
+def test_a_unit_has_the_value_it_would_have_alone(number: int) -> None:
+    """num / den, times its own known total; undefined where there is nothing to divide by."""
+    table = whole(number).units()
+    by_hand = (
+        pl.when((pl.col("defined")) & (pl.col("denominator") > 0))
+        .then(pl.col("numerator") / pl.col("denominator") * pl.col("total").fill_null(1.0))
+        .otherwise(None)
+    )
+    wanted = table.select(by_hand.alias("value"))["value"]
+    assert (table["value"].is_null() == wanted.is_null()).all()
+    np.testing.assert_allclose(table["value"].drop_nulls(), wanted.drop_nulls(), rtol=1e-14)
+
+
+def test_full_labels_give_the_metric_of_every_user() -> None:
+    """By hand: user 1 finds one of two relevant items in the first place, user 2 none."""
+    labels = pl.DataFrame({"user": [1, 1, 1, 2, 2, 2], "item": [1, 2, 3] * 2, "label": [1, 1, 0, 0, 0, 1]})
+    scores = {"m": tr.dense([[3.0, 2, 1], [3.0, 2, 1]], users=[1, 2], items=[1, 2, 3])}
+    units = tr.evaluate(scores, labels, metrics=[tr.Recall(1)]).units()
+    assert units.select("unit", "value", "defined").rows() == [(1, 0.5, True), (2, 0.0, True)]
+
+
+# -------------------------------------------------------------------------------------------------------------- groups
+
+
+def alike(found: Results, wanted: Results) -> None:
+    """Values, errors and counts; what is said of all users beside them may differ."""
+    assert [(each.model, each.metric, each.clip) for each in found.estimates] == [
+        (each.model, each.metric, each.clip) for each in wanted.estimates
+    ]
+    for one, other in zip(found.estimates, wanted.estimates, strict=True):
+        np.testing.assert_equal(one.value, other.value, err_msg=str(one))
+        for name in ("stderr", "low", "high"):
+            assert getattr(one, name) == pytest.approx(getattr(other, name), rel=1e-12, nan_ok=True), (one, name)
+        assert (one.units, one.undefined, one.clusters) == (other.units, other.undefined, other.clusters)
+    for pair, same in zip(found.comparisons, wanted.comparisons, strict=True):
+        np.testing.assert_equal(pair.difference, same.difference)
+        assert pair.stderr == pytest.approx(same.stderr, rel=1e-12, nan_ok=True)
+        assert (pair.units, pair.clusters) == (same.units, same.clusters)
+
+
+def learns_nothing(way: Way) -> bool:
+    """Item rates and fitted propensities look at all users."""
+    return not way.fitted and type(getattr(way.estimator, "reward", None)).__name__ != "ItemRates"
+
+
+ALONE = [number for number, way in enumerate(WAYS) if learns_nothing(way)]
+
+
+@pytest.mark.parametrize("number", ALONE, ids=[str(WAYS[number]) for number in ALONE])
+def test_a_group_is_what_it_would_be_alone(number: int) -> None:
+    way = WAYS[number]
+    groups = whole(number).by(HALVES)
+    assert list(groups) == ["left", "right"]
+    for name, results in groups.items():
+        users = [user for user, group in HALVES.items() if group == name]
+        rows = rows_of(way).filter(pl.col("user").is_in(users))
+        alike(results, evaluated(way, rows, users=users))
+        units = results.units()
+        assert set(units["unit"]) == set(users)
+        assert str(results.messages[0]) == (
+            f"group {name}: {len(users)} of {N_USERS} users; what follows is said of all of them."
+        )
+        assert results.provenance.details["group"] == name
+
+
+FITTED = [number for number in LINEAR if WAYS[number].fitted and WAYS[number].estimator.about.weighs]
+
+
+@pytest.mark.parametrize("number", FITTED, ids=[str(WAYS[number]) for number in FITTED])
+def test_a_group_of_what_was_fitted_to_all_has_a_value_and_no_interval(number: int) -> None:
+    results = whole(number)
+    for name, part in results.by(HALVES).items():
+        assert [message.code for message in part.messages][:2] == ["group", "group-interval"]
+        for estimate in part.estimates:
+            own = rows_for(results, estimate).filter(pl.col("unit").is_in([u for u, g in HALVES.items() if g == name]))
+            denominator = math.fsum(own["denominator"])
+            assert math.isnan(estimate.stderr)
+            assert estimate.ess is None
+            if own["total"].null_count() == len(own) and denominator > 0:
+                assert estimate.value == pytest.approx(math.fsum(own["numerator"]) / denominator, rel=1e-14)
+
+
+def test_one_group_of_all_is_the_whole() -> None:
+    for number in ALONE[:6]:
+        results = whole(number)
+        (part,) = results.by(dict.fromkeys(USERS, "all")).values()
+        alike(part, results)
+
+
+def test_groups_in_every_form_are_the_same() -> None:
+    results = whole(ALONE[0])
+    ids, names = list(HALVES), list(HALVES.values())
+    shuffled = np.random.default_rng(0).permutation(len(ids))
+    forms: list[Any] = [
+        pl.DataFrame({"user": ids, "half": names})[shuffled],
+        pl.DataFrame({"user": ids, "half": names}).with_columns(pl.col("half").cast(pl.Categorical)),
+        pl.DataFrame({"a": [*ids, ids[0]], "b": [*names, names[0]]}),  # the same twice
+        {user: HALVES[user] for user in reversed(ids)},
+    ]
+    wanted = results.by(HALVES)
+    for form in forms:
+        found = results.by(form)
+        assert list(found) == list(wanted)
+        for name in wanted:
+            assert found[name] == wanted[name]
+
+
+def test_groups_may_be_numbers() -> None:
+    found = whole(ALONE[0]).by({user: at % 3 for at, user in enumerate(sorted(USERS))})
+    assert list(found) == ["0", "1", "2"]
+
+
+def test_units_without_a_group_are_in_none() -> None:
+    """Not named, or named with null; and a group that no unit is in does not come up."""
+    results = whole(ALONE[0])
+    first, second, third, *_ = sorted(USERS)
+    frame = pl.DataFrame({"user": [first, second, third, "nobody"], "group": ["a", None, "", "ghosts"]})
+    for form in (frame, dict(frame.iter_rows())):
+        found = results.by(form)
+        assert {name: set(part.units()["unit"]) for name, part in found.items()} == {"": {third}, "a": {first}}
+
+
+BAD: dict[str, tuple[Any, str]] = {
+    "other ids": ({"nobody": "a", "none": "b"}, r"none of nobody, none is a user of this evaluation, which has user"),
+    "ids of another kind": ({1: "a"}, "text never matches numbers"),
+    "nothing": ({}, "none of"),
+    "only nulls": (dict.fromkeys(USERS), "none of"),
+    "two groups": (pl.DataFrame({"u": [USERS[0]] * 2, "g": ["a", "b"]}), r"is in a, b; expected one group for each id"),
+    "three columns": (pl.DataFrame({"u": USERS, "g": USERS, "h": USERS}), "groups with 3 columns"),
+    "an id that is null": (pl.DataFrame({"u": [None, *USERS], "g": ["a"] * (N_USERS + 1)}), "row 1 has no id"),
+    "one quantile": (1, "expected at least 2"),
+    "no quantile": (0, "expected at least 2"),
+    "a truth": (True, "expected a mapping"),
+    "half a quantile": (2.5, "expected a mapping"),
+    "words": ("country", "expected a mapping"),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_groups_that_make_no_sense_are_explained(case: str) -> None:
+    segment, words = BAD[case]
+    with pytest.raises(InputError, match=words):
+        whole(ALONE[0]).by(segment)
+
+
+def test_too_many_groups_are_refused() -> None:
+    n = 1001
+    user, item = np.divmod(np.arange(2 * n), 2)
+    labels = pl.DataFrame({"user": user, "item": item, "label": item})
+    results = tr.evaluate({"m": np.tile([1.0, 0.0], (n, 1))}, labels, metrics=[tr.Recall(1)])
+    with pytest.raises(InputError, match=r"1,001 groups .*; expected at most 1,000"):
+        results.by({each: f"group {each}" for each in range(n)})
+
+
+def test_quantiles_of_activity() -> None:
+    """Activity is what was seen in training: users with equally many rows share a group."""
+    seen = [0, 1, 1, 2, 3, 5]
+    user = np.repeat(np.arange(6), 8)
+    labels = pl.DataFrame({"user": user, "item": np.tile(np.arange(8), 6), "label": (np.arange(48) % 3 == 0) * 1})
+    train = pl.DataFrame({"user": np.repeat(np.arange(6), seen), "item": np.concatenate([np.arange(n) for n in seen])})
+    scores = {"m": np.random.default_rng(0).normal(size=(6, 8))}
+    results = tr.evaluate(scores, labels, exclude=train, metrics=[tr.Precision(2)])
+    found = results.by(3)
+    assert {name: sorted(set(part.units()["unit"])) for name, part in found.items()} == {
+        "activity 0 to 1": [0, 1, 2],
+        "activity 2 to 2": [3],
+        "activity 3 to 5": [4, 5],
+    }
+    assert sum(part.estimates[0].units for part in found.values()) == 6
+    # without exclusions it is the number of judged rows, and here all have the same
+    (only,) = tr.evaluate(scores, labels, metrics=[tr.Precision(2)]).by(4)
+    assert only == "activity 8 to 8"
+
+
+def test_warnings_of_a_group_count_its_own_users() -> None:
+    """The two users without scores of the second model are in one of the groups."""
+    unscored = {user: "without" if user in USERS[-2:] else "with" for user in USERS}
+    results = whole(ALONE[0]).by(unscored)
+    said = {
+        name: {each.model: any("no scores" in text for text in each.warning_texts) for each in part.estimates}
+        for name, part in results.items()
+    }
+    assert said == {"with": {"first": False, "second": False}, "without": {"first": False, "second": True}}
+
+
+def test_groups_can_be_divided_again() -> None:
+    results = whole(ALONE[0])
+    left = results.by(HALVES)["left"]
+    thirds = {user: str(at % 2) for at, user in enumerate(sorted(USERS))}
+    both = {user: f"{HALVES[user]}{thirds[user]}" for user in USERS}
+    twice, once = left.by(thirds), results.by(both)
+    for name, part in twice.items():
+        alike(part, once[f"left{name}"])

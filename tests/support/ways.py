@@ -1,0 +1,182 @@
+"""Every way to ask about judged rows: estimators, metrics, exposures and intervals, found through the catalogues."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import polars as pl
+from cases import instances
+
+import truerank as tr
+from truerank import estimators, metrics
+from truerank.core.arrays import Bools
+from truerank.core.estimator import About, Clipping, Estimator, Exposed
+from truerank.core.log import Log
+from truerank.core.metric import Metric
+from truerank.core.ranking import JudgedChunk
+from truerank.data.spill import scratch
+from truerank.estimators.biased.rewards import GivenRewards
+from truerank.evaluation.judged import JudgedCall, prepare_judged
+from truerank.evaluation.judged_plan import JudgedPlan
+from truerank.exposure import propensities
+from truerank.exposure.kinds import Exposure
+from truerank.uncertainty.intervals import Interval
+
+N_USERS, N_ITEMS = 17, 14
+SEED = 5
+RNG = np.random.default_rng(SEED)
+USERS = [f"user {number:03}" for number in RNG.permutation(N_USERS)]  # text, so that keys are digests
+RATING = RNG.integers(0, 4, (N_USERS, N_ITEMS)).astype(np.float64)
+CHANCE = 0.2 + 0.75 * RNG.random((N_USERS, N_ITEMS)) ** 2
+EXCLUDED = RNG.random((N_USERS, N_ITEMS)) < 0.1
+ITEMS = np.arange(N_ITEMS) * 10
+
+
+def model(seed: int, *, without: int = 0) -> Any:
+    """Scores with ties for all users but the last few."""
+    known = USERS[: N_USERS - without]
+    scores = np.random.default_rng(seed).integers(0, 6, (len(known), N_ITEMS)).astype(np.float64)
+    scores[::4, 3] = -np.inf
+    return tr.dense(scores, users=known, items=ITEMS)
+
+
+MODELS = {"first": model(1), "second": model(2, without=2)}
+GUESS = GivenRewards(tr.dense(RNG.random((N_USERS, N_ITEMS)), users=USERS, items=ITEMS))
+USER_FEATURES = pl.DataFrame({"user": USERS, "age": RNG.normal(size=N_USERS)})
+ITEM_FEATURES = pl.DataFrame({"item": ITEMS, "new": RNG.integers(0, 2, N_ITEMS)})
+RATE = 0.5
+METRICS: list[Metric] = [
+    metric
+    for cls in metrics.catalogue().values()
+    for metric in instances(cls, (1, 4))
+    if getattr(metric, "highest", None) != 1  # grades go up to 3
+]
+
+
+def frame(shown: Bools) -> pl.DataFrame:
+    user, item = np.nonzero(shown & ~EXCLUDED)
+    return pl.DataFrame(
+        {
+            "user": np.array(USERS)[user],
+            "item": ITEMS[item],
+            "rating": RATING[user, item],
+            "propensity": CHANCE[user, item],
+            "inclusion": 0.1 + 0.9 * ((user * 7 + item * 3) % 10) / 9,
+        }
+    )
+
+
+EXCLUDE = pl.DataFrame({"user": np.array(USERS)[np.nonzero(EXCLUDED)[0]], "item": ITEMS[np.nonzero(EXCLUDED)[1]]})
+DRAWN = {
+    Exposed.FULL: np.ones((N_USERS, N_ITEMS), dtype=bool),
+    Exposed.RANDOM: RNG.random((N_USERS, N_ITEMS)) < RATE,
+    Exposed.BIASED: RNG.random((N_USERS, N_ITEMS)) < CHANCE,
+}
+DRAWN[Exposed.RANDOM][4] = DRAWN[Exposed.BIASED][7] = False  # users without a row
+SIDE: dict[str, Any] = {
+    "random": frame(RNG.random((N_USERS, N_ITEMS)) < 0.3).select(
+        "user", "item", label=(pl.col("rating") > 1).cast(int)
+    ),
+    "user_features": USER_FEATURES,
+    "item_features": ITEM_FEATURES,
+}
+
+
+# ---------------------------------------------------------------------------------------------------------------- ways
+
+
+@dataclass(frozen=True)
+class Way:
+    """An estimator on one kind of log, with an interval."""
+
+    estimator: Estimator
+    exposure: Exposure
+    interval: Interval | None = None
+
+    def __str__(self) -> str:
+        kind = getattr(self.exposure, "propensity", None) or getattr(self.exposure, "rate", None) or ""
+        reward = type(getattr(self.estimator, "reward", None)).__name__ if hasattr(self.estimator, "reward") else ""
+        return " ".join(map(str, (self.estimator.about.name, reward, self.exposure.exposed, kind, self.interval or "")))
+
+    @property
+    def fitted(self) -> bool:
+        return getattr(self.exposure, "propensity", None) is not None
+
+    @property
+    def metrics(self) -> list[Metric]:
+        """Every metric that goes with it; one of each kind where all is fitted again without each user."""
+        able = [metric for metric in METRICS if self.estimator.refusal(metric) is None]
+        return list({type(metric): metric for metric in able}.values()) if self.fitted else able
+
+    @property
+    def call(self) -> JudgedCall:
+        weighs = self.estimator.about.clipping is not Clipping.NONE
+        return JudgedCall(
+            exposure=self.exposure,
+            metrics=self.metrics,
+            estimators=[self.estimator],
+            clips=(math.inf, 2.0) if weighs else None,
+            interval=self.interval,
+            seed=SEED,
+        )
+
+
+def exposures(about: About) -> Iterator[Exposure]:
+    if "inclusion" in about.uses:
+        yield tr.FullExposure(tr.Unlisted.NEGATIVE)
+        return
+    if Exposed.FULL in about.exposures:
+        yield tr.FullExposure()
+    if Exposed.RANDOM in about.exposures:
+        yield tr.RandomExposure()
+        yield tr.RandomExposure(RATE)
+    if Exposed.BIASED in about.exposures:
+        for name, cls in propensities.catalogue().items():
+            given_too = {kind: SIDE[kind] for kind in cls.uses if kind in SIDE}
+            yield tr.BiasedExposure(None if name == "column" else name, **given_too)
+
+
+def estimator_instances(cls: type[Any]) -> list[Estimator]:
+    return [tr.DoublyRobust(), tr.DoublyRobust(GUESS)] if cls is tr.DoublyRobust else [cls()]
+
+
+def all_ways() -> Iterator[Way]:
+    for cls in estimators.catalogue().values():
+        for estimator in estimator_instances(cls):
+            for exposure in exposures(cls.about):
+                way = Way(estimator, exposure)
+                yield way
+                if not way.fitted:
+                    yield replace(way, interval=tr.Bootstrap(40, seed=SEED))
+                if cls.about.design and exposure.exposed in (Exposed.RANDOM, Exposed.FULL):
+                    yield replace(way, interval=tr.Design())
+
+
+WAYS = list(all_ways())
+
+
+# ----------------------------------------------------------------------------------------------------------- measuring
+
+
+def rows_of(way: Way) -> pl.DataFrame:
+    shown = DRAWN[way.exposure.exposed]
+    if getattr(way.exposure, "unlisted", None) is tr.Unlisted.NEGATIVE:
+        shown = shown & (RATING > 1)
+    return frame(shown)
+
+
+def read(rows: pl.DataFrame) -> Log:
+    return tr.read(rows, positive=">1", users=tr.Ids.of(USERS), name="labels")
+
+
+@contextmanager
+def prepared(way: Way, rows: pl.DataFrame) -> Iterator[tuple[JudgedPlan, JudgedChunk]]:
+    with scratch() as space:
+        plan, source = prepare_judged(MODELS, read(rows), way.call, exclude=EXCLUDE, space=space)
+        assert source.n_chunks == 1
+        yield plan, source.chunk(0)

@@ -1,0 +1,415 @@
+"""A new metric, estimator, logger, sampler, position model, propensity model, dataset or recommender is one new file.
+
+Each toy is written into a copy of the package; nothing else is edited. The command line, Python, the page of names and
+the law tests find it by themselves.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+import catalogue_page
+import truerank
+
+ROOT = Path(__file__).parents[1]
+HEAD = """
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+
+from truerank.core.values import Count, Probability, check, text_of
+"""
+TOYS = {
+    "metrics/toy.py": '''
+from truerank.core.metric import cutoff
+from truerank.core.options import Denominator
+
+
+@dataclass(frozen=True, slots=True)
+class Toy:
+    """Half of what precision says."""
+
+    k: Count
+    name: ClassVar[str] = "Toy"
+    denominator: ClassVar[Denominator] = Denominator.CUTOFF
+    on_full_labels: ClassVar[str] = "users"
+
+    __str__ = text_of
+    cutoff = property(cutoff)
+
+    def __post_init__(self):
+        check(self)
+
+    def worth(self, rank):
+        return (rank <= self.k) / 2
+''',
+    "estimators/judged/toy.py": '''
+from truerank.core.estimator import About, Exposed
+from truerank.estimators.sums import UniformSample, only_recall
+from truerank.estimators.sums import LABEL_FREE, additive, per_unit
+from truerank.metrics.worth import expected_worth
+
+
+@dataclass(frozen=True, slots=True)
+class ToyEstimator:
+    """Relevant items found / relevant items, among the judged."""
+
+    about: ClassVar[About] = About(
+        name="toy", exposures=frozenset({Exposed.FULL, Exposed.RANDOM}), assumptions=("toys tell the truth",),
+        ties=LABEL_FREE, needs_size=True, left_out="have no judged item",
+    )
+
+    __str__ = text_of
+
+    def refusal(self, context):
+        return only_recall(context, "the toy counts relevant items")
+
+    def estimand(self, asked, unit="user"):
+        return f"{asked.metric} as the toy has it"
+
+    def prepare(self, context):
+        return ()
+
+    def terms(self, chunk, view, *, asked, learned, keep_rows=False):
+        found = []
+        for each in asked:
+            log, sample = chunk.labels, UniformSample.of(chunk, view.ranks, rate=learned.facts.get("rate"))
+            hit = log.label * expected_worth(additive(each.metric), view.ranks)
+            rows = sample.rows(log, hit, log.label) if keep_rows else None
+            num, den = (sample.expansion * per_unit(log, values) for values in (hit, log.label))
+            found.append(sample.ratio(num, den, rows=rows))
+        return found
+''',
+    "exposure/loggers/toy.py": '''
+@dataclass(frozen=True, slots=True)
+class ToyLogger:
+    """q_i = 1, then 2, then 1 again."""
+
+    name: ClassVar[str] = "toy"
+    needs_train: ClassVar[bool] = False
+
+    __str__ = text_of
+
+    def weights(self, world, *, train=None):
+        return 1.0 + np.arange(len(world.items)) % 2
+''',
+    "ranks/samplers/toy.py": '''
+from truerank.ranks.samplers.draw import Among, OwnPositives, same_for_all
+
+
+@dataclass(frozen=True, slots=True)
+class ToySampler:
+    """v_i = 1, then 2, then 1 again."""
+
+    n: Count
+    name: ClassVar[str] = "Toy"
+    among: ClassVar[Among] = Among.POOL
+    positives: ClassVar[OwnPositives] = OwnPositives.EXCLUDED
+
+    __str__ = text_of
+
+    def __post_init__(self):
+        check(self)
+
+    def wanted(self, exposed):
+        return same_for_all(self.n, exposed)
+
+    def weights(self, counts):
+        return 1.0 + np.arange(len(counts.rows)) % 2
+''',
+    "exposure/positions/toy.py": '''
+from truerank.exposure.positions.places import cut
+
+
+@dataclass(frozen=True, slots=True)
+class ToyPosition:
+    """1 at rank 1, and the same at all others."""
+
+    rest: Probability
+    cutoff: Count | None = None
+    name: ClassVar[str] = "toy"
+    positional: ClassVar[tuple[str, ...]] = ("rest",)
+
+    __str__ = text_of
+
+    def __post_init__(self):
+        check(self)
+
+    def view(self, position):
+        return cut(np.where(np.asarray(position) <= 1, 1.0, self.rest), position, cutoff=self.cutoff)
+''',
+    "exposure/propensities/toy.py": '''
+from truerank.core.estimator import Counts
+from truerank.core.ranking import Pool
+
+
+@dataclass(frozen=True, slots=True)
+class ToyPropensity:
+    """The same chance for every pair: the share of all that the log has."""
+
+    name: ClassVar[str] = "toy"
+    uses: ClassVar[frozenset[str]] = frozenset()
+    fitted: ClassVar[bool] = True
+
+    __str__ = text_of
+
+    def tally(self, chunk, *, given, groups, learned):
+        group = groups.at(chunk.labels.users.keys())
+        rows = np.bincount(group[chunk.labels.user], minlength=len(groups)).astype(float)
+        return Counts({"rows": rows, "cells": np.bincount(group, chunk.pools[Pool.CATALOGUE].count, len(groups))})
+
+    def fit(self, tally, *, given):
+        return ToyFit(float(tally.arrays["rows"].sum() / tally.arrays["cells"].sum()))
+
+
+@dataclass(frozen=True, slots=True)
+class ToyFit:
+    chance: float
+    description: ClassVar[str] = "propensities are all the same"
+    fitted: ClassVar[bool] = True
+
+    def at(self, cells):
+        return np.full(len(cells.user), min(self.chance, 1.0))
+''',
+    "data/datasets/toy.py": '''
+from truerank.data.dataset import PublishedSize, nothing_found
+
+
+@dataclass(frozen=True, slots=True)
+class ToyDataset:
+    """Nobody knows it."""
+
+    positive: str = ">0"
+    name: ClassVar[str] = "toy"
+    about: ClassVar[str] = "a toy"
+    home: ClassVar[str] = "https://example.org"
+    terms: ClassVar[str] = "none"
+    files: ClassVar[tuple[str, ...]] = ("toy.csv",)
+    published: ClassVar[Mapping[str, PublishedSize]] = {"train": PublishedSize(1, 1, 1)}
+
+    def load(self, folder, *, parts=None, check=True):
+        raise nothing_found(ToyDataset, folder)
+''',
+    "models/toy.py": '''
+from truerank.models import NOTHING_BESIDE, Labels
+from truerank.ranks.scores.scores import factors
+
+
+@dataclass(frozen=True, slots=True)
+class ToyModel:
+    """Later items score higher."""
+
+    name: ClassVar[str] = "toy"
+    about: ClassVar[str] = "The number of the item."
+    needs: ClassVar[str | None] = None
+    labels: ClassVar[Labels] = Labels.NOTHING
+
+    __str__ = text_of
+
+    def fit(self, log, *, seed, side=NOTHING_BESIDE, progress=None):
+        number = np.arange(len(log.items), dtype=float)[:, None]
+        return factors(np.ones((len(log.users), 1)), number, users=log.users, items=log.items)
+''',
+}
+
+
+@dataclass(frozen=True)
+class Copy:
+    """A copy of the package with the toys, and some data beside it."""
+
+    place: Path
+
+    def run(self, *words: str, folder: Path | None = None) -> str:
+        """Standard output of Python with the copy in the place of the package."""
+        path = [self.place / "src", ROOT / "scripts", ROOT / "tests" / "support"]
+        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(map(str, path))}
+        command = [sys.executable, *words]
+        done = subprocess.run(
+            command, cwd=folder or self.place, env=environment, capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
+
+    def command(self, *words: str) -> str:
+        return self.run("-m", "truerank", *words)
+
+    def collected(self, file: str, names: str) -> list[str]:
+        """The tests of a file that have these names in their ids, run with the copy; they pass."""
+        plain = ["-p", "no:cacheprovider", "-n", "0", "-q", "-rA", "-k", names]
+        lines = self.run("-m", "pytest", *plain, file, folder=ROOT).splitlines()
+        return [line.removeprefix("PASSED ") for line in lines if line.startswith("PASSED ")]
+
+
+@pytest.fixture(scope="module")
+def copy(tmp_path_factory: pytest.TempPathFactory) -> Copy:
+    place = tmp_path_factory.mktemp("extended")
+    # with what was compiled, where it was: times of files are kept, so that the compiled code is valid
+    shutil.copytree(Path(truerank.__file__).parent, place / "src" / "truerank")
+    for name, text in TOYS.items():
+        file = place / "src" / "truerank" / name
+        assert not file.exists()
+        file.write_text(HEAD + text)
+    rng = np.random.default_rng(0)
+    user, item = (axis.ravel() for axis in np.indices((12, 8)))
+    label = (rng.random(96) < 0.3).astype(int)
+    full = pl.DataFrame({"user": user, "item": item, "label": label})
+    full.write_csv(place / "full.csv")
+    full.filter(pl.Series(rng.random(96) < 0.6)).write_csv(place / "log.csv")
+    for name in ("a", "b"):
+        full.select("user", "item", score=pl.Series(rng.random(96))).write_csv(place / f"{name}.csv")
+    ranked = {"session": [1, 1, 2, 2], "item": [1, 2, 1, 2], "position": [1, 2, 1, 2], "reward": [1, 0, 0, 1]}
+    pl.DataFrame({**ranked, "new": [2, 1, 2, 1]}).write_csv(place / "ranked.csv")
+    return Copy(place)
+
+
+SCORES = ("--scores", "a=a.csv", "--scores", "b=b.csv", "--format", "json", "--quiet")
+
+
+def estimates(text: str) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = json.loads(text)["estimates"]
+    return found
+
+
+# ---------------------------------------------------------------------------------------------------- the command line
+
+
+def test_commands_evaluate_with_a_new_metric_and_estimator(copy: Copy) -> None:
+    asked = ("--metric", "Toy@3", "--metric", "Precision@3", "--exposure", "full")
+    rows = estimates(copy.command("evaluate", "full.csv", *asked, *SCORES))
+    value = {(row["model"], row["metric"]): row["value"] for row in rows}
+    assert 2 * value["a", "Toy@3"] == pytest.approx(value["a", "Precision@3"])
+    sampled = ("--metric", "Recall@3", "--estimator", "toy", "--estimator", "pooled", "--exposure", "random")
+    rows = estimates(copy.command("evaluate", "log.csv", *sampled, *SCORES))
+    assert {row["estimator"] for row in rows} == {"toy", "pooled"}
+    assert "toy" in copy.command("evaluate", "--help")
+
+
+def test_commands_evaluate_with_new_propensities(copy: Copy) -> None:
+    asked = ("--metric", "Recall@3", "--exposure", "biased", "--propensity", "toy")
+    assert len(estimates(copy.command("evaluate", "log.csv", *asked, *SCORES))) == 2
+
+
+def test_commands_estimate_with_a_new_position_model(copy: Copy) -> None:
+    asked = ("--target", "new=@new", "--position", "toy:0.5", "--estimator", "ips", "--format", "json", "--quiet")
+    (row,) = estimates(copy.command("offpolicy", "ranked.csv", *asked))
+    assert row["value"] == 1.25  # the reward at rank 1 counts half, that at rank 2 twice
+
+
+def test_commands_study_with_a_new_logger_and_sampler(copy: Copy) -> None:
+    grid = ("--loggers", "toy", "--samplers", "Toy,Random", "--sizes", "2,3", "--sparsities", "0.5")
+    few = ("--metric", "Toy@3", "--bootstrap", "10", "--out", "study")
+    scores = ("--scores", "a=a.csv", "--scores", "b=b.csv", "--quiet")
+    copy.command("study", "reliability", "full.csv", *scores, *grid, *few)
+    results = pl.read_parquet(copy.place / "study" / "results.parquet")
+    assert set(results["logger"]) == {"toy"}
+    assert "Toy" in set(results["sampler"])
+
+
+def test_commands_list_a_new_dataset_and_recommender(copy: Copy) -> None:
+    assert "toy" in [row["name"] for row in json.loads(copy.command("data", "list", "--format", "json"))["datasets"]]
+    assert "toy" in [row["name"] for row in json.loads(copy.command("models", "--format", "json"))["models"]]
+    copy.command("train", "toy", "log.csv", "--out", "toy.npz", "--quiet")
+    assert (copy.place / "toy.npz").is_file()
+
+
+# --------------------------------------------------------------------------------------------------------------- Python
+
+
+def test_python_finds_them_by_name_and_in_their_rooms(copy: Copy) -> None:
+    code = """
+import polars as pl, truerank as tr
+from truerank import estimators, exposure, metrics, models
+from truerank.data import datasets
+from truerank.exposure import interventions, loggers, positions, propensities
+from truerank.ranks import samplers
+
+assert metrics.parse("Toy@3") == metrics.Toy(3)
+assert estimators.parse("toy") == estimators.ToyEstimator()
+assert loggers.parse("toy") == exposure.ToyLogger()
+assert samplers.parse("toy@3") == samplers.ToySampler(3)
+assert positions.parse_position("toy:0.5") == positions.ToyPosition(0.5)
+assert propensities.parse_propensity("toy") == exposure.ToyPropensity()
+assert datasets.named("toy") is datasets.ToyDataset
+assert models.parse("toy") == models.ToyModel()
+log = pl.read_csv("full.csv")
+results = tr.evaluate({"a": pl.read_csv("a.csv")}, log, metrics=["Toy@3"], exposure="full")
+assert str(results.estimates[0].metric) == "Toy@3"
+print(tr.expose(tr.read(log), "toy", size=3, seed=1).propensity.max() <= 1)
+"""
+    assert copy.run("-c", code) == "True\n"
+
+
+def test_every_class_is_in_its_room() -> None:
+    for _, kind, home, _ in catalogue_page.SECTIONS:
+        for cls in kind.catalogue().values():
+            room = importlib.import_module(ROOMS.get(home, home))
+            assert getattr(room, cls.__name__) is cls
+            assert cls.__name__ in dir(room)
+
+
+ROOMS = {
+    "tr.metrics": "truerank.metrics",
+    "tr.estimators": "truerank.estimators",
+    "tr.exposure": "truerank.exposure",
+    "tr.positions": "truerank.exposure.positions",
+    "tr.models": "truerank.models",
+    "tr.datasets": "truerank.data.datasets",
+}
+
+# ------------------------------------------------------------------------------------------------------------- the docs
+
+
+def test_the_page_of_names_is_current() -> None:
+    assert catalogue_page.PAGE.read_text() == catalogue_page.page(), "run scripts/catalogue_page.py"
+
+
+def test_the_page_lists_them(copy: Copy) -> None:
+    page = copy.run("-c", "import catalogue_page; print(catalogue_page.page())")
+    for form in ("`Toy@K`", "`Toy@N`", "`toy:REST[@N]`"):
+        assert f"| {form} |" in page
+    assert page.count("| `toy` |") == 5  # an estimator, a logger, propensities, a dataset and a recommender
+
+
+# ------------------------------------------------------------------------------------------------------------- the laws
+
+LAWS: Sequence[tuple[str, str, str]] = (
+    ("tests/laws/test_metrics.py", "Toy and (share or perfect or cut)", "[Toy]"),
+    ("tests/laws/test_terms.py", "ToyEstimator and (weights or merge or estimand)", "ToyEstimator()"),
+    ("tests/laws/test_propensities.py", "toy and (probabilities or chunks or group)", "[toy]"),
+    ("tests/exposure/test_loggers.py", "toy", "[toy]"),
+    ("tests/ranks/test_samplers.py", "Toy and nested", "[Toy@9]"),
+    ("tests/exposure/test_positions.py", "toy", "[toy:0.7]"),
+    ("tests/models/test_laws.py", "toy", "[toy]"),
+    ("tests/data/test_datasets.py", "toy", "[toy]"),
+)
+
+
+@pytest.mark.parametrize(("file", "names", "expected"), LAWS, ids=[Path(file).stem for file, _, _ in LAWS])
+def test_laws_hold_for_them(copy: Copy, file: str, names: str, expected: str) -> None:
+    passed = copy.collected(file, names)
+    assert any(expected in test for test in passed)
+
+
+def test_the_law_of_texts_holds_for_all_of_them(copy: Copy) -> None:
+    passed = copy.collected("tests/laws/test_language.py", "test_text_parses_back and toy")
+    for kind in ("metric Toy", "estimator toy", "logger toy", "sampler Toy", "position model toy", "propensity toy",
+                 "model toy", "dataset toy"):  # fmt: skip
+        assert any(f"[{kind}]" in test for test in passed), kind
