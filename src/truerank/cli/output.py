@@ -102,8 +102,8 @@ class Output:
         made = recorded(results, files, most=None if self.hash else HASHED)
         groups = {} if self.by is None else dict(made.by(_segment(self.by, reading, unit=made.provenance.unit)))
         for within in groups.values():
-            said = [message for message in within.messages if message not in results.messages]
-            self.say(message.said(for_cli=True) for message in said if message.code.startswith("group"))
+            own = [message for message in within.messages if message not in results.messages]
+            self.say(message.said(for_cli=True) for message in own if message.severity != "note")
         if self.units is not None:
             from truerank.data.files import write_table
 
