@@ -19,8 +19,8 @@ from truerank.estimators.biased.snips import SNIPS
 from truerank.metrics.dcg import DCG
 from truerank.metrics.precision import Precision
 from truerank.metrics.recall import Recall
+from truerank.models.baselines import Popularity
 from truerank.models.ease import EASE
-from truerank.models.popularity import Popularity
 from truerank.ranks.kernel.rank import rank
 from truerank.studies.coverage import Asked, ByPropensity, Coverage, ObservedWorld, measure
 from truerank.studies.world import WorldSettings, make_world

@@ -20,7 +20,7 @@ from truerank.core.log import Log
 from truerank.core.metric import Metric
 from truerank.core.ranking import Pool, Ranks, Scores
 from truerank.data.datasets.coat import Coat
-from truerank.data.published import wtd
+from truerank.data.split import wtd
 from truerank.estimators import terms_of
 from truerank.estimators.biased.intervened import Intervened, IntervenedPooled
 from truerank.estimators.judged.full import Full as Plain
@@ -32,9 +32,9 @@ from truerank.exposure.interventions.weighted import WTDHIntervention, WTDInterv
 from truerank.metrics.dcg import DCG
 from truerank.metrics.precision import Precision
 from truerank.metrics.recall import Recall
+from truerank.models.baselines import Popularity
 from truerank.models.ease import EASE
-from truerank.models.item_knn import ItemKNN
-from truerank.models.popularity import Popularity
+from truerank.models.neighbours import ItemKNN
 from truerank.ranks.candidates import Catalogue, Overlap, lay_out
 from truerank.ranks.kernel.rank import rank
 from truerank.ranks.scores.scores import factors

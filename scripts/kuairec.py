@@ -12,8 +12,8 @@ from scipy.sparse.linalg import svds
 from truerank.core.log import Log
 from truerank.core.ranking import Candidates
 from truerank.data.read import read
+from truerank.models.baselines import Popularity
 from truerank.models.matrix import positives
-from truerank.models.popularity import Popularity
 from truerank.ranks.kernel.rank import rank
 from truerank.ranks.scores.scores import Factors, factors
 from truerank.studies.coverage import ObservedWorld

@@ -37,8 +37,7 @@ from truerank.estimators.ranked.snips import RankedSNIPS
 from truerank.exposure.policies.targets import RankColumn
 from truerank.exposure.positions.fits import Depths, fit_depths
 from truerank.studies.feed import Broken, Feed, FeedSettings, Surface, make_feed
-from truerank.studies.feed_sessions import Sessions, draw_log, draw_sessions
-from truerank.studies.feed_truth import log_table, target_table, truth_of
+from truerank.studies.feed_truth import Sessions, draw_log, draw_sessions, log_table, target_table, truth_of
 from truerank.uncertainty.agreement import correlation, sensitivity_curve
 from truerank.uncertainty.clipping import GRID, AutoClip
 

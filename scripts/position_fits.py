@@ -20,7 +20,7 @@ from truerank.exposure.positions.fits import Depths, fit_depths
 from truerank.exposure.positions.fits_clicks import Clicks, fit_clicks, fit_harvest
 from truerank.exposure.positions.fits_contextual import fit_contextual
 from truerank.exposure.positions.fits_families import FAMILIES
-from truerank.exposure.positions.fits_groups import fit_groups
+from truerank.exposure.positions.requests import fit_groups
 from truerank.exposure.positions.yule_simon import YuleSimon
 
 SEED = 20261116

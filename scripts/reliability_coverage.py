@@ -25,10 +25,9 @@ from truerank.core.log import Log
 from truerank.data.files import whole_file
 from truerank.metrics.ndcg import NDCG
 from truerank.models import Model
+from truerank.models.baselines import Popularity, Random
 from truerank.models.ease import EASE
-from truerank.models.item_knn import ItemKNN
-from truerank.models.popularity import Popularity
-from truerank.models.random import Random
+from truerank.models.neighbours import ItemKNN
 from truerank.ranks.scores.scores import dense
 from truerank.studies.reliability import Grid, study
 from truerank.studies.world import WorldSettings, make_world

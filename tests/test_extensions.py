@@ -63,7 +63,7 @@ class Toy:
 ''',
     "estimators/judged/toy.py": '''
 from truerank.core.estimator import About, Exposed
-from truerank.estimators.judged.sample import UniformSample, only_recall
+from truerank.estimators.sums import UniformSample, only_recall
 from truerank.estimators.sums import LABEL_FREE, additive, per_unit
 from truerank.metrics.worth import expected_worth
 
@@ -136,7 +136,7 @@ class ToySampler:
         return 1.0 + np.arange(len(counts.rows)) % 2
 ''',
     "exposure/positions/toy.py": '''
-from truerank.exposure.positions.model import cut
+from truerank.exposure.positions.places import cut
 
 
 @dataclass(frozen=True, slots=True)

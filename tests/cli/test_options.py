@@ -21,7 +21,7 @@ from truerank.estimators.ranked.normalisers import Normaliser
 from truerank.exposure import interventions
 from truerank.exposure.kinds import Unlisted
 from truerank.ranks.candidates import Overlap
-from truerank.report.pictures import PictureFormat
+from truerank.report.reliability_charts import PictureFormat
 from truerank.studies.feed import Broken, FeedSettings
 from truerank.studies.reliability import grid
 from truerank.studies.world import WorldSettings

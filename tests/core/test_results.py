@@ -14,8 +14,7 @@ import pytest
 
 from truerank.core.errors import InputError
 from truerank.core.messages import note
-from truerank.core.plain import plain
-from truerank.core.provenance import Input, Provenance, python_call, shell_call, versions
+from truerank.core.provenance import Input, Provenance, plain, python_call, shell_call, versions
 from truerank.core.results import Comparison, Estimate, Results
 from truerank.core.units import COLUMNS, KeptUnits, UnitTerms
 

@@ -16,7 +16,7 @@ import pytest
 from truerank.core.errors import InputError
 from truerank.data.batches import BATCH_BYTES, LazyTable
 from truerank.data.files import read_table
-from truerank.data.text_types import TextTypes
+from truerank.data.text import TextTypes
 
 ROWS = pl.DataFrame({
     "user": [3, 1, 2, 1, 3, 3, 9],

@@ -18,8 +18,8 @@ import truerank as tr
 from truerank.core.errors import InputError
 from truerank.core.ids import Ids
 from truerank.core.metric import Metric
+from truerank.data.files import to_frame
 from truerank.data.read import as_table
-from truerank.data.write import to_frame
 from truerank.metrics.average_precision import AveragePrecision
 from truerank.metrics.recall import Recall
 

@@ -77,6 +77,7 @@ def test_an_input_says_what_it_is(tmp_path: Path) -> None:
     path.write_bytes(gzip.compress(b"user,item\n"))
     hashed = input_of(path, role="labels", rows=0)
     assert (hashed.format, hashed.bytes, hashed.rows) == ("csv.gz", path.stat().st_size, 0)
+    assert hashed.bytes is not None
     skipped = input_of(str(path), role="labels", most=hashed.bytes - 1)
     assert (skipped.source, skipped.format, skipped.bytes, skipped.sha256) == (str(path), "csv.gz", hashed.bytes, None)
     assert input_of(path, role="labels", most=hashed.bytes).sha256 == hashed.sha256

@@ -21,9 +21,8 @@ from truerank.core.errors import InputError
 from truerank.core.ids import as_ids
 from truerank.data import partition
 from truerank.data.batches import LazyTable
-from truerank.data.keyed import ByHash, ByRange, Keyed, hashed
 from truerank.data.owners import Owners, follow
-from truerank.data.partition import Chunks, together
+from truerank.data.partition import ByHash, ByRange, Chunks, Keyed, hashed, together
 from truerank.data.spill import Scratch, scratch
 
 N = 3000
@@ -301,7 +300,7 @@ from pathlib import Path
 import polars as pl
 from truerank.data import partition
 from truerank.data.batches import Table
-from truerank.data.keyed import Keyed
+from truerank.data.partition import Keyed
 from truerank.data.spill import scratch
 partition.MEMORY_ROWS = partition.CHUNK_ROWS = 100
 def progress(what, done, total):
@@ -331,7 +330,7 @@ BOUNDED = """
 import resource, sys
 from pathlib import Path
 from truerank.data.batches import Table
-from truerank.data.keyed import Keyed
+from truerank.data.partition import Keyed
 from truerank.data.partition import together
 from truerank.data.spill import scratch
 from truerank.engines.local import map_chunks

@@ -13,7 +13,7 @@ from truerank.core.log import Log
 from truerank.data.datasets.coat import Coat
 from truerank.data.datasets.kuairec import KuaiRec
 from truerank.data.datasets.movielens import MovieLens1M
-from truerank.data.published import dcg_movielens, popular_first, short_first, ure_kuairec, ure_yahoo, wtd
+from truerank.data.split import dcg_movielens, popular_first, short_first, ure_kuairec, ure_yahoo, wtd
 
 
 def block(users: int = 40, items: int = 60) -> Log:

@@ -11,8 +11,8 @@ import pytest
 import truerank as tr
 from truerank.core.errors import InputError
 from truerank.data.describe import summary
+from truerank.data.files import to_frame
 from truerank.data.rules import PositiveRule
-from truerank.data.write import to_frame
 
 
 @pytest.fixture

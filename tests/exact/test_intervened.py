@@ -26,10 +26,10 @@ from truerank.core.terms import Smooth
 from truerank.estimators.biased.intervened import MOST_NODES, Intervened, IntervenedPooled, shares
 from truerank.estimators.judged.full import Full
 from truerank.metrics.dcg import DCG
-from truerank.metrics.mean_reciprocal_rank import MeanRR
 from truerank.metrics.precision import Precision
 from truerank.metrics.rank_biased_precision import RBP
 from truerank.metrics.recall import Recall
+from truerank.metrics.reciprocal_rank import MeanRR
 from truerank.sampling.designs import BernoulliDesign, SamplingDesign, UniformDesign, WeightedDesign
 from truerank.sampling.pools import Members
 

@@ -14,11 +14,10 @@ from truerank.exposure.positions.exponential import Exponential
 from truerank.exposure.positions.fits import Depths, fit_depths
 from truerank.exposure.positions.fits_contextual import fit_contextual
 from truerank.exposure.positions.fits_families import FAMILIES
-from truerank.exposure.positions.fits_groups import fit_groups
 from truerank.exposure.positions.places import FitRequest, Place, Positions
-from truerank.exposure.positions.requests import fitted
+from truerank.exposure.positions.requests import fit_groups, fitted
 from truerank.exposure.positions.table import Table
-from truerank.report.positions import fit_chart, fit_rows, fit_text
+from truerank.report.checks import fit_chart, fit_rows, fit_text
 
 LAWS = ("exp", "yule", "log")
 

@@ -16,8 +16,7 @@ from truerank.exposure.positions import catalogue, parse_position
 from truerank.exposure.positions.exponential import Exponential
 from truerank.exposure.positions.generalised_log import GeneralisedLog
 from truerank.exposure.positions.logarithmic import Logarithmic
-from truerank.exposure.positions.model import PositionModel
-from truerank.exposure.positions.places import FitRequest, Place, Positions
+from truerank.exposure.positions.places import FitRequest, Place, PositionModel, Positions
 from truerank.exposure.positions.table import Table
 from truerank.exposure.positions.yule_simon import NEAR, YuleSimon
 

@@ -28,10 +28,10 @@ from truerank.estimators.judged.full import Full
 from truerank.metrics.average_precision import AveragePrecision
 from truerank.metrics.dcg import DCG
 from truerank.metrics.expected_reciprocal_rank import ERR
-from truerank.metrics.gains import Graded
 from truerank.metrics.ndcg import NDCG
 from truerank.metrics.recall import Recall
 from truerank.metrics.reciprocal_rank import ReciprocalRank
+from truerank.metrics.worth import Graded
 from truerank.ranks.kernel.rank import rank
 from truerank.ranks.scores.scores import dense
 

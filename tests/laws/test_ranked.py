@@ -26,8 +26,7 @@ from truerank.exposure.positions.table import Table
 from truerank.report import frames
 from truerank.uncertainty.clipping import GRID, AutoClip, paired_errors, smallest_harmless
 from truerank.uncertainty.intervals import Population, between
-from truerank.uncertainty.support import SupportTally
-from truerank.uncertainty.weights import WeightDiagnostics, WeightTally, pareto_tail
+from truerank.uncertainty.weights import SupportTally, WeightDiagnostics, WeightTally, pareto_tail
 
 INF = math.inf
 CLIPS = np.array([1.0, 1.7, 4.0, INF])

@@ -31,7 +31,7 @@ from truerank.metrics.dcg import DCG
 from truerank.metrics.precision import Precision
 from truerank.metrics.recall import Recall
 from truerank.ranks.kernel.rank import rank
-from truerank.ranks.scores.products import product
+from truerank.ranks.scores.scores import product
 from truerank.studies.world import WorldSettings, make_world
 from truerank.uncertainty.intervals import Interval, around
 

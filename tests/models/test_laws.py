@@ -21,7 +21,7 @@ from truerank.core.log import Log
 from truerank.core.ranking import Scores
 from truerank.metrics.recall import Recall
 from truerank.models import Labels, Side
-from truerank.models.random import Random
+from truerank.models.baselines import Random
 from truerank.models.settings import settings_of, space
 from truerank.ranks.scores.scores import Factors
 from truerank.studies.world import WorldSettings, make_world
@@ -293,7 +293,7 @@ def test_random_scores_of_ten_thousand_by_ten_thousand_are_never_held() -> None:
 def test_similar_users_are_never_all_held(monkeypatch: pytest.MonkeyPatch) -> None:
     """Everyone likes the same item: users x users is dense, what is kept and held is not."""
     n = 4000
-    monkeypatch.setattr("truerank.models.similarity.BLOCK_CELLS", 2**17)
+    monkeypatch.setattr("truerank.models.neighbours.BLOCK_CELLS", 2**17)
     rng = np.random.default_rng(0)
     frame = pl.DataFrame({"user": np.tile(np.arange(n), 2), "item": [*[0] * n, *rng.integers(1, 3000, n)]})
     log = tr.read(frame.unique())

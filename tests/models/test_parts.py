@@ -16,7 +16,7 @@ from truerank.core.errors import InputError
 from truerank.core.ids import Ids
 from truerank.models.features import indicators
 from truerank.models.pooled_auc import pooled_auc
-from truerank.ranks.scores.products import product
+from truerank.ranks.scores.scores import product
 
 IDS = Ids.of(["a", "b", "c", "d"])
 

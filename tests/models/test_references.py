@@ -16,18 +16,14 @@ from truerank.core.chance import cell_keys, library_seed
 from truerank.core.log import Log
 from truerank.core.ranking import Scores
 from truerank.models.als import ALS
-from truerank.models.avg_rating import AvgRating
+from truerank.models.baselines import AvgRating, PosPop
 from truerank.models.bpr import BPR
 from truerank.models.ease import EASE
 from truerank.models.ials import IALS
-from truerank.models.item_knn import ItemKNN
-from truerank.models.knn import Preference
 from truerank.models.kunn import KUNN
 from truerank.models.lightfm import LightFM, LightFMLoss
-from truerank.models.pos_pop import PosPop
+from truerank.models.neighbours import ItemKNN, Preference, UserKNN, cosine
 from truerank.models.sar import SAR, Occurrence, Similarity
-from truerank.models.similarity import cosine
-from truerank.models.user_knn import UserKNN
 
 N_USERS, N_ITEMS = 40, 25
 
@@ -98,7 +94,7 @@ def test_user_knn(rows: Preference, k: int) -> None:
 
 def test_neighbours_are_the_same_in_blocks_of_one(monkeypatch: pytest.MonkeyPatch) -> None:
     whole = [all_scores(model.fit(log(), seed=0)) for model in (ItemKNN(5), UserKNN(5), KUNN(5, 5), SAR())]
-    monkeypatch.setattr("truerank.models.similarity.BLOCK_CELLS", 1)
+    monkeypatch.setattr("truerank.models.neighbours.BLOCK_CELLS", 1)
     single = [all_scores(model.fit(log(), seed=0)) for model in (ItemKNN(5), UserKNN(5), KUNN(5, 5), SAR())]
     for a, b in zip(whole, single, strict=True):
         assert (a == b).all()

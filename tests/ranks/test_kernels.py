@@ -18,8 +18,8 @@ from truerank.core.ids import Ids
 from truerank.core.log import Log, Pairs
 from truerank.core.ranking import Candidates, Ranks, Scores, Ties
 from truerank.ranks.kernel import fast
-from truerank.ranks.kernel.plain import count_above_and_tied
 from truerank.ranks.kernel.rank import rank
+from truerank.ranks.kernel.ties import count_above_and_tied
 from truerank.ranks.scores.tables import _ordered, _ordered_fast
 
 Array = np.ndarray[Any, Any]

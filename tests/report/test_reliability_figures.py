@@ -21,8 +21,7 @@ from small_study import SPARSITIES, small_grid, small_scores, small_train, small
 from truerank.core.errors import InputError
 from truerank.metrics.ndcg import NDCG
 from truerank.metrics.recall import Recall
-from truerank.report.pictures import PictureFormat, picture
-from truerank.report.reliability_figures import charts, described, draw
+from truerank.report.reliability_charts import PictureFormat, charts, described, draw, picture
 from truerank.report.reliability_frames import COLUMNS, Finished, StudyQuestion, Tau, placed, tau_axis, tie_axis
 from truerank.report.reliability_layout import COLOURS, SIZED, SIZELESS, Figure, Panel, PanelLayout, styles, text_width
 from truerank.studies.reliability import study

@@ -12,7 +12,7 @@ from truerank.estimators.biased.naive import Naive
 from truerank.estimators.biased.snips import SNIPS
 from truerank.metrics.dcg import DCG
 from truerank.metrics.recall import Recall
-from truerank.models.popularity import Popularity
+from truerank.models.baselines import Popularity
 from truerank.ranks.kernel.rank import rank
 from truerank.studies.coverage import Asked, ByPropensity, ObservedWorld, measure
 from truerank.studies.world import WorldSettings, make_world

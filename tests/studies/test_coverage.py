@@ -15,8 +15,8 @@ from truerank.estimators.judged.pooled import Pooled
 from truerank.estimators.judged.published import Published
 from truerank.metrics.precision import Precision
 from truerank.metrics.recall import Recall
+from truerank.models.baselines import Popularity
 from truerank.models.ease import EASE
-from truerank.models.popularity import Popularity
 from truerank.ranks.kernel.rank import rank
 from truerank.studies.coverage import Asked, ObservedWorld, Uniformly, measure
 from truerank.studies.world import WorldSettings, make_world

@@ -18,7 +18,7 @@ from small_study import small_grid, small_scores, small_train, small_world
 
 from truerank.core.errors import InputError
 from truerank.core.log import Log
-from truerank.data.write import write
+from truerank.data.files import write
 from truerank.metrics.ndcg import NDCG
 from truerank.metrics.recall import Recall
 from truerank.ranks.scores.files import write_scores

@@ -67,7 +67,7 @@ def advise(
     """
     from truerank.metrics import parse
     from truerank.report.advice import advice_csv, advice_plain, advice_text
-    from truerank.report.listing import as_json
+    from truerank.report.text import as_json
     from truerank.studies.reliability.advice import advise as ask
     from truerank.studies.reliability.folder import FILES
     from truerank.studies.reliability.studied import Studied

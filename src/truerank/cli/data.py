@@ -65,7 +65,7 @@ def _known(counts: PublishedSize) -> dict[str, int]:
 
 
 def _listed(rows: list[dict[str, Any]], form: str) -> bytes:
-    from truerank.report.listing import as_csv, as_json, as_lines
+    from truerank.report.text import as_csv, as_json, as_lines
 
     if form == "json":
         return as_json({"datasets": rows})

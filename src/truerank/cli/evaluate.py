@@ -106,7 +106,7 @@ def evaluate(
 
     \b
     truerank evaluate random.parquet --positive ">3" --exposure random --exclude train.parquet \\
-        --scores als=als.npz --scores pop=pop.parquet --metric Recall@{10,50} --metric DCG@50
+        --scores als=als.npz --scores pop=pop.parquet --metric "Recall@{10,50}" --metric DCG@50
     """
     from truerank.core.ids import Ids
     from truerank.evaluation.judged import evaluate as run

@@ -1,4 +1,4 @@
-"""What `train` and `tune` learn from."""
+"""truerank models, train and tune: the recommenders that can be learned, and what they learn from."""
 
 from __future__ import annotations
 
@@ -24,6 +24,35 @@ if TYPE_CHECKING:
     from truerank.core.ids import Ids
     from truerank.core.log import Log
     from truerank.models import Side
+import dataclasses
+import shlex
+import time
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from truerank.cli.options import (
+    ESTIMATOR,
+    FORMAT,
+    METRIC,
+    OUT,
+    PATH,
+    QUIET,
+    SEED,
+    Sections,
+    count,
+    grouped,
+    only,
+    shared,
+)
+from truerank.cli.output import Output
+from truerank.core.errors import InputError
+
+if TYPE_CHECKING:
+    from truerank.studies.objectives import TuningObjective
+    from truerank.studies.tuning import Tuned
+
 
 READING = (COLUMNS, POSITIVE, POPULATION, ITEMS)
 LEARNING = (
@@ -95,3 +124,219 @@ def _features(path: Path | None, kind: str, reading: Reading) -> pl.DataFrame | 
     table, where = as_table(path)
     ids = column(table, kind, reading.mapping(), where=where)
     return table.drop(ids.name).insert_column(0, ids.alias(kind))
+
+
+@click.command(cls=Sections)
+@click.argument("name", required=False)
+@grouped(Output, FORMAT, OUT, QUIET)
+def models(*, name: str | None, output: Output) -> None:
+    """List the recommenders that `truerank train` knows: what they do, what they learn from, their settings.
+
+    With a NAME only that one, with what each setting is and can be.
+    """
+    from truerank import models as recommenders
+
+    output.check()
+    chosen = recommenders.catalogue().values() if name is None else [recommenders.named(name)]
+    output.deliver(_content([_row(cls) for cls in chosen], output.chosen_form, long=name is not None))
+
+
+def _row(cls: Any) -> dict[str, Any]:
+    from truerank.core.values import options_of
+    from truerank.models.settings import settings_of
+
+    known = settings_of(cls)
+    return {
+        "name": cls.name,
+        "about": cls.about,
+        "learns from": cls.labels.value,
+        "needs": cls.needs,
+        "settings": [
+            {
+                "name": field.name,
+                "default": field.default,
+                "allowed": str(options_of(cls)[field.name]),
+                "about": known[field.name].about,
+            }
+            for field in dataclasses.fields(cls)
+        ],
+    }
+
+
+def _content(rows: list[dict[str, Any]], form: str, *, long: bool) -> bytes:
+    from truerank.report.text import as_csv, as_json, as_lines
+
+    if form == "json":
+        return as_json({"models": rows})
+    flat = [
+        {
+            **row,
+            "needs": "" if row["needs"] is None else f'pip install "truerank[{row["needs"]}]"',
+            "settings": " ".join(f"{setting['name']}={setting['default']}" for setting in row["settings"]),
+        }
+        for row in rows
+    ]
+    if form == "csv":
+        return as_csv(flat)
+    width = max(len(key) for key in flat[0])
+    blocks = []
+    for row, source in zip(flat, rows, strict=True):
+        shown = {key: value for key, value in row.items() if value != "" and not (long and key == "settings")}
+        blocks.append(as_lines(shown, width=width) + (_explained(source["settings"], width=width) if long else ""))
+    return "\n".join(blocks).encode()
+
+
+def _explained(settings: list[dict[str, Any]], *, width: int) -> str:
+    """One line for each setting: --set name=default, what it is, what it can be."""
+    pairs = [f"{setting['name']}={setting['default']}" for setting in settings]
+    wide = max((len(pair) for pair in pairs), default=0)
+    return "".join(
+        f"{'--set':{width}}  {pair:{wide}}  {setting['about']}; {setting['allowed']}\n"
+        for pair, setting in zip(pairs, settings, strict=True)
+    )
+
+
+@click.command(cls=Sections)
+@click.argument("name")
+@click.argument("log", type=PATH)
+@grouped(Learning, *LEARNING)
+@grouped(Reading, *READING)
+@SEED.here("The same seed gives the same scores.")
+@grouped(Output, OUT.here("The .npz file to write.", required=True), QUIET)
+def train(*, name: str, log: Path, learning: Learning, reading: Reading, seed: int, output: Output) -> None:
+    """Train the recommender NAME on LOG and write its scores for `truerank evaluate --scores`.
+
+    LOG is a table user,item with a value column (.parquet .csv .tsv, TREC .qrels; a folder of parts, a glob); without
+    one every row is a positive. `truerank models` lists the names.
+
+    \b
+    truerank train als train.parquet --positive ">3" --set factors=32 --out als.npz
+    truerank evaluate random.parquet --positive ">3" --exposure random --exclude train.parquet --scores als=als.npz
+    """
+    from truerank import models
+    from truerank.ranks.scores.files import write_scores
+
+    output.check([InputFile("log", log), *learning.files(), *reading.files()])
+    if output.place.suffix != ".npz":
+        raise InputError(f"--out {output.place}: expected a name that ends in .npz.")
+    model = models.make(name, learning.chosen())
+    learnt, side = learning.read(log, reading)
+    output.say(about(learnt))
+    start = time.monotonic()
+    with output.progress() as report:
+        scores = model.fit(learnt, seed=seed, side=side, progress=report)
+        took = time.monotonic() - start
+        write_scores(scores, output.place, progress=None if report is None else lambda n, of: report("writing", n, of))
+    size = f"{len(learnt.users):,} users x {len(learnt.items):,} items, {len(learnt):,} rows"
+    output.say([f"{name}: {size}, fitted in {took:.1f} s, scores in {output.place}"])
+
+
+DEFAULT = "Recall@50"
+
+
+@click.command(cls=Sections)
+@click.argument("name")
+@click.argument("log", type=PATH)
+@count("--trials", default=50, help="How many settings to try, in all.")
+@METRIC.here(f"What to make as large as possible: one metric.  [default: {DEFAULT}]")
+@ESTIMATOR.here("How to estimate it from --random; default by metric.")
+@shared("--fraction", type=float, help="Share of each user's rows held out, without --random; default 0.2.")
+@grouped(Learning, *LEARNING)
+@grouped(Reading, *READING)
+@SEED.here("The same seed gives the same search.")
+@grouped(Output, OUT.here("The folder of the search.", required=True), QUIET)
+def tune(
+    *,
+    name: str,
+    log: Path,
+    trials: int,
+    metrics: tuple[str, ...],
+    estimators: tuple[str, ...],
+    fraction: float | None,
+    learning: Learning,
+    reading: Reading,
+    seed: int,
+    output: Output,
+) -> None:
+    """Search for good settings of the recommender NAME on LOG.
+
+    Settings are judged on a share of each user's rows that is kept from learning or, with --random, by an estimator on
+    the randomly exposed slice. What is given with --set stays. Interrupted or with more --trials, the same call goes on
+    where it stopped. The folder gets best.json and trials.csv.
+
+    \b
+    truerank tune als train.parquet --positive ">3" --trials 50 --out tuning/als
+    """
+    from truerank import models
+    from truerank.studies.tuning import tune as search
+
+    chosen = learning.chosen()
+    model = models.make(name, chosen)
+    metric, estimator = only(metrics, "--metric") or DEFAULT, only(estimators, "--estimator")
+    objective = _objective(metric, estimator, fraction, random=learning.random)
+    learnt, side = learning.read(log, reading)
+    output.say(about(learnt))
+    try:
+        with output.progress() as report:
+            tuned = search(
+                model, learnt, objective=objective, trials=trials, folder=output.place, seed=seed, side=side,
+                fixed=chosen, progress=report,
+            )  # fmt: skip
+    except KeyboardInterrupt:
+        output.say([f"what was tried is kept in {output.place}; the same call goes on from there."])
+        raise
+    output.say(tuned.notes)
+    _keep(tuned, output.place, objective=str(objective))
+    resumed = f", {tuned.resumed} of them from before" if tuned.resumed else ""
+    output.say([f"{len(tuned.trials)} trials{resumed}; best {tuned.value:.4f}: {objective}"])
+    given = {
+        "--positive": reading.positive, "--columns": reading.columns, "--random": learning.random,
+        "--user-features": learning.user_features, "--item-features": learning.item_features, "--items": reading.items,
+        "--population": reading.population, "--seed": seed,
+    }  # fmt: skip
+    click.echo(_command(name, log, tuned.model, given=given))
+
+
+def _command(name: str, log: Path, model: Any, *, given: Mapping[str, object]) -> str:
+    """The call that trains the best model on the whole log, with all that was given to learn from."""
+    words = ["truerank", "train", name, str(log)]
+    for option, value in given.items():
+        words += [] if value is None else [option, str(value)]
+    for key, value in _settings(model).items():
+        words += ["--set", f"{key}={value}"]
+    return shlex.join([*words, "--out", f"{name}.npz"])
+
+
+def _objective(metric: str, estimator: str | None, fraction: float | None, *, random: Path | None) -> TuningObjective:
+    from truerank import estimators, metrics
+    from truerank.studies.objectives import HoldOut, RandomSlice
+
+    if random is None:
+        if estimator is not None:
+            raise InputError(
+                "--estimator goes with --random MAR: rows held out from the log itself are counted plainly."
+            )
+        return HoldOut(metrics.parse(metric)) if fraction is None else HoldOut(metrics.parse(metric), fraction)
+    if fraction is not None:
+        raise InputError("--fraction does not go with --random MAR: settings are judged on the slice. Leave one out.")
+    return RandomSlice(metrics.parse(metric), None if estimator is None else estimators.parse(estimator))
+
+
+def _settings(model: Any) -> dict[str, Any]:
+    return {field.name: getattr(model, field.name) for field in dataclasses.fields(model)}
+
+
+def _keep(tuned: Tuned, folder: Path, *, objective: str) -> None:
+    import polars as pl
+
+    from truerank.data.files import whole_file, write_table
+    from truerank.report.text import as_json
+
+    best = {"model": tuned.model.name, "settings": _settings(tuned.model), "value": tuned.value, "objective": objective}
+    with whole_file(folder / "best.json") as temporary:
+        temporary.write_bytes(as_json(best))
+    rows = [
+        {"trial": at, **trial.settings, "value": trial.value, "seconds": trial.seconds, "reason": trial.reason}
+        for at, trial in enumerate(tuned.trials)
+    ]
+    write_table(pl.DataFrame(rows, infer_schema_length=None), folder / "trials.csv")

@@ -131,7 +131,7 @@ EXCLUDE = file("--exclude", metavar="TRAIN", help="Pairs that do not compete (se
 
 METRIC = many(
     "--metric", "metrics", metavar="METRIC",
-    help='As Recall@50, Recall@{5,50} or "AP@10(denominator=positives)"; several are allowed.',
+    help='As Recall@50, "Recall@{5,50}" or "AP@10(denominator=positives)"; several are allowed.',
 )  # fmt: skip
 ESTIMATOR = many("--estimator", "estimators", metavar="NAME", help="With options as ips(clip=8); several are allowed.")
 CLIP = shared("--clip", "clips", metavar="C,...", help="Upper limits of the weights 1 / propensity, as 1,8,inf.")

@@ -102,8 +102,8 @@ class Output:
         made = recorded(results, files, most=None if self.hash else HASHED)
         groups = {} if self.by is None else dict(made.by(_segment(self.by, reading, unit=made.provenance.unit)))
         for within in groups.values():
-            said = [message for message in within.messages if message not in results.messages]
-            self.say(message.said(for_cli=True) for message in said if message.code.startswith("group"))
+            own = [message for message in within.messages if message not in results.messages]
+            self.say(message.said(for_cli=True) for message in own if message.severity != "note")
         if self.units is not None:
             from truerank.data.files import write_table
 
@@ -136,7 +136,7 @@ def check_out(out: Path | None, *, inputs: Iterable[Path | None] = (), option: s
         raise InputError(f"{out}: cannot be written, its folder is missing or closed. Choose another place.")
     if not out.exists():
         return
-    from truerank.data.parts import parts_of
+    from truerank.data.files import parts_of
 
     for path in inputs:
         if path is not None and out.resolve() in {part.resolve() for part in parts_of(path) or [path]}:

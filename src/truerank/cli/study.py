@@ -38,13 +38,13 @@ from truerank.cli.options import (
 )
 from truerank.cli.output import Output
 from truerank.cli.showing import UNLISTED
-from truerank.cli.study_figures import figures
 from truerank.core.errors import InputError
 
 if TYPE_CHECKING:
     from truerank.core.log import Log
     from truerank.exposure.loggers.expose import Logger
     from truerank.studies.reliability.grid import Grid
+from truerank.cli.options import formatted, only
 
 GRID = "studies/reliability/grid"
 
@@ -56,9 +56,6 @@ def _shown(name: str) -> str:
 @click.group()
 def study() -> None:
     """Measure how far a way to evaluate can be trusted."""
-
-
-study.add_command(figures)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -212,3 +209,64 @@ def _train(path: Path, reading: Reading, *, own: str | None, loggers: Sequence[L
             "one, say --train-positive all."
         )
     return log if not log.rewards or "label" in log.rewards else reading.log(path)
+
+
+ALL = "Only these.  [default: all of the study]"
+
+
+@click.command(cls=Sections)
+@click.argument("folder", metavar="DIR", type=PATH)
+@METRIC.here("A metric of the study.  [default: nDCG@100, or else the last]")
+@choice(
+    "--undefined", ["left-out", "zero"],
+    help="Users whose tau is undefined, because all models tie.  [default: left-out]",
+)  # fmt: skip
+@shared("--of-means", is_flag=True, help="Tau of the models' means over users, not the mean of users' own tau.")
+@shared("--loggers", metavar="NAME,...", help=ALL)
+@shared("--sparsities", metavar="NUMBER,...", help=ALL)
+@shared("--samplers", metavar="NAME,...", help=ALL)
+@grouped(
+    Output,
+    formatted(choices("report/pictures", "PictureFormat"), default="svg"),
+    OUT.here("The folder to write to.  [default: DIR/figures]"),
+)
+def figures(
+    *,
+    folder: Path,
+    metrics: tuple[str, ...],
+    undefined: str | None,
+    of_means: bool,
+    loggers: str | None,
+    sparsities: str | None,
+    samplers: str | None,
+    output: Output,
+) -> None:
+    """Draw the results of a finished reliability study.
+
+    DIR is the folder of `truerank study reliability`. Four pictures are written: resolution, fidelity, robustness and
+    predictive power against the number of sampled negatives, a line with its interval for each sampler, a panel for
+    each logger and sparsity.
+
+    \b
+    truerank study figures study --format png --loggers popularity --sparsities 0,0.5,0.9
+    """
+    from truerank.report.reliability_charts import PictureFormat, draw
+    from truerank.report.reliability_frames import Tau
+
+    if of_means and undefined is not None:
+        raise InputError(f"--undefined {undefined} with --of-means: means have no users to leave out; choose one.")
+    paths = draw(
+        folder,
+        output.out,
+        form=PictureFormat(output.chosen_form),
+        metric=only(metrics, "--metric"),
+        tau=Tau.OF_MEANS if of_means else Tau(undefined or Tau.LEFT_OUT),
+        loggers=None if loggers is None else listed(loggers),
+        sparsities=None if sparsities is None else numbers(sparsities, "--sparsities", kind=float),
+        samplers=None if samplers is None else listed(samplers),
+    )
+    for question, path in paths.items():
+        click.echo(f"{question.value:16} {path}")
+
+
+study.add_command(figures)

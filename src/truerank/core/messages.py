@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from truerank.core.errors import InputError
-from truerank.core.plain import plain
+from truerank.core.provenance import plain
 
 Number = float | int | str | None
 

@@ -12,8 +12,7 @@ import polars as pl
 
 from truerank.core.errors import InputError, some
 from truerank.core.messages import Message
-from truerank.core.plain import comparable, plain
-from truerank.core.provenance import Provenance
+from truerank.core.provenance import Provenance, comparable, plain
 from truerank.core.units import UnitTable
 
 BETTER, WORSE, NOT_SHOWN = "better", "worse", "not shown"
@@ -211,16 +210,16 @@ class Results:
 
     def save(self, path: str | Path) -> None:
         """Write a folder with `results.json` and, where units are held, `units.parquet`: whole or not at all."""
-        from truerank.report import saved
+        from truerank.report import document
 
-        saved.save(self, Path(path))
+        document.save(self, Path(path))
 
     @staticmethod
     def read(path: str | Path) -> Results:
         """The results of a saved folder, or of a JSON file, which has no units."""
-        from truerank.report import saved
+        from truerank.report import document
 
-        return saved.read(Path(path))
+        return document.read(Path(path))
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Results):
@@ -248,9 +247,9 @@ class Results:
         return text.render(self)
 
     def _repr_html_(self) -> str:
-        from truerank.report import notebook
+        from truerank.report import text
 
-        return notebook.render(self)
+        return text.render_html(self)
 
 
 def _limit(clip: float | None) -> float | None:

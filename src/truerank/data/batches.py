@@ -12,9 +12,8 @@ from typing import Any
 import polars as pl
 
 from truerank.core.errors import InputError
-from truerank.data.files import reading
+from truerank.data.files import reading, scan_path
 from truerank.data.matrices import is_sparse, rows_of, stored
-from truerank.data.parts import scan_path
 
 BATCH_ROWS = 2**20
 BATCH_BYTES = 2**26

@@ -12,7 +12,7 @@ from typing import Any
 
 from truerank.core.errors import InputError
 from truerank.core.provenance import Input
-from truerank.data.parts import parts_of
+from truerank.data.files import parts_of
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,8 +15,7 @@ import polars as pl
 from truerank.core.arrays import Ints
 from truerank.core.errors import InputError
 from truerank.core.ids import as_ids
-from truerank.data.keyed import ByHash, Keyed, check_same_kind
-from truerank.data.partition import CHUNK_ROWS, Absent, Chunks, Progress, in_bytes
+from truerank.data.partition import CHUNK_ROWS, Absent, ByHash, Chunks, Keyed, Progress, check_same_kind, in_bytes
 from truerank.data.spill import Scratch, Spill
 
 _SESSION, _CHUNK = "session", "chunk"

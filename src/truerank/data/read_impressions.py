@@ -14,8 +14,7 @@ from truerank.core.chance import cell_keys
 from truerank.core.errors import InputError
 from truerank.core.ids import IdColumn, Ids, Keys
 from truerank.data.facts import Facts
-from truerank.data.impression_checks import check_sessions, notes_of
-from truerank.data.impression_columns import ImpressionColumns, Whole, reward_keys
+from truerank.data.impression_columns import ImpressionColumns, Whole, check_sessions, notes_of, reward_keys
 from truerank.data.impressions import Impressions, Logged
 from truerank.data.read import VALUE_NAMES, as_table, column, find_column, located
 

@@ -21,8 +21,7 @@ from truerank.data.batches import LazyTable
 from truerank.data.facts import Facts
 from truerank.data.impression_columns import ImpressionColumns, Whole, reward_keys
 from truerank.data.impressions import Impressions, Logged
-from truerank.data.keyed import Keyed
-from truerank.data.partition import Progress
+from truerank.data.partition import Keyed, Progress
 from truerank.data.read import checked, column, find_column, located, log_of, value_key, values_of
 from truerank.data.read_impressions import OTHERS, impressions_of
 from truerank.data.rules import PositiveRule

@@ -18,8 +18,9 @@ import numpy as np
 
 from truerank.core.arrays import Bools, Floats, Ints, two_sum
 from truerank.core.errors import InputError
+from truerank.core.refits import Refitted
 from truerank.core.rows import Weighting
-from truerank.core.terms import Clusters, Refitted, Smooth, Terms
+from truerank.core.terms import Clusters, Smooth, Terms
 from truerank.evaluation.measure import Measured, added, join
 from truerank.evaluation.question import Cell, Tallies
 

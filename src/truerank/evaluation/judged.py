@@ -31,9 +31,13 @@ from truerank.evaluation.gather import gathered
 from truerank.evaluation.judged_notes import about_catalogue, about_inclusion, about_scores
 from truerank.evaluation.judged_plan import JudgedContext, JudgedPlan, Report, settings_of
 from truerank.evaluation.judged_source import (
+    CatalogueLayout,
     JudgedSource,
     Rows,
+    check_call,
     check_rows,
+    check_sizes,
+    check_users,
     chunked,
     first_rows,
     n_rows_of,
@@ -42,13 +46,12 @@ from truerank.evaluation.judged_source import (
 )
 from truerank.evaluation.measure import measure
 from truerank.evaluation.question import Question
-from truerank.evaluation.setting import CatalogueLayout, check_call, check_sizes, check_users
 from truerank.evaluation.units import items_by_group
 from truerank.exposure.kinds import EXPOSURES, BiasedExposure, Exposure, FullExposure, RandomExposure
 from truerank.exposure.propensities import Fitted
 from truerank.exposure.propensities.given import GivenValues
 from truerank.metrics import METRICS
-from truerank.metrics.gains import gains_of, reward_of
+from truerank.metrics.worth import gains_of, reward_of
 from truerank.ranks.candidates import Overlap, catalogue_of, whole_tables
 from truerank.ranks.kernel.rank import Aligned
 from truerank.ranks.scores.matrices import sparse

@@ -30,7 +30,7 @@ from truerank.evaluation.judged_notes import (
 )
 from truerank.evaluation.measure import ByPlace, Measured
 from truerank.evaluation.question import Cell, Points, Question, Remarks, Tallies
-from truerank.metrics.gains import relevant
+from truerank.metrics.worth import relevant
 from truerank.ranks.kernel.rank import Aligned, rank
 from truerank.uncertainty.evidence import Listed, judged_spread, warnings_of, whole
 from truerank.uncertainty.intervals import Spread

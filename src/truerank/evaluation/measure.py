@@ -11,7 +11,8 @@ import numpy as np
 
 from truerank.core.arrays import Bools, Floats, Ints, exact_sum
 from truerank.core.ids import Keys
-from truerank.core.terms import Clusters, Refitted, Smooth, Terms
+from truerank.core.refits import Refitted
+from truerank.core.terms import Clusters, Smooth, Terms
 from truerank.evaluation.question import Cell, Plan, Sight, Tallies
 
 

@@ -21,9 +21,8 @@ from truerank.data.impressions import Impressions, Logged, RankedChunk
 from truerank.data.spill import scratch
 from truerank.engines.local import map_chunks
 from truerank.estimators.ranked import RANKED, RankedEstimator
-from truerank.estimators.ranked.context import RankedContext
 from truerank.estimators.ranked.ips import RankedIPS
-from truerank.estimators.ranked.normalisers import Normaliser
+from truerank.estimators.ranked.normalisers import Normaliser, RankedContext
 from truerank.estimators.ranked.snips import RankedSNIPS
 from truerank.evaluation.conclude import conclude
 from truerank.evaluation.gather import gathered
@@ -31,9 +30,8 @@ from truerank.evaluation.measure import measure
 from truerank.evaluation.question import Question
 from truerank.evaluation.ranked_notes import about_exposures, about_fits
 from truerank.evaluation.ranked_plan import RankedPlan, UnitIds
-from truerank.evaluation.ranked_setting import RankedFacts, check_common
 from truerank.evaluation.ranked_sight import Looking
-from truerank.evaluation.ranked_source import HeldLog, RankedSource, source_of
+from truerank.evaluation.ranked_source import HeldLog, RankedFacts, RankedSource, check_common, source_of
 from truerank.exposure.policies.mixtures import LoggerShares
 from truerank.exposure.policies.targets import is_table
 from truerank.exposure.positions import as_positions

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from truerank.core.messages import Message, note
-from truerank.evaluation.ranked_setting import RankedFacts
+from truerank.evaluation.ranked_source import RankedFacts
 from truerank.exposure.positions.learner import FittedPositions, from_clicks
 from truerank.exposure.positions.places import Positions
 

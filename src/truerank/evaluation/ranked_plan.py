@@ -14,8 +14,9 @@ from truerank.core.arrays import Floats, Ints
 from truerank.core.estimator import Asked, Clipping, Estimator, Learned
 from truerank.core.messages import Message, caution, warning
 from truerank.core.provenance import Input, Provenance, versions
+from truerank.core.refits import Refitted
 from truerank.core.results import Estimate
-from truerank.core.terms import Refitted, Terms
+from truerank.core.terms import Terms
 from truerank.data.impressions import Logged, RankedChunk
 from truerank.estimators.ranked import RankedEstimator
 from truerank.estimators.ranked.exposures import Exposures
@@ -31,8 +32,8 @@ from truerank.evaluation.ranked_notes import (
     recorded,
     source_of_exposures,
 )
-from truerank.evaluation.ranked_setting import RankedFacts
 from truerank.evaluation.ranked_sight import Looking, RankedSight
+from truerank.evaluation.ranked_source import RankedFacts
 from truerank.uncertainty.clipping import chosen_clip
 from truerank.uncertainty.evidence import FEW_UNITS, whole
 from truerank.uncertainty.intervals import Spread, common
@@ -215,7 +216,8 @@ class RankedPlan:
                 choices += [choice for choice, _ in made]
                 taken = {cell for _, cell in made}
                 untested |= {cell for cell in points.differences if cell[1] in numbers and cell not in taken}
-        return Remarks(frozenset(untested), tuple(about_choices(choices)), {"chosen": choices})
+        said = (*about_refits(self._failures(measured, points)), *about_choices(choices))
+        return Remarks(frozenset(untested), said, {"chosen": choices})
 
     def _curves(self) -> list[list[int]]:
         """The questions of each estimator and reward that weights enter, ascending by clip."""
@@ -253,11 +255,10 @@ class RankedPlan:
         return [
             *self.first,
             *(each for model in self.question.models for each in about_target(model, measured.tallies, self.facts)),
-            *about_refits(self._failures(measured)),
             *self.last,
         ]
 
-    def _failures(self, measured: Measured) -> dict[str, int]:
+    def _failures(self, measured: Measured, points: Points) -> dict[str, int]:
         """Why intervals that include the fit cannot be had, and without how many groups."""
         failures = {
             f"the position model cannot be fitted: {reason}": parts for reason, parts in self.learned.failures.items()
@@ -267,17 +268,18 @@ class RankedPlan:
                 failures[f"{key[0]} cannot be weighed: {key[2]}"] = int(np.count_nonzero(groups))
         if failures or not self.learned.refits:
             return failures
-        for number in range(len(self.question.asked)):
-            models = [model for model in self.question.models if (model, number) in measured.terms]
-            terms = {model: measured.terms[model, number] for model in models}
-            lost = [(f"{model} has no value.", _undefined(terms[model])) for model in models]
-            for first, second in self.question.pairs(models):
-                both = common(terms[first], terms[second])
+        lost: list[tuple[str, int]] = []
+        for (model, number), spread in points.values.items():
+            if math.isnan(spread.stderr):
+                lost.append((f"{model} has no value.", _undefined([measured.terms[model, number]])))
+        for ((first, second), number), spread in points.differences.items():
+            if math.isnan(spread.stderr):
+                both = common(measured.terms[first, number], measured.terms[second, number])
                 reason = f"{first} - {second} has no value: no {self.unit} is left that both rank."
-                lost.append((reason, max(_undefined(part) for part in both)))
-            for reason, parts in lost:
-                if parts:
-                    failures[reason] = max(parts, failures.get(reason, 0))
+                lost.append((reason, _undefined(both)))
+        for reason, parts in lost:
+            if parts:
+                failures[reason] = max(parts, failures.get(reason, 0))
         return failures
 
     def provenance(self, measured: Measured, remarks: Remarks) -> Provenance:
@@ -321,8 +323,11 @@ def _diagnosed(weights: Any, support: Any, clip: float) -> WeightDiagnostics:
     return found
 
 
-def _undefined(terms: Terms) -> int:
-    """Without how many groups there is no value, although there is one with all of them."""
-    if not isinstance(terms, Refitted) or terms.n_independent() < 2 or math.isnan(terms.value()):
-        return 0
-    return int(np.count_nonzero(np.isnan(terms.values_without())))
+def _undefined(terms: Sequence[Terms]) -> int:
+    """Without how many groups one of these has no value, although it has one with all of them."""
+    lost = [
+        int(np.count_nonzero(np.isnan(part.values_without())))
+        for part in terms
+        if isinstance(part, Refitted) and part.n_independent() >= 2 and not math.isnan(part.value())
+    ]
+    return max(lost, default=0)

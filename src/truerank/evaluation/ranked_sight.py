@@ -21,8 +21,7 @@ from truerank.exposure.policies.policies import Policy, logging_policy, tables_o
 from truerank.exposure.policies.targets import Target, is_table, target_policy
 from truerank.exposure.positions.learner import PositionLearner
 from truerank.exposure.positions.places import Positions
-from truerank.uncertainty.support import SupportTally
-from truerank.uncertainty.weights import WeightTally
+from truerank.uncertainty.weights import SupportTally, WeightTally
 
 
 @dataclass(frozen=True, slots=True)

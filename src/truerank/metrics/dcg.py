@@ -12,7 +12,7 @@ from truerank.core.log import Log
 from truerank.core.metric import cutoff
 from truerank.core.options import Denominator, Gain
 from truerank.core.values import Count, check, text_of
-from truerank.metrics.gains import gains
+from truerank.metrics.worth import gains
 
 
 @dataclass(frozen=True, slots=True)

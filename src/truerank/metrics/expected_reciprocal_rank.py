@@ -12,8 +12,7 @@ from truerank.core.errors import InputError
 from truerank.core.log import Log
 from truerank.core.metric import cutoff
 from truerank.core.values import Count, check, text_of
-from truerank.metrics.gains import grade_column, grades
-from truerank.metrics.worth import Positives, TieGroups
+from truerank.metrics.worth import Positives, TieGroups, grade_column, grades
 
 NEGLIGIBLE = 1e-20  # the chance to look any further, below which nothing in a 64-bit sum changes
 

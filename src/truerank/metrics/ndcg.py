@@ -13,8 +13,7 @@ from truerank.core.metric import cutoff
 from truerank.core.options import Gain, Ideal
 from truerank.core.values import Count, check, text_of
 from truerank.metrics.dcg import DCG
-from truerank.metrics.gains import gains
-from truerank.metrics.worth import Positives, expected_worth, with_positives
+from truerank.metrics.worth import Positives, expected_worth, gains, with_positives
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ import numpy as np
 
 from truerank.core.arrays import Floats
 from truerank.core.metric import cutoff
+from truerank.core.options import Denominator
 from truerank.core.values import Count, check, text_of
 from truerank.metrics.worth import Positives, with_positives
 
@@ -71,3 +72,25 @@ def _first(size: float, positives: float, n: int) -> Floats:
     """
     place = np.arange(1.0, n)
     return (positives / size) * np.concatenate([[1.0], np.cumprod((size - place - positives + 1) / (size - place))])
+
+
+@dataclass(frozen=True, slots=True)
+class MeanRR:
+    """The mean over a user's relevant items of 1 / rank. Unlike RR it looks at all of them, not at the first.
+
+    Additive, so that partial labels can give it. Undefined for a user without a relevant item.
+
+    >>> import numpy as np
+    >>> MeanRR().worth(np.array([1.0, 4.0])).tolist()
+    [1.0, 0.25]
+    """
+
+    name: ClassVar[str] = "MeanRR"
+    on_full_labels: ClassVar[str] = "users with a relevant item"
+    denominator: ClassVar[Denominator] = Denominator.POSITIVES
+    cutoff: ClassVar[None] = None
+
+    __str__ = text_of
+
+    def worth(self, rank: Floats) -> Floats:
+        return 1.0 / rank

@@ -18,8 +18,7 @@ from truerank.core.log import Log
 from truerank.core.metric import Additive, Metric
 from truerank.core.options import Denominator
 from truerank.core.ranking import Ranks
-from truerank.metrics.gains import Graded
-from truerank.metrics.worth import Positives, divisor, unit_values
+from truerank.metrics.worth import Graded, Positives, divisor, unit_values
 
 WORTH_IT = 100_000  # relevant items below which loading the compiled walk costs more than it saves
 
@@ -92,7 +91,7 @@ def worth_and_divisor(metric: Metric, *, deepest: int, most: int) -> tuple[Float
 
 
 def _walk(tables: Sequence[_Tables], log: Log, ranks: Ranks) -> dict[Metric, Floats]:
-    from truerank.ranks.kernel.fast_tables import sum_tables
+    from truerank.ranks.kernel.fast import sum_tables
 
     positives = Positives.of(log, ranks, gain=log.label)
     last = max(1, int(ranks.n_recommended.max(initial=1)))  # no rank is deeper

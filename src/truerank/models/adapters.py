@@ -11,9 +11,8 @@ import numpy.typing as npt
 from truerank.core.errors import InputError
 from truerank.core.ids import IdColumn, Ids
 from truerank.core.ranking import Scores
-from truerank.models.extras import load
-from truerank.ranks.scores.products import product
-from truerank.ranks.scores.scores import factors, per_user
+from truerank.models.settings import load
+from truerank.ranks.scores.scores import factors, per_user, product
 from truerank.ranks.scores.tables import lists
 
 Named = Sequence[Any] | npt.NDArray[Any]  # ids in an order, each asked for by its place

@@ -9,11 +9,9 @@ from truerank.core.chance import library_seed
 from truerank.core.log import Log
 from truerank.core.values import check, text_of
 from truerank.models import NOTHING_BESIDE, Labels, Progress, Side
-from truerank.models.blas import one_thread
-from truerank.models.extras import load
 from truerank.models.implicit_library import FACTORS, ITERATIONS, REGULARISATION, as_input, callback
-from truerank.models.matrix import positives
-from truerank.models.settings import LogUniform, setting
+from truerank.models.matrix import one_thread, positives
+from truerank.models.settings import LogUniform, load, setting
 from truerank.ranks.scores.scores import Factors, factors
 
 

@@ -13,10 +13,9 @@ from truerank.core.errors import InputError
 from truerank.core.log import Log
 from truerank.core.values import check, text_of
 from truerank.models import NOTHING_BESIDE, Labels, Progress, Side
-from truerank.models.blas import one_thread
-from truerank.models.matrix import positives
+from truerank.models.matrix import one_thread, positives
 from truerank.models.settings import OneOf, setting
-from truerank.ranks.scores.products import Product
+from truerank.ranks.scores.scores import Product
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,8 +15,8 @@ from truerank.core.ids import Keys
 from truerank.core.log import Log
 from truerank.core.values import check, text_of
 from truerank.models import NOTHING_BESIDE, Labels, Progress, Side
-from truerank.models.blas import one_thread
-from truerank.models.knn import Preference, matrix_of
+from truerank.models.matrix import one_thread
+from truerank.models.neighbours import Preference, matrix_of
 from truerank.models.settings import OneOf, setting
 from truerank.ranks.scores.scores import Factors, factors
 

@@ -13,11 +13,10 @@ from truerank.core.arrays import Floats
 from truerank.core.log import Log
 from truerank.core.values import check, text_of
 from truerank.models import NOTHING_BESIDE, Labels, Progress, Side
-from truerank.models.knn import saying
 from truerank.models.matrix import positives
+from truerank.models.neighbours import Draw, neighbours, saying, scaled
 from truerank.models.settings import OneOf, setting
-from truerank.models.similarity import Draw, neighbours, scaled
-from truerank.ranks.scores.products import Product
+from truerank.ranks.scores.scores import Product
 
 GRID = OneOf(tuple(range(70, 111, 5)))
 

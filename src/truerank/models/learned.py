@@ -9,8 +9,8 @@ from typing import Any
 from truerank.core.log import Log
 from truerank.core.values import check, text_of
 from truerank.models import NOTHING_BESIDE, Progress, Side
-from truerank.models.extras import load
 from truerank.models.recipes import Recipe, Training
+from truerank.models.settings import load
 from truerank.ranks.scores.scores import Factors, factors
 
 EXTRA = "torch"

@@ -14,11 +14,9 @@ from truerank.core.errors import InputError
 from truerank.core.log import Log
 from truerank.core.values import check, text_of
 from truerank.models import NOTHING_BESIDE, Labels, Progress, Side
-from truerank.models.blas import one_thread
-from truerank.models.extras import load
 from truerank.models.features import indicators
-from truerank.models.matrix import positives
-from truerank.models.settings import LogUniform, OneOf, WholeNumbers, setting
+from truerank.models.matrix import one_thread, positives
+from truerank.models.settings import LogUniform, OneOf, WholeNumbers, load, setting
 from truerank.ranks.scores.scores import Factors, factors
 
 

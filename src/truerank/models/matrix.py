@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -10,6 +12,15 @@ from scipy.sparse import csr_array
 from truerank.core.arrays import Bools, Floats
 from truerank.core.errors import InputError
 from truerank.core.log import Log
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """BLAS and LAPACK on one thread inside, as before outside."""
+    from threadpoolctl import threadpool_limits
+
+    with threadpool_limits(limits=1, user_api="blas"):
+        yield
 
 
 def positive_rows(log: Log) -> Bools:

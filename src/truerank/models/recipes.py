@@ -11,6 +11,7 @@ from enum import StrEnum
 from typing import Any, ClassVar, Protocol
 
 from truerank.models import Labels
+from truerank.models.learned import learned
 from truerank.models.settings import LogUniform, OneOf, setting
 
 RATES = OneOf((1e-4, 1e-3, 1e-2, 1e-1))
@@ -114,7 +115,7 @@ class Bias:
     beside: ClassVar[Beside] = Beside.NOTHING
 
     def objective(self, setup: Any) -> Any:
-        from truerank.models.learners.weighted import Weighted
+        from truerank.models.learners.debiasing import Weighted
 
         return Weighted(setup)
 
@@ -128,7 +129,7 @@ class IPSLearning:
     beside: ClassVar[Beside] = Beside.PROPENSITY
 
     def objective(self, setup: Any) -> Any:
-        from truerank.models.learners.weighted import Weighted
+        from truerank.models.learners.debiasing import Weighted
 
         return Weighted(setup)
 
@@ -144,7 +145,7 @@ class DoublyRobustLearning:
     imputation_decay: float = setting(0.1, "weight decay of the imputation model", least=0, search=RATES)
 
     def objective(self, setup: Any) -> Any:
-        from truerank.models.learners.doubly_robust import JointLearning
+        from truerank.models.learners.debiasing import JointLearning
 
         return JointLearning(self, setup)
 
@@ -167,7 +168,7 @@ class AutoDebias:
     warm_up: int = setting(20, "epochs before the weights are learned and patience is counted", least=0)
 
     def objective(self, setup: Any) -> Any:
-        from truerank.models.learners.autodebias import MetaLearning
+        from truerank.models.learners.debiasing import MetaLearning
 
         return MetaLearning(self, setup)
 
@@ -195,7 +196,7 @@ class HardNegatives:
         return max(1, int(self.drawn * self.hardness + 0.5))
 
     def objective(self, setup: Any) -> Any:
-        from truerank.models.learners.hard_negatives import Sampled
+        from truerank.models.learners.debiasing import Sampled
 
         return Sampled(self, setup)
 
@@ -208,3 +209,23 @@ class Recipe:
     backbone: Backbone
     method: Method
     training: Training
+
+
+MF = learned("MF", "mf", backbone=MatrixFactorisation, method=Bias, module=__name__)
+MFIPS = learned("MFIPS", "mf-ips", backbone=MatrixFactorisation, method=IPSLearning, module=__name__)
+MFDR = learned("MFDR", "mf-dr", backbone=MatrixFactorisation, method=DoublyRobustLearning, module=__name__)
+MFAutoDebias = learned(
+    "MFAutoDebias", "mf-autodebias", backbone=MatrixFactorisation, method=AutoDebias, module=__name__
+)
+MFDNS = learned("MFDNS", "mf-dns", backbone=MatrixFactorisation, method=HardNegatives, module=__name__)
+
+
+LightGCN = learned("LightGCN", "lightgcn", backbone=GraphConvolution, method=Bias, module=__name__)
+LightGCNIPS = learned("LightGCNIPS", "lightgcn-ips", backbone=GraphConvolution, method=IPSLearning, module=__name__)
+LightGCNDR = learned(
+    "LightGCNDR", "lightgcn-dr", backbone=GraphConvolution, method=DoublyRobustLearning, module=__name__
+)
+LightGCNAutoDebias = learned(
+    "LightGCNAutoDebias", "lightgcn-autodebias", backbone=GraphConvolution, method=AutoDebias, module=__name__
+)
+LightGCNDNS = learned("LightGCNDNS", "lightgcn-dns", backbone=GraphConvolution, method=HardNegatives, module=__name__)

@@ -15,12 +15,10 @@ from truerank.core.log import Log
 from truerank.core.ranking import Scores
 from truerank.core.values import check, text_of
 from truerank.models import NOTHING_BESIDE, Labels, Progress, Side
-from truerank.models.knn import saying
 from truerank.models.matrix import counts, listed, positives
+from truerank.models.neighbours import Say, cosine, saying, together
 from truerank.models.settings import setting
-from truerank.models.similarity import Say, cosine, together
-from truerank.ranks.scores.products import Product
-from truerank.ranks.scores.scores import Matrix, PerUser
+from truerank.ranks.scores.scores import Matrix, PerUser, Product
 
 
 class Similarity(StrEnum):

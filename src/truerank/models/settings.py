@@ -7,9 +7,11 @@ tuning read it from there.
 from __future__ import annotations
 
 import dataclasses
+import importlib
 from dataclasses import dataclass
 from typing import Any
 
+from truerank.core.errors import InputError
 from truerank.core.values import Range
 
 
@@ -71,3 +73,13 @@ def settings_of(cls: type[Any]) -> dict[str, ModelSetting]:
 def space(cls: type[Any]) -> dict[str, Search]:
     """Where tuning searches: settings that have a search space, by name."""
     return {name: each.search for name, each in settings_of(cls).items() if each.search is not None}
+
+
+def load(module: str, *, install: str, who: str) -> Any:
+    """A module of a library that is not always there; a missing one is named with what pip has to install."""
+    try:
+        return importlib.import_module(module)
+    except ImportError as error:
+        library = module.partition(".")[0]
+        why = "is not installed" if getattr(error, "name", None) == library else f"cannot be loaded ({error})"
+        raise InputError(f"{who} needs {library}, which {why}: pip install {install}.") from None

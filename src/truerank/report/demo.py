@@ -11,9 +11,25 @@ from rich.console import Console
 from rich.table import Table
 
 from truerank.report.text import WIDE
-from truerank.studies.demo import DRAWS, Finding, K, by_question, find, find_biased, prepare, variants
-from truerank.studies.demo_feed import SETTINGS, WHY, Earned, earned
-from truerank.studies.demo_reliability import METRIC, SPARSITY, WHAT, Trusted, trusted
+from truerank.studies.demo import (
+    DRAWS,
+    METRIC,
+    SETTINGS,
+    SPARSITY,
+    WHAT,
+    WHY,
+    Earned,
+    Finding,
+    K,
+    Trusted,
+    by_question,
+    earned,
+    find,
+    find_biased,
+    prepare,
+    trusted,
+    variants,
+)
 
 Say = Callable[[str, int, int], None]
 
@@ -43,7 +59,7 @@ def show(out: Path, *, seed: int, progress: AbstractContextManager[Say | None]) 
     )
     for question, group in by_question(findings):
         console.print(f"[bold]{question}[/bold]")
-        console.print(_table(group, list(models)))
+        console.print(_html_table(group, list(models)))
         console.print()
     _say_why(console, findings)
     console.print(
@@ -52,7 +68,7 @@ def show(out: Path, *, seed: int, progress: AbstractContextManager[Say | None]) 
     )
     for question, group in by_question(biased):
         console.print(f"[bold]{question}[/bold]")
-        console.print(_table(group, list(models)))
+        console.print(_html_table(group, list(models)))
         console.print()
     _say_why(console, biased)
     console.print(
@@ -130,7 +146,7 @@ def _variants(options: list[tuple[str, float, str]]) -> Table:
     return table
 
 
-def _table(group: list[Finding], models: list[str]) -> Table:
+def _html_table(group: list[Finding], models: list[str]) -> Table:
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
     table.add_column("")
     for name in (*models, "error", "true order found"):

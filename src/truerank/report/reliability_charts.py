@@ -2,12 +2,51 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from enum import StrEnum
+from pathlib import Path
 from typing import Any
 
 import polars as pl
 
-from truerank.report.pictures import TYPEFACE, altair
-from truerank.report.reliability_layout import FONT, SPACING, TITLE_FONT, Figure, text_width
+from truerank.core.errors import InputError
+from truerank.data.files import whole_file
+from truerank.models.settings import load
+from truerank.report.reliability_frames import Finished, StudyQuestion, Tau
+from truerank.report.reliability_layout import FONT, SPACING, TITLE_FONT, Figure, figure, text_width
+
+INSTALL = "'truerank[report]'"
+PIXELS = 2  # of a PNG for each of a chart: sharp on paper
+TYPEFACE = "Liberation Sans, Arial, Helvetica, sans-serif"  # the first comes with vl-convert: the same on every machine
+
+
+class PictureFormat(StrEnum):
+    """How a picture is written."""
+
+    SVG = "svg"
+    PNG = "png"
+    PDF = "pdf"
+
+
+def altair(who: str) -> Any:
+    """The library that describes charts; where it is missing, what to install."""
+    load("vl_convert", install=INSTALL, who=who)
+    return load("altair", install=INSTALL, who=who)
+
+
+def picture(chart: Any, form: PictureFormat, *, who: str) -> bytes:
+    """A chart as the content of a file: the same bytes for the same chart, but for PDF, whose parts have no order."""
+    library = altair(who)
+    convert = load("vl_convert", install=INSTALL, who=who)
+    version = "_".join(library.SCHEMA_VERSION.removeprefix("v").split(".")[:2])
+    spec = chart.to_dict(validate=False)  # checking a chart takes longer than drawing it
+    if form is PictureFormat.PNG:
+        return bytes(convert.vegalite_to_png(spec, vl_version=version, scale=PIXELS, allowed_base_urls=[]))
+    if form is PictureFormat.PDF:
+        return bytes(convert.vegalite_to_pdf(spec, vl_version=version, allowed_base_urls=[]))
+    text: str = convert.vegalite_to_svg(spec, vl_version=version, allowed_base_urls=[])
+    return text.encode()
+
 
 WHO = "a chart"
 CROSS = "M-1,-1L1,1M-1,1L1,-1"
@@ -207,3 +246,66 @@ def _caption(alt: Any, text: str, width: int, rows: dict[str, Rows]) -> Any:
         .mark_text(fontSize=FONT, aria=False)
         .encode(text="text:N", x=alt.value(width / 2), y=alt.value(FONT / 2))
     )
+
+
+FIGURE_WHO = "drawing figures"
+
+
+def described(
+    folder: str | Path,
+    *,
+    metric: str | None = None,
+    tau: Tau = Tau.LEFT_OUT,
+    loggers: Sequence[str] | None = None,
+    sparsities: Sequence[float] | None = None,
+    samplers: Sequence[str] | None = None,
+) -> dict[StudyQuestion, Figure]:
+    """What each figure of a finished study shows, before it is drawn; needs no other library."""
+    every = Finished.read(Path(folder))
+    asked = every.metric(metric)
+    part = every.only("logger", loggers).only("sparsity", sparsities).only("sampler", samplers)
+    return {each: figure(part, each, metric=asked, tau=Tau(tau), every=every) for each in StudyQuestion}
+
+
+def charts(figures: dict[StudyQuestion, Figure]) -> dict[StudyQuestion, Any]:
+    """The figures as altair charts, to change or to combine."""
+    altair(FIGURE_WHO)
+    return {question: chart(each) for question, each in figures.items()}
+
+
+def draw(
+    folder: str | Path,
+    out: str | Path | None = None,
+    *,
+    form: PictureFormat = PictureFormat.SVG,
+    metric: str | None = None,
+    tau: Tau = Tau.LEFT_OUT,
+    loggers: Sequence[str] | None = None,
+    sparsities: Sequence[float] | None = None,
+    samplers: Sequence[str] | None = None,
+) -> dict[StudyQuestion, Path]:
+    """Write the four figures of a finished study into `out` (`figures` in its folder) and tell where they are.
+
+    Panels are loggers x sparsities; in each, resolution (share of pairs of models that tie), fidelity, robustness or
+    predictive power (Kendall's τ-b) of one metric against the number of sampled negatives, a line with its interval for
+    each sampler. `loggers`, `sparsities` and `samplers` choose a part; a sampler looks the same in every part. Nothing
+    is written unless all four could be drawn; the same study gives the same bytes (SVG, PNG).
+    """
+    altair(FIGURE_WHO)
+    form = PictureFormat(form)
+    figures = described(
+        folder, metric=metric, tau=tau, loggers=loggers, sparsities=sparsities, samplers=samplers
+    )  # fmt: skip
+    place = Path(folder) / "figures" if out is None else Path(out)
+    if place.exists() and not place.is_dir():
+        raise InputError(f"{place}: is a file; expected a folder for the figures. Choose another place.")
+    made = {question: picture(each, form, who=FIGURE_WHO) for question, each in charts(figures).items()}
+    try:
+        place.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"{place}: cannot be made a folder ({error.strerror}). Choose another place.") from None
+    paths = {question: place / f"{question.value}.{form.value}" for question in made}
+    for question, path in paths.items():
+        with whole_file(path) as temporary:
+            temporary.write_bytes(made[question])
+    return paths

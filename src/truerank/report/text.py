@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import csv
+import html
 import io
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
+from typing import Any
 
+import msgspec
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
@@ -201,3 +205,75 @@ def _warnings(results: Results, *, for_cli: bool) -> list[str]:
         f"{places[0]}{f' and {len(places) - 1} more' if len(places) > 1 else ''}: {sentence}"
         for sentence, places in where.items()
     ]
+
+
+ESTIMATES = ("metric", "estimator", "model", "clip", "value", "interval", "units", "estimand")
+COMPARISONS = ("metric", "estimator", "difference", "clip", "value", "interval", "p adjusted", "verdict")
+
+
+def render_html(results: Results) -> str:
+    """Estimates, their differences, warnings and messages."""
+    parts = [_html_table(ESTIMATES, (_estimate(estimate) for estimate in results.estimates))]
+    if results.comparisons:
+        parts.append(_html_table(COMPARISONS, (_comparison(comparison) for comparison in results.comparisons)))
+    warnings = dict.fromkeys(text for estimate in results.estimates for text in estimate.warning_texts)
+    sentences = [*(f"! {text}" for text in warnings), *results.notes]
+    if sentences:
+        parts.append(f"<ul>{''.join(f'<li>{html.escape(sentence)}</li>' for sentence in sentences)}</ul>")
+    return "".join(parts)
+
+
+def _estimate(estimate: Estimate) -> tuple[str, ...]:
+    return (
+        estimate.metric,
+        estimate.estimator,
+        estimate.model,
+        clip_text(estimate.clip),
+        number(estimate.value),
+        interval(estimate.low, estimate.high),
+        f"{estimate.units:,}",
+        estimate.estimand,
+    )
+
+
+def _comparison(comparison: Comparison) -> tuple[str, ...]:
+    return (
+        comparison.metric,
+        comparison.estimator,
+        f"{comparison.model} - {comparison.baseline}",
+        clip_text(comparison.clip),
+        number(comparison.difference),
+        interval(comparison.low, comparison.high),
+        p_value(comparison.p_adjusted),
+        comparison.verdict if comparison.verdict == NOT_SHOWN else f"{comparison.model} is {comparison.verdict}",
+    )
+
+
+def _html_table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    titles = "".join(f"<th>{title}</th>" for title in head)
+    body = "".join(f"<tr>{''.join(f'<td>{html.escape(cell)}</td>' for cell in row)}</tr>" for row in rows)
+    return f"<table><thead><tr>{titles}</tr></thead><tbody>{body}</tbody></table>"
+
+
+def as_json(content: Any) -> bytes:
+    return msgspec.json.format(msgspec.json.encode(content), indent=2) + b"\n"
+
+
+def as_csv(rows: Sequence[Mapping[str, Any]]) -> bytes:
+    """A line for each row, all with the names of the first."""
+    stream = io.StringIO()
+    writer = csv.DictWriter(stream, list(rows[0]), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    return stream.getvalue().encode()
+
+
+def as_lines(values: Mapping[str, Any], *, width: int | None = None) -> str:
+    """A line for each name and its value.
+
+    >>> print(as_lines({"users": 3, "first items": "a, b"}), end="")
+    users        3
+    first items  a, b
+    """
+    wide = width or max(len(name) for name in values)
+    return "".join(f"{name:{wide}}  {value}\n" for name, value in values.items())

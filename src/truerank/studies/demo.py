@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 from pathlib import Path
 from typing import TypeVar
 
+import msgspec
 import numpy as np
+import polars as pl
 
 from truerank.core.arrays import Floats
 from truerank.core.estimator import Asked, Estimator
@@ -17,7 +20,7 @@ from truerank.core.metric import Metric
 from truerank.core.options import Denominator, Gain, Ideal
 from truerank.core.ranking import Scores
 from truerank.core.results import Results
-from truerank.data.write import write
+from truerank.data.files import write
 from truerank.estimators.biased.ips import IPS
 from truerank.estimators.biased.naive import Naive
 from truerank.estimators.biased.snips import SNIPS
@@ -26,7 +29,11 @@ from truerank.estimators.judged.hajek import Hajek
 from truerank.estimators.judged.horvitz_thompson import HorvitzThompson
 from truerank.estimators.judged.pooled import Pooled
 from truerank.estimators.judged.published import Published
+from truerank.estimators.ranked.ips import RankedIPS
+from truerank.estimators.ranked.naive import LearntDiscountRaw
+from truerank.estimators.ranked.snips import RankedSNIPS
 from truerank.evaluation.judged import evaluate
+from truerank.evaluation.ranked import off_policy
 from truerank.exposure.kinds import BiasedExposure, RandomExposure
 from truerank.exposure.loggers.expose import expose_independently
 from truerank.metrics.average_precision import AveragePrecision
@@ -35,12 +42,103 @@ from truerank.metrics.ndcg import NDCG
 from truerank.metrics.precision import Precision
 from truerank.metrics.recall import Recall
 from truerank.models import Model
+from truerank.models.baselines import Popularity, Random
 from truerank.models.ease import EASE
-from truerank.models.item_knn import ItemKNN
-from truerank.models.popularity import Popularity
-from truerank.models.random import Random
+from truerank.models.neighbours import ItemKNN
 from truerank.ranks.scores.files import write_scores
+from truerank.studies.feed import FeedSettings
+from truerank.studies.feed_truth import write_feed
+from truerank.studies.reliability import Grid, study
 from truerank.studies.world import World, WorldSettings, make_world, write_world
+
+METRIC = NDCG(10)
+SPARSITY = 0.95
+SIZES = (10, 100)
+SAMPLERS = ("Full", "Exposed", "Random", "Popularity")
+LOGGERS = ("uniform", "popularity")
+WHAT = {
+    "Full": "every item that was not shown counts as a negative",
+    "Exposed": "only what was shown competes",
+    "Random n": "n negatives from all items of the log",
+    "Popularity n": "the same, popular ones more often",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Trusted:
+    """How a way to choose candidates did: ties of models, and agreement with the true order per user and of means."""
+
+    candidates: str
+    ties: float
+    tau: float
+    low: float
+    high: float
+    tau_of_means: float
+
+
+def trusted(world: World, models: Mapping[str, Scores], folder: Path, *, seed: int, say: Say | None) -> list[Trusted]:
+    """Study the world of the demo, and what came out where 95 % of it is hidden by a logger that likes the popular."""
+    if (folder / "study.json").is_file():
+        shutil.rmtree(folder)  # of an earlier demo, perhaps with another seed
+    grid = Grid.of(loggers=LOGGERS, samplers=SAMPLERS, sparsities=(0.5, SPARSITY), sizes=SIZES, metrics=(METRIC,))
+    found = study(
+        models, world.truth, folder, grid=grid, train=world.train, exclude=world.train, seed=seed, progress=say
+    )
+    rows = found.results.filter(pl.col("logger") == "popularity", pl.col("sparsity") == SPARSITY)
+    ties = rows.filter(question="resolution")["value"]
+    taus = rows.filter(question="predictive_power").with_columns(ties=ties)
+    return [
+        Trusted(
+            row["sampler"] if row["size"] is None else f"{row['sampler']} {row['size']}",
+            row["ties"],
+            row["value_undefined_as_0"],
+            row["low_undefined_as_0"],
+            row["high_undefined_as_0"],
+            row["tau_of_means"],
+        )
+        for row in taus.iter_rows(named=True)
+    ]
+
+
+SETTINGS = FeedSettings(sessions=4000)
+TARGETS = ("better", "worse")
+WHY = {
+    "dcg-raw": "counts clicks by the new rank alone, on a scale of its own: what the old ranker buried had no chance "
+    "to be clicked",
+    "ips": "each click counts by how much likelier the new ranker shows the item than the old one did",
+    "snips": "the same as a ratio: chance in how much exposure the log happens to carry cancels",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Earned:
+    """The reward per session of a policy: the truth, and what each estimator says with its interval."""
+
+    policy: str
+    truth: float
+    found: dict[str, tuple[float, float, float]]
+
+
+def earned(folder: Path, *, seed: int, say: Say | None = None) -> list[Earned]:
+    """Write a feed to a folder and estimate from its log what the other policies earn."""
+    paths = write_feed(SETTINGS, folder, seed=seed, say=say)
+    results = off_policy(
+        paths["log"],
+        {name: paths[name] for name in TARGETS},
+        estimators=[LearntDiscountRaw(), RankedIPS(), RankedSNIPS()],
+        rewards=["reward"],
+    )
+    known = msgspec.json.decode(paths["truth"].read_bytes())["truth"]
+    truth = {each["policy"]: each["value"] for each in known if each["reward"] == "reward"}
+    return [
+        Earned(
+            name,
+            truth[name],
+            {each.estimator: (each.value, each.low, each.high) for each in results.estimates if each.model == name},
+        )
+        for name in TARGETS
+    ]
+
 
 Thing = TypeVar("Thing")
 K = 5

@@ -19,8 +19,7 @@ from truerank.core.errors import InputError
 from truerank.core.log import Log
 from truerank.data.files import whole_file
 from truerank.models import NOTHING_BESIDE, Model, Progress, Side
-from truerank.models.extras import load
-from truerank.models.settings import LogUniform, OneOf, Search, WholeNumbers, space
+from truerank.models.settings import LogUniform, OneOf, Search, WholeNumbers, load, space
 from truerank.studies.objectives import Task, TuningObjective
 
 QUESTION, TRIALS = "question.json", "trials.log"

@@ -13,8 +13,9 @@ from truerank.core.messages import Message, caution, warning
 from truerank.core.metric import Additive, Metric
 from truerank.core.options import Denominator
 from truerank.core.ranking import Pool
+from truerank.core.refits import Refitted
 from truerank.core.rows import Weighting
-from truerank.core.terms import Ratio, Refitted, Smooth, Terms
+from truerank.core.terms import Ratio, Smooth, Terms
 from truerank.metrics.worth import Pairwise
 from truerank.uncertainty.intervals import Spread
 

@@ -10,15 +10,20 @@ import numpy as np
 import pytest
 import torch
 
-from truerank.models.learners.autodebias import MISSING, NEGATIVE, POSITIVE, MetaLearning, known_states
-from truerank.models.learners.doubly_robust import JointLearning
+from truerank.models.learners.debiasing import (
+    MISSING,
+    NEGATIVE,
+    POSITIVE,
+    JointLearning,
+    MetaLearning,
+    Sampled,
+    Weighted,
+    hardest,
+    known_states,
+)
 from truerank.models.learners.examples import Examples, Others, naive_bayes
-from truerank.models.learners.hard_negatives import Sampled, hardest
-from truerank.models.learners.losses import LogLoss, SquaredLoss
-from truerank.models.learners.networks import Convolution, Factorisation
-from truerank.models.learners.repeatable import repeatable
-from truerank.models.learners.setup import Batch, PairBlock, Setup
-from truerank.models.learners.weighted import Weighted
+from truerank.models.learners.networks import Convolution, Factorisation, LogLoss, SquaredLoss
+from truerank.models.learners.train import Batch, PairBlock, Setup, repeatable
 from truerank.models.recipes import AutoDebias, DoublyRobustLearning, HardNegatives
 
 

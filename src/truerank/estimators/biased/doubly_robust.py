@@ -18,7 +18,7 @@ from truerank.core.values import text_of
 from truerank.estimators.biased.rewards import GainModel, ItemRates, ListSums, at_rows, list_sums
 from truerank.estimators.biased.weighing import ASSUMED, Weighed, check_clip, estimand, only_sums_or_recall
 from truerank.estimators.sums import LABEL_FREE, additive
-from truerank.metrics.gains import gains_of
+from truerank.metrics.worth import gains_of
 
 
 @dataclass(frozen=True, slots=True)

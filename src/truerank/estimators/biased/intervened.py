@@ -23,8 +23,7 @@ from truerank.core.ranking import JudgedChunk, Ranks, RankView, Ties
 from truerank.core.terms import Smooth, ratio
 from truerank.core.values import text_of
 from truerank.estimators.sums import additive, per_unit
-from truerank.metrics.gains import gains_of
-from truerank.metrics.worth import expected_worth, known_divisor
+from truerank.metrics.worth import expected_worth, gains_of, known_divisor
 
 MOST_NODES = 64  # exact up to 128 relevant rows of a user, beyond to better than 1e-12
 NOTHING = 60.0  # exp(-60) is nothing

@@ -19,8 +19,7 @@ from truerank.core.metric import Additive, Metric
 from truerank.core.options import Denominator
 from truerank.core.ranking import Candidates, JudgedChunk, Ranks, RankView, Scores
 from truerank.estimators.biased.weighing import inverse, propensity_of
-from truerank.metrics.gains import Graded, gains_of
-from truerank.metrics.worth import expected_worth, known_divisor
+from truerank.metrics.worth import Graded, expected_worth, gains_of, known_divisor
 from truerank.ranks.kernel.rank import Aligned, rank
 
 CELLS_AT_ONCE = 2**21

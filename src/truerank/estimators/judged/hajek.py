@@ -11,8 +11,7 @@ from truerank.core.metric import Metric
 from truerank.core.ranking import JudgedChunk, RankView, Ties
 from truerank.core.terms import Smooth
 from truerank.core.values import text_of
-from truerank.estimators.judged.sample import UNIFORM, UniformSample, only_sums
-from truerank.estimators.sums import LABEL_FREE, Parts, additive, per_unit
+from truerank.estimators.sums import LABEL_FREE, UNIFORM, Parts, UniformSample, additive, only_sums, per_unit
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,8 +11,7 @@ from truerank.core.metric import Metric
 from truerank.core.ranking import JudgedChunk, RankView
 from truerank.core.terms import Smooth
 from truerank.core.values import text_of
-from truerank.estimators.judged.sample import UNIFORM, UniformSample, only_recall
-from truerank.estimators.sums import LABEL_FREE, additive, per_unit
+from truerank.estimators.sums import LABEL_FREE, UNIFORM, UniformSample, additive, only_recall, per_unit
 from truerank.metrics.worth import expected_worth
 
 

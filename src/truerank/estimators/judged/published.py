@@ -13,8 +13,7 @@ from truerank.core.metric import Metric
 from truerank.core.ranking import JudgedChunk, RankView
 from truerank.core.terms import Smooth, ratio
 from truerank.core.values import text_of
-from truerank.estimators.judged.sample import UNIFORM, only_recall
-from truerank.estimators.sums import LABEL_FREE, additive, per_unit
+from truerank.estimators.sums import LABEL_FREE, UNIFORM, additive, only_recall, per_unit
 from truerank.metrics.worth import expected_worth
 
 

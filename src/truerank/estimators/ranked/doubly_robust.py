@@ -4,21 +4,210 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
-from truerank.core.arrays import Floats, sums_by
-from truerank.core.estimator import About, Asked, Clipping, Exposed, Learned, Learner
+from truerank.core.arrays import Floats, Ints, sums_by, two_sum
+from truerank.core.chance import cell_uniforms
+from truerank.core.errors import InputError
+from truerank.core.estimator import About, Asked, Clipping, Exposed, Groups, Learned, Learner
+from truerank.core.ids import Ids, Keys
 from truerank.core.terms import Smooth, Terms
-from truerank.data.impressions import RankedChunk
-from truerank.estimators.ranked.clips import by_reward
-from truerank.estimators.ranked.context import RankedContext
-from truerank.estimators.ranked.exposures import Exposures
-from truerank.estimators.ranked.normalisers import Counted, Normaliser
-from truerank.estimators.ranked.refitting import refitted
-from truerank.estimators.ranked.reward_models import ItemMeans, RewardModel
-from truerank.exposure.policies.policies import Rows
+from truerank.data.impressions import Impressions, Logged, RankedChunk
+from truerank.estimators.ranked.exposures import Exposures, by_reward
+from truerank.estimators.ranked.normalisers import Counted, Normaliser, RankedContext
+from truerank.estimators.ranked.refitting import adder, refitted
+from truerank.exposure.policies.policies import Rows, logging_policy
+from truerank.exposure.positions.places import Positions
+
+
+class RewardModel(Protocol):
+    """Predictions for the rows of a log and for all items that a target would rank."""
+
+    name: ClassVar[str]
+
+    def learners(self, context: RankedContext, reward: str, *, seed: int) -> tuple[Learner, ...]:
+        """What must be learned from all sessions."""
+        ...
+
+    def columns(self) -> tuple[str, ...]:
+        """The columns of the log that it reads."""
+        ...
+
+    def predict(self, view: Exposures, reward: str, learned: Learned, *, seed: int) -> tuple[Floats, Floats]:
+        """q of each row, and of each item that the target would rank."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class ItemMeans:
+    """Shrunk means of items, cross-fitted: q = (Σ c + s·mean) / (Σ v + s) over the other folds' rows of an item.
+
+    v is 1 for a viewed row, and P(V | position) for a displayed one of which nobody knows whether it was viewed. Items
+    of few views lean towards the mean of all, with the strength of `strength` views. Folds hold whole users, or
+    sessions where there are no users.
+    """
+
+    folds: int = 5
+    strength: float = 20.0
+
+    name: ClassVar[str] = "item-means"
+
+    def __post_init__(self) -> None:
+        if self.folds < 2 or self.strength < 0:
+            raise InputError(
+                f"{self.folds} folds, strength {self.strength:g}; expected at least 2 folds and a strength from 0."
+            )
+
+    def learners(self, context: RankedContext, reward: str, *, seed: int) -> tuple[Learner, ...]:
+        needs = () if context.views_known or context.learner is None else (context.learner,)
+        return (ItemMeansLearner(self, reward, seed, positions=context.positions, needs=needs),)
+
+    def columns(self) -> tuple[str, ...]:
+        return ()
+
+    def predict(self, view: Exposures, reward: str, learned: Learned, *, seed: int) -> tuple[Floats, Floats]:
+        whole = view.target.whole
+        if whole is None:
+            raise InputError(f"{view.target.name}: the whole list of items is needed.")
+        found: FoldedMeans = learned[ItemMeansLearner(self, reward, seed)]
+        fold = folds_of(view.clusters.key, n=self.folds, seed=seed)[view.clusters.of_row]
+        item = found.places(view.log.items)
+        listed = np.where(whole.item < 0, len(found.items), item[whole.item] if len(item) else whole.item)
+        return found.quality[fold[view.log.unit], item[view.log.item]], found.quality[fold[whole.unit], listed]
+
+
+@dataclass(frozen=True, slots=True)
+class PredictionColumn:
+    """Predictions of a model of your own, in a column `prediction` of the log and of the target's table.
+
+    They must come from a model that was not fitted on these sessions.
+    """
+
+    column: str = "prediction"
+
+    name: ClassVar[str] = "column"
+
+    def learners(self, context: RankedContext, reward: str, *, seed: int) -> tuple[Learner, ...]:
+        return ()
+
+    def columns(self) -> tuple[str, ...]:
+        return (self.column,)
+
+    def predict(self, view: Exposures, reward: str, learned: Learned, *, seed: int) -> tuple[Floats, Floats]:
+        log, whole = view.log, view.target.whole
+        if self.column not in log.columns or np.isnan(log.columns[self.column]).any():
+            raise InputError(f"{log.source}: a column {self.column} with a number in every row is needed.")
+        if whole is None or whole.prediction is None:
+            raise InputError(f"{view.target.name}: a column {self.column} is needed in the target's table.")
+        return log.columns[self.column], whole.prediction
+
+
+def folds_of(key: Keys, *, n: int, seed: int) -> Ints:
+    """A fold for each cluster, by its id alone."""
+    chance = cell_uniforms(seed, "folds", key, np.zeros(len(key), dtype=np.uint64))
+    return np.minimum((chance * n).astype(np.int64), n - 1)
+
+
+# ------------------------------------------------------------------------------------------------------------- learning
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FoldedMeans:
+    """q of each item in each fold, [folds x items]; the last column serves items that the log never shows."""
+
+    items: Ids
+    quality: Floats
+
+    def places(self, items: Ids) -> Ints:
+        """Where each of these items stands."""
+        at = self.items.locate(items)
+        return np.where(at < 0, len(self.items), at)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ItemSums:
+    """Σ c and Σ v of each item in each fold, each as a sum and what rounding lost: [2 x folds x items]."""
+
+    items: Ids
+    earned: Floats
+    viewed: Floats
+
+    def __add__(self, other: ItemSums) -> ItemSums:
+        items, first, second = self.items, self, other
+        if not (self.items is other.items or self.items == other.items):
+            items = Ids.union({"items": self.items, "more items": other.items})
+            first, second = self._over(items), other._over(items)
+        return ItemSums(items, _added(first.earned, second.earned), _added(first.viewed, second.viewed))
+
+    def _over(self, items: Ids) -> ItemSums:
+        """The same over more items."""
+        at = items.locate(self.items)
+        both = []
+        for sums in (self.earned, self.viewed):
+            wide = np.zeros((*sums.shape[:2], len(items)))
+            wide[:, :, at] = sums
+            both.append(wide)
+        return ItemSums(items, both[0], both[1])
+
+    def without(self, group: int | None) -> ItemSums:
+        return self
+
+
+def _added(first: Floats, second: Floats) -> Floats:
+    total, lost = two_sum(first[0], second[0])
+    return np.stack([total, first[1] + second[1] + lost])
+
+
+@dataclass(frozen=True, slots=True)
+class ItemMeansLearner:
+    """Learns the means of items of one reward in each fold; known by model, reward and seed alone."""
+
+    model: ItemMeans
+    reward: str
+    seed: int
+    positions: Positions | None = field(default=None, compare=False)
+    needs: tuple[Learner, ...] = field(default=(), compare=False)
+    refitted: bool = field(default=False, compare=False)
+
+    def tally(self, chunk: RankedChunk, *, groups: Groups, learned: Learned) -> ItemSums:
+        log, n = chunk.log, self.model.folds
+        clusters = chunk.clusters()
+        fold = folds_of(clusters.key, n=n, seed=self.seed)[clusters.of_row]
+        cell = fold[log.unit] * len(log.items) + log.item
+        sums = [
+            exact_cells(cell, values, n * len(log.items)).reshape(2, n, len(log.items))
+            for values in (log.reward(self.reward).astype(np.float64), self._seen(log, learned))
+        ]
+        return ItemSums(log.items, sums[0], sums[1])
+
+    def _seen(self, log: Impressions, learned: Learned) -> Floats:
+        if log.logged is Logged.VIEWED:
+            return np.ones(len(log)) if log.viewed is None else log.viewed.astype(np.float64)
+        fitted: Any = self.needs[0] if self.needs else None
+        return logging_policy(log, self.positions if fitted is None else learned[fitted].positions).exposure()
+
+    def fit(self, tally: ItemSums) -> FoldedMeans:
+        earned, viewed = tally.earned.sum(axis=0), tally.viewed.sum(axis=0)
+        strength = self.model.strength
+        other_earned, other_viewed = earned.sum(axis=0) - earned, viewed.sum(axis=0) - viewed
+        all_viewed = other_viewed.sum(axis=1, keepdims=True)
+        mean = np.divide(
+            other_earned.sum(axis=1, keepdims=True), all_viewed, out=np.zeros_like(all_viewed), where=all_viewed > 0
+        )
+        weight = other_viewed + strength
+        known = np.divide(
+            other_earned + strength * mean, weight, out=np.repeat(mean, weight.shape[1], axis=1), where=weight > 0
+        )
+        return FoldedMeans(tally.items, np.hstack([known, mean]))
+
+
+def exact_cells(cell: Ints, value: Floats, n: int) -> Floats:
+    """The sum of the values of each cell and what rounding lost: [2 x cells]."""
+    sums = np.zeros((3, n))
+    adder()(cell, value, sums[0], sums[1], sums[2])
+    return sums[:2]
 
 
 @dataclass(frozen=True, slots=True)

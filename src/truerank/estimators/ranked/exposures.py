@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from truerank.core.arrays import Bools, Floats, Ints, sums_by
 from truerank.core.errors import RefusedError
+from truerank.core.estimator import Asked
 from truerank.core.ids import Keys
 from truerank.core.terms import Clusters, Smooth, known_total, ratio, ratios
 from truerank.data.impressions import Impressions, Logged
@@ -214,3 +215,21 @@ def add_plainly(unit: Ints, gain: Floats, inverse: Floats, clips: Floats, out: F
     """What `fast.add_clipped` adds, in numpy; equal up to the order of additions."""
     for k, clip in enumerate(clips.tolist()):
         out[k] += sums_by(unit, gain * np.minimum(inverse, clip), n=out.shape[1])
+
+
+Answer = TypeVar("Answer")
+
+
+def by_reward(asked: Sequence[Asked], answer: Callable[[str, Floats], Sequence[Answer]]) -> list[Answer]:
+    """The answers in the order asked, found for all clips of a reward at once.
+
+    >>> asked = [Asked(reward="a", clip=2.0), Asked(reward="b", clip=1.0), Asked(reward="a", clip=1.0)]
+    >>> by_reward(asked, lambda reward, clips: [f"{reward}{clip:g}" for clip in clips])
+    ['a2', 'b1', 'a1']
+    """
+    found: dict[Asked, Answer] = {}
+    for reward in dict.fromkeys(each.reward for each in asked):
+        own = [each for each in asked if each.reward == reward]
+        clips = np.array([each.clip for each in own])
+        found |= dict(zip(own, answer(reward, clips), strict=True))
+    return [found[each] for each in asked]

@@ -12,10 +12,8 @@ from truerank.core.arrays import Bools, Floats
 from truerank.core.estimator import About, Asked, Clipping, Exposed, Learned, Learner
 from truerank.core.terms import Smooth, Terms
 from truerank.data.impressions import RankedChunk
-from truerank.estimators.ranked.clips import by_reward
-from truerank.estimators.ranked.context import RankedContext
-from truerank.estimators.ranked.exposures import Exposures, Refits
-from truerank.estimators.ranked.normalisers import Counted, Normaliser
+from truerank.estimators.ranked.exposures import Exposures, Refits, by_reward
+from truerank.estimators.ranked.normalisers import Counted, Normaliser, RankedContext
 from truerank.estimators.ranked.refitting import place_counts, refitted, units_outside
 
 

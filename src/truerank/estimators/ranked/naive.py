@@ -12,10 +12,8 @@ from truerank.core.arrays import Floats
 from truerank.core.estimator import About, Asked, Clipping, Exposed, Learned, Learner
 from truerank.core.terms import Smooth, Terms
 from truerank.data.impressions import RankedChunk
-from truerank.estimators.ranked.clips import by_reward
-from truerank.estimators.ranked.context import RankedContext
-from truerank.estimators.ranked.exposures import Exposures
-from truerank.estimators.ranked.normalisers import Counted
+from truerank.estimators.ranked.exposures import Exposures, by_reward
+from truerank.estimators.ranked.normalisers import Counted, RankedContext
 from truerank.estimators.ranked.refitting import refitted
 from truerank.exposure.policies.policies import Rows
 

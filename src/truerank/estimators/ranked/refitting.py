@@ -14,7 +14,8 @@ from importlib.util import find_spec
 import numpy as np
 
 from truerank.core.arrays import Bools, Floats, Ints, exact_sum
-from truerank.core.terms import Refitted, Smooth, Terms
+from truerank.core.refits import Refitted
+from truerank.core.terms import Smooth, Terms
 from truerank.estimators.ranked.exposures import Exposures, Refits, blocks
 from truerank.exposure.policies.policies import Policy, tables_of
 from truerank.exposure.positions.places import Positions
@@ -47,7 +48,8 @@ def refitted(
 def _patterns(view: Exposures, refits: Refits) -> list[tuple[int, Bools]]:
     """The units of each pattern that the target defines."""
     defined = view.target.defined()
-    codes = np.unique(refits.pattern[defined])
+    pattern = refits.pattern[defined]
+    codes = pattern[:1] if (pattern == pattern[:1]).all() else np.unique(pattern)
     return [(int(code), defined & (refits.pattern == code)) for code in codes]
 
 
@@ -227,9 +229,15 @@ def lists_outside(view: Exposures, refits: Refits, units: Bools) -> tuple[Floats
 
 def _looked_up(refits: Refits, code: Ints, group: Ints, table: Callable[[Positions], Floats]) -> tuple[Floats, Floats]:
     """Σ table[code] over what is outside each group, by the table of its model; and what rounding left."""
-    met, at = np.unique(code, return_inverse=True)
-    n_groups = len(refits.positions)
-    count = np.bincount(group * len(met) + at.reshape(-1), minlength=n_groups * len(met)).reshape(n_groups, len(met))
+    n_groups, width = len(refits.positions), int(code.max(initial=-1)) + 1
+    if width * n_groups <= MOST_CELLS:
+        count = np.bincount(group * width + code, minlength=n_groups * width).reshape(n_groups, width)
+        met = np.flatnonzero(count.any(axis=0))
+        count = count[:, met]
+    else:
+        met, at = np.unique(code, return_inverse=True)
+        cell = group * len(met) + at.reshape(-1)
+        count = np.bincount(cell, minlength=n_groups * len(met)).reshape(n_groups, len(met))
     found = np.full((2, n_groups), np.nan)
     for number, positions in enumerate(refits.positions):
         if positions is not None:

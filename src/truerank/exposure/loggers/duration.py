@@ -11,7 +11,7 @@ from truerank.core.arrays import Floats
 from truerank.core.errors import InputError
 from truerank.core.log import Log
 from truerank.core.values import text_of
-from truerank.data.published import first_by, short_first
+from truerank.data.split import first_by, short_first
 
 STEEPEST = 700.0  # exp(-700) is the last that is safely above 0
 

@@ -25,7 +25,7 @@ from truerank.exposure.policies.two_stage import (
     subset_order_probabilities,
     subset_rank_probabilities,
 )
-from truerank.exposure.positions.model import PositionModel
+from truerank.exposure.positions.places import PositionModel
 from truerank.sampling.clocks import rank_probabilities
 
 DRAWS = 1000

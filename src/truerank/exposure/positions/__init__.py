@@ -13,8 +13,8 @@ from truerank.core.errors import InputError
 from truerank.core.language import Kind, as_value, changed, pieces
 from truerank.core.rooms import room
 from truerank.data.files import kind_of, read_table
-from truerank.exposure.positions.model import PositionModel as PositionModel
 from truerank.exposure.positions.places import ANY, FitRequest, Place, Positions
+from truerank.exposure.positions.places import PositionModel as PositionModel
 from truerank.exposure.positions.table import Table
 
 POSITIONS: Kind[PositionModel | FitRequest] = Kind(

@@ -9,7 +9,7 @@ import numpy as np
 
 from truerank.core.arrays import Floats
 from truerank.core.values import Between0And1, Count, check, text_of
-from truerank.exposure.positions.model import cut
+from truerank.exposure.positions.places import cut
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ from truerank.core.chance import generator
 from truerank.core.errors import InputError, RefusedError, some
 from truerank.data.impressions import Logged
 from truerank.exposure.positions.fits import Parameter, PositionFit
-from truerank.exposure.positions.fits_goodness import Bucket, Goodness, chi_square
+from truerank.exposure.positions.fits_families import Bucket, Goodness, chi_square
 from truerank.exposure.positions.table import Table
 
 ROUNDS = 5_000

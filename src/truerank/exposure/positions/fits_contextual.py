@@ -11,9 +11,8 @@ import numpy.typing as npt
 from truerank.core.arrays import Floats
 from truerank.core.errors import InputError, RefusedError
 from truerank.exposure.positions.fits import Parameter
-from truerank.exposure.positions.fits_families import FAMILIES, DepthFamily
-from truerank.exposure.positions.fits_goodness import DEEPEST, Goodness, bucketed
-from truerank.exposure.positions.model import PositionModel
+from truerank.exposure.positions.fits_families import DEEPEST, FAMILIES, DepthFamily, Goodness, bucketed
+from truerank.exposure.positions.places import PositionModel
 
 STEPS = 100
 BORDER = 15.0  # on the scale of a family; beyond it a session would all but surely go on, or stop

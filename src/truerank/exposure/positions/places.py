@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, Protocol, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
@@ -11,7 +11,26 @@ import numpy.typing as npt
 from truerank.core.arrays import Floats
 from truerank.core.errors import InputError, some
 from truerank.core.values import Count, check, text_of
-from truerank.exposure.positions.model import PositionModel
+
+
+@runtime_checkable
+class PositionModel(Protocol):
+    """A frozen value: the probability P(V = 1 | R = r) that what stands at rank r is viewed (paper 3, assumption 2).
+
+    It is 1 at rank 1, never rises, and is 0 beyond a cut-off; its text form parses back. Ranks are whole numbers.
+    """
+
+    name: ClassVar[str]
+
+    def view(self, position: Floats) -> Floats: ...
+
+
+def cut(probability: Floats, position: Floats, *, cutoff: int | None) -> Floats:
+    """The same probabilities, 0 beyond the cut-off: no separate DCG@n is needed (paper 3, after eq. 6)."""
+    if cutoff is None:
+        return np.asarray(probability, dtype=np.float64)
+    return np.asarray(np.where(position <= cutoff, probability, 0.0), dtype=np.float64)
+
 
 ANY = "*"
 

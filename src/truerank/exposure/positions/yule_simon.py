@@ -9,7 +9,7 @@ import numpy as np
 
 from truerank.core.arrays import Floats
 from truerank.core.values import Count, Positive, check, text_of
-from truerank.exposure.positions.model import cut
+from truerank.exposure.positions.places import cut
 
 NEAR = 1024  # up to this rank the product is multiplied out; beyond it Stirling's series is exact to the last bits
 

@@ -15,7 +15,7 @@ from truerank.core.options import Drawn
 from truerank.core.ranking import JudgedChunk, Pool
 from truerank.core.values import check, text_of
 from truerank.exposure.propensities import Fitted, PropensityLearner, n_cells
-from truerank.exposure.propensities.slices import able_rows, check_no_repeats, no_candidate, size_of_slice
+from truerank.exposure.propensities.calibration import able_rows, check_no_repeats, no_candidate, size_of_slice
 
 MOST_VALUES = 100  # more distinct rewards than this are measurements, not classes
 

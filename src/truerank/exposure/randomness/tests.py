@@ -19,8 +19,7 @@ from truerank.core.log import Log, Pairs
 from truerank.core.multiple import holm
 from truerank.core.options import Drawn
 from truerank.data.describe import gini
-from truerank.exposure.randomness.draws import Dispersion, Draws, item_dispersion, owners
-from truerank.exposure.randomness.interaction import interaction
+from truerank.exposure.randomness.draws import Dispersion, Draws, interaction, item_dispersion, owners
 
 ALPHA = 0.05
 POWER = 0.8

@@ -3,14 +3,104 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import torch
+from torch.autograd import Function
+from torch.nn.functional import softplus
 
-from truerank.core.arrays import Floats
-from truerank.models.learners.examples import Examples
-from truerank.models.learners.graph import Graph
+from truerank.core.arrays import Floats, Ints
+from truerank.models.learners.examples import Examples, compressed
+from truerank.models.recipes import PointwiseLoss
+
+
+@dataclass(frozen=True, slots=True)
+class Graph:
+    """Â = D^(-1/2) A D^(-1/2) of the bipartite graph of users and items, users first; isolated nodes: empty rows."""
+
+    matrix: torch.Tensor
+    layers: int
+
+    @classmethod
+    def of(
+        cls, user: Ints, item: Ints, *, n_users: int, n_items: int, layers: int, dtype: torch.dtype = torch.float32
+    ) -> Graph:
+        """From distinct pairs. An edge (u, i) weighs 1 / sqrt(degree of u · degree of i).
+
+        >>> graph = Graph.of(np.array([0, 0]), np.array([0, 1]), n_users=1, n_items=2, layers=3)
+        >>> graph.matrix.to_dense().tolist()[0]
+        [0.0, 0.7071067690849304, 0.7071067690849304]
+        """
+        node, other = np.concatenate([user, item + n_users]), np.concatenate([item + n_users, user])
+        size = n_users + n_items
+        degree = np.bincount(node, minlength=size)
+        order = np.lexsort((other, node))
+        weight = 1.0 / np.sqrt(degree[node] * degree[other].astype(np.float64))
+        parts = (np.concatenate([[0], np.cumsum(degree)]), other[order], weight[order])
+        start, column, values = (torch.from_numpy(part) for part in parts)
+        return cls(compressed(start, column, values.to(dtype), (size, size)), layers)
+
+    def propagate(self, embedding: torch.Tensor) -> torch.Tensor:
+        """The mean of layers 0 ... L: (E + ÂE + ... + Â^L E) / (L + 1) (He et al. 2020, eq. 8 with equal weights)."""
+        found: torch.Tensor = _Propagate.apply(embedding, self)
+        return found
+
+
+class _Propagate(Function):
+    """A linear map with a symmetric matrix, so its gradient is the same map; sparse autograd is ten times slower."""
+
+    @staticmethod
+    def forward(ctx: Any, embedding: torch.Tensor, graph: Graph) -> torch.Tensor:
+        ctx.graph = graph
+        total, layer = embedding.clone(), embedding
+        for _ in range(graph.layers):
+            layer = graph.matrix @ layer
+            total += layer
+        return total / (graph.layers + 1)
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: torch.Tensor) -> Any:
+        return _Propagate.apply(gradients[0].contiguous(), ctx.graph), None
+
+
+class Fit(Protocol):
+    """How far a score is from a label; `predicted` puts a score on the scale of labels."""
+
+    def loss(self, score: torch.Tensor, label: torch.Tensor) -> torch.Tensor: ...
+    def predicted(self, score: torch.Tensor) -> torch.Tensor: ...
+    def imputed(self, score: torch.Tensor, error: torch.Tensor) -> torch.Tensor: ...
+
+
+class LogLoss:
+    """ℓ(s, y) = ln(1 + eˢ) - y s: binary cross-entropy of σ(s); y may lie between 0 and 1."""
+
+    def loss(self, score: torch.Tensor, label: torch.Tensor) -> torch.Tensor:
+        return softplus(score) - label * score
+
+    def predicted(self, score: torch.Tensor) -> torch.Tensor:
+        return torch.sigmoid(score)
+
+    def imputed(self, score: torch.Tensor, error: torch.Tensor) -> torch.Tensor:
+        """The label that a predicted error stands for; the loss has a minimum only for labels between 0 and 1."""
+        return (self.predicted(score.detach()) + error).clamp(0.0, 1.0)
+
+
+class SquaredLoss:
+    """ℓ(s, y) = (s - (2y - 1))²: labels are -1 and 1, as in AutoDebias's code."""
+
+    def loss(self, score: torch.Tensor, label: torch.Tensor) -> torch.Tensor:
+        return torch.square(score - (2.0 * label - 1.0))
+
+    def predicted(self, score: torch.Tensor) -> torch.Tensor:
+        return (score + 1.0) / 2.0
+
+    def imputed(self, score: torch.Tensor, error: torch.Tensor) -> torch.Tensor:
+        return self.predicted(score.detach()) + error
+
+
+FITS: dict[PointwiseLoss, Fit] = {PointwiseLoss.BCE: LogLoss(), PointwiseLoss.MSE: SquaredLoss()}
+
 
 Tensors = list[torch.Tensor]
 Sides = tuple[torch.Tensor, torch.Tensor]

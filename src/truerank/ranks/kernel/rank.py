@@ -17,8 +17,7 @@ from truerank.core.ids import Ids
 from truerank.core.log import Log, Pairs
 from truerank.core.ranking import Candidates, Ranks, Scores, Ties
 from truerank.core.threads import one_blas_thread
-from truerank.ranks.kernel.plain import count_above_and_tied
-from truerank.ranks.kernel.ties import places_by_key, relevance, settle
+from truerank.ranks.kernel.ties import count_above_and_tied, places_by_key, relevance, settle
 from truerank.ranks.scores.scores import TILE_USERS, Factors, Lists
 
 BLOCK_CELLS = 2**24  # scores held at once by one thread
@@ -120,7 +119,7 @@ class _Work:
 
     def listed(self, block: Ints) -> int:
         """By looking judged items up in their users' lists; no row of scores is made."""
-        from truerank.ranks.kernel import fast_lists
+        from truerank.ranks.kernel import fast
 
         lists = self.aligned.scores
         if not isinstance(lists, Lists):
@@ -130,7 +129,7 @@ class _Work:
             gone_start, gone = _of_block(pool.exclude, block)
             above, tied = self.above[at][rows], self.tied[at][rows]  # the very rows where they are one run, else copies
             recommended = np.zeros(len(block))
-            fast_lists.look_up(
+            fast.look_up(
                 self.aligned.row[block], lists.start, lists.item, lists.above, lists.tied, start, self.log.item[rows],
                 gone_start, gone, len(self.log.items), lists.distinct, above, tied, recommended,
             )  # fmt: skip

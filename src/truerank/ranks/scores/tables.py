@@ -83,20 +83,20 @@ def _ordered(user: Ints, item: Ints, score: Floats, start: Ints, n_items: int) -
 
 def _ordered_fast(user: Ints, item: Ints, score: Floats, start: Ints, n_items: int) -> Ordered:
     """The same by bucketing rows by user first, on all cores; items of equal scores may come in another order."""
-    from truerank.ranks.kernel import fast_lists
+    from truerank.ranks.kernel import fast
 
-    items, scores = fast_lists.bucket(user, item.astype(np.int32), score, start)
-    if fast_lists.repeated(items, start, n_items) >= 0:
+    items, scores = fast.bucket(user, item.astype(np.int32), score, start)
+    if fast.repeated(items, start, n_items) >= 0:
         return NOTHING
     above, tied = np.empty(len(items), np.int32), np.empty(len(items), np.int32)
     longest = int(np.diff(start).max(initial=0))
 
     def work(bounds: tuple[int, int]) -> None:
         if longest <= COUNTED:
-            fast_lists.count_lists(items, scores, start, *bounds, longest)
+            fast.count_lists(items, scores, start, *bounds, longest)
         else:
-            fast_lists.order_lists(items, scores, start, *bounds)
-        fast_lists.count_ordered(scores, start, *bounds, above, tied)
+            fast.order_lists(items, scores, start, *bounds)
+        fast.count_ordered(scores, start, *bounds, above, tied)
 
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         list(pool.map(work, pairwise(np.linspace(0, len(start) - 1, 65).astype(np.int64))))

@@ -13,7 +13,7 @@ import numba as nb
 import numpy as np
 
 from truerank.studies.reliability.fast_draws import put_first
-from truerank.studies.reliability.kinds import CandidateKind, Mark
+from truerank.studies.reliability.scenarios import CandidateKind, Mark
 
 FULL, EXPOSED, DRAWN_WITH_POSITIVES = (
     int(CandidateKind.FULL),
@@ -186,3 +186,32 @@ def evaluate_users(
                         out[u, s, c, q, 4] = _agreement(sign, sign_first[0, q])
                         for m in range(n_models):
                             sums_of_models[group[u], s, c, q, m] += np.int64(np.rint(value[q, m] * scale))
+
+
+@nb.njit(cache=True, nogil=True, boundscheck=False)
+def count_pairs(mean: Any, rounding: Any, out: Any) -> None:
+    """Fill out[resample, sparsity, candidates] with (tied pairs, agreement with the same log's Full, with the same
+    candidates at sparsity 0, with Full at sparsity 0) of mean[resample, sparsity, candidates, model].
+    """
+    n_resamples, n_sparsities, n_candidates, n_models = mean.shape
+    n_pairs = n_models * (n_models - 1) // 2
+    sign = np.empty((n_sparsities, n_candidates, n_pairs), np.int8)
+    for r in range(n_resamples):
+        limit = rounding[r]
+        for s in range(n_sparsities):
+            for c in range(n_candidates):
+                at, ties, full, first, true = 0, 0, 0, 0, 0
+                for a in range(n_models):
+                    for b in range(a + 1, n_models):
+                        difference = mean[r, s, c, a] - mean[r, s, c, b]
+                        here = (difference > limit) - (difference < -limit)
+                        sign[s, c, at] = here
+                        ties += here == 0
+                        full += here * sign[s, 0, at]
+                        first += here * sign[0, c, at]
+                        true += here * sign[0, 0, at]
+                        at += 1
+                out[r, s, c, 0] = ties
+                out[r, s, c, 1] = full
+                out[r, s, c, 2] = first
+                out[r, s, c, 3] = true

@@ -20,8 +20,8 @@ import polars as pl
 from truerank.core.arrays import Floats, Ints
 from truerank.core.chance import cell_keys
 from truerank.core.ids import Keys
-from truerank.studies.reliability.resampling import Resampling, quantiles
-from truerank.studies.reliability.tau import TAUS, reference, tau_b
+from truerank.studies.reliability.scenarios import TAUS, reference, tau_b
+from truerank.studies.reliability.summary import Resampling, quantiles
 
 GROUPS = 128  # their sums say how means vary between draws of users, give or take 1 / sqrt(2 * 128) = 6 %
 LEAST_GROUPS = 2  # one user says nothing about others
@@ -117,9 +117,9 @@ class OrderOfMeans:
         rounding = weight @ (1 + each.users / 2.0**shift)
         out = np.empty((len(weight), *self.shape[:2], len(COUNTS)), dtype=np.int32)
         if self.fast:
-            from truerank.studies.reliability import fast_means
+            from truerank.studies.reliability import fast_grid
 
-            fast_means.count_pairs(means, rounding, out)
+            fast_grid.count_pairs(means, rounding, out)
         else:
             for at, (mean, limit) in enumerate(zip(means, rounding, strict=True)):
                 out[at] = _count_pairs(mean, float(limit))
@@ -162,7 +162,7 @@ class OrderOfMeans:
 
 
 def _count_pairs(mean: Floats, rounding: float) -> Any:
-    """Of one resample [sparsities x candidates x models], as `fast_means.count_pairs`."""
+    """Of one resample [sparsities x candidates x models], as `fast_grid.count_pairs`."""
     first, second = np.triu_indices(mean.shape[-1], 1)
     difference = mean[..., first] - mean[..., second]
     sign = np.where(np.abs(difference) <= rounding, 0, np.sign(difference)).astype(np.int32)

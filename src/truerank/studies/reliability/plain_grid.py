@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from truerank.core.arrays import Floats, Ints
-from truerank.studies.reliability.kinds import CandidateKind, Mark
+from truerank.studies.reliability.scenarios import CandidateKind, Mark
 
 
 def evaluate_users(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from enum import IntEnum
 from math import ceil, log2
 from typing import Any
 
@@ -20,8 +21,26 @@ from truerank.ranks.samplers.draw import Among, OwnPositives, Sampler
 from truerank.sampling.pools import LAST, ring_times
 from truerank.studies.reliability.draws import CandidateCounts, LoggerRun, ScenarioWeights
 from truerank.studies.reliability.grid import Family, Grid, deepest_rank
-from truerank.studies.reliability.kinds import CandidateKind
 from truerank.studies.reliability.worlds import Orders
+
+
+class CandidateKind(IntEnum):
+    """All items of the pool, the user's own rows, or draws from the pool: without or with the user's positives."""
+
+    FULL = 0
+    EXPOSED = 1
+    DRAWN = 2
+    DRAWN_WITH_POSITIVES = 3
+
+
+class Mark(IntEnum):
+    """What an item is to a user: one that is liked, one that is excluded or held out (never shown, no candidate), or
+    any other."""
+
+    OTHER = 0
+    LIKED = 1
+    EXCLUDED = 2
+
 
 FIGURES = ("equal", "equal_rounded", "fidelity", "robustness", "predictive_power")
 
@@ -161,3 +180,29 @@ def pair_type(n_models: int) -> type[np.signedinteger[Any]]:
     """
     n_pairs = n_models * (n_models - 1) // 2
     return np.int8 if n_pairs <= 127 else np.int16 if n_pairs <= 32767 else np.int32
+
+
+TAUS = ("fidelity", "robustness", "predictive_power")
+
+
+def tau_b(agreement: Any, ties: Any, other_ties: Any, *, n_pairs: int) -> tuple[Floats, npt.NDArray[np.bool_]]:
+    """Kendall's τ-b from counts of pairs, and where it is defined: both have pairs that differ (NaN elsewhere).
+
+    τ_b = (concordant - discordant) / √((pairs - ties) (pairs - ties of the other)) (Kendall 1945).
+
+    >>> tau_b(np.array([1, 0]), np.array([1, 3]), np.array([0, 0]), n_pairs=3)[0].round(4).tolist()
+    [0.4082, nan]
+    """
+    size = (n_pairs - ties.astype(np.float64)) * (n_pairs - other_ties.astype(np.float64))
+    defined = size > 0
+    return np.where(defined, agreement / np.sqrt(np.where(defined, size, 1.0)), np.nan), defined
+
+
+def reference(question: str, figure: Any) -> Any:
+    """The part of [users or resamples, sparsities, candidates, ...] that a question compares with.
+
+    Full on the same log, the same candidates at sparsity 0, or Full at sparsity 0: both come first.
+    """
+    if question == "fidelity":
+        return figure[:, :, :1]
+    return figure[:, :1] if question == "robustness" else figure[:, :1, :1]

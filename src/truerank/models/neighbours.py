@@ -1,10 +1,11 @@
-"""Similarities between rows of a sparse matrix: co-occurrence, cosine, and the nearest neighbours of each row."""
+"""Neighbours: similar items, similar users."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from enum import StrEnum
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy.sparse import csr_array, vstack
@@ -12,6 +13,12 @@ from scipy.sparse import csr_array, vstack
 from truerank.core.arrays import Floats, Ints
 from truerank.core.chance import cell_keys
 from truerank.core.ids import Keys
+from truerank.core.log import Log
+from truerank.core.values import check, text_of
+from truerank.models import NOTHING_BESIDE, Labels, Progress, Side
+from truerank.models.matrix import positives, valued
+from truerank.models.settings import OneOf, setting
+from truerank.ranks.scores.scores import Product
 
 BLOCK_CELLS = 2**24  # similarities held at once before the nearest are kept
 
@@ -130,3 +137,98 @@ def _kept(block: Any, keep: Any) -> Any:
     row = np.repeat(np.arange(block.shape[0]), np.diff(block.indptr))[keep]
     start: Ints = np.concatenate([[0], np.cumsum(np.bincount(row, minlength=block.shape[0]))])
     return csr_array((block.data[keep], block.indices[keep], start), shape=block.shape)
+
+
+GRID = OneOf(tuple(range(10, 101, 10)))
+
+
+class Preference(StrEnum):
+    """What a nearest-neighbour model takes for the preference r of a user for an item.
+
+    POSITIVES  1 for each positive pair
+    VALUES     the raw values of all rows, such as ratings
+    """
+
+    POSITIVES = "positives"
+    VALUES = "values"
+
+
+def saying(progress: Progress | None, what: str) -> Callable[[int, int], None] | None:
+    """Progress of one step, under its name."""
+    return None if progress is None else lambda done, total: progress(what, done, total)
+
+
+def matrix_of(log: Log, rows: Preference) -> Any:
+    """Users x items, the preferences r."""
+    return positives(log) if rows is Preference.POSITIVES else valued(log)
+
+
+@dataclass(frozen=True, slots=True)
+class UserKNN:
+    """s_u(i) = Σ_v cosine(u, v) r_vi over the k users v nearest to u.
+
+    RankSys's form: no normalisation, a user is no neighbour of herself. Of the neighbours that equal the
+    k-th, as many as have room are drawn by the seed. A user without neighbours and an item without rows score 0.
+
+    Users 1 and 2 share item 7, cosine = 1/√(1 · 2):
+
+    >>> import polars as pl, truerank as tr
+    >>> log = tr.read(pl.DataFrame({"user": [1, 2, 2], "item": [7, 7, 8]}))
+    >>> UserKNN().fit(log, seed=0).block([0, 1]).round(4).tolist()
+    [[0.7071, 0.7071], [0.7071, 0.0]]
+    """
+
+    neighbours: int = setting(100, "similar users that each user has", least=1, search=GRID)
+    rows: Preference = setting(Preference.POSITIVES, "what r is: 1 for positive pairs, or the raw values of all rows")
+    name: ClassVar[str] = "user-knn"
+    about: ClassVar[str] = "What the users with the most similar items liked, by cosine."
+    needs: ClassVar[str | None] = None
+    labels: ClassVar[Labels] = Labels.POSITIVES
+
+    __str__ = text_of
+
+    def __post_init__(self) -> None:
+        check(self)
+
+    def fit(self, log: Log, *, seed: int, side: Side = NOTHING_BESIDE, progress: Progress | None = None) -> Product:
+        matrix = matrix_of(log, self.rows)
+        draw = Draw(log.users.keys(), seed)
+        similar = cosine_neighbours(matrix, self.neighbours, draw=draw, say=saying(progress, "comparing users"))
+        return Product(similar, matrix, log.users, log.items)
+
+
+@dataclass(frozen=True, slots=True)
+class ItemKNN:
+    """s_u(i) = Σ_j cosine(j, i) r_uj over the user's items j that have i among their k nearest items.
+
+    RankSys's form (Cremonesi et al. 2010): no normalisation, an item is no neighbour of itself. With binary r the
+    cosine is users who like both / √(users who like i · users who like j). Of the neighbours that equal the
+    k-th, as many as have room are drawn by the seed. A user or an item without rows scores 0.
+
+    Items 7 and 8 share one of their users, cosine = 1/√(2 · 1):
+
+    >>> import polars as pl, truerank as tr
+    >>> log = tr.read(pl.DataFrame({"user": [1, 2, 2], "item": [7, 7, 8]}))
+    >>> ItemKNN().fit(log, seed=0).block([0, 1]).round(4).tolist()
+    [[0.0, 0.7071], [0.7071, 0.7071]]
+    """
+
+    neighbours: int = setting(100, "similar items that each item has", least=1, search=GRID)
+    rows: Preference = setting(Preference.POSITIVES, "what r is: 1 for positive pairs, or the raw values of all rows")
+    name: ClassVar[str] = "item-knn"
+    about: ClassVar[str] = "Items whose users are those of the items that the user liked, by cosine."
+    needs: ClassVar[str | None] = None
+    labels: ClassVar[Labels] = Labels.POSITIVES
+
+    __str__ = text_of
+
+    def __post_init__(self) -> None:
+        check(self)
+
+    def fit(self, log: Log, *, seed: int, side: Side = NOTHING_BESIDE, progress: Progress | None = None) -> Product:
+        matrix = matrix_of(log, self.rows)
+        draw = Draw(log.items.keys(), seed)
+        similar = cosine_neighbours(
+            matrix.T.tocsr(), self.neighbours, draw=draw, say=saying(progress, "comparing items")
+        )
+        return Product(matrix, similar, log.users, log.items)

@@ -1,0 +1,129 @@
+"""Recommenders that know no taste: random, popularity, positives, mean ratings."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from truerank.core.arrays import sums_by
+from truerank.core.chance import cell_uniforms
+from truerank.core.errors import InputError
+from truerank.core.log import Log
+from truerank.core.values import check, text_of
+from truerank.models import NOTHING_BESIDE, Labels, Progress, Side
+from truerank.models.matrix import positive_rows, raw_name, values
+from truerank.models.settings import setting
+from truerank.ranks.scores.scores import Dense, Factors, Matrix, PerUser, dense, factors
+
+
+@dataclass(frozen=True, slots=True)
+class Popularity:
+    """An item's score is its number of positive rows in the log, the same for all users.
+
+    >>> import polars as pl, truerank as tr
+    >>> log = tr.read(pl.DataFrame({"user": [1, 2, 2], "item": [7, 7, 8], "label": [1, 1, 0]}))
+    >>> Popularity().fit(log, seed=0).block(np.array([0])).tolist()
+    [[2.0, 0.0]]
+    """
+
+    name: ClassVar[str] = "popularity"
+    about: ClassVar[str] = "The number of positive rows of an item, the same for all users."
+    needs: ClassVar[str | None] = None
+    labels: ClassVar[Labels] = Labels.POSITIVES
+
+    __str__ = text_of
+
+    def fit(self, log: Log, *, seed: int, side: Side = NOTHING_BESIDE, progress: Progress | None = None) -> Factors:
+        count = np.bincount(log.item[positive_rows(log)], minlength=len(log.items)).astype(np.float64)
+        return factors(np.ones((len(log.users), 1)), count[:, None], users=log.users, items=log.items)
+
+
+@dataclass(frozen=True, slots=True)
+class PosPop:
+    """An item's score is its number of values above `above` in the log, the same for all users.
+
+    In a log that has labels alone it is the number of positive rows, as Popularity.
+
+    >>> import polars as pl, truerank as tr
+    >>> log = tr.read(pl.DataFrame({"user": [1, 2, 2], "item": [7, 7, 8], "rating": [4, 5, 3]}))
+    >>> PosPop().fit(log, seed=0).block(np.array([0])).tolist()
+    [[2.0, 0.0]]
+    """
+
+    above: float = setting(3.0, "values above this count")
+    name: ClassVar[str] = "pos-pop"
+    about: ClassVar[str] = "The number of ratings of an item above 3, the same for all users."
+    needs: ClassVar[str | None] = None
+    labels: ClassVar[Labels] = Labels.VALUES
+
+    __str__ = text_of
+
+    def __post_init__(self) -> None:
+        check(self)
+
+    def fit(self, log: Log, *, seed: int, side: Side = NOTHING_BESIDE, progress: Progress | None = None) -> Factors:
+        counted = positive_rows(log) if raw_name(log) is None else values(log) > self.above
+        if not counted.any():
+            raise InputError(f"{log.source}: none of {len(log):,} values is above {self.above:g}; expected some.")
+        count = np.bincount(log.item[counted], minlength=len(log.items)).astype(np.float64)
+        return factors(np.ones((len(log.users), 1)), count[:, None], users=log.users, items=log.items)
+
+
+@dataclass(frozen=True, slots=True)
+class AvgRating:
+    """An item's score is the mean of its values in the log, the same for all users; no damping, no minimum number.
+
+    Items without a row come last: their score is 1 below the lowest mean.
+
+    >>> import polars as pl, truerank as tr
+    >>> frame = pl.DataFrame({"user": [1, 2, 2], "item": [7, 7, 8], "rating": [4, 5, 3]})
+    >>> AvgRating().fit(tr.read(frame, items=[7, 8, 9]), seed=0).block(np.array([0])).tolist()
+    [[4.5, 3.0, 2.0]]
+    """
+
+    name: ClassVar[str] = "avg-rating"
+    about: ClassVar[str] = "The mean rating of an item, the same for all users; items without ratings come last."
+    needs: ClassVar[str | None] = None
+    labels: ClassVar[Labels] = Labels.VALUES
+
+    __str__ = text_of
+
+    def fit(self, log: Log, *, seed: int, side: Side = NOTHING_BESIDE, progress: Progress | None = None) -> Dense:
+        value = values(log)
+        n = sums_by(log.item, np.ones(len(log)), n=len(log.items))
+        with np.errstate(invalid="ignore"):
+            mean = sums_by(log.item, value, n=len(log.items)) / n
+        mean[n == 0] = np.nanmin(mean) - 1
+        # one row in memory stands for all users; double precision, as rounding would invent ties
+        return dense(np.broadcast_to(mean, (len(log.users), len(mean))), users=log.users, items=log.items)
+
+
+@dataclass(frozen=True, slots=True)
+class Random:
+    """A uniform score for each cell, a function of the seed and the two ids alone; computed when asked for.
+
+    The same pair has the same score among any candidates, and in any log that knows both ids.
+
+    >>> import polars as pl, truerank as tr
+    >>> log = tr.read(pl.DataFrame({"user": [1, 2], "item": [7, 8]}))
+    >>> scores = Random().fit(log, seed=0).block(np.array([0, 1]))
+    >>> scores.shape, bool(((0 <= scores) & (scores < 1)).all())
+    ((2, 2), True)
+    """
+
+    name: ClassVar[str] = "random"
+    about: ClassVar[str] = "A uniform random score for each pair: the floor."
+    needs: ClassVar[str | None] = None
+    labels: ClassVar[Labels] = Labels.NOTHING
+
+    __str__ = text_of
+
+    def fit(self, log: Log, *, seed: int, side: Side = NOTHING_BESIDE, progress: Progress | None = None) -> PerUser:
+        user_key, item_key = log.users.keys(), log.items.keys()
+
+        def scores(row: int) -> Matrix:
+            return cell_uniforms(seed, "random model", np.full(len(item_key), user_key[row]), item_key)
+
+        return PerUser(scores, log.users, log.items, self.name)
