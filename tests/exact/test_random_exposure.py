@@ -12,6 +12,7 @@ import polars as pl
 import pytest
 from tiny import Tiny
 from tiny import expectation as expect
+from truerank.metrics.mean_reciprocal_rank import MeanRR
 
 import truerank as tr
 from truerank.core.errors import InputError, RefusedError
@@ -28,7 +29,6 @@ from truerank.exposure.kinds import FullExposure, RandomExposure
 from truerank.metrics.auc import AUC
 from truerank.metrics.dcg import DCG
 from truerank.metrics.expected_reciprocal_rank import ERR
-from truerank.metrics.mean_reciprocal_rank import MeanRR
 from truerank.metrics.precision import Precision
 from truerank.metrics.r_precision import RPrecision
 from truerank.metrics.rank_biased_precision import RBP

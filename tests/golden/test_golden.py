@@ -13,6 +13,7 @@ from typing import Final
 import numpy as np
 import pytest
 from golden_values import CUTOFFS, HERE, MEAN, Case, cases, ours, stored
+from truerank.metrics.mean_reciprocal_rank import MeanRR
 
 from truerank.core.metric import Metric
 from truerank.core.options import Denominator, Gain, Ideal
@@ -21,7 +22,6 @@ from truerank.metrics.average_precision import AveragePrecision
 from truerank.metrics.dcg import DCG
 from truerank.metrics.expected_reciprocal_rank import ERR
 from truerank.metrics.hit_rate import HitRate
-from truerank.metrics.mean_reciprocal_rank import MeanRR
 from truerank.metrics.ndcg import NDCG
 from truerank.metrics.precision import Precision
 from truerank.metrics.r_precision import RPrecision

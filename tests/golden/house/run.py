@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import polars as pl
+from truerank.estimators.ranked.reward_models import ItemMeans, PredictionColumn
 
 import truerank as tr
 from tests.golden.house.call import Call
@@ -24,7 +25,6 @@ from truerank.estimators import ranked
 from truerank.estimators.biased.rewards import GivenRewards, ItemRates
 from truerank.estimators.ranked.normalised import IdealSum
 from truerank.estimators.ranked.normalisers import Normaliser
-from truerank.estimators.ranked.reward_models import ItemMeans, PredictionColumn
 from truerank.exposure import interventions
 from truerank.exposure.kinds import BiasedExposure, FullExposure, RandomExposure
 from truerank.exposure.policies.targets import ExposureColumn, RankColumn
