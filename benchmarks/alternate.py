@@ -63,15 +63,19 @@ def _end_to_end(n_rows: int) -> Callable[[], Any]:
 
     import truerank as tr
     from benchmarks.workloads import OFFPOLICY_CLIPS, offpolicy_work
+    from truerank.estimators.ranked.ips import RankedIPS
+    from truerank.estimators.ranked.normalisers import Normaliser
+    from truerank.estimators.ranked.snips import RankedSNIPS
+    from truerank.exposure.policies.targets import RankColumn
 
     frame = pl.DataFrame(offpolicy_work(n_rows))
     return lambda: tr.off_policy(
         frame,
-        {"new": tr.RankColumn("new")},
-        position=tr.parse_position("log"),
+        {"new": RankColumn("new")},
+        position=tr.positions.parse_position("log"),
         clips=OFFPOLICY_CLIPS,
         rewards=["click", "dwell"],
-        estimators=[tr.RankedIPS(), tr.RankedSNIPS(tr.Normaliser.IMPRESSION)],
+        estimators=[RankedIPS(), RankedSNIPS(Normaliser.IMPRESSION)],
         threads=2,
     )
 

@@ -18,10 +18,11 @@ from benchmarks.measure import ratios
 from benchmarks.ranks import timed
 from benchmarks.workloads import OFFPOLICY_CLIPS, Array, offpolicy_work
 from truerank.core.estimator import Asked, Learned
-from truerank.data.impressions import RankedChunk
+from truerank.data.impressions import Impressions, RankedChunk
 from truerank.estimators.ranked.exposures import Exposures
+from truerank.estimators.ranked.ips import RankedIPS
 from truerank.exposure.policies.policies import logging_policy
-from truerank.exposure.policies.targets import target_policy
+from truerank.exposure.policies.targets import RankColumn, target_policy
 from truerank.exposure.positions.logarithmic import Logarithmic
 from truerank.exposure.positions.places import Positions
 from truerank.uncertainty.intervals import Population, Spread
@@ -38,7 +39,7 @@ def run(*, n_rows: int = 10_000_000, rounds: int = 5) -> dict[str, Any]:
     log = read_log(frame)
     positions = Positions.everywhere(Logarithmic())
     logging = logging_policy(log, positions)
-    target = target_policy(tr.RankColumn("new"), logging, name="new", positions=positions)
+    target = target_policy(RankColumn("new"), logging, name="new", positions=positions)
     view = Exposures(log, target, logging, log.clusters())
 
     def ours(reward: str) -> Callable[[], list[Spread]]:
@@ -70,13 +71,13 @@ def run(*, n_rows: int = 10_000_000, rounds: int = 5) -> dict[str, Any]:
 def spreads(view: Exposures, reward: str) -> list[Spread]:
     """Value, standard error and interval for every clip."""
     asked = [Asked(None, reward, clip) for clip in OFFPOLICY_CLIPS]
-    terms = tr.RankedIPS().terms(RankedChunk(view.log), view, asked=asked, learned=Learned())
+    terms = RankedIPS().terms(RankedChunk(view.log), view, asked=asked, learned=Learned())
     return [
         Population().spreads({clip: part}, [], level=0.95)[0][clip] for clip, part in zip(CLIPS, terms, strict=True)
     ]
 
 
-def read_log(frame: pl.DataFrame) -> tr.Impressions:
+def read_log(frame: pl.DataFrame) -> Impressions:
     return tr.read_impressions(frame, rewards=["click", "dwell"], extra=["new"])
 
 

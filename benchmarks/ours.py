@@ -13,23 +13,28 @@ from benchmarks.workloads import CUTOFFS, Array, RanksWork, lists_work
 from truerank.core.ids import Ids
 from truerank.core.log import Log, Pairs
 from truerank.core.metric import Metric
+from truerank.core.options import Denominator
 from truerank.core.ranking import Candidates
+from truerank.exposure.kinds import FullExposure, Unlisted
+from truerank.metrics.average_precision import AveragePrecision
+from truerank.metrics.ndcg import NDCG
+from truerank.metrics.precision import Precision
+from truerank.metrics.recall import Recall
+from truerank.metrics.reciprocal_rank import ReciprocalRank
 from truerank.metrics.tables import unit_values_of
 from truerank.ranks.kernel.rank import rank
 
 METRICS: list[Metric] = [
-    make(k)
-    for k in CUTOFFS
-    for make in (tr.Recall, tr.Precision, tr.NDCG, lambda k: tr.AveragePrecision(k, tr.Denominator.POSITIVES))
+    make(k) for k in CUTOFFS for make in (Recall, Precision, NDCG, lambda k: AveragePrecision(k, Denominator.POSITIVES))
 ]
-METRICS.append(tr.ReciprocalRank(100))
+METRICS.append(ReciprocalRank(100))
 
 
 def lists_kernel(n_users: int) -> Callable[[], Any]:
     """From lists and relevant items in positions to the 17 values of every user."""
     work = lists_work(n_users)
     user, item, score = work.shuffled()
-    lists = tr.lists(pl.DataFrame({"user": user, "item": item, "score": score}))
+    lists = tr.scores.lists(pl.DataFrame({"user": user, "item": item, "score": score}))
     catalogue = Ids.of(np.arange(work.n_items))
     log = _log(work.relevant_user, work.relevant_item, n_users, catalogue)
     pool = Candidates(n_users, float(work.n_items))
@@ -50,16 +55,16 @@ def lists_end_to_end(n_users: int) -> Callable[[], Any]:
         {"user": work.relevant_user, "item": work.relevant_item, "label": np.ones(len(work.relevant_user), np.int8)}
     )
     catalogue = Ids.of(np.arange(work.n_items))
-    exposure = tr.FullExposure(tr.Unlisted.NEGATIVE)
+    exposure = FullExposure(Unlisted.NEGATIVE)
     return lambda: tr.evaluate(
-        {"model": tr.lists(table)}, tr.read(truth), exposure=exposure, metrics=METRICS, items=catalogue
+        {"model": tr.scores.lists(table)}, tr.read(truth), exposure=exposure, metrics=METRICS, items=catalogue
     )
 
 
 def ranks_setting(work: RanksWork) -> tuple[Any, Log, Candidates]:
     """Scores, judged rows and candidates of workload B."""
     n_users, n_items = len(work.user_factors), len(work.item_factors)
-    scores = tr.factors(work.user_factors, work.item_factors)
+    scores = tr.scores.factors(work.user_factors, work.item_factors)
     every = np.arange(n_users)
     log = _log(np.repeat(every, work.relevant.shape[1]), work.relevant.ravel(), n_users, scores.items)
     excluded = Pairs.of(np.repeat(every, work.excluded.shape[1]), work.excluded.ravel(), n_units=n_users)

@@ -16,15 +16,17 @@ from typing import Any
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-import truerank as tr
 from benchmarks.measure import ratios
 from benchmarks.ours import ranks_setting
 from benchmarks.workloads import RanksWork, ranks_work
 from truerank.core.metric import Metric
+from truerank.metrics.dcg import DCG
+from truerank.metrics.precision import Precision
+from truerank.metrics.recall import Recall
 from truerank.metrics.tables import unit_values_of
 from truerank.ranks.kernel.rank import rank
 
-METRICS: list[Metric] = [make(k) for k in (5, 50, 500) for make in (tr.Recall, tr.Precision, tr.DCG)]
+METRICS: list[Metric] = [make(k) for k in (5, 50, 500) for make in (Recall, Precision, DCG)]
 
 
 def run(*, n_users: int = 20_000, n_items: int = 50_000, rounds: int = 7, threads: int = 2) -> dict[str, Any]:

@@ -29,11 +29,17 @@ from open_bandit import open_bandit_rows
 from truerank.core.arrays import Floats, Ints
 from truerank.data.files import whole_file
 from truerank.estimators.ranked import RankedEstimator
+from truerank.estimators.ranked.doubly_robust import RankedDoublyRobust
+from truerank.estimators.ranked.ips import RankedIPS
+from truerank.estimators.ranked.naive import LearntDiscountRaw, LogDiscountDebiased, LogDiscountRaw
+from truerank.estimators.ranked.normalised import RankedNDCG
+from truerank.estimators.ranked.snips import RankedSNIPS
+from truerank.exposure.policies.targets import RankColumn
 from truerank.exposure.positions.fits import Depths, fit_depths
 from truerank.studies.feed import Broken, Feed, FeedSettings, Surface, make_feed
 from truerank.studies.feed_truth import Sessions, draw_log, draw_sessions, log_table, target_table, truth_of
 from truerank.uncertainty.agreement import correlation, sensitivity_curve
-from truerank.uncertainty.clipping import GRID
+from truerank.uncertainty.clipping import GRID, AutoClip
 
 PAGE = Path("docs/results/offpolicy.md")
 SEED = 20260
@@ -59,10 +65,10 @@ def estimates_of(feed: Feed, seed: int) -> list[tuple[str, str, str, float, floa
     log = draw_log(feed, seed=seed)
     found = tr.off_policy(
         log_table(feed, log),
-        {"better": target_table(feed, log, "better"), "log": tr.RankColumn("position")},
+        {"better": target_table(feed, log, "better"), "log": RankColumn("position")},
         rewards=list(REWARDS),
         clips=(8.0, math.inf),
-        estimators=[tr.RankedIPS(), tr.RankedSNIPS(), tr.RankedDoublyRobust(), tr.LearntDiscountRaw()],
+        estimators=[RankedIPS(), RankedSNIPS(), RankedDoublyRobust(), LearntDiscountRaw()],
         baseline="log",
         threads=1,
     )
@@ -128,8 +134,8 @@ def chosen_of(feed: Feed, sessions: int, seed: int) -> list[tuple[str, str, str,
         log_table(feed, log),
         {name: target_table(feed, log, name) for name in ("better", "worse")},
         rewards=list(REWARDS),
-        clips=tr.AutoClip(),
-        estimators=[tr.RankedIPS(), tr.RankedSNIPS(), tr.RankedDoublyRobust()],
+        clips=AutoClip(),
+        estimators=[RankedIPS(), RankedSNIPS(), RankedDoublyRobust()],
         threads=1,
     )
     chosen = {
@@ -239,7 +245,7 @@ def learnt(table: pl.DataFrame, family: str, length: int) -> Any:
     return fit_depths(family, Depths.of(depth, censored=depth >= length)).model
 
 
-OLD_AND_NEW = {"logging": tr.RankColumn("old"), "better": tr.RankColumn("new")}
+OLD_AND_NEW = {"logging": RankColumn("old"), "better": RankColumn("new")}
 
 
 def daily(seed: int) -> dict[str, dict[str, float]]:
@@ -247,8 +253,8 @@ def daily(seed: int) -> dict[str, dict[str, float]]:
     feed = make_feed(FeedSettings(surfaces=FIRST), seed=SEED + seed)
     lists, fresh = lists_of(feed, n=12_000, seed=1), lists_of(feed, n=12_000, seed=2)
     truth = {policy: online(feed, fresh, policy, seed) for policy in ("logging", "better")}
-    forms: list[RankedEstimator] = [tr.LogDiscountRaw(), tr.LogDiscountDebiased(), tr.LearntDiscountRaw()]
-    forms += [tr.RankedIPS(), tr.RankedNDCG()]
+    forms: list[RankedEstimator] = [LogDiscountRaw(), LogDiscountDebiased(), LearntDiscountRaw()]
+    forms += [RankedIPS(), RankedNDCG()]
     offline: dict[tuple[str, str, str], list[float]] = {}
     for day in range(feed.settings.days):
         table = day_log(lists, day)
@@ -290,7 +296,7 @@ def day_cells(seed: int) -> dict[str, Any]:
             OLD_AND_NEW,
             position=learnt(table, "exp", feed.settings.length),
             clips=GRID,
-            estimators=[tr.RankedIPS(), tr.RankedNDCG()],
+            estimators=[RankedIPS(), RankedNDCG()],
             rewards=list(REWARDS),
             baseline="logging",
             threads=1,

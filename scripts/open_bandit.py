@@ -11,6 +11,8 @@ import polars as pl
 import truerank as tr
 from truerank.core.log import Log
 from truerank.data.datasets.open_bandit import CAMPAIGNS, OpenBandit
+from truerank.estimators.ranked.ips import RankedIPS
+from truerank.exposure.policies.targets import ExposureColumn
 
 
 def open_bandit_rows(folder: Path) -> list[dict[str, Any]]:
@@ -32,12 +34,12 @@ def one_direction(log: Log, other: Log, campaign: str, source: str, target: str)
         table = table.join(thompson(impressions(other)), on=["item", "position"], how="left", maintain_order="left")
         # what the Thompson policy's log never shows, it is taken never to show
         table = table.with_columns(pl.col("target_propensity", "frequency").fill_null(0.0))
-    targets = {target: tr.ExposureColumn("target_propensity")}
+    targets = {target: ExposureColumn("target_propensity")}
     if target != "random":
-        targets[f"{target} by frequency"] = tr.ExposureColumn("frequency")
+        targets[f"{target} by frequency"] = ExposureColumn("frequency")
     found = tr.off_policy(table, targets, rewards=["click"])
     (own,) = tr.off_policy(
-        impressions(other), {target: tr.ExposureColumn("propensity")}, rewards=["click"], estimators=[tr.RankedIPS()]
+        impressions(other), {target: ExposureColumn("propensity")}, rewards=["click"], estimators=[RankedIPS()]
     ).estimates
     return [
         {

@@ -18,6 +18,9 @@ import pytest
 
 import truerank
 from truerank.core.estimator import Asked
+from truerank.estimators.judged.published import Published
+from truerank.metrics.dcg import DCG
+from truerank.metrics.recall import Recall
 
 if TYPE_CHECKING:
     from tests.cli.conftest import Run
@@ -81,7 +84,7 @@ def test_json_is_what_python_gives(run: Run, folder: Path) -> None:
     results = truerank.evaluate(
         {"second": truerank.read_scores("b.csv"), "first": truerank.read_scores("a.npz")},
         truerank.read("labels.csv"),
-        metrics=[truerank.DCG(2), truerank.Recall(2)],
+        metrics=[DCG(2), Recall(2)],
     )
     given, made = parsed(run, CALL), json.loads(results.json())
     for name in ("call", "inputs"):  # Python has no command, and was given what was read
@@ -245,7 +248,7 @@ def test_piped_tables_are_not_cut(folder: Path, length: int) -> None:
     assert "…" not in out
     assert sum(line.startswith(f"{first} ") for line in lines) == 1
     assert sum(f"{second} - {first}" in line for line in lines) == 1
-    estimand = truerank.Published().estimand(Asked(truerank.Recall(2)))
+    estimand = Published().estimand(Asked(Recall(2)))
     assert f"Recall@2, published: {estimand}" in lines
     # every warning stands on a line of its own, whole
     assert sum(line.endswith("only 4 users: the interval is rough") for line in lines) == 1

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 import truerank as tr
+from truerank.metrics.ndcg import NDCG
 from truerank.ranks.samplers import parse
 
 
@@ -22,5 +23,5 @@ def test_a_file_of_sampled_candidates_gives_what_python_gives(folder: Path, run:
         "--metric", "nDCG@2", "--format", "json",
     )  # fmt: skip
     assert outcome.code == 0, outcome.err
-    found = tr.evaluate({"a": tr.read_scores("a.npz")}, labels, candidates=labels, metrics=[tr.NDCG(2)])
+    found = tr.evaluate({"a": tr.read_scores("a.npz")}, labels, candidates=labels, metrics=[NDCG(2)])
     assert json.loads(outcome.out)["estimates"][0]["value"] == found.estimates[0].value

@@ -16,13 +16,14 @@ from scipy import sparse
 
 import truerank as tr
 from truerank.core.errors import InputError
+from truerank.core.ids import Ids
 from truerank.core.metric import Metric
 from truerank.data.files import to_frame
 from truerank.data.read import as_table
 
 LABELS = pl.DataFrame({"user": [1, 1, 1, 2, 2, 2], "item": [10, 20, 30] * 2, "label": [1, 0, 0, 0, 1, 1]})
 SCORES = pl.DataFrame({"user": [1, 1, 1, 2, 2], "item": [30, 10, 20, 10, 20], "score": [0.5, 2.0, -1.0, 3.0, 3.0]})
-METRICS: list[Metric] = [tr.Recall(2), tr.AveragePrecision(2)]
+METRICS: list[Metric] = [Recall(2), AveragePrecision(2)]
 
 
 def qrels(frame: pl.DataFrame) -> str:
@@ -39,8 +40,7 @@ def same_frame(log: tr.Log) -> None:
 
 def values(scores: object, labels: object) -> list[float]:
     return [
-        each.value
-        for each in tr.evaluate({"m": scores}, labels, metrics=METRICS, items=tr.Ids.of([10, 20, 30])).estimates
+        each.value for each in tr.evaluate({"m": scores}, labels, metrics=METRICS, items=Ids.of([10, 20, 30])).estimates
     ]
 
 
@@ -231,13 +231,13 @@ def test_sparse_scores_are_top_lists(tmp_path: Path) -> None:
     dense = np.array([[2.0, -1.0, 0.5], [3.0, 3.0, 0.0]])
     matrix = sparse.csr_array(dense)
     users, items = [1, 2], [10, 20, 30]
-    made = tr.sparse(matrix, users=users, items=items)
+    made = tr.scores.sparse(matrix, users=users, items=items)
     assert made.depth == 3
     assert values(made, LABELS) == values(SCORES, LABELS)
     sparse.save_npz(tmp_path / "x.npz", matrix)
     assert values(tr.read_scores(tmp_path / "x.npz", users=users, items=items), LABELS) == values(SCORES, LABELS)
     numbered = LABELS.with_columns(user=pl.col("user") - 1, item=pl.col("item") // 10 - 1)
-    direct = tr.evaluate({"m": matrix}, numbered, metrics=METRICS, items=tr.Ids.of([0, 1, 2]))
+    direct = tr.evaluate({"m": matrix}, numbered, metrics=METRICS, items=Ids.of([0, 1, 2]))
     assert [each.value for each in direct.estimates] == values(SCORES, LABELS)
 
 
@@ -250,7 +250,7 @@ def test_saved_sparse_matrices_give_the_same_lists(
     row, column = rng.integers(0, 20, 90), rng.integers(0, 30, 90)  # some cells twice: added
     matrix = kind((rng.normal(size=90), (row, column)), shape=(21, 30))
     sparse.save_npz(tmp_path / "x.npz", matrix, compressed=compressed)
-    first, second = tr.sparse(matrix), tr.read_scores(tmp_path / "x.npz")
+    first, second = tr.scores.sparse(matrix), tr.read_scores(tmp_path / "x.npz")
     assert (len(second.users), len(second.items), second.depth) == (21, 30, first.depth)
     rows = np.arange(21)
     np.testing.assert_array_equal(first.block(rows), second.block(rows))
@@ -259,7 +259,7 @@ def test_saved_sparse_matrices_give_the_same_lists(
 
 def test_an_explicit_zero_is_a_score() -> None:
     matrix = sparse.csr_array(([0.0, -1.0], ([0, 0], [2, 1])), shape=(1, 3))
-    assert tr.sparse(matrix).block(np.array([0])).tolist() == [[-np.inf, -1.0, 0.0]]
+    assert tr.scores.sparse(matrix).block(np.array([0])).tolist() == [[-np.inf, -1.0, 0.0]]
 
 
 @pytest.mark.parametrize(
@@ -293,7 +293,7 @@ def test_a_sparse_matrix_is_a_table_of_its_entries() -> None:
     assert (table.columns, table.rows(), where) == (["user", "item", "value"], [(0, 1, 2), (1, 0, 3)], "matrix")
     seen = sparse.csr_array(np.array([[0, 1, 0], [0, 0, 0]]))
     numbered = LABELS.with_columns(user=pl.col("user") - 1, item=pl.col("item") // 10 - 1)
-    found = tr.evaluate({"m": np.array([[1.0, 3, 2], [1, 2, 3]])}, numbered, metrics=[tr.Recall(1)], exclude=seen)
+    found = tr.evaluate({"m": np.array([[1.0, 3, 2], [1, 2, 3]])}, numbered, metrics=[Recall(1)], exclude=seen)
     assert found.estimates[0].value == 0.25  # without its second item the first user's best is the third, not relevant
 
 
@@ -301,9 +301,9 @@ def test_wrong_sparse_inputs() -> None:
     empty = sparse.csr_array((2, 2))
     assert len(tr.read(empty, values=False)) == 0
     for call, words in (
-        (lambda: tr.sparse(empty), "no entry"),
-        (lambda: tr.sparse(sparse.csr_array(np.ones((2, 2), dtype=complex))), "complex128"),
-        (lambda: tr.sparse(sparse.csr_array(np.ones((2, 2))), users=[1]), "1 ids for 2"),
+        (lambda: tr.scores.sparse(empty), "no entry"),
+        (lambda: tr.scores.sparse(sparse.csr_array(np.ones((2, 2), dtype=complex))), "complex128"),
+        (lambda: tr.scores.sparse(sparse.csr_array(np.ones((2, 2))), users=[1]), "1 ids for 2"),
         (lambda: tr.read(sparse.csr_array(np.ones((2, 2))), items=[1, 1]), "repeated"),
     ):
         with pytest.raises(InputError, match=words):

@@ -8,10 +8,11 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from truerank import Recall, evaluate
+from truerank import evaluate
 from truerank.core.errors import InputError
 from truerank.data.read import read
 from truerank.exposure.kinds import FullExposure, Unlisted
+from truerank.metrics.recall import Recall
 from truerank.studies.reliability import Grid, study
 
 PAIRS = pl.DataFrame({"user": [1, 1, 2], "item": [5, 7, 5], "split": ["a", "b", "a"]})

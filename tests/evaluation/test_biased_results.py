@@ -16,7 +16,16 @@ from truerank.core.arrays import Floats
 from truerank.core.estimator import Estimator
 from truerank.core.ranking import Candidates
 from truerank.core.results import Results
+from truerank.estimators.biased.doubly_robust import DoublyRobust
+from truerank.estimators.biased.ips import IPS
+from truerank.estimators.biased.naive import Naive
 from truerank.estimators.biased.rewards import GivenRewards
+from truerank.estimators.biased.snips import SNIPS
+from truerank.exposure.kinds import BiasedExposure
+from truerank.exposure.propensities.power import PopularityPower
+from truerank.metrics.dcg import DCG
+from truerank.metrics.precision import Precision
+from truerank.metrics.recall import Recall
 from truerank.ranks.kernel.rank import rank
 
 N_USERS, N_ITEMS = 300, 40
@@ -44,10 +53,10 @@ def found(results: Results, model: str) -> tuple[float, float, float, tuple[str,
 @pytest.mark.parametrize(
     ("label", "words"), [(1, "have the same label"), (0, "no judged relevant item is in any list")]
 )
-@pytest.mark.parametrize("estimator", [tr.SNIPS(), tr.SNIPS(clip=10.0)], ids=["snips", "clipped"])
+@pytest.mark.parametrize("estimator", [SNIPS(), SNIPS(clip=10.0)], ids=["snips", "clipped"])
 def test_two_rows_that_agree_have_no_interval_and_no_comparison(label: int, words: str, estimator: Estimator) -> None:
     log = two_rows_in_the_list(label)
-    results = tr.evaluate(MODELS, log, exposure=tr.BiasedExposure(), metrics=[tr.Precision(5)], estimators=[estimator])
+    results = tr.evaluate(MODELS, log, exposure=BiasedExposure(), metrics=[Precision(5)], estimators=[estimator])
     value, low, high, warnings = found(results, "first")
     assert value == label
     assert math.isnan(low)
@@ -60,12 +69,12 @@ def test_two_rows_that_agree_have_no_interval_and_no_comparison(label: int, word
 
 
 def test_a_reward_model_that_promises_too_much_leaves_nothing_to_divide_by() -> None:
-    guess = GivenRewards(tr.dense(np.full((3, 2), 0.5)))
+    guess = GivenRewards(tr.scores.dense(np.full((3, 2), 0.5)))
     labels = pl.DataFrame({"user": [0, 1, 2], "item": [0, 0, 0], "label": [0, 0, 0], "propensity": [0.1] * 3})
     how: dict[str, Any] = {
-        "exposure": tr.BiasedExposure(),
-        "metrics": [tr.Recall(1)],
-        "estimators": [tr.DoublyRobust(guess)],
+        "exposure": BiasedExposure(),
+        "metrics": [Recall(1)],
+        "estimators": [DoublyRobust(guess)],
     }
     results = tr.evaluate({"m": np.array([[2.0, 1.0]] * 3)}, labels, **how)
     value, low, _, warnings = found(results, "m")
@@ -87,18 +96,18 @@ def test_users_without_scores_still_count_where_propensities_are_fitted() -> Non
     """A model that scores a third of the users is evaluated with propensities of all."""
     chance = np.where(LIKED, 0.3, 0.1)
     log = tr.read(biased(chance, 2), users=np.arange(N_USERS), items=np.arange(N_ITEMS))
-    some = tr.dense(FIRST[:100], users=np.arange(100), items=np.arange(N_ITEMS))
+    some = tr.scores.dense(FIRST[:100], users=np.arange(100), items=np.arange(N_ITEMS))
     (ranks,) = rank(some, log, pools=[Candidates(N_USERS, float(N_ITEMS))])
-    learner = tr.BiasedExposure(tr.PopularityPower(0.5)).learner(0)
-    terms = terms_of(tr.IPS(), log, ranks, tr.DCG(5), propensity=learner)
+    learner = BiasedExposure(PopularityPower(0.5)).learner(0)
+    terms = terms_of(IPS(), log, ranks, DCG(5), propensity=learner)
     assert terms.n_defined == 100
     assert terms.values(np.ones((1, N_USERS)))[0] == pytest.approx(terms.value(), rel=1e-12)
     given = replace(log, propensity=tr.fit_propensities("power:0.5", log).at(log))
-    assert terms_of(tr.IPS(), given, ranks, tr.DCG(5)).value() == terms.value()
+    assert terms_of(IPS(), given, ranks, DCG(5)).value() == terms.value()
     part = log.select(log.user < 100)
     alone = replace(part, propensity=tr.fit_propensities("power:0.5", part).at(part))
     (ranks,) = rank(some, alone, pools=[Candidates(N_USERS, float(N_ITEMS))])
-    assert terms_of(tr.IPS(), alone, ranks, tr.DCG(5)).value() != terms.value()
+    assert terms_of(IPS(), alone, ranks, DCG(5)).value() != terms.value()
 
 
 def test_estimators_of_one_name_are_told_apart_by_their_clip() -> None:
@@ -106,9 +115,9 @@ def test_estimators_of_one_name_are_told_apart_by_their_clip() -> None:
     results = tr.evaluate(
         MODELS,
         log,
-        exposure=tr.BiasedExposure(),
-        metrics=[tr.DCG(5)],
-        estimators=[tr.SNIPS(), tr.SNIPS(clip=1.5), tr.Naive()],
+        exposure=BiasedExposure(),
+        metrics=[DCG(5)],
+        estimators=[SNIPS(), SNIPS(clip=1.5), Naive()],
     )
     assert [each.clip for each in results.comparisons] == [None, 1.5, None]
     assert [each.clip for each in results.estimates] == [None, None, 1.5, 1.5, None, None]

@@ -11,6 +11,17 @@ import pytest
 
 import truerank as tr
 from truerank.core.errors import InputError, RefusedError
+from truerank.core.ids import Ids
+from truerank.core.options import Gain
+from truerank.core.ranking import Ties
+from truerank.estimators.judged.full import Traditional
+from truerank.estimators.judged.hajek import Hajek
+from truerank.estimators.judged.horvitz_thompson import HorvitzThompson
+from truerank.exposure.kinds import FullExposure, RandomExposure, Unlisted
+from truerank.metrics.dcg import DCG
+from truerank.metrics.precision import Precision
+from truerank.metrics.recall import Recall
+from truerank.ranks.candidates import Overlap
 
 RNG = np.random.default_rng(8)
 N_USERS, N_ITEMS = 300, 50
@@ -26,41 +37,41 @@ def labels(shown: Any) -> pl.DataFrame:
 def test_a_rate_needs_the_users_whose_sample_came_out_empty() -> None:
     """Without them the mean is over users who were lucky, and 1 / rate makes it too large."""
     shown = RNG.random((N_USERS, N_ITEMS)) < 0.02
-    call: dict[str, Any] = {"exposure": tr.RandomExposure(0.02), "metrics": [tr.Precision(5)]}
+    call: dict[str, Any] = {"exposure": RandomExposure(0.02), "metrics": [Precision(5)]}
     with pytest.raises(InputError, match="declare all users with --population"):
         tr.evaluate(SCORES, tr.read(labels(shown)), **call)
-    everyone = tr.read(labels(shown), users=tr.Ids.of(np.arange(N_USERS)))
+    everyone = tr.read(labels(shown), users=Ids.of(np.arange(N_USERS)))
     assert tr.evaluate(SCORES, everyone, **call).estimates[0].units == N_USERS
 
 
 def test_a_rate_that_the_data_contradict_is_refused() -> None:
     with pytest.raises(InputError, match=r"where a rate of .* gives about 7,4"):
-        tr.evaluate(SCORES, tr.read(labels(RNG.random(LIKED.shape) < 0.1)), exposure=tr.RandomExposure(0.5))
+        tr.evaluate(SCORES, tr.read(labels(RNG.random(LIKED.shape) < 0.1)), exposure=RandomExposure(0.5))
 
 
 def test_ranks_with_gaps_are_not_places_in_a_list() -> None:
     """Ranks in the catalogue of the judged items alone would be read as 1, 2, 3."""
     table = pl.DataFrame({"user": [0, 0, 0], "item": [1, 2, 3], "rank": [1, 3, 7]})
     with pytest.raises(InputError, match="rank 3 after 1 better items"):
-        tr.lists(table)
+        tr.scores.lists(table)
     for fine in ([1, 2, 3], [1, 1, 3], [1, 1, 2], [1, 2, 2]):
-        tr.lists(table.with_columns(rank=pl.Series(fine)))
+        tr.scores.lists(table.with_columns(rank=pl.Series(fine)))
 
 
 def test_keeping_excluded_items_that_were_judged_is_no_random_sample() -> None:
     with pytest.raises(RefusedError, match="use --overlap drop"):
-        tr.evaluate(SCORES, tr.read(labels(RNG.random(LIKED.shape) < 0.2)), exposure=tr.RandomExposure(),
-                    overlap=tr.Overlap.KEEP)  # fmt: skip
+        tr.evaluate(SCORES, tr.read(labels(RNG.random(LIKED.shape) < 0.2)), exposure=RandomExposure(),
+                    overlap=Overlap.KEEP)  # fmt: skip
 
 
 def test_options_may_be_given_by_their_names() -> None:
     judged = tr.read(labels(RNG.random(LIKED.shape) < 0.2))
     train = pl.DataFrame({"user": judged.user[::3], "item": judged.item[::3]})
-    call: dict[str, Any] = {"exclude": train, "exposure": tr.RandomExposure(), "metrics": [tr.DCG(5)]}
-    plain = tr.evaluate(SCORES, judged, overlap=tr.Overlap.DROP, ties=tr.Ties.RANDOM, **call)
+    call: dict[str, Any] = {"exclude": train, "exposure": RandomExposure(), "metrics": [DCG(5)]}
+    plain = tr.evaluate(SCORES, judged, overlap=Overlap.DROP, ties=Ties.RANDOM, **call)
     named = tr.evaluate(SCORES, judged, overlap="drop", ties="random", **call)
     assert named.json() == plain.json()
-    assert tr.FullExposure("negative") == tr.FullExposure(tr.Unlisted.NEGATIVE)  # type: ignore[arg-type]
+    assert FullExposure("negative") == FullExposure(Unlisted.NEGATIVE)  # type: ignore[arg-type]
 
 
 def test_two_users_prove_nothing() -> None:
@@ -68,7 +79,7 @@ def test_two_users_prove_nothing() -> None:
     truth = tr.read(pl.DataFrame({"user": [0, 0, 1, 1], "item": [0, 1, 0, 1], "label": [1, 0, 1, 0]}))
     models = {"right": np.array([[2.0, 1], [2, 1]]), "wrong": np.array([[1.0, 2], [1, 2]])}
     for interval in (tr.Population(), tr.Bootstrap(200)):
-        found = tr.evaluate(models, truth, metrics=[tr.Recall(1)], interval=interval).comparisons[0]
+        found = tr.evaluate(models, truth, metrics=[Recall(1)], interval=interval).comparisons[0]
         assert (found.difference, found.p) == (-1, 0.5)
 
 
@@ -78,8 +89,8 @@ def test_nobody_was_hit() -> None:
     shown[:, :3] = True
     scores = np.tile(np.arange(N_ITEMS, dtype=float), (N_USERS, 1))
     for interval in (tr.Population(), tr.Design()):
-        found = tr.evaluate({"m": scores}, tr.read(labels(shown)), exposure=tr.RandomExposure(), interval=interval,
-                            metrics=[tr.Precision(5)]).estimates[0]  # fmt: skip
+        found = tr.evaluate({"m": scores}, tr.read(labels(shown)), exposure=RandomExposure(), interval=interval,
+                            metrics=[Precision(5)]).estimates[0]  # fmt: skip
         assert found.value == 0
         assert np.isnan([found.stderr, found.low, found.high]).all()
         assert any("nothing tells how far" in each for each in found.warning_texts)
@@ -91,30 +102,30 @@ def test_lists_shortened_by_exclusions_are_said_also_without_n() -> None:
     table = pl.DataFrame({"user": user, "item": top.ravel(), "rank": np.tile(np.arange(1, 11), N_USERS)})
     gone = table.filter(pl.col("rank") <= 8)
     found = tr.evaluate(
-        {"m": table}, tr.read(labels(LIKED)), exposure=tr.FullExposure(tr.Unlisted.NEGATIVE), exclude=gone,
-        metrics=[tr.Recall(10)],
+        {"m": table}, tr.read(labels(LIKED)), exposure=FullExposure(Unlisted.NEGATIVE), exclude=gone,
+        metrics=[Recall(10)],
     )  # fmt: skip
     assert any("are recommended fewer than 10 items" in each for each in found.estimates[0].warning_texts)
 
 
 def test_a_user_bias_changes_no_rank() -> None:
     p, q = RNG.normal(size=(N_USERS, 4)), RNG.normal(size=(N_ITEMS, 4))
-    plain, biased = tr.factors(p, q), tr.factors(p, q, user_bias=np.full(N_USERS, 1e6))
+    plain, biased = tr.scores.factors(p, q), tr.scores.factors(p, q, user_bias=np.full(N_USERS, 1e6))
     assert (plain.block(np.arange(N_USERS)) == biased.block(np.arange(N_USERS))).all()
 
 
 def test_orders_that_differ_by_chance_are_no_different_questions() -> None:
     judged = tr.read(labels(RNG.random(LIKED.shape) < 0.1))
     models = {name: RNG.random(LIKED.shape) for name in "abcd"}
-    found = tr.evaluate(models, judged, exposure=tr.RandomExposure(), metrics=[tr.Precision(5)],
-                        estimators=[tr.HorvitzThompson(), tr.Hajek()])  # fmt: skip
+    found = tr.evaluate(models, judged, exposure=RandomExposure(), metrics=[Precision(5)],
+                        estimators=[HorvitzThompson(), Hajek()])  # fmt: skip
     assert not any("estimate different things" in note for note in found.notes)
 
 
 def test_a_difference_says_over_how_many_users_it_is() -> None:
     judged = tr.read(labels(np.ones_like(LIKED)))
-    half = tr.dense(SCORES["m"][:100], users=np.arange(100))
-    found = tr.evaluate({"all": SCORES["m"], "half": half}, judged, metrics=[tr.DCG(5)])
+    half = tr.scores.dense(SCORES["m"][:100], users=np.arange(100))
+    found = tr.evaluate({"all": SCORES["m"], "half": half}, judged, metrics=[DCG(5)])
     assert found.comparisons[0].units == 100
     assert found.comparisons[0].difference == 0
     assert "over the 100 users" in str(found)
@@ -125,10 +136,10 @@ def test_a_difference_says_over_how_many_users_it_is() -> None:
     [
         {"metrics": []},
         {"metrics": ["Recal@5"]},
-        {"metrics": [tr.Recall]},
+        {"metrics": [Recall]},
         {"estimators": ["fuller"]},
         {"exposure": "randomly"},
-        {"exposure": tr.RandomExposure},
+        {"exposure": RandomExposure},
         {"threads": 0},
         {"block_users": -5},
         {"level": 1},
@@ -144,14 +155,14 @@ def test_wrong_calls_are_said_to_be_wrong(wrong: dict[str, Any]) -> None:
 
 def test_the_same_metric_twice_is_one() -> None:
     judged = tr.read(labels(np.ones_like(LIKED)))
-    assert len(tr.evaluate(SCORES, judged, metrics=[tr.DCG(5), tr.DCG(5)]).estimates) == 1
+    assert len(tr.evaluate(SCORES, judged, metrics=[DCG(5), DCG(5)]).estimates) == 1
 
 
 def test_ranking_only_what_is_listed_needs_more_than_positives() -> None:
     positives = tr.read(labels(LIKED))
-    exposure = tr.FullExposure(tr.Unlisted.NEGATIVE)
+    exposure = FullExposure(Unlisted.NEGATIVE)
     with pytest.raises(RefusedError, match="use full"):
-        tr.evaluate(SCORES, positives, exposure=exposure, metrics=[tr.Recall(5)], estimators=[tr.Traditional()])
+        tr.evaluate(SCORES, positives, exposure=exposure, metrics=[Recall(5)], estimators=[Traditional()])
 
 
 def test_a_named_column_that_is_not_there_is_an_error() -> None:
@@ -173,14 +184,14 @@ def test_a_sparse_matrix_tells_its_catalogue() -> None:
     from scipy.sparse import csr_array
 
     stored = csr_array(np.where(SCORES["m"] > 0.5, SCORES["m"], 0))
-    found = tr.evaluate({"m": stored}, tr.read(labels(np.ones_like(LIKED))), metrics=[tr.Recall(5)])
+    found = tr.evaluate({"m": stored}, tr.read(labels(np.ones_like(LIKED))), metrics=[Recall(5)])
     dense = np.where(SCORES["m"] > 0.5, SCORES["m"], -np.inf)
-    same = tr.evaluate({"m": dense}, tr.read(labels(np.ones_like(LIKED))), metrics=[tr.Recall(5)])
+    same = tr.evaluate({"m": dense}, tr.read(labels(np.ones_like(LIKED))), metrics=[Recall(5)])
     assert found.estimates[0].value == same.estimates[0].value
 
 
 def test_names_of_metric_options_stand_for_them() -> None:
-    assert tr.DCG(5, gain="linear") == tr.DCG(5, tr.Gain.LINEAR)  # type: ignore[arg-type]
+    assert DCG(5, gain="linear") == DCG(5, Gain.LINEAR)  # type: ignore[arg-type]
 
 
 def test_ids_of_a_matrix_without_ids_are_the_given_ones(tmp_path: Path) -> None:

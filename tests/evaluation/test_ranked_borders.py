@@ -11,6 +11,12 @@ import pytest
 
 import truerank as tr
 from truerank.core.errors import InputError
+from truerank.data.impressions import Logged
+from truerank.estimators.ranked.doubly_robust import RankedDoublyRobust
+from truerank.estimators.ranked.ips import RankedIPS
+from truerank.estimators.ranked.normalisers import Normaliser
+from truerank.estimators.ranked.snips import RankedSNIPS
+from truerank.exposure.policies.targets import ExposureColumn, RankColumn
 from truerank.exposure.positions import parse_position
 from truerank.exposure.positions.exponential import Exponential
 
@@ -22,8 +28,8 @@ LOG = pl.DataFrame(
     }
 )  # fmt: skip
 TABLE = LOG.select("session", "item", rank="new")
-NEW = {"new": tr.RankColumn("new")}
-IPS = [tr.RankedIPS()]
+NEW = {"new": RankColumn("new")}
+IPS = [RankedIPS()]
 
 
 def of(frame: Any, targets: Any = NEW, **options: Any) -> tr.Results:
@@ -118,13 +124,13 @@ def test_targets_that_agree_where_both_rank_differ_by_nothing(position: str) -> 
     frame = sessions(200, gamma=0.7, seed=5)
     table = frame.select("session", "item", rank="new")
     targets = {"a": table.filter(pl.col("session") < 120), "b": table.filter(pl.col("session") >= 80)}
-    for estimator in (tr.RankedIPS(), tr.RankedSNIPS(), tr.RankedDoublyRobust()):
+    for estimator in (RankedIPS(), RankedSNIPS(), RankedDoublyRobust()):
         (found,) = of(frame, targets, position=parse_position(position), estimators=[estimator]).comparisons
         assert (found.units, found.difference, found.stderr) == (40, 0, 0)
 
 
 @pytest.mark.parametrize("position", ["exp:0.5", "fit:exp"])
-@pytest.mark.parametrize("estimator", [tr.RankedIPS(), tr.RankedSNIPS(), tr.RankedSNIPS(tr.Normaliser.IMPRESSION)])
+@pytest.mark.parametrize("estimator", [RankedIPS(), RankedSNIPS(), RankedSNIPS(Normaliser.IMPRESSION)])
 def test_targets_without_a_common_session_have_no_difference(position: str, estimator: Any) -> None:
     targets = {"a": TABLE.filter(pl.col("session") == 1), "b": TABLE.filter(pl.col("session") == 2)}
     results = of(LOG, targets, position=parse_position(position), estimators=[estimator])
@@ -141,7 +147,7 @@ def test_clicks_say_what_they_were_fitted_to() -> None:
     frame = pl.DataFrame(rows, schema=["session", "item", "position", "like"], orient="row").with_columns(
         seconds=0.5 * pl.col("like"), new=4 - pl.col("position")
     )
-    results = of(frame, position=parse_position("fit:clicks"), logged=tr.Logged.DISPLAYED, rewards=["seconds", "like"])
+    results = of(frame, position=parse_position("fit:clicks"), logged=Logged.DISPLAYED, rewards=["seconds", "like"])
     assert any("from 450 impressions and their like." in note for note in results.notes)
 
 
@@ -160,11 +166,11 @@ def test_a_rank_column_has_each_rank_once_in_a_session() -> None:
 def test_exposures_are_needed_in_every_row() -> None:
     frame = LOG.with_columns(propensity=pl.lit(0.5), t=pl.Series([0.5, None, 0.5, 0.5, 0.5, 0.5]))
     with pytest.raises(InputError, match="1 rows have nothing in column 't'"):
-        of(frame, {"new": tr.ExposureColumn("t")}, position=None)
+        of(frame, {"new": ExposureColumn("t")}, position=None)
     two = frame.with_columns(logger=pl.lit("a"), b=pl.lit(0.5))
-    loggers = {"a": tr.ExposureColumn("b"), "c": tr.ExposureColumn("t")}
+    loggers = {"a": ExposureColumn("b"), "c": ExposureColumn("t")}
     with pytest.raises(InputError, match="logger c: 1 rows have nothing"):
-        of(two, {"new": tr.ExposureColumn("b")}, position=None, loggers=loggers)
+        of(two, {"new": ExposureColumn("b")}, position=None, loggers=loggers)
 
 
 def test_sessions_that_the_log_lacks_are_counted() -> None:
@@ -228,7 +234,7 @@ def test_items_without_a_rank_take_no_place() -> None:
     frame = LOG.filter(pl.col("session") == 1).with_columns(
         new=pl.Series([None, 2, 1]), candidates=pl.lit(3), reward=pl.lit(1)
     )
-    (found,) = of(frame, estimators=[tr.RankedSNIPS()]).estimates
+    (found,) = of(frame, estimators=[RankedSNIPS()]).estimates
     assert found.value == pytest.approx(1.5)
 
 
@@ -245,9 +251,9 @@ def test_the_order_of_rows_without_sessions_does_not_change_a_bit(users: bool) -
     )  # fmt: skip
     frame = frame.with_columns(user=pl.Series(rng.integers(0, 90, n))) if users else frame
     for interval in (None, tr.Bootstrap(50)):
-        for estimator in (tr.RankedIPS(), tr.RankedSNIPS()):
+        for estimator in (RankedIPS(), RankedSNIPS()):
             found = {
-                of(each, {"new": tr.ExposureColumn("new")}, position=None, interval=interval, estimators=[estimator])
+                of(each, {"new": ExposureColumn("new")}, position=None, interval=interval, estimators=[estimator])
                 .json()
                 for each in (frame, frame.reverse(), frame.sample(fraction=1.0, shuffle=True, seed=1))
             }  # fmt: skip
@@ -261,7 +267,7 @@ def test_the_order_of_a_target_does_not_change_a_bit(position: str) -> None:
     last = lists.group_by("session", maintain_order=True).agg(pl.col("rank").max())
     strange = [last.with_columns(item=pl.lit(900 + k, dtype=pl.Int64), rank=pl.col("rank") + k) for k in (1, 2)]
     table = pl.concat([lists, *(each.select(lists.columns) for each in strange)])
-    estimators = [tr.RankedIPS(), tr.RankedSNIPS(), tr.RankedDoublyRobust()]
+    estimators = [RankedIPS(), RankedSNIPS(), RankedDoublyRobust()]
     found = {
         of(frame, {"new": each}, position=parse_position(position), estimators=estimators).json()
         for each in (table, table.reverse(), table.sample(fraction=1.0, shuffle=True, seed=1))

@@ -12,10 +12,18 @@ import pytest
 import truerank as tr
 from truerank.core.errors import RefusedError
 from truerank.data.impressions import Logged
+from truerank.estimators.ranked.doubly_robust import RankedDoublyRobust
+from truerank.estimators.ranked.ips import RankedIPS
+from truerank.estimators.ranked.naive import LearntDiscountRaw
+from truerank.estimators.ranked.normalised import RankedNDCG, RankedPostNormalised
+from truerank.estimators.ranked.normalisers import Normaliser
+from truerank.estimators.ranked.snips import RankedSNIPS
+from truerank.exposure.policies.targets import ExposureColumn, RankColumn
 from truerank.exposure.positions import parse_position
 from truerank.exposure.positions.exponential import Exponential
 from truerank.exposure.positions.places import Place, Positions
 from truerank.exposure.positions.yule_simon import YuleSimon
+from truerank.uncertainty.clipping import AutoClip
 
 HALF = Exponential(0.5)
 LOG = pl.DataFrame(
@@ -24,8 +32,8 @@ LOG = pl.DataFrame(
         "reward": [1, 0, 0, 1, 1], "new": [2, 1, 2, 1, 1],
     }
 )  # fmt: skip
-NEW = {"new": tr.RankColumn("new")}
-IPS = [tr.RankedIPS()]
+NEW = {"new": RankColumn("new")}
+IPS = [RankedIPS()]
 
 
 def first(frame: Any, targets: Any = NEW, **options: Any) -> Any:
@@ -85,7 +93,7 @@ def test_views_in_a_column_are_the_rows_that_count() -> None:
     """An item that was displayed and not viewed adds nothing to any sum."""
     unseen = pl.DataFrame({"session": [3], "item": [20], "position": [2], "reward": [0], "new": [2], "viewed": [0]})
     frame = pl.concat([LOG.with_columns(viewed=pl.lit(1)), unseen], how="vertical_relaxed")
-    for estimator in (tr.RankedIPS(), tr.RankedIPS(tr.Normaliser.IMPRESSION), tr.RankedSNIPS(tr.Normaliser.IMPRESSION)):
+    for estimator in (RankedIPS(), RankedIPS(Normaliser.IMPRESSION), RankedSNIPS(Normaliser.IMPRESSION)):
         with_column, without = (first(each, estimators=[estimator]) for each in (frame, LOG))
         assert with_column.value == pytest.approx(without.value)
         assert with_column.stderr == pytest.approx(without.stderr)
@@ -106,7 +114,7 @@ def test_users_are_clusters() -> None:
          "new": 1}
     )  # fmt: skip
     twice = pl.concat([frame, frame.with_columns(session=pl.col("session") + 80)])
-    for estimator in (tr.RankedIPS(), tr.RankedSNIPS(tr.Normaliser.IMPRESSION)):
+    for estimator in (RankedIPS(), RankedSNIPS(Normaliser.IMPRESSION)):
         for interval in (None, tr.Bootstrap(300)):
             once, again = (first(each, estimators=[estimator], interval=interval) for each in (frame, twice))
             assert again.stderr == pytest.approx(once.stderr, rel=1e-9)
@@ -120,8 +128,8 @@ def test_the_variance_is_within_loggers() -> None:
         {"session": range(8), "item": 1, "reward": [0, 1, 0, 1, 5, 6, 5, 6], "a": 0.5, "b": 0.5, "t": 0.5,
          "logger": ["a"] * 4 + ["b"] * 4}
     )  # fmt: skip
-    loggers = {"a": tr.ExposureColumn("a"), "b": tr.ExposureColumn("b")}
-    found = first(frame, {"new": tr.ExposureColumn("t")}, position=None, loggers=loggers)
+    loggers = {"a": ExposureColumn("a"), "b": ExposureColumn("b")}
+    found = first(frame, {"new": ExposureColumn("t")}, position=None, loggers=loggers)
     assert found.value == 3
     # within each logger the variance of 0, 1, 0, 1 is 1/3: sqrt(2 · 4 · 1/3) / 8
     assert found.stderr == pytest.approx(math.sqrt(8 / 3) / 8)
@@ -138,8 +146,8 @@ def test_a_view_beyond_the_cut_off_is_refused_whatever_the_target(rank: int | No
     """Also where the target would not show the item: its reward must not vanish."""
     frame = BEYOND.with_columns(new=pl.Series([2, 4, rank, 1, 2]))
     table = pl.DataFrame({"session": [2], "item": [1], "rank": [1]})  # session 1 has no ranking
-    for target in (tr.RankColumn("new"), tr.RankColumn("position"), table):
-        for estimator in (tr.RankedIPS(), tr.LearntDiscountRaw()):
+    for target in (RankColumn("new"), RankColumn("position"), table):
+        for estimator in (RankedIPS(), LearntDiscountRaw()):
             with pytest.raises(RefusedError, match=r"position 3 was viewed .* infinite"):
                 first(frame, {"new": target}, position=CUT, estimators=[estimator])
     with pytest.raises(RefusedError, match="position 3 has a reward"):
@@ -152,9 +160,9 @@ def test_displayed_where_nobody_looks_without_a_reward_is_unsupported_exposure()
     table = frame.select("session", "item", rank="new")
     viewed = frame.with_columns(viewed=pl.Series([1, 1, 0, 1, 1]))
     for given, logged in ((frame, Logged.DISPLAYED), (viewed, Logged.VIEWED)):
-        for target in (tr.RankColumn("new"), table):
-            estimators: list[Any] = [tr.RankedIPS()]
-            estimators += [] if isinstance(target, tr.RankColumn) else [tr.RankedDoublyRobust()]
+        for target in (RankColumn("new"), table):
+            estimators: list[Any] = [RankedIPS()]
+            estimators += [] if isinstance(target, RankColumn) else [RankedDoublyRobust()]
             found = tr.off_policy(given, {"new": target}, position=CUT, estimators=estimators, logged=logged)
             assert found.estimates[0].value == pytest.approx((0.5 + 1) / 2)
             # ε: .5, 0 and 1 in session 1, of which the 1 is out of reach; 1 and .5 in session 2
@@ -165,7 +173,7 @@ def test_displayed_where_nobody_looks_without_a_reward_is_unsupported_exposure()
 
 def test_a_difference_without_any_reward_has_no_interval() -> None:
     frame = LOG.with_columns(reward=pl.lit(0))
-    both = NEW | {"log": tr.RankColumn("position")}
+    both = NEW | {"log": RankColumn("position")}
     for interval in (None, tr.Bootstrap(20)):  # from passes over the rows, and from terms
         (found,) = tr.off_policy(frame, both, position=HALF, estimators=IPS, interval=interval).comparisons
         assert found.difference == 0
@@ -179,7 +187,7 @@ def test_a_difference_without_any_reward_has_no_interval() -> None:
 
 def test_negative_rewards_have_no_normalised_form() -> None:
     frame = LOG.with_columns(other=pl.Series([1.0, 0.0, 0.0, -1.0, 0.5]))
-    for estimator in (tr.RankedNDCG(), tr.RankedPostNormalised()):
+    for estimator in (RankedNDCG(), RankedPostNormalised()):
         with pytest.raises(RefusedError, match=f"{estimator.about.name}: other has negative values"):
             first(frame, estimators=[estimator], rewards=["other"])
         results = tr.off_policy(frame, NEW, position=HALF, estimators=[estimator], rewards=["reward", "other"])
@@ -206,12 +214,12 @@ def test_why_there_is_no_interval() -> None:
     assert "from one session" in because(first(LOG.filter(pl.col("session") == 2)))
     assert "from one user" in because(first(LOG.with_columns(user=pl.lit(1))))
     frame = LOG.with_columns(logger=pl.Series(["a", "a", "a", "a", "b"]))
-    loggers = {"a": tr.RankColumn("position"), "b": tr.RankColumn("position")}
+    loggers = {"a": RankColumn("position"), "b": RankColumn("position")}
     assert "a logger has a single session" in because(first(frame, loggers=loggers))
 
 
 def test_sessions_without_a_view_have_no_mean_and_the_message_says_so() -> None:
-    means = [tr.RankedIPS(tr.Normaliser.MEAN_OF_MEANS)]
+    means = [RankedIPS(Normaliser.MEAN_OF_MEANS)]
     found = first(LOG, estimators=means, sessions=pl.Series([1, 2, 3, 4]))
     assert found.undefined == 1
     sentence = "1 of 4 sessions have no ranking of this target or no viewed item"
@@ -226,7 +234,7 @@ def test_warnings_name_the_rows_that_the_log_has() -> None:
 def test_targets_without_a_session_in_common_have_no_difference() -> None:
     a = pl.DataFrame({"session": [1, 1], "item": [10, 20], "rank": [1, 2]})
     b = pl.DataFrame({"session": [2, 2], "item": [10, 20], "rank": [1, 2]})
-    for clips in ([math.inf], tr.AutoClip()):
+    for clips in ([math.inf], AutoClip()):
         results = tr.off_policy(LOG, {"a": a, "b": b}, position=HALF, clips=clips)
         assert {each.estimator for each in results.comparisons} == {"ips", "snips"}
         assert all(each.units == 0 and math.isnan(each.difference) for each in results.comparisons)

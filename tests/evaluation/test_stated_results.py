@@ -17,11 +17,26 @@ import pytest
 
 import truerank as tr
 from truerank.core.errors import InputError, RefusedError
+from truerank.core.ids import Ids
 from truerank.core.metric import Metric
+from truerank.core.ranking import Ties
 from truerank.core.results import Estimate, Results
+from truerank.estimators.judged.hajek import Hajek
+from truerank.estimators.judged.horvitz_thompson import HorvitzThompson
+from truerank.estimators.judged.pooled import Pooled
+from truerank.estimators.judged.published import Published
+from truerank.exposure.kinds import FullExposure, RandomExposure, Unlisted
+from truerank.metrics.average_precision import AveragePrecision
+from truerank.metrics.dcg import DCG
+from truerank.metrics.hit_rate import HitRate
+from truerank.metrics.ndcg import NDCG
+from truerank.metrics.precision import Precision
+from truerank.metrics.recall import Recall
+from truerank.metrics.reciprocal_rank import ReciprocalRank
+from truerank.ranks.candidates import Overlap
 
 Rows = Sequence[tuple[Any, Any, float]]
-NEGATIVE = tr.FullExposure(tr.Unlisted.NEGATIVE)
+NEGATIVE = FullExposure(Unlisted.NEGATIVE)
 INF = math.inf
 
 
@@ -63,7 +78,7 @@ SAME = table([(1, 10, 1), (1, 20, 2), (2, 10, 1), (2, 20, 2)], "rank")
 
 def test_a_judged_item_missing_from_a_top_list_ranks_below_it() -> None:
     labels = table([(1, 10, 1), (1, 30, 1), (2, 30, 1), (2, 20, 0)])
-    metrics: list[Metric] = [tr.Recall(1), tr.Recall(2), tr.Precision(2), tr.DCG(2)]
+    metrics: list[Metric] = [Recall(1), Recall(2), Precision(2), DCG(2)]
     results = tr.evaluate({"a": TOP}, labels, exposure=NEGATIVE, metrics=metrics)
     # user 1: item 10 at rank 1, item 30 nowhere; user 2: its only relevant item is nowhere
     assert [one(results, metric).value for metric in metrics] == [0.25, 0.25, 0.25, 0.5]
@@ -71,37 +86,37 @@ def test_a_judged_item_missing_from_a_top_list_ranks_below_it() -> None:
     assert "a: 2 of 3 relevant judged items are never recommended." in results.notes
 
 
-@pytest.mark.parametrize("how", [{"n_items": 9}, {"items": tr.Ids.of(range(10, 100, 10))}], ids=["n_items", "items"])
+@pytest.mark.parametrize("how", [{"n_items": 9}, {"items": Ids.of(range(10, 100, 10))}], ids=["n_items", "items"])
 def test_top_lists_that_are_the_same_for_everyone_are_top_lists(how: dict[str, Any]) -> None:
     labels = table([(1, 10, 1), (1, 30, 1), (2, 30, 1), (2, 20, 0)])
-    results = tr.evaluate({"a": SAME}, labels, exposure=NEGATIVE, metrics=[tr.Recall(2), tr.DCG(2)], **how)
+    results = tr.evaluate({"a": SAME}, labels, exposure=NEGATIVE, metrics=[Recall(2), DCG(2)], **how)
     assert [each.value for each in results.estimates] == [0.25, 0.5]
     # beyond the list nobody knows: 30 may well be third
     with pytest.raises(RefusedError, match="a lists at most 2 items per user"):
-        tr.evaluate({"a": SAME}, labels, exposure=NEGATIVE, metrics=[tr.Recall(3)], **how)
+        tr.evaluate({"a": SAME}, labels, exposure=NEGATIVE, metrics=[Recall(3)], **how)
 
 
 def test_cut_offs_reach_as_deep_as_the_list() -> None:
     labels = table([(1, 10, 1), (1, 30, 1), (2, 30, 1)])
     with pytest.raises(RefusedError, match=r"a lists at most 2 items per user.*up to 2"):
-        tr.evaluate({"a": TOP}, labels, exposure=NEGATIVE, metrics=[tr.Recall(3)])
+        tr.evaluate({"a": TOP}, labels, exposure=NEGATIVE, metrics=[Recall(3)])
     with pytest.raises(RefusedError, match="a lists at most 2 items per user"):
-        tr.evaluate({"a": TOP}, labels, exposure=NEGATIVE, metrics=[tr.ReciprocalRank()])
+        tr.evaluate({"a": TOP}, labels, exposure=NEGATIVE, metrics=[ReciprocalRank()])
 
 
 def test_a_cut_off_too_deep_is_left_out_beside_one_that_is_not() -> None:
     labels = table([(1, 10, 1), (2, 30, 1)])
-    results = tr.evaluate({"a": TOP}, labels, exposure=tr.RandomExposure(), n_items=100, estimators=[tr.Pooled()],
-                          metrics=[tr.Recall(2)])  # fmt: skip
+    results = tr.evaluate({"a": TOP}, labels, exposure=RandomExposure(), n_items=100, estimators=[Pooled()],
+                          metrics=[Recall(2)])  # fmt: skip
     assert one(results, "Recall@2").value == 0.5
     with pytest.raises(RefusedError, match="Recall@5 with pooled"):
-        tr.evaluate({"a": TOP}, labels, exposure=tr.RandomExposure(), n_items=100, metrics=[tr.Recall(2), tr.Recall(5)])
+        tr.evaluate({"a": TOP}, labels, exposure=RandomExposure(), n_items=100, metrics=[Recall(2), Recall(5)])
 
 
 def test_a_list_shorter_than_the_cut_off_has_empty_places() -> None:
     short = table([(1, 10, 1), (1, 20, 2), (2, 10, 1)], "rank")
     results = tr.evaluate(
-        {"a": short}, table([(1, 10, 1), (2, 10, 1)]), exposure=NEGATIVE, metrics=[tr.Precision(2)], n_items=5
+        {"a": short}, table([(1, 10, 1), (2, 10, 1)]), exposure=NEGATIVE, metrics=[Precision(2)], n_items=5
     )
     found = one(results, "Precision@2")
     assert (found.value, counts(found)) == (0.5, (2, 0))
@@ -110,13 +125,13 @@ def test_a_list_shorter_than_the_cut_off_has_empty_places() -> None:
 
 def test_top_lists_with_pooled_need_the_number_of_items() -> None:
     labels = table([(1, 10, 1), (1, 30, 1), (2, 20, 1)])
-    asked: dict[str, Any] = {"exposure": tr.RandomExposure(), "metrics": [tr.Recall(1)]}
+    asked: dict[str, Any] = {"exposure": RandomExposure(), "metrics": [Recall(1)]}
     with pytest.raises(RefusedError, match="--n-items"):
         tr.evaluate({"a": TOP}, labels, **asked)
     # weights N / N-bar: 9 / 2 for user 1, 9 / 1 for user 2; only item 10 of user 1 is at rank 1
     expected = (9 / 2) / (9 / 2 * 2 + 9 / 1)
     assert one(tr.evaluate({"a": TOP}, labels, n_items=9, **asked), "Recall@1").value == expected
-    named = tr.evaluate({"a": TOP}, labels, items=tr.Ids.of(range(10, 100, 10)), **asked)
+    named = tr.evaluate({"a": TOP}, labels, items=Ids.of(range(10, 100, 10)), **asked)
     assert one(named, "Recall@1").value == expected
 
 
@@ -124,9 +139,9 @@ def test_top_lists_with_pooled_need_the_number_of_items() -> None:
 
 
 def test_users_without_scores_are_undefined_and_counted() -> None:
-    scores = tr.dense(dense([3, 2, 1], [1, 2, 3]), users=[0, 1], items=[0, 1, 2])
+    scores = tr.scores.dense(dense([3, 2, 1], [1, 2, 3]), users=[0, 1], items=[0, 1, 2])
     labels = grid([[1, 0, 0], [1, 0, 0], [1, 0, 0]])
-    results = tr.evaluate({"a": scores}, labels, metrics=[tr.Recall(1), tr.Precision(1), tr.HitRate(1)])
+    results = tr.evaluate({"a": scores}, labels, metrics=[Recall(1), Precision(1), HitRate(1)])
     for each in results.estimates:
         assert (each.value, counts(each)) == (0.5, (2, 1))
         assert "1 of 3 users (33%) have no scores from this model and are left out" in each.warning_texts
@@ -136,24 +151,24 @@ def test_users_without_scores_are_undefined_and_counted() -> None:
 def test_models_that_know_different_users_are_compared_on_common_ones() -> None:
     labels = grid([[1, 0], [1, 0], [1, 0]])
     scores = {
-        "a": tr.dense(dense([2, 1], [2, 1]), users=[0, 1], items=[0, 1]),
-        "b": tr.dense(dense([1, 2], [2, 1]), users=[1, 2], items=[0, 1]),
+        "a": tr.scores.dense(dense([2, 1], [2, 1]), users=[0, 1], items=[0, 1]),
+        "b": tr.scores.dense(dense([1, 2], [2, 1]), users=[1, 2], items=[0, 1]),
     }
-    results = tr.evaluate(scores, labels, metrics=[tr.Recall(1)])
+    results = tr.evaluate(scores, labels, metrics=[Recall(1)])
     # a: 1 and 1 for users 0 and 1; b: 0 and 1 for users 1 and 2; only user 1 has both
     assert (one(results, "Recall@1").value, one(results, "Recall@1", model="b").value) == (1.0, 0.5)
     assert results.compare("a", "b")[0].difference == 1.0
 
 
 def test_users_without_labels_are_not_evaluated() -> None:
-    results = tr.evaluate({"a": dense([3, 2, 1], [1, 2, 3], [1, 2, 3])}, grid([[1, 0, 0]]), metrics=[tr.Recall(1)])
+    results = tr.evaluate({"a": dense([3, 2, 1], [1, 2, 3], [1, 2, 3])}, grid([[1, 0, 0]]), metrics=[Recall(1)])
     found = one(results, "Recall@1")
     assert (found.value, counts(found)) == (1.0, (1, 0))
     assert "a: scores for 1 of 1 users; 2 users with scores have no labels and are not evaluated." in results.notes
 
 
 def test_no_user_in_common_is_an_error() -> None:
-    scores = tr.dense(dense([1, 2]), users=[7], items=[0, 1])
+    scores = tr.scores.dense(dense([1, 2]), users=[7], items=[0, 1])
     with pytest.raises(InputError, match="no user in common"):
         tr.evaluate({"a": scores}, grid([[1, 0]]))
 
@@ -165,7 +180,7 @@ def test_no_user_in_common_is_an_error() -> None:
 def test_a_cut_off_beyond_the_candidates(k: int) -> None:
     """Recall finds everything, Precision still divides by K, sums stop where the list does; memory does not grow."""
     labels = grid([[1, 0, 1], [0, 1, 0]])
-    kinds = (tr.Recall, tr.Precision, tr.DCG, tr.NDCG, tr.HitRate, tr.AveragePrecision, tr.ReciprocalRank)
+    kinds = (Recall, Precision, DCG, NDCG, HitRate, AveragePrecision, ReciprocalRank)
     metrics: list[Metric] = [kind(k) for kind in kinds]
     results = tr.evaluate({"a": dense([3, 2, 1], [3, 2, 1])}, labels, metrics=metrics)
     # relevant ranks: user 0: 1 and 3; user 1: 2
@@ -187,9 +202,9 @@ def test_a_cut_off_beyond_the_candidates_of_a_sample() -> None:
     results = tr.evaluate(
         {"a": dense([3, 2, 1], [3, 2, 1])},
         labels,
-        exposure=tr.RandomExposure(),
-        metrics=[tr.Recall(100), tr.Precision(100)],
-        estimators=[tr.Published(), tr.Pooled(), tr.HorvitzThompson(), tr.Hajek()],
+        exposure=RandomExposure(),
+        metrics=[Recall(100), Precision(100)],
+        estimators=[Published(), Pooled(), HorvitzThompson(), Hajek()],
     )
     assert one(results, "Recall@100", estimator="published").value == 1.0
     assert one(results, "Recall@100", estimator="pooled").value == 1.0
@@ -210,35 +225,35 @@ def test_all_scores_tied(k: int) -> None:
     """One relevant item among N tied ones: K / N on average, and the bounds on both sides."""
     labels = grid([[0, 1, 0, 0]])
 
-    def recall(ties: tr.Ties) -> float:
-        return one(tr.evaluate(FLAT, labels, metrics=[tr.Recall(k)], ties=ties), f"Recall@{k}").value
+    def recall(ties: Ties) -> float:
+        return one(tr.evaluate(FLAT, labels, metrics=[Recall(k)], ties=ties), f"Recall@{k}").value
 
-    assert recall(tr.Ties.EXPECTED) == min(k / N, 1.0)
-    assert recall(tr.Ties.STRICT) == (0.0 if k < N else 1.0)
-    assert recall(tr.Ties.OPTIMISTIC) == 1.0
-    assert recall(tr.Ties.PESSIMISTIC) == (0.0 if k < N else 1.0)
-    assert recall(tr.Ties.RANDOM) in (0.0, 1.0)
+    assert recall(Ties.EXPECTED) == min(k / N, 1.0)
+    assert recall(Ties.STRICT) == (0.0 if k < N else 1.0)
+    assert recall(Ties.OPTIMISTIC) == 1.0
+    assert recall(Ties.PESSIMISTIC) == (0.0 if k < N else 1.0)
+    assert recall(Ties.RANDOM) in (0.0, 1.0)
 
 
 def test_the_bounds_of_two_relevant_items_that_tie() -> None:
     labels = grid([[0, 1, 1, 0]])
     for k, best, worst in ((1, 0.5, 0.0), (2, 1.0, 0.0), (3, 1.0, 0.5), (4, 1.0, 1.0)):
-        metric = tr.Recall(k)
-        high = one(tr.evaluate(FLAT, labels, metrics=[metric], ties=tr.Ties.OPTIMISTIC), metric).value
-        low = one(tr.evaluate(FLAT, labels, metrics=[metric], ties=tr.Ties.PESSIMISTIC), metric).value
+        metric = Recall(k)
+        high = one(tr.evaluate(FLAT, labels, metrics=[metric], ties=Ties.OPTIMISTIC), metric).value
+        low = one(tr.evaluate(FLAT, labels, metrics=[metric], ties=Ties.PESSIMISTIC), metric).value
         assert (low, high) == (worst, best)
 
 
 def test_all_scores_tied_and_only_positives_listed() -> None:
     """Unlisted candidates are negatives: they come first in the worst order and last in the best."""
     labels = table([(0, 1, 1)])
-    for ties, expected in ((tr.Ties.PESSIMISTIC, 0.0), (tr.Ties.OPTIMISTIC, 1.0), (tr.Ties.EXPECTED, 0.25)):
-        results = tr.evaluate(FLAT, labels, exposure=NEGATIVE, metrics=[tr.Recall(1)], ties=ties)
+    for ties, expected in ((Ties.PESSIMISTIC, 0.0), (Ties.OPTIMISTIC, 1.0), (Ties.EXPECTED, 0.25)):
+        results = tr.evaluate(FLAT, labels, exposure=NEGATIVE, metrics=[Recall(1)], ties=ties)
         assert one(results, "Recall@1").value == expected
 
 
 def test_ties_are_said() -> None:
-    results = tr.evaluate(FLAT, grid([[0, 1, 0, 0]]), metrics=[tr.Recall(1)])
+    results = tr.evaluate(FLAT, grid([[0, 1, 0, 0]]), metrics=[Recall(1)])
     note = (
         "a: 100% of the relevant judged items share their score with another candidate; "
         "values are expected over tie orders."
@@ -250,8 +265,8 @@ def test_random_ties_are_one_order() -> None:
     """Every item is relevant, so whatever the order is, exactly K of N are in the top K."""
     everything = grid([[1] * 7] * 20)
     for k in range(1, 8):
-        metric = tr.Recall(k)
-        found = one(tr.evaluate({"a": np.zeros((20, 7))}, everything, metrics=[metric], ties=tr.Ties.RANDOM), metric)
+        metric = Recall(k)
+        found = one(tr.evaluate({"a": np.zeros((20, 7))}, everything, metrics=[metric], ties=Ties.RANDOM), metric)
         assert found.value == pytest.approx(k / 7, rel=1e-15)
         assert found.stderr == pytest.approx(0.0, abs=1e-16)
 
@@ -261,7 +276,7 @@ def test_random_ties_depend_on_the_seed_alone() -> None:
     scores = {"a": np.zeros((40, 5))}
 
     def hits(seed: int, **how: Any) -> float:
-        results = tr.evaluate(scores, labels, metrics=[tr.Recall(2)], ties=tr.Ties.RANDOM, seed=seed, **how)
+        results = tr.evaluate(scores, labels, metrics=[Recall(2)], ties=Ties.RANDOM, seed=seed, **how)
         return one(results, "Recall@2").value
 
     assert hits(1) == hits(1, threads=1, block_users=1) == hits(1, threads=3, block_users=7)
@@ -270,7 +285,7 @@ def test_random_ties_depend_on_the_seed_alone() -> None:
 
 def test_random_ties_are_the_same_for_two_equal_models() -> None:
     scores = {"a": np.zeros((10, 5)), "b": np.zeros((10, 5))}
-    results = tr.evaluate(scores, grid([[0, 0, 1, 0, 0]] * 10), metrics=[tr.Recall(2)], ties=tr.Ties.RANDOM)
+    results = tr.evaluate(scores, grid([[0, 0, 1, 0, 0]] * 10), metrics=[Recall(2)], ties=Ties.RANDOM)
     assert (results.comparisons[0].difference, results.comparisons[0].stderr) == (0.0, 0.0)
 
 
@@ -280,7 +295,7 @@ def test_random_ties_are_the_same_for_two_equal_models() -> None:
 @pytest.mark.parametrize("interval", [tr.Population(), tr.Bootstrap(50)], ids=["population", "bootstrap"])
 def test_a_single_user_has_a_value_but_no_interval(interval: Any) -> None:
     scores = {"a": dense([3, 2, 1]), "b": dense([1, 2, 3])}
-    results = tr.evaluate(scores, grid([[1, 0, 0]]), metrics=[tr.Recall(1)], interval=interval)
+    results = tr.evaluate(scores, grid([[1, 0, 0]]), metrics=[Recall(1)], interval=interval)
     found = one(results, "Recall@1")
     assert (found.value, counts(found)) == (1.0, (1, 0))
     assert all(math.isnan(x) for x in (found.stderr, found.low, found.high))
@@ -292,7 +307,7 @@ def test_a_single_user_has_a_value_but_no_interval(interval: Any) -> None:
 
 def test_a_single_user_fully_labelled_is_known_exactly() -> None:
     """For exactly these users nothing is left to chance; a population is not what the interval is about."""
-    results = tr.evaluate({"a": dense([3, 2, 1])}, grid([[1, 0, 0]]), metrics=[tr.Recall(1)], interval=tr.Design())
+    results = tr.evaluate({"a": dense([3, 2, 1])}, grid([[1, 0, 0]]), metrics=[Recall(1)], interval=tr.Design())
     found = one(results, "Recall@1")
     assert (found.value, found.stderr, found.low, found.high) == (1.0, 0.0, 1.0, 1.0)
     assert not any("population" in warning for warning in found.warning_texts)
@@ -300,7 +315,7 @@ def test_a_single_user_fully_labelled_is_known_exactly() -> None:
 
 @pytest.mark.parametrize(("label", "recall"), [(1, 1.0), (0, math.nan)])
 def test_a_single_item(label: int, recall: float) -> None:
-    results = tr.evaluate({"a": dense([7])}, grid([[label]]), metrics=[tr.Recall(1), tr.Precision(2), tr.DCG(3)])
+    results = tr.evaluate({"a": dense([7])}, grid([[label]]), metrics=[Recall(1), Precision(2), DCG(3)])
     assert one(results, "Recall@1").value == pytest.approx(recall, nan_ok=True)
     assert one(results, "Precision@2").value == label / 2
     assert one(results, "DCG@3").value == label
@@ -310,8 +325,8 @@ def test_a_single_item_in_a_sample() -> None:
     results = tr.evaluate(
         {"a": dense([7], [7])},
         table([(0, 0, 1), (1, 0, 0)]),
-        exposure=tr.RandomExposure(),
-        metrics=[tr.Recall(1), tr.Precision(1)],
+        exposure=RandomExposure(),
+        metrics=[Recall(1), Precision(1)],
     )
     assert one(results, "Recall@1").value == 1.0
     assert one(results, "Precision@1").value == 0.5
@@ -321,7 +336,7 @@ def test_a_single_item_in_a_sample() -> None:
 
 
 def test_labels_without_a_positive_are_a_result() -> None:
-    kinds = (tr.Recall, tr.Precision, tr.DCG, tr.NDCG, tr.HitRate, tr.AveragePrecision, tr.ReciprocalRank)
+    kinds = (Recall, Precision, DCG, NDCG, HitRate, AveragePrecision, ReciprocalRank)
     metrics: list[Metric] = [kind(2) for kind in kinds]
     results = tr.evaluate({"a": dense([3, 2, 1], [1, 2, 3])}, grid([[0, 0, 0], [0, 0, 0]]), metrics=metrics)
     for name in ("Recall@2", "nDCG@2", "AP@2", "RR@2"):
@@ -338,7 +353,7 @@ def test_labels_without_a_positive_are_a_result() -> None:
 
 def test_undefined_is_null_in_json() -> None:
     scores = {"a": dense([3, 2, 1], [1, 2, 3]), "b": dense([1, 2, 3], [1, 2, 3])}
-    results = tr.evaluate(scores, grid([[0, 0, 0], [0, 0, 0]]), metrics=[tr.Recall(2)])
+    results = tr.evaluate(scores, grid([[0, 0, 0], [0, 0, 0]]), metrics=[Recall(2)])
     content = json.loads(results.json(), parse_constant=pytest.fail)
     assert [content["estimates"][0][key] for key in ("value", "stderr", "low", "high")] == [None] * 4
     assert [content["comparisons"][0][key] for key in ("difference", "low", "high", "p")] == [None] * 4
@@ -348,9 +363,9 @@ def test_a_sample_without_a_positive() -> None:
     results = tr.evaluate(
         {"a": dense([3, 2, 1], [1, 2, 3])},
         table([(0, 0, 0), (1, 2, 0)]),
-        exposure=tr.RandomExposure(),
-        metrics=[tr.Recall(1), tr.Precision(1)],
-        estimators=[tr.Published(), tr.Pooled(), tr.HorvitzThompson(), tr.Hajek()],
+        exposure=RandomExposure(),
+        metrics=[Recall(1), Precision(1)],
+        estimators=[Published(), Pooled(), HorvitzThompson(), Hajek()],
     )
     published, pooled = (one(results, "Recall@1", estimator=name) for name in ("published", "pooled"))
     assert math.isnan(published.value)
@@ -370,7 +385,7 @@ LABELS3 = grid([[1, 0, 1, 0], [0, 1, 0, 0]])
 
 def test_a_judged_item_that_is_excluded_is_dropped_and_counted() -> None:
     """Item 0 of user 0 leaves candidates and labels: item 2 moves up to rank 2 and is all there is to find."""
-    results = tr.evaluate(SCORES3, LABELS3, exclude=table([(0, 0, 1)]), metrics=[tr.Recall(1), tr.Recall(2)])
+    results = tr.evaluate(SCORES3, LABELS3, exclude=table([(0, 0, 1)]), metrics=[Recall(1), Recall(2)])
     # user 1: item 1 at rank 2
     assert (one(results, "Recall@1").value, one(results, "Recall@2").value) == (0.0, 1.0)
     assert "1 judged rows are excluded items and were dropped (--overlap)." in results.notes
@@ -380,25 +395,25 @@ def test_a_judged_item_that_is_excluded_can_be_kept() -> None:
     """It stays a candidate and stays judged; what is excluded and not judged leaves all the same."""
     labels = table([(0, 1, 1), (0, 2, 1), (1, 1, 1)])
     exclude = table([(0, 0, 1), (0, 1, 1)])
-    results = tr.evaluate(SCORES3, labels, exclude=exclude, overlap=tr.Overlap.KEEP, exposure=NEGATIVE,
-                          metrics=[tr.Recall(1), tr.Recall(2)])  # fmt: skip
+    results = tr.evaluate(SCORES3, labels, exclude=exclude, overlap=Overlap.KEEP, exposure=NEGATIVE,
+                          metrics=[Recall(1), Recall(2)])  # fmt: skip
     # user 0 without item 0: item 1 at rank 1, item 2 at rank 2; user 1: item 1 at rank 2
     assert (one(results, "Recall@1").value, one(results, "Recall@2").value) == (0.25, 1.0)
     assert not any("dropped" in note for note in results.notes)
-    dropped = tr.evaluate(SCORES3, labels, exclude=exclude, exposure=NEGATIVE, metrics=[tr.Recall(1)])
+    dropped = tr.evaluate(SCORES3, labels, exclude=exclude, exposure=NEGATIVE, metrics=[Recall(1)])
     # user 0: items 0 and 1 leave, item 2 is at rank 1; user 1 as before
     assert one(dropped, "Recall@1").value == 0.5
 
 
 def test_a_judged_item_that_is_excluded_can_be_an_error() -> None:
     with pytest.raises(InputError, match="1 judged pairs are also excluded, such as user 0, item 0"):
-        tr.evaluate(SCORES3, LABELS3, exclude=table([(0, 0, 1)]), overlap=tr.Overlap.ERROR)
-    tr.evaluate(SCORES3, LABELS3, exclude=table([(9, 0, 1)]), overlap=tr.Overlap.ERROR)
+        tr.evaluate(SCORES3, LABELS3, exclude=table([(0, 0, 1)]), overlap=Overlap.ERROR)
+    tr.evaluate(SCORES3, LABELS3, exclude=table([(9, 0, 1)]), overlap=Overlap.ERROR)
 
 
 def test_exclusions_of_unknown_users_and_items_change_nothing() -> None:
-    plain = tr.evaluate(SCORES3, LABELS3, metrics=[tr.Recall(1)])
-    more = tr.evaluate(SCORES3, LABELS3, exclude=table([(9, 0, 1), (0, 99, 1)]), metrics=[tr.Recall(1)])
+    plain = tr.evaluate(SCORES3, LABELS3, metrics=[Recall(1)])
+    more = tr.evaluate(SCORES3, LABELS3, exclude=table([(9, 0, 1), (0, 99, 1)]), metrics=[Recall(1)])
     assert repr(more.estimates) == repr(plain.estimates)
     assert "0 of 2 excluded pairs concern users and items of this evaluation." in more.notes
     assert any(note.startswith("nothing is excluded: check the ids") for note in more.notes)
@@ -407,23 +422,23 @@ def test_exclusions_of_unknown_users_and_items_change_nothing() -> None:
 def test_an_excluded_item_need_not_be_in_the_catalogue() -> None:
     """An item seen in training may be gone since; judged and excluded, it is dropped, not refused."""
     labels = table([(0, 0, 1), (0, 99, 1)])
-    results = tr.evaluate(SCORES3, labels, exclude=table([(0, 99, 1)]), exposure=NEGATIVE, metrics=[tr.Recall(1)])
+    results = tr.evaluate(SCORES3, labels, exclude=table([(0, 99, 1)]), exposure=NEGATIVE, metrics=[Recall(1)])
     assert one(results, "Recall@1").value == 1.0
     with pytest.raises(InputError, match="not in the catalogue, such as user 0, item 99"):
-        tr.evaluate(SCORES3, labels, exposure=NEGATIVE, metrics=[tr.Recall(1)])
+        tr.evaluate(SCORES3, labels, exposure=NEGATIVE, metrics=[Recall(1)])
 
 
 def test_a_judged_row_dropped_outside_the_catalogue_is_counted() -> None:
     """Nothing is dropped in silence."""
     labels = table([(0, 0, 1), (0, 99, 1)])
-    results = tr.evaluate(SCORES3, labels, exclude=table([(0, 99, 1)]), exposure=NEGATIVE, metrics=[tr.Recall(1)])
+    results = tr.evaluate(SCORES3, labels, exclude=table([(0, 99, 1)]), exposure=NEGATIVE, metrics=[Recall(1)])
     assert "1 judged rows are excluded items and were dropped (--overlap)." in results.notes
 
 
 def test_a_user_whose_judged_rows_are_all_excluded() -> None:
     """Full labels: no candidate is left, so every metric of that user is undefined."""
     exclude = table([(0, item, 1) for item in range(4)])
-    results = tr.evaluate(SCORES3, LABELS3, exclude=exclude, metrics=[tr.Recall(2), tr.Precision(2), tr.HitRate(2)])
+    results = tr.evaluate(SCORES3, LABELS3, exclude=exclude, metrics=[Recall(2), Precision(2), HitRate(2)])
     for name, expected in (("Recall@2", 1.0), ("Precision@2", 0.5), ("HitRate@2", 1.0)):
         found = one(results, name)
         assert (found.value, counts(found)) == (expected, (1, 1))
@@ -437,8 +452,8 @@ def test_a_user_whose_sample_is_all_excluded() -> None:
         SCORES3,
         labels,
         exclude=table([(0, 0, 1), (0, 1, 1)]),
-        exposure=tr.RandomExposure(),
-        metrics=[tr.Recall(1), tr.Precision(1)],
+        exposure=RandomExposure(),
+        metrics=[Recall(1), Precision(1)],
     )
     # user 1: item 0 at rank 1 of 4 candidates, 2 judged
     for name, expected in (("Recall@1", 1.0), ("Precision@1", 2.0)):
@@ -449,7 +464,7 @@ def test_a_user_whose_sample_is_all_excluded() -> None:
 
 def test_every_judged_row_excluded() -> None:
     exclude = table([(user, item, 1) for user in range(2) for item in range(4)])
-    found = one(tr.evaluate(SCORES3, LABELS3, exclude=exclude, metrics=[tr.Precision(1)]), "Precision@1")
+    found = one(tr.evaluate(SCORES3, LABELS3, exclude=exclude, metrics=[Precision(1)]), "Precision@1")
     assert math.isnan(found.value)
     assert counts(found) == (0, 2)
     assert "no user has a defined value" in found.warning_texts
@@ -461,7 +476,7 @@ def test_every_judged_row_excluded() -> None:
 def test_minus_infinity_is_never_recommended() -> None:
     """Worth 0 even at a cut-off beyond the catalogue, and counted; it still counts as relevant and as a candidate."""
     scores = {"a": dense([3, -INF, -INF], [1, 2, 3])}
-    metrics: list[Metric] = [tr.Recall(2), tr.Recall(100), tr.DCG(100), tr.ReciprocalRank(), tr.HitRate(3)]
+    metrics: list[Metric] = [Recall(2), Recall(100), DCG(100), ReciprocalRank(), HitRate(3)]
     results = tr.evaluate(scores, grid([[1, 1, 0], [0, 0, 1]]), metrics=metrics)
     # user 0: item 0 at rank 1, item 1 never; user 1: item 2 at rank 1
     assert [one(results, metric).value for metric in metrics] == [0.75, 0.75, 1.0, 1.0, 1.0]
@@ -472,21 +487,21 @@ def test_minus_infinity_is_never_recommended() -> None:
 
 def test_nothing_is_ever_recommended() -> None:
     scores = {"a": dense([-INF, -INF])}
-    results = tr.evaluate(scores, grid([[1, 0]]), metrics=[tr.Recall(2), tr.Precision(2), tr.ReciprocalRank()])
+    results = tr.evaluate(scores, grid([[1, 0]]), metrics=[Recall(2), Precision(2), ReciprocalRank()])
     assert [each.value for each in results.estimates] == [0.0, 0.0, 0.0]
     assert [counts(each) for each in results.estimates] == [(1, 0)] * 3
     assert "a: 1 of 1 relevant judged items are never recommended." in results.notes
 
 
-@pytest.mark.parametrize("ties", list(tr.Ties))
-def test_never_recommended_items_do_not_tie(ties: tr.Ties) -> None:
-    results = tr.evaluate({"a": dense([-INF, -INF, 1])}, grid([[1, 1, 0]]), metrics=[tr.Recall(3)], ties=ties)
+@pytest.mark.parametrize("ties", list(Ties))
+def test_never_recommended_items_do_not_tie(ties: Ties) -> None:
+    results = tr.evaluate({"a": dense([-INF, -INF, 1])}, grid([[1, 1, 0]]), metrics=[Recall(3)], ties=ties)
     assert one(results, "Recall@3").value == 0.0
 
 
 def test_minus_infinity_in_a_table_of_all_pairs() -> None:
     scores = table([(0, 0, -INF), (0, 1, 2.0)], "score")
-    results = tr.evaluate({"a": scores}, grid([[1, 1]]), metrics=[tr.Recall(2)])
+    results = tr.evaluate({"a": scores}, grid([[1, 1]]), metrics=[Recall(2)])
     assert one(results, "Recall@2").value == 0.5
 
 
@@ -501,14 +516,12 @@ def test_explicit_candidate_sets() -> None:
     scores = {"a": dense([5, 4, 3, 2, 1], [5, 4, 3, 2, 1])}
     candidates = pl.DataFrame({"user": [0, 0, 0, 1, 1], "item": [1, 3, 4, 2, 4]})
     labels = table([(0, 1, 0), (0, 3, 1), (0, 4, 1), (1, 2, 0), (1, 4, 1)])
-    metrics: list[Metric] = [tr.Recall(1), tr.Recall(2), tr.Precision(2)]
+    metrics: list[Metric] = [Recall(1), Recall(2), Precision(2)]
     results = tr.evaluate(scores, labels, candidates=candidates, metrics=metrics)
     # user 0: items 3 and 4 at ranks 2 and 3 of 3; user 1: item 4 at rank 2 of 2
     assert [one(results, metric).value for metric in metrics] == [0.0, 0.75, 0.5]
     sample = table([(0, 3, 1), (1, 4, 1), (1, 2, 0)])
-    results = tr.evaluate(
-        scores, sample, candidates=candidates, metrics=[tr.Precision(2)], exposure=tr.RandomExposure()
-    )
+    results = tr.evaluate(scores, sample, candidates=candidates, metrics=[Precision(2)], exposure=RandomExposure())
     # expansion 3/1 for user 0 and 2/2 for user 1
     assert one(results, "Precision@2").value == (3 / 2 + 1 / 2) / 2
 
@@ -517,10 +530,10 @@ def test_explicit_candidates_lose_what_is_excluded() -> None:
     scores = {"a": dense([5, 4, 3, 2, 1])}
     candidates = pl.DataFrame({"user": [0, 0, 0], "item": [1, 3, 4]})
     labels = table([(0, 3, 0), (0, 4, 1)])
-    results = tr.evaluate(scores, labels, candidates=candidates, exclude=table([(0, 1, 1)]), metrics=[tr.Recall(2)])
+    results = tr.evaluate(scores, labels, candidates=candidates, exclude=table([(0, 1, 1)]), metrics=[Recall(2)])
     assert one(results, "Recall@2").value == 1.0
     with pytest.raises(InputError, match="user 0, item 4"):
-        tr.evaluate(scores, labels, candidates=candidates.head(2), metrics=[tr.Recall(2)])
+        tr.evaluate(scores, labels, candidates=candidates.head(2), metrics=[Recall(2)])
 
 
 # ------------------------------------------------------------------------------------------------------ declared users
@@ -536,12 +549,12 @@ def test_explicit_candidates_lose_what_is_excluded() -> None:
     ],
 )
 def test_users_declared_without_rows(rate: float | None, value: float, n: tuple[int, int]) -> None:
-    labels = tr.read(table([(0, 0, 1), (1, 1, 0)]), users=tr.Ids.of([0, 1, 2]))
+    labels = tr.read(table([(0, 0, 1), (1, 1, 0)]), users=Ids.of([0, 1, 2]))
     results = tr.evaluate(
         {"a": dense([3, 2, 1], [3, 2, 1], [3, 2, 1])},
         labels,
-        exposure=tr.RandomExposure(rate),
-        metrics=[tr.Precision(1)],
+        exposure=RandomExposure(rate),
+        metrics=[Precision(1)],
     )
     found = one(results, "Precision@1")
     assert found.estimator == "horvitz-thompson"
@@ -554,10 +567,10 @@ def test_users_declared_without_rows(rate: float | None, value: float, n: tuple[
 def test_a_declared_rate_also_holds_for_estimators_that_are_named() -> None:
     """As on the command line: the results must not say rate 0.5 and be computed without it."""
     labels = table([(0, 0, 1), (0, 1, 0), (1, 0, 1), (1, 1, 0)])
-    asked: dict[str, Any] = {"exposure": tr.RandomExposure(0.5), "metrics": [tr.Precision(1)]}
+    asked: dict[str, Any] = {"exposure": RandomExposure(0.5), "metrics": [Precision(1)]}
     scores = {"a": dense([3, 2, 1], [3, 2, 1])}
     chosen = tr.evaluate(scores, labels, **asked)
-    named = tr.evaluate(scores, labels, estimators=[tr.HorvitzThompson()], **asked)
+    named = tr.evaluate(scores, labels, estimators=[HorvitzThompson()], **asked)
     # 1 / 0.5, not 3 candidates / 2 judged
     assert (one(chosen, "Precision@1").value, one(named, "Precision@1").value) == (2.0, 2.0)
 
@@ -565,13 +578,13 @@ def test_a_declared_rate_also_holds_for_estimators_that_are_named() -> None:
 @pytest.mark.parametrize("rows", [[], [(1, 2, 0)]], ids=["no row", "a row that is worth nothing"])
 def test_the_worth_of_a_short_list_is_known_without_rows(rows: Rows) -> None:
     """Hajek multiplies by the mean worth of the lists: user 1 is recommended one item, judged or not."""
-    labels = tr.read(table([(0, 0, 1), (0, 1, 0), *rows]), users=tr.Ids.of([0, 1]))
+    labels = tr.read(table([(0, 0, 1), (0, 1, 0), *rows]), users=Ids.of([0, 1]))
     results = tr.evaluate(
         {"a": dense([3, 2, 1], [3, -INF, -INF])},
         labels,
-        exposure=tr.RandomExposure(0.5),
-        metrics=[tr.Precision(2)],
-        estimators=[tr.Hajek()],
+        exposure=RandomExposure(0.5),
+        metrics=[Precision(2)],
+        estimators=[Hajek()],
     )
     # one of two judged places is relevant; lists are worth 1 and 1/2
     assert one(results, "Precision@2").value == 0.5 * (1 + 0.5) / 2
@@ -579,10 +592,8 @@ def test_the_worth_of_a_short_list_is_known_without_rows(rows: Rows) -> None:
 
 def test_declared_users_count_in_full_labels_too() -> None:
     """A user without a row has only known negatives: undefined for Recall, 0 for Precision."""
-    labels = tr.read(table([(0, 0, 1)]), users=tr.Ids.of([0, 1]))
-    results = tr.evaluate(
-        {"a": dense([2, 1], [2, 1])}, labels, exposure=NEGATIVE, metrics=[tr.Recall(1), tr.Precision(1)]
-    )
+    labels = tr.read(table([(0, 0, 1)]), users=Ids.of([0, 1]))
+    results = tr.evaluate({"a": dense([2, 1], [2, 1])}, labels, exposure=NEGATIVE, metrics=[Recall(1), Precision(1)])
     recall, precision = one(results, "Recall@1"), one(results, "Precision@1")
     assert (recall.value, counts(recall)) == (1.0, (1, 1))
     assert (precision.value, counts(precision)) == (0.5, (2, 0))
@@ -590,7 +601,7 @@ def test_declared_users_count_in_full_labels_too() -> None:
 
 def test_a_row_of_a_user_who_was_not_declared_is_an_error() -> None:
     with pytest.raises(InputError, match="row 2, id 7 is not among the given users"):
-        tr.read(table([(0, 0, 1), (7, 0, 1)]), users=tr.Ids.of([0, 1]))
+        tr.read(table([(0, 0, 1), (7, 0, 1)]), users=Ids.of([0, 1]))
 
 
 # ----------------------------------------------------------------------------------------------------------------- ids
@@ -614,10 +625,10 @@ def of_ids(user: Name, item: Name, *, score_ids: Callable[[list[Any]], Any] = li
 
 def evaluated(labels: Any, users: Any = USERS, items: Any = ITEMS) -> Results:
     scores = {
-        "a": tr.dense(MATRIX, users=users, items=items),
-        "b": tr.dense(OTHER, users=users, items=items),
+        "a": tr.scores.dense(MATRIX, users=users, items=items),
+        "b": tr.scores.dense(OTHER, users=users, items=items),
     }
-    return tr.evaluate(scores, labels, exposure=tr.RandomExposure(), metrics=[tr.Recall(2), tr.DCG(2)])
+    return tr.evaluate(scores, labels, exposure=RandomExposure(), metrics=[Recall(2), DCG(2)])
 
 
 def numbers(results: Results) -> Any:
@@ -658,8 +669,8 @@ def test_ids_on_both_sides_of_signed_64_bits() -> None:
     """Some ids fit and some do not: still the same numbers, matched one by one."""
     users = {0: 1, 1: 2**63 - 1, 2: 2**63 + 1}
     few = table([(1, item, label) for user, item, label in JUDGED if user == 0])
-    mixed = tr.dense(MATRIX, users=np.array(list(users.values()), dtype=np.uint64), items=ITEMS)
-    results = tr.evaluate({"a": mixed}, few, exposure=tr.RandomExposure(), metrics=[tr.Recall(2)])
+    mixed = tr.scores.dense(MATRIX, users=np.array(list(users.values()), dtype=np.uint64), items=ITEMS)
+    results = tr.evaluate({"a": mixed}, few, exposure=RandomExposure(), metrics=[Recall(2)])
     assert one(results, "Recall@2").value == 1.0
     assert numbers(of_ids(users.__getitem__, lambda item: item)) == REFERENCE
 
@@ -705,7 +716,7 @@ def test_text_never_matches_numbers() -> None:
 def test_text_items_never_match_numbers_in_top_lists() -> None:
     top = table([(0, "i0", 1), (1, "i1", 1)], "rank")
     with pytest.raises(InputError, match="text never matches numbers"):
-        tr.evaluate({"a": top}, table(JUDGED), exposure=tr.RandomExposure(), metrics=[tr.Recall(1)], n_items=9)
+        tr.evaluate({"a": top}, table(JUDGED), exposure=RandomExposure(), metrics=[Recall(1)], n_items=9)
 
 
 @pytest.mark.parametrize("bad", [math.nan, 0.5, INF])
@@ -753,8 +764,8 @@ def test_frames_of_every_library_give_the_same(kind: str) -> None:
             {"a": make(LONG), "b": OTHER},
             make(LABELS),
             exclude=make(pl.DataFrame({"user": [0], "item": [2]})),
-            exposure=tr.RandomExposure(),
-            metrics=[tr.Recall(2), tr.DCG(2)],
+            exposure=RandomExposure(),
+            metrics=[Recall(2), DCG(2)],
         )
 
     assert run(FRAMES[kind]).json() == run(FRAMES["polars"]).json()
@@ -791,7 +802,7 @@ def test_files_of_every_kind_give_the_same(tmp_path: Path, ending: str) -> None:
     labels = tr.read(written(LABELS, tmp_path / f"labels{ending}"))
     scores = tr.read_scores(written(LONG, tmp_path / f"scores{ending}"))
     exclude = tr.read(written(pl.DataFrame({"user": [0], "item": [2]}), tmp_path / f"train{ending}"), values=False)
-    asked: dict[str, Any] = {"exposure": tr.RandomExposure(), "metrics": [tr.Recall(2), tr.DCG(2)]}
+    asked: dict[str, Any] = {"exposure": RandomExposure(), "metrics": [Recall(2), DCG(2)]}
     from_files = tr.evaluate({"a": scores}, labels, exclude=exclude, **asked)
     from_frames = tr.evaluate({"a": LONG}, LABELS, exclude=pl.DataFrame({"user": [0], "item": [2]}), **asked)
     assert numbers(from_files) == numbers(from_frames)
@@ -815,17 +826,15 @@ def test_scores_of_every_shape_give_the_same(tmp_path: Path) -> None:
         MATRIX,
         MATRIX.astype(np.float32),
         MATRIX.astype(int),
-        tr.dense(MATRIX, users=USERS, items=ITEMS),
+        tr.scores.dense(MATRIX, users=USERS, items=ITEMS),
         LONG,
         ranks,
-        tr.factors(MATRIX, np.eye(4)),
-        tr.function(lambda rows: MATRIX[rows], users=list(range(3)), items=list(range(4))),
+        tr.scores.factors(MATRIX, np.eye(4)),
+        tr.scores.function(lambda rows: MATRIX[rows], users=list(range(3)), items=list(range(4))),
         *(tr.read_scores(tmp_path / name) for name in ("dense.npz", "factors.npz", "dense.npy")),
     ]
     for shape in shapes:
-        results = tr.evaluate(
-            {"a": shape, "b": OTHER}, LABELS, exposure=tr.RandomExposure(), metrics=[tr.Recall(2), tr.DCG(2)]
-        )
+        results = tr.evaluate({"a": shape, "b": OTHER}, LABELS, exposure=RandomExposure(), metrics=[Recall(2), DCG(2)])
         assert numbers(results) == REFERENCE
 
 
@@ -836,13 +845,11 @@ def test_columns_are_mapped() -> None:
     labels = LABELS.rename({"user": "user_id", "item": "video_id", "label": "liked"})
     log = tr.read(labels, columns={"user": "user_id", "item": "video_id", "label": "liked"})
     assert numbers(evaluated(log)) == REFERENCE
-    scores = tr.lists(
+    scores = tr.scores.lists(
         LONG.rename({"user": "who", "item": "what", "score": "points"}),
         columns={"user": "who", "item": "what", "score": "points"},
     )
-    results = tr.evaluate(
-        {"a": scores, "b": OTHER}, LABELS, exposure=tr.RandomExposure(), metrics=[tr.Recall(2), tr.DCG(2)]
-    )
+    results = tr.evaluate({"a": scores, "b": OTHER}, LABELS, exposure=RandomExposure(), metrics=[Recall(2), DCG(2)])
     assert numbers(results) == REFERENCE
 
 
@@ -867,8 +874,8 @@ def test_the_order_of_rows_does_not_matter(seed: int) -> None:
     results = tr.evaluate(
         {"a": shuffled(LONG, seed), "b": OTHER},
         shuffled(LABELS, seed + 1),
-        exposure=tr.RandomExposure(),
-        metrics=[tr.Recall(2), tr.DCG(2)],
+        exposure=RandomExposure(),
+        metrics=[Recall(2), DCG(2)],
     )
     assert numbers(results) == REFERENCE
 
@@ -881,26 +888,22 @@ def test_the_order_of_users_and_items_in_scores_does_not_matter(tmp_path: Path) 
         tmp_path / "factors.npz", user_factors=MATRIX[users], item_factors=np.eye(4)[items], users=users, items=items
     )
     shapes = [
-        tr.dense(turned, users=users, items=items),
-        tr.dense(turned, users=users.tolist(), items=pl.Series(items)),
-        tr.factors(MATRIX[users], np.eye(4)[items], users=users, items=items),
-        tr.function(lambda rows: turned[rows], users=users, items=items),
+        tr.scores.dense(turned, users=users, items=items),
+        tr.scores.dense(turned, users=users.tolist(), items=pl.Series(items)),
+        tr.scores.factors(MATRIX[users], np.eye(4)[items], users=users, items=items),
+        tr.scores.function(lambda rows: turned[rows], users=users, items=items),
         tr.read_scores(tmp_path / "dense.npz"),
         tr.read_scores(tmp_path / "factors.npz"),
     ]
     for shape in shapes:
-        results = tr.evaluate(
-            {"a": shape, "b": OTHER}, LABELS, exposure=tr.RandomExposure(), metrics=[tr.Recall(2), tr.DCG(2)]
-        )
+        results = tr.evaluate({"a": shape, "b": OTHER}, LABELS, exposure=RandomExposure(), metrics=[Recall(2), DCG(2)])
         assert numbers(results) == REFERENCE
 
 
 def test_more_users_and_other_populations_do_not_matter() -> None:
     """Scores of users nobody asks for change nothing, not even the bits."""
     more = np.vstack([MATRIX, np.zeros((50, 4))])
-    results = tr.evaluate(
-        {"a": more, "b": OTHER}, LABELS, exposure=tr.RandomExposure(), metrics=[tr.Recall(2), tr.DCG(2)]
-    )
+    results = tr.evaluate({"a": more, "b": OTHER}, LABELS, exposure=RandomExposure(), metrics=[Recall(2), DCG(2)])
     assert numbers(results) == REFERENCE
 
 
@@ -908,8 +911,8 @@ def test_nothing_writes_into_its_inputs() -> None:
     matrix, frame = MATRIX.copy(), as_pandas(LABELS)
     matrix.setflags(write=False)
     before = frame.copy()
-    tr.evaluate({"a": matrix}, frame, exposure=tr.RandomExposure(), metrics=[tr.Recall(2)])
+    tr.evaluate({"a": matrix}, frame, exposure=RandomExposure(), metrics=[Recall(2)])
     pd.testing.assert_frame_equal(frame, before)
     writable = MATRIX.copy()
-    tr.evaluate({"a": writable}, LABELS, exposure=tr.RandomExposure(), metrics=[tr.Recall(2)])
+    tr.evaluate({"a": writable}, LABELS, exposure=RandomExposure(), metrics=[Recall(2)])
     assert writable.flags.writeable

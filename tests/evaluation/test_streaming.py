@@ -60,7 +60,7 @@ def labels_and_scores(folder: Path) -> dict[str, Any]:
     train = pl.DataFrame({"user": user[trained] + 3, "item": item[trained]})
     train.sample(fraction=1, shuffle=True, seed=2).write_csv(folder / "train.csv")
     return {
-        "a": tr.factors(rng.random((n_users, 5)), rng.random((n_items, 5))),
+        "a": tr.scores.factors(rng.random((n_users, 5)), rng.random((n_items, 5))),
         "b": rng.random((n_users, n_items)) + label,
     }
 

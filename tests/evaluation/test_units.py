@@ -13,8 +13,11 @@ from ways import EXCLUDE, ITEMS, MODELS, N_USERS, SEED, USERS, WAYS, Way, read, 
 
 import truerank as tr
 from truerank.core.errors import InputError
+from truerank.core.ids import Ids
 from truerank.core.results import Estimate, Results
 from truerank.core.units import COLUMNS
+from truerank.metrics.precision import Precision
+from truerank.metrics.recall import Recall
 
 KEY = ["model", "metric", "estimator", "reward", "clip"]
 LINEAR = [number for number, way in enumerate(WAYS) if way.interval is None]
@@ -24,7 +27,7 @@ HALVES = {user: "left" if at < N_USERS // 2 else "right" for at, user in enumera
 
 def evaluated(way: Way, rows: pl.DataFrame, *, users: list[str] | None = None) -> Results:
     call = way.call
-    log = read(rows) if users is None else tr.read(rows, positive=">1", users=tr.Ids.of(users), name="labels")
+    log = read(rows) if users is None else tr.read(rows, positive=">1", users=Ids.of(users), name="labels")
     return tr.evaluate(
         MODELS,
         log,
@@ -33,7 +36,7 @@ def evaluated(way: Way, rows: pl.DataFrame, *, users: list[str] | None = None) -
         estimators=call.estimators,
         clips=call.clips,
         exclude=EXCLUDE,
-        items=tr.Ids.of(ITEMS),
+        items=Ids.of(ITEMS),
         interval=call.interval,
         seed=SEED,
     )
@@ -97,8 +100,8 @@ def test_a_unit_has_the_value_it_would_have_alone(number: int) -> None:
 def test_full_labels_give_the_metric_of_every_user() -> None:
     """By hand: user 1 finds one of two relevant items in the first place, user 2 none."""
     labels = pl.DataFrame({"user": [1, 1, 1, 2, 2, 2], "item": [1, 2, 3] * 2, "label": [1, 1, 0, 0, 0, 1]})
-    scores = {"m": tr.dense([[3.0, 2, 1], [3.0, 2, 1]], users=[1, 2], items=[1, 2, 3])}
-    units = tr.evaluate(scores, labels, metrics=[tr.Recall(1)]).units()
+    scores = {"m": tr.scores.dense([[3.0, 2, 1], [3.0, 2, 1]], users=[1, 2], items=[1, 2, 3])}
+    units = tr.evaluate(scores, labels, metrics=[Recall(1)]).units()
     assert units.select("unit", "value", "defined").rows() == [(1, 0.5, True), (2, 0.0, True)]
 
 
@@ -230,7 +233,7 @@ def test_too_many_groups_are_refused() -> None:
     n = 1001
     user, item = np.divmod(np.arange(2 * n), 2)
     labels = pl.DataFrame({"user": user, "item": item, "label": item})
-    results = tr.evaluate({"m": np.tile([1.0, 0.0], (n, 1))}, labels, metrics=[tr.Recall(1)])
+    results = tr.evaluate({"m": np.tile([1.0, 0.0], (n, 1))}, labels, metrics=[Recall(1)])
     with pytest.raises(InputError, match=r"1,001 groups .*; expected at most 1,000"):
         results.by({each: f"group {each}" for each in range(n)})
 
@@ -242,7 +245,7 @@ def test_quantiles_of_activity() -> None:
     labels = pl.DataFrame({"user": user, "item": np.tile(np.arange(8), 6), "label": (np.arange(48) % 3 == 0) * 1})
     train = pl.DataFrame({"user": np.repeat(np.arange(6), seen), "item": np.concatenate([np.arange(n) for n in seen])})
     scores = {"m": np.random.default_rng(0).normal(size=(6, 8))}
-    results = tr.evaluate(scores, labels, exclude=train, metrics=[tr.Precision(2)])
+    results = tr.evaluate(scores, labels, exclude=train, metrics=[Precision(2)])
     found = results.by(3)
     assert {name: sorted(set(part.units()["unit"])) for name, part in found.items()} == {
         "activity 0 to 1": [0, 1, 2],
@@ -251,7 +254,7 @@ def test_quantiles_of_activity() -> None:
     }
     assert sum(part.estimates[0].units for part in found.values()) == 6
     # without exclusions it is the number of judged rows, and here all have the same
-    (only,) = tr.evaluate(scores, labels, metrics=[tr.Precision(2)]).by(4)
+    (only,) = tr.evaluate(scores, labels, metrics=[Precision(2)]).by(4)
     assert only == "activity 8 to 8"
 
 

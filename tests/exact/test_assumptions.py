@@ -22,7 +22,7 @@ def values(lists: Lists, liked: list[str], metric: str, exposure: str = "full") 
     """The value of each policy where every pair is labelled; items are letters, those liked listed by context."""
     items = sorted({item for texts in (liked, *lists.values()) for text in texts for item in text})
     scores = {
-        name: tr.dense([[float(-(texts[at] + item).index(item)) for item in items] for at in range(len(liked))],
+        name: tr.scores.dense([[float(-(texts[at] + item).index(item)) for item in items] for at in range(len(liked))],
                        users=range(len(liked)), items=items)
         for name, texts in lists.items()
     }  # fmt: skip
@@ -79,7 +79,7 @@ def satisfied(chance: list[float]) -> float:
 def of_one_list(metric: str, grade: list[int]) -> float:
     """A metric of one user whose items have these grades, in the order of the list."""
     n = len(grade)
-    scores = {"list": tr.dense([[float(-at) for at in range(n)]], users=[1], items=range(n))}
+    scores = {"list": tr.scores.dense([[float(-at) for at in range(n)]], users=[1], items=range(n))}
     labels = tr.read(pl.DataFrame({"user": [1] * n, "item": range(n), "rating": grade}), positive=">0")
     return tr.evaluate(scores, labels, metrics=[metric], exposure="full").estimates[0].value
 

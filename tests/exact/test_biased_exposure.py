@@ -27,6 +27,10 @@ from truerank.estimators.biased.ips import IPS
 from truerank.estimators.biased.naive import Naive
 from truerank.estimators.biased.rewards import GainModel, GivenRewards, ItemRates
 from truerank.estimators.biased.snips import SNIPS
+from truerank.metrics.dcg import DCG
+from truerank.metrics.precision import Precision
+from truerank.metrics.rank_biased_precision import RBP
+from truerank.metrics.recall import Recall
 from truerank.metrics.worth import expected_worth, known_divisor
 from truerank.ranks.kernel.rank import rank
 from truerank.sampling.designs import BernoulliDesign, SamplingDesign, StratifiedDesign, UniformDesign, WeightedDesign
@@ -34,7 +38,7 @@ from truerank.sampling.pools import Members
 
 # item 3 of user 0 and item 0 of user 2 are no candidates; scores of user 1 are tied
 SCORES = np.array([[4.0, 3.0, 2.0, 1.0], [2.0, 2.0, 1.0, 2.0], [1.0, 2.0, 3.0, 4.0]])
-MODEL = tr.dense(SCORES)
+MODEL = tr.scores.dense(SCORES)
 LABELS = np.array([[1.0, 0.0, 1.0, 1.0], [0.0, 1.0, 1.0, 0.0], [1.0, 0.0, 1.0, 1.0]])
 CANDIDATE = np.array([[True, True, True, False], [True] * 4, [False, True, True, True]])
 WEIGHT = np.array([[1.0, 0.5, 0.25, 1.0], [0.2, 0.9, 0.4, 0.6], [1.0, 0.8, 0.3, 0.5]])
@@ -48,8 +52,8 @@ DESIGNS: list[SamplingDesign] = [
     UniformDesign(2),
     StratifiedDesign(UniformDesign(1)),
 ]
-SUMS: list[Metric] = [tr.Precision(2), tr.DCG(1), tr.DCG(3), tr.RBP(0.8)]
-METRICS: list[Metric] = [*SUMS, tr.Recall(1), tr.Recall(2)]
+SUMS: list[Metric] = [Precision(2), DCG(1), DCG(3), RBP(0.8)]
+METRICS: list[Metric] = [*SUMS, Recall(1), Recall(2)]
 
 every_design = pytest.mark.parametrize("design", DESIGNS, ids=str)
 every_sum = pytest.mark.parametrize("metric", SUMS, ids=str)
@@ -111,7 +115,7 @@ def drawn(design: Any) -> list[Possible]:
     for outcome in product(*(list(design.outcomes(members(user))) for user in range(3))):
         rows = [item[user][list(taken)].tolist() for user, (taken, _) in enumerate(outcome)]
         log = log_of(rows, inclusion(design))
-        (ranks,) = rank(tr.dense(SCORES), log, pools=[pool()])
+        (ranks,) = rank(tr.scores.dense(SCORES), log, pools=[pool()])
         found.append(Possible(log, ranks, math.prod(chance for _, chance in outcome)))
     return found
 
@@ -143,7 +147,7 @@ def worth(metric: Metric) -> Floats:
     """The worth of every candidate, divided as the metric is; 0 for what is none."""
     assert isinstance(metric, Additive)
     full = log_of([np.flatnonzero(each).tolist() for each in CANDIDATE], np.ones(LABELS.shape))
-    (ranks,) = rank(tr.dense(SCORES), full, pools=[pool()])
+    (ranks,) = rank(tr.scores.dense(SCORES), full, pools=[pool()])
     found = np.zeros(LABELS.shape)
     found[full.user, full.item] = expected_worth(metric, ranks)
     if metric.denominator is Denominator.POSITIVES:
@@ -162,7 +166,7 @@ def value(found: Smooth) -> float:
     return found.value()
 
 
-REWARDS: list[GainModel] = [GivenRewards(tr.dense(GUESS)), ItemRates(), ItemRates(folds=3, strength=0.5)]
+REWARDS: list[GainModel] = [GivenRewards(tr.scores.dense(GUESS)), ItemRates(), ItemRates(folds=3, strength=0.5)]
 
 
 @every_design
@@ -180,7 +184,7 @@ def test_doubly_robust_is_exactly_unbiased(design: SamplingDesign, metric: Metri
 
 @every_design
 @pytest.mark.parametrize("metric", METRICS, ids=str)
-@pytest.mark.parametrize("estimator", [IPS(), SNIPS(), DoublyRobust(GivenRewards(tr.dense(GUESS)))], ids=str)
+@pytest.mark.parametrize("estimator", [IPS(), SNIPS(), DoublyRobust(GivenRewards(tr.scores.dense(GUESS)))], ids=str)
 def test_numerator_and_denominator_are_each_unbiased(
     design: SamplingDesign, metric: Metric, estimator: Estimator
 ) -> None:
@@ -198,7 +202,7 @@ def test_numerator_and_denominator_are_each_unbiased(
 @pytest.mark.parametrize("metric", METRICS, ids=str)
 def test_a_right_reward_model_needs_no_propensities(metric: Metric) -> None:
     """Every single log gives the truth, whatever was claimed of exposure."""
-    right = DoublyRobust(GivenRewards(tr.dense(LABELS)))
+    right = DoublyRobust(GivenRewards(tr.scores.dense(LABELS)))
     for case in logs(BernoulliDesign(0.8), propensity=np.full(LABELS.shape, 0.07)):
         assert terms(right, metric, case).value() == pytest.approx(truth(metric), abs=1e-10)
 
@@ -209,7 +213,7 @@ def test_wrong_propensities_bias_by_the_stated_sum(design: SamplingDesign, metri
     """E = Σ w [ŷ + E[O] / π (y - ŷ)]: the bias is -Σ w (1 - E[O] / π)(y - ŷ), and with ŷ = 0 that of IPS."""
     claimed = np.where(CANDIDATE, np.sqrt(np.where(CANDIDATE, inclusion(design), 1.0)), np.nan)
     shift = np.where(CANDIDATE, 1 - inclusion(design) / claimed, 0.0)
-    for guess, estimator in ((GUESS, DoublyRobust(GivenRewards(tr.dense(GUESS)))), (np.zeros((3, 4)), IPS())):
+    for guess, estimator in ((GUESS, DoublyRobust(GivenRewards(tr.scores.dense(GUESS)))), (np.zeros((3, 4)), IPS())):
         bias = -(worth(metric) * shift * (LABELS - guess)).sum() / 3
         assert abs(bias) > 1e-4
         found = expect(estimator, metric, design, value, propensity=claimed)
@@ -243,13 +247,13 @@ def test_the_naive_bias_is_the_covariance_of_exposure_and_worth(design: Weighted
 def test_the_naive_estimator_is_right_where_exposure_has_nothing_to_do_with_worth() -> None:
     """Unequal exposure alone is no bias: here y w is the same for every candidate."""
     log = Log(Ids.of([0]), Ids.of(np.arange(3)), np.zeros(3, np.int64), np.arange(3), {"label": np.ones(3)}, np.ones(3))
-    (ranks,) = rank(tr.dense([[3.0, 2.0, 1.0]]), log, pools=[Candidates(1, 3.0)])
+    (ranks,) = rank(tr.scores.dense([[3.0, 2.0, 1.0]]), log, pools=[Candidates(1, 3.0)])
     design, one = WeightedDesign(1), Members.alone(3, weight=np.array([5.0, 1.0, 0.5]))
     assert len(set(design.inclusion(one).round(6).tolist())) == 3
     total = 0.0
     for rows, chance in design.outcomes(one):
         part = replace(ranks, above=ranks.above[list(rows)], tied=ranks.tied[list(rows)])
-        total += chance * terms_of(Naive(), log.select(np.array(rows)), part, tr.Precision(3)).value()
+        total += chance * terms_of(Naive(), log.select(np.array(rows)), part, Precision(3)).value()
     assert total == pytest.approx(1.0, abs=1e-12)
 
 
@@ -260,12 +264,12 @@ def test_self_normalised_has_exactly_this_bias() -> None:
     undefined. Mean of the defined: (3/8 + 1/24) / (5/8) = 2/3. The same for Recall@1 with labels 1, 1.
     """
     one = Members.alone(2, weight=np.array([0.5, 0.25]))
-    for label, metric in (([1.0, 0.0], tr.Precision(2)), ([1.0, 1.0], tr.Recall(1))):
+    for label, metric in (([1.0, 0.0], Precision(2)), ([1.0, 1.0], Recall(1))):
         log = Log(
             Ids.of([0]), Ids.of([0, 1]), np.zeros(2, np.int64), np.arange(2), {"label": np.array(label)},
             np.array([0.5, 0.25]),
         )  # fmt: skip
-        (ranks,) = rank(tr.dense([[2.0, 1.0]]), log, pools=[Candidates(1, 2.0)])
+        (ranks,) = rank(tr.scores.dense([[2.0, 1.0]]), log, pools=[Candidates(1, 2.0)])
         defined = mean = 0.0
         for rows, chance in BernoulliDesign().outcomes(one):
             at = np.array(rows, dtype=np.int64)
@@ -295,5 +299,5 @@ def test_a_constant_label_is_known_without_error_by_self_normalisation(metric: M
 @every_design
 def test_ips_and_self_normalised_are_one_for_recall(design: SamplingDesign) -> None:
     for case in logs(design):
-        first, second = (terms(each, tr.Recall(2), case).value() for each in (IPS(), SNIPS()))
+        first, second = (terms(each, Recall(2), case).value() for each in (IPS(), SNIPS()))
         assert first == second or (math.isnan(first) and math.isnan(second))

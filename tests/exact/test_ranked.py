@@ -25,7 +25,7 @@ INF = math.inf
 
 def looking(frame: pl.DataFrame, target: Any, **options: Any) -> Exposures:
     """The exposures of a log's rows under the target and under logging."""
-    logged = options.pop("logged", tr.Logged.VIEWED)
+    logged = options.pop("logged", Logged.VIEWED)
     return views_of(read(frame, logged=logged, rewards=["reward"]), {"new": target}, **options)["new"]
 
 
@@ -47,7 +47,7 @@ def whole(feed: TinyFeed, rankings: Mapping[Ranking, float]) -> tuple[Exposures,
 def test_ips_is_exactly_unbiased(feed: TinyFeed) -> None:
     target = NEW if feed is TURNED else TARGET
     made, chance = whole(feed, target)
-    assert expected(terms_of(tr.RankedIPS(), made), chance)[0] == pytest.approx(feed.truth(target), abs=EXACT)
+    assert expected(terms_of(RankedIPS(), made), chance)[0] == pytest.approx(feed.truth(target), abs=EXACT)
 
 
 @pytest.mark.parametrize("clip", [1.0, 1.5, 2.0, 3.0, 10.0])
@@ -56,7 +56,7 @@ def test_the_mean_of_a_clipped_estimate_is_this(clip: float) -> None:
     made, chance = whole(THREE, TARGET)
     logged, target = THREE.exposure(THREE.rankings), THREE.exposure(TARGET)
     by_hand = float((target * np.array(THREE.quality) * np.minimum(1, clip * logged)).sum())
-    found = expected(terms_of(tr.RankedIPS(), made, clip=clip), chance)[0]
+    found = expected(terms_of(RankedIPS(), made, clip=clip), chance)[0]
     assert found == pytest.approx(by_hand, abs=EXACT)
     lowered = bool((clip * logged < 1).any())
     assert lowered == (found < THREE.truth(TARGET) - 1e-3)
@@ -66,15 +66,15 @@ def test_ranks_and_positions_give_the_same_as_exposures() -> None:
     """A deterministic logger: ε = P(V | rank), ε0 = P(V | position); the truth of the turned list is .8 + .5 · .2."""
     frame, chance = TURNED.log()
     frame = frame.drop("propensity").with_columns(new=3 - pl.col("position"))
-    made = looking(frame, tr.RankColumn("new"), position=Table(TURNED.view))
-    found, _ = expected(terms_of(tr.RankedIPS(), made), chance)
+    made = looking(frame, RankColumn("new"), position=Table(TURNED.view))
+    found, _ = expected(terms_of(RankedIPS(), made), chance)
     assert found == pytest.approx(0.9, abs=EXACT)
 
 
 def test_the_two_readings_of_equation_9_agree() -> None:
     """c · (ε / ε0), or (c / ε0) · ε: a weight on the reward, or a corrected label with the discount of the new rank."""
     made, _ = whole(THREE, TARGET)
-    weighted = numerator(terms_of(tr.RankedIPS(), made))
+    weighted = numerator(terms_of(RankedIPS(), made))
     target, inverse = made.parts()
     label = made.log.reward("reward") * inverse
     assert made.by_unit(label * target) == pytest.approx(weighted, abs=EXACT)
@@ -85,7 +85,7 @@ def test_rewards_may_be_any_numbers() -> None:
     frame, chance = THREE.log()
     frame = frame.with_columns(reward=7.0 * pl.col("reward") - 2.0)
     made = looking(frame, THREE.table(TARGET, range(len(chance))))
-    found, _ = expected(terms_of(tr.RankedIPS(), made), chance)
+    found, _ = expected(terms_of(RankedIPS(), made), chance)
     assert found == pytest.approx(7 * THREE.truth(TARGET) - 2 * THREE.exposure(TARGET).sum(), abs=EXACT)
 
 
@@ -95,14 +95,14 @@ def test_rewards_may_be_any_numbers() -> None:
 def test_per_impression_needs_equal_expected_depth() -> None:
     """Σ E[num] / Σ E[den] is the reward per viewed item of the target if it is viewed as deep; else it is not."""
     made, chance = whole(THREE, TARGET)
-    num, den = expected(terms_of(tr.RankedIPS(tr.Normaliser.IMPRESSION), made), chance)
+    num, den = expected(terms_of(RankedIPS(Normaliser.IMPRESSION), made), chance)
     depth = sum(d * p for d, p in enumerate(THREE.depth, 1))
     assert num / den == pytest.approx(THREE.truth(TARGET) / depth, abs=EXACT)
     # a target that shows two items only is viewed less deep: its own reward per view is another number
     short = THREE.exposure({(2, 0): 1.0})
     frame, chance = THREE.log()
     cut = THREE.table({(2, 0): 1.0}, range(len(chance)))
-    num, den = expected(terms_of(tr.RankedIPS(tr.Normaliser.IMPRESSION), looking(frame, cut)), chance)
+    num, den = expected(terms_of(RankedIPS(Normaliser.IMPRESSION), looking(frame, cut)), chance)
     own = THREE.truth({(2, 0): 1.0}) / short.sum()
     assert num / den == pytest.approx(THREE.truth({(2, 0): 1.0}) / depth, abs=EXACT)
     assert own - num / den > 0.05
@@ -113,10 +113,10 @@ def test_the_mean_of_means_is_biased_by_this_and_right_with_its_own_exposures() 
     θ_1 · .8 + θ_2 · .2 with θ_r = E[1{D >= r} / D] = .75, .25, hence .65; with P(V | R) it comes out as .475."""
     frame, chance = TURNED.log()
     frame = frame.drop("propensity").with_columns(new=3 - pl.col("position"))
-    estimator = tr.RankedIPS(tr.Normaliser.MEAN_OF_MEANS)
-    wrong = looking(frame, tr.RankColumn("new"), position=Table((1.0, 0.5)))
+    estimator = RankedIPS(Normaliser.MEAN_OF_MEANS)
+    wrong = looking(frame, RankColumn("new"), position=Table((1.0, 0.5)))
     assert expected(terms_of(estimator, wrong), chance)[0] == pytest.approx(0.475, abs=EXACT)
-    right = looking(frame, tr.RankColumn("new"), position=Table((1.0, 0.25 / 0.75)))
+    right = looking(frame, RankColumn("new"), position=Table((1.0, 0.25 / 0.75)))
     assert expected(terms_of(estimator, right), chance)[0] == pytest.approx(0.65, abs=EXACT)
 
 
@@ -125,7 +125,7 @@ def test_the_mean_of_means_is_biased_by_this_and_right_with_its_own_exposures() 
 
 def test_both_parts_of_snips_are_unbiased() -> None:
     made, chance = whole(THREE, TARGET)
-    terms = terms_of(tr.RankedSNIPS(), made)
+    terms = terms_of(RankedSNIPS(), made)
     num, den = expected(terms, chance)
     assert num == pytest.approx(THREE.truth(TARGET), abs=EXACT)
     assert den == pytest.approx(THREE.exposure(TARGET).sum(), abs=EXACT)
@@ -138,7 +138,7 @@ def test_a_constant_reward_gives_an_interval_of_no_width(interval: Any) -> None:
     frame = frame.with_columns(reward=pl.lit(1))
     results = tr.off_policy(
         frame, {"new": THREE.table(TARGET, range(len(chance)))}, interval=interval, clips=[2.0, INF],
-        estimators=[tr.RankedSNIPS(tr.Normaliser.IMPRESSION), tr.RankedSNIPS()],
+        estimators=[RankedSNIPS(Normaliser.IMPRESSION), RankedSNIPS()],
     )  # fmt: skip
     for each in results.estimates:
         assert each.value == pytest.approx(
@@ -157,21 +157,21 @@ def with_predictions(feed: TinyFeed, target: Any, guess: tuple[float, ...], **op
     frame, table = (each.join(quality, on="item", maintain_order="left") for each in (frame, table))
     if options.get("displayed"):
         frame = frame.drop("propensity")
-        return looking(frame, table, position=Table(feed.view), logged=tr.Logged.DISPLAYED), chance
+        return looking(frame, table, position=Table(feed.view), logged=Logged.DISPLAYED), chance
     return looking(frame, table), chance
 
 
 @pytest.mark.parametrize("guess", [(0.3, 0.6, 0.9), (0.0, 0.0, 0.0), (0.9, 0.1, 0.4)], ids=["true", "none", "wrong"])
 def test_doubly_robust_is_exactly_unbiased_whatever_the_reward_model(guess: tuple[float, ...]) -> None:
     made, chance = with_predictions(THREE, TARGET, guess)
-    estimator = tr.RankedDoublyRobust(tr.PredictionColumn())
+    estimator = RankedDoublyRobust(PredictionColumn())
     found, _ = expected(terms_of(estimator, made), chance)
     assert found == pytest.approx(THREE.truth(TARGET), abs=EXACT)
 
 
 def test_doubly_robust_where_all_displayed_items_are_logged_without_views() -> None:
     made, chance = with_predictions(TURNED, NEW, (0.7, 0.1), displayed=True)
-    estimator = tr.RankedDoublyRobust(tr.PredictionColumn())
+    estimator = RankedDoublyRobust(PredictionColumn())
     found, _ = expected(terms_of(estimator, made), chance)
     assert found == pytest.approx(0.9, abs=EXACT)
 
@@ -183,7 +183,7 @@ def test_a_first_sum_over_logged_rows_alone_would_be_wrong() -> None:
     residual = made.weights() * (made.log.reward("reward") - made.log.columns["prediction"])
     over_rows = made.by_unit(target * made.log.columns["prediction"] + residual)
     assert float(over_rows @ chance) == pytest.approx(0.6, abs=EXACT)
-    found, _ = expected(terms_of(tr.RankedDoublyRobust(tr.PredictionColumn()), made), chance)
+    found, _ = expected(terms_of(RankedDoublyRobust(PredictionColumn()), made), chance)
     assert found == pytest.approx(0.9, abs=EXACT)
 
 
@@ -195,7 +195,7 @@ def test_cross_fitted_doubly_robust_is_exactly_unbiased() -> None:
     for first, second in product(outcomes, repeat=2):
         rows = [{"session": s, **row, "propensity": (1.0, 0.5)[int(row["item"])]}
                 for s, (_, found) in zip(sessions, (first, second), strict=True) for row in found]  # fmt: skip
-        estimator = tr.RankedDoublyRobust(tr.ItemMeans(folds=2, strength=1.0))
+        estimator = RankedDoublyRobust(ItemMeans(folds=2, strength=1.0))
         log = read(pl.DataFrame(rows), rewards=["reward"])
         plan, (chunk,) = plan_of(log, {"new": TURNED.table(NEW, sessions)}, estimators=[estimator])
         terms = terms_of(estimator, plan.look(chunk, "new").exposures, learned=plan.learned)
@@ -233,9 +233,9 @@ def test_several_loggers_are_exactly_unbiased(times: int) -> None:
     made = looking(
         frame,
         THREE.table(TARGET, range(len(loggers))),
-        loggers={"a": tr.ExposureColumn("by_a"), "b": tr.ExposureColumn("by_b")},
+        loggers={"a": ExposureColumn("by_a"), "b": ExposureColumn("by_b")},
     )
-    terms = terms_of(tr.RankedIPS(), made)
+    terms = terms_of(RankedIPS(), made)
     assert float(numerator(terms) @ np.concatenate(chance)) / (1 + times) == pytest.approx(
         THREE.truth(TARGET), abs=EXACT
     )

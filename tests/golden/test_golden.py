@@ -13,19 +13,31 @@ from typing import Final
 import numpy as np
 import pytest
 from golden_values import CUTOFFS, HERE, MEAN, Case, cases, ours, stored
+from truerank.metrics.mean_reciprocal_rank import MeanRR
 
-import truerank as tr
 from truerank.core.metric import Metric
+from truerank.core.options import Denominator, Gain, Ideal
+from truerank.metrics.auc import AUC
+from truerank.metrics.average_precision import AveragePrecision
+from truerank.metrics.dcg import DCG
+from truerank.metrics.expected_reciprocal_rank import ERR
+from truerank.metrics.hit_rate import HitRate
+from truerank.metrics.ndcg import NDCG
+from truerank.metrics.precision import Precision
+from truerank.metrics.r_precision import RPrecision
+from truerank.metrics.rank_biased_precision import RBP
+from truerank.metrics.recall import Recall
+from truerank.metrics.reciprocal_rank import ReciprocalRank
 
 TOOLS = ("rectools", "lenskit", "replay", "implicit", "ranx", "torchmetrics")
 CASES = cases()
 # torchmetrics counts in single precision, the others in double
 TOLERANCE = {tool: 1e-6 if tool == "torchmetrics" else 1e-9 for tool in TOOLS}
-LINEAR, EXPONENTIAL = tr.Gain.LINEAR, tr.Gain.EXPONENTIAL
-POSITIVES: Final = tr.Denominator.POSITIVES
-SMALLER: Final = tr.Denominator.SMALLER
-CUTOFF: Final = tr.Denominator.CUTOFF
-LIST: Final = tr.Denominator.LIST
+LINEAR, EXPONENTIAL = Gain.LINEAR, Gain.EXPONENTIAL
+POSITIVES: Final = Denominator.POSITIVES
+SMALLER: Final = Denominator.SMALLER
+CUTOFF: Final = Denominator.CUTOFF
+LIST: Final = Denominator.LIST
 
 
 def at_cutoffs(table: dict[str, Callable[[int], Metric]]) -> dict[str, Metric]:
@@ -36,60 +48,60 @@ def at_cutoffs(table: dict[str, Callable[[int], Metric]]) -> dict[str, Metric]:
 SAME: dict[str, dict[str, Metric]] = {
     "rectools": at_cutoffs(
         {
-            "Precision": tr.Precision,
-            "Precision(r_precision=True)": lambda k: tr.Recall(k, SMALLER),
-            "Recall": tr.Recall,
-            "HitRate": tr.HitRate,
-            "MAP": lambda k: tr.AveragePrecision(k, POSITIVES),
-            "MAP(divide_by_k=True)": lambda k: tr.AveragePrecision(k, CUTOFF),
-            "NDCG": lambda k: tr.NDCG(k, ideal=tr.Ideal.CUTOFF),
-            "NDCG(divide_by_achievable=True)": tr.NDCG,
-            "MRR": tr.ReciprocalRank,
+            "Precision": Precision,
+            "Precision(r_precision=True)": lambda k: Recall(k, SMALLER),
+            "Recall": Recall,
+            "HitRate": HitRate,
+            "MAP": lambda k: AveragePrecision(k, POSITIVES),
+            "MAP(divide_by_k=True)": lambda k: AveragePrecision(k, CUTOFF),
+            "NDCG": lambda k: NDCG(k, ideal=Ideal.CUTOFF),
+            "NDCG(divide_by_achievable=True)": NDCG,
+            "MRR": ReciprocalRank,
         }
     ),
     "lenskit": at_cutoffs(
         {
-            "Precision": lambda k: tr.Precision(k, LIST),
-            "Recall": lambda k: tr.Recall(k, SMALLER),
-            "Hit": tr.HitRate,
-            "RecipRank": tr.ReciprocalRank,
+            "Precision": lambda k: Precision(k, LIST),
+            "Recall": lambda k: Recall(k, SMALLER),
+            "Hit": HitRate,
+            "RecipRank": ReciprocalRank,
         }
     ),
     "replay": at_cutoffs(
         {
-            "HitRate": tr.HitRate,
-            "MAP": tr.AveragePrecision,
-            "MRR": tr.ReciprocalRank,
-            "NDCG": tr.NDCG,
-            "Precision": tr.Precision,
-            "Recall": tr.Recall,
+            "HitRate": HitRate,
+            "MAP": AveragePrecision,
+            "MRR": ReciprocalRank,
+            "NDCG": NDCG,
+            "Precision": Precision,
+            "Recall": Recall,
         }
     ),
     "ranx": at_cutoffs(
         {
-            "hit_rate": tr.HitRate,
-            "precision": tr.Precision,
-            "recall": tr.Recall,
-            "map": lambda k: tr.AveragePrecision(k, POSITIVES),
-            "mrr": tr.ReciprocalRank,
-            "dcg": lambda k: tr.DCG(k, LINEAR),
-            "dcg_burges": lambda k: tr.DCG(k, EXPONENTIAL),
-            "ndcg": lambda k: tr.NDCG(k, LINEAR),
-            "ndcg_burges": lambda k: tr.NDCG(k, EXPONENTIAL),
+            "hit_rate": HitRate,
+            "precision": Precision,
+            "recall": Recall,
+            "map": lambda k: AveragePrecision(k, POSITIVES),
+            "mrr": ReciprocalRank,
+            "dcg": lambda k: DCG(k, LINEAR),
+            "dcg_burges": lambda k: DCG(k, EXPONENTIAL),
+            "ndcg": lambda k: NDCG(k, LINEAR),
+            "ndcg_burges": lambda k: NDCG(k, EXPONENTIAL),
         }
     )
-    | {"r-precision": tr.RPrecision(), "mrr": tr.ReciprocalRank(), "rbp.50": tr.RBP(0.5), "rbp.90": tr.RBP(0.9)},
+    | {"r-precision": RPrecision(), "mrr": ReciprocalRank(), "rbp.50": RBP(0.5), "rbp.90": RBP(0.9)},
     "torchmetrics": at_cutoffs(
         {
-            "precision": tr.Precision,
-            "recall": tr.Recall,
-            "hit_rate": tr.HitRate,
-            "reciprocal_rank": tr.ReciprocalRank,
-            "normalized_dcg": tr.NDCG,
-            "normalized_dcg(grades)": lambda k: tr.NDCG(k, LINEAR),
+            "precision": Precision,
+            "recall": Recall,
+            "hit_rate": HitRate,
+            "reciprocal_rank": ReciprocalRank,
+            "normalized_dcg": NDCG,
+            "normalized_dcg(grades)": lambda k: NDCG(k, LINEAR),
         }
     )
-    | {"r_precision": tr.RPrecision(), "auroc": tr.AUC()},
+    | {"r_precision": RPrecision(), "auroc": AUC()},
 }
 # what differs, by the name of the test below that states how
 RELATED = {
@@ -155,14 +167,14 @@ def test_users_without_a_relevant_item(name: str) -> None:
         zero = metric.split("@")[0] in ("Precision", "DCG")
         assert values[user] == 0 if zero else math.isnan(values[user])
     # here: undefined where relevant items are divided by, or looked for; else 0
-    undefined: list[Metric] = [tr.Recall(3), tr.AveragePrecision(3), tr.NDCG(3), tr.ReciprocalRank(), tr.RPrecision()]
-    assert all(math.isnan(ours(each, CASES[name])[user]) for each in (*undefined, tr.MeanRR(), tr.AUC()))
-    nothing: list[Metric] = [tr.Precision(3), tr.HitRate(3), tr.DCG(3), tr.RBP(0.5), tr.ERR(3)]
+    undefined: list[Metric] = [Recall(3), AveragePrecision(3), NDCG(3), ReciprocalRank(), RPrecision()]
+    assert all(math.isnan(ours(each, CASES[name])[user]) for each in (*undefined, MeanRR(), AUC()))
+    nothing: list[Metric] = [Precision(3), HitRate(3), DCG(3), RBP(0.5), ERR(3)]
     assert all(ours(each, CASES[name])[user] == 0 for each in nothing)
 
 
 @pytest.mark.parametrize("name", CASES)
-@pytest.mark.parametrize(("metric", "value"), [("Recall", tr.Recall), ("MAP", tr.AveragePrecision), ("NDCG", tr.NDCG)])
+@pytest.mark.parametrize(("metric", "value"), [("Recall", Recall), ("MAP", AveragePrecision), ("NDCG", NDCG)])
 def test_their_means_follow(metric: str, value: Callable[[int], Metric], name: str) -> None:
     # RePlay divides by all users, here by those whose value is defined
     found = [each for each in ours(value(3), CASES[name]).values() if not math.isnan(each)]
@@ -176,7 +188,7 @@ def test_their_means_follow(metric: str, value: Callable[[int], Metric], name: s
 @pytest.mark.parametrize("name", CASES)
 @pytest.mark.parametrize("k", CUTOFFS)
 def test_lenskit_divides_average_precision_by_the_list_where_it_is_shorter(k: int, name: str) -> None:
-    case, found = CASES[name], ours(tr.AveragePrecision(k), CASES[name])
+    case, found = CASES[name], ours(AveragePrecision(k), CASES[name])
     for user in case.relevant_users:
         theirs = stored("lenskit")[name][f"AveragePrecision@{k}"][str(user)]
         n, length = len(case.grades[user]), min(k, len(case.lists[user]))
@@ -205,7 +217,7 @@ def test_lenskit_does_not_discount_rank_two(k: int, name: str) -> None:
         graded = math.fsum(g * worth(r) for r, g in enumerate(best, start=1))
         close(math.fsum(g * w for g, w in gains) / graded, theirs[f"NDCG(gain=rating)@{k}"][str(user)])
     if name == "example" and k == 3:
-        assert abs(ours(tr.NDCG(3), case)["1"] - theirs["NDCG@3"]["1"]) > 0.05
+        assert abs(ours(NDCG(3), case)["1"] - theirs["NDCG@3"]["1"]) > 0.05
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -220,7 +232,7 @@ def test_lenskit_cuts_rank_biased_precision(k: int, name: str) -> None:
             continue
         close(math.fsum(0.5**r for r in ranks), theirs[str(user)])
         if k == max(CUTOFFS):
-            close(ours(tr.RBP(0.5), case)[str(user)], theirs[str(user)])
+            close(ours(RBP(0.5), case)[str(user)], theirs[str(user)])
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -241,9 +253,9 @@ def test_replay_measures_the_curve_within_the_list(name: str) -> None:
     assert whole
     for user in whole:
         if len(case.grades[user]) < len(case.items):
-            close(ours(tr.AUC(), case)[str(user)], stored("replay")[name][f"RocAuc@{k}"][str(user)])
+            close(ours(AUC(), case)[str(user)], stored("replay")[name][f"RocAuc@{k}"][str(user)])
     assert stored("replay")["example"]["RocAuc@3"]["1"] == 0
-    assert ours(tr.AUC(), CASES["example"])["1"] == 0.25
+    assert ours(AUC(), CASES["example"])["1"] == 0.25
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -252,9 +264,9 @@ def test_implicit_pools_what_it_calls_precision(k: int, name: str) -> None:
     # Σ hits / Σ min(K, relevant) over users with a relevant item: neither a precision nor a mean over users
     case, theirs = CASES[name], stored("implicit")[name]
     users = case.relevant_users
-    hits = [k * ours(tr.Precision(k), case)[str(user)] for user in users]
+    hits = [k * ours(Precision(k), case)[str(user)] for user in users]
     close(sum(hits) / sum(min(k, len(case.grades[user])) for user in users), theirs[f"precision@{k}"][MEAN])
-    for key, metric in (("map", tr.AveragePrecision(k)), ("ndcg", tr.NDCG(k))):
+    for key, metric in (("map", AveragePrecision(k)), ("ndcg", NDCG(k))):
         close(float(np.mean([ours(metric, case)[str(user)] for user in users])), theirs[f"{key}@{k}"][MEAN])
 
 
@@ -262,7 +274,7 @@ def test_implicit_pools_what_it_calls_precision(k: int, name: str) -> None:
 def test_implicit_auc_of_whole_lists(k: int) -> None:
     # beyond rank K it takes relevant items as spread evenly over what is left; with whole lists nothing is left
     case = CASES["example"]
-    values = [ours(tr.AUC(), case)[str(user)] for user in case.relevant_users]
+    values = [ours(AUC(), case)[str(user)] for user in case.relevant_users]
     close(float(np.mean(values)), stored("implicit")["example"][f"auc@{k}"][MEAN])
 
 
@@ -270,6 +282,6 @@ def test_implicit_auc_of_whole_lists(k: int) -> None:
 @pytest.mark.parametrize("k", CUTOFFS)
 def test_torchmetrics_divides_average_precision_by_hits(k: int, name: str) -> None:
     case, theirs = CASES[name], stored("torchmetrics")[name][f"average_precision@{k}"]
-    average, hits = ours(tr.AveragePrecision(k, CUTOFF), case), ours(tr.Precision(k), case)
+    average, hits = ours(AveragePrecision(k, CUTOFF), case), ours(Precision(k), case)
     for user in theirs:
         close(average[user] / hits[user] if hits[user] else 0.0, theirs[user], tool="torchmetrics")

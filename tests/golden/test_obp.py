@@ -9,13 +9,15 @@ import pytest
 from golden_values import HERE
 
 import truerank as tr
+from truerank.estimators.ranked.ips import RankedIPS
+from truerank.exposure.policies.targets import ExposureColumn
 
 FOLDER = HERE / "obp"
 EXPECTED = json.loads((FOLDER / "expected.json").read_text())["values"]
 
 
 def value(frame: pl.DataFrame) -> float:
-    (found,) = tr.off_policy(frame, {"new": tr.ExposureColumn("target")}, estimators=[tr.RankedIPS()]).estimates
+    (found,) = tr.off_policy(frame, {"new": ExposureColumn("target")}, estimators=[RankedIPS()]).estimates
     return found.value
 
 

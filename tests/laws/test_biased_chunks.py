@@ -19,15 +19,23 @@ from truerank.core.options import Gain
 from truerank.core.ranking import Candidates, JudgedChunk, Pool, RankView
 from truerank.core.terms import Smooth
 from truerank.estimators.biased import rewards
+from truerank.estimators.biased.doubly_robust import DoublyRobust
+from truerank.estimators.biased.ips import IPS
+from truerank.estimators.biased.naive import Naive
 from truerank.estimators.biased.rewards import GivenRewards, ItemRates
+from truerank.estimators.biased.snips import SNIPS
 from truerank.exposure.propensities import PropensityLearner
+from truerank.exposure.propensities.power import PopularityPower
+from truerank.metrics.dcg import DCG
+from truerank.metrics.precision import Precision
+from truerank.metrics.recall import Recall
 from truerank.ranks.kernel.rank import rank
 from truerank.uncertainty.evidence import whole
 
 N_USERS, N_ITEMS = 60, 30
 RNG = np.random.default_rng(4)
-SCORES = tr.dense(RNG.normal(size=(N_USERS, N_ITEMS)).round(1))
-GUESS = tr.dense(RNG.random((N_USERS, N_ITEMS)))
+SCORES = tr.scores.dense(RNG.normal(size=(N_USERS, N_ITEMS)).round(1))
+GUESS = tr.scores.dense(RNG.random((N_USERS, N_ITEMS)))
 CHANCE = 0.05 + 0.9 * RNG.random((N_USERS, N_ITEMS)) ** 2
 USER, ITEM = np.nonzero(RNG.random((N_USERS, N_ITEMS)) < CHANCE)
 GRADE = RNG.integers(0, 4, len(USER)).astype(np.float64)
@@ -43,18 +51,20 @@ EXCLUDED = Pairs.of(*np.nonzero((CHANCE < 0.06) & (np.arange(N_ITEMS) > 20)), n_
 KEPT = ~np.isin(USER * N_ITEMS + ITEM, np.repeat(np.arange(N_USERS), EXCLUDED.count) * N_ITEMS + EXCLUDED.item)
 JUDGED = LOG.select(KEPT)
 CANDIDATES = Candidates(N_USERS, float(N_ITEMS), exclude=EXCLUDED)
-MODEL = tr.dense(SCORES.block(np.arange(N_USERS)), users=LOG.users.values, items=np.arange(N_ITEMS))
-REWARDS = GivenRewards(tr.dense(GUESS.block(np.arange(N_USERS)), users=LOG.users.values, items=np.arange(N_ITEMS)))
+MODEL = tr.scores.dense(SCORES.block(np.arange(N_USERS)), users=LOG.users.values, items=np.arange(N_ITEMS))
+REWARDS = GivenRewards(
+    tr.scores.dense(GUESS.block(np.arange(N_USERS)), users=LOG.users.values, items=np.arange(N_ITEMS))
+)
 
 ASKED = [
     Asked(metric, clip=clip)
-    for metric in (tr.Recall(5), tr.Recall(10), tr.Precision(5), tr.DCG(10), tr.DCG(5, Gain.EXPONENTIAL))
+    for metric in (Recall(5), Recall(10), Precision(5), DCG(10), DCG(5, Gain.EXPONENTIAL))
     for clip in (math.inf, 3.0)
 ]
 ESTIMATORS: list[Estimator] = [
-    tr.IPS(), tr.SNIPS(), tr.Naive(), tr.DoublyRobust(), tr.DoublyRobust(ItemRates(3)), tr.DoublyRobust(REWARDS),
+    IPS(), SNIPS(), Naive(), DoublyRobust(), DoublyRobust(ItemRates(3)), DoublyRobust(REWARDS),
 ]  # fmt: skip
-LEARNERS = {"column": None, "power": PropensityLearner(tr.PopularityPower())}
+LEARNERS = {"column": None, "power": PropensityLearner(PopularityPower())}
 PARTS = (np.arange(N_USERS) % 3, np.arange(N_USERS), N_USERS - np.arange(N_USERS))
 every_estimator = pytest.mark.parametrize("estimator", ESTIMATORS, ids=lambda each: each.about.name)
 
@@ -113,11 +123,11 @@ def test_questions_do_not_depend_on_each_other(estimator: Estimator) -> None:
         assert np.array_equal(alone.sums, expected.sums)
 
 
-@pytest.mark.parametrize("kind", [tr.IPS, tr.SNIPS, tr.DoublyRobust])
-def test_a_clip_of_its_own_goes_before_that_of_the_question(kind: type[tr.IPS]) -> None:
+@pytest.mark.parametrize("kind", [IPS, SNIPS, DoublyRobust])
+def test_a_clip_of_its_own_goes_before_that_of_the_question(kind: type[IPS]) -> None:
     one = np.zeros(N_USERS, np.int64)
     plain, own = kind(), kind(clip=3.0)
-    asked = [asked for asked in questions(plain) if asked.metric == tr.DCG(10)]
+    asked = [asked for asked in questions(plain) if asked.metric == DCG(10)]
     _, clipped = measured(plain, one, learned_of(plain, one, None), asked)
     both = measured(own, one, learned_of(own, one, None), asked)
     for terms in both:
@@ -128,7 +138,7 @@ def test_a_clip_of_its_own_goes_before_that_of_the_question(kind: type[tr.IPS]) 
 
 def test_rates_of_an_item_do_not_look_at_the_fold_they_are_for() -> None:
     """And the negative control: they do look at the others."""
-    learner = ItemRates().learner(tr.Recall(5), clip=math.inf, propensity=None)
+    learner = ItemRates().learner(Recall(5), clip=math.inf, propensity=None)
     facts = facts_of(JUDGED, CANDIDATES)
 
     def rates(log: Log) -> rewards.FoldRates:
@@ -153,7 +163,7 @@ def test_lists_are_ranked_once_for_all_metrics_clips_and_refits(monkeypatch: pyt
         return rank(*given, **named)
 
     monkeypatch.setattr(rewards, "rank", counted)
-    estimator, one = tr.DoublyRobust(), np.zeros(N_USERS, np.int64)
+    estimator, one = DoublyRobust(), np.zeros(N_USERS, np.int64)
     learned = learned_of(estimator, one, LEARNERS["power"])
     (chunk,) = chunks_of(JUDGED, CANDIDATES, part=one)
     view = view_of(chunk)

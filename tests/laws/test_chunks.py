@@ -27,6 +27,7 @@ from truerank import estimators
 from truerank.core.arrays import Ints
 from truerank.core.errors import TruerankError
 from truerank.core.estimator import About, Asked, Exposed, Groups, Learned, Learner, learn
+from truerank.core.ids import Ids
 from truerank.core.metric import Metric
 from truerank.core.ranking import JudgedChunk, RankView
 from truerank.core.results import Comparison, Estimate, Results
@@ -34,12 +35,15 @@ from truerank.core.terms import Smooth
 from truerank.data import partition
 from truerank.data.spill import scratch
 from truerank.data.survey import scan
+from truerank.estimators.judged.pooled import Pooled
 from truerank.evaluation import judged_source
 from truerank.evaluation.conclude import conclude
 from truerank.evaluation.judged import prepare_judged
 from truerank.evaluation.judged_plan import JudgedPlan
 from truerank.evaluation.measure import Measured, join, measure
 from truerank.exposure import propensities
+from truerank.exposure.kinds import BiasedExposure, RandomExposure
+from truerank.exposure.propensities.given import GivenPropensity
 
 TOLERANCE = 1e-12
 
@@ -124,8 +128,8 @@ PARTITIONS: dict[str, Ints] = {
 
 def test_every_estimator_and_model_of_propensities_is_asked() -> None:
     assert {way.estimator.about.name for way in WAYS} == set(estimators.catalogue())
-    fitted = {type(way.exposure.propensity) for way in WAYS if isinstance(way.exposure, tr.BiasedExposure)}
-    assert fitted == set(propensities.catalogue().values()) - {tr.GivenPropensity} | {type(None)}
+    fitted = {type(way.exposure.propensity) for way in WAYS if isinstance(way.exposure, BiasedExposure)}
+    assert fitted == set(propensities.catalogue().values()) - {GivenPropensity} | {type(None)}
     assert {type(way.interval) for way in WAYS} == {type(None), tr.Bootstrap, tr.Design}
 
 
@@ -182,7 +186,7 @@ def test_users_split_over_files_that_are_read_in_chunks(
     for module, name in ((judged_source, "MEMORY_ROWS"), (partition, "MEMORY_ROWS")):
         monkeypatch.setattr(module, name, 0)
     monkeypatch.setattr(partition, "CHUNK_ROWS", 25)
-    schema = scan(tmp_path / "labels", positive=">1", users=tr.Ids.of(USERS))
+    schema = scan(tmp_path / "labels", positive=">1", users=Ids.of(USERS))
     with scratch() as space:
         plan, source = prepare_judged(MODELS, schema, way.call, exclude=EXCLUDE, space=space)
         assert source.n_chunks > 3
@@ -202,10 +206,10 @@ def test_users_split_over_files_that_are_read_in_chunks(
 class LooksAtTheChunk:
     """Pooled recall that takes what it happens to be measured with for the whole."""
 
-    about: ClassVar[About] = replace(tr.Pooled.about, name="looks-at-the-chunk")
+    about: ClassVar[About] = replace(Pooled.about, name="looks-at-the-chunk")
 
     def refusal(self, context: Metric) -> str | None:
-        return tr.Pooled().refusal(context)
+        return Pooled().refusal(context)
 
     def estimand(self, asked: Asked, unit: str = "user") -> str:
         return f"{asked.metric}, wrongly"
@@ -222,12 +226,12 @@ class LooksAtTheChunk:
         learned: Learned,
         keep_rows: bool = False,
     ) -> list[Smooth]:
-        sound = tr.Pooled().terms(chunk, view, asked=asked, learned=learned, keep_rows=keep_rows)
+        sound = Pooled().terms(chunk, view, asked=asked, learned=learned, keep_rows=keep_rows)
         return [replace(part, sums=np.add(part.sums, [0.0, 1e-9 * chunk.labels.n_units])) for part in sound]
 
 
 def test_the_law_can_fail() -> None:
-    way = Way(LooksAtTheChunk(), tr.RandomExposure())
+    way = Way(LooksAtTheChunk(), RandomExposure())
     order = list(range(N_USERS))
     with prepared(way, rows_of(way)) as (plan, whole):
         wanted = conclude(plan, measure(plan, whole), n_rows=plan.n_judged)

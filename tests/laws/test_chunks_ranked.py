@@ -12,9 +12,8 @@ import polars as pl
 import pytest
 from ranked import read
 
-import truerank as tr
 from truerank.core.results import Results
-from truerank.data.impressions import Impressions, RankedChunk
+from truerank.data.impressions import Impressions, Logged, RankedChunk
 from truerank.estimators import ranked
 from truerank.evaluation.conclude import conclude
 from truerank.evaluation.measure import join, measure
@@ -23,7 +22,7 @@ from truerank.evaluation.ranked_source import HeldLog, RankedFacts
 from truerank.exposure.positions import parse_position
 
 CLIPS = (1.5, 4.0, math.inf)
-RANKS = {"new": tr.RankColumn("new"), "other": tr.RankColumn("other"), "log": tr.RankColumn("position")}
+RANKS = {"new": RankColumn("new"), "other": RankColumn("other"), "log": RankColumn("position")}
 
 
 def feed(seed: int, *, users: bool, displayed: bool = False, n: int = 48) -> pl.DataFrame:
@@ -76,7 +75,7 @@ class Case:
     estimators: tuple[str, ...] = field(default_factory=lambda: tuple(ranked.catalogue()))
 
 
-LOGGERS = {"a": tr.ExposureColumn("by_a"), "b": tr.ExposureColumn("by_b")}
+LOGGERS = {"a": ExposureColumn("by_a"), "b": ExposureColumn("by_b")}
 CASES = [
     Case("columns"),
     Case("tables", tables=True, keeps=False),
@@ -98,7 +97,7 @@ CASES = [
 def targets_of(case: Case, frame: pl.DataFrame) -> dict[str, Any]:
     if not case.tables:
         return RANKS
-    return {"new": lists(frame, seed=1), "other": lists(frame, seed=2, without=3), "log": tr.RankColumn("position")}
+    return {"new": lists(frame, seed=1), "other": lists(frame, seed=2, without=3), "log": RankColumn("position")}
 
 
 def chunks(log: Impressions, targets: Mapping[str, Any], n: int, *, seed: int) -> Iterator[RankedChunk]:
@@ -122,7 +121,7 @@ def chunks(log: Impressions, targets: Mapping[str, Any], n: int, *, seed: int) -
 def results_of(case: Case, n: int, *, seed: int) -> Results:
     frame = feed(5, users=case.users, displayed=case.displayed).drop(case.drop)
     targets = targets_of(case, frame)
-    logged = tr.Logged.DISPLAYED if case.displayed else tr.Logged.VIEWED
+    logged = Logged.DISPLAYED if case.displayed else Logged.VIEWED
     log = read(frame.sample(fraction=1.0, shuffle=True, seed=seed), rewards=["like", "dwell"], logged=logged)
     parts = list(chunks(log, targets, len(log.clusters()) if n == 0 else n, seed=seed))
     plan = prepare(

@@ -22,6 +22,7 @@ from truerank.core.errors import InputError
 from truerank.core.ids import Ids
 from truerank.core.log import Log
 from truerank.core.metric import Metric
+from truerank.core.options import Denominator, Gain, Ideal
 from truerank.core.ranking import Candidates, Ranks, Ties
 from truerank.metrics.worth import Graded
 from truerank.ranks.kernel.rank import rank
@@ -72,7 +73,7 @@ def ranked(scores: Floats, grades: Floats, *, ties: Ties, labelled: bool) -> tup
 def values(
     metric: Metric, scores: Floats, grades: Floats, *, ties: Ties = Ties.EXPECTED, labelled: bool = True
 ) -> Floats:
-    terms = terms_of(tr.Full(), *ranked(scores, grades, ties=ties, labelled=labelled), metric)
+    terms = terms_of(Full(), *ranked(scores, grades, ties=ties, labelled=labelled), metric)
     return np.where(terms.defined, terms.sums[:, 0], np.nan)
 
 
@@ -91,18 +92,18 @@ def orders(scores: Floats) -> Floats:
 def by_hand(metric: Any, scores: Floats, grades: Floats) -> float:
     """The definition, item by item, for scores without ties."""
     best_first = [i for i in np.argsort(-scores) if np.isfinite(scores[i])]
-    if isinstance(metric, tr.ERR):
+    if isinstance(metric, ERR):
         assert metric.highest is not None
         total, looks = 0.0, 1.0
         for r, item in enumerate(best_first[: metric.k], start=1):
             stop = (2 ** grades[item] - 1) / 2**metric.highest
             total, looks = total + looks * stop / r, looks * (1 - stop)
         return total
-    gain = grades if metric.gain is tr.Gain.LINEAR else 2**grades - 1
+    gain = grades if metric.gain is Gain.LINEAR else 2**grades - 1
     dcg = math.fsum(gain[item] / math.log2(r + 1) for r, item in enumerate(best_first[: metric.k], start=1))
-    if isinstance(metric, tr.DCG):
+    if isinstance(metric, DCG):
         return dcg
-    best = sorted(gain, reverse=True) if metric.ideal is tr.Ideal.POSITIVES else [max(gain)] * metric.k
+    best = sorted(gain, reverse=True) if metric.ideal is Ideal.POSITIVES else [max(gain)] * metric.k
     ideal = math.fsum(g / math.log2(r + 1) for r, g in enumerate(best[: metric.k], start=1))
     return dcg / ideal if ideal else math.nan
 
@@ -151,7 +152,7 @@ def test_strict_is_never_more_than_pessimistic(metric: Metric, world: World) -> 
 def test_binary_extremes_do_not_depend_on_grades(world: World) -> None:
     # ordering tied items by grade within a label leaves metrics of labels as they were
     label = (world.grades > 1).astype(np.float64)
-    for metric in (tr.DCG(3), tr.AveragePrecision(3), tr.ReciprocalRank()):
+    for metric in (DCG(3), AveragePrecision(3), ReciprocalRank()):
         for ties in (Ties.OPTIMISTIC, Ties.PESSIMISTIC):
             (found,) = values(metric, world.scores[None], world.grades, ties=ties)
             (plain,) = values(metric, world.scores[None], 2 * label, ties=ties)
@@ -165,13 +166,13 @@ def test_grades_of_zero_and_one_give_the_binary_value() -> None:
     log = Log(Ids.of(np.arange(1)), Ids.of(np.arange(9)), user, item, {"label": grades})
     (ranks,) = rank(dense(scores), log, pools=[Candidates(1, 9.0)])
     for plain, others in (
-        (tr.DCG(4), [tr.DCG(4, tr.Gain.LINEAR), tr.DCG(4, tr.Gain.EXPONENTIAL)]),
-        (tr.NDCG(4), [tr.NDCG(4, tr.Gain.LINEAR), tr.NDCG(4, tr.Gain.EXPONENTIAL)]),
-        (tr.ERR(4), [tr.ERR(4, highest=1)]),
+        (DCG(4), [DCG(4, Gain.LINEAR), DCG(4, Gain.EXPONENTIAL)]),
+        (NDCG(4), [NDCG(4, Gain.LINEAR), NDCG(4, Gain.EXPONENTIAL)]),
+        (ERR(4), [ERR(4, highest=1)]),
     ):
-        wanted = terms_of(tr.Full(), log, ranks, plain).value()
+        wanted = terms_of(Full(), log, ranks, plain).value()
         for other in others:
-            assert terms_of(tr.Full(), log, ranks, other).value() == pytest.approx(wanted, abs=1e-15)
+            assert terms_of(Full(), log, ranks, other).value() == pytest.approx(wanted, abs=1e-15)
 
 
 # ---------------------------------------------------------------------------------------------- large groups of ties
@@ -189,7 +190,7 @@ def test_a_group_of_fifty_thousand_ties_is_quick_and_right(relevant: int, highes
     (ranks,) = rank(dense(np.zeros((1, t))), log, pools=[Candidates(1, float(t))])
 
     def err(k: int) -> float:
-        return terms_of(tr.Full(), log, ranks, tr.ERR(k, highest)).value()
+        return terms_of(Full(), log, ranks, ERR(k, highest)).value()
 
     stop = label / 2 if highest is None else (2 ** rewards["rating"] - 1) / 2**4
     assert err(1) == pytest.approx(stop.mean(), rel=1e-12)
@@ -214,7 +215,7 @@ def test_a_graded_log_needs_no_rule_where_only_gains_are_asked() -> None:
     scores = {"m": np.array([[3.0, 2, 1, 0]])}
     log = tr.read(frame(rating=[0, 2, 3, 0]))
     linear, exponential, err = tr.evaluate(
-        scores, log, metrics=[tr.DCG(2, tr.Gain.LINEAR), tr.NDCG(4, tr.Gain.EXPONENTIAL), tr.ERR(3, highest=3)]
+        scores, log, metrics=[DCG(2, Gain.LINEAR), NDCG(4, Gain.EXPONENTIAL), ERR(3, highest=3)]
     ).estimates
     assert linear.value == pytest.approx(2 / math.log2(3), abs=1e-15)
     best = 7 + 3 / math.log2(3)
@@ -225,35 +226,35 @@ def test_a_graded_log_needs_no_rule_where_only_gains_are_asked() -> None:
 
 def test_a_graded_log_without_a_rule_has_no_labels() -> None:
     with pytest.raises(InputError, match="labels are needed"):
-        tr.evaluate({"m": np.zeros((1, 2))}, tr.read(frame(rating=[0, 2])), metrics=[tr.DCG(2)])
+        tr.evaluate({"m": np.zeros((1, 2))}, tr.read(frame(rating=[0, 2])), metrics=[DCG(2)])
 
 
 def test_both_kinds_of_metric_on_one_log() -> None:
     log = tr.read(frame(rating=[1, 5, 4]), positive=">3")
-    found = tr.evaluate({"m": np.array([[3.0, 2, 1]])}, log, metrics=[tr.DCG(1), tr.DCG(1, tr.Gain.LINEAR)])
+    found = tr.evaluate({"m": np.array([[3.0, 2, 1]])}, log, metrics=[DCG(1), DCG(1, Gain.LINEAR)])
     assert [(each.value, each.reward) for each in found.estimates] == [(0, "label"), (1, "rating")]
 
 
-@pytest.mark.parametrize("metric", [tr.DCG(2, tr.Gain.LINEAR), tr.NDCG(2, tr.Gain.EXPONENTIAL), tr.ERR(2, highest=4)])
+@pytest.mark.parametrize("metric", [DCG(2, Gain.LINEAR), NDCG(2, Gain.EXPONENTIAL), ERR(2, highest=4)])
 def test_negative_grades_are_refused(metric: Metric) -> None:
     log = tr.read(frame(rating=[2, -1, 4]), positive=">3")
     with pytest.raises(InputError, match="user 0, item 1 is -1; gains need grades of 0 or more"):
         tr.evaluate({"m": np.zeros((1, 3))}, log, metrics=[metric])
-    assert tr.evaluate({"m": np.zeros((1, 3))}, log, metrics=[tr.DCG(2)]).estimates[0].value > 0
+    assert tr.evaluate({"m": np.zeros((1, 3))}, log, metrics=[DCG(2)]).estimates[0].value > 0
 
 
 def test_grades_beyond_the_scale_are_refused() -> None:
     log = tr.read(frame(rating=[2, 5, 4]), positive=">3")
     with pytest.raises(InputError, match=r"ERR@10\(highest=4\).* rating of 5.*expected at most 4.*highest=5"):
-        tr.evaluate({"m": np.zeros((1, 3))}, log, metrics=[tr.ERR(10, highest=4)])
+        tr.evaluate({"m": np.zeros((1, 3))}, log, metrics=[ERR(10, highest=4)])
     with pytest.raises(InputError, match="too large"):
-        tr.evaluate({"m": np.zeros((1, 2))}, tr.read(frame(rating=[0, 2000])), metrics=[tr.DCG(2, tr.Gain.EXPONENTIAL)])
+        tr.evaluate({"m": np.zeros((1, 2))}, tr.read(frame(rating=[0, 2000])), metrics=[DCG(2, Gain.EXPONENTIAL)])
 
 
 def test_extremes_on_a_log_without_labels() -> None:
     log = tr.read(frame(rating=[0, 2, 3]))
     best, worst = (
-        tr.evaluate({"m": np.zeros((1, 3))}, log, metrics=[tr.DCG(1, tr.Gain.LINEAR)], ties=ties).estimates[0].value
+        tr.evaluate({"m": np.zeros((1, 3))}, log, metrics=[DCG(1, Gain.LINEAR)], ties=ties).estimates[0].value
         for ties in (Ties.OPTIMISTIC, Ties.PESSIMISTIC)
     )
     assert (best, worst) == (3, 0)
@@ -291,15 +292,13 @@ def test_text_that_is_no_metric_is_refused(text: str, message: str) -> None:
 
 
 def test_options_are_read_and_defaults_are_not_printed() -> None:
-    assert metrics.parse("nDCG@10 (ideal=cutoff, gain=Exponential)") == tr.NDCG(
-        10, tr.Gain.EXPONENTIAL, tr.Ideal.CUTOFF
-    )
-    assert str(tr.NDCG(10, tr.Gain.EXPONENTIAL, tr.Ideal.CUTOFF)) == "nDCG@10(gain=exponential,ideal=cutoff)"
+    assert metrics.parse("nDCG@10 (ideal=cutoff, gain=Exponential)") == NDCG(10, Gain.EXPONENTIAL, Ideal.CUTOFF)
+    assert str(NDCG(10, Gain.EXPONENTIAL, Ideal.CUTOFF)) == "nDCG@10(gain=exponential,ideal=cutoff)"
     assert str(metrics.parse("nDCG@10(ideal=positives)")) == "nDCG@10"
     assert str(metrics.parse("AP@5(denominator=positives)")) == "AP@5(denominator=positives)"
 
 
-@pytest.mark.parametrize("bad", [tr.Denominator.LIST, "nonsense", None])
+@pytest.mark.parametrize("bad", [Denominator.LIST, "nonsense", None])
 def test_options_of_other_metrics_are_refused(bad: Any) -> None:
     with pytest.raises(InputError, match="expected positives or smaller"):
-        tr.Recall(5, bad)
+        Recall(5, bad)

@@ -16,18 +16,29 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import truerank
-import truerank as tr
 from catalogue_page import SECTIONS
 from truerank import estimators
 from truerank.core.errors import InputError
 from truerank.core.language import KINDS, Kind, as_value, as_values, kind_held
+from truerank.core.options import Denominator, Drawn
 from truerank.core.ranking import Ties
 from truerank.core.values import Alternative, Count, Option, check, options_of, text_of
 from truerank.estimators import ranked
+from truerank.estimators.biased.ips import IPS
+from truerank.estimators.ranked.ips import RankedIPS
+from truerank.estimators.ranked.normalisers import Normaliser
 from truerank.exposure import positions, propensities
-from truerank.exposure.kinds import EXPOSURES
+from truerank.exposure.kinds import EXPOSURES, BiasedExposure, FullExposure, RandomExposure, Unlisted
 from truerank.exposure.positions import as_positions, parse_position
+from truerank.exposure.propensities.given import GivenPropensity
+from truerank.exposure.propensities.naive_bayes import NaiveBayes
+from truerank.exposure.propensities.power import PopularityPower
 from truerank.metrics import METRICS
+from truerank.metrics.average_precision import AveragePrecision
+from truerank.metrics.dcg import DCG
+from truerank.metrics.ndcg import NDCG
+from truerank.metrics.recall import Recall
+from truerank.metrics.reciprocal_rank import ReciprocalRank
 from truerank.ranks.samplers.draw import SAMPLERS
 
 ALL: list[Kind[Any]] = [kind for _, kind, _, _ in SECTIONS]
@@ -198,8 +209,8 @@ def test_any_text_is_a_position_or_refused(text: str) -> None:
 @settings(max_examples=200, deadline=None)
 @given(st.text(min_size=1))
 def test_texts_of_any_signs_parse_back(name: str) -> None:
-    law(propensities.PROPENSITIES, tr.GivenPropensity(name))
-    law(propensities.PROPENSITIES, tr.NaiveBayes(name, tr.Drawn.UNSEEN))
+    law(propensities.PROPENSITIES, GivenPropensity(name))
+    law(propensities.PROPENSITIES, NaiveBayes(name, Drawn.UNSEEN))
 
 
 # ------------------------------------------------------------------------------------------------------- forms, borders
@@ -208,17 +219,17 @@ def test_texts_of_any_signs_parse_back(name: str) -> None:
 @pytest.mark.parametrize(
     ("kind", "text", "value"),
     [
-        (METRICS, "mrr@5", tr.ReciprocalRank(5)),
-        (METRICS, "MAP@10", tr.AveragePrecision(10)),
-        (METRICS, "NDCG@10", tr.NDCG(10)),
-        (METRICS, "recall(k=5)", tr.Recall(5)),
-        (estimators.ESTIMATORS, "ips(clip=8)", tr.IPS(8.0)),
-        (estimators.ESTIMATORS, "ips(clip=inf)", tr.IPS(math.inf)),
-        (ranked.RANKED, "ips(normaliser=impression)", tr.RankedIPS(tr.Normaliser.IMPRESSION)),
-        (EXPOSURES, "full(unlisted=negative)", tr.FullExposure(tr.Unlisted.NEGATIVE)),
-        (EXPOSURES, "random(rate=0.1)", tr.RandomExposure(0.1)),
-        (EXPOSURES, "biased(propensity=power:0.3)", tr.BiasedExposure(tr.PopularityPower(0.3))),
-        (propensities.PROPENSITIES, "naive-bayes(drawn=unseen)", tr.NaiveBayes(drawn=tr.Drawn.UNSEEN)),
+        (METRICS, "mrr@5", ReciprocalRank(5)),
+        (METRICS, "MAP@10", AveragePrecision(10)),
+        (METRICS, "NDCG@10", NDCG(10)),
+        (METRICS, "recall(k=5)", Recall(5)),
+        (estimators.ESTIMATORS, "ips(clip=8)", IPS(8.0)),
+        (estimators.ESTIMATORS, "ips(clip=inf)", IPS(math.inf)),
+        (ranked.RANKED, "ips(normaliser=impression)", RankedIPS(Normaliser.IMPRESSION)),
+        (EXPOSURES, "full(unlisted=negative)", FullExposure(Unlisted.NEGATIVE)),
+        (EXPOSURES, "random(rate=0.1)", RandomExposure(0.1)),
+        (EXPOSURES, "biased(propensity=power:0.3)", BiasedExposure(PopularityPower(0.3))),
+        (propensities.PROPENSITIES, "naive-bayes(drawn=unseen)", NaiveBayes(drawn=Drawn.UNSEEN)),
     ],
 )
 def test_forms(kind: Kind[Any], text: str, value: Any) -> None:
@@ -237,7 +248,7 @@ def test_values_hold_values() -> None:
 
 def test_braces_ask_for_several_numbers() -> None:
     assert METRICS.parse_all("Recall@{1, 2,5}(denominator=smaller)") == [
-        tr.Recall(k, tr.Denominator.SMALLER) for k in (1, 2, 5)
+        Recall(k, Denominator.SMALLER) for k in (1, 2, 5)
     ]
     assert [str(each) for each in SAMPLERS.parse_all("Skew@{10,100}")] == ["Skew@10", "Skew@100"]
     for text in ("Recall@{}", "Recall@{1,x}", "Recall@{1", "AUC@{1,2}", "Recall{1,2}"):
@@ -246,10 +257,10 @@ def test_braces_ask_for_several_numbers() -> None:
 
 
 def test_borders_take_values_or_their_text() -> None:
-    both = (tr.Recall(10), tr.DCG(5))
-    assert as_values(["Recall@10", tr.DCG(5), "Recall@10"], METRICS, what="metrics") == both
-    assert as_values("Recall@{10,20}", METRICS) == (tr.Recall(10), tr.Recall(20))
-    assert as_values(tr.Recall(10), METRICS) == both[:1]
+    both = (Recall(10), DCG(5))
+    assert as_values(["Recall@10", DCG(5), "Recall@10"], METRICS, what="metrics") == both
+    assert as_values("Recall@{10,20}", METRICS) == (Recall(10), Recall(20))
+    assert as_values(Recall(10), METRICS) == both[:1]
     assert as_value("Random", Ties) is as_value(Ties.RANDOM, Ties) is Ties.RANDOM
     assert as_positions("exp:0.5") == as_positions(positions.parse_position("exp:0.5"))
     assert as_positions("a=log,b=log") == as_positions(parse_position("a=log,b=log"))
@@ -260,10 +271,10 @@ def test_borders_take_values_or_their_text() -> None:
     [
         (lambda: as_values(5, METRICS, what="metrics"), "metrics 5; expected a list"),
         (lambda: as_values([5], METRICS, what="metrics"), "metrics 5; expected a metric or its text, one of AUC"),
-        (lambda: as_value(tr.Recall, METRICS), r"Make a value of it: Recall\(\.\.\.\)"),
+        (lambda: as_value(Recall, METRICS), r"Make a value of it: Recall\(\.\.\.\)"),
         (lambda: as_value("lucky", Ties, what="ties"), "ties 'lucky'; expected expected or random"),
         (lambda: as_value(None, Ties, what="ties"), "ties None; expected"),
-        (lambda: as_value(tr.Recall(5), EXPOSURES, what="exposure"), "exposure Recall.*expected a exposure or"),
+        (lambda: as_value(Recall(5), EXPOSURES, what="exposure"), "exposure Recall.*expected a exposure or"),
         (lambda: as_positions(3), "position 3; expected"),  # type: ignore[arg-type]
     ],
 )

@@ -28,6 +28,8 @@ from truerank.core.log import Log
 from truerank.core.metric import Additive, Listwise, Metric
 from truerank.core.options import Denominator
 from truerank.core.ranking import Candidates, Ranks, Ties
+from truerank.estimators.judged.full import Full
+from truerank.metrics.recall import Recall
 from truerank.ranks.kernel.rank import rank
 from truerank.ranks.scores.scores import dense
 
@@ -82,7 +84,7 @@ def values_of(name: str, world: World, *, ties: Ties = Ties.EXPECTED, seed: int 
     return {
         metric: np.where(terms.defined, terms.sums[:, 0], np.nan)
         for metric, terms in zip(
-            METRICS[name], all_terms_of(tr.Full(), log, ranks, [Asked(metric) for metric in METRICS[name]]), strict=True
+            METRICS[name], all_terms_of(Full(), log, ranks, [Asked(metric) for metric in METRICS[name]]), strict=True
         )
     }
 
@@ -331,7 +333,7 @@ def test_extremes_need_no_rows_of_negatives(name: str, world: World) -> None:
         (ranks,) = rank(dense(world.scores), listed, pools=[Candidates(1, float(n_items))], ties=ties)
         wanted = values_of(name, world, ties=ties)
         for metric in METRICS[name]:
-            found = terms_of(tr.Full(), listed, ranks, metric).value()
+            found = terms_of(Full(), listed, ranks, metric).value()
             np.testing.assert_equal(found, wanted[metric][0], err_msg=f"{metric}, {ties}")
 
 
@@ -343,7 +345,7 @@ def test_strict_is_the_rule_of_the_published_estimate(world: World) -> None:
     for metric, found in values_of("Recall", world, ties=Ties.STRICT).items():
         k = metric.cutoff
         assert k is not None
-        if metric != tr.Recall(k):
+        if metric != Recall(k):
             continue
         for scores, labels, value in zip(world.scores, world.labels, found, strict=True):
             threshold = np.sort(scores)[::-1][k] if k < n_items else -np.inf

@@ -23,6 +23,8 @@ from truerank.core.log import Log, Pairs
 from truerank.core.options import Drawn
 from truerank.core.ranking import Candidates, Pool
 from truerank.data.features import Features, read_features
+from truerank.estimators.biased.ips import IPS
+from truerank.estimators.biased.snips import SNIPS
 from truerank.exposure.kinds import BiasedExposure
 from truerank.exposure.propensities import (
     Fitted,
@@ -413,8 +415,8 @@ def test_intervals_hold_the_truth_with_a_slice_of_other_users() -> None:
         other = Ids.of(range(1000, 1100))
         random = Log(other, log.items, np.arange(100), rng.integers(0, 10, 100), {"label": answers})
         found = tr.evaluate(
-            {"m": rng.normal(size=(100, 10))}, log, exposure=tr.BiasedExposure(NaiveBayes(), random=random),
-            metrics=[tr.Precision(5)],
+            {"m": rng.normal(size=(100, 10))}, log, exposure=BiasedExposure(NaiveBayes(), random=random),
+            metrics=[Precision(5)],
         ).estimates[0]  # fmt: skip
         held += found.low <= 0.3 <= found.high
     assert held >= 85
@@ -490,23 +492,23 @@ def test_exposure_takes_text_frames_and_files(tmp_path: Path) -> None:
     features = pl.DataFrame({"user": [1, 2], "age": [3, 4]})
     random.write_csv(tmp_path / "mar.csv")
     for given in (random, tmp_path / "mar.csv", str(tmp_path / "mar.csv"), tr.read(random)):
-        made = tr.BiasedExposure("naive-bayes:label:unseen", random=given)
+        made = BiasedExposure("naive-bayes:label:unseen", random=given)
         assert made.propensity == NaiveBayes(drawn=Drawn.UNSEEN)
         assert made.random.label.tolist() == [1, 0]
-    assert tr.BiasedExposure("logistic", user_features=features).user_features.names == ("age",)
-    assert tr.BiasedExposure(NaiveBayes(drawn="unseen")) == tr.BiasedExposure("naive-bayes:label:unseen")
+    assert BiasedExposure("logistic", user_features=features).user_features.names == ("age",)
+    assert BiasedExposure(NaiveBayes(drawn="unseen")) == BiasedExposure("naive-bayes:label:unseen")
 
 
 @pytest.mark.parametrize(
     ("call", "words"),
     [
-        (lambda: tr.BiasedExposure("powr:0.5"), "Did you mean power"),
-        (lambda: tr.BiasedExposure(PopularityPower), "expected a propensity or its text, one of column"),  # type: ignore[arg-type]
-        (lambda: tr.BiasedExposure(0.5), "expected a propensity or its text, one of column"),  # type: ignore[arg-type]
-        (lambda: tr.BiasedExposure(NaiveBayes(), random=[1, 2]), "cannot read rows from a list"),
+        (lambda: BiasedExposure("powr:0.5"), "Did you mean power"),
+        (lambda: BiasedExposure(PopularityPower), "expected a propensity or its text, one of column"),  # type: ignore[arg-type]
+        (lambda: BiasedExposure(0.5), "expected a propensity or its text, one of column"),  # type: ignore[arg-type]
+        (lambda: BiasedExposure(NaiveBayes(), random=[1, 2]), "cannot read rows from a list"),
         (lambda: NaiveBayes(drawn="foo"), "drawn=foo; expected all or unseen"),
-        (lambda: tr.SNIPS(clip="a"), "clip a; expected a number from 1"),  # type: ignore[arg-type]
-        (lambda: tr.IPS(clip=np.float64(0.5)), "clip 0.5; expected a number from 1"),
+        (lambda: SNIPS(clip="a"), "clip a; expected a number from 1"),  # type: ignore[arg-type]
+        (lambda: IPS(clip=np.float64(0.5)), "clip 0.5; expected a number from 1"),
     ],
 )
 def test_wrong_arguments_are_explained(call: Callable[[], Any], words: str) -> None:
@@ -560,4 +562,4 @@ def test_wrong_features_are_explained(table: dict[str, Any], words: str) -> None
 
 
 def test_public_names_are_these() -> None:
-    assert (tr.NaiveBayes, tr.Logistic, tr.PopularityPower) == (NaiveBayes, Logistic, PopularityPower)
+    assert (NaiveBayes, Logistic, PopularityPower) == (NaiveBayes, Logistic, PopularityPower)

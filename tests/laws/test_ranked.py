@@ -15,11 +15,16 @@ from truerank.core.estimator import Asked
 from truerank.core.terms import Smooth
 from truerank.estimators import ranked
 from truerank.estimators.ranked.exposures import Exposures
-from truerank.estimators.ranked.normalised import IdealSum
+from truerank.estimators.ranked.ips import RankedIPS
+from truerank.estimators.ranked.naive import LearntDiscountRaw, LogDiscountDebiased, LogDiscountRaw
+from truerank.estimators.ranked.normalised import IdealSum, RankedNDCG, RankedPostNormalised
+from truerank.estimators.ranked.normalisers import Normaliser
+from truerank.estimators.ranked.snips import RankedSNIPS
+from truerank.exposure.policies.targets import RankColumn
 from truerank.exposure.positions.exponential import Exponential
 from truerank.exposure.positions.table import Table
 from truerank.report import frames
-from truerank.uncertainty.clipping import GRID, paired_errors, smallest_harmless
+from truerank.uncertainty.clipping import GRID, AutoClip, paired_errors, smallest_harmless
 from truerank.uncertainty.intervals import Population, between
 from truerank.uncertainty.weights import SupportTally, WeightDiagnostics, WeightTally, pareto_tail
 
@@ -49,7 +54,7 @@ def make_log(seed: int, *, n: int = 60, users: bool = True, dense: bool = False)
 
 
 def views(frame: pl.DataFrame, **targets: Any) -> dict[str, Exposures]:
-    chosen = targets or {"new": tr.RankColumn("new"), "other": tr.RankColumn("other")}
+    chosen = targets or {"new": RankColumn("new"), "other": RankColumn("other")}
     return views_of(read(frame), chosen, position=Exponential(0.7))
 
 
@@ -65,7 +70,7 @@ def lists_of(frame: pl.DataFrame, *, without: int) -> pl.DataFrame:
 def test_sums_for_all_clips_are_those_of_each(name: str, dense: bool) -> None:
     """One pass over the rows gives Σ c w of each unit as the formula does, clip by clip."""
     frame = make_log(3, dense=dense)
-    view = views(frame, new=tr.RankColumn("new"), other=lists_of(frame, without=3))[name]
+    view = views(frame, new=RankColumn("new"), other=lists_of(frame, without=3))[name]
     sums = view.rewards("reward", CLIPS)
     weights = view.clipped_sums(lambda rows, target: target, None, CLIPS)
     for at, clip in enumerate(CLIPS.tolist()):
@@ -85,7 +90,7 @@ def test_all_questions_at_once_are_answered_as_each_alone() -> None:
 
 def test_threads_and_the_order_of_rows_do_not_change_a_bit() -> None:
     frame = make_log(5)
-    targets = {"new": tr.RankColumn("new"), "log": tr.RankColumn("position")}
+    targets = {"new": RankColumn("new"), "log": RankColumn("position")}
     options: dict[str, Any] = {"position": Exponential(0.7), "clips": CLIPS.tolist()}
     found = [
         tr.off_policy(each, targets, threads=threads, **options).json()
@@ -108,26 +113,26 @@ def test_sums_of_weights_for_all_clips_are_those_of_each() -> None:
 
 def test_the_logging_policy_earns_what_it_has_earned() -> None:
     frame = make_log(9)
-    results = tr.off_policy(frame, {"log": tr.RankColumn("position")}, position=Exponential(0.7))
+    results = tr.off_policy(frame, {"log": RankColumn("position")}, position=Exponential(0.7))
     earned = frame.group_by("session").agg(pl.col("reward").sum())["reward"].mean()
     assert [each.value for each in results.estimates] == pytest.approx([earned, earned])
-    made = views(frame, log=tr.RankColumn("position"))["log"]
+    made = views(frame, log=RankColumn("position"))["log"]
     assert made.weights() == pytest.approx(np.ones(len(frame)), abs=1e-15)
 
 
 def test_clip_one_leaves_raw_labels() -> None:
     """m = 1: Σ c ε, the naive form."""
     made = views(make_log(11))["new"]
-    raw = numerator(terms_of(tr.LearntDiscountRaw(), made))
-    assert numerator(terms_of(tr.RankedIPS(), made, clip=1.0)) == pytest.approx(raw, abs=1e-15)
+    raw = numerator(terms_of(LearntDiscountRaw(), made))
+    assert numerator(terms_of(RankedIPS(), made, clip=1.0)) == pytest.approx(raw, abs=1e-15)
 
 
 def test_log_discounts_are_those_of_the_classical_dcg() -> None:
     frame = pl.DataFrame({"session": [1, 1], "item": [1, 2], "position": [1, 2], "reward": [1, 1], "new": [3, 1]})
-    made = views_of(read(frame), {"new": tr.RankColumn("new")}, position=Exponential(0.5))["new"]
-    assert terms_of(tr.LogDiscountRaw(), made).value() == pytest.approx(0.5 + 1)
+    made = views_of(read(frame), {"new": RankColumn("new")}, position=Exponential(0.5))["new"]
+    assert terms_of(LogDiscountRaw(), made).value() == pytest.approx(0.5 + 1)
     # labels 1 / 1 and 1 / 0.5
-    assert terms_of(tr.LogDiscountDebiased(), made).value() == pytest.approx(0.5 + 2)
+    assert terms_of(LogDiscountDebiased(), made).value() == pytest.approx(0.5 + 2)
 
 
 def test_every_estimator_says_what_it_is() -> None:
@@ -150,7 +155,7 @@ def table_one(item: str) -> Exposures:
             "reward": [1.0, 0.0, 1.0, 2.5],
         }
     ).with_columns(new=pl.when(pl.col("item") == item).then(1).otherwise(2))  # fmt: skip
-    return views_of(read(frame), {"new": tr.RankColumn("new")}, position=Table((1.0, 0.0)))["new"]
+    return views_of(read(frame), {"new": RankColumn("new")}, position=Table((1.0, 0.0)))["new"]
 
 
 @pytest.mark.parametrize(
@@ -162,15 +167,15 @@ def test_table_1_normalising_turns_the_order_round(ideal: IdealSum, first: list[
     def of(estimator: Any, item: str) -> Smooth:
         return terms_of(estimator, table_one(item))
 
-    assert numerator(of(tr.RankedIPS(), "a1")).tolist() == [1.0, 1.0]
-    assert numerator(of(tr.RankedIPS(), "a2")).tolist() == [0.0, 2.5]
-    assert (of(tr.RankedIPS(), "a1").value(), of(tr.RankedIPS(), "a2").value()) == (1.0, 1.25)
-    ndcg = tr.RankedNDCG(ideal)
+    assert numerator(of(RankedIPS(), "a1")).tolist() == [1.0, 1.0]
+    assert numerator(of(RankedIPS(), "a2")).tolist() == [0.0, 2.5]
+    assert (of(RankedIPS(), "a1").value(), of(RankedIPS(), "a2").value()) == (1.0, 1.25)
+    ndcg = RankedNDCG(ideal)
     assert numerator(of(ndcg, "a1")) == pytest.approx(first)
     assert numerator(of(ndcg, "a2")) == pytest.approx(second)
     assert of(ndcg, "a1").value() > of(ndcg, "a2").value()  # .64 and .36 printed, .70 and .50 as defined
     assert of(ndcg, "a1").value() == pytest.approx(sum(first) / 2)
-    post = tr.RankedPostNormalised(ideal)
+    post = RankedPostNormalised(ideal)
     assert of(post, "a1").value() < of(post, "a2").value()
 
 
@@ -179,7 +184,7 @@ def test_post_normalised_orders_as_dcg_and_ndcg_does_within_one_session(seed: in
     made = views(make_log(seed))
     values = {
         name: [terms_of(each, made[name]) for each in
-               (tr.RankedIPS(), tr.RankedPostNormalised(), tr.RankedNDCG())]
+               (RankedIPS(), RankedPostNormalised(), RankedNDCG())]
         for name in ("new", "other")
     }  # fmt: skip
     dcg, post, ndcg = zip(*values.values(), strict=True)
@@ -195,7 +200,7 @@ def test_with_one_reward_everywhere_ndcg_is_dcg() -> None:
     """The same ideal in every session leaves no room for disagreement: one reward at position 1."""
     frame = make_log(2).with_columns(reward=(pl.col("position") == 1).cast(pl.Int8))
     made = views(frame)["new"]
-    dcg, ndcg = (terms_of(each, made) for each in (tr.RankedIPS(), tr.RankedNDCG()))
+    dcg, ndcg = (terms_of(each, made) for each in (RankedIPS(), RankedNDCG()))
     assert numerator(ndcg) == pytest.approx(numerator(dcg))
 
 
@@ -204,9 +209,9 @@ def test_with_one_reward_everywhere_ndcg_is_dcg() -> None:
 
 def test_the_chosen_clip_is_reported_with_the_whole_curve() -> None:
     frame = make_log(4, n=300)
-    targets = {"new": tr.RankColumn("new"), "log": tr.RankColumn("position")}
+    targets = {"new": RankColumn("new"), "log": RankColumn("position")}
     results = tr.off_policy(
-        frame, targets, position=Exponential(0.7), clips=tr.AutoClip(), estimators=[tr.RankedIPS()], baseline="log"
+        frame, targets, position=Exponential(0.7), clips=AutoClip(), estimators=[RankedIPS()], baseline="log"
     )
     assert len(results.estimates) == 2 * len(GRID)
     assert len(results.comparisons) == len(GRID)
@@ -227,7 +232,7 @@ def test_the_chosen_clip_is_reported_with_the_whole_curve() -> None:
 def clip_errors(frame: pl.DataFrame) -> Any:
     """The error of the difference between two clips, as that of two models is found."""
     made = views(frame)["new"]
-    terms = [terms_of(tr.RankedIPS(), made, clip=clip) for clip in GRID]
+    terms = [terms_of(RankedIPS(), made, clip=clip) for clip in GRID]
     return np.array([[between(Population(), a, b, level=0.95).stderr for b in terms] for a in terms])
 
 
@@ -249,10 +254,10 @@ def test_no_clip_is_chosen_for_ratios() -> None:
     frame = make_log(4, n=300)
     results = tr.off_policy(
         frame,
-        {"new": tr.RankColumn("new")},
+        {"new": RankColumn("new")},
         position=Exponential(0.7),
-        clips=tr.AutoClip(),
-        estimators=[tr.RankedSNIPS(tr.Normaliser.IMPRESSION), tr.RankedNDCG()],
+        clips=AutoClip(),
+        estimators=[RankedSNIPS(Normaliser.IMPRESSION), RankedNDCG()],
     )
     assert [each["clip"] for each in results.provenance.details["chosen"]] == [None, None]
     assert sum("no clip is chosen for" in note for note in results.notes) == 2
@@ -301,7 +306,7 @@ def test_support_from_candidates_and_from_weights() -> None:
 
 def test_without_numba_the_plain_forms_serve(monkeypatch: pytest.MonkeyPatch) -> None:
     frame = make_log(6)
-    targets = {"new": tr.RankColumn("new"), "other": tr.RankColumn("other")}
+    targets = {"new": RankColumn("new"), "other": RankColumn("other")}
     options: dict[str, Any] = {"position": Exponential(0.7), "clips": CLIPS.tolist()}
     fast = tr.off_policy(frame, targets, **options)
     for module in ("estimators.ranked.exposures", "estimators.ranked.refitting", "uncertainty.weights"):
@@ -315,14 +320,14 @@ def test_without_numba_the_plain_forms_serve(monkeypatch: pytest.MonkeyPatch) ->
 
 def test_results_as_a_table_say_which_reward_and_clip() -> None:
     frame = make_log(6).with_columns(again=pl.col("reward"))
-    targets = {"new": tr.RankColumn("new"), "other": tr.RankColumn("other")}
+    targets = {"new": RankColumn("new"), "other": RankColumn("other")}
     results = tr.off_policy(
         frame,
         targets,
         position=Exponential(0.7),
         clips=[2.0, INF],
         rewards=["reward", "again"],
-        estimators=[tr.RankedIPS()],
+        estimators=[RankedIPS()],
     )
     table = pl.read_csv(frames.csv(results))
     assert table.filter(pl.col("kind") == "comparison").select("reward", "clip").rows() == [

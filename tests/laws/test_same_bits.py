@@ -17,15 +17,25 @@ from truerank import estimators
 from truerank.core.estimator import Estimator
 from truerank.core.log import Log
 from truerank.core.metric import Metric
-from truerank.core.ranking import Candidates, Scores
+from truerank.core.ranking import Candidates, Scores, Ties
 from truerank.core.terms import Smooth
+from truerank.estimators.biased.doubly_robust import DoublyRobust
 from truerank.estimators.biased.rewards import GivenRewards
+from truerank.estimators.judged.full import Traditional
+from truerank.estimators.judged.hajek import Hajek
+from truerank.estimators.judged.horvitz_thompson import HorvitzThompson
+from truerank.estimators.judged.pooled import Pooled
+from truerank.estimators.judged.published import Published
+from truerank.exposure.kinds import RandomExposure
+from truerank.metrics.dcg import DCG
+from truerank.metrics.precision import Precision
+from truerank.metrics.recall import Recall
 from truerank.ranks.kernel.rank import rank
 from truerank.ranks.scores.scores import product
 from truerank.studies.world import WorldSettings, make_world
 from truerank.uncertainty.intervals import Interval, around
 
-METRICS: list[Metric] = [tr.Recall(3), tr.Recall(20), tr.Precision(5), tr.DCG(10)]
+METRICS: list[Metric] = [Recall(3), Recall(20), Precision(5), DCG(10)]
 INTERVALS = [tr.Population(), tr.Bootstrap(50, seed=3), tr.Design()]
 
 
@@ -45,13 +55,13 @@ def models(users: np.ndarray[Any, Any]) -> dict[str, Scores]:
     table = pl.DataFrame({"user": row, "item": column, "score": tied[row, column]})
     bias = np.linspace(-1, 1, 90)
     return {
-        "dense": tr.dense(tied[users], users=users, items=np.arange(90)),
-        "factors": tr.factors(p[users], q, item_bias=bias, users=users, items=np.arange(90)),
-        "lists": tr.lists(table),
-        "function": tr.function(lambda rows: p[users[rows]] @ q.T, users=users, items=np.arange(90)),
+        "dense": tr.scores.dense(tied[users], users=users, items=np.arange(90)),
+        "factors": tr.scores.factors(p[users], q, item_bias=bias, users=users, items=np.arange(90)),
+        "lists": tr.scores.lists(table),
+        "function": tr.scores.function(lambda rows: p[users[rows]] @ q.T, users=users, items=np.arange(90)),
         "product": product(csr_array(p[users]), q.T.copy(), users=users, items=np.arange(90)),
         "sparse product": product(csr_array(p[users]), csr_array(q.T), users=users, items=np.arange(90)),
-        "callable": tr.from_callable(lambda user, items: tied[user], users=users, items=np.arange(90)),
+        "callable": tr.models.from_callable(lambda user, items: tied[user], users=users, items=np.arange(90)),
     }
 
 
@@ -60,18 +70,18 @@ def run(
     labels: Log,
     *,
     interval: Any,
-    ties: tr.Ties = tr.Ties.EXPECTED,
+    ties: Ties = Ties.EXPECTED,
     **options: Any,
 ) -> bytes:
-    chosen: list[Estimator] = [tr.Pooled(), tr.HorvitzThompson()]
-    if ties is not tr.Ties.STRICT:
-        chosen.append(tr.Hajek())
+    chosen: list[Estimator] = [Pooled(), HorvitzThompson()]
+    if ties is not Ties.STRICT:
+        chosen.append(Hajek())
     if not isinstance(interval, tr.Design):
-        chosen += [tr.Published(), tr.Traditional()]
+        chosen += [Published(), Traditional()]
     return tr.evaluate(
         models(users),
         labels,
-        exposure=tr.RandomExposure(),
+        exposure=RandomExposure(),
         exclude=parts()[1],
         metrics=METRICS,
         estimators=chosen,
@@ -92,8 +102,8 @@ def test_threads_and_chunks(interval: Any) -> None:
 
 
 @pytest.mark.parametrize("interval", INTERVALS, ids=lambda each: type(each).__name__)
-@pytest.mark.parametrize("ties", [tr.Ties.EXPECTED, tr.Ties.RANDOM, tr.Ties.STRICT])
-def test_users_permuted_in_the_files(interval: Any, ties: tr.Ties) -> None:
+@pytest.mark.parametrize("ties", [Ties.EXPECTED, Ties.RANDOM, Ties.STRICT])
+def test_users_permuted_in_the_files(interval: Any, ties: Ties) -> None:
     labels = parts()[0]
     expected = run(np.arange(150), labels, interval=interval, ties=ties)
     order = np.random.default_rng(1).permutation(150)
@@ -110,7 +120,7 @@ def _renamed(order: np.ndarray[Any, Any]) -> tuple[Log, Scores]:
     inclusion = 0.1 + 0.9 * ((labels.user * 7 + labels.item * 3) % 10) / 9
     pairs = {"user": order[labels.user], "item": labels.item, "label": labels.label}
     frame = pl.DataFrame({**pairs, "propensity": propensity, "inclusion": inclusion})
-    scores = tr.factors(p, q, users=order, items=np.arange(90))
+    scores = tr.scores.factors(p, q, users=order, items=np.arange(90))
     return tr.read(frame, users=labels.users, items=labels.items), scores
 
 
@@ -125,10 +135,10 @@ def test_terms_move_with_their_users(estimator: Estimator) -> None:
         if estimator.about.complete:
             log = replace(log, complete=True)
         pool = Candidates(150, 90.0)
-        metric = tr.Recall(20) if estimator.refusal(tr.Recall(20)) is None else tr.DCG(20)
+        metric = Recall(20) if estimator.refusal(Recall(20)) is None else DCG(20)
         # item rates put users into folds by name; a model given from outside does not
-        rewards = GivenRewards(tr.dense(parts()[2] @ parts()[3].T, users=order, items=np.arange(90)))
-        way = tr.DoublyRobust(rewards) if isinstance(estimator, tr.DoublyRobust) else estimator
+        rewards = GivenRewards(tr.scores.dense(parts()[2] @ parts()[3].T, users=order, items=np.arange(90)))
+        way = DoublyRobust(rewards) if isinstance(estimator, DoublyRobust) else estimator
         (ranks,) = rank(scores, log, pools=[pool])
         return terms_of(way, log, ranks, metric, candidates=pool, scores=scores, seed=1, keep_rows=True)
 

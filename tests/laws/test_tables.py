@@ -8,7 +8,6 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import truerank as tr
 from truerank import metrics
 from truerank.core.errors import InputError
 from truerank.core.ids import Ids
@@ -16,6 +15,10 @@ from truerank.core.log import Log
 from truerank.core.metric import Metric
 from truerank.core.options import Denominator, Ideal
 from truerank.core.ranking import Ranks
+from truerank.metrics.average_precision import AveragePrecision
+from truerank.metrics.ndcg import NDCG
+from truerank.metrics.precision import Precision
+from truerank.metrics.recall import Recall
 from truerank.metrics.tables import unit_values_of
 from truerank.metrics.worth import unit_values
 
@@ -30,8 +33,8 @@ def every_metric() -> list[Metric]:
                 found.append(metrics.parse(name + form))
             except InputError:
                 continue
-    found += [tr.AveragePrecision(5, Denominator.POSITIVES), tr.AveragePrecision(5, Denominator.CUTOFF)]
-    found += [tr.NDCG(5, ideal=Ideal.CUTOFF), tr.Recall(5, Denominator.SMALLER), tr.Precision(5, Denominator.LIST)]
+    found += [AveragePrecision(5, Denominator.POSITIVES), AveragePrecision(5, Denominator.CUTOFF)]
+    found += [NDCG(5, ideal=Ideal.CUTOFF), Recall(5, Denominator.SMALLER), Precision(5, Denominator.LIST)]
     return found
 
 

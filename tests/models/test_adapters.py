@@ -54,9 +54,9 @@ def test_implicit_factors(kind: str) -> None:
         ids, values = model.recommend(
             np.arange(5), csr_matrix(MATRIX), N=6, filter_already_liked_items=False, filter_items=None
         )
-    found = in_given_order(tr.from_implicit(model, users=USERS, items=ITEMS), USERS, ITEMS)
+    found = in_given_order(tr.models.from_implicit(model, users=USERS, items=ITEMS), USERS, ITEMS)
     np.testing.assert_allclose(np.take_along_axis(found, ids, axis=1), values, rtol=1e-5, atol=1e-6)
-    assert tr.from_implicit(model).users.texts() == ["0", "1", "2", "3", "4"]
+    assert tr.models.from_implicit(model).users.texts() == ["0", "1", "2", "3", "4"]
 
 
 def test_implicit_nearest_items() -> None:
@@ -66,13 +66,13 @@ def test_implicit_nearest_items() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the library's own, about a matrix that it made itself
         model.fit(csr_matrix(MATRIX, dtype=np.float64), show_progress=False)
-    scores = tr.from_implicit(model, users=USERS, items=ITEMS, history=csr_matrix(MATRIX))
+    scores = tr.models.from_implicit(model, users=USERS, items=ITEMS, history=csr_matrix(MATRIX))
     found = in_given_order(scores, USERS, ITEMS)
     for user in range(5):
         ids, values = model.recommend(user, csr_matrix(MATRIX)[user], N=6, filter_already_liked_items=False)
         np.testing.assert_allclose(found[user, ids], values, rtol=1e-6)
     with pytest.raises(InputError, match="give history="):
-        tr.from_implicit(model)
+        tr.models.from_implicit(model)
 
 
 @pytest.mark.parametrize("features", [False, True])
@@ -85,7 +85,7 @@ def test_lightfm(features: bool) -> None:
     model.fit(coo_matrix(MATRIX), item_features=item_features, epochs=5)
     user, item = np.repeat(np.arange(5), 6), np.tile(np.arange(6), 5)
     said = model.predict(user, item, item_features=item_features).reshape(5, 6) - model.user_biases[:, None]
-    scores = tr.from_lightfm(model, users=USERS, items=ITEMS, item_features=item_features)
+    scores = tr.models.from_lightfm(model, users=USERS, items=ITEMS, item_features=item_features)
     np.testing.assert_allclose(in_given_order(scores, USERS, ITEMS), said, rtol=1e-5, atol=1e-6)
 
 
@@ -94,7 +94,7 @@ def test_factorisers() -> None:
 
     for model in (NMF(3, random_state=1, max_iter=2000), TruncatedSVD(3, random_state=1)):
         model.fit(MATRIX)
-        scores = tr.from_factors(model, MATRIX, users=USERS, items=ITEMS)
+        scores = tr.models.from_factors(model, MATRIX, users=USERS, items=ITEMS)
         said = model.inverse_transform(model.transform(MATRIX))
         np.testing.assert_allclose(in_given_order(scores, USERS, ITEMS), said, rtol=1e-4, atol=1e-5)
 
@@ -102,9 +102,9 @@ def test_factorisers() -> None:
 def test_callables() -> None:
     said = np.arange(30.0).reshape(5, 6)
     place = {user: at for at, user in enumerate(USERS)}
-    scores = tr.from_callable(lambda user, items: said[place[user]], users=USERS, items=ITEMS)
+    scores = tr.models.from_callable(lambda user, items: said[place[user]], users=USERS, items=ITEMS)
     assert (in_given_order(scores, USERS, ITEMS) == said).all()
-    wrong = tr.from_callable(lambda user, items: [1.0], users=USERS, items=ITEMS)
+    wrong = tr.models.from_callable(lambda user, items: [1.0], users=USERS, items=ITEMS)
     with pytest.raises(InputError, match=r"scores of shape \(1,\) for one user; expected \(6,\)"):
         wrong.block(np.array([0]))
 
@@ -116,7 +116,7 @@ def test_cornac() -> None:
         uid_map=kept["uid_map"], iid_map=kept["iid_map"], num_users=5, num_items=6,
         score=lambda position: np.array(kept["rows"][position]),
     )  # fmt: skip
-    scores = tr.from_cornac(model)
+    scores = tr.models.from_cornac(model)
     np.testing.assert_allclose(in_given_order(scores, content["users"], content["asked"]), expected(content))
 
 
@@ -138,10 +138,10 @@ def test_lenskit(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "lenskit", library)
     monkeypatch.setitem(sys.modules, "lenskit.data", data)
     for model in (SimpleNamespace(run=None), said):  # a pipeline, a scorer alone
-        scores = tr.from_lenskit(model, users=content["users"], items=content["asked"])
+        scores = tr.models.from_lenskit(model, users=content["users"], items=content["asked"])
         assert (in_given_order(scores, content["users"], content["asked"]) == expected(content)).all()
     with pytest.raises(InputError, match="a trained pipeline or scorer"):
-        tr.from_lenskit(SimpleNamespace(), users=["a"], items=["b"])
+        tr.models.from_lenskit(SimpleNamespace(), users=["a"], items=["b"])
 
 
 def test_rectools() -> None:
@@ -156,7 +156,7 @@ def test_rectools() -> None:
         assert (len(users), k, filter_viewed) == (5, 6, False)
         return pd.DataFrame(kept["table"])
 
-    scores = tr.from_rectools(SimpleNamespace(is_fitted=True, recommend=recommend), Dataset())
+    scores = tr.models.from_rectools(SimpleNamespace(is_fitted=True, recommend=recommend), Dataset())
     found = in_given_order(scores, content["users"], content["asked"])
     said = expected(content)
     for mine, theirs in zip(found, said, strict=True):  # lists know orders, not scores
@@ -165,21 +165,21 @@ def test_rectools() -> None:
 
 def test_what_is_not_fitted_is_refused() -> None:
     nothing = SimpleNamespace()
-    for adapt in (tr.from_implicit, tr.from_lightfm, tr.from_cornac):
+    for adapt in (tr.models.from_implicit, tr.models.from_lightfm, tr.models.from_cornac):
         with pytest.raises(InputError, match="Fit it first"):
             adapt(nothing)
     with pytest.raises(InputError, match="Fit it first"):
-        tr.from_rectools(nothing, nothing)
+        tr.models.from_rectools(nothing, nothing)
     with pytest.raises(InputError, match="Fit it first"):
-        tr.from_factors(nothing, MATRIX)
+        tr.models.from_factors(nothing, MATRIX)
 
 
 def test_wrong_ids_are_refused() -> None:
     model = SimpleNamespace(user_factors=np.ones((5, 2)), item_factors=np.ones((6, 2)))
     with pytest.raises(InputError, match="4 ids for 5 rows"):
-        tr.from_implicit(model, users=USERS[:4], items=ITEMS)
+        tr.models.from_implicit(model, users=USERS[:4], items=ITEMS)
     with pytest.raises(InputError, match="repeated"):
-        tr.from_implicit(model, users=["a", "a", "b", "c", "d"], items=ITEMS)
+        tr.models.from_implicit(model, users=["a", "a", "b", "c", "d"], items=ITEMS)
 
 
 def test_a_missing_library_is_named_with_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -192,12 +192,12 @@ def test_a_missing_library_is_named_with_the_command(monkeypatch: pytest.MonkeyP
         with pytest.raises(InputError, match=rf'{name} needs .* pip install "truerank\[{extra}\]"\.'):
             models.make(name, {}).fit(log, seed=0)
     with pytest.raises(InputError, match=r"from_lenskit needs lenskit, .* pip install lenskit"):
-        tr.from_lenskit(None, users=["a"], items=["b"])
+        tr.models.from_lenskit(None, users=["a"], items=["b"])
 
 
 def test_no_library_is_imported_before_its_model_is_used() -> None:
     code = (
-        "import sys, truerank as tr; from truerank import models; models.catalogue(); tr.from_cornac;"
+        "import sys, truerank as tr; from truerank import models; models.catalogue(); tr.models.from_cornac;"
         "import polars as pl;"
         "models.make('ease', {}).fit(tr.read(pl.DataFrame({'user': [1], 'item': [2]})), seed=0);"
         "names = ('implicit', 'lightfm', 'lenskit', 'rectools', 'cornac', 'sklearn', 'torch', 'optuna');"

@@ -19,6 +19,7 @@ from truerank import models
 from truerank.core.errors import InputError
 from truerank.core.log import Log
 from truerank.core.ranking import Scores
+from truerank.metrics.recall import Recall
 from truerank.models import Labels, Side
 from truerank.models.baselines import Random
 from truerank.models.settings import settings_of, space
@@ -311,7 +312,7 @@ def test_personal_models_beat_popularity_and_popularity_beats_chance() -> None:
     world = make_world(WorldSettings(users=600, items=400, taste=8.0, shown=60), seed=1)
     fitted = {name: fit(name, world.train) for name in ("popularity", "random", *PERSONAL)}
     results = tr.evaluate(
-        fitted, world.truth, exclude=world.train, metrics=[tr.Recall(50)], baseline="popularity", level=0.999
+        fitted, world.truth, exclude=world.train, metrics=[Recall(50)], baseline="popularity", level=0.999
     )
     found = {each.model: each for each in results.comparisons}
     for name in PERSONAL:

@@ -21,7 +21,9 @@ import truerank as tr
 from truerank import estimators, metrics
 from truerank.core.estimator import Exposed
 from truerank.core.metric import Metric
+from truerank.core.ranking import Ties
 from truerank.core.values import choices
+from truerank.metrics.average_precision import AveragePrecision
 
 PAGE = (Path(__file__).parents[2] / "docs" / "definitions.md").read_text()
 EXAMPLE = read_case("example")
@@ -151,14 +153,14 @@ def test_values_with_ties() -> None:
     user = np.zeros(4, dtype=np.int64)
     log = tr.read(pl.DataFrame({"user": user, "item": np.arange(4), "label": labels}))
 
-    def here(metric: Metric, ties: tr.Ties) -> float:
+    def here(metric: Metric, ties: Ties) -> float:
         return tr.evaluate({"m": scores[None]}, log, metrics=[metric], ties=ties).estimates[0].value
 
     theirs = float(average_precision_score(labels, scores))
     (first, second) = table("tool, its name")
     assert first[1:] == [shown(theirs), "AP@4, strict"]
-    assert here(tr.AveragePrecision(4), tr.Ties.STRICT) == pytest.approx(theirs, abs=1e-12)
-    assert second[1:] == [shown(here(tr.AveragePrecision(4), tr.Ties.EXPECTED)), "AP@4, expected"]
+    assert here(AveragePrecision(4), Ties.STRICT) == pytest.approx(theirs, abs=1e-12)
+    assert second[1:] == [shown(here(AveragePrecision(4), Ties.EXPECTED)), "AP@4, expected"]
 
 
 def test_trec_eval_breaks_ties_by_name_where_we_take_the_mean() -> None:
@@ -170,7 +172,7 @@ def test_trec_eval_breaks_ties_by_name_where_we_take_the_mean() -> None:
 
     assert (theirs("b"), theirs("a")) == (1, 0.5)
     log = pl.DataFrame({"user": ["u", "u"], "item": ["a", "b"], "label": [1, 0]})
-    scores = {"m": tr.dense([[1.0, 1.0]], users=["u"], items=["a", "b"])}
+    scores = {"m": tr.scores.dense([[1.0, 1.0]], users=["u"], items=["a", "b"])}
     value = tr.evaluate(scores, log, metrics=["RR"], exposure="full").estimates[0].value
     assert value == (theirs("b") + theirs("a")) / 2
 

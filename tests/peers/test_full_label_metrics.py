@@ -14,10 +14,19 @@ import pytrec_eval
 from peer_world import CUTOFFS, N_ITEMS, N_USERS, SEEDS, TOLERANCE, World, per_user, reported, same, world
 from sklearn.metrics import average_precision_score, dcg_score, ndcg_score, roc_auc_score
 
-import truerank as tr
 from truerank.core.arrays import Floats
 from truerank.core.metric import Metric
+from truerank.core.options import Denominator, Gain
 from truerank.core.ranking import Ties
+from truerank.metrics.auc import AUC
+from truerank.metrics.average_precision import AveragePrecision
+from truerank.metrics.dcg import DCG
+from truerank.metrics.hit_rate import HitRate
+from truerank.metrics.ndcg import NDCG
+from truerank.metrics.precision import Precision
+from truerank.metrics.r_precision import RPrecision
+from truerank.metrics.recall import Recall
+from truerank.metrics.reciprocal_rank import ReciprocalRank
 
 # --------------------------------------------------------------------------------------------------------- trec_eval
 
@@ -44,17 +53,17 @@ def trec(seed: int, *, short: bool = False) -> Mapping[str, Floats]:
 
 
 COMMON = [
-    *((f"recall_{k}", tr.Recall(k)) for k in CUTOFFS),
-    *((f"P_{k}", tr.Precision(k)) for k in CUTOFFS),
-    *((f"ndcg_cut_{k}", tr.NDCG(k)) for k in CUTOFFS),
-    *((f"success_{k}", tr.HitRate(k)) for k in CUTOFFS),
-    *((f"map_cut_{k}", tr.AveragePrecision(k, tr.Denominator.POSITIVES)) for k in CUTOFFS),
-    ("recip_rank", tr.ReciprocalRank()),
-    ("Rprec", tr.RPrecision()),
+    *((f"recall_{k}", Recall(k)) for k in CUTOFFS),
+    *((f"P_{k}", Precision(k)) for k in CUTOFFS),
+    *((f"ndcg_cut_{k}", NDCG(k)) for k in CUTOFFS),
+    *((f"success_{k}", HitRate(k)) for k in CUTOFFS),
+    *((f"map_cut_{k}", AveragePrecision(k, Denominator.POSITIVES)) for k in CUTOFFS),
+    ("recip_rank", ReciprocalRank()),
+    ("Rprec", RPrecision()),
 ]
 # trec_eval gives 0 to every query without a relevant document and keeps it in its mean; here these are undefined for
 # such users (the ideal, or the first relevant item, does not exist), left out of the mean, and counted
-UNDEFINED_WITHOUT_POSITIVES = (tr.Recall, tr.NDCG, tr.AveragePrecision, tr.ReciprocalRank, tr.RPrecision)
+UNDEFINED_WITHOUT_POSITIVES = (Recall, NDCG, AveragePrecision, ReciprocalRank, RPrecision)
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -106,7 +115,7 @@ def test_reported_mean_against_trec_eval(name: str, metric: Metric, seed: int) -
 def test_average_precision_differs_from_trec_eval_by_its_divisor(seed: int, k: int, short: bool) -> None:
     # trec_eval divides by all relevant items, so that a perfect list longer than K stays below 1; here by min(K, all)
     given, theirs = world(seed), trec(seed, short=short)[f"map_cut_{k}"]
-    ours = per_user(tr.AveragePrecision(k), given, given.short if short else given.free)
+    ours = per_user(AveragePrecision(k), given, given.short if short else given.free)
     kept = ~given.empty
     relevant = given.relevant[kept]
     same(ours[kept] * np.minimum(k, relevant) / relevant, theirs[kept])
@@ -116,7 +125,7 @@ def test_average_precision_differs_from_trec_eval_by_its_divisor(seed: int, k: i
 
 def test_average_precision_without_a_cut_equals_trec_eval_also_in_the_mean() -> None:
     given = world(0)
-    (estimate,) = reported(tr.AveragePrecision(N_ITEMS), given, given.free).estimates
+    (estimate,) = reported(AveragePrecision(N_ITEMS), given, given.free).estimates
     theirs = trec(0)[f"map_cut_{N_ITEMS}"]
     assert estimate.value == pytest.approx(float(theirs[~given.empty].mean()), abs=TOLERANCE)
     # what trec_eval reports: users without a relevant item pull its mean down
@@ -128,7 +137,7 @@ def test_average_precision_without_a_cut_equals_trec_eval_also_in_the_mean() -> 
 def test_reciprocal_rank_with_a_cut_is_that_of_trec_eval_or_zero(seed: int, k: int) -> None:
     # trec_eval has no cut-off for it: beyond rank K the value is 0
     given, theirs = world(seed), trec(seed)["recip_rank"]
-    ours = per_user(tr.ReciprocalRank(k), given, given.free)
+    ours = per_user(ReciprocalRank(k), given, given.free)
     first = 1 / theirs[~given.empty]
     same(ours[~given.empty], np.where(np.round(first) <= k, 1 / first, 0.0))
 
@@ -136,7 +145,7 @@ def test_reciprocal_rank_with_a_cut_is_that_of_trec_eval_or_zero(seed: int, k: i
 def test_without_the_factor_average_precision_differs() -> None:
     # negative control: without the factor the average precisions do differ, so the relation above is a real one
     given = world(0)
-    ours, theirs = per_user(tr.AveragePrecision(1), given, given.free), trec(0)["map_cut_1"]
+    ours, theirs = per_user(AveragePrecision(1), given, given.free), trec(0)["map_cut_1"]
     assert np.abs(ours - theirs)[~given.empty].max() > 0.1
 
 
@@ -150,9 +159,9 @@ def test_graded_gain_is_that_of_trec_eval(seed: int, k: int) -> None:
     run = {f"u{u}": dict(zip(items, map(float, row), strict=True)) for u, row in enumerate(given.free)}
     found = pytrec_eval.RelevanceEvaluator(qrel, {f"ndcg_cut.{k}"}).evaluate(run)
     theirs = np.array([found[f"u{u}"][f"ndcg_cut_{k}"] for u in range(N_USERS)])
-    ours = per_user(tr.NDCG(k, tr.Gain.LINEAR), given, given.free)
+    ours = per_user(NDCG(k, Gain.LINEAR), given, given.free)
     same(ours[~given.empty], theirs[~given.empty])
-    assert np.abs(per_user(tr.NDCG(k), given, given.free) - theirs)[~given.empty].max() > 0.01
+    assert np.abs(per_user(NDCG(k), given, given.free) - theirs)[~given.empty].max() > 0.01
 
 
 # ------------------------------------------------------------------------------------------------------ scikit-learn
@@ -169,11 +178,11 @@ def sklearn_rows(peer: object, given: World, scores: Floats, k: int, *, ignore_t
 def test_gain_equals_sklearn_for_each_user_without_ties(k: int, ignore_ties: bool) -> None:
     given = world(0)
     same(
-        per_user(tr.DCG(k), given, given.free),
+        per_user(DCG(k), given, given.free),
         sklearn_rows(dcg_score, given, given.free, k, ignore_ties=ignore_ties),
     )
     theirs = sklearn_rows(ndcg_score, given, given.free, k, ignore_ties=ignore_ties)
-    ours = per_user(tr.NDCG(k), given, given.free)
+    ours = per_user(NDCG(k), given, given.free)
     same(ours[~given.empty], theirs[~given.empty])
     # scikit-learn gives nDCG 0 where there is no relevant item; here it is undefined
     assert (theirs[given.empty] == 0).all()
@@ -185,10 +194,10 @@ def test_expected_gain_over_ties_equals_sklearn_for_each_user(k: int) -> None:
     # scikit-learn averages over tie orders by default, which is what Ties.EXPECTED does
     given = world(0)
     same(
-        per_user(tr.DCG(k), given, given.tied),
+        per_user(DCG(k), given, given.tied),
         sklearn_rows(dcg_score, given, given.tied, k, ignore_ties=False),
     )
-    ours = per_user(tr.NDCG(k), given, given.tied)[~given.empty]
+    ours = per_user(NDCG(k), given, given.tied)[~given.empty]
     same(ours, sklearn_rows(ndcg_score, given, given.tied, k, ignore_ties=False)[~given.empty])
 
 
@@ -198,10 +207,10 @@ def test_expected_gain_over_ties_equals_sklearn_for_each_user(k: int) -> None:
 def test_reported_gain_equals_sklearn(which: str, seed: int, k: int) -> None:
     given = world(seed)
     scores = given.free if which == "free" else given.tied
-    (dcg,) = reported(tr.DCG(k), given, scores).estimates
+    (dcg,) = reported(DCG(k), given, scores).estimates
     assert dcg.units == N_USERS  # a user without a relevant item has DCG 0, as in scikit-learn
     assert dcg.value == pytest.approx(dcg_score(given.labels, scores, k=k), abs=TOLERANCE)
-    (ndcg,) = reported(tr.NDCG(k), given, scores).estimates
+    (ndcg,) = reported(NDCG(k), given, scores).estimates
     kept = ~given.empty
     assert (ndcg.units, ndcg.undefined) == (kept.sum(), given.empty.sum())
     assert ndcg.value == pytest.approx(ndcg_score(given.labels[kept], scores[kept], k=k), abs=TOLERANCE)
@@ -211,21 +220,21 @@ def test_one_order_of_ties_is_not_the_average_over_orders() -> None:
     # negative control: on tied scores ignore_ties=True is one arbitrary order, so the comparison above can fail
     given = world(0)
     theirs = sklearn_rows(dcg_score, given, given.tied, 5, ignore_ties=True)
-    assert np.abs(per_user(tr.DCG(5), given, given.tied) - theirs).max() > 0.1
+    assert np.abs(per_user(DCG(5), given, given.tied) - theirs).max() > 0.1
 
 
 @pytest.mark.parametrize("k", CUTOFFS)
 @pytest.mark.parametrize("which", ["free", "tied"])
-@pytest.mark.parametrize("gain", [tr.Gain.LINEAR, tr.Gain.EXPONENTIAL])
-def test_graded_gain_equals_sklearn_for_each_user(gain: tr.Gain, which: str, k: int) -> None:
+@pytest.mark.parametrize("gain", [Gain.LINEAR, Gain.EXPONENTIAL])
+def test_graded_gain_equals_sklearn_for_each_user(gain: Gain, which: str, k: int) -> None:
     # scikit-learn takes the numbers it is given as gains, and averages over tie orders
     given = world(1)
     scores = given.free if which == "free" else given.tied
-    gains = given.grades if gain is tr.Gain.LINEAR else 2**given.grades - 1
+    gains = given.grades if gain is Gain.LINEAR else 2**given.grades - 1
     rows = list(zip(gains, scores, strict=True))
-    same(per_user(tr.DCG(k, gain), given, scores), np.array([dcg_score(y[None], s[None], k=k) for y, s in rows]))
+    same(per_user(DCG(k, gain), given, scores), np.array([dcg_score(y[None], s[None], k=k) for y, s in rows]))
     theirs = np.array([ndcg_score(y[None], s[None], k=k) for y, s in rows])
-    same(per_user(tr.NDCG(k, gain), given, scores)[~given.empty], theirs[~given.empty])
+    same(per_user(NDCG(k, gain), given, scores)[~given.empty], theirs[~given.empty])
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -237,7 +246,7 @@ def test_area_under_the_curve_equals_sklearn(which: str, seed: int) -> None:
     finite = np.where(np.isneginf(scores), -1.0, scores)
     both = ~given.empty & (given.relevant < N_ITEMS)
     theirs = np.array([roc_auc_score(y, s) for y, s in zip(given.labels[both], finite[both], strict=True)])
-    ours = per_user(tr.AUC(), given, scores)
+    ours = per_user(AUC(), given, scores)
     same(ours[both], theirs)
     assert np.isnan(ours[~both]).all()
 
@@ -250,7 +259,7 @@ def sklearn_average_precision(given: World, scores: Floats) -> Floats:
 @pytest.mark.parametrize("seed", SEEDS)
 def test_average_precision_without_a_cut_equals_sklearn(seed: int) -> None:
     given = world(seed)
-    ours = per_user(tr.AveragePrecision(N_ITEMS), given, given.free)[~given.empty]
+    ours = per_user(AveragePrecision(N_ITEMS), given, given.free)[~given.empty]
     same(ours, sklearn_average_precision(given, given.free))
 
 
@@ -259,9 +268,9 @@ def test_average_precision_on_ties_is_the_strict_rule_of_sklearn(seed: int) -> N
     # scikit-learn takes all candidates of one score at once: each has the rank of the last of them, as in Ties.STRICT
     given = world(seed)
     theirs = sklearn_average_precision(given, given.tied)
-    strict = per_user(tr.AveragePrecision(N_ITEMS), given, given.tied, ties=Ties.STRICT)[~given.empty]
+    strict = per_user(AveragePrecision(N_ITEMS), given, given.tied, ties=Ties.STRICT)[~given.empty]
     same(strict, theirs)
-    expected = per_user(tr.AveragePrecision(N_ITEMS), given, given.tied)[~given.empty]
+    expected = per_user(AveragePrecision(N_ITEMS), given, given.tied)[~given.empty]
     assert np.abs(expected - theirs).max() > 0.01
 
 
@@ -271,4 +280,4 @@ def test_average_precision_of_a_user_without_positives_in_sklearn() -> None:
     user = int(np.flatnonzero(given.empty)[0])
     with pytest.warns(UserWarning, match="No positive class"):
         assert average_precision_score(given.labels[user], given.free[user]) == 0
-    assert np.isnan(per_user(tr.AveragePrecision(N_ITEMS), given, given.free)[user])
+    assert np.isnan(per_user(AveragePrecision(N_ITEMS), given, given.free)[user])

@@ -16,6 +16,15 @@ from peer_world import N_ITEMS, N_USERS, per_user, world
 import truerank as tr
 from truerank.core.arrays import Floats
 from truerank.core.metric import Metric
+from truerank.core.options import Denominator, Gain
+from truerank.metrics.auc import AUC
+from truerank.metrics.average_precision import AveragePrecision
+from truerank.metrics.hit_rate import HitRate
+from truerank.metrics.ndcg import NDCG
+from truerank.metrics.precision import Precision
+from truerank.metrics.r_precision import RPrecision
+from truerank.metrics.recall import Recall
+from truerank.metrics.reciprocal_rank import ReciprocalRank
 
 CUTOFFS = (1, 5, 10, 60)
 ITEMS = [f"i{item:02d}" for item in range(N_ITEMS)]
@@ -38,21 +47,21 @@ def files(*, short: bool) -> tuple[dict[str, dict[str, int]], dict[str, dict[str
 # -------------------------------------------------------------------------------------------------------- ir-measures
 
 EXACT: dict[Any, Metric] = {
-    **{P @ k: tr.Precision(k) for k in CUTOFFS},
-    **{R @ k: tr.Recall(k) for k in CUTOFFS},
-    **{Success @ k: tr.HitRate(k) for k in CUTOFFS},
-    **{AP @ k: tr.AveragePrecision(k, tr.Denominator.POSITIVES) for k in CUTOFFS},
-    **{RR @ k: tr.ReciprocalRank(k) for k in CUTOFFS},
-    **{nDCG @ k: tr.NDCG(k, tr.Gain.LINEAR) for k in CUTOFFS},
-    AP: tr.AveragePrecision(N_ITEMS),
-    RR: tr.ReciprocalRank(),
-    Rprec: tr.RPrecision(),
-    Accuracy: tr.AUC(),
+    **{P @ k: Precision(k) for k in CUTOFFS},
+    **{R @ k: Recall(k) for k in CUTOFFS},
+    **{Success @ k: HitRate(k) for k in CUTOFFS},
+    **{AP @ k: AveragePrecision(k, Denominator.POSITIVES) for k in CUTOFFS},
+    **{RR @ k: ReciprocalRank(k) for k in CUTOFFS},
+    **{nDCG @ k: NDCG(k, Gain.LINEAR) for k in CUTOFFS},
+    AP: AveragePrecision(N_ITEMS),
+    RR: ReciprocalRank(),
+    Rprec: RPrecision(),
+    Accuracy: AUC(),
 }
 # the Perl script behind these prints five decimals
 ROUNDED: dict[Any, Metric] = {
-    **{ERR @ k: tr.ERR(k, highest=4) for k in CUTOFFS},
-    **{nDCG(dcg="exp-log2") @ k: tr.NDCG(k, tr.Gain.EXPONENTIAL) for k in (1, 5, 10)},
+    **{ERR @ k: tr.metrics.ERR(k, highest=4) for k in CUTOFFS},
+    **{nDCG(dcg="exp-log2") @ k: NDCG(k, Gain.EXPONENTIAL) for k in (1, 5, 10)},
 }
 
 
@@ -85,7 +94,7 @@ def test_equals_ir_measures_for_each_user(measure: Any, short: bool) -> None:
 def test_accuracy_of_ir_measures_leaves_out_what_was_not_retrieved() -> None:
     # here an item that is never recommended is tied at the bottom, and the pairs it is in count
     given = world(0)
-    ours, measured = per_user(tr.AUC(), given, given.short), theirs(short=True)[str(Accuracy)]
+    ours, measured = per_user(AUC(), given, given.short), theirs(short=True)[str(Accuracy)]
     whole = np.isfinite(given.short).all(axis=1) & ~given.empty
     assert np.abs(ours - measured)[~given.empty & ~whole].max() > 0.1
     np.testing.assert_allclose(ours[whole], measured[whole], rtol=0, atol=1e-9)

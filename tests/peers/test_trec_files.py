@@ -10,6 +10,10 @@ import pytrec_eval
 
 import truerank as tr
 from truerank.core.metric import Metric
+from truerank.exposure.kinds import FullExposure, Unlisted
+from truerank.metrics.hit_rate import HitRate
+from truerank.metrics.precision import Precision
+from truerank.metrics.recall import Recall
 
 
 def write_files(folder: Path) -> tuple[Path, Path]:
@@ -28,11 +32,11 @@ def write_files(folder: Path) -> tuple[Path, Path]:
 
 
 CASES: list[tuple[int, str, Metric]] = [
-    (1, "P_5", tr.Precision(5)),
-    (2, "P_10", tr.Precision(10)),
-    (1, "recall_20", tr.Recall(20)),
-    (2, "recall_20", tr.Recall(20)),
-    (3, "success_5", tr.HitRate(5)),
+    (1, "P_5", Precision(5)),
+    (2, "P_10", Precision(10)),
+    (1, "recall_20", Recall(20)),
+    (2, "recall_20", Recall(20)),
+    (3, "success_5", HitRate(5)),
 ]
 
 
@@ -49,7 +53,7 @@ def test_files_mean_the_same(tmp_path: Path, level: int, measure: str, metric: M
     ours = tr.evaluate(
         {"run": tr.read_scores(run)},
         labels,
-        exposure=tr.FullExposure(tr.Unlisted.NEGATIVE),
+        exposure=FullExposure(Unlisted.NEGATIVE),
         metrics=[metric],
         n_items=60,
     )

@@ -16,7 +16,7 @@ from truerank.core.arrays import exact_sum
 from truerank.core.errors import InputError
 from truerank.core.ids import Ids
 from truerank.core.log import Log, Pairs
-from truerank.core.ranking import Candidates, Ranks, Scores
+from truerank.core.ranking import Candidates, Ranks, Scores, Ties
 from truerank.ranks.kernel import fast
 from truerank.ranks.kernel.rank import rank
 from truerank.ranks.kernel.ties import count_above_and_tied
@@ -51,11 +51,11 @@ def cases(draw: st.DrawFn) -> tuple[Scores, Log, list[Candidates]]:
     if draw(st.booleans()):
         d = draw(st.integers(1, 5))
         p, q = (rng.integers(-levels, levels + 1, size=(n, d)) / 4 for n in (n_users, n_items))
-        scores: Scores = tr.factors(p, q, item_bias=q[:, 0] if draw(st.booleans()) else None)
+        scores: Scores = tr.scores.factors(p, q, item_bias=q[:, 0] if draw(st.booleans()) else None)
     else:
         matrix = rng.integers(-levels, levels, size=(n_users, n_items)).astype(draw(st.sampled_from(["f4", "f8"])))
         matrix[rng.random(matrix.shape) < draw(st.sampled_from([0, 0.3, 1]))] = -np.inf
-        scores = tr.dense(matrix)
+        scores = tr.scores.dense(matrix)
     judged = rng.random((n_users, n_items)) < draw(st.sampled_from([0.05, 0.5, 1]))
     excluded = (rng.random((n_users, n_items)) < draw(st.sampled_from([0, 0.3]))) & ~judged
     user, item = np.nonzero(judged)
@@ -101,7 +101,7 @@ def test_lists_looked_up_equal_rows_sorted(case: tuple[pl.DataFrame, Log, list[C
     frame, log, pools = case
     if len(frame) == 0:
         return
-    scores = tr.lists(frame)
+    scores = tr.scores.lists(frame)
     same(rank(scores, log, pools=pools, fast=False), rank(scores, log, pools=pools, fast=True))
 
 
@@ -141,10 +141,10 @@ def test_exact_sums(seed: int, n: int, spread: int) -> None:
     assert exact_sum(values) == math.fsum(values.tolist()) == exact_sum(values[::-1].copy())
 
 
-@pytest.mark.parametrize("ties", [tr.Ties.RANDOM, tr.Ties.STRICT])
-def test_tie_policies_do_not_depend_on_the_kernel(ties: tr.Ties) -> None:
+@pytest.mark.parametrize("ties", [Ties.RANDOM, Ties.STRICT])
+def test_tie_policies_do_not_depend_on_the_kernel(ties: Ties) -> None:
     rng = np.random.default_rng(4)
-    scores = tr.dense(rng.integers(0, 5, size=(40, 70)).astype(np.float32))
+    scores = tr.scores.dense(rng.integers(0, 5, size=(40, 70)).astype(np.float32))
     user, item = np.nonzero(rng.random((40, 70)) < 0.2)
     log = log_of(user, item, 40, 70)
     pool = Candidates(40, 70.0)
@@ -154,7 +154,7 @@ def test_tie_policies_do_not_depend_on_the_kernel(ties: tr.Ties) -> None:
 @pytest.mark.parametrize("dimensions", [1, 7, 64])
 def test_same_bits_across_threads_and_chunks(dimensions: int) -> None:
     rng = np.random.default_rng(dimensions)
-    scores = tr.factors(rng.normal(size=(900, dimensions)), rng.normal(size=(2000, dimensions)))
+    scores = tr.scores.factors(rng.normal(size=(900, dimensions)), rng.normal(size=(2000, dimensions)))
     user = np.repeat(np.arange(900), 5)
     log = log_of(user, np.concatenate([rng.choice(2000, 5, replace=False) for _ in range(900)]), 900, 2000)
     pools = [Candidates(900, 2000.0)]
@@ -169,7 +169,7 @@ def test_same_bits_across_threads_and_chunks(dimensions: int) -> None:
 def test_a_score_of_an_item_is_the_score_in_its_row() -> None:
     """An item never outranks itself: its score comes from the same arithmetic as the row."""
     rng = np.random.default_rng(1)
-    scores = tr.factors(rng.normal(size=(50, 64)), rng.normal(size=(3000, 64)))
+    scores = tr.scores.factors(rng.normal(size=(50, 64)), rng.normal(size=(3000, 64)))
     log = log_of(np.repeat(np.arange(50), 60), np.tile(np.arange(0, 3000, 50), 50), 50, 3000)
     found = rank(scores, log, pools=[Candidates(50, 3000.0)], fast=True)[0]
     assert (found.tied >= 0).all()
@@ -181,7 +181,7 @@ def test_a_score_of_an_item_is_the_score_in_its_row() -> None:
 
 
 def test_overflowing_factors_are_refused_not_ranked() -> None:
-    scores = tr.factors(np.full((2, 1), 1e30), np.full((3, 1), 1e30))
+    scores = tr.scores.factors(np.full((2, 1), 1e30), np.full((3, 1), 1e30))
     log = log_of(np.array([0, 1]), np.array([0, 2]), 2, 3)
     for each in (False, True):
         with pytest.raises(InputError, match="expected a finite number"):
@@ -209,7 +209,7 @@ def test_more_than_2_to_the_31_cells() -> None:
     # whole-numbered factors: products are exact and often equal, so ties are counted too
     p, q = (rng.integers(-20, 21, size=(n, 2)).astype(np.float32) for n in (n_users, n_items))
     listed = pl.DataFrame({"user": user, "item": log.item, "score": rng.random(2 * n_users)})
-    for scores in (tr.factors(p, q), tr.lists(listed)):
+    for scores in (tr.scores.factors(p, q), tr.scores.lists(listed)):
         found = rank(scores, log, pools=[pool], fast=True, threads=2)[0]
         for unit in (0, 1, 21_999, n_users - 2, n_users - 1):
             mine = log.user == unit

@@ -24,6 +24,8 @@ from truerank.exposure.loggers.holdout import WorldHoldOut
 from truerank.exposure.loggers.popularity import PopularityLogger
 from truerank.exposure.loggers.positivity import PositivityLogger
 from truerank.exposure.loggers.uniform import UniformLogger
+from truerank.metrics.auc import AUC
+from truerank.metrics.recall import Recall
 from truerank.ranks import samplers
 from truerank.ranks.kernel.rank import rank
 from truerank.ranks.samplers.draw import CandidatePool, SampledNegatives, Sampler, draw_all, sample_candidates
@@ -179,7 +181,9 @@ def test_positives_are_drawn_in_released_and_keep_both_labels(logged: CandidateP
     assert candidates.only is not None
     assert int(candidates.only.count.sum()) == len(logged.positive.item) + len(sampled.item)
     # a positive that is also a negative is tied with itself: its expected rank is half a place lower
-    scores = tr.dense(np.random.default_rng(1).random((30, len(logged.items))), users=logged.users, items=logged.items)
+    scores = tr.scores.dense(
+        np.random.default_rng(1).random((30, len(logged.items))), users=logged.users, items=logged.items
+    )
     positives = labels.select(labels.label == 1)
     found = rank(scores, positives, pools=[candidates])[0]
     repeated = {*zip(sampled.user[sampled.repeated].tolist(), sampled.item[sampled.repeated].tolist(), strict=True)}
@@ -359,8 +363,8 @@ def test_evaluate_on_sampled_candidates_end_to_end(logged: CandidatePool, tmp_pa
     sampled = draw(logged, SkewSampler(8))
     labels = sampled.labels()
     score = np.random.default_rng(2).random((30, len(logged.items)))
-    scores = {"random": tr.dense(score, users=logged.users, items=logged.items)}
-    results = tr.evaluate(scores, labels, candidates=labels, metrics=[tr.Recall(3), tr.AUC()])
+    scores = {"random": tr.scores.dense(score, users=logged.users, items=logged.items)}
+    results = tr.evaluate(scores, labels, candidates=labels, metrics=[Recall(3), AUC()])
     recall, auc = [], []
     for user, negative in enumerate(sets(sampled)):
         positive = logged.positive.of_unit(user)
@@ -372,5 +376,5 @@ def test_evaluate_on_sampled_candidates_end_to_end(logged: CandidatePool, tmp_pa
     assert [each.value for each in results.estimates] == pytest.approx([np.mean(recall), np.mean(auc)])
     tr.write(labels, tmp_path / "sampled.parquet")
     again = tr.read(tmp_path / "sampled.parquet")
-    file = tr.evaluate(scores, again, candidates=pl.read_parquet(tmp_path / "sampled.parquet"), metrics=[tr.Recall(3)])
+    file = tr.evaluate(scores, again, candidates=pl.read_parquet(tmp_path / "sampled.parquet"), metrics=[Recall(3)])
     assert file.estimates[0].value == results.estimates[0].value

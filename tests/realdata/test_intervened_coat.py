@@ -15,6 +15,11 @@ from truerank.exposure.interventions import dispersion, intervene, with_inclusio
 from truerank.exposure.interventions.design import RegularIntervention
 from truerank.exposure.interventions.skew import SkewIntervention
 from truerank.exposure.interventions.weighted import WTDHIntervention
+from truerank.exposure.kinds import FullExposure, Unlisted
+from truerank.metrics.dcg import DCG
+from truerank.metrics.precision import Precision
+from truerank.metrics.recall import Recall
+from truerank.ranks.candidates import Overlap
 
 pytestmark = pytest.mark.realdata
 
@@ -77,11 +82,11 @@ def test_through_evaluate(world: study.World) -> None:
     found = tr.evaluate(
         study.fitted(world.train),
         log,
-        exposure=tr.FullExposure(tr.Unlisted.NEGATIVE),
+        exposure=FullExposure(Unlisted.NEGATIVE),
         exclude=world.train,
-        overlap=tr.Overlap.KEEP,
-        metrics=[tr.Recall(10), tr.Precision(10), tr.DCG(10)],
-        estimators=[tr.Intervened(), tr.IntervenedPooled()],
+        overlap=Overlap.KEEP,
+        metrics=[Recall(10), Precision(10), DCG(10)],
+        estimators=[Intervened(), IntervenedPooled()],
     )
     values = {(each.model, each.metric, each.estimator): each for each in found.estimates}
     expected = iter(study.by_formula(world, SkewIntervention()))

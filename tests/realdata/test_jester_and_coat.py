@@ -7,6 +7,10 @@ import pytest
 
 import truerank as tr
 from realdata import folder_of
+from truerank.exposure.kinds import RandomExposure
+from truerank.metrics.hit_rate import HitRate
+from truerank.metrics.ndcg import NDCG
+from truerank.metrics.precision import Precision
 
 pytestmark = pytest.mark.realdata
 COLUMNS = {"user": "user_id", "item": "item_id"}
@@ -16,8 +20,8 @@ def test_jester_is_fully_observed() -> None:
     labels = tr.read(folder_of("jester") / "ratings_fully_observed.parquet", columns=COLUMNS, positive=">3")
     assert (len(labels.users), len(labels.items), len(labels)) == (7200, 100, 720_000)
     mean = np.bincount(labels.item, weights=labels.rewards["rating"]) / len(labels.users)
-    best = tr.factors(np.ones((7200, 1)), mean[:, None], users=labels.users, items=labels.items)
-    found = tr.evaluate({"mean": best}, labels, metrics=[tr.NDCG(10), tr.HitRate(1), tr.Precision(1)])
+    best = tr.scores.factors(np.ones((7200, 1)), mean[:, None], users=labels.users, items=labels.items)
+    found = tr.evaluate({"mean": best}, labels, metrics=[NDCG(10), HitRate(1), Precision(1)])
     ndcg, hit, precision = (each.value for each in found.estimates)
     assert 0.5 < ndcg < 1
     assert hit == precision
@@ -30,7 +34,7 @@ def test_coat_exclusions_are_dropped_and_counted() -> None:
     train = tr.read(folder / "train_mnar.parquet", columns=COLUMNS, positive=">3")
     assert (len(labels), len(train)) == (4640, 6960)
     count = np.bincount(train.item, weights=train.label)
-    scores = tr.factors(np.ones((290, 1)), count[:, None], users=train.users, items=train.items)
-    found = tr.evaluate({"popularity": scores}, labels, exposure=tr.RandomExposure(), exclude=train)
+    scores = tr.scores.factors(np.ones((290, 1)), count[:, None], users=train.users, items=train.items)
+    found = tr.evaluate({"popularity": scores}, labels, exposure=RandomExposure(), exclude=train)
     assert "366 judged rows are excluded items" in found.notes[0]
     assert all(0 < each.value < 2 for each in found.estimates)

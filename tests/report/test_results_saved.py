@@ -23,9 +23,18 @@ from truerank.core.messages import caution, note
 from truerank.core.provenance import Input, Provenance
 from truerank.core.results import Comparison, Estimate, Results
 from truerank.core.units import KeptUnits, UnitTerms
+from truerank.estimators.biased.doubly_robust import DoublyRobust
+from truerank.estimators.biased.intervened import Intervened, IntervenedPooled
+from truerank.estimators.biased.ips import IPS
+from truerank.estimators.biased.naive import Naive
+from truerank.estimators.biased.snips import SNIPS
+from truerank.exposure.kinds import BiasedExposure, FullExposure, RandomExposure, Unlisted
 from truerank.exposure.policies.targets import RankColumn
 from truerank.exposure.positions import parse_position
 from truerank.exposure.positions.exponential import Exponential
+from truerank.exposure.propensities.power import PopularityPower
+from truerank.metrics.dcg import DCG
+from truerank.metrics.recall import Recall
 from truerank.report import document, frames, text
 from truerank.uncertainty.clipping import AutoClip
 
@@ -51,24 +60,22 @@ def off_policy(**options: Any) -> Results:
 
 
 def evaluated(labels: pl.DataFrame = FULL, **options: Any) -> Results:
-    return tr.evaluate(SCORES, labels, metrics=[tr.Recall(3), tr.DCG(3)], **options)
+    return tr.evaluate(SCORES, labels, metrics=[Recall(3), DCG(3)], **options)
 
 
 CALLS: dict[str, Callable[[], Results]] = {
     "full": evaluated,
     "design": lambda: evaluated(interval=tr.Design()),
-    "random": lambda: evaluated(SHOWN, exposure=tr.RandomExposure()),
+    "random": lambda: evaluated(SHOWN, exposure=RandomExposure()),
     "all metrics": lambda: tr.evaluate(SCORES, FULL, metrics=[metrics.parse(name) for name in METRICS]),
     "intervened": lambda: evaluated(
-        CHOSEN, exposure=tr.FullExposure(tr.Unlisted.NEGATIVE), estimators=[tr.Intervened(), tr.IntervenedPooled()]
+        CHOSEN, exposure=FullExposure(Unlisted.NEGATIVE), estimators=[Intervened(), IntervenedPooled()]
     ),
-    "biased": lambda: evaluated(
-        BIASED, exposure=tr.BiasedExposure(), estimators=[tr.SNIPS(), tr.IPS(3.0), tr.SNIPS(2.0), tr.Naive()]
-    ),
-    "doubly robust": lambda: evaluated(BIASED, exposure=tr.BiasedExposure(), estimators=[tr.DoublyRobust()]),
-    "fitted": lambda: evaluated(SHOWN, exposure=tr.BiasedExposure(tr.PopularityPower(0.5)), estimators=[tr.IPS()]),
+    "biased": lambda: evaluated(BIASED, exposure=BiasedExposure(), estimators=[SNIPS(), IPS(3.0), SNIPS(2.0), Naive()]),
+    "doubly robust": lambda: evaluated(BIASED, exposure=BiasedExposure(), estimators=[DoublyRobust()]),
+    "fitted": lambda: evaluated(SHOWN, exposure=BiasedExposure(PopularityPower(0.5)), estimators=[IPS()]),
     "undefined": lambda: evaluated(FULL.with_columns(label=pl.lit(0)), baseline="a"),
-    "one model": lambda: tr.evaluate({"a": SCORES["a"]}, FULL, metrics=[tr.Recall(3)]),
+    "one model": lambda: tr.evaluate({"a": SCORES["a"]}, FULL, metrics=[Recall(3)]),
     "off policy": lambda: off_policy(clips=(1.0, 4.0, math.inf)),
     "chosen clips": lambda: off_policy(clips=AutoClip()),
     "fitted positions": lambda: tr.off_policy(

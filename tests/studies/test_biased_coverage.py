@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 import biased_coverage
-import truerank as tr
 from truerank.core.ranking import Candidates
 from truerank.models.baselines import Popularity
 from truerank.ranks.kernel.rank import rank
@@ -21,11 +20,11 @@ def test_coverage_on_a_small_world() -> None:
     scores = Popularity().fit(world.train, seed=1)
     truth = ObservedWorld(labels, {"popularity": rank(scores, labels, pools=[Candidates(300, 120.0)])[0]})
     right = biased_coverage.propensities(labels.label.reshape(300, 120))
-    asked: list[Asked] = [(tr.Recall(20), tr.SNIPS()), (tr.DCG(20), tr.SNIPS()), (tr.DCG(20), tr.IPS())]
+    asked: list[Asked] = [(Recall(20), SNIPS()), (DCG(20), SNIPS()), (DCG(20), IPS())]
     for each in measure(truth, asked, drawing=ByPropensity(right), runs=200, seed=1):
         assert 0.88 <= each.covered <= 1, each
         assert abs(each.bias) <= max(4 * each.noise, 0.01 * each.truth), each
-    naive: list[Asked] = [(tr.Recall(20), tr.Naive()), (tr.DCG(20), tr.Naive())]
+    naive: list[Asked] = [(Recall(20), Naive()), (DCG(20), Naive())]
     for each in measure(truth, naive, drawing=ByPropensity(right), runs=30, seed=1):
         assert each.bias > 0.5 * each.truth, each
         assert each.covered == 0, each

@@ -29,12 +29,12 @@ def test_coverage_on_a_small_world() -> None:
             for name, model in (("popularity", Popularity()), ("ease", EASE()))
         },
     )
-    asked: list[Asked] = [(tr.Recall(20), tr.Pooled()), (tr.Precision(20), tr.HorvitzThompson())]
+    asked: list[Asked] = [(Recall(20), Pooled()), (Precision(20), HorvitzThompson())]
     for interval in (tr.Population(), tr.Design()):
         for each in measure(truth, asked, drawing=Uniformly(30), runs=200, interval=interval, seed=1):
             assert 0.88 <= each.covered <= 1, each
             assert each.unbiased, each
-    published = measure(truth, [(tr.Recall(5), tr.Published())], drawing=Uniformly(10), runs=50, seed=1)
+    published = measure(truth, [(Recall(5), Published())], drawing=Uniformly(10), runs=50, seed=1)
     assert all(each.bias < -5 * each.noise for each in published[:2])  # the bias is there, and it is downwards
 
 

@@ -14,6 +14,10 @@ import truerank as tr
 from truerank import models
 from truerank.core.errors import InputError
 from truerank.core.log import Log
+from truerank.estimators.biased.ips import IPS
+from truerank.estimators.judged.pooled import Pooled
+from truerank.exposure.kinds import FullExposure, RandomExposure, Unlisted
+from truerank.metrics.recall import Recall
 from truerank.models import Labels, Side
 from truerank.models.settings import LogUniform, OneOf, WholeNumbers, space
 from truerank.studies.objectives import HoldOut, RandomSlice
@@ -25,7 +29,7 @@ SIDE = Side(random=WORLD.random)
 
 
 def search(folder: Path, *, name: str = "ials", trials: int, **options: Any) -> Tuned:
-    given = {"objective": HoldOut(tr.Recall(10)), "seed": 1, "fixed": (), "log": WORLD.train, **options}
+    given = {"objective": HoldOut(Recall(10)), "seed": 1, "fixed": (), "log": WORLD.train, **options}
     model = given.pop("model", models.make(name, {"iterations": "3"} if name == "ials" else {}))
     return tune(model, given.pop("log"), trials=trials, folder=folder, **given)
 
@@ -87,8 +91,8 @@ def test_the_best_value_is_that_of_the_best_model(tmp_path: Path) -> None:
     assert found.value == max(each.value for each in found.trials if each.value is not None)
     train, held = tr.split_per_user(WORLD.train, 0.2, seed=1)
     results = tr.evaluate(
-        {"best": found.model.fit(train, seed=1)}, held, exclude=train, metrics=[tr.Recall(10)],
-        exposure=tr.FullExposure(tr.Unlisted.NEGATIVE),
+        {"best": found.model.fit(train, seed=1)}, held, exclude=train, metrics=[Recall(10)],
+        exposure=FullExposure(Unlisted.NEGATIVE),
     )  # fmt: skip
     assert results.estimates[0].value == found.value
 
@@ -115,11 +119,11 @@ def test_fixed_settings_stay(tmp_path: Path) -> None:
 
 
 def test_a_random_slice_judges_by_an_estimator(tmp_path: Path) -> None:
-    objective = RandomSlice(tr.Recall(10), tr.Pooled())
+    objective = RandomSlice(Recall(10), Pooled())
     found = search(tmp_path / "a", name="item-knn", trials=10, objective=objective, side=SIDE)
     results = tr.evaluate(
-        {"best": found.model.fit(WORLD.train, seed=1)}, WORLD.random, exclude=WORLD.train, metrics=[tr.Recall(10)],
-        estimators=[tr.Pooled()], exposure=tr.RandomExposure(),
+        {"best": found.model.fit(WORLD.train, seed=1)}, WORLD.random, exclude=WORLD.train, metrics=[Recall(10)],
+        estimators=[Pooled()], exposure=RandomExposure(),
     )  # fmt: skip
     assert results.estimates[0].value == found.value
 
@@ -140,7 +144,7 @@ def test_pairs_without_values_are_positives(tmp_path: Path) -> None:
 def test_another_question_needs_another_folder(tmp_path: Path) -> None:
     search(tmp_path / "a", trials=1)
     other: list[dict[str, Any]] = [
-        {"seed": 2}, {"objective": HoldOut(tr.Recall(5))}, {"objective": HoldOut(tr.Recall(10), 0.204)},
+        {"seed": 2}, {"objective": HoldOut(Recall(5))}, {"objective": HoldOut(Recall(10), 0.204)},
         {"log": WORLD.train.select(np.arange(900))},
         {"fixed": ("factors",)}, {"name": "item-knn"}, {"side": SIDE},
     ]  # fmt: skip
@@ -155,9 +159,9 @@ def test_another_question_needs_another_folder(tmp_path: Path) -> None:
 
 
 def test_the_settings_of_an_objective_are_part_of_the_question() -> None:
-    assert str(HoldOut(tr.Recall(10), 0.2)) == "Recall@10 on 0.2 of each user's rows, held out"
-    assert str(RandomSlice(tr.Recall(10))) == "Recall@10 by the default estimator on the random slice"
-    assert str(RandomSlice(tr.Recall(10), tr.IPS(clip=5.0))) == "Recall@10 by IPS(clip=5.0) on the random slice"
+    assert str(HoldOut(Recall(10), 0.2)) == "Recall@10 on 0.2 of each user's rows, held out"
+    assert str(RandomSlice(Recall(10))) == "Recall@10 by the default estimator on the random slice"
+    assert str(RandomSlice(Recall(10), IPS(clip=5.0))) == "Recall@10 by IPS(clip=5.0) on the random slice"
 
 
 def test_bad_questions_are_refused(tmp_path: Path) -> None:
@@ -177,8 +181,8 @@ def test_bad_questions_are_refused(tmp_path: Path) -> None:
 
 def test_a_refused_call_is_not_in_the_way_of_the_corrected_one(tmp_path: Path) -> None:
     wrong: list[dict[str, Any]] = [
-        {"log": WORLD.train.select(np.arange(0))}, {"objective": HoldOut(tr.Recall(10), 0.0)},
-        {"objective": HoldOut(tr.Recall(10), 1.0)}, {"objective": HoldOut(tr.Recall(10), 2.0)},
+        {"log": WORLD.train.select(np.arange(0))}, {"objective": HoldOut(Recall(10), 0.0)},
+        {"objective": HoldOut(Recall(10), 1.0)}, {"objective": HoldOut(Recall(10), 2.0)},
         {"objective": RandomSlice()},
         {"objective": RandomSlice(), "side": Side(random=WORLD.random.select(np.arange(0)))},
     ]  # fmt: skip

@@ -14,6 +14,8 @@ from truerank.core.arrays import Bools, Floats
 from truerank.core.log import Log
 from truerank.core.metric import Metric
 from truerank.core.ranking import Candidates, Ties
+from truerank.estimators.judged.full import Full
+from truerank.exposure.kinds import FullExposure
 from truerank.ranks.kernel.rank import rank
 
 N_USERS, N_ITEMS = 200, 60
@@ -62,13 +64,13 @@ def world(seed: int) -> World:
 def per_user(metric: Metric, given: World, scores: Floats, *, ties: Ties = Ties.EXPECTED) -> Floats:
     """The value of each user, NaN where undefined."""
     pool = Candidates(N_USERS, float(N_ITEMS))
-    (ranks,) = rank(tr.dense(scores), given.log, pools=[pool], ties=ties)
-    terms = terms_of(tr.Full(), given.log, ranks, metric)
+    (ranks,) = rank(tr.scores.dense(scores), given.log, pools=[pool], ties=ties)
+    terms = terms_of(Full(), given.log, ranks, metric)
     return np.where(terms.defined, terms.sums[:, 0], np.nan)
 
 
 def reported(metric: Metric, given: World, scores: Floats, *, ties: Ties = Ties.EXPECTED) -> tr.Results:
-    return tr.evaluate({"model": scores}, given.log, exposure=tr.FullExposure(), metrics=[metric], ties=ties)
+    return tr.evaluate({"model": scores}, given.log, exposure=FullExposure(), metrics=[metric], ties=ties)
 
 
 def same(ours: Floats, theirs: Floats) -> None:

@@ -11,7 +11,7 @@ import polars as pl
 import truerank as tr
 from truerank.core.estimator import Asked, Learned
 from truerank.core.terms import Smooth
-from truerank.data.impressions import Impressions
+from truerank.data.impressions import Impressions, Logged
 from truerank.estimators.ranked.exposures import Exposures
 from truerank.evaluation.ranked import prepare
 from truerank.evaluation.ranked_plan import RankedPlan
@@ -21,7 +21,7 @@ from truerank.uncertainty.evidence import whole
 EXTRA = ("new", "other", "prediction", "by_a", "by_b")
 
 
-def read(frame: pl.DataFrame, *, logged: tr.Logged = tr.Logged.VIEWED, **options: Any) -> Impressions:
+def read(frame: pl.DataFrame, *, logged: Logged = Logged.VIEWED, **options: Any) -> Impressions:
     """A log with all columns that tests give targets and models."""
     extra = [name for name in frame.columns if name in EXTRA]
     return tr.read_impressions(frame, extra=extra, logged=logged, **options)

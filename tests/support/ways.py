@@ -16,15 +16,17 @@ import truerank as tr
 from truerank import estimators, metrics
 from truerank.core.arrays import Bools
 from truerank.core.estimator import About, Clipping, Estimator, Exposed
+from truerank.core.ids import Ids
 from truerank.core.log import Log
 from truerank.core.metric import Metric
 from truerank.core.ranking import JudgedChunk
 from truerank.data.spill import scratch
+from truerank.estimators.biased.doubly_robust import DoublyRobust
 from truerank.estimators.biased.rewards import GivenRewards
 from truerank.evaluation.judged import JudgedCall, prepare_judged
 from truerank.evaluation.judged_plan import JudgedPlan
 from truerank.exposure import propensities
-from truerank.exposure.kinds import Exposure
+from truerank.exposure.kinds import BiasedExposure, Exposure, FullExposure, RandomExposure, Unlisted
 from truerank.uncertainty.intervals import Interval
 
 N_USERS, N_ITEMS = 17, 14
@@ -42,11 +44,11 @@ def model(seed: int, *, without: int = 0) -> Any:
     known = USERS[: N_USERS - without]
     scores = np.random.default_rng(seed).integers(0, 6, (len(known), N_ITEMS)).astype(np.float64)
     scores[::4, 3] = -np.inf
-    return tr.dense(scores, users=known, items=ITEMS)
+    return tr.scores.dense(scores, users=known, items=ITEMS)
 
 
 MODELS = {"first": model(1), "second": model(2, without=2)}
-GUESS = GivenRewards(tr.dense(RNG.random((N_USERS, N_ITEMS)), users=USERS, items=ITEMS))
+GUESS = GivenRewards(tr.scores.dense(RNG.random((N_USERS, N_ITEMS)), users=USERS, items=ITEMS))
 USER_FEATURES = pl.DataFrame({"user": USERS, "age": RNG.normal(size=N_USERS)})
 ITEM_FEATURES = pl.DataFrame({"item": ITEMS, "new": RNG.integers(0, 2, N_ITEMS)})
 RATE = 0.5
@@ -128,21 +130,21 @@ class Way:
 
 def exposures(about: About) -> Iterator[Exposure]:
     if "inclusion" in about.uses:
-        yield tr.FullExposure(tr.Unlisted.NEGATIVE)
+        yield FullExposure(Unlisted.NEGATIVE)
         return
     if Exposed.FULL in about.exposures:
-        yield tr.FullExposure()
+        yield FullExposure()
     if Exposed.RANDOM in about.exposures:
-        yield tr.RandomExposure()
-        yield tr.RandomExposure(RATE)
+        yield RandomExposure()
+        yield RandomExposure(RATE)
     if Exposed.BIASED in about.exposures:
         for name, cls in propensities.catalogue().items():
             given_too = {kind: SIDE[kind] for kind in cls.uses if kind in SIDE}
-            yield tr.BiasedExposure(None if name == "column" else name, **given_too)
+            yield BiasedExposure(None if name == "column" else name, **given_too)
 
 
 def estimator_instances(cls: type[Any]) -> list[Estimator]:
-    return [tr.DoublyRobust(), tr.DoublyRobust(GUESS)] if cls is tr.DoublyRobust else [cls()]
+    return [DoublyRobust(), DoublyRobust(GUESS)] if cls is DoublyRobust else [cls()]
 
 
 def all_ways() -> Iterator[Way]:
@@ -165,13 +167,13 @@ WAYS = list(all_ways())
 
 def rows_of(way: Way) -> pl.DataFrame:
     shown = DRAWN[way.exposure.exposed]
-    if getattr(way.exposure, "unlisted", None) is tr.Unlisted.NEGATIVE:
+    if getattr(way.exposure, "unlisted", None) is Unlisted.NEGATIVE:
         shown = shown & (RATING > 1)
     return frame(shown)
 
 
 def read(rows: pl.DataFrame) -> Log:
-    return tr.read(rows, positive=">1", users=tr.Ids.of(USERS), name="labels")
+    return tr.read(rows, positive=">1", users=Ids.of(USERS), name="labels")
 
 
 @contextmanager

@@ -271,7 +271,9 @@ def as_scores(source: Any, *, name: str) -> Scores:
     if is_sparse(source):
         return sparse(source, name=name)
     if callable(source):
-        raise InputError(f"{name}: a function needs users and items: truerank.function(call, users=..., items=...).")
+        raise InputError(
+            f"{name}: a function needs users and items: truerank.scores.function(call, users=..., items=...)."
+        )
     return lists(source, name=name)
 
 

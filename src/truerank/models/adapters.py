@@ -138,7 +138,7 @@ def from_factors(
 def from_callable(call: Callable[[Any, Any], Any], *, users: Named, items: Named) -> Scores:
     """Scores of any function `(user id, item ids) -> one score for each item`, asked for one user at a time.
 
-    A function that answers for many users at once is faster as `truerank.function`.
+    A function that answers for many users at once is faster as `truerank.scores.function`.
 
     >>> scores = from_callable(lambda user, items: [len(user + item) for item in items], users=["u"], items=["bb", "a"])
     >>> scores.items.texts(), scores.block(np.array([0])).tolist()

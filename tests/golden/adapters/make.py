@@ -37,7 +37,7 @@ def cornac() -> tuple[Any, dict[str, Any], Any]:
     scores = [[float(model.score(model.uid_map[user], model.iid_map[item])) for item in ITEMS] for user in USERS]
     rows = [[float(x) for x in model.score(at)] for at in range(model.num_users)]
     kept = {"uid_map": dict(model.uid_map), "iid_map": dict(model.iid_map), "rows": rows}
-    return scores, kept, lambda tr: tr.from_cornac(model)
+    return scores, kept, lambda tr: tr.models.from_cornac(model)
 
 
 def lenskit() -> tuple[Any, dict[str, Any], Any]:
@@ -52,7 +52,7 @@ def lenskit() -> tuple[Any, dict[str, Any], Any]:
     pipeline.train(from_interactions_df(frame), TrainingOptions(rng=1))
     asked = [*ITEMS, "unknown"]
     scores = [[float(score(pipeline, user, ItemList(item_ids=[item])).scores()[0]) for item in asked] for user in USERS]
-    return scores, {"items": asked}, lambda tr: tr.from_lenskit(pipeline, users=USERS, items=asked)
+    return scores, {"items": asked}, lambda tr: tr.models.from_lenskit(pipeline, users=USERS, items=asked)
 
 
 def rectools() -> tuple[Any, dict[str, Any], Any]:
@@ -78,7 +78,7 @@ def rectools() -> tuple[Any, dict[str, Any], Any]:
         "items": [str(x) for x in dataset.item_id_map.external_ids],
         "table": {name: table[name].tolist() for name in table.columns},
     }
-    return scores, kept, lambda tr: tr.from_rectools(model, dataset)
+    return scores, kept, lambda tr: tr.models.from_rectools(model, dataset)
 
 
 def compare_live(adapt: Any, scores: Any, items: list[str]) -> None:

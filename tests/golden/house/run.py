@@ -12,21 +12,28 @@ from pathlib import Path
 from typing import Any
 
 import polars as pl
+from truerank.estimators.ranked.reward_models import ItemMeans, PredictionColumn
 
 import truerank as tr
 from tests.golden.house.call import Call
 from tests.golden.house.data import Made, Model, log_of, made
 from truerank import estimators, metrics
 from truerank.core.errors import InputError, RefusedError
+from truerank.core.ids import Ids
+from truerank.data.impressions import Logged
 from truerank.estimators import ranked
 from truerank.estimators.biased.rewards import GivenRewards, ItemRates
 from truerank.estimators.ranked.normalised import IdealSum
+from truerank.estimators.ranked.normalisers import Normaliser
 from truerank.exposure import interventions
+from truerank.exposure.kinds import BiasedExposure, FullExposure, RandomExposure
+from truerank.exposure.policies.targets import ExposureColumn, RankColumn
 from truerank.ranks import samplers
 from truerank.ranks.candidates import catalogue_of, lay_out
 from truerank.ranks.kernel.rank import rank
 from truerank.studies import coverage
 from truerank.studies.reliability import Grid, Preset, study
+from truerank.uncertainty.clipping import AutoClip
 
 Result = dict[str, Any]
 ESTIMATE = (
@@ -73,7 +80,7 @@ def evaluate(data: Made, options: dict[str, Any], labels: Any = None, candidates
             estimators=[_estimator(data, each) for each in options["estimators"]] if "estimators" in options else None,
             exclude=data.frames[options["exclude"]] if "exclude" in options else None,
             candidates=candidates,
-            items=tr.Ids.of(data.ids[options["items"]]) if "items" in options else None,
+            items=Ids.of(data.ids[options["items"]]) if "items" in options else None,
             interval=_interval(options),
             **{
                 name: options[name]
@@ -97,28 +104,28 @@ def _labels(data: Made, options: Mapping[str, Any]) -> tr.Log:
 def scores_of(model: Model) -> Any:
     values = dict(model.values)
     if model.form == "table":
-        return tr.lists(values["frame"])
+        return tr.scores.lists(values["frame"])
     if model.form == "factors":
-        return tr.factors(values.pop("user_factors"), values.pop("item_factors"), **values)
+        return tr.scores.factors(values.pop("user_factors"), values.pop("item_factors"), **values)
     matrix = values.pop("matrix")
     if model.form == "function":
-        return tr.function(lambda rows: matrix[rows], **values)
-    return {"dense": tr.dense, "sparse": tr.sparse}[model.form](matrix, **values)
+        return tr.scores.function(lambda rows: matrix[rows], **values)
+    return {"dense": tr.scores.dense, "sparse": tr.scores.sparse}[model.form](matrix, **values)
 
 
 def _exposure(data: Made, options: Mapping[str, Any]) -> Any:
     kind, _, rate = options.get("exposure", "full").partition(":")
     if kind == "full":
-        return tr.FullExposure()
+        return FullExposure()
     if kind == "full-negative":
-        return tr.FullExposure("negative")  # type: ignore[arg-type]
+        return FullExposure("negative")  # type: ignore[arg-type]
     if kind == "random":
-        return tr.RandomExposure(float(rate) if rate else None)
+        return RandomExposure(float(rate) if rate else None)
     features = {name: data.frames[options[name]] for name in ("user_features", "item_features") if name in options}
     random = None
     if "random" in options:
         random = tr.read(data.frames[options["random"]], positive=options.get("positive"), name="random")
-    return tr.BiasedExposure(options.get("propensity"), random=random, **features)
+    return BiasedExposure(options.get("propensity"), random=random, **features)
 
 
 def _estimator(data: Made, given: str | Mapping[str, Any]) -> Any:
@@ -179,19 +186,19 @@ def offpolicy(data: Made, options: dict[str, Any]) -> Result:
     loggers = options.get("loggers")
     position = options.get("position")
     seed = options.get("seed", 0)
-    normaliser = tr.Normaliser(options.get("normaliser", "session"))
+    normaliser = Normaliser(options.get("normaliser", "session"))
     results = tr.off_policy(
         log_of(data.frames, options["log"], options["columns"]),
         {name: _target(data, text) for name, text in options["targets"].items()},
-        position=None if position is None else tr.parse_position(position),
-        clips=tr.AutoClip() if clips == "auto" else [float(text) for text in clips.split(",")],
+        position=None if position is None else tr.positions.parse_position(position),
+        clips=AutoClip() if clips == "auto" else [float(text) for text in clips.split(",")],
         estimators=[_ranked(each, normaliser, seed) for each in options["estimators"]]
         if "estimators" in options
         else None,
         normaliser=normaliser,
         rewards=options.get("rewards"),
         sessions=data.ids[options["sessions"]] if "sessions" in options else None,
-        logged=tr.Logged(options.get("rows", "viewed")),
+        logged=Logged(options.get("rows", "viewed")),
         loggers=None if loggers is None else {name: _target(data, text) for name, text in loggers.items()},
         interval=_interval(options),
         **{name: options[name] for name in ("baseline", "level", "seed", "threads") if name in options},
@@ -210,18 +217,18 @@ def _target(data: Made, text: str) -> Any:
     kind, _, name = text.partition(":")
     if kind == "table":
         return data.frames[name]
-    return tr.ExposureColumn(name) if kind == "exposure" else tr.RankColumn(name or "position")
+    return ExposureColumn(name) if kind == "exposure" else RankColumn(name or "position")
 
 
-def _ranked(given: str | Mapping[str, Any], normaliser: tr.Normaliser, seed: int) -> Any:
+def _ranked(given: str | Mapping[str, Any], normaliser: Normaliser, seed: int) -> Any:
     options: dict[str, Any] = {} if isinstance(given, str) else dict(given)
     name = given if isinstance(given, str) else options.pop("name")
     kind = ranked.named(name)
     if name in ("ips", "snips"):
-        return kind(tr.Normaliser(options.get("normaliser", normaliser)))
+        return kind(Normaliser(options.get("normaliser", normaliser)))
     if name == "doubly-robust":
         model = options.pop("model", "item-means")
-        return kind(tr.PredictionColumn() if model == "column" else tr.ItemMeans(**options), seed=seed)
+        return kind(PredictionColumn() if model == "column" else ItemMeans(**options), seed=seed)
     return kind(IdealSum(options["ideal"])) if "ideal" in options else kind()
 
 

@@ -6,6 +6,7 @@ import pytest
 
 import truerank as tr
 from truerank import models
+from truerank.metrics.recall import Recall
 from truerank.models import Side
 from truerank.studies.world import WorldSettings, make_world
 
@@ -24,6 +25,6 @@ def test_a_learned_model_beats_popularity(name: str) -> None:
         for each in ("popularity", name)
     }
     found = tr.evaluate(
-        fitted, world.truth, exclude=world.train, metrics=[tr.Recall(50)], baseline="popularity", level=0.999
+        fitted, world.truth, exclude=world.train, metrics=[Recall(50)], baseline="popularity", level=0.999
     )
     assert found.comparisons[0].low > 0, found.comparisons[0]

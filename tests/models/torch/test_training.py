@@ -17,6 +17,7 @@ import torch
 import truerank as tr
 from truerank.core.errors import InputError
 from truerank.core.log import Log
+from truerank.metrics.auc import AUC
 from truerank.models import Side, catalogue, make
 from truerank.models.learners.examples import material
 from truerank.models.learners.train import train
@@ -123,7 +124,7 @@ def test_two_tastes_are_told_apart(name: str) -> None:
     log, hidden = two_tastes()
     settings = {"epochs": "150", "batch": "128", "learning_rate": "0.05", "weight_decay": "0.001"}
     scores = make(name, settings).fit(log, seed=1, side=Side(random=hidden))
-    results = tr.evaluate({name: scores}, hidden, candidates=hidden, metrics=[tr.AUC()])
+    results = tr.evaluate({name: scores}, hidden, candidates=hidden, metrics=[AUC()])
     assert results.estimates[0].value >= (0.9 if name.endswith("dns") else 1.0)
 
 

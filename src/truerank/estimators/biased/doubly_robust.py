@@ -41,10 +41,10 @@ class DoublyRobust:
 
     >>> import polars as pl, truerank as tr
     >>> from truerank.estimators.biased.rewards import GivenRewards
-    >>> scores = {"m": tr.dense([[4.0, 3, 2, 1]], users=[7], items=[1, 2, 3, 4])}
-    >>> guess = GivenRewards(tr.dense([[0.5, 0.5, 0.0, 0.0]], users=[7], items=[1, 2, 3, 4]))
+    >>> scores = {"m": tr.scores.dense([[4.0, 3, 2, 1]], users=[7], items=[1, 2, 3, 4])}
+    >>> guess = GivenRewards(tr.scores.dense([[0.5, 0.5, 0.0, 0.0]], users=[7], items=[1, 2, 3, 4]))
     >>> log = pl.DataFrame({"user": [7] * 2, "item": [1, 3], "label": [1, 1], "propensity": [0.5, 0.25]})
-    >>> how = {"exposure": tr.BiasedExposure(), "metrics": [tr.DCG(1)], "estimators": [DoublyRobust(guess)]}
+    >>> how = {"exposure": "biased", "metrics": ["DCG@1"], "estimators": [DoublyRobust(guess)]}
     >>> tr.evaluate(scores, log, **how).estimates[0].value  # 0.5 + (1 - 0.5) / 0.5
     1.5
     """

@@ -49,9 +49,9 @@ class Intervened:
     expectations stands for the expectation of a ratio. Both errors fall like one over the number of rows.
 
     >>> import polars as pl, truerank as tr
-    >>> scores = {"m": tr.dense([[4.0, 3, 2, 1]], users=[7], items=[1, 2, 3, 4])}
+    >>> scores = {"m": tr.scores.dense([[4.0, 3, 2, 1]], users=[7], items=[1, 2, 3, 4])}
     >>> labels = pl.DataFrame({"user": [7] * 2, "item": [1, 3], "label": [1, 1], "inclusion": [0.5, 1.0]})
-    >>> how = {"exposure": tr.FullExposure("negative"), "metrics": [tr.Recall(1)], "estimators": [Intervened()]}
+    >>> how = {"exposure": "full(unlisted=negative)", "metrics": ["Recall@1"], "estimators": [Intervened()]}
     >>> tr.evaluate(scores, labels, **how).estimates[0].value  # half of the test sets have 1/2, the others 0
     0.25
     """
@@ -130,9 +130,9 @@ class IntervenedPooled:
     their ratio differs from the mean of ratios by a term that falls like one over the number of relevant rows.
 
     >>> import polars as pl, truerank as tr
-    >>> scores = {"m": tr.dense([[4.0, 3, 2, 1]], users=[7], items=[1, 2, 3, 4])}
+    >>> scores = {"m": tr.scores.dense([[4.0, 3, 2, 1]], users=[7], items=[1, 2, 3, 4])}
     >>> labels = pl.DataFrame({"user": [7] * 2, "item": [1, 3], "label": [1, 1], "inclusion": [0.5, 1.0]})
-    >>> how = {"exposure": tr.FullExposure("negative"), "metrics": [tr.Recall(1)], "estimators": [IntervenedPooled()]}
+    >>> how = {"exposure": "full(unlisted=negative)", "metrics": ["Recall@1"], "estimators": [IntervenedPooled()]}
     >>> round(tr.evaluate(scores, labels, **how).estimates[0].value, 3)
     0.333
     """

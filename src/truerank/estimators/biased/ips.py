@@ -26,9 +26,9 @@ class IPS:
     same as self-normalised. A finite `clip` cuts weights, for less variance at the price of a value that is too low.
 
     >>> import polars as pl, truerank as tr
-    >>> scores = {"m": tr.dense([[4.0, 3, 2, 1]], users=[7], items=[1, 2, 3, 4])}
+    >>> scores = {"m": tr.scores.dense([[4.0, 3, 2, 1]], users=[7], items=[1, 2, 3, 4])}
     >>> log = pl.DataFrame({"user": [7] * 2, "item": [1, 3], "label": [1, 1], "propensity": [0.5, 0.25]})
-    >>> how = {"exposure": tr.BiasedExposure(), "metrics": [tr.DCG(1), tr.Recall(1)], "estimators": [IPS()]}
+    >>> how = {"exposure": "biased", "metrics": ["DCG@1", "Recall@1"], "estimators": [IPS()]}
     >>> [round(each.value, 3) for each in tr.evaluate(scores, log, **how).estimates]  # 1 / 0.5 and 2 / (2 + 4)
     [2.0, 0.333]
     """

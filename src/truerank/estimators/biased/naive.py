@@ -25,9 +25,9 @@ class Naive:
     expectation is Σ π-weighted, and a model that ranks high what was shown anyway looks better than it is.
 
     >>> import polars as pl, truerank as tr
-    >>> scores = {"m": tr.dense([[4.0, 3, 2, 1]], users=[7], items=[1, 2, 3, 4])}
+    >>> scores = {"m": tr.scores.dense([[4.0, 3, 2, 1]], users=[7], items=[1, 2, 3, 4])}
     >>> log = pl.DataFrame({"user": [7] * 2, "item": [1, 3], "label": [1, 1], "propensity": [0.5, 0.25]})
-    >>> how = {"exposure": tr.BiasedExposure(), "metrics": [tr.Recall(1)], "estimators": [Naive()]}
+    >>> how = {"exposure": "biased", "metrics": ["Recall@1"], "estimators": [Naive()]}
     >>> tr.evaluate(scores, log, **how).estimates[0].value
     0.5
     """

@@ -26,9 +26,9 @@ class SNIPS:
     constant label gives a value without error. For Recall: Σ ω y 1{rank <= K} / Σ ω y, pooled over users.
 
     >>> import polars as pl, truerank as tr
-    >>> scores = {"m": tr.dense([[4.0, 3, 2, 1]], users=[7], items=[1, 2, 3, 4])}
+    >>> scores = {"m": tr.scores.dense([[4.0, 3, 2, 1]], users=[7], items=[1, 2, 3, 4])}
     >>> log = pl.DataFrame({"user": [7] * 2, "item": [1, 2], "label": [1, 0], "propensity": [0.5, 0.25]})
-    >>> how = {"exposure": tr.BiasedExposure(), "metrics": [tr.Precision(2)], "estimators": [SNIPS()]}
+    >>> how = {"exposure": "biased", "metrics": ["Precision@2"], "estimators": [SNIPS()]}
     >>> round(tr.evaluate(scores, log, **how).estimates[0].value, 3)  # 2 / (2 + 4)
     0.333
     """

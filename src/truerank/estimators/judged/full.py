@@ -25,9 +25,9 @@ class Full:
     Users whose value is undefined (no relevant item for Recall, nDCG, AP or RR; no candidate) are left out and counted.
 
     >>> import polars as pl, truerank as tr
-    >>> scores = {"m": tr.dense([[4.0, 3, 2, 1]], users=[7], items=[1, 2, 3, 4])}
+    >>> scores = {"m": tr.scores.dense([[4.0, 3, 2, 1]], users=[7], items=[1, 2, 3, 4])}
     >>> labels = pl.DataFrame({"user": [7] * 4, "item": [1, 2, 3, 4], "label": [1, 0, 1, 0]})
-    >>> how = {"exposure": tr.FullExposure(), "metrics": [tr.Recall(1)], "estimators": [Full()]}
+    >>> how = {"exposure": tr.exposure.FullExposure(), "metrics": ["Recall@1"], "estimators": [Full()]}
     >>> found = tr.evaluate(scores, labels, **how)
     >>> found.estimates[0].value
     0.5
@@ -74,9 +74,9 @@ class Traditional:
     its mean over those users converges to Σ π AUC / Σ π, π the chance to have both judged.
 
     >>> import polars as pl, truerank as tr
-    >>> scores = {"m": tr.dense([[4.0, 3, 2, 1]], users=[7], items=[1, 2, 3, 4])}
+    >>> scores = {"m": tr.scores.dense([[4.0, 3, 2, 1]], users=[7], items=[1, 2, 3, 4])}
     >>> labels = pl.DataFrame({"user": [7] * 2, "item": [1, 3], "label": [1, 1]})
-    >>> how = {"exposure": tr.RandomExposure(), "metrics": [tr.Recall(1)], "estimators": [Traditional()]}
+    >>> how = {"exposure": "random", "metrics": ["Recall@1"], "estimators": [Traditional()]}
     >>> found = tr.evaluate(scores, labels, **how)
     >>> found.estimates[0].value
     0.5

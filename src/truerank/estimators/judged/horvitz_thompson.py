@@ -26,9 +26,9 @@ class HorvitzThompson:
     Bernoulli exposure (a declared rate) the weight is 1 / rate, and a user without a judged item contributes 0.
 
     >>> import polars as pl, truerank as tr
-    >>> scores = {"m": tr.dense([[4.0, 3, 2, 1]], users=[7], items=[1, 2, 3, 4])}
+    >>> scores = {"m": tr.scores.dense([[4.0, 3, 2, 1]], users=[7], items=[1, 2, 3, 4])}
     >>> labels = pl.DataFrame({"user": [7] * 2, "item": [1, 3], "label": [1, 1]})
-    >>> how = {"exposure": tr.RandomExposure(), "metrics": [tr.Precision(2)], "estimators": [HorvitzThompson()]}
+    >>> how = {"exposure": "random", "metrics": ["Precision@2"], "estimators": [HorvitzThompson()]}
     >>> found = tr.evaluate(scores, labels, **how)
     >>> found.estimates[0].value
     1.0

@@ -23,9 +23,9 @@ class Pooled:
     exposure (a declared rate) the weight is 1 / rate.
 
     >>> import polars as pl, truerank as tr
-    >>> scores = {"m": tr.dense([[4.0, 3, 2, 1]], users=[7], items=[1, 2, 3, 4])}
+    >>> scores = {"m": tr.scores.dense([[4.0, 3, 2, 1]], users=[7], items=[1, 2, 3, 4])}
     >>> labels = pl.DataFrame({"user": [7] * 2, "item": [1, 3], "label": [1, 1]})
-    >>> how = {"exposure": tr.RandomExposure(), "metrics": [tr.Recall(1)], "estimators": [Pooled()]}
+    >>> how = {"exposure": "random", "metrics": ["Recall@1"], "estimators": [Pooled()]}
     >>> found = tr.evaluate(scores, labels, **how)
     >>> found.estimates[0].value
     0.5

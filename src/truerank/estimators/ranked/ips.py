@@ -26,8 +26,8 @@ class RankedIPS:
 
     >>> import polars as pl, truerank as tr
     >>> frame = pl.DataFrame({"session": [1, 1], "item": [1, 2], "position": [2, 1], "reward": [1, 0], "new": [1, 2]})
-    >>> how = {"position": tr.parse_position("exp:0.5"), "estimators": [RankedIPS()]}
-    >>> tr.off_policy(frame, {"new": tr.RankColumn("new")}, **how).estimates[0].value
+    >>> how = {"position": tr.positions.parse_position("exp:0.5"), "estimators": [RankedIPS()]}
+    >>> tr.off_policy(frame, {"new": tr.exposure.RankColumn("new")}, **how).estimates[0].value
     2.0
     """
 
