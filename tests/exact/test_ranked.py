@@ -15,8 +15,13 @@ from tiny_feed import NEW, TARGET, THREE, TURNED, Ranking, TinyFeed, mixed_ranki
 
 import truerank as tr
 from truerank.core.terms import Smooth
-from truerank.estimators.ranked.doubly_robust import folds_of
+from truerank.data.impressions import Logged
+from truerank.estimators.ranked.doubly_robust import ItemMeans, PredictionColumn, RankedDoublyRobust, folds_of
 from truerank.estimators.ranked.exposures import Exposures
+from truerank.estimators.ranked.ips import RankedIPS
+from truerank.estimators.ranked.normalisers import Normaliser
+from truerank.estimators.ranked.snips import RankedSNIPS
+from truerank.exposure.policies.targets import ExposureColumn, RankColumn
 from truerank.exposure.positions.table import Table
 
 EXACT = 1e-10

@@ -19,6 +19,7 @@ from truerank.evaluation.conclude import conclude
 from truerank.evaluation.measure import join, measure
 from truerank.evaluation.ranked import prepare
 from truerank.evaluation.ranked_source import HeldLog, RankedFacts
+from truerank.exposure.policies.targets import ExposureColumn, RankColumn
 from truerank.exposure.positions import parse_position
 
 CLIPS = (1.5, 4.0, math.inf)

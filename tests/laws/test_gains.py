@@ -24,6 +24,13 @@ from truerank.core.log import Log
 from truerank.core.metric import Metric
 from truerank.core.options import Denominator, Gain, Ideal
 from truerank.core.ranking import Candidates, Ranks, Ties
+from truerank.estimators.judged.full import Full
+from truerank.metrics.average_precision import AveragePrecision
+from truerank.metrics.dcg import DCG
+from truerank.metrics.expected_reciprocal_rank import ERR
+from truerank.metrics.ndcg import NDCG
+from truerank.metrics.recall import Recall
+from truerank.metrics.reciprocal_rank import ReciprocalRank
 from truerank.metrics.worth import Graded
 from truerank.ranks.kernel.rank import rank
 from truerank.ranks.scores.scores import dense

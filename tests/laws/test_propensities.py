@@ -40,6 +40,7 @@ from truerank.exposure.propensities.given import GivenPropensity
 from truerank.exposure.propensities.logistic import Logistic
 from truerank.exposure.propensities.naive_bayes import NaiveBayes
 from truerank.exposure.propensities.power import PopularityPower
+from truerank.metrics.precision import Precision
 from truerank.report.checks import calibration_plot, calibration_text
 
 N_USERS, N_ITEMS = 200, 40

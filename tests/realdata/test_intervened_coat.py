@@ -11,6 +11,7 @@ import intervened_tests as study
 import truerank as tr
 from realdata import folder_of
 from truerank.data.split import wtd
+from truerank.estimators.biased.intervened import Intervened, IntervenedPooled
 from truerank.exposure.interventions import dispersion, intervene, with_inclusion
 from truerank.exposure.interventions.design import RegularIntervention
 from truerank.exposure.interventions.skew import SkewIntervention

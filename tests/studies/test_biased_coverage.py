@@ -7,6 +7,11 @@ import pytest
 
 import biased_coverage
 from truerank.core.ranking import Candidates
+from truerank.estimators.biased.ips import IPS
+from truerank.estimators.biased.naive import Naive
+from truerank.estimators.biased.snips import SNIPS
+from truerank.metrics.dcg import DCG
+from truerank.metrics.recall import Recall
 from truerank.models.baselines import Popularity
 from truerank.ranks.kernel.rank import rank
 from truerank.studies.coverage import Asked, ByPropensity, ObservedWorld, measure

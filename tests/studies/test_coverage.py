@@ -10,6 +10,11 @@ import kuairec
 import truerank as tr
 from realdata import folder_of
 from truerank.core.ranking import Candidates
+from truerank.estimators.judged.horvitz_thompson import HorvitzThompson
+from truerank.estimators.judged.pooled import Pooled
+from truerank.estimators.judged.published import Published
+from truerank.metrics.precision import Precision
+from truerank.metrics.recall import Recall
 from truerank.models.baselines import Popularity
 from truerank.models.ease import EASE
 from truerank.ranks.kernel.rank import rank
