@@ -6,6 +6,7 @@ import ast
 import re
 import subprocess
 import sys
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 from types import ModuleType
 
@@ -48,6 +49,21 @@ def test_layers_import_downwards_only(path: Path) -> None:
         other = part_of(module)
         below = LAYERS[other] < LAYERS[own] or LAYERS[other] == LAYERS[own] == 0
         assert other == own or below, f"{relative} imports {module}"
+
+
+def test_no_module_is_imported_in_a_circle() -> None:
+    """Whichever module is imported first, nothing is half there."""
+    names = {".".join(path.relative_to(ROOT.parent).with_suffix("").parts): path for path in MODULES}
+    names = {name.removesuffix(".__init__"): path for name, path in names.items()}
+    graph: dict[str, set[str]] = {}
+    for name, path in names.items():
+        lines = [line for line in ast.parse(path.read_text()).body if isinstance(line, ast.ImportFrom)]
+        of_module = {(str(line.module), f"{line.module}.{alias.name}") for line in lines for alias in line.names}
+        graph[name] = {inner if inner in names else module for module, inner in of_module if module in names}
+    try:
+        tuple(TopologicalSorter(graph).static_order())
+    except CycleError as error:
+        pytest.fail(" <- ".join(error.args[1]))
 
 
 def test_nothing_outside_engines_imports_dask_or_spark() -> None:

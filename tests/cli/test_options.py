@@ -117,7 +117,7 @@ def test_listed_names_are_those_of_the_catalogues() -> None:
     [
         ("core/options", Drawn), ("core/ranking", Ties), ("data/impressions", Logged), ("exposure/kinds", Unlisted),
         ("ranks/candidates", Overlap), ("estimators/ranked/normalisers", Normaliser), ("studies/feed", Broken),
-        ("studies/reliability/grid", grid.Preset), ("report/pictures", PictureFormat),
+        ("studies/reliability/grid", grid.Preset), ("report/reliability_charts", PictureFormat),
     ],
 )  # fmt: skip
 def test_listed_choices_are_those_of_the_values(module: str, kind: Any) -> None:

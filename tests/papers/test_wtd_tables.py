@@ -8,8 +8,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from truerank.studies.reliability.order_of_means import GroupSums, OrderOfMeans
-from truerank.studies.reliability.summary import Resampling
+from truerank.studies.reliability.order_of_means import GroupSums, OrderOfMeans, Resampling
 
 SETS = ("FULL", "REG", "SKEW", "WTD", "WTD_H")
 # recommender: 1000 times the recall on the ground truth, then percentage difference of each test set from it

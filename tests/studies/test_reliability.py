@@ -40,9 +40,9 @@ from truerank.ranks.scores.tables import lists
 from truerank.studies.reliability import Family, Grid, LabelledWorld, Preset, study
 from truerank.studies.reliability.draws import LoggerRun
 from truerank.studies.reliability.grid import families, sized
-from truerank.studies.reliability.order_of_means import grouped
+from truerank.studies.reliability.order_of_means import Resampling, grouped
 from truerank.studies.reliability.scenarios import tau_b
-from truerank.studies.reliability.summary import Resampling, Tables
+from truerank.studies.reliability.summary import Tables
 
 METRICS = (Precision(5), Recall(3), NDCG(10), DCG(5))
 QUESTIONS = ("fidelity", "robustness", "predictive_power")

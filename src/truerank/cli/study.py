@@ -227,7 +227,7 @@ ALL = "Only these.  [default: all of the study]"
 @shared("--samplers", metavar="NAME,...", help=ALL)
 @grouped(
     Output,
-    formatted(choices("report/pictures", "PictureFormat"), default="svg"),
+    formatted(choices("report/reliability_charts", "PictureFormat"), default="svg"),
     OUT.here("The folder to write to.  [default: DIR/figures]"),
 )
 def figures(

@@ -9,14 +9,24 @@ from typing import Any
 from truerank.core.log import Log
 from truerank.core.values import check, text_of
 from truerank.models import NOTHING_BESIDE, Progress, Side
-from truerank.models.recipes import Recipe, Training
+from truerank.models.recipes import (
+    AutoDebias,
+    Bias,
+    DoublyRobustLearning,
+    GraphConvolution,
+    HardNegatives,
+    IPSLearning,
+    MatrixFactorisation,
+    Recipe,
+    Training,
+)
 from truerank.models.settings import load
 from truerank.ranks.scores.scores import Factors, factors
 
 EXTRA = "torch"
 
 
-def learned(title: str, name: str, *, backbone: type[Any], method: type[Any], module: str) -> type[Any]:
+def learned(title: str, name: str, *, backbone: type[Any], method: type[Any]) -> type[Any]:
     """The model class of a backbone and a method: a frozen dataclass with the settings of both and of training."""
     parts = (backbone, method, Training)
 
@@ -59,5 +69,19 @@ def learned(title: str, name: str, *, backbone: type[Any], method: type[Any], mo
         frozen=True,
         slots=True,
     )
-    found.__module__ = module  # where the catalogue looks for it
+    found.__module__ = __name__  # where the catalogue looks for it
     return found
+
+
+MF = learned("MF", "mf", backbone=MatrixFactorisation, method=Bias)
+MFIPS = learned("MFIPS", "mf-ips", backbone=MatrixFactorisation, method=IPSLearning)
+MFDR = learned("MFDR", "mf-dr", backbone=MatrixFactorisation, method=DoublyRobustLearning)
+MFAutoDebias = learned("MFAutoDebias", "mf-autodebias", backbone=MatrixFactorisation, method=AutoDebias)
+MFDNS = learned("MFDNS", "mf-dns", backbone=MatrixFactorisation, method=HardNegatives)
+
+
+LightGCN = learned("LightGCN", "lightgcn", backbone=GraphConvolution, method=Bias)
+LightGCNIPS = learned("LightGCNIPS", "lightgcn-ips", backbone=GraphConvolution, method=IPSLearning)
+LightGCNDR = learned("LightGCNDR", "lightgcn-dr", backbone=GraphConvolution, method=DoublyRobustLearning)
+LightGCNAutoDebias = learned("LightGCNAutoDebias", "lightgcn-autodebias", backbone=GraphConvolution, method=AutoDebias)
+LightGCNDNS = learned("LightGCNDNS", "lightgcn-dns", backbone=GraphConvolution, method=HardNegatives)

@@ -11,7 +11,6 @@ from enum import StrEnum
 from typing import Any, ClassVar, Protocol
 
 from truerank.models import Labels
-from truerank.models.learned import learned
 from truerank.models.settings import LogUniform, OneOf, setting
 
 RATES = OneOf((1e-4, 1e-3, 1e-2, 1e-1))
@@ -209,23 +208,3 @@ class Recipe:
     backbone: Backbone
     method: Method
     training: Training
-
-
-MF = learned("MF", "mf", backbone=MatrixFactorisation, method=Bias, module=__name__)
-MFIPS = learned("MFIPS", "mf-ips", backbone=MatrixFactorisation, method=IPSLearning, module=__name__)
-MFDR = learned("MFDR", "mf-dr", backbone=MatrixFactorisation, method=DoublyRobustLearning, module=__name__)
-MFAutoDebias = learned(
-    "MFAutoDebias", "mf-autodebias", backbone=MatrixFactorisation, method=AutoDebias, module=__name__
-)
-MFDNS = learned("MFDNS", "mf-dns", backbone=MatrixFactorisation, method=HardNegatives, module=__name__)
-
-
-LightGCN = learned("LightGCN", "lightgcn", backbone=GraphConvolution, method=Bias, module=__name__)
-LightGCNIPS = learned("LightGCNIPS", "lightgcn-ips", backbone=GraphConvolution, method=IPSLearning, module=__name__)
-LightGCNDR = learned(
-    "LightGCNDR", "lightgcn-dr", backbone=GraphConvolution, method=DoublyRobustLearning, module=__name__
-)
-LightGCNAutoDebias = learned(
-    "LightGCNAutoDebias", "lightgcn-autodebias", backbone=GraphConvolution, method=AutoDebias, module=__name__
-)
-LightGCNDNS = learned("LightGCNDNS", "lightgcn-dns", backbone=GraphConvolution, method=HardNegatives, module=__name__)

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import polars as pl
-from truerank.estimators.ranked.reward_models import ItemMeans, PredictionColumn
+from truerank.estimators.ranked.doubly_robust import ItemMeans, PredictionColumn
 
 import truerank as tr
 from tests.golden.house.call import Call

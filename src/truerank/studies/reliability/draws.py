@@ -25,8 +25,7 @@ from truerank.ranks.samplers.draw import ItemCounts, Sampler, SamplerWeights
 from truerank.sampling.clocks import checked_weights
 from truerank.sampling.designs import UniformDesign
 from truerank.sampling.pools import Members, PoolOrder, Share, ring_times, rings, sizes_of
-from truerank.studies.reliability.scenarios import Mark
-from truerank.studies.reliability.worlds import Flags, LabelledWorld
+from truerank.studies.reliability.worlds import Flags, LabelledWorld, Mark
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from typing import Any
 import numba as nb
 import numpy as np
 
-from truerank.studies.reliability.scenarios import Mark
+from truerank.studies.reliability.worlds import Mark
 
 LIKED = int(Mark.LIKED)
 FEW = 12  # members from which on putting each in its place is fastest

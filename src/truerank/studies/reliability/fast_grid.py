@@ -13,7 +13,8 @@ import numba as nb
 import numpy as np
 
 from truerank.studies.reliability.fast_draws import put_first
-from truerank.studies.reliability.scenarios import CandidateKind, Mark
+from truerank.studies.reliability.scenarios import CandidateKind
+from truerank.studies.reliability.worlds import Mark
 
 FULL, EXPOSED, DRAWN_WITH_POSITIVES = (
     int(CandidateKind.FULL),

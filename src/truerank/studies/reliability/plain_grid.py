@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from truerank.core.arrays import Floats, Ints
-from truerank.studies.reliability.scenarios import CandidateKind, Mark
+from truerank.studies.reliability.scenarios import CandidateKind
+from truerank.studies.reliability.worlds import Mark
 
 
 def evaluate_users(

@@ -29,9 +29,9 @@ from truerank.studies.reliability.draws import CandidateCounts, LoggerRun, train
 from truerank.studies.reliability.folder import FORMAT, MEANS, PAIRS, RESULTS, Folder, WorkBlock, working
 from truerank.studies.reliability.grid import Grid, default_loggers
 from truerank.studies.reliability.logs import table_of_logs
-from truerank.studies.reliability.order_of_means import grouped
+from truerank.studies.reliability.order_of_means import Resampling, grouped
 from truerank.studies.reliability.scenarios import Compared, MetricTables, Scenarios
-from truerank.studies.reliability.summary import Resampling, Summary, Tables, runs
+from truerank.studies.reliability.summary import Summary, Tables, runs
 from truerank.studies.reliability.worlds import LabelledWorld, Models, Orders
 
 BLOCK_CELLS = 2**23  # items of all models of a block of users

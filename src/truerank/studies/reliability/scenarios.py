@@ -33,15 +33,6 @@ class CandidateKind(IntEnum):
     DRAWN_WITH_POSITIVES = 3
 
 
-class Mark(IntEnum):
-    """What an item is to a user: one that is liked, one that is excluded or held out (never shown, no candidate), or
-    any other."""
-
-    OTHER = 0
-    LIKED = 1
-    EXCLUDED = 2
-
-
 FIGURES = ("equal", "equal_rounded", "fidelity", "robustness", "predictive_power")
 
 

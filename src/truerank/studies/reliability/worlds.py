@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, is_dataclass, replace
+from enum import IntEnum
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,15 @@ TIES = "ties"  # the purpose that the order of equal scores is keyed by, as in a
 
 Flags = npt.NDArray[np.uint8]
 Orders = npt.NDArray[np.int32]
+
+
+class Mark(IntEnum):
+    """What an item is to a user: one that is liked, one that is excluded or held out (never shown, no candidate), or
+    any other."""
+
+    OTHER = 0
+    LIKED = 1
+    EXCLUDED = 2
 
 
 @dataclass(frozen=True, slots=True)
