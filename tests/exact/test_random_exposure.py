@@ -12,7 +12,6 @@ import polars as pl
 import pytest
 from tiny import Tiny
 from tiny import expectation as expect
-from truerank.metrics.mean_reciprocal_rank import MeanRR
 
 import truerank as tr
 from truerank.core.errors import InputError, RefusedError
@@ -33,6 +32,7 @@ from truerank.metrics.precision import Precision
 from truerank.metrics.r_precision import RPrecision
 from truerank.metrics.rank_biased_precision import RBP
 from truerank.metrics.recall import Recall
+from truerank.metrics.reciprocal_rank import MeanRR
 from truerank.sampling.designs import BernoulliDesign, UniformDesign
 from truerank.sampling.pools import Members, size_of
 

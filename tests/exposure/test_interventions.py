@@ -302,17 +302,17 @@ def test_equal_numbers_per_item() -> None:
         (lambda: intervene(log_of([(1, 1), (1, 1)]), RegularIntervention(), seed=0), r"1 pairs occur more than once"),
         (
             lambda: intervene(HELDOUT, SkewIntervention, train=TRAIN, seed=0),  # type: ignore[arg-type]
-            r"expected a value such as SkewIntervention\(\)",
+            r"expected a strategy or its text, one of full, reg, .*skew, wtd, wtd_h",
         ),
-        (lambda: intervene(HELDOUT, "skew", train=TRAIN, seed=0), r"strategy 'skew' is none"),
+        (lambda: intervene(HELDOUT, "skw", train=TRAIN, seed=0), r"unknown strategy 'skw'; .* Did you mean skew\?"),
         (lambda: named("wtdh"), r"unknown strategy 'wtdh'; expected one of .* Did you mean wtd_h\?"),
-        (lambda: Floor(-1), "a floor of -1"),
-        (lambda: Smoothed(0), "smoothing adds 0"),
-        (lambda: WTDIntervention(item_power=-1), "item_power is -1"),
-        (lambda: WTDHIntervention(user_power=float("inf")), "user_power is inf"),
-        (lambda: SkewIntervention(item_power=float("nan")), "item_power is nan"),
-        (lambda: PopularityStratifiedIntervention(0), "0 strata"),
-        (lambda: EqualPerItemIntervention(0), "0 rows per item"),
+        (lambda: Floor(-1), "floor: least=-1; expected a number from 0 up to 1"),
+        (lambda: Smoothed(0), "smoothed: added=0; expected a number above 0"),
+        (lambda: WTDIntervention(item_power=-1), "wtd: item_power=-1; expected a number from 0"),
+        (lambda: WTDHIntervention(user_power=float("inf")), "wtd_h: user_power=inf; expected a number from 0"),
+        (lambda: SkewIntervention(item_power=float("nan")), "skew: item_power=nan; expected a number from 0"),
+        (lambda: PopularityStratifiedIntervention(0), "strata=0; expected a whole number from 1"),
+        (lambda: EqualPerItemIntervention(0), "per_item=0; expected a whole number from 1"),
     ],
 )
 def test_bad_calls_are_refused(call: Any, message: str) -> None:

@@ -13,7 +13,6 @@ from typing import Final
 import numpy as np
 import pytest
 from golden_values import CUTOFFS, HERE, MEAN, Case, cases, ours, stored
-from truerank.metrics.mean_reciprocal_rank import MeanRR
 
 from truerank.core.metric import Metric
 from truerank.core.options import Denominator, Gain, Ideal
@@ -27,7 +26,7 @@ from truerank.metrics.precision import Precision
 from truerank.metrics.r_precision import RPrecision
 from truerank.metrics.rank_biased_precision import RBP
 from truerank.metrics.recall import Recall
-from truerank.metrics.reciprocal_rank import ReciprocalRank
+from truerank.metrics.reciprocal_rank import MeanRR, ReciprocalRank
 
 TOOLS = ("rectools", "lenskit", "replay", "implicit", "ranx", "torchmetrics")
 CASES = cases()

@@ -340,8 +340,8 @@ def test_bad_input_is_explained(world: Log) -> None:
         "20 items are not in the pool": lambda: CandidatePool.of(world, pool=Ids.of(np.arange(20))),
         "more than once": lambda: CandidatePool.of(twice),
         "Skew: n=0; expected a whole number from 1": lambda: SkewSampler(0),
-        "Random: n=x": lambda: samplers.parse("Random@x"),
-        "Skew: n=1.5": lambda: samplers.parse("Skew@1.5"),
+        "'Random@x': n=x; expected a whole number from 1": lambda: samplers.parse("Random@x"),
+        "'Skew@1.5': n=1.5; expected a whole number from 1": lambda: samplers.parse("Skew@1.5"),
         "expected rare or popular": lambda: SkewSampler(1, favours="short"),  # type: ignore[arg-type]
         "unknown sampler 'Skw@1'.*Did you mean Skew": lambda: samplers.parse("Skw@1"),
         "expected Skew@N": lambda: samplers.parse("Skew"),
