@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 import polars as pl
-from truerank.estimators.ranked.doubly_robust import ItemMeans, PredictionColumn
 
 import truerank as tr
 from tests.golden.house.call import Call
@@ -23,6 +22,7 @@ from truerank.core.ids import Ids
 from truerank.data.impressions import Logged
 from truerank.estimators import ranked
 from truerank.estimators.biased.rewards import GivenRewards, ItemRates
+from truerank.estimators.ranked.doubly_robust import ItemMeans, PredictionColumn
 from truerank.estimators.ranked.normalised import IdealSum
 from truerank.estimators.ranked.normalisers import Normaliser
 from truerank.exposure import interventions
