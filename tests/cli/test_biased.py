@@ -62,7 +62,7 @@ def test_a_reward_model_from_a_file(run: Run) -> None:
     "propensity", ["power:0.5", "naive-bayes --random mar.csv", "logistic --item-features features.csv"]
 )
 def test_fitted_propensities_have_intervals_that_fit_them_again(run: Run, propensity: str) -> None:
-    refused = run(*shlex.split(f"{CALL} --propensity {propensity} --bootstrap 50"))
+    refused = run(*shlex.split(f"{CALL} --propensity {propensity} --bootstrap 50 --quiet"))
     assert refused.code == 2
     assert "Leave --bootstrap" in refused.message
     found = run(*shlex.split(f"{CALL} --propensity {propensity} --format json"))
@@ -73,7 +73,7 @@ def test_fitted_propensities_have_intervals_that_fit_them_again(run: Run, propen
         assert any("propensities" in text for text in each["assumptions"])
         assert each["low"] is None or each["low"] <= each["value"] <= each["high"]
     # a bootstrap would take them as given
-    refused = run(*shlex.split(f"{CALL} --propensity {propensity} --bootstrap 50"))
+    refused = run(*shlex.split(f"{CALL} --propensity {propensity} --bootstrap 50 --quiet"))
     assert (refused.code, refused.out) == (2, "")
     assert "Leave --bootstrap and --interval out" in refused.message
 
