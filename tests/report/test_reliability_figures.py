@@ -347,7 +347,7 @@ def test_a_missing_library_is_named_with_what_to_install(
 
 def test_describing_and_the_commands_do_not_load_altair() -> None:
     code = (
-        "import sys, truerank.cli.study, truerank.report.reliability_figures;"
+        "import sys, truerank.cli.study, truerank.report.reliability_charts;"
         "print(sorted({'altair', 'vl_convert'} & set(sys.modules)))"
     )
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"

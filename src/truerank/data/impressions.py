@@ -142,8 +142,8 @@ class Impressions:
         """
         row = np.linspace(0, len(self), max(1, n) + 1)[1:-1].astype(np.int64)
         cluster = self.cluster[self.unit[row]] if len(self) else self.cluster[:0]
-        cuts = np.unique(np.searchsorted(self.cluster, cluster, side="left"))
-        edges = [0, *cuts[cuts > 0].tolist(), self.n_units]
+        cuts = np.unique(np.searchsorted(self.cluster, cluster, side="right"))
+        edges = [0, *cuts[cuts < self.n_units].tolist(), self.n_units]
         for first, last in pairwise(edges):
             yield self.between(first, last)
 
