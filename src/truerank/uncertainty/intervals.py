@@ -158,7 +158,7 @@ class Linear:
             return Spread.unknown(self.value)
         if self.stratum is not None:
             return self._within_strata(level=level)
-        stderr = math.sqrt(float((self.effect**2).sum()) * self.n / (self.n - 1))
+        stderr = math.sqrt(exact_sum(self.effect**2) * self.n / (self.n - 1))
         return cautious(normal(self.value, stderr, df=self.n - 1, level=level), self.n)
 
     def _within_strata(self, *, level: float) -> Spread:
