@@ -299,7 +299,7 @@ import sys, time
 from pathlib import Path
 import polars as pl
 from truerank.data import partition
-from truerank.data.batches import Table
+from truerank.data.batches import LazyTable
 from truerank.data.partition import Keyed
 from truerank.data.spill import scratch
 partition.MEMORY_ROWS = partition.CHUNK_ROWS = 100
@@ -307,7 +307,7 @@ def progress(what, done, total):
     print("begun", flush=True)
     time.sleep(60)
 with scratch(Path(sys.argv[2])) as place:
-    partition.together({"x": Keyed(Table.of(sys.argv[1]), "user")}, scratch=place, progress=progress)
+    partition.together({"x": Keyed(LazyTable.of(sys.argv[1]), "user")}, scratch=place, progress=progress)
 """
 
 
@@ -329,13 +329,13 @@ def test_the_folder_vanishes_after_an_interrupt(tmp_path: Path) -> None:
 BOUNDED = """
 import resource, sys
 from pathlib import Path
-from truerank.data.batches import Table
+from truerank.data.batches import LazyTable
 from truerank.data.partition import Keyed
 from truerank.data.partition import together
 from truerank.data.spill import scratch
 from truerank.engines.local import map_chunks
 with scratch(Path(sys.argv[2])) as place:
-    chunks = together({"x": Keyed(Table.of(sys.argv[1]), "user")}, scratch=place)
+    chunks = together({"x": Keyed(LazyTable.of(sys.argv[1]), "user")}, scratch=place)
     rows = sum(map_chunks(lambda chunk: len(chunk["x"]), chunks, threads=2))
 print(rows, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024)
 """

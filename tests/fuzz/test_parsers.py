@@ -126,5 +126,6 @@ def test_damaged_files_are_read_or_refused(
 ) -> None:
     codes = fuzz(kind, count, monkeypatch, capfd)
     assert sum(codes.values()) == count
-    # both happen: the inputs are neither all nonsense nor all valid
-    assert min(codes.get(0, 0), codes.get(2, 0)) > count / 200, codes
+    # both happen: the inputs are neither all nonsense nor all valid; gzip has checksums, which notice nearly all damage
+    least = 0 if kind.name == "gzip" else count / 200
+    assert min(codes.get(0, 0), codes.get(2, 0)) > least, codes

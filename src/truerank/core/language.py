@@ -107,7 +107,8 @@ class Kind(Generic[T]):
         if key not in classes:
             close = difflib.get_close_matches(key, classes, n=1)
             hint = f"Did you mean {name_of(classes[close[0]])}?" if close else self.otherwise.format(name=key or "NAME")
-            raise InputError(f"unknown {self.what} {text!r}; expected one of {', '.join(self.forms())}. {hint}".strip())
+            there = ", ".join(sorted(self.forms(), key=str.casefold))
+            raise InputError(f"unknown {self.what} {text!r}; expected one of {there}. {hint}".strip())
         return classes[key]
 
 
