@@ -7,6 +7,10 @@ from collections.abc import Iterator
 from tests.golden.house.call import EXACT, ITERATED, Call, Options
 from tests.golden.house.calls_labels import GRADED_SUMS, LABEL_FREE, RECALL, SUMS, THREE
 
+# The old code drew users and fitted anew; now groups of users are left out and it is fitted anew. On 40 samples of 300
+# users of one population the root mean square of what is reported now is .89 to 1.27 of the true standard deviation.
+REFITTED = 0.75
+
 # -------------------------------------------------------------------------------------------------------- biased labels
 
 
@@ -134,6 +138,7 @@ def _biased() -> Iterator[Call]:
             {**fitted, "estimators": ["ips", {"name": "snips", "clip": 8.0}, "snips"]},
             resampled=True,
             exact=iterated,
+            loose=REFITTED,
         )
     yield Call(
         "biased/fitted/default interval",
@@ -142,13 +147,7 @@ def _biased() -> Iterator[Call]:
         "world",
         {**plain, "propensity": "power:0.5"},
         resampled=True,
-    )
-    yield Call(
-        "biased/fitted/refused",
-        group,
-        "evaluate",
-        "world",
-        {**base, "labels": "biased plain", "propensity": "power:0.5", "interval": "population"},
+        loose=REFITTED,
     )
     for name, reward in {
         "default": {},
