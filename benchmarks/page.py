@@ -7,25 +7,35 @@ import platform
 from pathlib import Path
 from typing import Any
 
-from benchmarks import grid, lists, offpolicy, ranks, start
+from benchmarks import grid, lists, offpolicy, ranks, start, stream
 
 PAGE = Path("docs/performance.md")
 
 
 def write() -> None:
     """Run everything and write the page."""
-    PAGE.write_text(page(start.run(), lists.run(), ranks.run(), offpolicy.run(), grid.run()))
+    text = page(
+        begin=start.run(),
+        lists_found=lists.run(),
+        ranks_found=ranks.run(),
+        offpolicy_found=offpolicy.run(),
+        grid_found=grid.run(),
+        stream_found=stream.run(),
+    )
+    PAGE.write_text(text)
 
 
 def page(
+    *,
     begin: dict[str, Any],
     lists_found: dict[str, Any],
     ranks_found: dict[str, Any],
     offpolicy_found: dict[str, Any],
     grid_found: dict[str, Any],
+    stream_found: dict[str, Any],
 ) -> str:
     peers = lists_found["peers"]
-    parts = (begin, lists_found, ranks_found, offpolicy_found, grid_found)
+    parts = (begin, lists_found, ranks_found, offpolicy_found, grid_found, stream_found)
     goals = {name: met for part in parts for name, met in part["goals"].items()}
     lines = [
         "# Speed",
@@ -81,6 +91,7 @@ def page(
         f"scores to tables with intervals ({grid_found['cpu_seconds']:.0f} s of processor time). All scenarios of one user and logger take "
         f"{grid_found['ms_per_user_and_logger']} ms, in vectorised numpy {grid_found['ms_per_user_and_logger_numpy']} ms: {grid_found['ratio_cpu']} times as long.",
         "",
+        *stream_section(stream_found),
         "## Start",
         "",
         "| | ms |",
@@ -114,6 +125,25 @@ def offpolicy_section(found: dict[str, Any]) -> list[str]:
                 ("clicks, with diagnostics", "diagnostics"),
                 ("dwell times", "dense"),
             )
+        ),
+        "",
+    ]
+
+
+def stream_section(found: dict[str, Any]) -> list[str]:
+    parts = {name: part for name, part in found.items() if isinstance(part, dict) and "peak_gb" in part}
+    return [
+        "## E. Files larger than memory",
+        "",
+        "Generated Parquet files in no order of users, removed afterwards, through the command line (`python -m benchmarks stream`): judged rows with "
+        "two factor models; impressions with two targets as columns, 13 clips, ips and snips, a fitted position model and diagnostics; impressions "
+        "with a target table in another order. The goal is 2 GB of resident memory.",
+        "",
+        "| | rows | peak memory, GB | seconds | processor seconds |",
+        "|---|---|---|---|---|",
+        *(
+            f"| {name} | {part['rows']:,} | {part['peak_gb']:.2f} | {part['seconds']:.0f} | {part['cpu_seconds']:.0f} |"
+            for name, part in parts.items()
         ),
         "",
     ]
