@@ -126,7 +126,10 @@ BAD = {
     "empty random slice": (f"{CALL} --strategy wtd --random empty.csv", "empty.csv: no rows; wtd counts rows there"),
     "fraction 0": (f"{CALL} --strategy reg --fraction 0", "a fraction of 0; expected a number in (0, 1]"),
     "fraction above 1": (f"{CALL} --strategy reg --fraction 1.5", "a fraction of 1.5"),
-    "unknown strategy": (f"{CALL} --strategy weighted", "unknown strategy 'weighted'; expected one of equal-per-item, full"),
+    "unknown strategy": (
+        f"{CALL} --strategy weighted",
+        "unknown strategy 'weighted'; expected one of equal-per-item, full",
+    ),
     "floor for skew": (
         f"{CALL} --strategy skew --floor 0.1",
         "--floor has no meaning for skew; it goes with wtd, wtd_h",
