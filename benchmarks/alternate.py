@@ -2,8 +2,8 @@
 
 Each run is a process of its own that imports `truerank` and `benchmarks` from its tree, so that a tree may change both.
 The order of the two changes from run to run; medians and the ratio new / old are printed. What a workload is made of
-is warm (compiled, loaded) before it is timed. A tree whose interface differs says itself how its workload C runs from
-a frame to results, as `benchmarks.offpolicy.end_to_end(n_rows)`.
+is warm (compiled, loaded) before it is timed. Each tree says itself how its workload C runs from a frame to results, as
+`benchmarks.offpolicy.end_to_end(n_rows)`: one from before that function is given it by hand.
 """
 
 from __future__ import annotations
@@ -53,31 +53,7 @@ def offpolicy(scale: float) -> Figures:
 
     bench.ratios = ours_alone
     bench.run(n_rows=n_rows, rounds=24)
-    end_to_end = getattr(bench, "end_to_end", _end_to_end)
-    return {**figures, **timed("C end to end", end_to_end(n_rows), times=3)}
-
-
-def _end_to_end(n_rows: int) -> Callable[[], Any]:
-    """In the interface of commit 50cc53b."""
-    import polars as pl
-
-    import truerank as tr
-    from benchmarks.workloads import OFFPOLICY_CLIPS, offpolicy_work
-    from truerank.estimators.ranked.ips import RankedIPS
-    from truerank.estimators.ranked.normalisers import Normaliser
-    from truerank.estimators.ranked.snips import RankedSNIPS
-    from truerank.exposure.policies import RankColumn
-
-    frame = pl.DataFrame(offpolicy_work(n_rows))
-    return lambda: tr.off_policy(
-        frame,
-        {"new": RankColumn("new")},
-        position=tr.positions.parse_position("log"),
-        clips=OFFPOLICY_CLIPS,
-        rewards=["click", "dwell"],
-        estimators=[RankedIPS(), RankedSNIPS(Normaliser.IMPRESSION)],
-        threads=2,
-    )
+    return {**figures, **timed("C end to end", bench.end_to_end(n_rows), times=3)}
 
 
 def grid(scale: float) -> Figures:
