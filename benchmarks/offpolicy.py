@@ -110,3 +110,17 @@ def agree(ours: Any, other: Array) -> None:
     found = np.array([[each.value, each.stderr] for each in ours]).T
     if not np.allclose(found, other[:2], rtol=1e-8):
         raise SystemExit("truerank and polars disagree")
+
+
+def end_to_end(n_rows: int) -> Callable[[], Any]:
+    """Two rewards, thirteen clips, from a frame to results."""
+    frame = pl.DataFrame(offpolicy_work(n_rows))
+    return lambda: tr.off_policy(
+        frame,
+        {"new": RankColumn("new")},
+        position="log",
+        clips=OFFPOLICY_CLIPS,
+        rewards=["click", "dwell"],
+        estimators=["ips", "snips(normaliser=impression)"],
+        threads=2,
+    )
