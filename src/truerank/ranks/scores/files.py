@@ -24,9 +24,10 @@ from truerank.ranks.scores.matrices import from_stored
 from truerank.ranks.scores.scores import TILE_USERS, Factors, dense, factors
 from truerank.ranks.scores.tables import lists
 
+# RuntimeError stands for what zipfile raises about a compression it does not know, and for too deep headers too
 DAMAGED = (
-    ValueError, TypeError, KeyError, EOFError, OSError, NotImplementedError, OverflowError, MemoryError, RecursionError,
-    SyntaxError, tokenize.TokenError, zipfile.BadZipFile, zlib.error, RuntimeError,
+    ValueError, TypeError, KeyError, EOFError, OSError, OverflowError, MemoryError, RuntimeError, SyntaxError,
+    tokenize.TokenError, zipfile.BadZipFile, zlib.error,
 )  # fmt: skip
 KINDS = "fiubUS"  # numbers and fixed-width text
 
