@@ -4,6 +4,7 @@ made the log; bad input explained."""
 from __future__ import annotations
 
 import json
+import pickle
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -225,6 +226,9 @@ def test_learners_are_values() -> None:
     assert BiasedExposure("power:0.5").learner(0) == BiasedExposure(PopularityPower(0.5)).learner(0)
     assert BiasedExposure().learner(0) is None
     assert BiasedExposure(GivenPropensity()).learner(0) is None
+    made, learner = learned(PopularityPower(), PARTS["three"], WORLD.random)
+    sent, key = pickle.loads(pickle.dumps((made, learner)))
+    assert np.array_equal(sent[key].at(WORLD.log), made[learner].at(WORLD.log))
     other = BiasedExposure(GivenPropensity("p")).learner(0)
     assert other is not None
     assert not other.refitted

@@ -366,5 +366,4 @@ def test_results_without_anything_have_tables() -> None:
     assert nothing.comparisons_table().columns == list(frames.COMPARISONS)
     assert len(nothing.clips()) == 0
     assert str(nothing) == ""
-    assert Results.read is not None
     assert document.decode(nothing.json(), where="here") == nothing
