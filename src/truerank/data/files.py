@@ -82,8 +82,7 @@ def scan_file(path: Path) -> Scanned:
             rows = read_trec(_bytes(path), ending=kind, where=str(path)).lazy()
             types = TextTypes.of(rows.select(pl.col(pl.String))).ids()
             return Scanned(path, kind, rows, types.n_rows, {**rows.collect_schema(), **types.schema()}, types)
-        rows = _scan_text(path, separator=SEPARATORS[kind])
-        types = TextTypes.of(rows)
+        rows, types = _text(path, separator=SEPARATORS[kind])
         return Scanned(path, kind, rows, types.n_rows, types.schema(), types)
 
 
@@ -110,14 +109,28 @@ def reading(path: Path) -> Iterator[None]:
         raise InputError(f"{path}: cannot be read as {name} ({reason}). Write the file anew.") from None
 
 
-def _scan_text(path: Path, *, separator: str) -> pl.LazyFrame:
+def _text(path: Path, *, separator: str) -> tuple[pl.LazyFrame, TextTypes]:
+    """The fields of a text table, and what types they may have, from one pass over all of it."""
+    try:
+        rows = _scan_text(path, separator=separator)
+        return rows, TextTypes.of(rows)
+    except OSError:
+        if path.suffix.lower() != ".gz":
+            raise
+        # blocks of zeros after the end are no damage, but polars takes them for it: unpacked in memory, or refused
+        rows = _scan_text(path, separator=separator, unpacked=_bytes(path))
+        return rows, TextTypes.of(rows)
+
+
+def _scan_text(path: Path, *, separator: str, unpacked: bytes | None = None) -> pl.LazyFrame:
     """The fields of a text table, all as text."""
     with _open(path) as stream:
         first = stream.readline(2**16)
     if not first:
         raise InputError(f"{path}: the file is empty; expected a header line with column names.")
     codecs.getincrementaldecoder("utf-8-sig")().decode(first)
-    fields = pl.scan_csv(path, separator=separator, infer_schema=False, glob=False)
+    source = path if unpacked is None else unpacked
+    fields = pl.scan_csv(source, separator=separator, infer_schema=False, glob=False)
     return fields.filter(~pl.all_horizontal(pl.all().is_null()))  # blank lines
 
 
