@@ -13,7 +13,7 @@ SAMPLES, USERS, ITEMS = 60, 300, 40
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("propensity", ["power:0.5", "power:1"])
+@pytest.mark.parametrize("propensity", ["power:0.5", "power:1", "logistic"])
 def test_reported_errors_are_the_spread_between_samples(propensity: str) -> None:
     rng = np.random.default_rng(41)
     shape = (SAMPLES * USERS, ITEMS)
@@ -22,11 +22,13 @@ def test_reported_errors_are_the_spread_between_samples(propensity: str) -> None
     shown = rng.random(shape) < 0.06 + 0.5 * popular
     scores = 0.8 * label + popular + 0.7 * rng.standard_normal(shape)
     value, stderr = [], []
+    features = pl.DataFrame({"item": np.arange(ITEMS), "popular": popular}) if propensity == "logistic" else None
+    exposure = BiasedExposure(propensity, item_features=features)
     for part in np.split(np.arange(len(label)), SAMPLES):
         user, item = np.nonzero(shown[part])
         log = tr.read(pl.DataFrame({"user": user, "item": item, "label": label[part][user, item].astype(float)}))
         model = tr.scores.dense(scores[part], users=range(USERS), items=range(ITEMS))
-        found = tr.evaluate({"m": model}, log, exposure=BiasedExposure(propensity), metrics="DCG@10", estimators="ips")
+        found = tr.evaluate({"m": model}, log, exposure=exposure, metrics="DCG@10", estimators="ips")
         value.append(found.estimates[0].value)
         stderr.append(found.estimates[0].stderr)
     # the spread of 60 values is known to about 9 %; a jackknife errs on the wide side

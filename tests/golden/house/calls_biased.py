@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tests.golden.house.call import EXACT, ITERATED, LOOSE, Call, Options
+from tests.golden.house.call import EXACT, ITERATED, Call, Options
 from tests.golden.house.calls_labels import GRADED_SUMS, LABEL_FREE, RECALL, SUMS, THREE
 
-# The old code drew users and fitted anew; now groups of users are left out and it is fitted anew. On 40 samples of 300
-# users of one population the root mean square of what is reported now is .89 to 1.27 of the true standard deviation.
-REFITTED = 0.75
+# The old code drew users 200 times and fitted anew; now each of 40 groups of users is left out and it is fitted anew.
+# Three Monte-Carlo errors of their ratio: 3 sqrt(1 / (2 x 39) + 1 / (2 x 200)).
+GROUPS_AGAINST_DRAWS = 0.37
+# Beyond that: the power of an item's count is not smooth in who is drawn twice, and the two do not spread alike. Of
+# 100 samples of 60 users and 40 of 300, what is reported now is .89 to 1.30 of the true standard deviation, and the
+# 95 % interval covers in 92 to 98 %: `tests/laws/test_fitted_spread.py`.
+POWER_AGAINST_DRAWS = 0.75
 
 # -------------------------------------------------------------------------------------------------------- biased labels
 
@@ -138,7 +142,7 @@ def _biased() -> Iterator[Call]:
             {**fitted, "estimators": ["ips", {"name": "snips", "clip": 8.0}, "snips"]},
             resampled=True,
             exact=iterated,
-            loose=REFITTED if name.startswith("power") else LOOSE,
+            loose=POWER_AGAINST_DRAWS if name.startswith("power") else GROUPS_AGAINST_DRAWS,
         )
     yield Call(
         "biased/fitted/default interval",
@@ -147,7 +151,7 @@ def _biased() -> Iterator[Call]:
         "world",
         {**plain, "propensity": "power:0.5"},
         resampled=True,
-        loose=REFITTED,
+        loose=POWER_AGAINST_DRAWS,
     )
     for name, reward in {
         "default": {},
