@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import truerank as tr
-from truerank.core.arrays import exact_sum
+from truerank.core.arrays import exact_sum, sum_of_squares
 from truerank.core.errors import InputError
 from truerank.core.ids import Ids
 from truerank.core.log import Log, Pairs
@@ -139,6 +139,37 @@ def test_exact_sums(seed: int, n: int, spread: int) -> None:
     rng = np.random.default_rng(seed)
     values = rng.normal(size=n) * 2.0 ** rng.integers(-spread, spread + 1, n)
     assert exact_sum(values) == math.fsum(values.tolist()) == exact_sum(values[::-1].copy())
+
+
+def few_among_zeros(*few: float) -> np.ndarray:
+    values = np.zeros(100_000)
+    values[:: len(values) // len(few)][: len(few)] = few
+    return values
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        few_among_zeros(1.0, 2.0**-53, 2.0**-120),  # a tie but for a number that is lost in any plain sum
+        few_among_zeros(1.0, 2.0**-53, -(2.0**-120)),
+        few_among_zeros(1.0, 2.0**-53),  # a tie
+        few_among_zeros(1e300, 1.0, -1e300),
+        few_among_zeros(5e-324, 1e-310),
+        few_among_zeros(math.inf, 1.0),
+        few_among_zeros(math.nan, 1.0),
+        np.full(100_001, 0.1),
+        np.full(100_001, math.nan),
+        np.where(np.arange(100_001) % 2, 0.1, -0.1),
+        np.random.default_rng(5).normal(size=2**17) * 2.0 ** np.random.default_rng(6).integers(-300, 300, 2**17),
+        np.random.default_rng(7).exponential(size=2**20 + 1),
+    ],
+)
+def test_exact_sums_of_many(values: np.ndarray) -> None:
+    """The compiled sum, where it is certain and where it gives way to the other one."""
+    expected = math.fsum(values.tolist())
+    assert np.array_equal([exact_sum(values), exact_sum(values[::-1].copy())], [expected, expected], equal_nan=True)
+    if np.abs(values).max() < 1e150:
+        assert sum_of_squares(values) == pytest.approx(math.fsum((values * values).tolist()), rel=1e-14)
 
 
 @pytest.mark.parametrize("ties", [Ties.RANDOM, Ties.STRICT])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from importlib.util import find_spec
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -34,28 +35,55 @@ def exact_sum(values: Floats) -> float:
     """
     if len(values) < LONG:
         return math.fsum(values.tolist())
-    if values[0] == values[-1] and (values == values[0]).all():
-        return float(len(values)) * float(values[0])  # one rounding, of the exact sum
-    # Rump's extraction: adding and subtracting a large power of two splits off leading bits whose sum has no rounding
-    # error in any order; what is left is split again until nothing is
+    compiled = compiled_for(len(values))
+    if compiled is not None:
+        total: float | None = compiled.exact_sum_of_many(values)
+        if total is not None:
+            return total
+    parts = exact_parts(values)
+    return math.fsum(values.tolist() if parts is None else parts)
+
+
+def exact_parts(values: Floats) -> list[float] | None:
+    """A few numbers whose sum, if nothing is rounded, is that of the values; None where some are too large or small.
+
+    Rump's extraction: adding and subtracting a large power of two splits off leading bits whose sum has no rounding
+    error in any order; what is left is split again until nothing is.
+
+    >>> exact_parts(np.array([1.0, 2.0**-60]))
+    [1.0, 8.673617379884035e-19]
+    """
     parts = []
     rest = values
-    bits = math.ceil(math.log2(len(values))) + 1
+    bits = math.ceil(math.log2(max(len(values), 2))) + 1
     while (largest := max(float(rest.max()), -float(rest.min()))) > 0 or math.isnan(largest):
         exponent = math.frexp(largest)[1] + bits
         if not math.isfinite(largest) or exponent > MOST or exponent < LEAST:
-            return math.fsum(values.tolist())
-        if rest is values and len(values) >= LONGER and find_spec("numba") is not None:
-            from truerank.core.fast_sums import exact_sum_of_many
-
-            total = exact_sum_of_many(values, exponent=exponent, bits=bits)
-            if total is not None:
-                return total
+            return None
         large = math.ldexp(1.0, exponent)
         leading = (large + rest) - large
         parts.append(float(leading.sum()))
         rest = rest - leading
-    return math.fsum(parts)
+    return parts
+
+
+def compiled_for(n: int) -> ModuleType | None:
+    """Compiled sums where n numbers are worth loading them, None otherwise."""
+    if n < LONGER or find_spec("numba") is None:
+        return None
+    from truerank.core import fast_sums
+
+    return fast_sums
+
+
+def sum_of_squares(values: Floats) -> float:
+    """Σ x², to a few last places: it serves errors, which need no exact sum.
+
+    >>> sum_of_squares(np.array([3.0, 4.0]))
+    25.0
+    """
+    compiled = compiled_for(len(values))
+    return float((np.square(values) if compiled is None else compiled.squares(values)).sum())
 
 
 def sums_by(group: Ints, values: npt.NDArray[Any], *, n: int) -> Floats:

@@ -3,38 +3,109 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numba as nb
+import numpy as np
 
-from truerank.core.arrays import Floats
+from truerank.core.arrays import LEAST, MOST, Floats
+
+BLOCK = 1024  # numbers whose parts stay in the nearest cache
 
 
 @nb.njit(cache=True, nogil=True, boundscheck=False)
-def extracted(values: Floats, first: float, second: float, third: float) -> tuple[float, float, float, bool]:
-    """The sums of what three large powers of two split off each number, and whether anything is left (see `exact_sum`).
+def looked_at(bits: Any) -> tuple[int, bool]:
+    """The largest of the bits without the sign, and whether all numbers are the same; [numbers] as whole numbers."""
+    most, all_have, some_have = 0, -1, 0
+    for i in range(bits.shape[0]):
+        most = max(most, bits[i] & 0x7FFFFFFFFFFFFFFF)
+        all_have &= bits[i]
+        some_have |= bits[i]
+    return most, all_have == some_have
 
-    Every part is a multiple of the last place of its power of two, so that sums of parts have no rounding error.
-    """
-    total, more, most, left = 0.0, 0.0, 0.0, False
+
+@nb.njit(cache=True, nogil=True, boundscheck=False, fastmath={"reassoc"})
+def in_any_order(parts: Any, n: int) -> float:
+    """Their sum, several at a time: for parts whose sums have no rounding error."""
+    total = 0.0
+    for i in range(n):
+        total += parts[i]
+    return total
+
+
+@nb.njit(cache=True, nogil=True, boundscheck=False)
+def split(values: Any, large: float, parts: Any, rest: Any) -> None:
+    """What adding and subtracting a large power of two splits off each number, and what is left of it."""
     for i in range(values.shape[0]):
         x = values[i]
-        part = (first + x) - first
-        total += part
-        x -= part
-        part = (second + x) - second
-        more += part
-        x -= part
-        part = (third + x) - third
-        most += part
-        left |= x != part
-    return total, more, most, left
+        part = (large + x) - large
+        parts[i] = part
+        rest[i] = x - part
 
 
-def exact_sum_of_many(values: Floats, *, exponent: int, bits: int) -> float | None:
-    """The correctly rounded sum, None where three parts of the numbers are not all of them.
+@nb.njit(cache=True, nogil=True, boundscheck=False)
+def extracted(values: Floats, first: float, second: float) -> tuple[float, float, float]:
+    """The sums of what two large powers of two split off each number, and of what is left (see `exact_sum`).
 
-    All numbers are below 2^(exponent - bits), and there are at most 2^(bits - 1) of them.
+    Every part is a multiple of the last place of its power of two, so that sums of parts have no rounding error. Each
+    step is a loop of its own over a block in cache: such loops run several numbers at a time.
     """
-    step = bits + 1 - 53
-    total, more, most, left = extracted(values, *(math.ldexp(1.0, exponent + at * step) for at in range(3)))
-    return None if left else math.fsum((total, more, most))
+    total, more, left = 0.0, 0.0, 0.0
+    parts, rest = np.empty(BLOCK), np.empty(BLOCK)
+    for start in range(0, values.shape[0], BLOCK):
+        n = min(BLOCK, values.shape[0] - start)
+        split(values[start : start + n], first, parts, rest)
+        total += in_any_order(parts, n)
+        split(rest[:n], second, parts, rest)
+        more += in_any_order(parts, n)
+        left += in_any_order(rest, n)
+    return total, more, left
+
+
+@nb.njit(cache=True, nogil=True, boundscheck=False, fastmath={"reassoc", "contract"})
+def sum_of_block(block: Any) -> float:
+    """Σ x², several at a time."""
+    total = 0.0
+    for i in range(block.shape[0]):
+        total += block[i] * block[i]
+    return total
+
+
+@nb.njit(cache=True, nogil=True, boundscheck=False)
+def squares(values: Any) -> Any:
+    """Σ x² of each block."""
+    out = np.empty((values.shape[0] + BLOCK - 1) // BLOCK)
+    for b in range(out.shape[0]):
+        out[b] = sum_of_block(values[b * BLOCK : (b + 1) * BLOCK])
+    return out
+
+
+@nb.njit(cache=True, nogil=True, boundscheck=False)
+def line(x: Any, y: Any, slope: float, scale: float) -> Any:
+    """(x + slope y) scale, in one pass."""
+    out = np.empty(x.shape[0])
+    for i in range(x.shape[0]):
+        out[i] = (x[i] + y[i] * slope) * scale
+    return out
+
+
+def exact_sum_of_many(values: Floats) -> float | None:
+    """The correctly rounded sum, None where it is not certain here and takes more steps.
+
+    All numbers are below 2^(exponent - bits) and there are at most 2^(bits - 1) of them. What two powers of two leave
+    of each is at most half the last place of the second, so the sum of n such has an error below n² second / 2^106:
+    where it does not matter to the rounding of the whole, it does not matter.
+    """
+    most, same = looked_at(values.view(np.int64))
+    largest = float(np.array([most]).view(np.float64)[0])
+    if same:
+        return float(len(values)) * float(values[0])  # one rounding, of the exact sum
+    bits = math.ceil(math.log2(len(values))) + 1
+    exponent = math.frexp(largest)[1] + bits
+    if not math.isfinite(largest) or exponent > MOST or exponent + 2 * (bits - 52) < LEAST:
+        return None
+    second = math.ldexp(1.0, exponent + bits + 1 - 53)
+    total, more, left = extracted(values, math.ldexp(1.0, exponent), second)
+    error = len(values) ** 2 * math.ldexp(second, -106)
+    low, high = math.fsum((total, more, left, -error)), math.fsum((total, more, left, error))
+    return low if low == high else None

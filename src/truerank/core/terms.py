@@ -14,7 +14,7 @@ from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
-from truerank.core.arrays import Bools, Floats, Ints, exact_sum, sums_by
+from truerank.core.arrays import Bools, Floats, Ints, compiled_for, exact_sum, sums_by
 from truerank.core.ids import Keys
 from truerank.core.rows import SampledRows, Weighting
 
@@ -51,10 +51,7 @@ class Ratio:
         return _quotients(totals)
 
     def influence(self, sums: Floats, totals: Floats) -> Floats:
-        effect: Floats = sums[:, 1] * -(totals[0] / totals[1])
-        effect += sums[:, 0]
-        effect *= 1.0 / totals[1]
-        return effect
+        return _line(sums[:, 0], sums[:, 1], -(totals[0] / totals[1]), 1.0 / totals[1])
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,11 +72,21 @@ class KnownTotal:
 
     def influence(self, sums: Floats, totals: Floats) -> Floats:
         ratio, mean = totals[0] / totals[1], totals[2] / totals[3]
-        effect: Floats = sums[:, 1] * -ratio
-        effect += sums[:, 0]
-        effect *= mean / totals[1]
+        effect = _line(sums[:, 0], sums[:, 1], -ratio, mean / totals[1])
         effect += (sums[:, 2] - mean * sums[:, 3]) * (ratio / totals[3])
         return effect
+
+
+def _line(x: Floats, y: Floats, slope: float, scale: float) -> Floats:
+    """(x + slope y) scale."""
+    compiled = compiled_for(len(x))
+    if compiled is not None:
+        found: Floats = compiled.line(x, y, slope, scale)
+        return found
+    line: Floats = y * slope
+    line += x
+    line *= scale
+    return line
 
 
 def _quotients(totals: Floats) -> Floats:

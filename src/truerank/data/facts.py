@@ -10,7 +10,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-HALF = 26  # bits of the lower half of a number's 53
+from truerank.core.arrays import Floats, exact_parts
+
+BLOCK = 1 << 16  # numbers that stay in cache
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,21 +58,15 @@ class Facts:
         return float(self.exact)
 
 
-def exact_total(values: npt.NDArray[np.float64]) -> Fraction:
-    """The sum without any rounding: whole numbers of 53 bits, in two halves, added by their exponents.
+def exact_total(values: Floats) -> Fraction:
+    """The sum without any rounding.
 
     >>> exact_total(np.array([0.5, 0.25, 2.0**60])) == 2**60 + Fraction(3, 4)
     True
     """
-    mantissa, exponent = np.frexp(values)
-    whole = (mantissa * 2.0**53).astype(np.int64)
-    least = int(exponent.min())
-    at = exponent - least
-    # halves have at most 27 bits: their sums over millions of rows are exact in 53
-    upper, lower = (np.bincount(at, weights=half) for half in (whole >> HALF, whole & (2**HALF - 1)))
-    total = sum(
-        ((int(high) << HALF) + int(low)) << shift
-        for shift, (high, low) in enumerate(zip(upper.tolist(), lower.tolist(), strict=True))
-        if high or low
-    )
-    return total * Fraction(2) ** (least - 53)
+    total = Fraction(0)
+    for start in range(0, len(values), BLOCK):
+        block = values[start : start + BLOCK]
+        parts = exact_parts(block)
+        total += sum(map(Fraction, block.tolist() if parts is None else parts), Fraction(0))
+    return total

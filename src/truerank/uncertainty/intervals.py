@@ -16,7 +16,7 @@ from typing import ClassVar, Protocol, TypeVar
 
 import numpy as np
 
-from truerank.core.arrays import Floats, Ints, exact_sum, sums_by
+from truerank.core.arrays import Floats, Ints, exact_sum, sum_of_squares, sums_by
 from truerank.core.errors import InputError, RefusedError
 from truerank.core.rows import SampledRows
 from truerank.core.terms import Smooth, Terms
@@ -158,7 +158,7 @@ class Linear:
             return Spread.unknown(self.value)
         if self.stratum is not None:
             return self._within_strata(level=level)
-        stderr = math.sqrt(exact_sum(self.effect**2) * self.n / (self.n - 1))
+        stderr = math.sqrt(sum_of_squares(self.effect) * self.n / (self.n - 1))
         return cautious(normal(self.value, stderr, df=self.n - 1, level=level), self.n)
 
     def _within_strata(self, *, level: float) -> Spread:
@@ -172,7 +172,7 @@ class Linear:
             if len(own) < 2:
                 return Spread.unknown(self.value)
             deviation = own - exact_sum(own) / len(own)
-            variance += exact_sum(deviation**2) * len(own) / (len(own) - 1)
+            variance += sum_of_squares(deviation) * len(own) / (len(own) - 1)
             df += len(own) - 1
         return normal(self.value, math.sqrt(variance), df=df, level=level)
 
