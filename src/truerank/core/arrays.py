@@ -77,13 +77,13 @@ def compiled_for(n: int) -> ModuleType | None:
 
 
 def sum_of_squares(values: Floats) -> float:
-    """Σ x², to a few last places: it serves errors, which need no exact sum.
+    """Σ x², exact but for very many numbers, where it is right to the last places: errors need no more.
 
     >>> sum_of_squares(np.array([3.0, 4.0]))
     25.0
     """
     compiled = compiled_for(len(values))
-    return float((np.square(values) if compiled is None else compiled.squares(values)).sum())
+    return exact_sum(np.square(values)) if compiled is None else float(compiled.squares(values).sum())
 
 
 def sums_by(group: Ints, values: npt.NDArray[Any], *, n: int) -> Floats:
