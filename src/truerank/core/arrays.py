@@ -76,16 +76,6 @@ def compiled_for(n: int) -> ModuleType | None:
     return fast_sums
 
 
-def sum_of_squares(values: Floats) -> float:
-    """Σ x², exact but for very many numbers, where it is right to the last places: errors need no more.
-
-    >>> sum_of_squares(np.array([3.0, 4.0]))
-    25.0
-    """
-    compiled = compiled_for(len(values))
-    return exact_sum(np.square(values)) if compiled is None else float(compiled.squares(values).sum())
-
-
 def sums_by(group: Ints, values: npt.NDArray[Any], *, n: int) -> Floats:
     """The sum of the values of each group 0 ... n - 1, added in the order of rows.
 

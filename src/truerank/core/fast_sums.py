@@ -62,30 +62,54 @@ def extracted(values: Floats, first: float, second: float) -> tuple[float, float
     return total, more, left
 
 
-@nb.njit(cache=True, nogil=True, boundscheck=False, fastmath={"reassoc", "contract"})
-def sum_of_block(block: Any) -> float:
-    """Σ x², several at a time."""
-    total = 0.0
-    for i in range(block.shape[0]):
-        total += block[i] * block[i]
-    return total
-
-
-@nb.njit(cache=True, nogil=True, boundscheck=False)
-def squares(values: Any) -> Any:
-    """Σ x² of each block."""
-    out = np.empty((values.shape[0] + BLOCK - 1) // BLOCK)
-    for b in range(out.shape[0]):
-        out[b] = sum_of_block(values[b * BLOCK : (b + 1) * BLOCK])
-    return out
-
-
 @nb.njit(cache=True, nogil=True, boundscheck=False)
 def line(x: Any, y: Any, slope: float, scale: float) -> Any:
     """(x + slope y) scale, in one pass."""
     out = np.empty(x.shape[0])
     for i in range(x.shape[0]):
         out[i] = (x[i] + y[i] * slope) * scale
+    return out
+
+
+@nb.njit(cache=True, nogil=True, boundscheck=False, fastmath={"reassoc", "contract"})
+def moments_of_block(effect: Any, leverage: Any, out: Any) -> None:
+    """Add to `out` what `moments` gives but for the largest."""
+    n, variance, squares, cubes, fourths = 0.0, 0.0, 0.0, 0.0, 0.0
+    leverages, scaled, scaled_squares = 0.0, 0.0, 0.0
+    for i in range(effect.shape[0]):
+        x, h = effect[i], leverage[i]
+        square, part = x * x, h * h
+        whole = 1.0 - h
+        n += 1.0 if (h != 0.0) | (x != 0.0) else 0.0
+        variance += square / whole
+        squares += square
+        cubes += square * x
+        fourths += square * square
+        leverages += part
+        scaled += part / whole
+        scaled_squares += part / whole * (part / whole)
+    out[0] += n
+    out[1] += variance
+    out[2] += squares
+    out[3] += cubes
+    out[4] += fourths
+    out[5] += leverages
+    out[6] += scaled
+    out[7] += scaled_squares
+
+
+@nb.njit(cache=True, nogil=True, boundscheck=False)
+def moments(effect: Any, leverage: Any) -> Any:
+    """The fields of `uncertainty.spreads.Moments`, in their order, but for the last."""
+    out = np.zeros(10)
+    for start in range(0, effect.shape[0], BLOCK):
+        stop = min(start + BLOCK, effect.shape[0])
+        moments_of_block(effect[start:stop], leverage[start:stop], out)
+    highest, most = 0.0, 0.0
+    for i in range(effect.shape[0]):
+        highest = max(highest, leverage[i])
+        most = max(most, abs(effect[i]))
+    out[8], out[9] = highest, most
     return out
 
 

@@ -64,6 +64,13 @@ class Refitted:
         centre = math.nan if np.isnan(values).any() else math.fsum(values) / n
         return np.asarray((centre - values) * ((n - 1) / n), dtype=np.float64)
 
+    def leverage(self) -> Floats:
+        n = self.n_independent()
+        return np.full(n, 1.0 / max(n, 1))
+
+    def n_informative(self, other: Terms | None = None) -> int:
+        return self.whole.n_informative(other.whole if isinstance(other, Refitted) else other)
+
     def n_independent(self) -> int:
         groups = next((len(both[0]) for both in self.without.values()), 0)
         return 0 if self.whole.n_independent() < 2 else groups

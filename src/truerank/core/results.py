@@ -15,8 +15,32 @@ from truerank.core.messages import Message
 from truerank.core.provenance import Provenance, comparable, plain
 from truerank.core.units import UnitTable
 
-BETTER, WORSE, NOT_SHOWN = "better", "worse", "not shown"
+BETTER, WORSE, NOT_SHOWN, INSUFFICIENT = "better", "worse", "not shown", "insufficient"
 TURNED = {BETTER: WORSE, WORSE: BETTER}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Evidence:
+    """What tells how far a number can be trusted.
+
+    `informative` clusters tell something about it; `df` are the degrees of freedom of its error; `largest` is the part
+    of the variance that one cluster has. `balance` is how much of the list the rows stand for, 1 if all of it, with its
+    z (None: cannot be checked). `lost` is the share of weight that a clip takes away, `unsupported` the share of a
+    target's exposure that the log cannot show. None where it does not apply.
+    """
+
+    informative: int = 0
+    df: float | None = None
+    largest: float | None = None
+    balance: float | None = None
+    balance_z: float | None = None
+    lost: float | None = None
+    unsupported: float | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("df", "largest", "balance", "balance_z", "lost", "unsupported"):
+            number = getattr(self, name)
+            object.__setattr__(self, name, None if number is None or not math.isfinite(number) else float(number))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -43,6 +67,7 @@ class Estimate:
     units: int
     undefined: int
     clusters: int
+    evidence: Evidence = field(default_factory=Evidence)
     ess: float | None
     reward: str
     clip: float | None
@@ -71,8 +96,10 @@ class Estimate:
 class Comparison:
     """The difference model - baseline, over the `units` and `clusters` that both define.
 
-    `reward` and `clip` say which estimates are compared. `p_adjusted` holds over all comparisons of the results; the
-    `verdict` follows from it: `better`, `worse` or `not shown`.
+    `reward` and `clip` say which estimates are compared. `p_adjusted` holds over the `family` comparisons that it was
+    adjusted for. The `verdict` is `better` or `worse` where that is shown, `not shown` where it is not, `insufficient`
+    where the evidence carries no verdict, with its `reasons`. `interval_level` is that of the interval, above `level`
+    where the intervals of the family hold together.
     """
 
     model: str
@@ -84,24 +111,26 @@ class Comparison:
     low: float
     high: float
     level: float
+    interval_level: float = 0.95
     p: float
     p_adjusted: float = math.nan
+    family: int = 1
     units: int
     clusters: int
+    evidence: Evidence = field(default_factory=Evidence)
     reward: str
     clip: float | None
     segment: str | None = None
     verdict: str = NOT_SHOWN
-    reasons: tuple[str, ...] = ()
+    reasons: tuple[Message, ...] = ()
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "clip", _limit(self.clip))
 
-    def adjusted(self, p: float) -> Comparison:
-        """The same with p adjusted for all comparisons, and the verdict that follows; NaN where it is no test."""
-        shown = p <= 1 - self.level and self.difference != 0
-        verdict = NOT_SHOWN if not shown else BETTER if self.difference > 0 else WORSE
-        return replace(self, p_adjusted=p, verdict=verdict)
+    @property
+    def reason_texts(self) -> tuple[str, ...]:
+        """The sentences of the reasons."""
+        return tuple(str(message) for message in self.reasons)
 
     def turned(self) -> Comparison:
         """The difference baseline - model."""

@@ -34,6 +34,10 @@ class Form(Protocol):
         """What each row of sums adds to the error of the value at these totals, to first order; they sum to zero."""
         ...
 
+    def leverage(self, sums: Floats, totals: Floats) -> Floats:
+        """The part of what is divided by that each row of sums has."""
+        ...
+
 
 @dataclass(frozen=True, slots=True)
 class Ratio:
@@ -52,6 +56,9 @@ class Ratio:
 
     def influence(self, sums: Floats, totals: Floats) -> Floats:
         return _line(sums[:, 0], sums[:, 1], -(totals[0] / totals[1]), 1.0 / totals[1])
+
+    def leverage(self, sums: Floats, totals: Floats) -> Floats:
+        return np.asarray(sums[:, 1] / totals[1], dtype=np.float64)
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +82,9 @@ class KnownTotal:
         effect = _line(sums[:, 0], sums[:, 1], -ratio, mean / totals[1])
         effect += (sums[:, 2] - mean * sums[:, 3]) * (ratio / totals[3])
         return effect
+
+    def leverage(self, sums: Floats, totals: Floats) -> Floats:
+        return np.asarray(sums[:, 1] / totals[1], dtype=np.float64)
 
 
 def _line(x: Floats, y: Floats, slope: float, scale: float) -> Floats:
@@ -187,8 +197,16 @@ class Terms(Protocol):
         ...
 
     def influence(self) -> Floats: ...
+    def leverage(self) -> Floats:
+        """The part of what is divided by that each of the parts of the influence has."""
+        ...
+
     def n_independent(self) -> int:
         """How many independent parts the influence has that count."""
+        ...
+
+    def n_informative(self, other: Terms | None = None) -> int:
+        """How many clusters tell something about the value, or about its difference to that of other terms."""
         ...
 
     def restrict(self, kept: Bools) -> Terms:
@@ -248,8 +266,23 @@ class Smooth:
             return np.full(len(self.clusters), math.nan)
         return self.clusters.sums(self.form.influence(self.sums, totals))
 
+    def leverage(self) -> Floats:
+        """The part of the denominator that each cluster has."""
+        return self.clusters.sums(self.form.leverage(self.sums, self.totals()))
+
     def n_independent(self) -> int:
         return int(np.count_nonzero(self.clusters.has(self.defined)))
+
+    def n_informative(self, other: Terms | None = None) -> int:
+        """Clusters whose sums differ from the other's; alone those with a denominator, for a mean with a numerator."""
+        if isinstance(other, Smooth):
+            differ = np.zeros(len(self.clusters), dtype=bool)
+            for own, others in zip(self.sums.T, other.sums.T, strict=True):
+                differ |= self.clusters.sums(own) != self.clusters.sums(others)
+            return int(np.count_nonzero(differ))
+        below = self.sums[:, 1]
+        mean = bool((below[self.defined] == 1).all())
+        return int(np.count_nonzero(self.clusters.sums(np.abs(self.sums[:, 0] if mean else below))))
 
     @property
     def n_defined(self) -> int:

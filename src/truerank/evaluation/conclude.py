@@ -12,12 +12,14 @@ import numpy as np
 from truerank.core.errors import TruerankError
 from truerank.core.estimator import Asked, Clipping, Estimator
 from truerank.core.multiple import holm
-from truerank.core.results import Comparison, Estimate, Results
+from truerank.core.results import Comparison, Estimate, Evidence, Results
 from truerank.core.terms import Terms
 from truerank.evaluation.measure import Measured
-from truerank.evaluation.question import Cell, Pair, Plan, Points
+from truerank.evaluation.question import Adjust, Cell, Pair, Plan, Points
 from truerank.evaluation.units import Segments, UnitsOf
-from truerank.uncertainty.intervals import Spread, common
+from truerank.uncertainty.intervals import common
+from truerank.uncertainty.spreads import Bounds, Spread, at_a_bound, within
+from truerank.uncertainty.verdicts import doubts, verdict_of
 
 
 def conclude(plan: Plan, measured: Measured, *, n_rows: int | None = None) -> Results:
@@ -27,22 +29,30 @@ def conclude(plan: Plan, measured: Measured, *, n_rows: int | None = None) -> Re
     """
     if n_rows is not None and measured.n_rows != n_rows:
         raise TruerankError(f"{n_rows:,} rows went in, and {measured.n_rows:,} were measured.")  # never in silence
+    question = plan.question
     estimates: dict[Cell, Estimate] = {}
     comparisons: dict[tuple[Pair, int], Comparison] = {}
     values: dict[Cell, Spread] = {}
     differences: dict[tuple[Pair, int], Spread] = {}
-    for number in range(len(plan.question.asked)):
-        models = [model for model in plan.question.models if (model, number) in measured.terms]
+    together = _levels(plan, measured)
+    for number, (estimator, asked) in enumerate(question.asked):
+        models = [model for model in question.models if (model, number) in measured.terms]
         terms = {model: measured.terms[model, number] for model in models}
-        pairs = plan.question.pairs(models)
-        alone, paired = plan.question.interval.spreads(terms, pairs, level=plan.question.level)
+        pairs = question.pairs(models)
+        bounds = plan.bounds(estimator, asked)
+        alone, paired = question.interval.spreads(terms, pairs, level=question.level)
+        if together[number] != question.level and pairs:
+            paired = question.interval.spreads(terms, pairs, level=together[number])[1]
         for model, spread in alone.items():
-            values[model, number] = known = plan.known(spread, [terms[model]])
-            estimates[model, number] = _estimate(plan, measured, (model, number), terms[model], known)
+            cell = (model, number)
+            known = plan.known(number, spread, [terms[model]])
+            values[cell] = known = _bounded(plan, measured, cell, terms[model], known, bounds)
+            estimates[cell] = _estimate(plan, measured, cell, terms[model], known)
         for pair, spread in paired.items():
             both = common(terms[pair[0]], terms[pair[1]])
-            differences[pair, number] = known = plan.known(spread, both)
-            comparisons[pair, number] = _comparison(plan, measured, (pair, number), both, known)
+            known = plan.known(number, spread, both)
+            differences[pair, number] = known = within(known, None if bounds is None else _apart(bounds))
+            comparisons[pair, number] = _comparison(plan, measured, (pair, number), both, known, level=together[number])
     remarks = plan.remarks(measured, Points(values, differences))
     ordered = [estimates[cell] for cell in _ordered(plan, estimates)]
     remembers = plan.keeps_units and measured.kept
@@ -54,6 +64,40 @@ def conclude(plan: Plan, measured: Measured, *, n_rows: int | None = None) -> Re
         unit_table=UnitsOf(plan, measured) if remembers else None,
         segments=Segments(plan, measured) if remembers else None,
     )
+
+
+def _levels(plan: Plan, measured: Measured) -> list[float]:
+    """The level of the intervals of differences: so high that all of a family hold together, if that is asked."""
+    question = plan.question
+    numbers = range(len(question.asked))
+    if not question.simultaneous:
+        return [question.level for _ in numbers]
+    size: dict[int, int] = {}
+    for number in numbers:
+        models = [model for model in question.models if (model, number) in measured.terms]
+        family = _family(plan, number)
+        size[family] = size.get(family, 0) + len(question.pairs(models))
+    return [1 - (1 - question.level) / max(size[_family(plan, number)], 1) for number in numbers]
+
+
+def _family(plan: Plan, number: int) -> int:
+    return 0 if plan.question.adjust is Adjust.ALL else plan.family(number)
+
+
+def _apart(bounds: Bounds) -> Bounds:
+    """What the difference of two values between bounds lies between."""
+    return bounds[0] - bounds[1], bounds[1] - bounds[0]
+
+
+def _bounded(plan: Plan, measured: Measured, cell: Cell, terms: Terms, spread: Spread, bounds: Bounds | None) -> Spread:
+    """The spread of a value inside the bounds of its metric; one-sided where all clusters lie at a bound."""
+    if bounds is None:
+        return spread
+    if math.isnan(spread.stderr) and plan.question.interval.name == "population":
+        n = plan.equal_clusters(cell, terms, measured)
+        at_bound = at_a_bound(spread.value, bounds, n, level=plan.question.level)
+        return spread if at_bound is None else dataclasses.replace(at_bound, informative=spread.informative)
+    return within(spread, bounds)
 
 
 def _ordered(plan: Plan, cells: Iterable[tuple[Any, int]]) -> list[tuple[Any, int]]:
@@ -87,21 +131,31 @@ def _estimate(plan: Plan, measured: Measured, cell: Cell, terms: Terms, spread: 
         units=int(measured.size[terms.defined].sum()),
         undefined=int(measured.size[~terms.defined].sum()),
         clusters=int(np.count_nonzero(terms.clusters.has(terms.defined))),
+        evidence=plan.evidence(cell, spread, measured),
         ess=plan.effective(cell, terms, measured),
         reward=asked.reward,
         clip=_limit(estimator, asked),
         segment=asked.segment,
         assumptions=plan.assumptions(estimator),
-        warnings=plan.warnings(cell, terms, measured),
+        warnings=(*plan.warnings(cell, terms, measured), *plan.doubts(cell, measured)),
     )
 
 
 def _comparison(
-    plan: Plan, measured: Measured, cell: tuple[Pair, int], both: tuple[Terms, Terms], spread: Spread
+    plan: Plan, measured: Measured, cell: tuple[Pair, int], both: tuple[Terms, Terms], spread: Spread, *, level: float
 ) -> Comparison:
     (model, baseline), number = cell
     estimator, asked = plan.question.asked[number]
     defined = both[0].defined & both[1].defined
+    of = [message for name in cell[0] for message in plan.doubts((name, number), measured)]
+    reasons = doubts(
+        *both,
+        spread,
+        of=list(dict.fromkeys(of)),
+        unseen=(plan.unseen((model, number), measured), plan.unseen((baseline, number), measured)),
+        cluster=plan.cluster,
+        level=plan.question.level,
+    )
     return Comparison(
         model=model,
         baseline=baseline,
@@ -112,12 +166,15 @@ def _comparison(
         low=spread.low,
         high=spread.high,
         level=plan.question.level,
+        interval_level=level,
         p=spread.p,
         units=int(measured.size[defined].sum()),
         clusters=int(np.count_nonzero(both[0].clusters.has(defined))),
+        evidence=Evidence(informative=spread.informative, df=spread.df, largest=spread.largest),
         reward=asked.reward,
         clip=_limit(estimator, asked),
         segment=asked.segment,
+        reasons=reasons,
     )
 
 
@@ -127,12 +184,20 @@ def _adjusted(
     *,
     untested: frozenset[tuple[Pair, int]],
 ) -> tuple[Comparison, ...]:
-    """The comparisons in the order of output, with p by Holm over all of them that are a test."""
-    cells = _ordered(plan, comparisons)
-    # of a curve to choose from only the chosen difference is a test
-    tested = [math.nan if cell in untested else comparisons[cell].p for cell in cells]
-    adjusted = holm(np.array(tested, dtype=np.float64))
-    return tuple(comparisons[cell].adjusted(float(p)) for cell, p in zip(cells, adjusted, strict=True))
+    """The comparisons in the order of output, with p by Holm over those of its family, and the verdict that follows."""
+    families: dict[int, list[tuple[Pair, int]]] = {}
+    for cell in comparisons:
+        families.setdefault(_family(plan, cell[1]), []).append(cell)
+    judged: dict[tuple[Pair, int], Comparison] = {}
+    for cells in families.values():
+        # of a curve to choose from only the chosen difference is a test
+        tested = np.array([math.nan if cell in untested else comparisons[cell].p for cell in cells], dtype=np.float64)
+        size = int(np.count_nonzero(~np.isnan(tested)))
+        for cell, p in zip(cells, holm(tested).tolist(), strict=True):
+            found = comparisons[cell]
+            verdict = verdict_of(found.difference, p, level=found.level, reasons=found.reasons)
+            judged[cell] = dataclasses.replace(found, p_adjusted=p, family=max(size, 1), verdict=verdict)
+    return tuple(judged[cell] for cell in _ordered(plan, comparisons))
 
 
 def _estimand(plan: Plan, estimator: Estimator, asked: Asked) -> str:

@@ -16,7 +16,7 @@ from truerank.core.messages import Message, note
 from truerank.core.metric import Metric
 from truerank.core.provenance import Provenance
 from truerank.core.ranking import JudgedChunk, Pool, RankView, Ties
-from truerank.core.results import Estimate
+from truerank.core.results import Estimate, Evidence
 from truerank.core.terms import Terms
 from truerank.estimators.biased.weighing import propensity_of
 from truerank.evaluation.judged_notes import (
@@ -30,10 +30,11 @@ from truerank.evaluation.judged_notes import (
 )
 from truerank.evaluation.measure import ByPlace, Measured
 from truerank.evaluation.question import Cell, Points, Question, Remarks, Tallies
-from truerank.metrics.worth import relevant
+from truerank.metrics.worth import bounds_of, relevant
 from truerank.ranks.kernel.rank import Aligned, rank
-from truerank.uncertainty.evidence import Listed, judged_spread, warnings_of, whole
-from truerank.uncertainty.intervals import Spread
+from truerank.uncertainty.evidence import Listed, equally_weighted, judged_spread, warnings_of, whole
+from truerank.uncertainty.spreads import Bounds, Spread
+from truerank.uncertainty.verdicts import Unseen
 
 Report = Callable[[str, int, int], None]
 
@@ -102,6 +103,7 @@ class JudgedPlan:
     block_users: int | None = None
     progress: Report | None = field(default=None, repr=False)
     unit: str = "user"
+    cluster: str = "user"
     keeps_units: bool = True  # users are clusters, too
 
     # ---- for measure
@@ -185,8 +187,26 @@ class JudgedPlan:
         fitted = [self.description] if self.description is not None and estimator.about.weighs else []
         return (*estimator.about.assumptions, *fitted)
 
-    def known(self, spread: Spread, terms: Sequence[Terms]) -> Spread:
+    def bounds(self, estimator: Estimator, asked: Asked) -> Bounds | None:
+        return bounds_of(asked.metric)
+
+    def known(self, number: int, spread: Spread, terms: Sequence[Terms]) -> Spread:
         return judged_spread(spread, terms)
+
+    def equal_clusters(self, cell: Cell, terms: Terms, measured: Measured) -> float:
+        return equally_weighted(whole(terms))
+
+    def evidence(self, cell: Cell, spread: Spread, measured: Measured) -> Evidence:
+        return Evidence(informative=spread.informative, df=spread.df, largest=spread.largest)
+
+    def doubts(self, cell: Cell, measured: Measured) -> tuple[Message, ...]:
+        return ()
+
+    def unseen(self, cell: Cell, measured: Measured) -> Unseen:
+        return Unseen()
+
+    def family(self, number: int) -> int:
+        return number
 
     def effective(self, cell: Cell, terms: Terms, measured: Measured) -> float | None:
         weighting = whole(terms).weighting

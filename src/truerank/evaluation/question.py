@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from enum import StrEnum
 from itertools import combinations
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -11,9 +12,11 @@ from truerank.core.arrays import Floats, Ints
 from truerank.core.estimator import Asked, Estimator, Learned
 from truerank.core.messages import Message
 from truerank.core.provenance import Provenance
-from truerank.core.results import Estimate
+from truerank.core.results import Estimate, Evidence
 from truerank.core.terms import Terms
-from truerank.uncertainty.intervals import Interval, Spread
+from truerank.uncertainty.intervals import Interval
+from truerank.uncertainty.spreads import Bounds, Spread
+from truerank.uncertainty.verdicts import Unseen
 
 if TYPE_CHECKING:
     from truerank.evaluation.measure import Measured
@@ -21,6 +24,13 @@ if TYPE_CHECKING:
 Tallies = Mapping[tuple[Any, ...], Any]
 Cell = tuple[str, int]  # a model, and the number of what is asked
 Pair = tuple[str, str]  # a model, and the one it is compared with
+
+
+class Adjust(StrEnum):
+    """Over which comparisons p is adjusted: those of one estimand (metric and estimator), or all that are asked for."""
+
+    ESTIMAND = "estimand"
+    ALL = "all"
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +43,8 @@ class Question:
     level: float = 0.95
     baseline: str | None = None
     seed: int = 0
+    adjust: Adjust = Adjust.ESTIMAND
+    simultaneous: bool = False
 
     def pairs(self, models: Sequence[str]) -> list[Pair]:
         """The comparisons among these models: all pairs, or each with the baseline."""
@@ -92,6 +104,11 @@ class Plan(Protocol):
         ...
 
     @property
+    def cluster(self) -> str:
+        """What a cluster is, in words."""
+        ...
+
+    @property
     def keeps_units(self) -> bool:
         """Whether every unit is kept, or the sums of its cluster alone."""
         ...
@@ -127,8 +144,29 @@ class Plan(Protocol):
         ...
 
     def assumptions(self, estimator: Estimator) -> tuple[str, ...]: ...
-    def known(self, spread: Spread, terms: Sequence[Terms]) -> Spread:
+    def bounds(self, estimator: Estimator, asked: Asked) -> Bounds | None:
+        """What a value must lie between, None where nothing is known."""
+        ...
+
+    def known(self, number: int, spread: Spread, terms: Sequence[Terms]) -> Spread:
         """The spread of a value or (of two terms) of a difference, without interval where nothing tells one."""
+        ...
+
+    def equal_clusters(self, cell: Cell, terms: Terms, measured: Measured) -> float:
+        """How many equally weighted clusters a value at a bound rests on."""
+        ...
+
+    def evidence(self, cell: Cell, spread: Spread, measured: Measured) -> Evidence: ...
+    def doubts(self, cell: Cell, measured: Measured) -> tuple[Message, ...]:
+        """What takes verdicts away from every comparison that rests on a value."""
+        ...
+
+    def unseen(self, cell: Cell, measured: Measured) -> Unseen:
+        """What the data cannot show of a value."""
+        ...
+
+    def family(self, number: int) -> int:
+        """Comparisons of one family are adjusted together."""
         ...
 
     def effective(self, cell: Cell, terms: Terms, measured: Measured) -> float | None:

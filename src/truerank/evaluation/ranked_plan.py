@@ -15,7 +15,7 @@ from truerank.core.estimator import Asked, Clipping, Estimator, Learned
 from truerank.core.messages import Message, caution, warning
 from truerank.core.provenance import Input, Provenance, versions
 from truerank.core.refits import Refitted
-from truerank.core.results import Estimate
+from truerank.core.results import Estimate, Evidence
 from truerank.core.terms import Terms
 from truerank.data.impressions import Logged, RankedChunk
 from truerank.estimators.ranked import RankedEstimator
@@ -35,8 +35,10 @@ from truerank.evaluation.ranked_notes import (
 from truerank.evaluation.ranked_sight import Looking, RankedSight
 from truerank.evaluation.ranked_source import RankedFacts
 from truerank.uncertainty.clipping import chosen_clip
-from truerank.uncertainty.evidence import FEW_UNITS, whole
-from truerank.uncertainty.intervals import Spread, common
+from truerank.uncertainty.evidence import FEW_UNITS, equally_weighted, whole
+from truerank.uncertainty.intervals import common
+from truerank.uncertainty.spreads import Bounds, Spread
+from truerank.uncertainty.verdicts import Unseen
 from truerank.uncertainty.weights import WeightDiagnostics, tail_length
 
 FEW_PAYING = 20
@@ -73,6 +75,10 @@ class RankedPlan:
     @property
     def unit(self) -> str:
         return self.facts.unit
+
+    @property
+    def cluster(self) -> str:
+        return self.facts.cluster
 
     @property
     def keeps_units(self) -> bool:
@@ -117,10 +123,28 @@ class RankedPlan:
         base = CHOSEN if self.looking.positions is None and not self.facts.sessions else FIVE
         return (*base, *estimator.about.assumptions, *cast(RankedEstimator, estimator).metric.assumptions)
 
-    def known(self, spread: Spread, terms: Sequence[Terms]) -> Spread:
+    def bounds(self, estimator: Estimator, asked: Asked) -> Bounds | None:
+        return None
+
+    def equal_clusters(self, cell: Cell, terms: Terms, measured: Measured) -> float:
+        return equally_weighted(whole(terms))
+
+    def evidence(self, cell: Cell, spread: Spread, measured: Measured) -> Evidence:
+        return Evidence(informative=spread.informative, df=spread.df, largest=spread.largest)
+
+    def doubts(self, cell: Cell, measured: Measured) -> tuple[Message, ...]:
+        return ()
+
+    def unseen(self, cell: Cell, measured: Measured) -> Unseen:
+        return Unseen()
+
+    def family(self, number: int) -> int:
+        return self._blocks()[number] if self.auto else number
+
+    def known(self, number: int, spread: Spread, terms: Sequence[Terms]) -> Spread:
         """Where nothing was earned, nothing shows how far from 0 a value may be: no width would be a lie."""
         earned = any(bool(whole(part).sums[:, 0].any()) for part in terms)
-        return spread if earned and not self.learned.failures else Spread.unknown(spread.value)
+        return spread if earned and not self.learned.failures else spread.without_interval()
 
     def diagnostics(self, model: str, clip: float, measured: Measured) -> WeightDiagnostics:
         return _diagnosed(measured.tallies[model, "weights"], measured.tallies[model, "support"], clip)

@@ -98,6 +98,17 @@ class Pairwise(Listwise, Protocol):
     judged_only: ClassVar[str]
 
 
+def bounds_of(metric: Metric) -> tuple[float, float]:
+    """What a value lies between: 0 and 1, or the worth of a list of relevant items alone, which grades exceed."""
+    if not isinstance(metric, Additive) or metric.denominator is not Denominator.NOTHING:
+        return 0.0, 1.0
+    if isinstance(metric, Graded) and metric.graded:
+        return 0.0, np.inf
+    if metric.cutoff is None:
+        return 0.0, 1.0
+    return 0.0, float(metric.worth(np.arange(1.0, metric.cutoff + 1)).sum())
+
+
 def expected_worth(metric: Additive, ranks: Ranks) -> Floats:
     """The worth of each row, averaged over the ranks it can have: above + 1 ... above + 1 + tied.
 

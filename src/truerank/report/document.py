@@ -80,7 +80,7 @@ def decode(content: bytes, *, where: str) -> Results:
                 own[at].append(message)
         return Results(
             estimates=tuple(_read_estimate(*pair) for pair in zip(document["estimates"], own, strict=True)),
-            comparisons=tuple(_read(Comparison, entry) for entry in document["comparisons"]),
+            comparisons=tuple(_read_comparison(entry) for entry in document["comparisons"]),
             messages=tuple(message for message, of in messages if of is None),
             provenance=msgspec.convert(document["provenance"], Provenance),
         )
@@ -103,8 +103,12 @@ def schema() -> dict[str, Any]:
 def _numbers(results: Results) -> dict[str, Any]:
     return {
         "estimates": [_estimate(estimate) for estimate in results.estimates],
-        "comparisons": [_fields(comparison) for comparison in results.comparisons],
+        "comparisons": [_comparison(comparison) for comparison in results.comparisons],
     }
+
+
+def _comparison(comparison: Comparison) -> dict[str, Any]:
+    return _fields(comparison) | {"reasons": [_said(message) for message in comparison.reasons]}
 
 
 def _estimate(estimate: Estimate) -> dict[str, Any]:
@@ -116,15 +120,20 @@ def _estimate(estimate: Estimate) -> dict[str, Any]:
 
 def _message(message: Message) -> dict[str, Any]:
     """A sentence that names options is said in Python's words, with the text it is made from beside it."""
+    return _said(message) | {"estimates": None}
+
+
+def _said(message: Message) -> dict[str, Any]:
     sentence = str(message)
     template = {} if sentence == message.text else {"template": message.text}
     entry: dict[str, Any] = msgspec.to_builtins(message)
-    return entry | {"text": sentence} | template | {"estimates": None}
+    return entry | {"text": sentence} | template
 
 
 def _fields(value: Estimate | Comparison) -> dict[str, Any]:
     numbers = NUMBERS[type(value)]
     contents = {field.name: getattr(value, field.name) for field in fields(value)}
+    contents["evidence"] = msgspec.to_builtins(value.evidence)
     return {name: _number(content) if name in numbers else content for name, content in contents.items()}
 
 
@@ -144,6 +153,11 @@ def _read_estimate(entry: Mapping[str, Any], own: Sequence[Message]) -> Estimate
         waiting.setdefault((message.code, str(message)), []).append(message)
     ordered = [waiting[said].pop(0) for said in zip(entry["warning_codes"], entry["warnings"], strict=True)]
     return _read(Estimate, {**entry, "warnings": [msgspec.to_builtins(message) for message in ordered]})
+
+
+def _read_comparison(entry: Mapping[str, Any]) -> Comparison:
+    reasons = [msgspec.to_builtins(_read_message(reason)) for reason in entry["reasons"]]
+    return _read(Comparison, {**entry, "reasons": reasons})
 
 
 def _read_message(entry: Mapping[str, Any]) -> Message:

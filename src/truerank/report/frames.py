@@ -14,20 +14,25 @@ from truerank.core.results import Comparison, Estimate, Results
 
 TEXT, NUMBER, COUNT = pl.String, pl.Float64, pl.Int64
 
+EVIDENCE: dict[str, Any] = {
+    "informative": COUNT, "df": NUMBER, "largest": NUMBER, "balance": NUMBER, "balance_z": NUMBER, "lost": NUMBER,
+    "unsupported": NUMBER,
+}  # fmt: skip
 ESTIMATES: dict[str, Any] = {
     "model": TEXT, "metric": TEXT, "k": COUNT, "estimator": TEXT, "settings": TEXT, "estimand": TEXT, "value": NUMBER,
     "stderr": NUMBER, "low": NUMBER, "high": NUMBER, "level": NUMBER, "interval": TEXT, "units": COUNT,
-    "undefined": COUNT, "clusters": COUNT, "ess": NUMBER, "reward": TEXT, "clip": NUMBER, "segment": TEXT,
+    "undefined": COUNT, "clusters": COUNT, **EVIDENCE, "ess": NUMBER, "reward": TEXT, "clip": NUMBER, "segment": TEXT,
     "assumptions": TEXT, "warnings": TEXT, "warning_codes": TEXT,
 }  # fmt: skip
 COMPARISONS: dict[str, Any] = {
     "model": TEXT, "baseline": TEXT, "metric": TEXT, "estimator": TEXT, "difference": NUMBER, "stderr": NUMBER,
-    "low": NUMBER, "high": NUMBER, "level": NUMBER, "p": NUMBER, "p_adjusted": NUMBER, "units": COUNT,
-    "clusters": COUNT, "reward": TEXT, "clip": NUMBER, "segment": TEXT, "verdict": TEXT, "reasons": TEXT,
+    "low": NUMBER, "high": NUMBER, "level": NUMBER, "interval_level": NUMBER, "p": NUMBER, "p_adjusted": NUMBER,
+    "family": COUNT, "units": COUNT, "clusters": COUNT, **EVIDENCE, "reward": TEXT, "clip": NUMBER, "segment": TEXT,
+    "verdict": TEXT, "reasons": TEXT, "reason_codes": TEXT,
 }  # fmt: skip
 BOTH: dict[str, Any] = {
-    "kind": TEXT, "model": TEXT, "baseline": TEXT, **ESTIMATES, "p": NUMBER, "p_adjusted": NUMBER, "verdict": TEXT,
-    "reasons": TEXT,
+    "kind": TEXT, "model": TEXT, "baseline": TEXT, **ESTIMATES, "interval_level": NUMBER, "p": NUMBER,
+    "p_adjusted": NUMBER, "family": COUNT, "verdict": TEXT, "reasons": TEXT, "reason_codes": TEXT,
 }  # fmt: skip
 
 
@@ -106,11 +111,16 @@ def _estimate(estimate: Estimate) -> dict[str, Any]:
 
 
 def _comparison(comparison: Comparison) -> dict[str, Any]:
-    return _fields(comparison) | {"reasons": "; ".join(comparison.reasons)}
+    return _fields(comparison) | {
+        "reasons": "; ".join(comparison.reason_texts),
+        "reason_codes": "; ".join(message.code for message in comparison.reasons),
+    }
 
 
 def _fields(value: Estimate | Comparison) -> dict[str, Any]:
-    return {field.name: getattr(value, field.name) for field in fields(value)}
+    flat = {field.name: getattr(value, field.name) for field in fields(value)}
+    evidence = flat.pop("evidence")
+    return flat | {field.name: getattr(evidence, field.name) for field in fields(evidence)}
 
 
 def _options(settings: Mapping[str, Any]) -> str:

@@ -17,7 +17,7 @@ from truerank.core.refits import Refitted
 from truerank.core.rows import Weighting
 from truerank.core.terms import Ratio, Smooth, Terms
 from truerank.metrics.worth import Pairwise
-from truerank.uncertainty.intervals import Spread
+from truerank.uncertainty.spreads import Spread
 
 FEW_UNITS = 30
 FEW_HITS = 20
@@ -47,9 +47,18 @@ def judged_spread(spread: Spread, terms: Sequence[Terms]) -> Spread:
     """The spread of a value or a difference from judged rows; unknown where weighted rows show none."""
     parts = [whole(part) for part in terms]
     blind = [shows_no_spread(part) and (len(parts) == 1 or part.weighting is not None) for part in parts]
-    if not any(blind):
-        return spread
-    return Spread.unknown(spread.value)
+    return spread.without_interval() if any(blind) else spread
+
+
+def equally_weighted(terms: Smooth) -> float:
+    """How many equally weighted clusters the denominator is worth, B² / Σ b²; 0 for means.
+
+    A mean divides by all clusters, whether or not anything of their lists was judged: it does not tell.
+    """
+    below = terms.clusters.sums(np.where(terms.defined, terms.sums[:, 1], 0.0))
+    if (below[below != 0] == 1).all():
+        return 0.0
+    return float(below.sum() ** 2 / np.square(below).sum())
 
 
 def warnings_of(

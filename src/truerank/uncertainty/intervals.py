@@ -16,11 +16,12 @@ from typing import ClassVar, Protocol, TypeVar
 
 import numpy as np
 
-from truerank.core.arrays import Floats, Ints, exact_sum, sum_of_squares, sums_by
+from truerank.core.arrays import Floats, exact_sum, sums_by
 from truerank.core.errors import InputError, RefusedError
 from truerank.core.rows import SampledRows
 from truerank.core.terms import Smooth, Terms
 from truerank.uncertainty.resampling import MOST_REPLICATES, replicates_of
+from truerank.uncertainty.spreads import ROUNDING, Influences, Moments, Spread, interval
 
 
 def residuals(terms: Smooth) -> Floats:
@@ -34,34 +35,57 @@ def residuals(terms: Smooth) -> Floats:
     return terms.form.influence(sums, totals)
 
 
-def design_error(terms: Smooth, residual: Floats) -> float:
-    """√ Σ_u N² (1 - N-bar / N) s² / N-bar, s² the variance of the residuals over the judged rows of a unit."""
+def design_moments(terms: Smooth, residual: Floats, *, scale: float) -> Moments | None:
+    """What an interval needs of the judged rows; None where they show no spread.
+
+    A judged row adds l = (N / N-bar) √((1 - N-bar / N) N-bar / (N-bar - 1)) (z - mean of z in its unit), so that Σ l²
+    is Σ_u N² (1 - N-bar / N) s² / N-bar; under Bernoulli exposure l = z √(1 - rate) / rate. Rows that are not kept have
+    z = 0. Units with a single judged row are taken together, around their mean.
+    """
     rows = _rows(terms)
     n_units = len(terms.defined)
     used = terms.defined[rows.unit]
     unit, z = rows.unit[used], residual[used]
-    square = sums_by(unit, z**2, n=n_units)
-    if rows.rate is not None:
-        return math.sqrt(exact_sum(square) * (1 - rows.rate)) / rows.rate
-    total = sums_by(unit, z, n=n_units)
     n, size = rows.n_judged, rows.n_candidates
+    kept = np.bincount(unit, minlength=n_units)
+    if rows.rate is not None:
+        count = int(n[terms.defined].sum())
+        return _design_sums([z * (math.sqrt(1 - rows.rate) / rows.rate)], [], n=count, scale=scale)
     several = terms.defined & (n > 1)
-    variance = np.zeros(n_units)
-    variance[several] = np.maximum(square[several] - total[several] ** 2 / n[several], 0) / (n[several] - 1)
     alone = np.flatnonzero(terms.defined & (n == 1) & (size > 1))
     if len(alone) == 1:
         raise RefusedError(
             "one user has a single judged item, which tells nothing about chance within that user. "
             "Use --interval population, or leave that user out."
         )
-    used_units = terms.defined & (n > 0)
-    share = np.divide(n, size, out=np.ones(n_units), where=used_units)
-    spread = np.divide(size**2 * (1 - share) * variance, n, out=np.zeros(n_units), where=used_units)
+    share = np.divide(n, size, out=np.ones(n_units), where=several)
+    factor = np.zeros(n_units)
+    factor[several] = np.sqrt((1 - share[several]) * n[several] / (n[several] - 1)) / share[several]
+    total = sums_by(unit, z, n=n_units)
+    mean = np.divide(total, n, out=np.zeros(n_units), where=several)
+    parts = [factor[unit] * (z - mean[unit])]
+    # rows that are not kept: as many as judged without a kept one, each 0 - mean
+    missing = [(-factor * mean, np.where(several, n - kept, 0.0))]
     if len(alone):
         # collapsed strata on expanded totals: never too small on average, whatever the sizes of the pools
         expanded = size[alone] * total[alone]
-        spread[alone] = exact_sum((expanded - exact_sum(expanded) / len(alone)) ** 2) / (len(alone) - 1)
-    return math.sqrt(exact_sum(spread))
+        parts.append((expanded - exact_sum(expanded) / len(alone)) * math.sqrt(len(alone) / (len(alone) - 1)))
+    count = int(n[several].sum()) + len(alone)
+    return _design_sums(parts, missing, n=count, scale=scale)
+
+
+def _design_sums(
+    parts: Sequence[Floats], repeated: Sequence[tuple[Floats, Floats]], *, n: int, scale: float
+) -> Moments | None:
+    effect = np.concatenate([*parts, *(value for value, _ in repeated)])
+    times = np.concatenate([*(np.ones(len(part)) for part in parts), *(count for _, count in repeated)])
+    kept = times > 0
+    effect, times = effect[kept], times[kept]
+    most = float(np.abs(effect).max(initial=0.0))
+    if n < 2 or not most > ROUNDING * scale / n:
+        return None
+    squares, cubes, fourths = (exact_sum(times * effect**power) for power in (2, 3, 4))
+    return Moments(n, squares, squares, cubes, fourths, 0.0, 0.0, 0.0, 0.0, most)
 
 
 def _rows(terms: Smooth) -> SampledRows:
@@ -74,22 +98,6 @@ def _rows(terms: Smooth) -> SampledRows:
 
 
 Name = TypeVar("Name")
-
-
-@dataclass(frozen=True, slots=True)
-class Spread:
-    """A value with its standard error and interval; `p` tests that the value is 0."""
-
-    value: float
-    stderr: float
-    low: float
-    high: float
-    p: float
-
-    @classmethod
-    def unknown(cls, value: float) -> Spread:
-        """A value of which nothing tells how far it may be off."""
-        return cls(value, math.nan, math.nan, math.nan, math.nan)
 
 
 class Interval(Protocol):
@@ -133,57 +141,32 @@ def common(first: Terms, second: Terms) -> tuple[Terms, Terms]:
 # ---------------------------------------------------------------------------------------------------------- population
 
 
-@dataclass(frozen=True, slots=True)
-class Linear:
-    """A value with what each cluster adds to its error, of which `n` count; strata are sources of fixed size."""
+def influences(terms: Terms) -> Influences:
+    """The value of terms with what each cluster adds to its error."""
+    value = terms.value()
+    if math.isnan(value):
+        return Influences(value, np.zeros(0), np.zeros(0), 0.0, 0)
+    stratum = terms.clusters.stratum if isinstance(terms, Smooth) else None
+    return Influences(value, terms.influence(), terms.leverage(), abs(value), terms.n_informative(), stratum)
 
-    value: float
-    effect: Floats
-    n: int
-    stratum: Ints | None
-    used: Ints | None
 
-    @classmethod
-    def of(cls, terms: Terms) -> Linear:
-        clusters = terms.clusters
-        strata = clusters.stratum if isinstance(terms, Smooth) else None
-        used = None if strata is None else np.flatnonzero(clusters.has(terms.defined))
-        return cls(terms.value(), terms.influence(), terms.n_independent(), strata, used)
-
-    def minus(self, other: Linear) -> Linear:
-        return replace(self, value=self.value - other.value, effect=self.effect - other.effect)
-
-    def spread(self, *, level: float) -> Spread:
-        if self.n < 2 or math.isnan(self.value):
-            return Spread.unknown(self.value)
-        if self.stratum is not None:
-            return self._within_strata(level=level)
-        stderr = math.sqrt(sum_of_squares(self.effect) * self.n / (self.n - 1))
-        return cautious(normal(self.value, stderr, df=self.n - 1, level=level), self.n)
-
-    def _within_strata(self, *, level: float) -> Spread:
-        """How sources of fixed size differ in their means is no chance: variance within strata."""
-        if self.stratum is None or self.used is None:
-            return Spread.unknown(self.value)
-        variance, df = 0.0, 0
-        stratum, effect = self.stratum[self.used], self.effect[self.used]
-        for number in np.unique(stratum):
-            own = effect[stratum == number]
-            if len(own) < 2:
-                return Spread.unknown(self.value)
-            deviation = own - exact_sum(own) / len(own)
-            variance += sum_of_squares(deviation) * len(own) / (len(own) - 1)
-            df += len(own) - 1
-        return normal(self.value, math.sqrt(variance), df=df, level=level)
+def difference_of(first: Terms, second: Terms, known: Mapping[int, Influences] | None = None) -> Influences:
+    """The same of the difference of two values of the same units."""
+    one, other = (known[id(part)] if known and id(part) in known else influences(part) for part in (first, second))
+    if len(one.effect) != len(other.effect):
+        return Influences(one.value - other.value, np.zeros(0), np.zeros(0), 0.0, 0)
+    return one.minus(other, informative=first.n_informative(second))
 
 
 @dataclass(frozen=True, slots=True)
 class Population:
     """For the population that the units were drawn from, by linearisation.
 
-    Var = G / (G - 1) Σ_g z_g², z_g the influence of a cluster; Student's t with G - 1 degrees of freedom. Clusters that
-    are undefined do not count in G. Where clusters come from several sources of fixed size, variances are within these.
-    Where a model was fitted to the same units, groups of clusters take the place of clusters (jackknife).
+    With L the influence of a cluster and h its part of the denominator, Var = Σ L² / (1 - h) over the clusters that
+    contribute; Student's t with degrees of freedom that fall as parts and residuals become unequal, and ends that
+    follow the skewness of residuals (`uncertainty.spreads`). A mean over G clusters with residuals of one size has the
+    usual G / (G - 1) Σ L² and G - 1. Where clusters come from several sources of fixed size, variances are within
+    these. Where a model was fitted to the same units, groups of clusters take the place of clusters (jackknife).
 
     >>> from truerank.core.terms import Clusters, ratio
     >>> of_two = Clusters(np.arange(4), np.arange(4, dtype=np.uint64), stratum=np.array([0, 0, 1, 1]))
@@ -199,17 +182,14 @@ class Population:
     def spreads(
         self, terms: Mapping[Name, Terms], pairs: Sequence[tuple[Name, Name]], *, level: float
     ) -> tuple[dict[Name, Spread], dict[tuple[Name, Name], Spread]]:
-        alone = {name: Linear.of(part) for name, part in terms.items()}
+        alone = {id(part): influences(part) for part in terms.values()}
 
-        def difference(first: Name, second: Name) -> Linear:
-            both = common(terms[first], terms[second])
-            if both == (terms[first], terms[second]):
-                return alone[first].minus(alone[second])
-            return Linear.of(both[0]).minus(Linear.of(both[1]))
+        def difference(first: Name, second: Name) -> Influences:
+            return difference_of(*common(terms[first], terms[second]), alone)
 
         return (
-            {name: linear.spread(level=level) for name, linear in alone.items()},
-            {pair: difference(*pair).spread(level=level) for pair in pairs},
+            {name: alone[id(part)].spread(level=level) for name, part in terms.items()},
+            {pair: difference(*pair).spread(level=level, difference=True) for pair in pairs},
         )
 
 
@@ -218,8 +198,9 @@ class Bootstrap:
     """For the population that the units were drawn from, by redrawing clusters.
 
     Each cluster counts a Poisson(1) number of times, a function of seed, replicate and the cluster's id alone, so that
-    neither order nor chunks matter. Percentile interval over `replicates`; a difference redraws the same clusters for
-    both models. p = twice the smaller share of replicates on one side of 0, counting the data itself.
+    neither order nor chunks matter. The standard error is the standard deviation over `replicates`; degrees of freedom
+    and skewness are those of the clusters' influences, because with few or unequal clusters percentiles are too
+    narrow. A difference redraws the same clusters for both models.
 
     >>> from truerank.core.terms import ratio
     >>> many = ratio(np.tile([0.0, 1.0], 50), np.ones(100))
@@ -251,33 +232,22 @@ class Bootstrap:
         by_terms = {id(part): values for part, values in zip(wanted, drawn, strict=True)}
         return (
             {
-                name: self._spread(part.value(), by_terms[id(part)], part.n_independent(), level=level)
+                name: self._spread(influences(part), by_terms[id(part)], level=level, difference=False)
                 for name, part in terms.items()
             },
             {
-                pair: self._spread(
-                    a.value() - b.value(), by_terms[id(a)] - by_terms[id(b)], a.n_independent(), level=level
-                )
+                pair: self._spread(difference_of(a, b), by_terms[id(a)] - by_terms[id(b)], level=level, difference=True)
                 for pair, (a, b) in shared.items()
             },
         )
 
     @staticmethod
-    def _spread(value: float, redrawn: Floats, n: int, *, level: float) -> Spread:
+    def _spread(of: Influences, redrawn: Floats, *, level: float, difference: bool) -> Spread:
         known = redrawn[~np.isnan(redrawn)]
-        if len(known) < 2 or n < 2:
-            return Spread.unknown(value)
-        low, high = np.quantile(known, [(1 - level) / 2, (1 + level) / 2])
-        one_side = min(np.count_nonzero(known <= 0), np.count_nonzero(known >= 0))
-        p = float(min(1.0, 2 * (one_side + 1) / (len(known) + 1)))
-        return cautious(Spread(value, float(np.std(known, ddof=1)), float(low), float(high), p), n)
-
-
-def cautious(spread: Spread, n: int) -> Spread:
-    """Where all n units differ by the same amount there is no spread to test with: a sign test is all there is."""
-    if spread.stderr > 0 or math.isnan(spread.stderr):
-        return spread
-    return replace(spread, p=1.0 if spread.value == 0 else min(1.0, 2.0 ** (1 - n)))
+        stderr = float(np.std(known, ddof=1)) if len(known) >= 2 else 0.0
+        if not stderr > 0:
+            return Spread.unknown(of.value, informative=of.informative)
+        return replace(of, stratum=None).spread(level=level, difference=difference, stderr=stderr)
 
 
 # -------------------------------------------------------------------------------------------------------------- design
@@ -290,6 +260,7 @@ class Design:
     Row variable z = num - R den; within a unit Var = N² (1 - N-bar / N) s² / N-bar with s² the variance of z over all
     judged rows, zeros included; under Bernoulli exposure Σ z² (1 - rate) / rate². A difference of two models takes
     z_A - z_B row by row. Units with a single judged item are taken together (collapsed strata), which is conservative.
+    Degrees of freedom and skewness are those of the rows.
     """
 
     name: ClassVar[str] = "design"
@@ -310,30 +281,20 @@ class Design:
     @staticmethod
     def _spread(first: Smooth, second: Smooth | None, *, level: float) -> Spread:
         value = first.value() - (0.0 if second is None else second.value())
+        informative = first.n_informative(second)
         if first.exact and (second is None or second.exact):
             # no label is missing, so for exactly these units nothing is left to chance: no width, no test to make
-            return Spread(value, math.nan if math.isnan(value) else 0.0, value, value, math.nan)
+            return Spread(value, math.nan if math.isnan(value) else 0.0, value, value, math.nan, informative)
         row = residuals(first) if second is None else residuals(first) - residuals(second)
-        return normal(value, design_error(first, row), df=math.inf, level=level)
+        scale = abs(first.value()) + (0.0 if second is None else abs(second.value()))
+        moments = None if math.isnan(value) else design_moments(first, row, scale=scale)
+        if moments is None:
+            return Spread.unknown(value, informative=informative)
+        difference = second is not None
+        return interval(value, moments.stderr, moments, level=level, difference=difference, informative=informative)
 
 
 def _sampled(terms: Terms) -> Smooth:
     if not isinstance(terms, Smooth):
         raise InputError("an interval for exactly these units needs the rows that were judged, and no fitted weights.")
     return terms
-
-
-def normal(value: float, stderr: float, *, df: float, level: float) -> Spread:
-    """value ± t stderr, and the two-sided p of value = 0.
-
-    >>> normal(1.0, 1.0, df=math.inf, level=0.95).low.__round__(4)
-    -0.96
-    """
-    if math.isnan(stderr) or math.isnan(value):
-        return Spread.unknown(value)
-    from scipy.special import stdtr, stdtrit  # loads slowly, and what is refused needs none of it
-
-    half = float(stdtrit(df, (1 + level) / 2)) * stderr
-    if stderr == 0:
-        return Spread(value, 0.0, value, value, 1.0 if value == 0 else 0.0)
-    return Spread(value, stderr, value - half, value + half, 2 * float(stdtr(df, -abs(value) / stderr)))

@@ -1,0 +1,250 @@
+"""How far a value may be off, from what each cluster adds to its error: few clusters, unequal ones, skewed ones.
+
+A cluster with a large part of the denominator pulls the value to itself, so that its own residual looks too small: it is
+divided by 1 - h (h its part). How well the spread is known follows from how unequal the parts and the residuals are:
+degrees of freedom. Where residuals are skewed, the interval reaches further to the side of the rare ones.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from truerank.core.arrays import Floats, Ints, compiled_for, exact_sum
+
+ROUNDING = 1e-12  # residuals below this share of what they are made of are rounding
+NO_SKEW = 1e-6  # skewness below which the interval is symmetric
+
+Bounds = tuple[float, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """A value with its standard error and interval; `p` tests that the value is 0.
+
+    `informative` clusters tell something about it; `df` are the degrees of freedom of its error, `skewness` that of the
+    clusters' residuals, `largest` the part of the cluster that adds most to the variance.
+    """
+
+    value: float
+    stderr: float
+    low: float
+    high: float
+    p: float
+    informative: int = 0
+    df: float = math.nan
+    skewness: float = 0.0
+    largest: float = math.nan
+
+    @classmethod
+    def unknown(cls, value: float, *, informative: int = 0) -> Spread:
+        """A value of which nothing tells how far it may be off."""
+        return cls(value, math.nan, math.nan, math.nan, math.nan, informative)
+
+    def without_interval(self) -> Spread:
+        return Spread.unknown(self.value, informative=self.informative)
+
+
+@dataclass(frozen=True, slots=True)
+class Influences:
+    """What each cluster adds to the error of a value (L), and its part of the denominator (h).
+
+    `scale` is the size of what residuals are differences of: what is below its rounding is 0. `informative` is the
+    number of clusters that tell something. `stratum` is the source of fixed size of each cluster, where there are
+    several: how their means differ is no chance.
+    """
+
+    value: float
+    effect: Floats
+    leverage: Floats
+    scale: float
+    informative: int
+    stratum: Ints | None = None
+
+    def minus(self, other: Influences, *, informative: int) -> Influences:
+        """The same of the difference of two values."""
+        return replace(
+            self,
+            value=self.value - other.value,
+            effect=self.effect - other.effect,
+            leverage=np.maximum(self.leverage, other.leverage),
+            scale=self.scale + other.scale,
+            informative=informative,
+        )
+
+    def moments(self) -> Moments | None:
+        """What the interval needs of them; None where there is no spread, or one cluster is all."""
+        effect, leverage, most = self.effect, self.leverage, math.inf
+        if self.stratum is not None:
+            within = _within_strata(effect, leverage, self.stratum)
+            if within is None:
+                return None
+            effect, leverage, most = within
+        if math.isnan(self.value) or not len(effect):
+            return None
+        found = Moments.of(effect, leverage)
+        if found.n < 2 or not found.highest_leverage < 1:
+            return None
+        if not found.highest_effect > ROUNDING * self.scale * found.highest_leverage:
+            return None
+        return found if math.isinf(most) else replace(found, df_most=most)
+
+    def spread(self, *, level: float, difference: bool = False, stderr: float | None = None) -> Spread:
+        """Value, error and interval; another standard error takes the place of the linearised one."""
+        moments = self.moments()
+        if moments is None:
+            return Spread.unknown(self.value, informative=self.informative)
+        error = moments.stderr if stderr is None else stderr
+        return interval(self.value, error, moments, level=level, difference=difference, informative=self.informative)
+
+
+@dataclass(frozen=True, slots=True)
+class Moments:
+    """Sums over the clusters that contribute, from which standard error, degrees of freedom and skewness follow.
+
+    >>> found = Moments.of(np.array([0.01, 0.02, -0.02, -0.01]), np.array([0.1, 0.2, 0.05, 0.65]))
+    >>> round(found.stderr, 5), round(found.df, 3), found.skewness
+    (0.0363, 1.586, 0.0)
+    """
+
+    n: int
+    variance: float  # Σ L² / (1 - h)
+    squares: float  # Σ L²
+    cubes: float
+    fourths: float
+    leverages: float  # Σ h²
+    scaled: float  # Σ h² / (1 - h)
+    scaled_squares: float  # Σ h⁴ / (1 - h)²
+    highest_leverage: float
+    highest_effect: float
+    df_most: float = math.inf
+
+    @classmethod
+    def of(cls, effect: Floats, leverage: Floats) -> Moments:
+        compiled = compiled_for(len(effect))
+        if compiled is not None:
+            n, *sums = compiled.moments(effect, leverage).tolist()
+            return cls(int(n), *sums)
+        used = (leverage != 0) | (effect != 0)
+        effect, h = effect[used], leverage[used]
+        if not len(effect):
+            return cls(0, *[0.0] * 9)
+        square, whole = effect * effect, 1.0 - h
+        with np.errstate(divide="ignore", invalid="ignore"):
+            scaled = h * h / whole
+            columns = (square / whole, square, square * effect, square * square, h * h, scaled, scaled * scaled)
+        sums = [exact_sum(column) if np.isfinite(column).all() else math.nan for column in columns]
+        return cls(len(effect), *sums, float(h.max()), float(np.abs(effect).max()))
+
+    @property
+    def stderr(self) -> float:
+        """√ Σ L² / (1 - h)."""
+        return math.sqrt(self.variance)
+
+    @property
+    def skewness(self) -> float:
+        """k = Σ L³ / (Σ L²)^(3/2), between -1 and 1."""
+        return self.cubes / self.squares**1.5
+
+    @property
+    def df(self) -> float:
+        """Degrees of freedom: by unequal parts (Bell and McCaffrey 2002), and by unequal residuals; the smaller."""
+        parts = self.leverages + self.scaled**2 - self.scaled_squares
+        by_parts = 1.0 / parts if parts > 0 else math.inf
+        kurtosis = self.n * self.fourths / self.squares**2
+        excess = kurtosis - 1.0
+        by_residuals = self.n - 1.0 if excess <= ROUNDING else 2.0 * self.n / excess - 1.0
+        return min(by_parts, min(max(by_residuals, 1.0), self.n - 1.0), self.df_most)
+
+    @property
+    def largest(self) -> float:
+        """The part of Σ L² that the cluster with the largest residual has."""
+        return self.highest_effect**2 / self.squares
+
+
+def _within_strata(effect: Floats, leverage: Floats, stratum: Ints) -> tuple[Floats, Floats, float] | None:
+    """Residuals around the mean of each source, with parts of at least 1 / n of its n clusters; None if one has one."""
+    used = np.flatnonzero((leverage != 0) | (effect != 0))
+    own, of = effect[used], stratum[used]
+    count = np.bincount(of)
+    if (count == 1).any():
+        return None
+    mean = np.array([exact_sum(own[of == number]) / n if n else 0.0 for number, n in enumerate(count.tolist())])
+    df = float((count[count > 0] - 1).sum())
+    return own - mean[of], np.maximum(leverage[used], 1.0 / count[of]), df
+
+
+# ------------------------------------------------------------------------------------------------------------ intervals
+
+
+def interval(
+    value: float, stderr: float, moments: Moments, *, level: float, difference: bool, informative: int
+) -> Spread:
+    """The interval of a value, or the more careful one of a difference, and p of the value 0.
+
+    Hall's (1992) transformation for skewness k. For differences it may only widen, because the skewness of a sample
+    leans with its mean; p is never below 2^(1 - informative), that of all of them on one side.
+    """
+    from scipy.special import stdtr, stdtrit  # loads slowly, and what is refused needs none of it
+
+    df, k = moments.df, moments.skewness
+    t = float(stdtrit(df, (1 + level) / 2))
+    upper, lower = unskewed(t, k), unskewed(-t, k)
+    if difference:
+        upper, lower = max(t, upper), min(-t, lower)
+    ratio = value / stderr
+    p = 2.0 * float(stdtr(df, -abs(skewed(ratio, k))))
+    if difference:
+        p = min(1.0, max(p, 2.0 * float(stdtr(df, -abs(ratio))), 2.0 ** (1 - informative)))
+    return Spread(
+        value, stderr, value - stderr * upper, value - stderr * lower, min(p, 1.0), informative, df, k, moments.largest
+    )
+
+
+def unskewed(x: float, k: float) -> float:
+    """G(x) = (3 / k) (∛(1 + k (x - k / 6)) - 1), which grows with x; x itself without skewness.
+
+    >>> unskewed(2.0, 0.0), round(unskewed(2.0, 0.5), 4)
+    (2.0, 1.4673)
+    """
+    if abs(k) < NO_SKEW:
+        return x
+    return float(3.0 / k * (np.cbrt(1.0 + k * (x - k / 6.0)) - 1.0))
+
+
+def skewed(t: float, k: float) -> float:
+    """g(T) = T + k T² / 3 + k² T³ / 27 + k / 6, of which G is the inverse.
+
+    >>> round(unskewed(skewed(1.25, 0.5), 0.5), 12)
+    1.25
+    """
+    return t + k * t * t / 3.0 + k * k * t**3 / 27.0 + k / 6.0
+
+
+def within(spread: Spread, bounds: Bounds | None) -> Spread:
+    """The interval inside the bounds of a metric; none where it lies wholly outside."""
+    if bounds is None or math.isnan(spread.stderr):
+        return spread
+    low, high = bounds
+    if spread.low > high or spread.high < low:
+        return spread.without_interval()
+    return replace(spread, low=max(spread.low, low), high=min(spread.high, high))
+
+
+def at_a_bound(value: float, bounds: Bounds, n: float, *, level: float) -> Spread | None:
+    """The interval of a value at a bound, where all n equally weighted clusters are: how far others may be from it.
+
+    One-sided after Clopper and Pearson: [0, 1 - β^(1/n)] at 0, [β^(1/n), 1] at 1, β = (1 - level) / 2, scaled to the
+    bounds. None for other values.
+
+    >>> at_a_bound(0.0, (0.0, 1.0), 20.0, level=0.95).high.__round__(3)
+    0.168
+    """
+    low, high = bounds
+    if not (math.isfinite(low) and math.isfinite(high)) or value not in (low, high) or not n > 0:
+        return None
+    reach = (high - low) * ((1.0 - level) / 2.0) ** (1.0 / n)
+    ends = (low, high - reach) if value == low else (low + reach, high)
+    return Spread(value, math.nan, *ends, math.nan)

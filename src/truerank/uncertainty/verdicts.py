@@ -1,0 +1,115 @@
+"""When a difference is called better, worse, not shown, or when the evidence carries no verdict at all."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from truerank.core.messages import Message, warning
+from truerank.core.refits import Refitted
+from truerank.core.results import BETTER, INSUFFICIENT, NOT_SHOWN, WORSE
+from truerank.core.terms import Smooth, Terms
+from truerank.uncertainty.intervals import difference_of
+from truerank.uncertainty.spreads import Spread
+
+FEWEST = 6  # five clusters of one sign have p = .0625
+HALF = 0.5
+MUCH_LOST = 0.05
+
+
+@dataclass(frozen=True, slots=True)
+class Unseen:
+    """What the data cannot show of a value: the share of the target's exposure, and how much reward it could add.
+
+    `reach` is the unseen exposure per unit times the largest reward; infinite where that is not known.
+    """
+
+    share: float = 0.0
+    reach: float = 0.0
+
+
+def doubts(
+    first: Terms,
+    second: Terms,
+    spread: Spread,
+    *,
+    of: Sequence[Message] = (),
+    unseen: tuple[Unseen, Unseen] = (Unseen(), Unseen()),
+    cluster: str = "user",
+    level: float,
+) -> tuple[Message, ...]:
+    """Why the difference of two values carries no verdict; nothing where it does.
+
+    `of` are what takes verdicts away from one of the values, such as rows that do not stand for its list.
+    """
+    reasons = list(of)
+    if spread.informative < FEWEST:
+        reasons.append(
+            warning(
+                "few-informative",
+                f"{spread.informative} {cluster}s tell the two apart, and a verdict needs at least {FEWEST}",
+                numbers={"informative": spread.informative},
+            )
+        )
+    elif math.isnan(spread.stderr):
+        reasons.append(warning("no-spread", "nothing tells how far off the difference may be: it has no interval"))
+    elif spread.largest > HALF and _hangs_on_one(first, second, spread, level=level):
+        reasons.append(
+            warning(
+                "one-cluster",
+                f"one {cluster} holds {spread.largest:.0%} of the spread, and without it the difference is not shown",
+                numbers={"share": spread.largest},
+            )
+        )
+    if not math.isnan(spread.value):
+        reasons += _about_unseen(spread, unseen)
+    return tuple(reasons)
+
+
+def _hangs_on_one(first: Terms, second: Terms, spread: Spread, *, level: float) -> bool:
+    """Whether the difference loses its sign or its significance without the cluster that adds most to its variance."""
+    largest = int(np.abs(difference_of(first, second).effect).argmax())
+    if isinstance(first, Refitted) and isinstance(second, Refitted):
+        without = float(first.values_without()[largest] - second.values_without()[largest])
+        return not without * spread.value > 0
+    if not (isinstance(first, Smooth) and isinstance(second, Smooth)):
+        return True
+    kept = first.clusters.of_row != largest
+    rest = difference_of(first.restrict(kept), second.restrict(kept)).spread(level=level, difference=True)
+    was_shown = spread.p < 1 - level
+    return not rest.value * spread.value > 0 or (was_shown and not rest.p < 1 - level)
+
+
+def _about_unseen(spread: Spread, unseen: tuple[Unseen, Unseen]) -> list[Message]:
+    """Nothing where the sign of the interval would stay with the worst that could be unseen."""
+    share = max(each.share for each in unseen)
+    if not share > MUCH_LOST:
+        return []
+    own, other = unseen
+    low, high = spread.low - other.reach, spread.high + own.reach
+    if low > 0 or high < 0:
+        return []
+    return [
+        warning(
+            "unseen-exposure",
+            f"{share:.0%} of what a target would show, or of its weight, is not in the data (above {MUCH_LOST:.0%}), "
+            "and what could be earned there can turn the difference round",
+            numbers={"share": share, "low": low, "high": high},
+        )
+    ]
+
+
+def verdict_of(difference: float, p_adjusted: float, *, level: float, reasons: Sequence[Message]) -> str:
+    """`insufficient` where there are reasons, else what the adjusted p shows.
+
+    >>> verdict_of(0.5, 0.01, level=0.95, reasons=()), verdict_of(0.5, 0.2, level=0.95, reasons=())
+    ('better', 'not shown')
+    """
+    if reasons:
+        return INSUFFICIENT
+    if not p_adjusted < 1 - level or difference == 0:
+        return NOT_SHOWN
+    return BETTER if difference > 0 else WORSE
