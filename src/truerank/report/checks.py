@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -10,6 +11,7 @@ from truerank.exposure.positions.fits import PositionFit
 from truerank.exposure.positions.fits_contextual import ContextualFit
 from truerank.exposure.propensities.calibration import Bin, Calibration
 from truerank.exposure.randomness.tests import Check, Randomness
+from truerank.exposure.randomness.unevenness import OutlyingItem, Unevenness
 from truerank.report.text import interval, number
 
 
@@ -27,7 +29,41 @@ def randomness_text(found: Randomness) -> str:
     never = (
         f"{found.never_exposed:.2%} of items were shown to nobody; chance alone: {found.never_exposed_expected:.2%}."
     )
-    return "\n".join([*lines, never, *found.notes]) + "\n"
+    return "\n".join([*lines, *_uneven_lines(found), never, *found.notes]) + "\n"
+
+
+def _uneven_lines(found: Randomness) -> list[str]:
+    """The effect with its direction, the outlying items, and users without a positive where labels are known."""
+    lines = []
+    if found.unevenness is not None:
+        flat = _uneven_flat(found.unevenness)
+        effect, direction = flat.pop(EFFECT), flat.pop(DIRECTION)
+        lines.append(f"Coefficient of variation of exposure beyond chance: {effect} ({direction}).")
+        lines += [f"{name.capitalize()}: {value}." for name, value in flat.items()]
+    if found.without_positive is not None:
+        each = found.without_positive
+        lines.append(f"{each.users:,} users lack a positive; a common positive rate gives about {each.expected:,.0f}.")
+    return lines
+
+
+EFFECT, DIRECTION = "coefficient of variation of exposure beyond chance", "direction"
+
+
+def _uneven_flat(uneven: Unevenness) -> dict[str, str]:
+    """The effect, its direction, and the items on each side with their counts and what chance gives."""
+    return {
+        EFFECT: f"{uneven.effect:.3f}",
+        DIRECTION: "no more uneven than chance" if uneven.direction is None else uneven.direction.value,
+        "items shown too often": _outlying(uneven.too_often, uneven.most_often),
+        "items shown too rarely": _outlying(uneven.too_rarely, uneven.most_rarely),
+    }
+
+
+def _outlying(count: int, farthest: Sequence[OutlyingItem]) -> str:
+    if not count:
+        return "none beyond chance"
+    named = ", ".join(f"{each.item} ({each.shown:,}, expected {each.expected:,.1f})" for each in farthest)
+    return f"{count:,} beyond chance, {'farthest ' if count > len(farthest) else ''}{named}"
 
 
 def randomness_plain(found: Randomness) -> dict[str, Any]:
@@ -46,6 +82,13 @@ def randomness_flat(found: Randomness) -> dict[str, Any]:
     for each in found.checks:
         flat |= {f"{each.name}, statistic": _statistic(each), f"{each.name}, p": _p(each.p)}
         flat |= {f"{each.name}, p adjusted": _p(each.p_adjusted)} if each.verdict else {}
+    flat |= {} if found.unevenness is None else _uneven_flat(found.unevenness)
+    if found.without_positive is not None:
+        flat |= {
+            "users without a positive": found.without_positive.users,
+            "users without a positive, by a common rate": found.without_positive.expected,
+            "users without a positive, p of so few": _p(found.without_positive.p),
+        }
     flat |= {"share of items never shown": found.never_exposed, "by chance": found.never_exposed_expected}
     return flat | {f"note {at}": note for at, note in enumerate(found.notes, start=1)}
 

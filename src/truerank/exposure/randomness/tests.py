@@ -20,10 +20,13 @@ from truerank.core.multiple import holm
 from truerank.core.options import Drawn
 from truerank.data.describe import gini
 from truerank.exposure.randomness.draws import Dispersion, Draws, interaction, item_dispersion, owners
+from truerank.exposure.randomness.unevenness import Unevenness, WithoutPositive, unevenness, without_positive
 
 ALPHA = 0.05
 POWER = 0.8
 FEW = 5.0  # pairs in common with training expected by chance, below which their absence says nothing
+LEFT_OUT = 0.1  # of those pairs: with at most so many, training pairs were (almost) left out
+COMMON = "pairs in common with training"
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +52,11 @@ class Check:
 
 @dataclass(frozen=True, slots=True)
 class Randomness:
-    """The checks, the verdict (`random` is None where nothing can be tested), figures, and what they leave open."""
+    """The checks, the verdict (`random` is None where nothing can be tested), figures, and what they leave open.
+
+    `unevenness` says how much items differ beyond chance, and which stand out; `without_positive` whether users were
+    kept for their labels. None where there is nothing to test, or no label.
+    """
 
     random: bool | None
     verdict: str
@@ -61,6 +68,8 @@ class Randomness:
     overlap: int | None
     overlap_expected: float | None
     detectable: float  # coefficient of variation of items' exposure that is found with 80 % power
+    unevenness: Unevenness | None
+    without_positive: WithoutPositive | None
     notes: tuple[str, ...]
 
 
@@ -82,19 +91,23 @@ def randomness(log: Log, *, train: Log | None = None, drawn: Drawn | str | None 
     everything = Draws.of(log)
     overlap, expected, noise = (None, None, 0.0) if seen is None else _overlap(everything, seen)
     if drawn is None:
-        apart = overlap == 0 and expected is not None and expected >= FEW
+        apart = overlap is not None and expected is not None and expected >= FEW and overlap <= LEFT_OUT * expected
         rule = Drawn.UNSEEN if apart else Drawn.ALL
     else:
         rule = _rule(drawn, train)
     excluded = seen if rule is Drawn.UNSEEN else None
     draws = everything if excluded is None else Draws.of(log, excluded=excluded)
     dispersion = item_dispersion(draws)
-    checks = [] if dispersion is None else _checks(log, draws, dispersion, train=train, seen=seen, seed=seed)
+    uneven = None if dispersion is None else unevenness(draws, dispersion, log.items)
+    checks = []
+    if dispersion is not None and uneven is not None:
+        checks = [_items(dispersion, uneven), *_checks(log, draws, train=train, seen=seen, seed=seed)]
     if overlap is not None and expected is not None and rule is Drawn.ALL and noise > 0:
         checks.append(_overlap_check(overlap, expected, noise))
     adjusted = holm(np.array([each.p if each.verdict else math.nan for each in checks]))
     checks = [replace(each, p_adjusted=float(p)) for each, p in zip(checks, adjusted, strict=True)]
-    random, verdict = _verdict(checks, draws, tested=dispersion is not None)
+    without = without_positive(log)
+    random, verdict = _verdict(checks, draws, without, tested=dispersion is not None)
     never = float(_chance_never(draws).mean())
     return Randomness(
         random=random,
@@ -107,7 +120,12 @@ def randomness(log: Log, *, train: Log | None = None, drawn: Drawn | str | None 
         overlap=overlap,
         overlap_expected=expected,
         detectable=math.nan if dispersion is None else _detectable(draws, dispersion),
-        notes=tuple(_notes(log, draws, rule, dispersion, train=train, overlap=overlap, expected=expected, never=never)),
+        unevenness=uneven,
+        without_positive=without,
+        notes=(
+            *([] if overlap is None or expected is None else [_about_overlap(overlap, expected, rule, checks)]),
+            *_notes(log, draws, dispersion, train=train, never=never),
+        ),
     )
 
 
@@ -142,19 +160,45 @@ def _overlap_check(overlap: int, expected: float, noise: float) -> Check:
     z = (overlap - expected) / noise
     more = "more" if z > 0 else "fewer"
     finding = f"{overlap:,} pairs are also in training, {more} than the {expected:,.0f} that chance gives"
-    return Check("pairs in common with training", z, math.nan, _two_sided(z), finding)
+    return Check(COMMON, z, math.nan, _two_sided(z), finding)
 
 
-def _checks(
-    log: Log, draws: Draws, dispersion: Dispersion, *, train: Log | None, seen: Pairs | None, seed: int
-) -> list[Check]:
-    found = [
-        Check(
-            "items", dispersion.statistic, dispersion.df, dispersion.p,
-            f"some items were shown far more often than others (dispersion {dispersion.total / dispersion.n:.2f} times "
-            "that of uniform draws)",
+def _about_overlap(overlap: int, expected: float, rule: Drawn, checks: list[Check]) -> str:
+    """What the pairs in common with training say about the candidates."""
+    pairs = f"{overlap:,} pairs are also in training"
+    if rule is Drawn.UNSEEN:
+        left = "" if overlap == 0 else f" The {overlap:,} rows leave the test."
+        return (
+            f"{pairs}, where draws from all items would give about {expected:,.0f}: training pairs were "
+            f"{'left' if overlap == 0 else 'almost all left'} out, the log was drawn among items the user had no "
+            "training row for. So a user's candidates leave out the training items; leave them out of evaluations too "
+            f"(--exclude TRAIN).{left}"
         )
-    ]  # fmt: skip
+    pairs += f", about {expected:,.0f} by chance"
+    if not any(each.name == COMMON and each.failed for each in checks):
+        told = (
+            "candidates are all items" if expected >= FEW else "too few to tell; candidates are taken to be all items"
+        )
+        return f"{pairs}: {told}."
+    if overlap > expected:
+        return f"{pairs}: training pairs were shown again more often than others. Candidates are taken to be all items."
+    return (
+        f"{pairs}: training pairs were left out in part, so neither all items nor the unseen ones alone are the "
+        "candidates. Find out which rows were left out; --drawn unseen with --exclude TRAIN asks about unseen items."
+    )
+
+
+def _items(dispersion: Dispersion, uneven: Unevenness) -> Check:
+    finding = (
+        f"{uneven.words} (coefficient of variation of exposure beyond chance {uneven.effect:.2f}; dispersion "
+        f"{dispersion.total / dispersion.n:.2f} times that of uniform draws)"
+    )
+    return Check("items", dispersion.statistic, dispersion.df, dispersion.p, finding)
+
+
+def _checks(log: Log, draws: Draws, *, train: Log | None, seen: Pairs | None, seed: int) -> list[Check]:
+    """The checks beside that of items."""
+    found: list[Check] = []
     groups = _groups(log, draws, seen, seed=seed)
     if groups is not None:
         found.append(groups)
@@ -239,16 +283,20 @@ def _users(draws: Draws) -> Check | None:
     return Check("rows of users", statistic, df, _upper_tail(df, statistic), finding, verdict=False)
 
 
-def _verdict(checks: list[Check], draws: Draws, *, tested: bool) -> tuple[bool | None, str]:
+def _verdict(
+    checks: list[Check], draws: Draws, without: WithoutPositive | None, *, tested: bool
+) -> tuple[bool | None, str]:
+    also = [each.finding for each in checks if not each.verdict and each.failed]
+    also += [] if without is None or not without.too_few else [without.words]
+    more = "".join(f" Also: {each}." for each in also)
     if not tested and (draws.share == 1).all():
         return None, (
             "Every candidate was shown to every user, so there is nothing to test: nothing is missing among the users "
-            "and items that the file names. --items and --population declare more."
+            f"and items that the file names. --items and --population declare more.{more}"
         )
     if not tested:
-        return None, "Each user was shown all candidates or none: there is no choice of items to test."
+        return None, f"Each user was shown all candidates or none: there is no choice of items to test.{more}"
     failed = [each.finding for each in checks if each.verdict and each.failed]
-    more = "".join(f" Also: {each.finding}." for each in checks if not each.verdict and each.failed)
     if failed:
         return False, f"Not random: {'; '.join(failed)}.{more}"
     least = min(each.p_adjusted for each in checks if each.verdict)
@@ -286,25 +334,12 @@ def _detectable(draws: Draws, dispersion: Dispersion) -> float:
 def _notes(
     log: Log,
     draws: Draws,
-    rule: Drawn,
     dispersion: Dispersion | None,
     *,
     train: Log | None,
-    overlap: int | None,
-    expected: float | None,
     never: float,
 ) -> list[str]:
     notes = []
-    if overlap is not None and expected is not None and rule is Drawn.UNSEEN:
-        notes.append(
-            f"{overlap:,} pairs are also in training, where draws from all items would give about {expected:,.0f}: the "
-            "log was drawn among items the user had no training row for. So a user's candidates leave out the training "
-            "items; leave them out of evaluations too (--exclude TRAIN)."
-        )
-    elif overlap is not None and expected is not None:
-        notes.append(
-            f"{overlap:,} pairs are also in training, about {expected:,.0f} by chance: candidates are all items."
-        )
     if train is not None:
         outside = int(np.count_nonzero(log.items.locate(train.items) < 0))
         if outside:
