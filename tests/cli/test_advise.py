@@ -43,7 +43,7 @@ def study(folder: Path) -> Path:
 def test_a_table_says_what_to_do_and_why(run: Run, study: Path) -> None:
     found = run("advise", "log.csv", "--study", "study")
     assert found.code == 0
-    for part in ("Your log: 40 users", "exposure at this sparsity", "By nDCG@100 over", "recommended", "taken", "! "):
+    for part in ("Your log: 40 users", "exposure at this sparsity", "by nDCG@100 over", "recommended", "taken", "! "):
         assert part in found.out
     assert found.err == "the catalogue is taken to be the 20 items in log.csv; --n-items or --items say otherwise.\n"
     assert not run("advise", "log.csv", "--study", "study", "--quiet").err
@@ -55,7 +55,8 @@ def test_json_and_csv_have_the_same_figures(run: Run, study: Path) -> None:
     content = json.loads(found.out)
     assert set(content) == {
         "verdict", "recommended", "metric", "users", "sparsity", "log", "logger", "loggers", "choices",
-        "not_clearly_worse", "pairs", "undecided", "wrong", "other_metrics", "study", "warnings",
+        "not_clearly_worse", "pairs", "undecided", "tau_of_all_pairs", "outside", "wrong", "other_metrics", "study",
+        "warnings",
     }  # fmt: skip
     assert (content["metric"], content["log"]["items"], len(content["choices"])) == ("Recall@5", 30, 3)
     assert content["users"] == 40

@@ -11,7 +11,7 @@ from typing import Any
 
 from truerank.studies.reliability.advice import Advice
 from truerank.studies.reliability.advice_figures import Choice
-from truerank.studies.reliability.advice_words import verdict, warnings
+from truerank.studies.reliability.advice_words import outside, verdict, warnings
 from truerank.studies.reliability.logs import Liked
 
 
@@ -39,6 +39,8 @@ def advice_plain(advice: Advice, *, top: int) -> dict[str, Any]:
         "not_clearly_worse": len(advice.not_worse),
         "pairs": advice.pairs,
         "undecided": [list(each) for each in advice.undecided],
+        "tau_of_all_pairs": list(advice.tau_of_all),
+        "outside": list(outside(advice)),
         "wrong": [asdict(each) for each in advice.wrong],
         "other_metrics": [
             {
@@ -69,6 +71,9 @@ def advice_csv(advice: Advice, *, top: int) -> str:
         "users": advice.users,
         "logger": advice.logger.logger,
         "sparsity": advice.sparsity,
+        "pairs": advice.pairs,
+        "undecided": len(advice.undecided),
+        "outside": "; ".join(outside(advice)),
     }
     rows = [
         {**scenario, **_plain(asdict(each)), "recommended": each == advice.recommended}
@@ -152,8 +157,8 @@ def _table(advice: Advice, top: int) -> str:
     words = (
         f"{len(advice.choices):,} ways to choose candidates, {len(advice.not_worse):,} of them not clearly worse than "
         f"the best (their intervals overlap).\ntau: expected agreement of the order of means over {advice.users:,} "
-        f"users with the true one, {advice.pairs} pairs of models; closer models: half as far apart.\ntau per user: of "
-        "single users, undefined as 0."
+        f"users with the true one, {advice.pairs} of {advice.all_pairs} pairs of models; closer models: half as far "
+        "apart.\ntau per user: of single users, undefined as 0."
     )
     return _aligned([header, *rows], text=(0, 12)) + "\n" + words
 

@@ -134,8 +134,8 @@ class WithoutPositive:
         lacking = "no user lacks a positive" if self.users == 0 else f"only {self.users:,} users lack a positive"
         return (
             f"{lacking}, where a common positive rate gives about {self.expected:,.0f}: users were probably kept for "
-            "their labels, and then values such as Precision are too high (or users with few rows like far more of what "
-            "they see)"
+            "their labels, and then values such as Precision are too high (or users with few rows like far more of "
+            "what they see)"
         )
 
 

@@ -72,6 +72,17 @@ class Advice:
     def good(self) -> bool:
         return self.best.tau >= GOOD
 
+    @property
+    def all_pairs(self) -> int:
+        """Pairs of models, those without a known order included."""
+        return self.pairs + len(self.undecided)
+
+    @property
+    def tau_of_all(self) -> tuple[float, float]:
+        """What τ of the recommended choice can be over all pairs, those without a known order all wrong or right."""
+        known, unknown = self.pairs * self.recommended.tau, len(self.undecided)
+        return (known - unknown) / self.all_pairs, (known + unknown) / self.all_pairs
+
 
 def advise(
     log: Log,

@@ -26,10 +26,20 @@ FEW_USERS, FEW_REPETITIONS = 200, 3
 
 
 def verdict(advice: Advice) -> str:
-    """What to do, in one or two sentences."""
+    """What to do, in a few sentences that say no more than the study measured.
+
+    What lies outside of it comes first, and the number of pairs of models whose order is known stands beside tau. Then,
+    or where the order of most pairs is not known, there is no advice to use something, only what would be the choice.
+    """
     chosen, best = advice.recommended, advice.best
+    unlike, few = outside(advice), 2 * advice.pairs < advice.all_pairs
     what = f"By {advice.metric} over {advice.users:,} users"
-    agrees = f"is expected to agree with the true one with Kendall's tau {_with_interval(chosen)}"
+    if unlike:
+        what = (
+            f"Outside of what was measured: {'; '.join(unlike)}. For the nearest that was, by {advice.metric} over "
+            f"{advice.users:,} users"
+        )
+    agrees = f"is expected to agree with the true one with Kendall's tau {_with_interval(chosen)} {_over_pairs(advice)}"
     if not advice.good:
         more = (
             f"With endlessly many users it would be {chosen.limit:.2f}: more users help."
@@ -41,8 +51,11 @@ def verdict(advice: Advice) -> str:
             f"{agrees}. {more} Do not decide by it alone."
         )
     full = chosen.sampler == FULL
+    doing = "rank all items (Full)" if full else f"use {chosen.name}"
+    if unlike or few:
+        doing = f"the choice would be {'all items (Full)' if full else chosen.name}"
     if full and all(each.tau < chosen.tau for each in advice.choices if each != chosen):
-        return f"{what}, rank all items (Full), no sample keeps the order as well: the order of models {agrees}."
+        return f"{what}, {doing}, no sample keeps the order as well: the order of models {agrees}."
     more = ""
     if best.negatives > chosen.negatives:
         times = best.negatives / max(chosen.negatives, 1.0)
@@ -51,7 +64,55 @@ def verdict(advice: Advice) -> str:
         more = f" {best.name} {better}, with {times:.1f} times as many negatives."
     elif best.closer < chosen.closer:
         more = f" {best.name} is as good here, but not for models that are closer to each other."
-    return f"{what}, {'rank all items (Full)' if full else f'use {chosen.name}'}: the order of models {agrees}.{more}"
+    return f"{what}, {doing}: the order of models {agrees}.{more}"
+
+
+def _over_pairs(advice: Advice) -> str:
+    """Over how many pairs of models tau is, and what it can be over all where the order of some is not known."""
+    unknown = len(advice.undecided)
+    if not unknown:
+        return f"over {'all ' if advice.pairs > 1 else ''}{_pairs(advice.pairs)}"
+    low, high = advice.tau_of_all
+    other = "the other" if unknown == 1 else f"the other {unknown}"
+    return (
+        f"over {advice.pairs} of {_pairs(advice.all_pairs)}; the study does not know the true order of {other}, so over "
+        f"all it can be anything from {low:.2f} to {high:.2f}"
+    )
+
+
+def _pairs(n: int) -> str:
+    return f"{n} pair{'' if n == 1 else 's'} of models"
+
+
+def outside(advice: Advice) -> tuple[str, ...]:
+    """In what the log lies outside of what the study measured; nothing where it is like one of its logs."""
+    densest, sparsest = advice.study_range
+    logger, look, found = advice.logger, advice.log, []
+    seen = f"{advice.sparsity:.1%}"
+    if advice.sparsity > sparsest + 0.001:
+        found.append(f"your log is sparser than any in the study ({seen} against {sparsest:.1%})")
+    if advice.sparsity < densest - 0.001:
+        found.append(f"your log is denser than any in the study ({seen} against {densest:.1%})")
+    if isinstance(look, Look) and logger.distance > FAR:
+        nearest = "the nearest logger" if logger == advice.loggers[0] else "the logger you named"
+        found.append(f"its exposure is unlike that of {nearest}, {logger.logger} (distance {logger.distance:.2f})")
+    if look is not None and not _alike(look.positives_per_user, logger.positives_per_user):
+        found.append(
+            f"your users have {look.positives_per_user:.1f} positives each, those of the study "
+            f"{logger.positives_per_user:.1f}"
+        )
+    if look is not None and not _alike(look.items, logger.items):
+        found.append(f"your catalogue has {look.items:,} items, that of the study {logger.items:,.0f}")
+    return tuple(found)
+
+
+def _alike(own: float, studied: float) -> bool:
+    """Whether two sizes are within a factor of two of each other.
+
+    >>> _alike(100, 199), _alike(100, 201), _alike(1, 0)
+    (True, False, False)
+    """
+    return studied > 0 and 1 / TWICE <= own / studied <= TWICE
 
 
 def _cause(advice: Advice) -> str:
@@ -70,18 +131,6 @@ def warnings(advice: Advice) -> tuple[str, ...]:
 
 
 def _likeness(advice: Advice) -> Iterator[str]:
-    densest, sparsest = advice.study_range
-    seen = f"{advice.sparsity:.1%}"
-    if advice.sparsity > sparsest + 0.001:
-        yield (
-            f"Your log is sparser than any in the study ({seen} against {sparsest:.1%}): these figures are of the "
-            "sparsest one. Yours is outside of what was measured."
-        )
-    if advice.sparsity < densest - 0.001:
-        yield (
-            f"Your log is denser than any in the study ({seen} against {densest:.1%}): these figures are of the "
-            "densest one. Yours is outside of what was measured."
-        )
     if isinstance(advice.log, Liked):
         yield (
             "Your log holds positives alone: Exposed and Random@e, which need the negatives that were shown to a user, "
@@ -95,12 +144,6 @@ def _likeness(advice: Advice) -> Iterator[str]:
 
 def _exposure(advice: Advice, look: Look) -> Iterator[str]:
     logger = advice.logger
-    if logger.distance > FAR:
-        nearest = "the nearest logger" if logger == advice.loggers[0] else "the logger you named"
-        yield (
-            f"The exposure of your log is unlike that of {nearest}, {logger.logger} (distance {logger.distance:.2f}): "
-            "figures of the study may not hold for it."
-        )
     others = [each for each in advice.loggers if each.logger != logger.logger]
     apart = [math.hypot(each.spread - logger.spread, each.lift - logger.lift) for each in others]
     alike = [
@@ -119,18 +162,11 @@ def _exposure(advice: Advice, look: Look) -> Iterator[str]:
 
 def _sizes(advice: Advice, look: Seen) -> Iterator[str]:
     logger = advice.logger
-    ratio = look.positives_per_user / logger.positives_per_user if logger.positives_per_user else math.inf
-    if not 1 / TWICE <= ratio <= TWICE:
-        better = "optimistic" if ratio < 1 else "pessimistic"
-        yield (
-            f"Your users have {look.positives_per_user:.1f} positives each, those of the study "
-            f"{logger.positives_per_user:.1f}: its figures are probably {better} for yours."
-        )
-    if not 1 / TWICE <= look.items / logger.items <= TWICE:
-        yield (
-            f"Your catalogue has {look.items:,} items, that of the study {logger.items:,.0f}: sizes are numbers of "
-            "negatives, not shares, and mean something else there."
-        )
+    if not _alike(look.positives_per_user, logger.positives_per_user):
+        better = "optimistic" if look.positives_per_user < logger.positives_per_user else "pessimistic"
+        yield f"With as many positives as your users have, the study's figures are probably {better}."
+    if not _alike(look.items, logger.items):
+        yield "Sizes are numbers of negatives, not shares, and mean something else in a catalogue of another size."
 
 
 def needs(sampler: str) -> tuple[str, ...]:
@@ -197,10 +233,8 @@ def _figures(advice: Advice) -> Iterator[str]:
             f"{first.name} has {first.tau:.2f} there, what is recommended here {first.recommended:.2f}."
         )
     if advice.undecided:
-        yield (
-            f"{len(advice.undecided)} of {advice.pairs + len(advice.undecided)} pairs of models have no known true "
-            f"order in the study and are left out: {some([' and '.join(each) for each in advice.undecided], most=3)}."
-        )
+        named = some([" and ".join(each) for each in advice.undecided], most=3)
+        yield f"The study does not know the true order of {named}: these pairs are left out of tau."
 
 
 def _study(advice: Advice) -> Iterator[str]:
