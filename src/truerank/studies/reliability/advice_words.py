@@ -75,8 +75,8 @@ def _over_pairs(advice: Advice) -> str:
     low, high = advice.tau_of_all
     other = "the other" if unknown == 1 else f"the other {unknown}"
     return (
-        f"over {advice.pairs} of {_pairs(advice.all_pairs)}; the study does not know the true order of {other}, so over "
-        f"all it can be anything from {low:.2f} to {high:.2f}"
+        f"over {advice.pairs} of {_pairs(advice.all_pairs)}; the study does not know the true order of {other}, so "
+        f"over all it can be anything from {low:.2f} to {high:.2f}"
     )
 
 
