@@ -15,8 +15,9 @@ import pytest
 from truerank.core.errors import InputError
 from truerank.core.messages import note
 from truerank.core.provenance import Input, Provenance, plain, python_call, shell_call, versions
-from truerank.core.results import Comparison, Estimate, Results
+from truerank.core.results import Comparison, Estimate, Evidence, Results
 from truerank.core.units import COLUMNS, KeptUnits, UnitTerms
+from truerank.uncertainty.verdicts import verdict_of
 
 ESTIMATE = Estimate(
     model="a", metric="Recall@5", k=5, estimator="pooled", settings={"rate": 0.5}, estimand="recall", value=0.5,
@@ -33,7 +34,8 @@ OTHERS: dict[str, Any] = {
     "model": "x", "baseline": "x", "metric": "x", "k": 6, "estimator": "x", "settings": {}, "estimand": "x",
     "value": 0.25, "stderr": 1.0, "low": 1.0, "high": 1.0, "level": 0.5, "interval": "x", "units": 9, "undefined": 9,
     "clusters": 9, "ess": 2.0, "reward": "x", "clip": 2.0, "assumptions": (), "warnings": (), "difference": -1.0,
-    "p": 0.5, "p_adjusted": 0.5, "verdict": "better", "reasons": ("x",), "segment": "x",
+    "p": 0.5, "p_adjusted": 0.5, "verdict": "better", "reasons": (note("x", "x"),), "segment": "x",
+    "evidence": Evidence(informative=9), "family": 9, "interval_level": 0.5,
 }  # fmt: skip
 
 
@@ -64,7 +66,7 @@ def test_no_clip_is_none_however_it_is_written() -> None:
     [
         (0.5, 0.04, "better"),
         (-0.5, 0.04, "worse"),
-        (0.5, 0.05, "better"),
+        (0.5, 0.05, "not shown"),
         (0.5, 0.051, "not shown"),
         (0.5, math.nan, "not shown"),
         (0.0, 0.0, "not shown"),
@@ -72,7 +74,7 @@ def test_no_clip_is_none_however_it_is_written() -> None:
     ],
 )
 def test_the_verdict_follows_from_the_adjusted_p(difference: float, p: float, verdict: str) -> None:
-    comparison = replace(COMPARISON, difference=difference).adjusted(p)
+    comparison = replace(COMPARISON, difference=difference, verdict=verdict_of(difference, p, level=0.95, reasons=()))
     assert comparison.verdict == verdict
     turned = comparison.turned()
     assert turned.verdict == {"better": "worse", "worse": "better"}.get(verdict, verdict)

@@ -99,7 +99,7 @@ def odd() -> Results:
     third = replace(second, clip=8, warnings=(caution("few-users", few.text, numbers={"n": 4}),), value=1)
     compared = Comparison(
         model=first.model, baseline="", metric="Recall@5", estimator="snips", difference=-0.5, stderr=0.1, low=-0.7,
-        high=-0.3, level=0.95, p=1e-300, units=2, clusters=1, reward="日本", clip=None, reasons=("x", "y"),
+        high=-0.3, level=0.95, p=1e-300, units=2, clusters=1, reward="日本", clip=None, reasons=(few, cut),
     )  # fmt: skip
     part = UnitTerms(
         model=first.model, metric="Recall@5", estimator="snips", reward="日本", clip=None, unit=["é\n", "007"],
@@ -108,7 +108,11 @@ def odd() -> Results:
     )  # fmt: skip
     return Results(
         (first, second, third),
-        (compared, replace(compared, clip=8.0, p=math.nan).adjusted(math.nan), compared.adjusted(1e-200)),
+        (
+            compared,
+            replace(compared, clip=8.0, p=math.nan),
+            replace(compared, p_adjusted=1e-200, verdict="worse", family=3),
+        ),
         (note("dropped", "{option:exclude} dropped 2\nrows"), few, note("plain", "{x}")),
         Provenance(
             call="truerank evaluate 'ü\n'",

@@ -71,7 +71,7 @@ def cli() -> None:
 
 
 def main() -> None:
-    """Run a command: 0 done, 1 internal error, 2 wrong input or call, 3 interrupted."""
+    """Run a command: 0 done, 1 internal error, 2 wrong input or call, 3 interrupted; 4 and 5 see `--require`."""
     signal.signal(signal.SIGTERM, _stop)
     try:
         cli.main(standalone_mode=False)

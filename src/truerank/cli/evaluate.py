@@ -9,6 +9,7 @@ import click
 from truerank.cli.groups import Asking, Inference, InputFile, Reading, Scoring
 from truerank.cli.names import choices, names
 from truerank.cli.options import (
+    ADJUST,
     BASELINE,
     BOOTSTRAP,
     CLIP,
@@ -25,9 +26,11 @@ from truerank.cli.options import (
     POPULATION,
     POSITIVE,
     QUIET,
+    REQUIRE,
     REWARD_MODEL,
     SCORES,
     SEED,
+    SIMULTANEOUS,
     THREADS,
     USERS,
     Sections,
@@ -84,6 +87,9 @@ ESTIMATORS = ", ".join(names("estimators/judged", "estimators/biased", about=Tru
     ),
     BOOTSTRAP.here("Population intervals by N bootstrap samples of users."),
     LEVEL,
+    ADJUST,
+    SIMULTANEOUS,
+    REQUIRE,
     SEED.here("For random ties and the bootstrap."),
     THREADS,
 )  # fmt: skip
@@ -118,6 +124,7 @@ def evaluate(
     showing.check_uses(model)
     metrics, clips, interval = asking.chosen_metrics(), asking.chosen_clips(), inference.chosen_interval()
     inference.check()
+    required = inference.required(scoring.paths())
     output.check(files)
     scoring.check()
     items = reading.ids(reading.items, "item")
@@ -144,8 +151,10 @@ def evaluate(
             ties=asking.ties,
             interval=interval,
             level=inference.level,
+            adjust=inference.adjust,
+            simultaneous=inference.simultaneous,
             seed=inference.seed,
             threads=inference.threads,
             progress=report,
         )
-    output.results(results, files, reading=reading)
+    output.results(results, files, reading=reading, required=required)

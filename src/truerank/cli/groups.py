@@ -5,7 +5,7 @@ A value holds what was given and reads it when asked to; heavy modules load then
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from truerank.core.log import Log
     from truerank.core.metric import Metric
     from truerank.core.ranking import Scores
+    from truerank.core.requirements import Requirement
     from truerank.core.values import Option
     from truerank.data.survey import LogSchema
     from truerank.uncertainty.clipping import AutoClip
@@ -226,9 +227,21 @@ class Inference:
     interval: str = "population"
     bootstrap: int | None = None
     level: float = 0.95
+    adjust: str = "estimand"
+    simultaneous: bool = False
+    requirements: tuple[str, ...] = ()
     baseline: str | None = None
     seed: int = 0
     threads: int | None = None
+
+    def required(self, models: Iterable[str]) -> list[Requirement]:
+        """What must be shown, checked against the names of models."""
+        from truerank.core.requirements import Requirement
+
+        rules = [Requirement.parse(text) for text in self.requirements]
+        for rule in rules:
+            rule.check(list(models))
+        return rules
 
     def chosen_interval(self) -> Interval | None:
         from truerank.uncertainty.intervals import Bootstrap, Design

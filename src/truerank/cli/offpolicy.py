@@ -11,6 +11,7 @@ import click
 from truerank.cli.groups import Asking, Inference, InputFile, Reading, clips_of, input_files
 from truerank.cli.names import choices, names
 from truerank.cli.options import (
+    ADJUST,
     BASELINE,
     BOOTSTRAP,
     CLIP,
@@ -21,8 +22,10 @@ from truerank.cli.options import (
     OUT,
     PATH,
     QUIET,
+    REQUIRE,
     REWARD_MODEL,
     SEED,
+    SIMULTANEOUS,
     THREADS,
     Sections,
     choice,
@@ -111,6 +114,9 @@ class Policies:
     BASELINE.here("Compare every target with this one instead of all pairs."),
     BOOTSTRAP.here("Intervals by N bootstrap samples of users (or sessions)."),
     LEVEL,
+    ADJUST,
+    SIMULTANEOUS,
+    REQUIRE,
     SEED.here("For folds and the bootstrap."),
     THREADS,
 )
@@ -136,6 +142,7 @@ def offpolicy(
     estimators = [_estimator(text, asking, seed=inference.seed) for text in asking.estimators]
     clips = clips_of(asking.clips)
     inference.check()
+    required = inference.required(policies.chosen())
     output.check(files)
     with output.progress() as report:
         results = off_policy(
@@ -153,11 +160,13 @@ def offpolicy(
             baseline=inference.baseline,
             interval=interval,
             level=inference.level,
+            adjust=inference.adjust,
+            simultaneous=inference.simultaneous,
             seed=inference.seed,
             threads=inference.threads,
             progress=report,
         )
-    output.results(results, files, reading=reading)
+    output.results(results, files, reading=reading, required=required)
 
 
 def _policies(values: tuple[str, ...], option: str) -> dict[str, Any]:

@@ -144,6 +144,17 @@ BOOTSTRAP = count("--bootstrap", help="Intervals by N bootstrap samples of users
 LEVEL = shared(
     "--level", type=float, default=0.95, show_default=True, help="Confidence level of the intervals."
 )  # fmt: skip
+ADJUST = choice(
+    "--adjust", ["estimand", "all"], default="estimand",
+    help="Adjust p over the comparisons of one metric and estimator, or over all of them.",
+)  # fmt: skip
+SIMULTANEOUS = shared(
+    "--simultaneous", is_flag=True, help="Intervals of differences that hold together, over what p is adjusted for."
+)  # fmt: skip
+REQUIRE = many(
+    "--require", "requirements", metavar="RULE",
+    help='As "als > pop: Recall@50, pooled": exit with 0 if it is shown, 4 if the evidence is insufficient, 5 if not.',
+)  # fmt: skip
 SEED = shared(
     "--seed", type=int, default=0, show_default=True, help="For all that is drawn: the same seed, the same results."
 )  # fmt: skip

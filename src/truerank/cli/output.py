@@ -20,6 +20,7 @@ from truerank.core.errors import InputError
 
 if TYPE_CHECKING:
     from truerank.core.provenance import Input
+    from truerank.core.requirements import Requirement
     from truerank.core.results import Results
 
 LONGEST_NAME = 200  # leaves room for the temporary name beside it
@@ -96,8 +97,15 @@ class Output:
         with whole_file(self.out) as temporary:
             temporary.write_bytes(content)
 
-    def results(self, results: Results, files: Sequence[InputFile], *, reading: Reading) -> None:
-        """Say what there is to say, and write results with what they were made of."""
+    def results(
+        self,
+        results: Results,
+        files: Sequence[InputFile],
+        *,
+        reading: Reading,
+        required: Sequence[Requirement] = (),
+    ) -> None:
+        """Say what there is to say, and write results with what they were made of; leave with what was required."""
         self.say(message.said(for_cli=True) for message in results.messages)
         made = recorded(results, files, most=None if self.hash else HASHED)
         groups = {} if self.by is None else dict(made.by(_segment(self.by, reading, unit=made.provenance.unit)))
@@ -110,7 +118,13 @@ class Output:
             write_table(made.units(), self.units)
         if self.save is not None:
             made.save(self.save)
+        outcomes = [rule.outcome(made) for rule in required]
         self.deliver(self._rendered(made, groups))
+        for _, sentence in outcomes:
+            click.echo(sentence, err=True)  # also when quiet: it explains the exit code
+        code = max((int(outcome) for outcome, _ in outcomes), default=0)
+        if code:
+            raise click.exceptions.Exit(code)
 
     def _rendered(self, results: Results, groups: Mapping[str, Results]) -> bytes:
         from truerank.report import document, frames, text

@@ -231,6 +231,13 @@ class Results:
             )
         return tuple(comparison if comparison.model == model else comparison.turned() for comparison in of_pair)
 
+    def require(self, rule: str) -> tuple[int, str]:
+        """Whether "als > pop: Recall@50, pooled" is met: 0 shown, 4 insufficient, 5 not shown; with a sentence."""
+        from truerank.core.requirements import Requirement
+
+        outcome, sentence = Requirement.parse(rule).outcome(self)
+        return int(outcome), sentence
+
     def json(self) -> bytes:
         """The results as one JSON object; undefined numbers are null."""
         from truerank.report import document

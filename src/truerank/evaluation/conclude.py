@@ -46,7 +46,8 @@ def conclude(plan: Plan, measured: Measured, *, n_rows: int | None = None) -> Re
         for model, spread in alone.items():
             cell = (model, number)
             known = plan.known(number, spread, [terms[model]])
-            values[cell] = known = _bounded(plan, measured, cell, terms[model], known, bounds)
+            n = plan.equal_clusters(cell, terms[model], measured) if _at_bound(plan, known, bounds) else 0.0
+            values[cell] = known = _bounded(known, bounds, n, level=question.level)
             estimates[cell] = _estimate(plan, measured, cell, terms[model], known)
         for pair, spread in paired.items():
             both = common(terms[pair[0]], terms[pair[1]])
@@ -89,15 +90,18 @@ def _apart(bounds: Bounds) -> Bounds:
     return bounds[0] - bounds[1], bounds[1] - bounds[0]
 
 
-def _bounded(plan: Plan, measured: Measured, cell: Cell, terms: Terms, spread: Spread, bounds: Bounds | None) -> Spread:
-    """The spread of a value inside the bounds of its metric; one-sided where all clusters lie at a bound."""
-    if bounds is None:
-        return spread
-    if math.isnan(spread.stderr) and plan.question.interval.name == "population":
-        n = plan.equal_clusters(cell, terms, measured)
-        at_bound = at_a_bound(spread.value, bounds, n, level=plan.question.level)
-        return spread if at_bound is None else dataclasses.replace(at_bound, informative=spread.informative)
-    return within(spread, bounds)
+def _at_bound(plan: Plan, spread: Spread, bounds: Bounds | None) -> bool:
+    """Whether a value has no spread because all clusters lie at a bound of the metric."""
+    population = not plan.question.interval.needs_rows
+    return population and bounds is not None and math.isnan(spread.stderr) and spread.value in bounds
+
+
+def _bounded(spread: Spread, bounds: Bounds | None, n: float, *, level: float) -> Spread:
+    """The spread of a value inside the bounds of its metric; one-sided where n equal clusters lie at a bound."""
+    if bounds is None or not n:
+        return within(spread, bounds)
+    at_bound = at_a_bound(spread.value, bounds, n, level=level)
+    return spread if at_bound is None else dataclasses.replace(at_bound, informative=spread.informative)
 
 
 def _ordered(plan: Plan, cells: Iterable[tuple[Any, int]]) -> list[tuple[Any, int]]:

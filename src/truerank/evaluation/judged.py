@@ -45,7 +45,7 @@ from truerank.evaluation.judged_source import (
     source_of,
 )
 from truerank.evaluation.measure import measure
-from truerank.evaluation.question import Question
+from truerank.evaluation.question import Adjust, Question
 from truerank.evaluation.units import items_by_group
 from truerank.exposure.kinds import EXPOSURES, BiasedExposure, Exposure, FullExposure, RandomExposure
 from truerank.exposure.propensities import Fitted
@@ -80,6 +80,8 @@ def evaluate(
     ties: Ties | str = Ties.EXPECTED,
     interval: Interval | None = None,
     level: float = 0.95,
+    adjust: Adjust | str = Adjust.ESTIMAND,
+    simultaneous: bool = False,
     seed: int = 0,
     threads: int | None = None,
     block_users: int | None = None,
@@ -95,6 +97,8 @@ def evaluate(
     clip of its own.
     `item_groups` (a mapping from item to group, or a frame of both) asks everything again for each group of items: only
     its items earn, ranks stay among all candidates.
+    p is adjusted over the comparisons of one metric and estimator, or over all (`adjust="all"`); `simultaneous` widens
+    the intervals of differences so that those of such a family hold together.
     `block_users` and `threads` change speed and memory, never a bit of the results.
 
     >>> import polars as pl
@@ -117,6 +121,8 @@ def evaluate(
         ties=as_value(ties, Ties),
         interval=interval,
         level=level,
+        adjust=as_value(adjust, Adjust),
+        simultaneous=simultaneous,
         seed=seed,
     )
     check_call(scores, baseline=baseline, level=level)
@@ -156,6 +162,8 @@ class JudgedCall:
     ties: Ties = Ties.EXPECTED
     interval: Interval | None = None
     level: float = 0.95
+    adjust: Adjust = Adjust.ESTIMAND
+    simultaneous: bool = False
     seed: int = 0
 
     def __post_init__(self) -> None:
@@ -220,6 +228,8 @@ def prepare_judged(
         level=call.level,
         baseline=call.baseline,
         seed=call.seed,
+        adjust=call.adjust,
+        simultaneous=call.simultaneous,
     )
     learned = _learned(question, source, call.exposure, learner, users=judged.users)
     used = any("inclusion" in estimator.about.uses for estimator, _ in question.asked)

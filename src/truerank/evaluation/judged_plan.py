@@ -188,7 +188,7 @@ class JudgedPlan:
         return (*estimator.about.assumptions, *fitted)
 
     def bounds(self, estimator: Estimator, asked: Asked) -> Bounds | None:
-        return bounds_of(asked.metric)
+        return bounds_of(asked.metric, n_items=math.inf if math.isnan(self.n_items) else self.n_items)
 
     def known(self, number: int, spread: Spread, terms: Sequence[Terms]) -> Spread:
         return judged_spread(spread, terms)

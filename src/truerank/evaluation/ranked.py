@@ -27,7 +27,7 @@ from truerank.estimators.ranked.snips import RankedSNIPS
 from truerank.evaluation.conclude import conclude
 from truerank.evaluation.gather import gathered
 from truerank.evaluation.measure import measure
-from truerank.evaluation.question import Question
+from truerank.evaluation.question import Adjust, Question
 from truerank.evaluation.ranked_notes import about_exposures, about_fits
 from truerank.evaluation.ranked_plan import RankedPlan, UnitIds
 from truerank.evaluation.ranked_sight import Looking
@@ -62,6 +62,8 @@ def off_policy(
     baseline: str | None = None,
     interval: Interval | None = None,
     level: float = 0.95,
+    adjust: Adjust | str = Adjust.ESTIMAND,
+    simultaneous: bool = False,
     seed: int = 0,
     threads: int | None = None,
     progress: Report | None = None,
@@ -118,6 +120,9 @@ def off_policy(
             level=level,
             baseline=baseline,
             seed=seed,
+        )
+        plan = replace(
+            plan, question=replace(plan.question, adjust=as_value(adjust, Adjust), simultaneous=simultaneous)
         )
         workers = threads or os.cpu_count() or 1
         work = map_chunks(partial(measure, plan), source, threads=workers, progress=progress)

@@ -14,6 +14,8 @@ from truerank.core.metric import Additive, Listwise, Metric
 from truerank.core.options import Denominator, Gain
 from truerank.core.ranking import Ranks
 
+LONGEST = 10**6  # places of a list whose worth is added up
+
 
 @runtime_checkable
 class Graded(Metric, Protocol):
@@ -98,7 +100,7 @@ class Pairwise(Listwise, Protocol):
     judged_only: ClassVar[str]
 
 
-def bounds_of(metric: Metric) -> tuple[float, float]:
+def bounds_of(metric: Metric, *, n_items: float = np.inf) -> tuple[float, float]:
     """What a value lies between: 0 and 1, or the worth of a list of relevant items alone, which grades exceed."""
     if not isinstance(metric, Additive) or metric.denominator is not Denominator.NOTHING:
         return 0.0, 1.0
@@ -106,7 +108,8 @@ def bounds_of(metric: Metric) -> tuple[float, float]:
         return 0.0, np.inf
     if metric.cutoff is None:
         return 0.0, 1.0
-    return 0.0, float(metric.worth(np.arange(1.0, metric.cutoff + 1)).sum())
+    deepest = min(metric.cutoff, n_items)
+    return 0.0, float(metric.worth(np.arange(1.0, deepest + 1)).sum()) if deepest <= LONGEST else np.inf
 
 
 def expected_worth(metric: Additive, ranks: Ranks) -> Floats:

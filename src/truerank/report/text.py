@@ -15,7 +15,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from truerank.core.results import NOT_SHOWN, Comparison, Estimate, Results
+from truerank.core.results import BETTER, NOT_SHOWN, WORSE, Comparison, Estimate, Results
 
 Chosen = set[tuple[str, float | None]]
 WIDE = 10_000  # of text that no terminal cuts
@@ -59,10 +59,7 @@ def print_results(results: Results, console: Console, *, for_cli: bool) -> None:
             console.print(f"Over the {unit} that both models have: {', '.join(_over(differences, unit))}.")
         console.print()
     if results.comparisons:
-        console.print(
-            f"Differences are paired, from the same {unit}; p is adjusted by Holm over all comparisons shown"
-            f"{' at chosen clips' if results.provenance.details.get('chosen') else ''}."
-        )
+        console.print(f"Differences are paired, from the same {unit}; {_adjusted(results)}.")
     for assumption in _assumptions(results):
         console.print(Text("Assumed", style="dim").append(assumption, style="default"))
     for sentence in _warnings(results, for_cli=for_cli):
@@ -160,12 +157,24 @@ def _comparisons(differences: Sequence[Comparison], *, chosen: Chosen) -> Table:
     return table
 
 
+def _adjusted(results: Results) -> str:
+    """Over how many comparisons p is adjusted, and whether intervals and adjusted p can say different things."""
+    sizes = sorted({comparison.family for comparison in results.comparisons})
+    chosen = " at chosen clips" if results.provenance.details.get("chosen") else ""
+    if sizes == [1]:
+        return f"p is of one comparison for each metric and estimator{chosen}, so nothing is adjusted"
+    of = " or ".join(f"{size:,}" for size in sizes)
+    alone = [each for each in results.comparisons if each.verdict == NOT_SHOWN and (each.low > 0 or each.high < 0)]
+    text = f"p is adjusted by Holm over families of {of} comparisons{chosen}"
+    if any(comparison.interval_level > comparison.level for comparison in results.comparisons):
+        return f"{text}; the intervals of a family hold together"
+    return f"{text}; intervals are not, so that some without 0 are not shown" if alone else text
+
+
 def _verdict(comparison: Comparison) -> str:
     """Who is better, where that is shown; a verdict of another kind in its own words."""
     better = {"better": comparison.model, "worse": comparison.baseline}.get(comparison.verdict)
-    if better is not None:
-        return f"{better} is better"
-    return "" if comparison.verdict == NOT_SHOWN else comparison.verdict
+    return comparison.verdict if better is None else f"{better} is better"
 
 
 def _table(first: str, *others: str) -> Table:
@@ -195,12 +204,18 @@ def _assumptions(results: Results) -> list[str]:
 
 
 def _warnings(results: Results, *, for_cli: bool) -> list[str]:
-    """Each warning once, with all it applies to."""
+    """Each warning once, with all it applies to; then why there are comparisons without a verdict."""
     where: dict[str, list[str]] = {}
+    said = {message for estimate in results.estimates for message in estimate.warnings}
     for estimate in results.estimates:
         for message in estimate.warnings:
             place = f"{estimate.model} {estimate.metric} {estimate.estimator}"
             where.setdefault(message.said(for_cli=for_cli), []).append(place)
+    for comparison in results.comparisons:
+        for message in comparison.reasons:
+            if message not in said:
+                place = f"{comparison.model} - {comparison.baseline} {comparison.metric} {comparison.estimator}"
+                where.setdefault(f"insufficient: {message.said(for_cli=for_cli)}", []).append(place)
     return [
         f"{places[0]}{f' and {len(places) - 1} more' if len(places) > 1 else ''}: {sentence}"
         for sentence, places in where.items()
@@ -217,6 +232,7 @@ def render_html(results: Results) -> str:
     if results.comparisons:
         parts.append(_html_table(COMPARISONS, (_comparison(comparison) for comparison in results.comparisons)))
     warnings = dict.fromkeys(text for estimate in results.estimates for text in estimate.warning_texts)
+    warnings |= dict.fromkeys(text for comparison in results.comparisons for text in comparison.reason_texts)
     sentences = [*(f"! {text}" for text in warnings), *results.notes]
     if sentences:
         parts.append(f"<ul>{''.join(f'<li>{html.escape(sentence)}</li>' for sentence in sentences)}</ul>")
@@ -245,7 +261,7 @@ def _comparison(comparison: Comparison) -> tuple[str, ...]:
         number(comparison.difference),
         interval(comparison.low, comparison.high),
         p_value(comparison.p_adjusted),
-        comparison.verdict if comparison.verdict == NOT_SHOWN else f"{comparison.model} is {comparison.verdict}",
+        f"{comparison.model} is {comparison.verdict}" if comparison.verdict in (BETTER, WORSE) else comparison.verdict,
     )
 
 

@@ -35,8 +35,8 @@ def residuals(terms: Smooth) -> Floats:
     return terms.form.influence(sums, totals)
 
 
-def design_moments(terms: Smooth, residual: Floats, *, scale: float) -> Moments | None:
-    """What an interval needs of the judged rows; None where they show no spread.
+def design_moments(terms: Smooth, residual: Floats) -> Moments:
+    """What an interval needs of the judged rows; its `variance` is unbiased for sums.
 
     A judged row adds l = (N / N-bar) √((1 - N-bar / N) N-bar / (N-bar - 1)) (z - mean of z in its unit), so that Σ l²
     is Σ_u N² (1 - N-bar / N) s² / N-bar; under Bernoulli exposure l = z √(1 - rate) / rate. Rows that are not kept have
@@ -50,7 +50,7 @@ def design_moments(terms: Smooth, residual: Floats, *, scale: float) -> Moments 
     kept = np.bincount(unit, minlength=n_units)
     if rows.rate is not None:
         count = int(n[terms.defined].sum())
-        return _design_sums([z * (math.sqrt(1 - rows.rate) / rows.rate)], [], n=count, scale=scale)
+        return _design_sums([z * (math.sqrt(1 - rows.rate) / rows.rate)], [], n=count)
     several = terms.defined & (n > 1)
     alone = np.flatnonzero(terms.defined & (n == 1) & (size > 1))
     if len(alone) == 1:
@@ -71,21 +71,17 @@ def design_moments(terms: Smooth, residual: Floats, *, scale: float) -> Moments 
         expanded = size[alone] * total[alone]
         parts.append((expanded - exact_sum(expanded) / len(alone)) * math.sqrt(len(alone) / (len(alone) - 1)))
     count = int(n[several].sum()) + len(alone)
-    return _design_sums(parts, missing, n=count, scale=scale)
+    return _design_sums(parts, missing, n=count)
 
 
-def _design_sums(
-    parts: Sequence[Floats], repeated: Sequence[tuple[Floats, Floats]], *, n: int, scale: float
-) -> Moments | None:
+def _design_sums(parts: Sequence[Floats], repeated: Sequence[tuple[Floats, Floats]], *, n: int) -> Moments:
     effect = np.concatenate([*parts, *(value for value, _ in repeated)])
     times = np.concatenate([*(np.ones(len(part)) for part in parts), *(count for _, count in repeated)])
     kept = times > 0
     effect, times = effect[kept], times[kept]
-    most = float(np.abs(effect).max(initial=0.0))
-    if n < 2 or not most > ROUNDING * scale / n:
-        return None
     squares, cubes, fourths = (exact_sum(times * effect**power) for power in (2, 3, 4))
-    return Moments(n, squares, squares, cubes, fourths, 0.0, 0.0, 0.0, 0.0, most)
+    most = float(np.abs(effect).max(initial=0.0))
+    return Moments.listed(n, [squares, squares, cubes, fourths, 0.0, 0.0, 0.0, 0.0, most])
 
 
 def _rows(terms: Smooth) -> SampledRows:
@@ -285,10 +281,12 @@ class Design:
         if first.exact and (second is None or second.exact):
             # no label is missing, so for exactly these units nothing is left to chance: no width, no test to make
             return Spread(value, math.nan if math.isnan(value) else 0.0, value, value, math.nan, informative)
+        if math.isnan(value):
+            return Spread.unknown(value, informative=informative)
         row = residuals(first) if second is None else residuals(first) - residuals(second)
+        moments = design_moments(first, row)
         scale = abs(first.value()) + (0.0 if second is None else abs(second.value()))
-        moments = None if math.isnan(value) else design_moments(first, row, scale=scale)
-        if moments is None:
+        if moments.n < 2 or not moments.highest_effect > ROUNDING * scale / moments.n:
             return Spread.unknown(value, informative=informative)
         difference = second is not None
         return interval(value, moments.stderr, moments, level=level, difference=difference, informative=informative)

@@ -1,14 +1,15 @@
 """How far a value may be off, from what each cluster adds to its error: few clusters, unequal ones, skewed ones.
 
-A cluster with a large part of the denominator pulls the value to itself, so that its own residual looks too small: it is
-divided by 1 - h (h its part). How well the spread is known follows from how unequal the parts and the residuals are:
-degrees of freedom. Where residuals are skewed, the interval reaches further to the side of the rare ones.
+A cluster with a large part of the denominator pulls the value to itself, so that its own residual looks too small: its
+square is divided by 1 - h (h its part). How well the spread is known follows from how unequal the parts and the
+residuals are: degrees of freedom. Where residuals are skewed, the interval reaches further to the side of rare ones.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
 
@@ -119,24 +120,27 @@ class Moments:
     scaled_squares: float  # Σ h⁴ / (1 - h)²
     highest_leverage: float
     highest_effect: float
-    df_most: float = math.inf
+    df_most: float = math.inf  # where something else limits them
 
     @classmethod
     def of(cls, effect: Floats, leverage: Floats) -> Moments:
         compiled = compiled_for(len(effect))
         if compiled is not None:
-            n, *sums = compiled.moments(effect, leverage).tolist()
-            return cls(int(n), *sums)
+            sums = compiled.moments(effect, leverage).tolist()
+            return cls.listed(int(sums[0]), sums[1:])
         used = (leverage != 0) | (effect != 0)
         effect, h = effect[used], leverage[used]
-        if not len(effect):
-            return cls(0, *[0.0] * 9)
         square, whole = effect * effect, 1.0 - h
         with np.errstate(divide="ignore", invalid="ignore"):
             scaled = h * h / whole
             columns = (square / whole, square, square * effect, square * square, h * h, scaled, scaled * scaled)
         sums = [exact_sum(column) if np.isfinite(column).all() else math.nan for column in columns]
-        return cls(len(effect), *sums, float(h.max()), float(np.abs(effect).max()))
+        return cls.listed(len(effect), [*sums, float(h.max(initial=0.0)), float(np.abs(effect).max(initial=0.0))])
+
+    @classmethod
+    def listed(cls, n: int, sums: Sequence[float]) -> Moments:
+        """Of sums in the order of the fields."""
+        return cls(n, **dict(zip(SUMS, sums, strict=True)))
 
     @property
     def stderr(self) -> float:
@@ -146,7 +150,7 @@ class Moments:
     @property
     def skewness(self) -> float:
         """k = Σ L³ / (Σ L²)^(3/2), between -1 and 1."""
-        return self.cubes / self.squares**1.5
+        return self.cubes / (self.squares * math.sqrt(self.squares))
 
     @property
     def df(self) -> float:
@@ -156,12 +160,15 @@ class Moments:
         kurtosis = self.n * self.fourths / self.squares**2
         excess = kurtosis - 1.0
         by_residuals = self.n - 1.0 if excess <= ROUNDING else 2.0 * self.n / excess - 1.0
-        return min(by_parts, min(max(by_residuals, 1.0), self.n - 1.0), self.df_most)
+        return min(by_parts, max(by_residuals, 1.0), self.n - 1.0, self.df_most)
 
     @property
     def largest(self) -> float:
         """The part of Σ L² that the cluster with the largest residual has."""
         return self.highest_effect**2 / self.squares
+
+
+SUMS = tuple(field.name for field in fields(Moments) if field.name not in {"n", "df_most"})
 
 
 def _within_strata(effect: Floats, leverage: Floats, stratum: Ints) -> tuple[Floats, Floats, float] | None:
@@ -246,5 +253,5 @@ def at_a_bound(value: float, bounds: Bounds, n: float, *, level: float) -> Sprea
     if not (math.isfinite(low) and math.isfinite(high)) or value not in (low, high) or not n > 0:
         return None
     reach = (high - low) * ((1.0 - level) / 2.0) ** (1.0 / n)
-    ends = (low, high - reach) if value == low else (low + reach, high)
-    return Spread(value, math.nan, *ends, math.nan)
+    first, last = (low, high - reach) if value == low else (low + reach, high)
+    return Spread(value, math.nan, first, last, math.nan)

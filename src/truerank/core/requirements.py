@@ -1,0 +1,91 @@
+"""What must be shown before something is shipped: a line of text that results meet, or not."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+
+from truerank.core.errors import InputError, some
+from truerank.core.language import pieces
+from truerank.core.results import BETTER, INSUFFICIENT, Comparison, Results
+
+
+class Outcome(IntEnum):
+    """Whether a requirement is met; the number is the exit code of a command."""
+
+    SHOWN = 0
+    INSUFFICIENT = 4
+    NOT_SHOWN = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Requirement:
+    """`model` must be shown to be better than `baseline` in all comparisons that have all of `words`.
+
+    A word is a metric, an estimator, a reward, a segment, or `clip=8`; what is left out must hold for all.
+
+    >>> str(Requirement.parse("als > pop: Recall@50, pooled"))
+    'als > pop: Recall@50, pooled'
+    """
+
+    model: str
+    baseline: str
+    words: tuple[str, ...] = ()
+
+    @classmethod
+    def parse(cls, text: str) -> Requirement:
+        names, _, rest = text.partition(":")
+        model, sign, baseline = (part.strip() for part in names.partition(">"))
+        if not (model and sign and baseline) or model == baseline:
+            raise InputError(f"requirement {text!r}; expected MODEL > OTHER, or MODEL > OTHER: METRIC, ESTIMATOR.")
+        try:
+            words = tuple(word.strip() for word in pieces(rest, ",") if word.strip())
+        except ValueError:
+            raise InputError(f"requirement {text!r}: brackets do not match.") from None
+        return cls(model, baseline, words)
+
+    def __str__(self) -> str:
+        words = f": {', '.join(self.words)}" if self.words else ""
+        return f"{self.model} > {self.baseline}{words}"
+
+    def check(self, models: Sequence[str]) -> None:
+        """Refuse names that no model has, before any work."""
+        for name in (self.model, self.baseline):
+            if name not in models:
+                raise InputError(f"requirement {str(self)!r}: no model {name!r}; there are {some(list(models))}.")
+
+    def comparisons(self, results: Results) -> tuple[Comparison, ...]:
+        """The comparisons that it is about, as model - baseline."""
+        every = results.compare(self.model, self.baseline)
+        chosen = [each for each in every if all(word.lower() in _words(each) for word in self.words)]
+        if not chosen:
+            known = dict.fromkeys(word for each in every for word in _words(each))
+            raise InputError(f"requirement {str(self)!r}: no such comparison; they are of {some(list(known))}.")
+        return tuple(chosen)
+
+    def outcome(self, results: Results) -> tuple[Outcome, str]:
+        """Whether results meet it, and a sentence that says so."""
+        found = self.comparisons(results)
+        tested = [each for each in found if each.p_adjusted == each.p_adjusted or each.verdict == INSUFFICIENT]
+        failed = [each for each in tested if each.verdict not in (BETTER, INSUFFICIENT)]
+        unsure = [each for each in tested if each.verdict == INSUFFICIENT]
+        if failed or not tested:
+            return Outcome.NOT_SHOWN, f"{self}: not shown{_where(failed)}."
+        if unsure:
+            reasons = dict.fromkeys(text for each in unsure for text in each.reason_texts)
+            return Outcome.INSUFFICIENT, f"{self}: insufficient evidence{_where(unsure)}: {'; '.join(reasons)}."
+        return Outcome.SHOWN, f"{self}: shown{_where(tested)}."
+
+
+def _words(comparison: Comparison) -> set[str]:
+    clip = "none" if comparison.clip is None else format(comparison.clip, "g")
+    words = (comparison.metric, comparison.estimator, comparison.reward, comparison.segment or "", f"clip={clip}")
+    return {word.lower() for word in words if word}
+
+
+def _where(comparisons: Sequence[Comparison]) -> str:
+    if not comparisons:
+        return ""
+    names = [f"{each.metric} {each.estimator} ({each.verdict})" for each in comparisons]
+    return f" ({some(names)})"
