@@ -1,0 +1,90 @@
+"""`--require` as a pipeline meets it: its exit codes, and the page that explains them."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import polars as pl
+import pytest
+
+import truerank as tr
+
+if TYPE_CHECKING:
+    from tests.cli.conftest import Run
+
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "using-in-a-release-pipeline.md"
+
+
+@pytest.fixture
+def world(folder: Path) -> Path:
+    """40 users who like the first of ten items, which `new` ranks first for most and `live` last; and 4 of them."""
+    user, item = np.divmod(np.arange(400), 10)
+    labels = pl.DataFrame({"user": user, "item": item, "label": (item == 0).astype(np.int64)})
+    labels.write_csv(folder / "all.csv")
+    labels.filter(pl.col("user") < 4).write_csv(folder / "few.csv")
+    scores = np.tile(-np.arange(10.0), (40, 1))
+    scores[::5] = scores[::5, ::-1]  # for every fifth user the relevant item is last
+    for name, values in (("new", scores), ("live", scores[:, ::-1])):
+        np.savez(folder / f"{name}.npz", scores=values, users=np.arange(40), items=np.arange(10))
+    return folder
+
+
+def asked(run: Run, labels: str, *rules: str) -> tuple[int, str]:
+    require = [part for rule in rules for part in ("--require", rule)]
+    call = ("--scores", "new=new.npz", "--scores", "live=live.npz", "--metric", "Recall@5", "--metric", "Precision@5",
+            "--baseline", "live")  # fmt: skip
+    found = run("evaluate", labels, *call, *require, "--quiet", "--out", "verdicts.json")
+    return found.code, found.err
+
+
+@pytest.mark.parametrize(
+    ("labels", "rules", "code", "sentence"),
+    [
+        ("all.csv", ["new > live: Recall@5, full"], 0, "new > live: Recall@5, full: shown"),
+        ("all.csv", ["new > live"], 0, "shown (Recall@5 full (better), Precision@5 full (better))"),
+        ("all.csv", ["live > new: Recall@5"], 5, "live > new: Recall@5: not shown (Recall@5 full (worse))"),
+        ("few.csv", ["new > live: Recall@5"], 4, "users tell the two apart, and a verdict needs at least 6"),
+        ("all.csv", ["new > live", "live > new"], 5, "live > new: not shown"),
+        ("all.csv", ["new > old"], 2, "no model 'old'"),
+        ("all.csv", ["new > live: Recall@50"], 2, "no such comparison"),
+        ("all.csv", ["new"], 2, "expected MODEL > OTHER"),
+        ("all.csv", [], 0, ""),
+    ],
+)
+def test_exit_codes(run: Run, world: Path, labels: str, rules: list[str], code: int, sentence: str) -> None:
+    found = asked(run, labels, *rules)
+    assert found[0] == code
+    assert sentence in found[1]
+    assert Path("verdicts.json").exists() is (code != 2)  # results are written before the command leaves
+
+
+def test_the_shell_sees_the_code(run: Run, world: Path) -> None:
+    models = ["--scores", "new=new.npz", "--scores", "live=live.npz"]
+    call = [sys.executable, "-m", "truerank", "evaluate", "few.csv", *models, "--metric", "Recall@5", "--quiet"]
+    done = subprocess.run([*call, "--require", "new > live"], capture_output=True, check=False)
+    assert done.returncode == 4
+
+
+def test_the_page_reads_the_reasons(run: Run, world: Path) -> None:
+    asked(run, "few.csv", "new > live")
+    script = re.search(r"```python\n(# reasons\.py\n.*?)```", PAGE.read_text(), flags=re.S)
+    assert script is not None
+    Path("reasons.py").write_text(script[1])
+    said = subprocess.run([sys.executable, "reasons.py", "verdicts.json"], capture_output=True, check=True, text=True)
+    lines = said.stdout.splitlines()
+    assert lines[0] == "new against live, Recall@5 full: insufficient"
+    assert lines[1].startswith("  few-informative: 4 users tell the two apart")
+    assert tr.Results.read("verdicts.json").require("new > live: Recall@5")[0] == 4
+
+
+def test_the_page_names_the_codes(run: Run, world: Path) -> None:
+    from truerank.core.requirements import Outcome
+
+    page = PAGE.read_text()
+    for outcome in Outcome:
+        assert f"| {int(outcome)} | {outcome.name.lower().replace('_', ' ')}" in page
