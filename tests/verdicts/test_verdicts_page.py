@@ -1,0 +1,80 @@
+"""The page on verdicts: its pictures are what the script draws, what they show is what the rules say."""
+
+from __future__ import annotations
+
+import inspect
+import re
+
+import numpy as np
+import pytest
+
+import truerank as tr
+import verdict_pictures
+from realdata import folder_of
+from truerank.core.messages import warning
+from truerank.data.datasets.coat import Coat
+from truerank.exposure.randomness.tests import randomness
+from truerank.uncertainty import verdicts
+from truerank.uncertainty.verdicts import Unseen
+from verdict_pictures import EFFECTS, FAR, FOLDER, LARGE, LISTS, PICTURES, judged, users
+
+PAGE = FOLDER.parents[1] / "verdicts.md"
+
+
+def test_every_picture_is_on_the_page_and_drawn_again_the_same() -> None:
+    named = re.findall(r"!\[[^\]]{20,}\]\(figures/verdicts/([a-z-]+)\.svg\)", PAGE.read_text())
+    assert named == list(PICTURES)
+    assert sorted(path.stem for path in FOLDER.iterdir()) == sorted(PICTURES)
+    for name, content in verdict_pictures.drawn().items():
+        assert (FOLDER / f"{name}.svg").read_bytes() == content, f"{name}: run scripts/verdict_pictures.py"
+
+
+def test_every_reason_that_takes_a_verdict_away_has_its_section() -> None:
+    codes = set(re.findall(rf'{warning.__name__}\(\s*"([a-z-]+)"', inspect.getsource(verdicts)))
+    assert codes >= {"few-informative", "no-spread", "one-cluster", "unseen-exposure"}
+    page = PAGE.read_text()
+    for code in codes:
+        assert re.search(rf"^### .*\(`{code}`\)$", page, flags=re.M), code
+        assert code in PICTURES
+
+
+@pytest.mark.parametrize(
+    ("difference", "verdict", "codes"),
+    [
+        (users(40, 0.07, 0.12), "better", ()),
+        (users(40, 0.02, 0.12), "not shown", ()),
+        (users(40, -0.06, 0.12), "worse", ()),
+        (np.concatenate([users(5, 1.0, 0.05), np.zeros(40)]), "insufficient", ("few-informative",)),
+        (np.ones(12), "insufficient", ("no-spread",)),
+        (np.repeat([0.0, 1.0], [3, 9]), "better", ()),
+        (np.concatenate([users(19, -0.05, 0.08), [1.3]]), "insufficient", ("one-cluster",)),
+        (users(19, -0.05, 0.08), "worse", ()),
+    ],
+)
+def test_what_the_pictures_show(difference: np.ndarray, verdict: str, codes: tuple[str, ...]) -> None:
+    found = judged(difference)
+    assert (found.verdict, found.codes) == (verdict, codes)
+
+
+@pytest.mark.parametrize(("reach", "verdict"), [(0.12, "worse"), (0.45, "insufficient")])
+def test_what_is_unseen_takes_a_verdict_only_where_it_can_turn_it(reach: float, verdict: str) -> None:
+    found = judged(users(60, -0.3, 0.4), unseen=(Unseen(0.25, reach), Unseen()))
+    assert found.verdict == verdict
+
+
+def test_typed_figures_are_on_the_side_of_the_limit_that_the_page_says() -> None:
+    assert [abs(z) > FAR for _, _, z in LISTS] == [False, True, True]
+    assert [effect > LARGE for _, effect in EFFECTS] == [False, True, True]
+
+
+@pytest.mark.realdata
+def test_typed_effects_are_what_describe_says() -> None:
+    coat = Coat().load(folder_of("coat"))
+    columns = {"user": "user_id", "item": "video_id"}
+    positives = tr.read(
+        folder_of("kuairec") / "small_matrix_positives.parquet", columns=columns, values=False
+    )  # fmt: skip
+    for log, (_, effect) in zip((coat["random"], coat["train"], positives), EFFECTS, strict=True):
+        found = randomness(log).unevenness
+        assert found is not None
+        assert found.effect == pytest.approx(effect, abs=0.001)
