@@ -147,6 +147,18 @@ def test_pairs_in_common_by_chance_tell_all_items(n_users: int, words: str) -> N
     assert words in found.notes[0]
 
 
+def test_what_is_said_to_be_drawn_is_told_as_said() -> None:
+    """The pairs in common contradict it, and the note does not pretend otherwise."""
+    rng = np.random.default_rng(15)
+    train = log_of(drawn(rng, 8))
+    unseen = randomness(log_of(drawn(rng, 8)), train=train, drawn="unseen")
+    assert "as said, a user's candidates leave out the training items" in unseen.notes[0]
+    assert "left out, the log was drawn" not in unseen.notes[0]
+    log, train = unseen_but(rng, 6)
+    whole = randomness(log, train=train, drawn="all")
+    assert "almost all left out, though candidates are said to be all items" in whole.notes[0]
+
+
 @pytest.mark.realdata
 def test_coat_with_its_shared_pairs_removed_but_for_six() -> None:
     logs = Coat().load(folder_of("coat"))

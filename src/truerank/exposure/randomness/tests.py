@@ -91,7 +91,7 @@ def randomness(log: Log, *, train: Log | None = None, drawn: Drawn | str | None 
     everything = Draws.of(log)
     overlap, expected, noise = (None, None, 0.0) if seen is None else _overlap(everything, seen)
     if drawn is None:
-        apart = overlap is not None and expected is not None and expected >= FEW and overlap <= LEFT_OUT * expected
+        apart = overlap is not None and expected is not None and _left_out(overlap, expected)
         rule = Drawn.UNSEEN if apart else Drawn.ALL
     else:
         rule = _rule(drawn, train)
@@ -163,27 +163,39 @@ def _overlap_check(overlap: int, expected: float, noise: float) -> Check:
     return Check(COMMON, z, math.nan, _two_sided(z), finding)
 
 
+def _left_out(overlap: int, expected: float) -> bool:
+    """Whether training pairs were (almost) left out of the log.
+
+    >>> _left_out(6, 3207.0), _left_out(366, 371.2), _left_out(0, 2.0)
+    (True, False, False)
+    """
+    return expected >= FEW and overlap <= LEFT_OUT * expected
+
+
 def _about_overlap(overlap: int, expected: float, rule: Drawn, checks: list[Check]) -> str:
     """What the pairs in common with training say about the candidates."""
-    pairs = f"{overlap:,} pairs are also in training"
+    pairs = f"{overlap:,} pairs are also in training, where draws from all items would give about {expected:,.0f}:"
+    without = "left out" if overlap == 0 else "almost all left out"
+    leaving = "" if overlap == 0 else f" The {overlap:,} rows leave the test."
+    if rule is Drawn.UNSEEN and not _left_out(overlap, expected):
+        return f"{pairs} as said, a user's candidates leave out the training items.{leaving}"
     if rule is Drawn.UNSEEN:
-        left = "" if overlap == 0 else f" The {overlap:,} rows leave the test."
         return (
-            f"{pairs}, where draws from all items would give about {expected:,.0f}: training pairs were "
-            f"{'left' if overlap == 0 else 'almost all left'} out, the log was drawn among items the user had no "
-            "training row for. So a user's candidates leave out the training items; leave them out of evaluations too "
-            f"(--exclude TRAIN).{left}"
+            f"{pairs} training pairs were {without}, the log was drawn among items the user had no training row for. "
+            "So a user's candidates leave out the training items; leave them out of evaluations too (--exclude TRAIN)."
+            f"{leaving}"
         )
-    pairs += f", about {expected:,.0f} by chance"
+    if _left_out(overlap, expected):
+        return f"{pairs} training pairs were {without}, though candidates are said to be all items."
     if not any(each.name == COMMON and each.failed for each in checks):
         told = (
-            "candidates are all items" if expected >= FEW else "too few to tell; candidates are taken to be all items"
+            "candidates are all items" if expected >= FEW else "too few to tell, candidates are taken to be all items"
         )
-        return f"{pairs}: {told}."
+        return f"{pairs} {told}."
     if overlap > expected:
-        return f"{pairs}: training pairs were shown again more often than others. Candidates are taken to be all items."
+        return f"{pairs} training pairs were shown again more often than others. Candidates are taken to be all items."
     return (
-        f"{pairs}: training pairs were left out in part, so neither all items nor the unseen ones alone are the "
+        f"{pairs} training pairs were left out in part, so neither all items nor the unseen ones alone are the "
         "candidates. Find out which rows were left out; --drawn unseen with --exclude TRAIN asks about unseen items."
     )
 
