@@ -1,9 +1,9 @@
 """Compare results with the goldens: python -m tests.golden.house.compare [--table] [GROUP ...].
 
-Rows are matched by (model, baseline, metric, estimator, clip, reward). Values and differences agree to 1e-12 relative: of
-the number itself, or of the value or standard error that it is a sum with (a difference near 0 has no more digits than
-its parts). What is drawn or fitted again may differ as the call says; `--table` lists all of that. Intervals and p have
-followed another rule since (few and unequal clusters): `tests/laws/test_intervals.py` has an oracle of that.
+Rows are matched by (model, baseline, metric, estimator, clip, reward). Values and differences agree to 1e-12 relative:
+of the number itself, or of the value or standard error that it is a sum with (a difference near 0 has no more digits
+than its parts). What is drawn or fitted again may differ as the call says; `--table` lists all of that. Intervals and p
+have followed another rule since (few and unequal clusters): `tests/laws/test_intervals.py` has an oracle of that.
 """
 
 from __future__ import annotations

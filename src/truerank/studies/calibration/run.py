@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import os
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +20,6 @@ from truerank.studies.calibration.worlds import World
 
 BLOCK = 50  # draws that are written together
 Report = Callable[[str, int, int], None]
-Mapper = Callable[[Callable[[Any], Any], Iterable[Any]], Iterator[Any]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,10 +72,13 @@ def study(
     *,
     draws: int,
     seed: int,
-    mapper: Mapper = map,
+    processes: int | None = None,
     progress: Report | None = None,
 ) -> None:
-    """Make the blocks that are missing; worlds take turns, so that a stopped study has some draws of each."""
+    """Make the blocks that are missing; worlds take turns, so that a stopped study has some draws of each.
+
+    What a block holds depends on world, seed and draw alone, not on the number of processes.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     blocks = [
         Block(world, seed, first, min(first + BLOCK, draws), folder)
@@ -82,9 +87,13 @@ def study(
     ]
     missing = [block for block in blocks if not block.path.exists()]
     done = len(blocks) - len(missing)
-    for at, _ in enumerate(mapper(Block.make, missing), start=1):
-        if progress is not None:
-            progress("drawing worlds", done + at, len(blocks))
+    workers = processes or os.cpu_count() or 1
+    # spawned, because the threads of polars do not survive a fork
+    with nullcontext() if workers == 1 else get_context("spawn").Pool(workers) as pool:
+        made = map(Block.make, missing) if pool is None else pool.imap_unordered(Block.make, missing)
+        for at, _ in enumerate(made, start=1):
+            if progress is not None:
+                progress("drawing worlds", done + at, len(blocks))
 
 
 def truths(world: World, seed: int) -> dict[tuple[str, str, str], float]:

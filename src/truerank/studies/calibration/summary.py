@@ -2,8 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from pathlib import Path
+
 import polars as pl
 
+from truerank.data.files import whole_file
+from truerank.studies.calibration.run import read
+from truerank.studies.calibration.worlds import World
+
+RESULTS = "calibration.parquet"
 VALUE, EQUAL, WORSE_ONE = "value", "equal models", "a worse model"
 
 HELD = (pl.col("low") <= pl.col("truth")) & (pl.col("truth") <= pl.col("high"))
@@ -39,3 +47,26 @@ def summary(drawn: pl.DataFrame) -> pl.DataFrame:
             right=(pl.col("verdict") == -1).mean(),
         )
     )
+
+
+def summaries(worlds: Sequence[World], folder: Path, *, seed: int) -> pl.DataFrame:
+    """The summary of every world that was drawn, with its name and whether its evidence is ample."""
+    parts = []
+    for world in worlds:
+        drawn = read(world, folder, seed=seed)
+        if len(drawn):
+            named = summary(drawn).select(
+                pl.lit(world.name).alias("world"), pl.lit(world.n_users).alias("users"),
+                pl.lit(world.ample).alias("ample"), pl.all(),
+            )  # fmt: skip
+            parts.append(named)
+    return pl.concat(parts)
+
+
+def write(worlds: Sequence[World], folder: Path, *, seed: int) -> Path:
+    """The summary as a file beside the draws."""
+    path = folder / RESULTS
+    found = summaries(worlds, folder, seed=seed)
+    with whole_file(path) as temporary:
+        found.write_parquet(temporary)
+    return path
