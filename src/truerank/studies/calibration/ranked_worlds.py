@@ -65,6 +65,7 @@ class RankedWorld:
                 "item": item,
                 "position": position[session, item],
                 "reward": reward[session, item],
+                "candidates": np.full(len(session), LENGTH),
                 **{name: population.ranks[name][user[owner[session]], item] for name in MODELS},
             }
         )
