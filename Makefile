@@ -9,7 +9,7 @@ TORCH ?= 1
 WITH_TORCH := $(if $(filter 0,$(TORCH)),,$(VENV)/.torch)
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: demo test test-all check coverage biased published-bias intervened bench-setup bench format clean position-fits models-on-kuairec debiased-learners offpolicy-study advice-check reliability-coverage reliability-study
+.PHONY: demo test test-all check coverage biased published-bias intervened bench-setup bench format clean position-fits models-on-kuairec debiased-learners offpolicy-study advice-check reliability-coverage reliability-study calibration
 
 # the library alone is all the demo needs; tests also need peers and models of other libraries
 $(VENV)/.library: pyproject.toml constraints.txt
@@ -75,6 +75,9 @@ offpolicy-study: $(READY)  ## off-policy estimates on feeds with known truth, in
 
 reliability-coverage: $(READY)  ## intervals of the reliability study on a population of users, into docs/results/reliability-coverage.md
 	PYTHONPATH=scripts $(BIN)/python scripts/reliability_coverage.py
+
+calibration: $(READY)  ## whether intervals and verdicts keep their promises, into docs/results/calibration.md
+	PYTHONPATH=scripts $(BIN)/python scripts/calibration.py
 
 advice-check: $(READY)  ## advice from a study against fresh logs, into docs/results/advice.md
 	PYTHONPATH=scripts $(BIN)/python scripts/advice_check.py

@@ -542,7 +542,7 @@ def test_design_variance_is_unbiased_under_independent_draws(
     ids=str,
 )
 def test_single_judged_items_are_conservative(
-    pools: Pools, metric: Metric, spread: Callable[[list[Smooth]], Spread]
+    pools: Pools, metric: Metric, spread: Callable[[list[Smooth]], tuple[float, float]]
 ) -> None:
     # one row tells nothing about its own variance; what is borrowed from other users must not make it too small
     chance, value, claimed = over_samples(pools, designs.UniformDesign(1), spread, HorvitzThompson(), metric)

@@ -74,9 +74,11 @@ def main() -> None:
     """Run a command: 0 done, 1 internal error, 2 wrong input or call, 3 interrupted; 4 and 5 see `--require`."""
     signal.signal(signal.SIGTERM, _stop)
     try:
-        code = cli.main(standalone_mode=False)  # commands return nothing: a number is that of an Exit
-        if code:
+        code = cli.main(standalone_mode=False)  # click gives the code of an Exit back
+        if isinstance(code, int) and code:
             _leave(code)
+    except click.exceptions.Exit as stop:
+        _leave(stop.exit_code)
     except click.ClickException as error:
         error.show(sys.stderr)
         _leave(2)

@@ -118,8 +118,8 @@ class Output:
             write_table(made.units(), self.units)
         if self.save is not None:
             made.save(self.save)
-        outcomes = [rule.outcome(made) for rule in required]
         self.deliver(self._rendered(made, groups))
+        outcomes = [rule.outcome(made) for rule in required]
         for _, sentence in outcomes:
             click.echo(sentence, err=True)  # also when quiet: it explains the exit code
         code = max((int(outcome) for outcome, _ in outcomes), default=0)

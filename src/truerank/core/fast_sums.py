@@ -73,7 +73,7 @@ def line(x: Any, y: Any, slope: float, scale: float) -> Any:
 
 @nb.njit(cache=True, nogil=True, boundscheck=False, fastmath={"reassoc", "contract"})
 def moments_of_block(effect: Any, leverage: Any, out: Any) -> None:
-    """Add to `out` what `moments` gives but for the largest."""
+    """Add the number of clusters that contribute and the sums over them to `out`."""
     n, variance, squares, cubes, fourths = 0.0, 0.0, 0.0, 0.0, 0.0
     leverages, scaled, scaled_squares = 0.0, 0.0, 0.0
     for i in range(effect.shape[0]):
@@ -99,18 +99,19 @@ def moments_of_block(effect: Any, leverage: Any, out: Any) -> None:
 
 
 @nb.njit(cache=True, nogil=True, boundscheck=False)
-def moments(effect: Any, leverage: Any) -> Any:
-    """The fields of `uncertainty.spreads.Moments`, in their order, but for the last."""
-    out = np.zeros(10)
+def summed(effect: Any, leverage: Any) -> Any:
+    """The sums of all blocks."""
+    out = np.zeros(8)
     for start in range(0, effect.shape[0], BLOCK):
         stop = min(start + BLOCK, effect.shape[0])
         moments_of_block(effect[start:stop], leverage[start:stop], out)
-    highest, most = 0.0, 0.0
-    for i in range(effect.shape[0]):
-        highest = max(highest, leverage[i])
-        most = max(most, abs(effect[i]))
-    out[8], out[9] = highest, most
     return out
+
+
+def moments(effect: Floats, leverage: Floats) -> Floats:
+    """The fields of `uncertainty.spreads.Moments`, in their order, but for the last."""
+    largest = [looked_at(values.view(np.int64))[0] for values in (leverage, effect)]
+    return np.concatenate([summed(effect, leverage), np.array(largest).view(np.float64)])
 
 
 def exact_sum_of_many(values: Floats) -> float | None:

@@ -135,15 +135,20 @@ class Clusters:
 
     def sums(self, values: Floats) -> Floats:
         """The sum of values of rows over each cluster."""
+        return values if self._each_alone() else sums_by(self.of_row, values, n=len(self.key))
+
+    def _each_alone(self) -> bool:
+        """Whether each row is its own cluster, in order."""
         if "alone" not in self.known:
             n = len(self.key)
             self.known["alone"] = len(self.of_row) == n and bool((self.of_row == np.arange(n)).all())
-        if self.known["alone"]:
-            return values
-        return sums_by(self.of_row, values, n=len(self.key))
+        alone: bool = self.known["alone"]
+        return alone
 
     def has(self, rows: Bools) -> Bools:
         """Which clusters have one of these rows."""
+        if self._each_alone():
+            return rows
         whole = bool(rows.all())
         if whole and "all" in self.known:
             kept: Bools = self.known["all"]
@@ -281,8 +286,9 @@ class Smooth:
                 differ |= self.clusters.sums(own) != self.clusters.sums(others)
             return int(np.count_nonzero(differ))
         below = self.sums[:, 1]
-        mean = bool((below[self.defined] == 1).all())
-        return int(np.count_nonzero(self.clusters.sums(np.abs(self.sums[:, 0] if mean else below))))
+        mean = bool(((below == 1) | ~self.defined).all())
+        telling = self.sums[:, 0 if mean else 1] != 0
+        return int(np.count_nonzero(self.clusters.has(telling)))
 
     @property
     def n_defined(self) -> int:

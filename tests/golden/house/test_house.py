@@ -1,4 +1,4 @@
-"""Every stored call gives what it gave at commit 50cc53b: values and linearised intervals to 1e-12."""
+"""Every stored call gives what it gave at commit 50cc53b: values to 1e-12."""
 
 from __future__ import annotations
 

@@ -1,0 +1,141 @@
+"""Populations of users with known labels, from which few are drawn and judged: what `evaluate` is given.
+
+Every user has a twin with the lists of models `a` and `b` exchanged, so that these two are equal in truth without being
+alike for anybody; `c` is worse.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from truerank.core.arrays import Bools, Floats, Ints
+from truerank.core.chance import generator
+from truerank.core.results import Results
+from truerank.evaluation.judged import evaluate
+from truerank.ranks.scores.scores import dense
+from truerank.uncertainty.intervals import Bootstrap, Design, Interval
+
+TWINS = 1500  # pairs of users in a population
+MODELS = ("a", "b", "c")
+RARE = 0.001  # the propensity of what is hardly ever shown
+
+
+@dataclass(frozen=True, slots=True)
+class JudgedWorld:
+    """A population of users, and how `n_users` of them are drawn and judged.
+
+    `judged` items of each user are drawn, or between 1 and 200 where it is None; `active` is the share of users with a
+    relevant item. `ties` rounds scores to few values; `excluded` candidates are left out for every second user. With
+    `biased` exposure items have propensities of .1 to .6, and a share of `rare` ones a thousandth.
+    """
+
+    name: str
+    n_users: int
+    judged: int | None = 20
+    active: float = 0.6
+    ties: bool = False
+    excluded: int = 0
+    biased: bool = False
+    rare: float = 0.0
+    interval: str = "population"
+    n_items: int = 200
+    metrics: tuple[str, ...] = ("Recall@20", "Precision@20")
+    estimators: tuple[str, ...] = ("pooled", "horvitz-thompson", "hajek")
+
+    @property
+    def ample(self) -> bool:
+        """Whether so much is known that nothing should be warned of."""
+        return self.n_users >= 1000 and self.active >= 0.5 and self.judged is not None and not self.rare
+
+    def draw(self, seed: int, run: int) -> Results:
+        """The results of one draw of users and of what is judged."""
+        rng = generator(seed, f"calibration {self.name} {run}")
+        population = _population(self.n_items, self.active, self.excluded, seed, ties=self.ties)
+        unit = rng.integers(0, 2 * TWINS, self.n_users)
+        return self._evaluated(population, unit, self._shown(population, unit, rng), interval=self._interval())
+
+    def truth(self, seed: int) -> Results:
+        """The results when all users are drawn and every candidate is judged: the estimands themselves."""
+        population = _population(self.n_items, self.active, self.excluded, seed, ties=self.ties)
+        unit = np.arange(2 * TWINS)
+        return self._evaluated(population, unit, population.candidates, whole=True, interval=None)
+
+    def _interval(self) -> Interval | None:
+        return {"population": None, "design": Design(), "bootstrap": Bootstrap(200)}[self.interval]
+
+    def _propensity(self) -> Floats:
+        """Of each item."""
+        item = np.arange(self.n_items)
+        usual = 0.1 + 0.5 * (item % 11) / 10
+        return np.where(item % 20 < 20 * self.rare, RARE, usual)
+
+    def _shown(self, population: Population, unit: Ints, rng: np.random.Generator) -> Bools:
+        chance = rng.random((len(unit), self.n_items))
+        allowed = population.candidates[unit]
+        if self.biased:
+            return allowed & (chance < self._propensity())
+        sizes = allowed.sum(axis=1)
+        wanted = np.full(len(unit), self.judged or 0)
+        if self.judged is None:
+            wanted = np.exp(rng.uniform(0, np.log(200), len(unit))).astype(np.int64)
+        place = np.where(allowed, chance, 2.0).argsort(axis=1).argsort(axis=1)
+        found: Bools = place < np.minimum(wanted, sizes)[:, None]
+        return found
+
+    def _evaluated(
+        self, population: Population, unit: Ints, shown: Bools, *, interval: Interval | None, whole: bool = False
+    ) -> Results:
+        row, item = np.nonzero(shown)
+        columns: dict[str, np.ndarray[Any, Any]] = {
+            "user": row,
+            "item": item,
+            "label": population.labels[unit[row], item].astype(np.int64),
+        }
+        if self.biased:
+            columns["propensity"] = np.ones(len(row)) if whole else self._propensity()[item]
+        out_row, out_item = np.nonzero(~population.candidates[unit])
+        return evaluate(
+            {name: dense(population.scores[name][unit]) for name in MODELS},
+            pl.DataFrame(columns),
+            exposure="biased" if self.biased else "random",
+            exclude=pl.DataFrame({"user": out_row, "item": out_item}) if len(out_row) else None,
+            metrics=self.metrics,
+            estimators=self.estimators,
+            baseline="a",
+            interval=interval,
+            threads=1,
+        )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Population:
+    """Labels and scores of all users, and which items compete for each."""
+
+    labels: Bools
+    scores: dict[str, Floats]
+    candidates: Bools
+
+
+@lru_cache(maxsize=4)
+def _population(n_items: int, active: float, excluded: int, seed: int, *, ties: bool) -> Population:
+    rng = generator(seed, f"calibration population {n_items} {active} {ties} {excluded}")
+    shape = (TWINS, n_items)
+    taste = rng.normal(size=shape) + np.linspace(1.0, -1.0, n_items)
+    strength = rng.gamma(2.0, 0.5, size=(TWINS, 1))
+    has_some = rng.random((TWINS, 1)) < active
+    labels = has_some & (rng.random(shape) < np.minimum(0.05 * strength * np.exp(0.7 * taste), 0.9))
+    noisy = {name: signal * taste + rng.normal(size=shape) for name, signal in (("a", 0.6), ("b", 0.6), ("c", 0.3))}
+    if ties:
+        noisy = {name: np.round(scores) for name, scores in noisy.items()}
+    out = (rng.random(shape).argsort(axis=1) < excluded) & (np.arange(TWINS) % 2 == 0)[:, None]
+    twice = {
+        "a": np.concatenate([noisy["a"], noisy["b"]]),
+        "b": np.concatenate([noisy["b"], noisy["a"]]),
+        "c": np.concatenate([noisy["c"], noisy["c"]]),
+    }
+    return Population(np.concatenate([labels, labels]), twice, ~np.concatenate([out, out]))

@@ -1,0 +1,122 @@
+"""Draw every world many times and write down what was said: block by block, so that a stopped study goes on."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from truerank.core.results import BETTER, INSUFFICIENT, WORSE, Results
+from truerank.data.files import whole_file
+from truerank.studies.calibration.ranked_worlds import RankedWorld
+from truerank.studies.calibration.worlds import World
+
+BLOCK = 50  # draws that are written together
+Report = Callable[[str, int, int], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """Some draws of one world, and the file that holds what was said of them."""
+
+    world: World
+    seed: int
+    first: int
+    last: int
+    folder: Path
+
+    @property
+    def path(self) -> Path:
+        name = self.world.name.replace(" ", "-").replace("%", "")
+        return self.folder / f"{name}.{self.seed}.{self.first}-{self.last}.parquet"
+
+    def make(self) -> None:
+        """Draw, and write the block whole or not at all."""
+        rows = [row for run in range(self.first, self.last) for row in said_of(self.world.draw(self.seed, run), run)]
+        frame = pl.DataFrame(rows, schema=SCHEMA, orient="row")
+        with whole_file(self.path) as temporary:
+            frame.write_parquet(temporary)
+
+
+SCHEMA: dict[str, Any] = {
+    "run": pl.Int64, "what": pl.String, "metric": pl.String, "estimator": pl.String, "value": pl.Float64,
+    "low": pl.Float64, "high": pl.Float64, "verdict": pl.Int64, "warned": pl.Boolean,
+}  # fmt: skip
+VERDICTS = {BETTER: 1, WORSE: -1, INSUFFICIENT: -9}
+
+
+def said_of(results: Results, run: int) -> Iterator[tuple[Any, ...]]:
+    """A row for every value and every difference; `warned` where a caution or a warning is on what it rests on."""
+    warned: dict[tuple[str, str, str], bool] = {}
+    for each in results.estimates:
+        serious = any(message.severity != "note" for message in each.warnings)
+        warned[each.model, each.metric, each.estimator] = serious
+        yield run, each.model, each.metric, each.estimator, each.value, each.low, each.high, 0, serious
+    for pair in results.comparisons:
+        rests_on = (warned[model, pair.metric, pair.estimator] for model in (pair.model, pair.baseline))
+        what, verdict = f"{pair.model} - {pair.baseline}", VERDICTS.get(pair.verdict, 0)
+        serious = bool(pair.reasons) or any(rests_on)
+        yield run, what, pair.metric, pair.estimator, pair.difference, pair.low, pair.high, verdict, serious
+
+
+def study(
+    worlds: Sequence[World],
+    folder: Path,
+    *,
+    draws: int,
+    seed: int,
+    processes: int | None = None,
+    progress: Report | None = None,
+) -> None:
+    """Make the blocks that are missing; worlds take turns, so that a stopped study has some draws of each.
+
+    What a block holds depends on world, seed and draw alone, not on the number of processes.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    blocks = [
+        Block(world, seed, first, min(first + BLOCK, draws), folder)
+        for first in range(0, draws, BLOCK)
+        for world in worlds
+    ]
+    missing = [block for block in blocks if not block.path.exists()]
+    done = len(blocks) - len(missing)
+    workers = processes or os.cpu_count() or 1
+    # spawned, because the threads of polars do not survive a fork
+    with nullcontext() if workers == 1 else get_context("spawn").Pool(workers) as pool:
+        made = map(Block.make, missing) if pool is None else pool.imap_unordered(Block.make, missing)
+        for at, _ in enumerate(made, start=1):
+            if progress is not None:
+                progress("drawing worlds", done + at, len(blocks))
+
+
+def truths(world: World, seed: int) -> dict[tuple[str, str, str], float]:
+    """What each value and difference of a world estimates, by what, metric and estimator ('' for any of them)."""
+    if isinstance(world, RankedWorld):
+        values = world.true_values(seed)
+        found = {(model, "", ""): value for model, value in values.items()}
+        return found | {(f"{model} - a", "", ""): value - values["a"] for model, value in values.items()}
+    results = world.truth(seed)
+    found = {(each.model, each.metric, each.estimator): each.value for each in results.estimates}
+    for pair in results.comparisons:
+        found[f"{pair.model} - {pair.baseline}", pair.metric, pair.estimator] = pair.difference
+    return found
+
+
+def read(world: World, folder: Path, *, seed: int) -> pl.DataFrame:
+    """All draws of a world that are there, with the truth beside them."""
+    name = Block(world, seed, 0, 0, folder).path.name.rsplit(".", 2)[0]
+    parts = sorted(folder.glob(f"{name}.*.parquet"))
+    if not parts:
+        return pl.DataFrame(schema={**SCHEMA, "truth": pl.Float64})
+    drawn = pl.concat([pl.read_parquet(part) for part in parts])
+    known = truths(world, seed)
+    keys = drawn.select("what", "metric", "estimator").rows()
+    truth = [known.get(key, known.get((key[0], "", ""), math.nan)) for key in keys]
+    return drawn.with_columns(pl.Series("truth", truth, dtype=pl.Float64))

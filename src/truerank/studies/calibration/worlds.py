@@ -1,0 +1,35 @@
+"""The worlds of the study."""
+
+from __future__ import annotations
+
+from truerank.studies.calibration.judged_worlds import JudgedWorld
+from truerank.studies.calibration.ranked_worlds import RankedWorld
+
+World = JudgedWorld | RankedWorld
+
+WEIGHED = ("ips", "snips", "doubly-robust")
+
+
+def worlds() -> tuple[World, ...]:
+    """Few users and many, equal and unequal numbers of judged items, few users with anything relevant, and more."""
+    return (
+        *(JudgedWorld(f"users {n}", n) for n in (5, 10, 20, 50, 200, 1000)),
+        *(JudgedWorld(f"judged 1 to 200, users {n}", n, judged=None) for n in (20, 50, 200, 1000)),
+        *(
+            JudgedWorld(f"active {share:.0%}, users {n}", n, active=share)
+            for n, share in ((50, 0.1), (200, 0.01), (200, 0.03), (200, 0.1), (1000, 0.01), (1000, 0.03), (1000, 0.1))
+        ),
+        *(JudgedWorld(f"ties, users {n}", n, ties=True) for n in (20, 200)),
+        *(JudgedWorld(f"exclusions, users {n}", n, excluded=120) for n in (20, 200)),
+        *(JudgedWorld(f"design, users {n}", n, interval="design") for n in (10, 50, 200)),
+        *(JudgedWorld(f"bootstrap, users {n}", n, interval="bootstrap") for n in (20, 200)),
+        *(JudgedWorld(f"biased, users {n}", n, biased=True, estimators=WEIGHED) for n in (20, 50, 200, 1000)),
+        *(
+            JudgedWorld(f"rare items, users {n}", n, biased=True, rare=0.15, estimators=WEIGHED)
+            for n in (50, 200, 1000)
+        ),
+        *(RankedWorld(f"sessions, users {n}", n) for n in (20, 60, 200, 1000)),
+        *(RankedWorld(f"Pareto sessions, users {n}", n, pareto=1.2) for n in (20, 60, 200)),
+        *(RankedWorld(f"lognormal rewards, users {n}", n, spread=2.0) for n in (60, 200)),
+        *(RankedWorld(f"two strong users of {n}", n, strong=2) for n in (20, 200)),
+    )

@@ -1,0 +1,77 @@
+"""Which comparisons are adjusted together (finding A13), and what a requirement says of them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+import truerank as tr
+from truerank.core.errors import InputError
+from truerank.core.multiple import holm
+from truerank.core.requirements import Outcome, Requirement
+from truerank.core.results import Results
+
+
+def results(**options: Any) -> Results:
+    rng = np.random.default_rng(3)
+    n, items = 200, 60
+    liked = rng.random((n, items)) < 0.2
+    scores = {name: signal * liked + rng.normal(size=liked.shape) for name, signal in (("a", 2), ("b", 1), ("c", 1))}
+    user, item = np.divmod(np.arange(n * items), items)
+    frame = pl.DataFrame({"user": user, "item": item, "label": liked[user, item].astype(int)})
+    models = {name: tr.scores.dense(each, users=range(n), items=range(items)) for name, each in scores.items()}
+    return tr.evaluate(models, frame, **{"metrics": ["Recall@10", "DCG@10"], **options})
+
+
+def test_another_metric_does_not_change_significance() -> None:
+    alone, both = results(metrics=["Recall@10"]), results()
+    assert [each.p_adjusted for each in both.comparisons[:3]] == [each.p_adjusted for each in alone.comparisons]
+    together = results(adjust="all")
+    assert [each.p_adjusted for each in together.comparisons] == holm(
+        np.array([each.p for each in both.comparisons])
+    ).tolist()
+
+
+def test_simultaneous_intervals_are_wider_and_say_so() -> None:
+    plain, wide = results(), results(simultaneous=True)
+    for first, second in zip(plain.comparisons, wide.comparisons, strict=True):
+        assert second.low < first.low
+        assert second.high > first.high
+        assert second.p == first.p
+        assert first.interval_level == 0.95
+        assert second.interval_level == pytest.approx(1 - 0.05 / 3)
+    assert "hold together" in str(wide)
+
+
+@pytest.mark.parametrize(
+    ("rule", "outcome"),
+    [
+        ("a > b: Recall@10, full", Outcome.SHOWN),
+        ("a > b", Outcome.SHOWN),
+        ("b > a: DCG@10", Outcome.NOT_SHOWN),
+        ("b > c: recall@10", Outcome.NOT_SHOWN),
+    ],
+)
+def test_requirements(rule: str, outcome: Outcome) -> None:
+    found, sentence = Requirement.parse(rule).outcome(results())
+    assert found is outcome
+    assert sentence.startswith(rule)
+    assert str(Requirement.parse(rule)) == rule
+
+
+@pytest.mark.parametrize("rule", ["a", "a >", "> b", "a > a", "a > b: Recall@10(", "a > b: nDCG@10"])
+def test_wrong_requirements_are_refused(rule: str) -> None:
+    with pytest.raises(InputError):
+        results().require(rule)
+
+
+def test_too_little_evidence_is_neither_shown_nor_not() -> None:
+    frame = pl.DataFrame({"user": [0, 0, 1, 1], "item": [0, 1, 0, 1], "label": [1, 0, 1, 0]})
+    scores = {"a": np.array([[2.0, 1], [2, 1]]), "b": np.array([[1.0, 2], [1, 2]])}
+    code, sentence = tr.evaluate(scores, frame, metrics=["Recall@1"]).require("a > b")
+    assert code == 4
+    assert "insufficient" in sentence
+    assert "2 users tell the two apart" in sentence
