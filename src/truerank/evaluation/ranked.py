@@ -55,6 +55,7 @@ def off_policy(
     estimators: Sequence[RankedEstimator | str] | None = None,
     normaliser: Normaliser | str = Normaliser.SESSION,
     rewards: Sequence[str] | None = None,
+    reward_range: tuple[float, float] | None = None,
     columns: Mapping[str, str] | None = None,
     sessions: Any = None,
     logged: Logged | str = Logged.VIEWED,
@@ -72,8 +73,9 @@ def off_policy(
     rank (or exposure) of all the items it would rank, or a RankColumn or ExposureColumn of the log;
     RankColumn("position") is the logging policy. `position` is a position model; without it the log needs a column
     propensity and targets need exposures. The default estimators are ips and snips, with rewards counted per
-    `normaliser`; what of them cannot be had is left out with a note. Each clip limits 1/ε0; AutoClip() chooses one and
-    reports the whole curve.
+    `normaliser`; what of them cannot be had is left out with a note. Each clip limits ε/ε0 (`ips(of=inverse)`: 1/ε0, as
+    in the paper); AutoClip() chooses one and reports the whole curve. `reward_range` declares what every reward lies
+    between where they are not 0 or 1: then values that the log cannot show have bounds.
 
     Two sessions, views halve with every rank; the target turns the list round:
 
@@ -114,6 +116,7 @@ def off_policy(
             explicit=estimators is not None,
             grid=grid,
             auto=isinstance(clips, AutoClip),
+            reward_range=reward_range,
             interval=interval,
             level=level,
             baseline=baseline,
@@ -143,13 +146,14 @@ def prepare(
     explicit: bool = True,
     grid: Sequence[float] = (math.inf,),
     auto: bool = False,
+    reward_range: tuple[float, float] | None = None,
     interval: Interval | None = None,
     level: float = 0.95,
     baseline: str | None = None,
     seed: int = 0,
 ) -> RankedPlan:
     """The plan of an evaluation: what is asked of each target, with what was learned from all chunks."""
-    facts = source.facts
+    facts = source.facts.declaring(reward_range)
     asked = None if position is None else Positions.everywhere(position)
     learner = None
     if asked is not None and asked.requests:

@@ -145,19 +145,14 @@ def details_of(
     *,
     cluster: str,
     chosen: Sequence[Mapping[str, Any]],
-    diagnostics: Mapping[str, Sequence[Any]],
-    clips: Sequence[float],
+    diagnostics: Sequence[Mapping[str, Any]],
     fits: Sequence[FittedPosition],
 ) -> dict[str, Any]:
     """What an off-policy evaluation alone can tell: the clips it chose, its weights, its position fits."""
     return {
         "cluster": cluster,
         "chosen": list(chosen),
-        "diagnostics": [
-            {"model": name, "clip": limit(clip), **asdict(each)}
-            for name, points in diagnostics.items()
-            for clip, each in zip(clips, points, strict=True)
-        ],
+        "diagnostics": list(diagnostics),
         "fits": [asdict(each) for each in fits],
     }
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import lru_cache
 from typing import Any, cast
 
@@ -19,6 +19,7 @@ from truerank.core.results import Estimate, Evidence
 from truerank.core.terms import Terms
 from truerank.data.impressions import Logged, RankedChunk
 from truerank.estimators.ranked import RankedEstimator
+from truerank.estimators.ranked.clips import Limited, limited_by
 from truerank.estimators.ranked.exposures import Exposures
 from truerank.estimators.ranked.normalisers import CHOSEN, FIVE
 from truerank.evaluation.measure import Measured
@@ -38,8 +39,9 @@ from truerank.uncertainty.clipping import chosen_clip
 from truerank.uncertainty.evidence import FEW_UNITS, equally_weighted, whole
 from truerank.uncertainty.intervals import common
 from truerank.uncertainty.spreads import Bounds, Spread
+from truerank.uncertainty.support import SupportTally, TargetSums, about_bounds, unseen_of
 from truerank.uncertainty.verdicts import Unseen
-from truerank.uncertainty.weights import WeightDiagnostics, tail_length
+from truerank.uncertainty.weights import WeightDiagnostics, WeightTally, tail_length
 
 FEW_PAYING = 20
 
@@ -89,6 +91,11 @@ class RankedPlan:
         """All clips, ascending."""
         return np.unique([*self.grid, *(asked.clip for _, asked in self.question.asked)])
 
+    @property
+    def limits(self) -> tuple[Limited, ...]:
+        """What the clips of the estimators limit."""
+        return tuple(dict.fromkeys(limited_by(estimator) for estimator, _ in self.question.asked))
+
     # ---- for measure
 
     def answers(self, model: str) -> Sequence[int]:
@@ -109,7 +116,7 @@ class RankedPlan:
     def look(self, chunk: RankedChunk, model: str) -> RankedSight:
         shared = self.looking.shared(chunk, self.learned)
         view = Exposures(chunk.log, shared.policies[model], shared.logging, shared.clusters, shared.refits)
-        return RankedSight(model, view, self.clips, tail_length(self.facts.n_rows), shared.unweighed)
+        return RankedSight(model, view, self.clips, self.limits, tail_length(self.facts.n_rows), shared.unweighed)
 
     def counted(self, chunk: RankedChunk) -> Tallies:
         return {}
@@ -130,13 +137,32 @@ class RankedPlan:
         return equally_weighted(whole(terms))
 
     def evidence(self, cell: Cell, spread: Spread, measured: Measured) -> Evidence:
-        return Evidence(informative=spread.informative, df=spread.df, largest=spread.largest)
+        found = self._diagnosed(cell, measured)
+        clipped = self._clip(cell) < math.inf
+        return Evidence(
+            informative=spread.informative,
+            df=spread.df,
+            largest=spread.largest,
+            lost=found.lost if clipped else None,
+            unsupported=found.unsupported,
+        )
 
     def doubts(self, cell: Cell, measured: Measured) -> tuple[Message, ...]:
         return ()
 
     def unseen(self, cell: Cell, measured: Measured) -> Unseen:
-        return Unseen()
+        model, number = cell
+        estimator, asked = self.question.asked[number]
+        weights: WeightTally = measured.tallies[model, "weights", limited_by(estimator)]
+        support: SupportTally = measured.tallies[model, "support"]
+        n_units = int(measured.tallies[model, "known"])
+        return unseen_of(
+            TargetSums(n_units, weights.n, weights.total, support.total, self._diagnosed(cell, measured)),
+            value=measured.terms[cell].value(),
+            beyond=estimator.about.beyond,
+            per=cast(RankedEstimator, estimator).metric.per,
+            rewards=self.facts.rewards[asked.reward].between,
+        )
 
     def family(self, number: int) -> int:
         return self._blocks()[number] if self.auto else number
@@ -146,18 +172,23 @@ class RankedPlan:
         earned = any(bool(whole(part).sums[:, 0].any()) for part in terms)
         return spread if earned and not self.learned.failures else spread.without_interval()
 
-    def diagnostics(self, model: str, clip: float, measured: Measured) -> WeightDiagnostics:
-        return _diagnosed(measured.tallies[model, "weights"], measured.tallies[model, "support"], clip)
+    def diagnostics(self, model: str, clip: float, of: Limited, measured: Measured) -> WeightDiagnostics:
+        return _diagnosed(measured.tallies[model, "weights", of], measured.tallies[model, "support"], clip)
+
+    def _diagnosed(self, cell: Cell, measured: Measured) -> WeightDiagnostics:
+        return self.diagnostics(cell[0], self._clip(cell), limited_by(self.question.asked[cell[1]][0]), measured)
+
+    def _clip(self, cell: Cell) -> float:
+        """Where the weights of an estimate are cut; nowhere where it has none."""
+        estimator, asked = self.question.asked[cell[1]]
+        return math.inf if estimator.about.clipping is Clipping.NONE else asked.clip
 
     def effective(self, cell: Cell, terms: Terms, measured: Measured) -> float | None:
-        estimator, asked = self.question.asked[cell[1]]
-        if estimator.about.clipping is Clipping.NONE:
-            return None
-        return self.diagnostics(cell[0], asked.clip, measured).ess
+        estimator = self.question.asked[cell[1]][0]
+        return None if estimator.about.clipping is Clipping.NONE else self._diagnosed(cell, measured).ess
 
     def warnings(self, cell: Cell, terms: Terms, measured: Measured) -> tuple[Message, ...]:
-        model, number = cell
-        estimator, asked = self.question.asked[number]
+        estimator, asked = self.question.asked[cell[1]]
         unit, n = self.unit, int(measured.size[terms.defined].sum())
         messages: list[Message] = []
         if n < self.facts.n_units:
@@ -193,7 +224,9 @@ class RankedPlan:
             messages.append(caution("few-units", f"only {n} {unit}s: the interval is rough", numbers={"units": n}))
         if estimator.about.clipping is not Clipping.NONE:
             rows = "viewed rows" if self.facts.logged is Logged.VIEWED else "displayed rows"
-            messages += self.diagnostics(model, asked.clip, measured).warnings(asked.clip, rows=rows)
+            messages += self._diagnosed(cell, measured).warnings(asked.clip, rows=rows, beyond=estimator.about.beyond)
+            between = self.facts.rewards[asked.reward].between
+            messages += about_bounds(terms.value(), self.unseen(cell, measured), between)
         if estimator.about.caution:
             messages.append(warning("for-comparison", estimator.about.caution))
         return tuple(messages)
@@ -331,10 +364,17 @@ class RankedPlan:
             details=details_of(
                 cluster=facts.cluster,
                 chosen=remarks.details.get("chosen", ()),
-                diagnostics={
-                    model: [self.diagnostics(model, clip, measured) for clip in self.grid] for model in question.models
-                },
-                clips=self.grid,
+                diagnostics=[
+                    {
+                        "model": model,
+                        "clip": limit(clip),
+                        "of": of,
+                        **asdict(self.diagnostics(model, clip, of, measured)),
+                    }
+                    for model in question.models
+                    for of in self.limits
+                    for clip in self.grid
+                ],
                 fits=[] if looking.learner is None else recorded(self.learned[looking.learner]),
             ),
         )

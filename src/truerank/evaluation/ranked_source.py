@@ -25,14 +25,26 @@ from truerank.data.spill import Scratch
 from truerank.data.survey import ImpressionSchema, survey_impressions
 from truerank.estimators.ranked import RankedEstimator
 from truerank.exposure.policies.targets import Target, column_names, is_table
+from truerank.uncertainty.spreads import Bounds
 
 
 @dataclass(frozen=True, slots=True)
 class RewardFacts:
-    """What is known of a reward: whether some is negative, whether all are 0 or 1."""
+    """What is known of a reward: the smallest and the largest, whether all are 0 or 1, what was declared of it."""
 
-    negative: bool
+    minimum: float
+    maximum: float
     binary: bool
+    declared: Bounds | None = None
+
+    @property
+    def negative(self) -> bool:
+        return self.minimum < 0
+
+    @property
+    def between(self) -> Bounds | None:
+        """What every reward lies between, seen or not: 0 and 1, or what was declared."""
+        return (0.0, 1.0) if self.binary else self.declared
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,7 +81,9 @@ class RankedFacts:
             n_units=log.n_units,
             n_items=len(log.items),
             rewards={
-                name: RewardFacts(bool(values.dtype.kind == "f" and (values < 0).any()), values.dtype == np.uint8)
+                name: RewardFacts(0.0, 1.0, binary=True)
+                if values.dtype == np.uint8
+                else RewardFacts(float(values.min(initial=0.0)), float(values.max(initial=0.0)), binary=False)
                 for name, values in log.rewards.items()
             },
             propensity=log.propensity is not None,
@@ -81,6 +95,21 @@ class RankedFacts:
             },
             notes=log.notes,
         )
+
+    def declaring(self, between: Bounds | None) -> RankedFacts:
+        """With what was declared of rewards that are not 0 and 1."""
+        if between is None:
+            return self
+        low, high = between
+        if not low < high:
+            raise InputError(f"--reward-range {low:g},{high:g}; expected two numbers, the smaller one first.")
+        for name, facts in self.rewards.items():
+            if not facts.binary and (facts.minimum < low or facts.maximum > high):
+                raise InputError(
+                    f"{self.source}: {name} has values from {facts.minimum:g} to {facts.maximum:g}; expected all "
+                    f"between {low:g} and {high:g}, as --reward-range (Python: reward_range=...) says."
+                )
+        return replace(self, rewards={name: replace(facts, declared=between) for name, facts in self.rewards.items()})
 
     @property
     def clicks(self) -> str | None:
@@ -319,7 +348,9 @@ def _facts(schema: ImpressionSchema, counted: LogCounts, sample: Impressions) ->
         n_rows=schema.table.n_rows,
         n_units=n_units,
         n_items=len(schema.items),
-        rewards={name: RewardFacts(facts.minimum < 0, facts.binary) for name, facts in schema.rewards.items()},
+        rewards={
+            name: RewardFacts(facts.minimum, facts.maximum, facts.binary) for name, facts in schema.rewards.items()
+        },
         propensity=sample.propensity is not None,
         sessions=sample.sessions is not None,
         only={name: next(iter(values)) for name, values in kinds.items() if len(values) == 1},
