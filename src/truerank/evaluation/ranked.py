@@ -28,10 +28,11 @@ from truerank.evaluation.conclude import conclude
 from truerank.evaluation.gather import gathered
 from truerank.evaluation.measure import measure
 from truerank.evaluation.question import Question
-from truerank.evaluation.ranked_notes import about_exposures, about_fits
+from truerank.evaluation.ranked_facts import RankedFacts
+from truerank.evaluation.ranked_notes import about_exposures, about_fits, about_independence
 from truerank.evaluation.ranked_plan import RankedPlan, UnitIds
 from truerank.evaluation.ranked_sight import Looking
-from truerank.evaluation.ranked_source import HeldLog, RankedFacts, RankedSource, check_common, source_of
+from truerank.evaluation.ranked_source import HeldLog, RankedSource, check_common, source_of
 from truerank.exposure.policies.mixtures import LoggerShares
 from truerank.exposure.policies.targets import is_table
 from truerank.exposure.positions import as_positions
@@ -316,6 +317,7 @@ def _todo(
 def _first(facts: RankedFacts, looking: Looking, learned: Learned) -> list[Message]:
     """What was read, where exposures come from, what was fitted."""
     found = [note("log-read", text) for text in facts.notes]
+    found += about_independence(facts)
     found += about_exposures(facts, looking.models(learned), looking.loggers)
     if looking.learner is not None:
         found += about_fits(learned[looking.learner], looking.learner.positions, facts)

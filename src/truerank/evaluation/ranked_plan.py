@@ -12,7 +12,7 @@ import numpy as np
 
 from truerank.core.arrays import Floats, Ints
 from truerank.core.estimator import Asked, Clipping, Estimator, Learned
-from truerank.core.messages import Message, caution, warning
+from truerank.core.messages import Message, warning
 from truerank.core.provenance import Input, Provenance, versions
 from truerank.core.refits import Refitted
 from truerank.core.results import Estimate, Evidence
@@ -24,6 +24,8 @@ from truerank.estimators.ranked.exposures import Exposures
 from truerank.estimators.ranked.normalisers import CHOSEN, FIVE
 from truerank.evaluation.measure import Measured
 from truerank.evaluation.question import Cell, Pair, Points, Question, Remarks, Tallies
+from truerank.evaluation.ranked_evidence import about_value
+from truerank.evaluation.ranked_facts import RankedFacts
 from truerank.evaluation.ranked_notes import (
     about_choices,
     about_refits,
@@ -34,16 +36,13 @@ from truerank.evaluation.ranked_notes import (
     source_of_exposures,
 )
 from truerank.evaluation.ranked_sight import Looking, RankedSight
-from truerank.evaluation.ranked_source import RankedFacts
 from truerank.uncertainty.clipping import chosen_clip
-from truerank.uncertainty.evidence import FEW_UNITS, equally_weighted, whole
+from truerank.uncertainty.evidence import equally_weighted, whole
 from truerank.uncertainty.intervals import common
 from truerank.uncertainty.spreads import Bounds, Spread
 from truerank.uncertainty.support import SupportTally, TargetSums, about_bounds, unseen_of
 from truerank.uncertainty.verdicts import Unseen
 from truerank.uncertainty.weights import WeightDiagnostics, WeightTally, tail_length
-
-FEW_PAYING = 20
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -144,7 +143,7 @@ class RankedPlan:
             df=spread.df,
             largest=spread.largest,
             lost=found.lost if clipped else None,
-            unsupported=found.unsupported,
+            unsupported=None if found.unsupported is None else found.surely_unsupported,
         )
 
     def doubts(self, cell: Cell, measured: Measured) -> tuple[Message, ...]:
@@ -189,39 +188,8 @@ class RankedPlan:
 
     def warnings(self, cell: Cell, terms: Terms, measured: Measured) -> tuple[Message, ...]:
         estimator, asked = self.question.asked[cell[1]]
-        unit, n = self.unit, int(measured.size[terms.defined].sum())
-        messages: list[Message] = []
-        if n < self.facts.n_units:
-            missing = self.facts.n_units - n
-            messages.append(
-                caution(
-                    "left-out",
-                    f"{missing:,} of {self.facts.n_units:,} {unit}s {asked.metric.left_out} and are left out",
-                    numbers={"units": missing},
-                )
-            )
-        paying = int(np.count_nonzero(whole(terms).sums[:, 0]))
-        who = self.facts.cluster
-        if not paying:
-            messages.append(
-                warning(
-                    "no-reward",
-                    "nothing that this target would show has a reward: nothing tells how far the value is from 0",
-                )
-            )
-        elif paying < FEW_PAYING:
-            messages.append(
-                caution(
-                    "few-rewards",
-                    f"rests on {paying} {who}s with a reward: the interval is rough",
-                    numbers={"units": paying},
-                )
-            )
-        single = self._single(terms)
-        if single is not None:
-            messages.append(warning("no-interval", f"no interval: {single}"))
-        elif 0 < n < FEW_UNITS:
-            messages.append(caution("few-units", f"only {n} {unit}s: the interval is rough", numbers={"units": n}))
+        n = int(measured.size[terms.defined].sum())
+        messages = about_value(self.facts, asked, terms, n_units=n, strata=self.question.interval.refits)
         if estimator.about.clipping is not Clipping.NONE:
             rows = "viewed rows" if self.facts.logged is Logged.VIEWED else "displayed rows"
             messages += self._diagnosed(cell, measured).warnings(asked.clip, rows=rows, beyond=estimator.about.beyond)
@@ -230,20 +198,6 @@ class RankedPlan:
         if estimator.about.caution:
             messages.append(warning("for-comparison", estimator.about.caution))
         return tuple(messages)
-
-    def _single(self, terms: Terms) -> str | None:
-        """Why nothing tells how far the value may be off: a single cluster, in all or of a logger."""
-        who, clusters = self.facts.cluster, terms.clusters
-        used = clusters.has(terms.defined)
-        if np.count_nonzero(used) == 1:
-            return f"all is from one {who}, and a spread needs at least two"
-        linear = not isinstance(terms, Refitted) and self.question.interval.refits
-        if linear and clusters.stratum is not None and (np.bincount(clusters.stratum[used]) == 1).any():
-            return (
-                f"a logger has a single {who}, and the spread within it needs at least two; leave that logger out, "
-                "or use --bootstrap"
-            )
-        return None
 
     def ids(self, measured: Measured) -> tuple[Any, Any]:
         known = self.ids_of_units
@@ -293,15 +247,17 @@ class RankedPlan:
         what: list[tuple[str, Any, Mapping[Any, Spread]]] = [(model, model, points.values) for model in models]
         what += [(" - ".join(pair), pair, points.differences) for pair in self.question.pairs(models)]
         for of, who, spreads in what:
-            at = len(numbers) - 1
+            at = same = len(numbers) - 1
             if by_rule:
-                at = chosen_clip(terms[who]) if isinstance(who, str) else chosen_clip(terms[who[0]], terms[who[1]])
+                both = (who,) if isinstance(who, str) else who
+                at, same = chosen_clip(*(terms[model] for model in both))
             value = spreads[who, numbers[at]].value
             choice = {
                 "of": of,
                 "reward": asked.reward,
                 "estimator": estimator.about.name,
                 "clip": limit(self.question.asked[numbers[at]][1].clip),
+                "smallest_equal": limit(self.question.asked[numbers[same]][1].clip),
                 "value": value,
                 "against_largest_clip": value - spreads[who, numbers[-1]].value,
                 "by_rule": by_rule,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -164,23 +165,24 @@ def _terms(
 
 
 def _ideals(view: Exposures, reward: str, clips: Floats, *, of: Limited, ideal: IdealSum) -> list[Floats]:
-    """The ideal DCG of each unit for each clip: what the clip leaves of a policy that shows the best order.
+    """The ideal DCG of each unit for each clip, of labels c / ε0; where clips limit 1/ε0 they limit these labels too.
 
-    The best order is that of the labels c / ε0 as far as the clip limits them alone. The plain sum of labels is that of
-    a policy that shows everything to everyone.
+    A clip of the ratio is about a target, not about labels: the ideal is then the same at every clip, and no less than
+    any policy's DCG.
     """
+    if of is Limited.RATIO:
+        return _ideals(view, reward, np.array([math.inf]), of=Limited.INVERSE, ideal=ideal) * len(clips)
     rows, positions = view.rewarded(reward), view.target.positions
-    gain = view.log.reward(reward)[rows].astype(np.float64)
+    gain = view.log.reward(reward)[rows]
     inverse = view.inverse(rows)
     unit = view.log.unit[rows]
     rank = np.arange(len(unit)) - np.searchsorted(unit, unit) + 1  # units ascend
     found = []
     for clip in clips.tolist():
+        label = gain * np.minimum(inverse, clip)
         if ideal is IdealSum.LABELS or positions is None:
-            found.append(view.by_unit(gain * np.minimum(inverse, clip), rows))
-            continue
-        label = gain * (np.minimum(inverse, clip) if of is Limited.INVERSE else inverse)
-        order = np.lexsort((-label, unit))
-        weight = of.weights(views(positions, rank), inverse[order], clip)
-        found.append(view.by_unit(gain[order] * weight, rows[order]))
+            found.append(view.by_unit(label, rows))
+        else:
+            order = np.lexsort((-label, unit))
+            found.append(view.by_unit(label[order] * views(positions, rank), rows[order]))
     return found
