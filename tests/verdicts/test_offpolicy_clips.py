@@ -82,12 +82,9 @@ def test_a_chosen_clip_is_not_called_the_smallest_where_others_give_the_same() -
     )
     (choice,) = found.provenance.details["chosen"]
     (note,) = (each for each in found.notes if "chosen for" in each)
-    if choice["clip"] is None:
-        assert choice["smallest_equal"] == 8.0
-        assert "but for those from 8 on that give the same" in note
-    else:
-        assert choice["smallest_equal"] == choice["clip"] <= 4
-        assert "but for" not in note
+    assert (choice["clip"], choice["smallest_equal"]) == (None, 8.0)
+    assert "clip inf chosen for new" in note
+    assert "the smallest, but for those from 8 on that give the same, whose value differs" in note
 
 
 def test_the_smallest_equal_clip() -> None:

@@ -35,8 +35,9 @@ class RewardFacts:
 class RankedFacts:
     """What is known of a whole log before any of it is measured.
 
-    `only` is the surface and the group of all rows, where there is no other. `absent` are the sessions of each target
-    that were left out when its table was brought to the log, because the log does not have them.
+    `ends_known` says that it tells where lists end. `only` is the surface and the group of all rows, where there is no
+    other. `absent` are the sessions of each target that were left out when its table was brought to the log, because
+    the log does not have them.
     """
 
     source: str
@@ -49,6 +50,7 @@ class RankedFacts:
     rewards: Mapping[str, RewardFacts]
     propensity: bool
     sessions: bool
+    ends_known: bool
     only: Mapping[str, str]
     notes: tuple[str, ...]
     absent: Mapping[str, int] = field(default_factory=dict)
@@ -72,6 +74,7 @@ class RankedFacts:
             },
             propensity=log.propensity is not None,
             sessions=log.sessions is not None,
+            ends_known=ends_known(log),
             only={
                 name: str(values[0])
                 for name, values in (("surface", log.surface), ("group", log.group))
@@ -99,3 +102,8 @@ class RankedFacts:
     def clicks(self) -> str | None:
         """The reward that stands for clicks: the first of 0 and 1."""
         return next((name for name, facts in self.rewards.items() if facts.binary), None)
+
+
+def ends_known(log: Impressions) -> bool:
+    """Whether a log tells where its lists end, so that who came there has not stopped."""
+    return log.length is not None or log.viewed is not None

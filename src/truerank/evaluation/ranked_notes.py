@@ -81,7 +81,7 @@ def recorded(fitted: FittedPositions) -> list[FittedPosition]:
 
 def about_fits(fitted: FittedPositions, asked: Positions, facts: RankedFacts) -> Iterator[Message]:
     """What was fitted, to how much, and whether it describes the log."""
-    ended = "" if from_clicks(asked) else UNKNOWN_ENDS
+    ended = "" if from_clicks(asked) or facts.ends_known else UNKNOWN_ENDS
     to = f"impressions and their {facts.clicks}" if from_clicks(asked) else "lists"
     for place, fit in fitted.fits.items():
         shown = ", ".join(map(_parameter, fit.parameters[:3]))
@@ -92,7 +92,7 @@ def about_fits(fitted: FittedPositions, asked: Positions, facts: RankedFacts) ->
             yield note(
                 "position-misfit",
                 f"position model of {place}: its views differ from those in the log by more than chance "
-                f"(p = {fit.goodness.p:.1g}); choose another family, or a table{ended if fit.n_censored == 0 else ''}.",
+                f"(p = {fit.goodness.p:.1g}); choose another family, or a table{ended}.",
             )
 
 

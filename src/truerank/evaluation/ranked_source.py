@@ -25,7 +25,7 @@ from truerank.data.recognise import with_users
 from truerank.data.spill import Scratch
 from truerank.data.survey import ImpressionSchema, survey_impressions
 from truerank.estimators.ranked import RankedEstimator
-from truerank.evaluation.ranked_facts import RankedFacts, RewardFacts
+from truerank.evaluation.ranked_facts import RankedFacts, RewardFacts, ends_known
 from truerank.exposure.policies.targets import Target, column_names, is_table
 
 
@@ -265,6 +265,7 @@ def _facts(schema: ImpressionSchema, counted: LogCounts, sample: Impressions) ->
         },
         propensity=sample.propensity is not None,
         sessions=sample.sessions is not None,
+        ends_known=ends_known(sample),
         only={name: next(iter(values)) for name, values in kinds.items() if len(values) == 1},
         notes=notes_of(
             sample,
