@@ -25,7 +25,8 @@ from truerank.exposure.policies.policies import logging_policy
 from truerank.exposure.policies.targets import RankColumn, target_policy
 from truerank.exposure.positions.logarithmic import Logarithmic
 from truerank.exposure.positions.places import Positions
-from truerank.uncertainty.intervals import Population, Spread
+from truerank.uncertainty.intervals import Population
+from truerank.uncertainty.spreads import Spread
 from truerank.uncertainty.weights import WeightTally, tail_length
 
 CLIPS = np.array(OFFPOLICY_CLIPS)

@@ -73,6 +73,11 @@ def test_both_forms_in_one_call_have_diagnostics_of_their_own() -> None:
     assert lost["ratio"] == pytest.approx(0, abs=1e-12)
     assert lost["inverse"] > 0.05
     assert [each.evidence.lost for each in found.estimates] == [lost["ratio"], lost["inverse"]]
+    assert [each.metric for each in found.estimates] == [
+        "reward per session",
+        "reward per session, clip of the inverse",
+    ]
+    assert found.units()["metric"].n_unique() == 2
 
 
 def test_a_chosen_clip_is_not_called_the_smallest_where_others_give_the_same() -> None:

@@ -123,7 +123,9 @@ class RankedPlan:
     # ---- for conclude
 
     def named(self, estimator: Estimator, asked: Asked) -> tuple[str, int | None]:
-        return str(asked.metric), None
+        # two forms of clips in one question are told apart in every table
+        paper = len(self.limits) > 1 and limited_by(estimator) is Limited.INVERSE
+        return f"{asked.metric}, clip of the inverse" if paper else str(asked.metric), None
 
     def assumptions(self, estimator: Estimator) -> tuple[str, ...]:
         base = CHOSEN if self.looking.positions is None and not self.facts.sessions else FIVE
