@@ -89,11 +89,11 @@ def by_hand(frame: pl.DataFrame, reward: str) -> Array:
         frame.lazy()
         .filter(pl.col(reward) != 0)
         .with_columns(
-            gain=pl.col(reward) / (1.0 + pl.col("new").cast(pl.Float64)).log(2), inverse=1.0 / pl.col("propensity")
+            ratio=1.0 / ((1.0 + pl.col("new").cast(pl.Float64)).log(2) * pl.col("propensity")), gain=pl.col(reward)
         )
         .group_by("session")
         .agg(
-            (pl.col("gain") * pl.min_horizontal("inverse", pl.lit(clip))).sum().alias(f"clip {clip}")
+            (pl.col("gain") * pl.min_horizontal("ratio", pl.lit(clip))).sum().alias(f"clip {clip}")
             for clip in OFFPOLICY_CLIPS
         )
         .drop("session")

@@ -58,7 +58,7 @@ def called(run: Run, call: str) -> dict[str, list[dict[str, object]]]:
 
 def test_values_that_can_be_checked_by_hand(run: Run) -> None:
     """Σ like · w per session: 0.5; 2; 1; 2 for new, and 1, 1, 1, 1 for the log itself; exposures are 1, .5, .25."""
-    content = called(run, f"{CALL} --estimator ips --baseline log --clip 1,inf")
+    content = called(run, f"{CALL} --estimator 'ips(of=inverse)' --baseline log --clip 1,inf")
     assert [(each["model"], each["clip"], each["value"]) for each in content["estimates"]] == [
         ("new", 1.0, (0.5 + 1 + 1 + 1) / 4),
         ("new", None, (0.5 + 2 + 1 + 2) / 4),
@@ -67,13 +67,16 @@ def test_values_that_can_be_checked_by_hand(run: Run) -> None:
     ]
     assert list(content["estimates"][0]) == [
         "model", "metric", "k", "estimator", "settings", "estimand", "value", "stderr", "low", "high", "level",
-        "interval", "units", "undefined", "clusters", "ess", "reward", "clip", "segment", "assumptions",
+        "interval", "units", "undefined", "clusters", "evidence", "ess", "reward", "clip", "segment", "assumptions",
         "warnings", "warning_codes",
     ]  # fmt: skip
     assert [(each["model"], each["baseline"], each["difference"]) for each in content["comparisons"]] == [
         ("new", "log", 0.125), ("new", "log", 0.375),
     ]  # fmt: skip
     assert {each["reward"] for each in content["comparisons"]} == {"like"}
+    # the default limits ε/ε0: the log keeps what it has earned
+    content = called(run, f"{CALL} --estimator ips --clip 1")
+    assert [each["value"] for each in content["estimates"]] == [(0.5 + 1 + 1 + 1) / 4, 1.0]
 
 
 def test_defaults_several_rewards_and_a_column_as_target(run: Run) -> None:
@@ -233,6 +236,12 @@ CASES = [
     Case("a baseline that is no target", f"{CALL} --baseline old", ("baseline 'old'", "new, log")),
     Case("a clip of 0", f"{CALL} --clip 0", ("--clip '0'", "positive")),
     Case("a clip in words", f"{CALL} --clip lots", ("--clip 'lots'", "auto")),
+    Case("a range of one number", f"{CALL} --reward-range 5", ("--reward-range '5'", "two numbers")),
+    Case("a range in words", f"{CALL} --reward-range a,b", ("--reward-range 'a'", "numbers")),
+    Case("a range the wrong way round", f"{CALL} --reward-range 5,0", ("--reward-range 5,0", "smaller one first")),
+    Case("rewards outside of their range", f"{CALL} --reward-range 0,2", ("log.csv", "like has values from 0 to 3"),
+         swap("log.csv", "1,7,10,1,1,", "1,7,10,1,3,")),
+    Case("an unknown thing to limit", f"{CALL} --estimator 'ips(of=weight)'", ("of", "ratio", "inverse")),
     Case("an unknown estimator", f"{CALL} --estimator ipz", ("unknown estimator 'ipz'", "Did you mean ips")),
     Case("doubly robust without lists", f"{COLUMN} --position log --estimator doubly-robust",
          ("doubly-robust", "all items", "ips")),

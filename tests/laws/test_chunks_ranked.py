@@ -18,7 +18,8 @@ from truerank.estimators import ranked
 from truerank.evaluation.conclude import conclude
 from truerank.evaluation.measure import join, measure
 from truerank.evaluation.ranked import prepare
-from truerank.evaluation.ranked_source import HeldLog, RankedFacts
+from truerank.evaluation.ranked_facts import RankedFacts
+from truerank.evaluation.ranked_source import HeldLog
 from truerank.exposure.policies.targets import ExposureColumn, RankColumn
 from truerank.exposure.positions import parse_position
 

@@ -14,6 +14,7 @@ import truerank as tr
 from truerank.core.estimator import Asked
 from truerank.core.terms import Smooth
 from truerank.estimators import ranked
+from truerank.estimators.ranked.clips import Limited
 from truerank.estimators.ranked.exposures import Exposures
 from truerank.estimators.ranked.ips import RankedIPS
 from truerank.estimators.ranked.naive import LearntDiscountRaw, LogDiscountDebiased, LogDiscountRaw
@@ -26,7 +27,8 @@ from truerank.exposure.positions.table import Table
 from truerank.report import frames
 from truerank.uncertainty.clipping import GRID, AutoClip, paired_errors, smallest_harmless
 from truerank.uncertainty.intervals import Population, between
-from truerank.uncertainty.weights import SupportTally, WeightDiagnostics, WeightTally, pareto_tail
+from truerank.uncertainty.support import SupportTally
+from truerank.uncertainty.weights import WeightDiagnostics, WeightTally, pareto_tail
 
 INF = math.inf
 CLIPS = np.array([1.0, 1.7, 4.0, INF])
@@ -67,14 +69,15 @@ def lists_of(frame: pl.DataFrame, *, without: int) -> pl.DataFrame:
 
 @pytest.mark.parametrize("dense", [False, True], ids=["sparse", "dense"])
 @pytest.mark.parametrize("name", ["new", "other"])
-def test_sums_for_all_clips_are_those_of_each(name: str, dense: bool) -> None:
+@pytest.mark.parametrize("of", list(Limited))
+def test_sums_for_all_clips_are_those_of_each(name: str, dense: bool, of: Limited) -> None:
     """One pass over the rows gives Σ c w of each unit as the formula does, clip by clip."""
     frame = make_log(3, dense=dense)
     view = views(frame, new=RankColumn("new"), other=lists_of(frame, without=3))[name]
-    sums = view.rewards("reward", CLIPS)
-    weights = view.clipped_sums(lambda rows, target: target, None, CLIPS)
+    sums = view.rewards("reward", CLIPS, of)
+    weights = view.clipped_sums(None, None, CLIPS, of)
     for at, clip in enumerate(CLIPS.tolist()):
-        weight = view.weights(clip)
+        weight = view.weights(clip, of=of)
         np.testing.assert_allclose(sums[at], view.by_unit(weight * view.log.reward("reward")), rtol=1e-12, atol=1e-15)
         np.testing.assert_allclose(weights[at], view.by_unit(weight), rtol=1e-12, atol=1e-15)
 
@@ -99,11 +102,12 @@ def test_threads_and_the_order_of_rows_do_not_change_a_bit() -> None:
     assert len(set(found)) == 1
 
 
-def test_sums_of_weights_for_all_clips_are_those_of_each() -> None:
+@pytest.mark.parametrize("of", list(Limited))
+def test_sums_of_weights_for_all_clips_are_those_of_each(of: Limited) -> None:
     made = views(make_log(7))["new"]
-    tally = WeightTally.of(made, CLIPS, most=1000)
+    tally = WeightTally.of(made, CLIPS, most=1000, limits=of)
     for clip in CLIPS.tolist():
-        weight, found = made.weights(clip), tally.at(clip)
+        weight, found = made.weights(clip, of=of), tally.at(clip)
         assert found.ess == pytest.approx(weight.sum() ** 2 / (weight**2).sum(), rel=1e-12)
         assert found.lost == pytest.approx(1 - weight.sum() / made.weights().sum(), abs=1e-12)
         lowered = np.count_nonzero((weight > 0) & (made.weights() > weight * (1 + 1e-15)))
@@ -120,11 +124,11 @@ def test_the_logging_policy_earns_what_it_has_earned() -> None:
     assert made.weights() == pytest.approx(np.ones(len(frame)), abs=1e-15)
 
 
-def test_clip_one_leaves_raw_labels() -> None:
+def test_clip_one_of_the_inverse_leaves_raw_labels() -> None:
     """m = 1: Σ c ε, the naive form."""
     made = views(make_log(11))["new"]
     raw = numerator(terms_of(LearntDiscountRaw(), made))
-    assert numerator(terms_of(RankedIPS(), made, clip=1.0)) == pytest.approx(raw, abs=1e-15)
+    assert numerator(terms_of(RankedIPS(of=Limited.INVERSE), made, clip=1.0)) == pytest.approx(raw, abs=1e-15)
 
 
 def test_log_discounts_are_those_of_the_classical_dcg() -> None:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from truerank.cli.options import named
+from truerank.cli.options import named, numbers
 from truerank.core.errors import InputError
 
 if TYPE_CHECKING:
@@ -171,6 +171,7 @@ class Asking:
     ties: str = "expected"
     item_groups: Path | None = None
     rewards: tuple[str, ...] = ()
+    reward_range: str | None = None
     normaliser: str = "session"
 
     def chosen_metrics(self) -> tuple[Metric, ...] | None:
@@ -179,6 +180,15 @@ class Asking:
         from truerank.metrics import METRICS
 
         return as_values(self.metrics, METRICS) if self.metrics else None
+
+    def chosen_range(self) -> tuple[float, float] | None:
+        """What every reward lies between, where it was declared."""
+        if self.reward_range is None:
+            return None
+        ends = numbers(self.reward_range, "--reward-range", kind=float)
+        if len(ends) != 2:
+            raise InputError(f"--reward-range {self.reward_range!r}; expected two numbers, as 0,5.")
+        return ends[0], ends[1]
 
     def chosen_clips(self) -> tuple[float, ...] | None:
         clips = clips_of(self.clips)

@@ -98,12 +98,19 @@ class Policies:
 @grouped(
     Asking,
     many("--reward", "rewards", metavar="COLUMN", help="A reward; several are allowed."),
+    shared(
+        "--reward-range", metavar="LOW,HIGH",
+        help="What rewards that are not 0/1 lie between: then bounds of what the log cannot show are known.",
+    ),
     ESTIMATOR.here(f"{ESTIMATORS}; with options as ips(normaliser=impression). Default: ips snips."),
     choice(
         "--normaliser", choices("estimators/ranked/normalisers", "Normaliser"), default="session",
         help="What rewards are counted per, with ips and snips.",
     ),
-    CLIP.here("Upper limits of 1/propensity, as 1,8,inf, or auto: the clip is chosen.  [default: inf]"),
+    CLIP.here(
+        "Upper limits of the weights, as 1,8,inf, or auto: the clip is chosen. With ips(of=inverse) of 1/propensity, "
+        "as in the paper.  [default: inf]"
+    ),
     REWARD_MODEL.here(
         "Of doubly-robust: item-means, shrunk means of items (default), or column, columns prediction in log and "
         "targets."
@@ -153,6 +160,7 @@ def offpolicy(
             estimators=estimators or None,
             normaliser=asking.normaliser,
             rewards=list(asking.rewards) or None,
+            reward_range=asking.chosen_range(),
             columns=mapping,
             sessions=reading.ids(policies.sessions, "session"),
             logged=policies.rows,

@@ -45,6 +45,27 @@ class Clipping(StrEnum):
     CHOSEN = "chosen"
 
 
+class Beyond(StrEnum):
+    """What an estimator has in place of rewards that a log cannot show.
+
+    MISSING    nothing: they are missing from its value
+    AVERAGE    what is earned on average where it can be seen
+    PREDICTED  what its model of rewards predicts, with nothing to correct it
+    """
+
+    MISSING = "missing"
+    AVERAGE = "average"
+    PREDICTED = "predicted"
+
+    @property
+    def words(self) -> str:
+        return {
+            Beyond.MISSING: "rewards there are missing from the value",
+            Beyond.AVERAGE: "rewards there are taken to be like those of the rest",
+            Beyond.PREDICTED: "rewards there are what the reward model predicts: extrapolation, which nothing corrects",
+        }[self]
+
+
 @dataclass(frozen=True, slots=True)
 class About:
     """What can be said of an estimator before it has seen anything.
@@ -52,8 +73,9 @@ class About:
     `exposures` are the kinds of log it is for; `pool` says among which items rows are ranked; `complete` that every
     candidate must carry a label; `ties` and `design` which tie policies and whether intervals for exactly these units
     go with it; `needs_size` that the number of candidates must be known; `weighs` that rows carry weights of unequal
-    exposure; `uses` which optional columns of a log it looks at; `predicts` that it has a model of gains; `left_out`
-    whom it leaves out although they have scores; `caution` what to say beside every number of it.
+    exposure; `uses` which optional columns of a log it looks at; `predicts` that it has a model of gains; `beyond` what
+    it has in place of rewards that a log cannot show; `left_out` whom it leaves out although they have scores;
+    `caution` what to say beside every number of it.
     """
 
     name: str
@@ -68,6 +90,7 @@ class About:
     clipping: Clipping = Clipping.NONE
     uses: frozenset[str] = frozenset()
     predicts: bool = False
+    beyond: Beyond = Beyond.MISSING
     left_out: str = ""
     caution: str = ""
 

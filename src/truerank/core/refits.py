@@ -58,9 +58,9 @@ class Refitted:
 
     def influence(self) -> Floats:
         values = self.values_without()
-        n = len(values)
-        if not n:
-            return values
+        n = self.n_independent()
+        if not n or not len(values):
+            return np.zeros(0)  # a single cluster has no spread, whatever was refitted
         centre = math.nan if np.isnan(values).any() else math.fsum(values) / n
         return np.asarray((centre - values) * ((n - 1) / n), dtype=np.float64)
 

@@ -17,6 +17,7 @@ from truerank.data.facts import Facts
 from truerank.data.impression_columns import ImpressionColumns, Whole, check_sessions, notes_of, reward_keys
 from truerank.data.impressions import Impressions, Logged
 from truerank.data.read import VALUE_NAMES, as_table, column, find_column, located
+from truerank.data.recognise import with_users
 
 OTHERS = ("position", "propensity", "viewed", "surface", "group", "logger", "time", "candidates")
 
@@ -36,7 +37,8 @@ def read_impressions(
     Columns: item; session (without it each row is its own unit); position; one or several rewards (by default the one
     called label, reward, rating or value); where known user, propensity (the logging exposure of the item, or the
     probability that it was chosen), viewed, candidates (how many items compete, or a list of them), surface, group,
-    logger, time. `sessions` declares all sessions: those without a row count as sessions in which nothing was viewed.
+    logger, time. A column of users is also known by its usual names (`data.recognise`). `sessions` declares all
+    sessions: those without a row count as sessions in which nothing was viewed.
 
     >>> log = read_impressions(pl.DataFrame({"session": [7, 7, 5], "item": [1, 2, 1], "position": [1, 2, 1],
     ...                                      "like": [0, 1, 1]}), rewards=["like"])
@@ -44,16 +46,23 @@ def read_impressions(
     (2, [0, 1, 1], [1, 0, 1])
     """
     table, where = as_table(source)
-    where, mapping = name or where, dict(columns or {})
-    found = impressions_of(
-        table, mapping, rewards=rewards, extra=extra, sessions=sessions, logged=logged, where=where, whole=None
-    )
+    where = name or where
+
+    def made(mapping: Mapping[str, str]) -> Impressions:
+        return impressions_of(
+            table, mapping, rewards=rewards, extra=extra, sessions=sessions, logged=logged, where=where, whole=None
+        )
+
+    found, said = with_users(table.columns, dict(columns or {}), made, taken=[*(rewards or ()), *extra])
     facts = {key: Facts.of(values) for key, values in found.rewards.items()}
     empty = found.n_units - int(np.count_nonzero(np.diff(found.unit, prepend=-1)))
     n_users = None if found.users is None else len(found.users)
     return replace(
         found,
-        notes=notes_of(found, facts, n_rows=len(found), n_units=found.n_units, n_users=n_users, n_empty=empty),
+        notes=(
+            *notes_of(found, facts, n_rows=len(found), n_units=found.n_units, n_users=n_users, n_empty=empty),
+            *said,
+        ),
     )
 
 

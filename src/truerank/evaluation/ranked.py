@@ -28,10 +28,11 @@ from truerank.evaluation.conclude import conclude
 from truerank.evaluation.gather import gathered
 from truerank.evaluation.measure import measure
 from truerank.evaluation.question import Adjust, Question
-from truerank.evaluation.ranked_notes import about_exposures, about_fits
+from truerank.evaluation.ranked_facts import RankedFacts
+from truerank.evaluation.ranked_notes import about_exposures, about_fits, about_independence
 from truerank.evaluation.ranked_plan import RankedPlan, UnitIds
 from truerank.evaluation.ranked_sight import Looking
-from truerank.evaluation.ranked_source import HeldLog, RankedFacts, RankedSource, check_common, source_of
+from truerank.evaluation.ranked_source import HeldLog, RankedSource, check_common, source_of
 from truerank.exposure.policies.mixtures import LoggerShares
 from truerank.exposure.policies.targets import is_table
 from truerank.exposure.positions import as_positions
@@ -55,6 +56,7 @@ def off_policy(
     estimators: Sequence[RankedEstimator | str] | None = None,
     normaliser: Normaliser | str = Normaliser.SESSION,
     rewards: Sequence[str] | None = None,
+    reward_range: tuple[float, float] | None = None,
     columns: Mapping[str, str] | None = None,
     sessions: Any = None,
     logged: Logged | str = Logged.VIEWED,
@@ -74,8 +76,9 @@ def off_policy(
     rank (or exposure) of all the items it would rank, or a RankColumn or ExposureColumn of the log;
     RankColumn("position") is the logging policy. `position` is a position model; without it the log needs a column
     propensity and targets need exposures. The default estimators are ips and snips, with rewards counted per
-    `normaliser`; what of them cannot be had is left out with a note. Each clip limits 1/ε0; AutoClip() chooses one and
-    reports the whole curve.
+    `normaliser`; what of them cannot be had is left out with a note. Each clip limits ε/ε0 (`ips(of=inverse)`: 1/ε0, as
+    in the paper); AutoClip() chooses one and reports the whole curve. `reward_range` declares what every reward lies
+    between where they are not 0 or 1: then values that the log cannot show have bounds.
 
     Two sessions, views halve with every rank; the target turns the list round:
 
@@ -116,6 +119,7 @@ def off_policy(
             explicit=estimators is not None,
             grid=grid,
             auto=isinstance(clips, AutoClip),
+            reward_range=reward_range,
             interval=interval,
             level=level,
             baseline=baseline,
@@ -148,13 +152,14 @@ def prepare(
     explicit: bool = True,
     grid: Sequence[float] = (math.inf,),
     auto: bool = False,
+    reward_range: tuple[float, float] | None = None,
     interval: Interval | None = None,
     level: float = 0.95,
     baseline: str | None = None,
     seed: int = 0,
 ) -> RankedPlan:
     """The plan of an evaluation: what is asked of each target, with what was learned from all chunks."""
-    facts = source.facts
+    facts = source.facts.declaring(reward_range)
     asked = None if position is None else Positions.everywhere(position)
     learner = None
     if asked is not None and asked.requests:
@@ -317,6 +322,7 @@ def _todo(
 def _first(facts: RankedFacts, looking: Looking, learned: Learned) -> list[Message]:
     """What was read, where exposures come from, what was fitted."""
     found = [note("log-read", text) for text in facts.notes]
+    found += about_independence(facts)
     found += about_exposures(facts, looking.models(learned), looking.loggers)
     if looking.learner is not None:
         found += about_fits(learned[looking.learner], looking.learner.positions, facts)

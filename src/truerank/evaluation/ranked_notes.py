@@ -7,10 +7,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from truerank.core.messages import Message, note
-from truerank.evaluation.ranked_source import RankedFacts
+from truerank.core.messages import Message, caution, note
+from truerank.evaluation.ranked_facts import RankedFacts
+from truerank.exposure.positions.fits import Parameter
 from truerank.exposure.positions.learner import FittedPositions, from_clicks
 from truerank.exposure.positions.places import Positions
+
+UNKNOWN_ENDS = (
+    ". Or lists end where people seem to have stopped: no column candidates or viewed tells who came to the end of a "
+    "list; add one"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +56,20 @@ def about_exposures(facts: RankedFacts, positions: Positions | None, loggers: Ma
     ]
 
 
+def about_independence(facts: RankedFacts) -> list[Message]:
+    """What a log without users takes for granted."""
+    if facts.cluster != facts.unit:
+        return []
+    return [
+        caution(
+            "independent-units",
+            f"no column of users: {facts.unit}s are taken as independent of each other. Where one person has several, "
+            "intervals are too short and differences too sure; name the column with "
+            "{option:columns user=NAME|columns=dict(user=NAME)}.",
+        )
+    ]
+
+
 def recorded(fitted: FittedPositions) -> list[FittedPosition]:
     """Fitted parameters, for the record."""
     return [
@@ -61,9 +81,10 @@ def recorded(fitted: FittedPositions) -> list[FittedPosition]:
 
 def about_fits(fitted: FittedPositions, asked: Positions, facts: RankedFacts) -> Iterator[Message]:
     """What was fitted, to how much, and whether it describes the log."""
+    ended = "" if from_clicks(asked) or facts.ends_known else UNKNOWN_ENDS
     to = f"impressions and their {facts.clicks}" if from_clicks(asked) else "lists"
     for place, fit in fitted.fits.items():
-        shown = ", ".join(f"{each.name} = {each.value:.4g} ± {each.stderr:.2g}" for each in fit.parameters[:3])
+        shown = ", ".join(map(_parameter, fit.parameters[:3]))
         yield note("position-fit", f"position model of {place}: {fit.model.name}, {shown}, from {fit.n:,} {to}.")
         for each in fit.notes:
             yield note("position-fit", f"position model of {place}: {each}")
@@ -71,8 +92,13 @@ def about_fits(fitted: FittedPositions, asked: Positions, facts: RankedFacts) ->
             yield note(
                 "position-misfit",
                 f"position model of {place}: its views differ from those in the log by more than chance "
-                f"(p = {fit.goodness.p:.1g}); choose another family, or a table.",
+                f"(p = {fit.goodness.p:.1g}); choose another family, or a table{ended}.",
             )
+
+
+def _parameter(fitted: Parameter) -> str:
+    known = f" ± {fitted.stderr:.2g}" if math.isfinite(fitted.stderr) else ""
+    return f"{fitted.name} = {fitted.value:.4g}{known}"
 
 
 def about_target(name: str, tallies: Mapping[tuple[Any, ...], Any], facts: RankedFacts) -> Iterator[Message]:
@@ -122,9 +148,8 @@ def about_choices(choices: Sequence[Mapping[str, Any]]) -> list[Message]:
     chosen = [
         note(
             "clip-chosen",
-            f"clip {'inf' if each['clip'] is None else format(each['clip'], 'g')} chosen for {each['of']}, "
-            f"{each['reward']}, {each['estimator']}: the smallest whose value differs from that of no larger clip by "
-            f"more than the standard error of that difference. Its value differs by {each['against_largest_clip']:.3g} "
+            f"clip {_clip(each['clip'])} chosen for {each['of']}, {each['reward']}, {each['estimator']}: "
+            f"{_why(each['clip'], each['smallest_equal'])}. Its value differs by {each['against_largest_clip']:.3g} "
             "from that of the largest clip; intervals do not include the choice.",
         )
         for each in choices
@@ -141,23 +166,31 @@ def about_choices(choices: Sequence[Mapping[str, Any]]) -> list[Message]:
     ]
 
 
+def _why(clip: float | None, smallest_equal: float | None) -> str:
+    """By which rule a clip was chosen, in words."""
+    but = "" if smallest_equal == clip else f", but for those from {_clip(smallest_equal)} on that give the same,"
+    return (
+        f"the smallest{but} whose value differs from that of no larger clip by more than the standard error of that "
+        "difference"
+    )
+
+
+def _clip(clip: float | None) -> str:
+    return "inf" if clip is None else format(clip, "g")
+
+
 def details_of(
     *,
     cluster: str,
     chosen: Sequence[Mapping[str, Any]],
-    diagnostics: Mapping[str, Sequence[Any]],
-    clips: Sequence[float],
+    diagnostics: Sequence[Mapping[str, Any]],
     fits: Sequence[FittedPosition],
 ) -> dict[str, Any]:
     """What an off-policy evaluation alone can tell: the clips it chose, its weights, its position fits."""
     return {
         "cluster": cluster,
         "chosen": list(chosen),
-        "diagnostics": [
-            {"model": name, "clip": limit(clip), **asdict(each)}
-            for name, points in diagnostics.items()
-            for clip, each in zip(clips, points, strict=True)
-        ],
+        "diagnostics": list(diagnostics),
         "fits": [asdict(each) for each in fits],
     }
 

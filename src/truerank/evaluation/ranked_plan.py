@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import lru_cache
 from typing import Any, cast
 
@@ -12,17 +12,20 @@ import numpy as np
 
 from truerank.core.arrays import Floats, Ints
 from truerank.core.estimator import Asked, Clipping, Estimator, Learned
-from truerank.core.messages import Message, caution, warning
+from truerank.core.messages import Message, warning
 from truerank.core.provenance import Input, Provenance, versions
 from truerank.core.refits import Refitted
 from truerank.core.results import Estimate, Evidence
 from truerank.core.terms import Terms
 from truerank.data.impressions import Logged, RankedChunk
 from truerank.estimators.ranked import RankedEstimator
+from truerank.estimators.ranked.clips import Limited, limited_by
 from truerank.estimators.ranked.exposures import Exposures
 from truerank.estimators.ranked.normalisers import CHOSEN, FIVE
 from truerank.evaluation.measure import Measured
 from truerank.evaluation.question import Cell, Pair, Points, Question, Remarks, Tallies
+from truerank.evaluation.ranked_evidence import about_value
+from truerank.evaluation.ranked_facts import RankedFacts
 from truerank.evaluation.ranked_notes import (
     about_choices,
     about_refits,
@@ -33,15 +36,13 @@ from truerank.evaluation.ranked_notes import (
     source_of_exposures,
 )
 from truerank.evaluation.ranked_sight import Looking, RankedSight
-from truerank.evaluation.ranked_source import RankedFacts
 from truerank.uncertainty.clipping import chosen_clip
-from truerank.uncertainty.evidence import FEW_UNITS, equally_weighted, whole
+from truerank.uncertainty.evidence import equally_weighted, whole
 from truerank.uncertainty.intervals import common
 from truerank.uncertainty.spreads import Bounds, Spread
+from truerank.uncertainty.support import SupportTally, TargetSums, about_bounds, unseen_of
 from truerank.uncertainty.verdicts import Unseen
-from truerank.uncertainty.weights import WeightDiagnostics, tail_length
-
-FEW_PAYING = 20
+from truerank.uncertainty.weights import WeightDiagnostics, WeightTally, tail_length
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -89,6 +90,11 @@ class RankedPlan:
         """All clips, ascending."""
         return np.unique([*self.grid, *(asked.clip for _, asked in self.question.asked)])
 
+    @property
+    def limits(self) -> tuple[Limited, ...]:
+        """What the clips of the estimators limit."""
+        return tuple(dict.fromkeys(limited_by(estimator) for estimator, _ in self.question.asked))
+
     # ---- for measure
 
     def answers(self, model: str) -> Sequence[int]:
@@ -109,7 +115,7 @@ class RankedPlan:
     def look(self, chunk: RankedChunk, model: str) -> RankedSight:
         shared = self.looking.shared(chunk, self.learned)
         view = Exposures(chunk.log, shared.policies[model], shared.logging, shared.clusters, shared.refits)
-        return RankedSight(model, view, self.clips, tail_length(self.facts.n_rows), shared.unweighed)
+        return RankedSight(model, view, self.clips, self.limits, tail_length(self.facts.n_rows), shared.unweighed)
 
     def counted(self, chunk: RankedChunk) -> Tallies:
         return {}
@@ -117,7 +123,9 @@ class RankedPlan:
     # ---- for conclude
 
     def named(self, estimator: Estimator, asked: Asked) -> tuple[str, int | None]:
-        return str(asked.metric), None
+        # two forms of clips in one question are told apart in every table
+        paper = len(self.limits) > 1 and limited_by(estimator) is Limited.INVERSE
+        return f"{asked.metric}, clip of the inverse" if paper else str(asked.metric), None
 
     def assumptions(self, estimator: Estimator) -> tuple[str, ...]:
         base = CHOSEN if self.looking.positions is None and not self.facts.sessions else FIVE
@@ -130,13 +138,32 @@ class RankedPlan:
         return equally_weighted(whole(terms))
 
     def evidence(self, cell: Cell, spread: Spread, measured: Measured) -> Evidence:
-        return Evidence(informative=spread.informative, df=spread.df, largest=spread.largest)
+        found = self._diagnosed(cell, measured)
+        clipped = self._clip(cell) < math.inf
+        return Evidence(
+            informative=spread.informative,
+            df=spread.df,
+            largest=spread.largest,
+            lost=found.lost if clipped else None,
+            unsupported=None if found.unsupported is None else found.surely_unsupported,
+        )
 
     def doubts(self, cell: Cell, measured: Measured) -> tuple[Message, ...]:
         return ()
 
     def unseen(self, cell: Cell, measured: Measured) -> Unseen:
-        return Unseen()
+        model, number = cell
+        estimator, asked = self.question.asked[number]
+        weights: WeightTally = measured.tallies[model, "weights", limited_by(estimator)]
+        support: SupportTally = measured.tallies[model, "support"]
+        n_units = int(measured.tallies[model, "known"])
+        return unseen_of(
+            TargetSums(n_units, weights.n, weights.total, support.total, self._diagnosed(cell, measured)),
+            value=measured.terms[cell].value(),
+            beyond=estimator.about.beyond,
+            per=cast(RankedEstimator, estimator).metric.per,
+            rewards=self.facts.rewards[asked.reward].between,
+        )
 
     def family(self, number: int) -> int:
         return self._blocks()[number] if self.auto else number
@@ -146,71 +173,33 @@ class RankedPlan:
         earned = any(bool(whole(part).sums[:, 0].any()) for part in terms)
         return spread if earned and not self.learned.failures else spread.without_interval()
 
-    def diagnostics(self, model: str, clip: float, measured: Measured) -> WeightDiagnostics:
-        return _diagnosed(measured.tallies[model, "weights"], measured.tallies[model, "support"], clip)
+    def diagnostics(self, model: str, clip: float, of: Limited, measured: Measured) -> WeightDiagnostics:
+        return _diagnosed(measured.tallies[model, "weights", of], measured.tallies[model, "support"], clip)
+
+    def _diagnosed(self, cell: Cell, measured: Measured) -> WeightDiagnostics:
+        return self.diagnostics(cell[0], self._clip(cell), limited_by(self.question.asked[cell[1]][0]), measured)
+
+    def _clip(self, cell: Cell) -> float:
+        """Where the weights of an estimate are cut; nowhere where it has none."""
+        estimator, asked = self.question.asked[cell[1]]
+        return math.inf if estimator.about.clipping is Clipping.NONE else asked.clip
 
     def effective(self, cell: Cell, terms: Terms, measured: Measured) -> float | None:
-        estimator, asked = self.question.asked[cell[1]]
-        if estimator.about.clipping is Clipping.NONE:
-            return None
-        return self.diagnostics(cell[0], asked.clip, measured).ess
+        estimator = self.question.asked[cell[1]][0]
+        return None if estimator.about.clipping is Clipping.NONE else self._diagnosed(cell, measured).ess
 
     def warnings(self, cell: Cell, terms: Terms, measured: Measured) -> tuple[Message, ...]:
-        model, number = cell
-        estimator, asked = self.question.asked[number]
-        unit, n = self.unit, int(measured.size[terms.defined].sum())
-        messages: list[Message] = []
-        if n < self.facts.n_units:
-            missing = self.facts.n_units - n
-            messages.append(
-                caution(
-                    "left-out",
-                    f"{missing:,} of {self.facts.n_units:,} {unit}s {asked.metric.left_out} and are left out",
-                    numbers={"units": missing},
-                )
-            )
-        paying = int(np.count_nonzero(whole(terms).sums[:, 0]))
-        who = self.facts.cluster
-        if not paying:
-            messages.append(
-                warning(
-                    "no-reward",
-                    "nothing that this target would show has a reward: nothing tells how far the value is from 0",
-                )
-            )
-        elif paying < FEW_PAYING:
-            messages.append(
-                caution(
-                    "few-rewards",
-                    f"rests on {paying} {who}s with a reward: the interval is rough",
-                    numbers={"units": paying},
-                )
-            )
-        single = self._single(terms)
-        if single is not None:
-            messages.append(warning("no-interval", f"no interval: {single}"))
-        elif 0 < n < FEW_UNITS:
-            messages.append(caution("few-units", f"only {n} {unit}s: the interval is rough", numbers={"units": n}))
+        estimator, asked = self.question.asked[cell[1]]
+        n = int(measured.size[terms.defined].sum())
+        messages = about_value(self.facts, asked, terms, n_units=n, strata=self.question.interval.refits)
         if estimator.about.clipping is not Clipping.NONE:
             rows = "viewed rows" if self.facts.logged is Logged.VIEWED else "displayed rows"
-            messages += self.diagnostics(model, asked.clip, measured).warnings(asked.clip, rows=rows)
+            messages += self._diagnosed(cell, measured).warnings(asked.clip, rows=rows, beyond=estimator.about.beyond)
+            between = self.facts.rewards[asked.reward].between
+            messages += about_bounds(terms.value(), self.unseen(cell, measured), between)
         if estimator.about.caution:
             messages.append(warning("for-comparison", estimator.about.caution))
         return tuple(messages)
-
-    def _single(self, terms: Terms) -> str | None:
-        """Why nothing tells how far the value may be off: a single cluster, in all or of a logger."""
-        who, clusters = self.facts.cluster, terms.clusters
-        used = clusters.has(terms.defined)
-        if np.count_nonzero(used) == 1:
-            return f"all is from one {who}, and a spread needs at least two"
-        linear = not isinstance(terms, Refitted) and self.question.interval.refits
-        if linear and clusters.stratum is not None and (np.bincount(clusters.stratum[used]) == 1).any():
-            return (
-                f"a logger has a single {who}, and the spread within it needs at least two; leave that logger out, "
-                "or use --bootstrap"
-            )
-        return None
 
     def ids(self, measured: Measured) -> tuple[Any, Any]:
         known = self.ids_of_units
@@ -260,15 +249,17 @@ class RankedPlan:
         what: list[tuple[str, Any, Mapping[Any, Spread]]] = [(model, model, points.values) for model in models]
         what += [(" - ".join(pair), pair, points.differences) for pair in self.question.pairs(models)]
         for of, who, spreads in what:
-            at = len(numbers) - 1
+            at = same = len(numbers) - 1
             if by_rule:
-                at = chosen_clip(terms[who]) if isinstance(who, str) else chosen_clip(terms[who[0]], terms[who[1]])
+                both = (who,) if isinstance(who, str) else who
+                at, same = chosen_clip(*(terms[model] for model in both))
             value = spreads[who, numbers[at]].value
             choice = {
                 "of": of,
                 "reward": asked.reward,
                 "estimator": estimator.about.name,
                 "clip": limit(self.question.asked[numbers[at]][1].clip),
+                "smallest_equal": limit(self.question.asked[numbers[same]][1].clip),
                 "value": value,
                 "against_largest_clip": value - spreads[who, numbers[-1]].value,
                 "by_rule": by_rule,
@@ -331,10 +322,17 @@ class RankedPlan:
             details=details_of(
                 cluster=facts.cluster,
                 chosen=remarks.details.get("chosen", ()),
-                diagnostics={
-                    model: [self.diagnostics(model, clip, measured) for clip in self.grid] for model in question.models
-                },
-                clips=self.grid,
+                diagnostics=[
+                    {
+                        "model": model,
+                        "clip": limit(clip),
+                        "of": of,
+                        **asdict(self.diagnostics(model, clip, of, measured)),
+                    }
+                    for model in question.models
+                    for of in self.limits
+                    for clip in self.grid
+                ],
                 fits=[] if looking.learner is None else recorded(self.learned[looking.learner]),
             ),
         )

@@ -14,6 +14,7 @@ from truerank.core.estimator import Estimator, Learned
 from truerank.core.ids import Keys
 from truerank.core.terms import Clusters
 from truerank.data.impressions import RankedChunk
+from truerank.estimators.ranked.clips import Limited
 from truerank.estimators.ranked.exposures import Exposures, Refits
 from truerank.evaluation.question import Tallies
 from truerank.exposure.policies.mixtures import LoggerShares, check_own_exposures, logger_of_units, mixed_policy
@@ -21,7 +22,8 @@ from truerank.exposure.policies.policies import Policy, logging_policy, tables_o
 from truerank.exposure.policies.targets import Target, is_table, target_policy
 from truerank.exposure.positions.learner import PositionLearner
 from truerank.exposure.positions.places import Positions
-from truerank.uncertainty.weights import SupportTally, WeightTally
+from truerank.uncertainty.support import SupportTally
+from truerank.uncertainty.weights import WeightTally
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,6 +146,7 @@ class RankedSight:
     model: str
     exposures: Exposures
     clips: Floats
+    limits: tuple[Limited, ...]  # what clips limit
     most: int  # weights of the tail that are kept
     unweighed: Mapping[str, Ints]
 
@@ -153,11 +156,14 @@ class RankedSight:
     def tallies(self) -> Tallies:
         target, name = self.exposures.target, self.model
         counted: dict[tuple[Any, ...], Any] = {
-            (name, "weights"): WeightTally.of(self.exposures, self.clips, most=self.most),
             (name, "support"): SupportTally.of(self.exposures),
             (name, "known"): int(np.count_nonzero(target.defined())),
             (name, "unlogged"): target.unlogged,
             (name, "never"): 0 if target.whole is None else int(np.count_nonzero(target.exposure() == 0)),
+        }
+        counted |= {
+            (name, "weights", of): WeightTally.of(self.exposures, self.clips, most=self.most, limits=of)
+            for of in self.limits
         }
         return counted | {(name, "unweighed", reason): groups for reason, groups in self.unweighed.items()}
 

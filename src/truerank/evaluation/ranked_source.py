@@ -21,71 +21,12 @@ from truerank.data.owners import Owners, follow
 from truerank.data.partition import MEMORY_BYTES, MEMORY_ROWS, Chunks, Keyed, Progress, together
 from truerank.data.read import as_table, column
 from truerank.data.read_impressions import read_impressions
+from truerank.data.recognise import with_users
 from truerank.data.spill import Scratch
 from truerank.data.survey import ImpressionSchema, survey_impressions
 from truerank.estimators.ranked import RankedEstimator
+from truerank.evaluation.ranked_facts import RankedFacts, RewardFacts, ends_known
 from truerank.exposure.policies.targets import Target, column_names, is_table
-
-
-@dataclass(frozen=True, slots=True)
-class RewardFacts:
-    """What is known of a reward: whether some is negative, whether all are 0 or 1."""
-
-    negative: bool
-    binary: bool
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RankedFacts:
-    """What is known of a whole log before any of it is measured.
-
-    `only` is the surface and the group of all rows, where there is no other. `absent` are the sessions of each target
-    that were left out when its table was brought to the log, because the log does not have them.
-    """
-
-    source: str
-    logged: Logged
-    unit: str
-    cluster: str
-    n_rows: int
-    n_units: int
-    n_items: int
-    rewards: Mapping[str, RewardFacts]
-    propensity: bool
-    sessions: bool
-    only: Mapping[str, str]
-    notes: tuple[str, ...]
-    absent: Mapping[str, int] = field(default_factory=dict)
-
-    @classmethod
-    def of(cls, log: Impressions) -> RankedFacts:
-        """Of a log in memory."""
-        return cls(
-            source=log.source,
-            logged=log.logged,
-            unit=log.unit_name,
-            cluster=log.cluster_name,
-            n_rows=len(log),
-            n_units=log.n_units,
-            n_items=len(log.items),
-            rewards={
-                name: RewardFacts(bool(values.dtype.kind == "f" and (values < 0).any()), values.dtype == np.uint8)
-                for name, values in log.rewards.items()
-            },
-            propensity=log.propensity is not None,
-            sessions=log.sessions is not None,
-            only={
-                name: str(values[0])
-                for name, values in (("surface", log.surface), ("group", log.group))
-                if values is not None and len(values) and bool((values == values[0]).all())
-            },
-            notes=log.notes,
-        )
-
-    @property
-    def clicks(self) -> str | None:
-        """The reward that stands for clicks: the first of 0 and 1."""
-        return next((name for name, facts in self.rewards.items() if facts.binary), None)
 
 
 def check_common(where: str, known: int, facts: RankedFacts) -> None:
@@ -319,9 +260,12 @@ def _facts(schema: ImpressionSchema, counted: LogCounts, sample: Impressions) ->
         n_rows=schema.table.n_rows,
         n_units=n_units,
         n_items=len(schema.items),
-        rewards={name: RewardFacts(facts.minimum < 0, facts.binary) for name, facts in schema.rewards.items()},
+        rewards={
+            name: RewardFacts(facts.minimum, facts.maximum, facts.binary) for name, facts in schema.rewards.items()
+        },
         propensity=sample.propensity is not None,
         sessions=sample.sessions is not None,
+        ends_known=ends_known(sample),
         only={name: next(iter(values)) for name, values in kinds.items() if len(values) == 1},
         notes=notes_of(
             sample,
@@ -359,11 +303,16 @@ def source_of(
     if isinstance(log, str | Path):
         table = LazyTable.of(log)
         if table.n_rows > MEMORY_ROWS or table.n_rows * table.row_bytes() > MEMORY_BYTES:
-            schema = survey_impressions(
-                table, columns=columns, rewards=rewards, extra=extra, logged=logged, progress=progress
-            )
-            return StreamedLog.of(
-                schema, targets, columns=columns, sessions=sessions, scratch=scratch, progress=progress
-            )
+
+            def streamed(mapping: Mapping[str, str]) -> StreamedLog:
+                schema = survey_impressions(
+                    table, columns=mapping, rewards=rewards, extra=extra, logged=logged, progress=progress
+                )
+                return StreamedLog.of(
+                    schema, targets, columns=columns, sessions=sessions, scratch=scratch, progress=progress
+                )
+
+            found, said = with_users(table.columns, dict(columns or {}), streamed, taken=[*(rewards or ()), *extra])
+            return replace(found, facts=replace(found.facts, notes=(*found.facts.notes, *said)))
     whole = read_impressions(log, columns=columns, rewards=rewards, extra=extra, sessions=sessions, logged=logged)
     return HeldLog.of(whole, targets, columns=columns)

@@ -59,6 +59,17 @@ def smallest_harmless(value: Floats, error: Floats, *, width: float = 1.0) -> in
     return chosen
 
 
+def smallest_equal(value: Floats, error: Floats, at: int) -> int:
+    """The smallest of several clips that gives exactly what clip `at` gives: no weight lies between the two.
+
+    >>> smallest_equal(np.array([0.7, 1.0, 1.0]), np.array([[0.0, 0.1, 0.1], [0.1, 0.0, 0.0], [0.1, 0.0, 0.0]]), 2)
+    1
+    """
+    while at > 0 and value[at - 1] == value[at] and error[at - 1, at] == 0:
+        at -= 1
+    return at
+
+
 def paired_errors(influence: Floats, n: int) -> Floats:
     """Standard errors of the differences between values, from influences [values x clusters] of n clusters.
 
@@ -71,13 +82,13 @@ def paired_errors(influence: Floats, n: int) -> Floats:
     return np.asarray(np.sqrt(np.array(squares) * n / (n - 1)), dtype=np.float64)
 
 
-def chosen_clip(terms: Sequence[Smooth], others: Sequence[Smooth] | None = None) -> int:
-    """Which of several clips to take for a value, or for the difference to `others`; terms ascend by clip.
+def chosen_clip(terms: Sequence[Smooth], others: Sequence[Smooth] | None = None) -> tuple[int, int]:
+    """Which of several clips to take for a value, or for the difference to `others`, and the smallest that equals it.
 
-    By the rule of `smallest_harmless` on influences. The bias of ips with rewards from 0 only grows as the clip falls,
-    which the rule needs. For differences, negative rewards and doubly-robust only a bound of it does; there the rule
-    rests on measurement. A ratio of clipped sums can move away and come back, so that standing still between two clips
-    says nothing about its bias: no clip is chosen for it (`Clipping.GIVEN`).
+    Terms ascend by clip. By the rule of `smallest_harmless` on influences. The bias of ips with rewards from 0 only
+    grows as the clip falls, which the rule needs. For differences, negative rewards and doubly-robust only a bound of
+    it does; there the rule rests on measurement. A ratio of clipped sums can move away and come back, so that standing
+    still between two clips says nothing about its bias: no clip is chosen for it (`Clipping.GIVEN`).
     """
     value, influence, n = [], [], 0
     for at, first in enumerate(terms):
@@ -90,4 +101,6 @@ def chosen_clip(terms: Sequence[Smooth], others: Sequence[Smooth] | None = None)
             value.append(both[0].value() - both[1].value())
             influence.append(both[0].influence() - both[1].influence())
             n = both[0].n_independent()
-    return smallest_harmless(np.array(value), paired_errors(np.array(influence), n))
+    values, error = np.array(value), paired_errors(np.array(influence), n)
+    at = smallest_harmless(values, error)
+    return at, smallest_equal(values, error, at)

@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from truerank.core.arrays import Floats, Ints
-from truerank.core.log import Pairs
+from truerank.core.arrays import Floats
+from truerank.core.estimator import Beyond
 from truerank.core.messages import Message, warning
-from truerank.estimators.ranked.exposures import BLOCK, Exposures, blocks, total_known, total_of
-from truerank.exposure.policies.policies import WholeList
+from truerank.estimators.ranked.clips import Limited
+from truerank.estimators.ranked.exposures import BLOCK, Exposures, blocks
 
 FEW_EFFECTIVE = 100.0
 SMALL_EFFECTIVE_SHARE = 0.01
@@ -46,7 +46,15 @@ class WeightDiagnostics:
     unsupported: float | None = None
     unsupported_error: float = 0.0
 
-    def warnings(self, clip: float, *, rows: str = "viewed rows") -> tuple[Message, ...]:
+    @property
+    def surely_unsupported(self) -> float:
+        """The share that is not supported, 0 where it may be chance or is not known."""
+        share = self.unsupported
+        return share if share is not None and share - 2 * self.unsupported_error > 0 else 0.0
+
+    def warnings(
+        self, clip: float, *, rows: str = "viewed rows", beyond: Beyond = Beyond.MISSING
+    ) -> tuple[Message, ...]:
         """In plain words, with the threshold that was passed."""
         messages = []
         if self.n and (self.ess < FEW_EFFECTIVE or self.ess < SMALL_EFFECTIVE_SHARE * self.n):
@@ -86,23 +94,22 @@ class WeightDiagnostics:
                     numbers={"lost": self.lost, "clip": clip},
                 )
             )
-        return (*messages, *self._about_support())
+        return (*messages, *self._about_support(beyond))
 
-    def _about_support(self) -> list[Message]:
+    def _about_support(self, beyond: Beyond) -> list[Message]:
         if self.unsupported is None:
             return []
-        sure = 2 * self.unsupported_error
-        if self.unsupported - sure > 0 and self.unsupported > UNSUPPORTED:
+        if self.surely_unsupported > UNSUPPORTED:
             how = "estimated: " if self.unsupported_error else ""
             return [
                 warning(
                     "unsupported",
                     f"{how}{self.unsupported:.0%} of what the target would expose is never shown by the log (above "
-                    f"{UNSUPPORTED:.0%}), or the position model is wrong: rewards there are missing from the value",
+                    f"{UNSUPPORTED:.0%}), or the position model is wrong: {beyond.words}",
                     numbers={"share": self.unsupported},
                 )
             ]
-        if self.unsupported + sure < -UNSUPPORTED:
+        if self.unsupported + 2 * self.unsupported_error < -UNSUPPORTED:
             return [
                 warning(
                     "too-much-weight",
@@ -116,11 +123,12 @@ class WeightDiagnostics:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class WeightTally:
-    """Sums of the weights of viewed rows by the bin of 1/ε0 among ascending clips, and the largest before clipping.
+    """Sums of the weights of viewed rows by the bin of what clips limit among these, and the largest before clipping.
 
-    A row's bin says for which clips it is lowered, so that the work per row does not grow with their number. Row 0 of
-    `sums` [5 x bins] counts weights above 0, rows 1 and 2 have Σ ε and Σ ε², rows 3 and 4 Σ ε/ε0 and Σ (ε/ε0)². Of the
-    largest at most `most` are kept.
+    A weight is a scale times what is limited: 1 and ε/ε0, or ε and 1/ε0 (`Limited`). A row's bin says for which clips
+    it is lowered, so that the work per row does not grow with their number; clips ascend. Row 0 of `sums` [5 x bins]
+    counts weights above 0, rows 1 and 2 have Σ and Σ² of the scale, rows 3 and 4 of the weight. Of the largest at most
+    `most` are kept.
     """
 
     clips: Floats
@@ -130,15 +138,16 @@ class WeightTally:
     most: int
 
     @classmethod
-    def of(cls, view: Exposures, clips: Floats, *, most: int) -> WeightTally:
+    def of(cls, view: Exposures, clips: Floats, *, most: int, limits: Limited = Limited.RATIO) -> WeightTally:
         """The weights of one chunk; units without a known ranking do not count."""
         sums = np.zeros((5, len(clips) + 1))
         n, bound, largest = 0, -math.inf, np.zeros(0)
         for rows in _weighed(view):
             target, inverse = view.parts(rows)
             n += len(target)
-            _add_bins(target, inverse, clips, sums)
             weight = target * inverse
+            limited = limits.limited(target, inverse)
+            _add_bins(limits.left(np.ones(len(target)), target), limited, clips, sums)
             high = weight[weight > bound]
             if len(high):
                 largest = np.concatenate([largest, high])
@@ -151,15 +160,20 @@ class WeightTally:
         largest = np.sort(np.concatenate([self.largest, other.largest]))[::-1][: self.most]
         return WeightTally(self.clips, self.n + other.n, self.sums + other.sums, largest, self.most)
 
+    @property
+    def total(self) -> float:
+        """Σ ε/ε0."""
+        return float(self.sums[3].sum())
+
     def at(self, clip: float, *, unsupported: float | None = None, error: float = 0.0) -> WeightDiagnostics:
         """What the weights look like at one of the clips."""
         k = int(np.searchsorted(self.clips, clip))
-        # the clip lowers the rows of all bins behind it; there w = m ε
+        # the clip lowers the rows of all bins behind it; there w = m · scale
         low = self.sums[:, : k + 1].sum(axis=1)
         behind = self.sums[:, k + 1 :].sum(axis=1)
         limit = 0.0 if math.isinf(clip) else clip
         total, square = float(low[3] + limit * behind[1]), float(low[4] + limit**2 * behind[2])
-        unclipped = float(self.sums[3].sum())
+        unclipped = self.total
         largest = self.largest[: tail_length(self.n)]
         first = float(largest[0]) if len(largest) else 0.0
         return WeightDiagnostics(
@@ -184,15 +198,15 @@ def _weighed(view: Exposures) -> Iterator[Any]:
     return blocks(len(view.log), None if keep is None else np.flatnonzero(keep))
 
 
-def _add_bins(target: Floats, inverse: Floats, clips: Floats, sums: Floats) -> None:
+def _add_bins(scale: Floats, limited: Floats, clips: Floats, sums: Floats) -> None:
     if find_spec("numba") is not None:
         from truerank.estimators.ranked.fast import add_bins
 
-        add_bins(target, inverse, clips, sums)
+        add_bins(scale, limited, clips, sums)
         return
-    at = np.searchsorted(clips, inverse)
-    weight = target * inverse
-    for row, values in enumerate(((target > 0).astype(np.float64), target, target**2, weight, weight**2)):
+    at = np.searchsorted(clips, limited)
+    weight = scale * limited
+    for row, values in enumerate(((weight > 0).astype(np.float64), scale, scale**2, weight, weight**2)):
         sums[row] += np.bincount(at, values, minlength=sums.shape[1])
 
 
@@ -228,79 +242,3 @@ def pareto_tail(largest: Sequence[float] | Floats) -> float:
     centre = float(np.sum(b * weight) / np.sum(weight))
     index = float(np.mean(np.log1p(-centre * excess)))
     return (n * index + 10 * 0.5) / (n + 10)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class SupportTally:
-    """What tells the share of a target's exposure on what the log cannot show.
-
-    `exact` says that it is known where the log lists its candidates or all that was displayed: `outside` of `exposed`.
-    What is displayed where nobody looks (ε0 = 0) is not shown: `vain` rows. Else it is estimated from viewed rows:
-    E[Σ w] = Σ_a ε(x, a) over what is supported, so 1 - Σ w / Σ ε estimates it. `moments` are the number of clusters and
-    the sums of w, ε, w², w ε, ε² over them, with w and ε summed in each cluster; None where they are not known.
-    """
-
-    exact: bool
-    listed: bool
-    outside: float
-    exposed: float
-    vain: int
-    moments: Floats | None
-
-    @classmethod
-    def of(cls, view: Exposures) -> SupportTally:
-        whole, log = view.target.whole, view.log
-        displayed = not view.views_known or log.viewed is not None
-        vain = np.flatnonzero(view.logging.exposure() == 0) if displayed else np.zeros(0, dtype=np.int64)
-        exact = whole is not None and (log.candidates is not None or (displayed and view.logging.rank is not None))
-        outside = exposed = 0.0
-        if exact and whole is not None:
-            # with a deterministic list, what was not displayed cannot be
-            shown = log.candidates or Pairs.of(log.unit, log.item, n_units=log.n_units)
-            outside, exposed = _outside(view, whole, shown, vain)
-        elif whole is None and displayed:
-            exposed = float(view.target.exposure().sum())
-            outside = float(view.target.exposure(vain).sum())
-        known = total_known(view.target) and view.views_known and not exact
-        return cls(exact, whole is not None, outside, exposed, len(vain), _moments(view) if known else None)
-
-    def __add__(self, other: SupportTally) -> SupportTally:
-        return SupportTally(
-            self.exact,
-            self.listed,
-            self.outside + other.outside,
-            self.exposed + other.exposed,
-            self.vain + other.vain,
-            None if self.moments is None or other.moments is None else self.moments + other.moments,
-        )
-
-    def share(self) -> tuple[float | None, float]:
-        """The share that is not supported, and its standard error where it is estimated; None where nothing tells."""
-        if self.exact or (not self.listed and self.vain):
-            return (self.outside / self.exposed if self.exposed else 0.0), 0.0
-        if self.moments is None:
-            return None, 0.0
-        n, weight, exposed, weight_squares, products, exposed_squares = self.moments.tolist()
-        if not exposed:
-            return None, 0.0
-        ratio = weight / exposed
-        squares = max(weight_squares - 2 * ratio * products + ratio**2 * exposed_squares, 0.0)
-        return 1.0 - ratio, math.sqrt(squares * n / max(n - 1, 1)) / exposed
-
-
-def _moments(view: Exposures) -> Floats:
-    rows, kept = view.viewed_rows(), view.target.defined()
-    seen = view.by_unit(view.weights(rows=rows), rows)
-    weight, exposed = (view.clusters.sums(np.where(kept, each, 0.0)) for each in (seen, total_of(view)))
-    n = np.count_nonzero(view.clusters.has(kept))
-    return np.array([n, weight.sum(), exposed.sum(), (weight**2).sum(), (weight * exposed).sum(), (exposed**2).sum()])
-
-
-def _outside(view: Exposures, whole: WholeList, shown: Pairs, vain: Ints) -> tuple[float, float]:
-    """Exposure on items that are not among those shown, or in vain, and all of it; items without an id are not."""
-    log, exposure = view.log, view.target.listed()
-    width = len(log.items) + 2
-    inside = np.repeat(np.arange(len(shown.start) - 1), shown.count) * width + shown.item
-    inside = np.setdiff1d(inside, log.unit[vain] * width + log.item[vain]) if len(vain) else inside
-    listed = np.isin(whole.unit * width + np.where(whole.item < 0, width - 1, whole.item), inside)
-    return float(exposure[~listed].sum()), float(exposure.sum())

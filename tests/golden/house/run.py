@@ -22,6 +22,7 @@ from truerank.core.ids import Ids
 from truerank.data.impressions import Logged
 from truerank.estimators import ranked
 from truerank.estimators.biased.rewards import GivenRewards, ItemRates
+from truerank.estimators.ranked.clips import Limited
 from truerank.estimators.ranked.doubly_robust import ItemMeans, PredictionColumn
 from truerank.estimators.ranked.normalised import IdealSum
 from truerank.estimators.ranked.normalisers import Normaliser
@@ -194,7 +195,7 @@ def offpolicy(data: Made, options: dict[str, Any]) -> Result:
         clips=AutoClip() if clips == "auto" else [float(text) for text in clips.split(",")],
         estimators=[_ranked(each, normaliser, seed) for each in options["estimators"]]
         if "estimators" in options
-        else None,
+        else _default(normaliser, clips),
         normaliser=normaliser,
         rewards=options.get("rewards"),
         sessions=data.ids[options["sessions"]] if "sessions" in options else None,
@@ -212,6 +213,11 @@ def offpolicy(data: Made, options: dict[str, Any]) -> Result:
     return plain(results, **({"tables": tables} if tables else {}))
 
 
+def _default(normaliser: Normaliser, clips: str) -> Any:
+    """The default estimators, with the paper's clip; where nothing is clipped, those that come by themselves."""
+    return None if clips == "inf" else [_ranked(name, normaliser, 0) for name in ("ips", "snips")]
+
+
 def _target(data: Made, text: str) -> Any:
     """`rank:COLUMN`, `exposure:COLUMN`, `table:FRAME`, or `log` for the logging policy itself."""
     kind, _, name = text.partition(":")
@@ -224,12 +230,14 @@ def _ranked(given: str | Mapping[str, Any], normaliser: Normaliser, seed: int) -
     options: dict[str, Any] = {} if isinstance(given, str) else dict(given)
     name = given if isinstance(given, str) else options.pop("name")
     kind = ranked.named(name)
+    # goldens are of the paper's clip, of 1/ε0
+    inverse = {"of": Limited.INVERSE} if "of" in kind.__dataclass_fields__ else {}
     if name in ("ips", "snips"):
-        return kind(Normaliser(options.get("normaliser", normaliser)))
+        return kind(Normaliser(options.get("normaliser", normaliser)), **inverse)
     if name == "doubly-robust":
         model = options.pop("model", "item-means")
-        return kind(PredictionColumn() if model == "column" else ItemMeans(**options), seed=seed)
-    return kind(IdealSum(options["ideal"])) if "ideal" in options else kind()
+        return kind(PredictionColumn() if model == "column" else ItemMeans(**options), seed=seed, **inverse)
+    return kind(IdealSum(options["ideal"]), **inverse) if "ideal" in options else kind(**inverse)
 
 
 # ------------------------------------------------------------------------------------------------------------ studies

@@ -11,14 +11,15 @@ import numpy as np
 from truerank.core.arrays import Floats, Ints, sums_by, two_sum
 from truerank.core.chance import cell_uniforms
 from truerank.core.errors import InputError
-from truerank.core.estimator import About, Asked, Clipping, Exposed, Groups, Learned, Learner
+from truerank.core.estimator import About, Asked, Beyond, Clipping, Exposed, Groups, Learned, Learner
 from truerank.core.ids import Ids, Keys
 from truerank.core.terms import Smooth, Terms
 from truerank.data.impressions import Impressions, Logged, RankedChunk
+from truerank.estimators.ranked.clips import Limited
 from truerank.estimators.ranked.exposures import Exposures, by_reward
 from truerank.estimators.ranked.normalisers import Counted, Normaliser, RankedContext
 from truerank.estimators.ranked.refitting import adder, refitted
-from truerank.exposure.policies.policies import Rows, logging_policy
+from truerank.exposure.policies.policies import logging_policy
 from truerank.exposure.positions.places import Positions
 
 
@@ -223,6 +224,7 @@ class RankedDoublyRobust:
     model: RewardModel = field(default_factory=ItemMeans)
     seed: int = 0
     clip: float | None = None
+    of: Limited = Limited.RATIO
 
     about: ClassVar[About] = About(
         name="doubly-robust",
@@ -230,6 +232,7 @@ class RankedDoublyRobust:
         assumptions=("the reward model was not fitted on the sessions that it predicts",),
         weighs=True,
         clipping=Clipping.CHOSEN,
+        beyond=Beyond.PREDICTED,
     )
 
     @property
@@ -275,14 +278,12 @@ class RankedDoublyRobust:
         of_row, of_list = self.model.predict(view, reward, learned, seed=self.seed)
         left = log.reward(reward) - seen_share(view) * of_row
 
-        def gain(rows: Rows, exposure: Floats) -> Floats:
-            return np.asarray(exposure * left[rows], dtype=np.float64)
-
         expected = np.zeros(log.n_units)
         if target.whole is not None:
             expected = sums_by(target.whole.unit, target.listed() * of_list, n=log.n_units)
         one = np.ones(log.n_units)
-        return [view.ratio(expected + residual, one) for residual in view.clipped_sums(gain, None, clips)]
+        residuals = view.clipped_sums(lambda rows: left[rows], None, clips, self.of)
+        return [view.ratio(expected + residual, one) for residual in residuals]
 
 
 def seen_share(view: Exposures) -> Floats:

@@ -16,12 +16,13 @@ from truerank.core.estimator import Asked
 from truerank.core.ids import Keys
 from truerank.core.terms import Clusters, Smooth, known_total, ratio, ratios
 from truerank.data.impressions import Impressions, Logged
+from truerank.estimators.ranked.clips import Limited
 from truerank.exposure.policies.policies import Policy, Rows
 from truerank.exposure.positions.places import Positions
 
 BLOCK = 1 << 17  # rows whose exposures stay in cache
 
-Gain = Callable[[Rows, Floats], Floats]  # (rows, their target exposure) -> what is weighed by min(m, 1/ε0)
+Each = Callable[[Rows], Floats]  # rows -> a number of each
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -40,10 +41,10 @@ class Refits:
 class Exposures:
     """A log, and how much a target and the logging policy expose each of its rows.
 
-    w = ε · min(m, 1/ε0) with m the clip (paper 3, eq. 8 and section 6.2); m = ∞ is the importance weight, m = 1 leaves
-    the raw label. A view (or a reward) where the logging policy exposes nothing cannot be and is refused, whatever the
-    target shows; a displayed row that earned nothing there weighs nothing. `clusters` are those of the units; `refits`
-    are other position models under which the same is to be seen.
+    w = ε/ε0 (paper 3, eq. 8), of which a clip m limits a part (`clips.Limited`). A view (or a reward) where the logging
+    policy exposes nothing cannot be and is refused, whatever the target shows; a displayed row that earned nothing
+    there weighs nothing. `clusters` are those of the units; `refits` are other position models under which the same is
+    to be seen.
     """
 
     log: Impressions
@@ -76,30 +77,39 @@ class Exposures:
             return np.divide(1.0, logged, out=np.zeros(len(logged)), where=~never)
         return 1.0 / logged
 
-    def weights(self, clip: float = math.inf, rows: Rows = None) -> Floats:
+    def weights(self, clip: float = math.inf, rows: Rows = None, *, of: Limited = Limited.RATIO) -> Floats:
         """The weight of each row."""
-        return clipped(*self.parts(rows), clip)
+        return of.weights(*self.parts(rows), clip)
 
     # ------------------------------------------------------------------------------------------------------------- sums
 
-    def clipped_sums(self, gain: Gain, rows: Ints | None, clips: Floats) -> Floats:
-        """Σ gain · min(m, 1/ε0) over the given rows of each unit, for each clip m: [clips x units]."""
-        return self._clipped(gain, rows, clips, more=0)
+    def clipped_sums(
+        self,
+        gain: Each | None,
+        rows: Ints | None,
+        clips: Floats,
+        of: Limited,
+        *,
+        discount: Each | None = None,
+        more: int = 0,
+    ) -> Floats:
+        """Σ gain · w over the given rows of each unit, for each clip: [clips x units]; without a gain Σ w.
 
-    def _clipped(self, gain: Gain, rows: Ints | None, clips: Floats, *, more: int) -> Floats:
-        """The same with `more` rows of zeros at the end."""
+        A `discount` takes the place of the target's exposure; `more` rows of zeros stand at the end.
+        """
         sums = np.zeros((len(clips) + more, self.log.n_units))
         add = _add_clipped()
         for block in blocks(len(self.log), rows):
-            target, inverse = self.parts(block)
-            unit = self.log.unit[block]
-            add(unit, np.asarray(gain(block, target), dtype=np.float64), inverse, clips, sums)
+            unit, inverse = self.log.unit[block], self.inverse(block)
+            target = self.target.exposure(block) if discount is None else discount(block)
+            each = np.ones(len(unit)) if gain is None else np.asarray(gain(block), dtype=np.float64)
+            add(unit, of.left(each, target), of.limited(target, inverse), clips, sums)
         return sums
 
-    def rewards(self, reward: str, clips: Floats) -> Floats:
+    def rewards(self, reward: str, clips: Floats, of: Limited) -> Floats:
         """Σ c w over each unit for each clip: [clips x units]; only rows with a reward are looked at."""
         values = self.log.reward(reward)
-        return self.clipped_sums(lambda rows, target: values[rows] * target, self.rewarded(reward), clips)
+        return self.clipped_sums(lambda rows: values[rows], self.rewarded(reward), clips, of)
 
     def by_unit(self, values: Floats, rows: Ints | None = None) -> Floats:
         """The sum over each unit of values of rows."""
@@ -113,10 +123,10 @@ class Exposures:
 
     # ------------------------------------------------------------------------------------------------------------ terms
 
-    def reward_ratios(self, reward: str, clips: Floats, den: Floats) -> list[Smooth]:
+    def reward_ratios(self, reward: str, clips: Floats, of: Limited, den: Floats) -> list[Smooth]:
         """Terms of Σ c w / Σ den for each clip; only rows with a reward are looked at."""
         values = self.log.reward(reward)
-        sums = self._clipped(lambda rows, target: values[rows] * target, self.rewarded(reward), clips, more=1)
+        sums = self.clipped_sums(lambda rows: values[rows], self.rewarded(reward), clips, of, more=1)
         sums[-1] = den
         return ratios(sums, defined=self._defined(None), clusters=self.clusters)
 
@@ -184,15 +194,6 @@ def blocks(n: int, rows: Ints | None) -> Iterator[Any]:
         yield from (rows[start : start + BLOCK] for start in range(0, len(rows), BLOCK))
 
 
-def clipped(target: Floats, inverse: Floats, clip: float) -> Floats:
-    """ε · min(m, 1/ε0).
-
-    >>> clipped(np.array([0.5, 1.0]), np.array([4.0, 2.0]), 3.0).tolist()
-    [1.5, 2.0]
-    """
-    return np.asarray(target * np.minimum(inverse, clip), dtype=np.float64)
-
-
 def total_known(target: Policy) -> bool:
     """Whether Σ_a ε(x, a) is known: a single impression with item-choice propensities has the sum 1."""
     return target.total_known or (target.positions is None and target.log.sessions is None)
@@ -211,10 +212,10 @@ def _add_clipped() -> Callable[[Ints, Floats, Floats, Floats, Floats], None]:
     return add_clipped
 
 
-def add_plainly(unit: Ints, gain: Floats, inverse: Floats, clips: Floats, out: Floats) -> None:
+def add_plainly(unit: Ints, gain: Floats, limited: Floats, clips: Floats, out: Floats) -> None:
     """What `fast.add_clipped` adds, in numpy; equal up to the order of additions."""
     for k, clip in enumerate(clips.tolist()):
-        out[k] += sums_by(unit, gain * np.minimum(inverse, clip), n=out.shape[1])
+        out[k] += sums_by(unit, gain * np.minimum(limited, clip), n=out.shape[1])
 
 
 Answer = TypeVar("Answer")

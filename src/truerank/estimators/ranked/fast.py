@@ -9,10 +9,11 @@ import numpy as np
 
 
 @nb.njit(cache=True, nogil=True, boundscheck=False)
-def add_clipped(unit: Any, gain: Any, inverse: Any, clips: Any, out: Any) -> None:
-    """Add Σ gain · min(m, 1/ε0) of each unit to `out` [clips x units]; units ascend.
+def add_clipped(unit: Any, gain: Any, limited: Any, clips: Any, out: Any) -> None:
+    """Add Σ gain · min(m, limited) of each unit to `out` [clips x units]; units ascend.
 
-    Rows are added one after the other, whatever the blocks that they come in.
+    `limited` is what the clip m limits, ε/ε0 or 1/ε0. Rows are added one after the other, whatever the blocks that they
+    come in.
     """
     n, n_clips = unit.shape[0], clips.shape[0]
     total = np.zeros(n_clips)
@@ -22,7 +23,7 @@ def add_clipped(unit: Any, gain: Any, inverse: Any, clips: Any, out: Any) -> Non
         for k in range(n_clips):
             total[k] = out[k, u]
         while i < n and unit[i] == u:
-            g, v = gain[i], inverse[i]
+            g, v = gain[i], limited[i]
             if g != 0:
                 for k in range(n_clips):
                     total[k] += g * min(v, clips[k])
@@ -44,14 +45,14 @@ def add_cells(cell: Any, value: Any, high: Any, low: Any, count: Any) -> None:
 
 
 @nb.njit(cache=True, nogil=True, boundscheck=False)
-def add_bins(target: Any, inverse: Any, clips: Any, sums: Any) -> None:
-    """Add what every clip needs: rows go to the bin of 1/ε0 among the clips.
+def add_bins(scale: Any, limited: Any, clips: Any, sums: Any) -> None:
+    """Add what every clip needs: rows of weight scale · limited go to the bin of what is limited among the clips.
 
-    Row 0 of `sums` counts weights above 0, rows 1 and 2 have Σ ε and Σ ε², rows 3 and 4 Σ ε/ε0 and Σ (ε/ε0)².
+    Row 0 of `sums` counts weights above 0, rows 1 and 2 have Σ and Σ² of the scale, rows 3 and 4 of the weight.
     """
     n_clips = clips.shape[0]
-    for i in range(target.shape[0]):
-        e, v = target[i], inverse[i]
+    for i in range(scale.shape[0]):
+        e, v = scale[i], limited[i]
         low, high = 0, n_clips
         while low < high:
             middle = (low + high) // 2
@@ -60,7 +61,7 @@ def add_bins(target: Any, inverse: Any, clips: Any, sums: Any) -> None:
             else:
                 high = middle
         w = e * v
-        if e > 0:
+        if w > 0:
             sums[0, low] += 1.0
         sums[1, low] += e
         sums[2, low] += e * e

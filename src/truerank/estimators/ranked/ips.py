@@ -12,6 +12,7 @@ from truerank.core.arrays import Bools, Floats
 from truerank.core.estimator import About, Asked, Clipping, Exposed, Learned, Learner
 from truerank.core.terms import Smooth, Terms
 from truerank.data.impressions import RankedChunk
+from truerank.estimators.ranked.clips import Limited
 from truerank.estimators.ranked.exposures import Exposures, Refits, by_reward
 from truerank.estimators.ranked.normalisers import Counted, Normaliser, RankedContext
 from truerank.estimators.ranked.refitting import place_counts, refitted, units_outside
@@ -21,8 +22,9 @@ from truerank.estimators.ranked.refitting import place_counts, refitted, units_o
 class RankedIPS:
     """Inverse propensity scoring with exposures: Σ_i c_i w_i of each session (paper 3, eqs. 8 and 9).
 
-    Exactly unbiased without a clip under the five assumptions; with clip m its mean is Σ_a ε q min(1, m ε0), which is
-    too small where rewards are positive. Item 1 was seen at position 2 and liked; the target ranks it first:
+    Exactly unbiased without a clip under the five assumptions; with clip m its mean is Σ_a q min(ε, m ε0), or of the
+    inverse Σ_a ε q min(1, m ε0): too small where rewards are positive. Item 1 was seen at position 2 and
+    liked; the target ranks it first:
 
     >>> import polars as pl, truerank as tr
     >>> frame = pl.DataFrame({"session": [1, 1], "item": [1, 2], "position": [2, 1], "reward": [1, 0], "new": [1, 2]})
@@ -33,6 +35,7 @@ class RankedIPS:
 
     normaliser: Normaliser = Normaliser.SESSION
     clip: float | None = None
+    of: Limited = Limited.RATIO
 
     about: ClassVar[About] = About(
         name="ips", exposures=frozenset({Exposed.RANKED}), weighs=True, clipping=Clipping.CHOSEN
@@ -76,11 +79,11 @@ class RankedIPS:
 
     def _made(self, view: Exposures, reward: str, clips: Floats) -> list[Smooth]:
         if self.normaliser is Normaliser.SESSION:
-            return view.reward_ratios(reward, clips, np.ones(view.log.n_units))
+            return view.reward_ratios(reward, clips, self.of, np.ones(view.log.n_units))
         viewed = view.n_viewed()
         if self.normaliser is Normaliser.IMPRESSION:
-            return view.reward_ratios(reward, clips, viewed)
-        seen, sums = viewed > 0, view.rewards(reward, clips)
+            return view.reward_ratios(reward, clips, self.of, viewed)
+        seen, sums = viewed > 0, view.rewards(reward, clips, self.of)
         means = np.divide(sums, viewed, out=np.zeros_like(sums), where=seen)
         return [view.ratio(mean, seen.astype(np.float64), kept=seen) for mean in means]
 
@@ -89,7 +92,7 @@ class RankedIPS:
     ) -> list[tuple[Floats, Floats]]:
         """Σ c w and the number of units, or of viewed rows, outside each group."""
         values = view.log.reward(reward)
-        total, rest = place_counts(view, refits, view.rewarded(reward), values, units).totals(refits, clips)
+        total, rest = place_counts(view, refits, view.rewarded(reward), values, units).totals(refits, clips, self.of)
         per = units_outside(refits, units, None if self.normaliser is Normaliser.SESSION else view.n_viewed())
         return [
             (np.stack([total[:, k], per], axis=1), np.stack([rest[:, k], np.zeros_like(per)], axis=1))

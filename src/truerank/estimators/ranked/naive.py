@@ -12,6 +12,7 @@ from truerank.core.arrays import Floats
 from truerank.core.estimator import About, Asked, Clipping, Exposed, Learned, Learner
 from truerank.core.terms import Smooth, Terms
 from truerank.data.impressions import RankedChunk
+from truerank.estimators.ranked.clips import Limited
 from truerank.estimators.ranked.exposures import Exposures, by_reward
 from truerank.estimators.ranked.normalisers import Counted, RankedContext
 from truerank.estimators.ranked.refitting import refitted
@@ -65,9 +66,13 @@ class LogDiscountRaw:
 
 @dataclass(frozen=True, slots=True)
 class LogDiscountDebiased:
-    """Σ c min(m, 1/ε0) / log2(r + 1): labels corrected by the position model, the classical discount ("log, Q")."""
+    """Σ c / (ε0 log2(r + 1)): labels corrected by the position model, the classical discount ("log, Q").
+
+    The discount is to the clip what the target's exposure is elsewhere.
+    """
 
     clip: float | None = None
+    of: Limited = Limited.RATIO
 
     about: ClassVar[About] = About(
         name="dcg-log-debiased",
@@ -106,7 +111,11 @@ class LogDiscountDebiased:
         def made(seen: Exposures, reward: str, clips: Floats) -> list[Smooth]:
             values = seen.log.reward(reward)
             sums = seen.clipped_sums(
-                lambda rows, target: values[rows] * _log_discount(seen, rows), seen.rewarded(reward), clips
+                lambda rows: values[rows],
+                seen.rewarded(reward),
+                clips,
+                self.of,
+                discount=lambda rows: _log_discount(seen, rows),
             )
             return [_mean(seen, num) for num in sums]
 
@@ -115,7 +124,7 @@ class LogDiscountDebiased:
 
 @dataclass(frozen=True, slots=True)
 class LearntDiscountRaw:
-    """Σ c ε: the discount of the position model on raw labels, which is ips with clip 1 ("pbm, C" in Table 2)."""
+    """Σ c ε: the discount of the position model on raw labels, as ips(clip=1,of=inverse) ("pbm, C" in Table 2)."""
 
     clip: float | None = None
 

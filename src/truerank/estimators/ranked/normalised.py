@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -13,6 +14,7 @@ from truerank.core.arrays import Floats
 from truerank.core.estimator import About, Asked, Clipping, Exposed, Learned, Learner
 from truerank.core.terms import Smooth, Terms
 from truerank.data.impressions import RankedChunk
+from truerank.estimators.ranked.clips import Limited
 from truerank.estimators.ranked.exposures import Exposures, by_reward
 from truerank.estimators.ranked.normalisers import Counted, RankedContext
 from truerank.estimators.ranked.refitting import refitted
@@ -31,7 +33,7 @@ class IdealSum(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class RankedNDCG:
-    """The mean over sessions of DCG / ideal DCG, with labels c · min(m, 1/ε0) (paper 3, section 5).
+    """The mean over sessions of DCG / ideal DCG, with labels c / ε0 (paper 3, section 5).
 
     Not a reward and not consistent with it: policies can change places (Table 1). Sessions without a reward have no
     ideal and are left out, so that the mean is over another set of sessions than the reward is.
@@ -39,6 +41,7 @@ class RankedNDCG:
 
     ideal: IdealSum = IdealSum.ORDER
     clip: float | None = None
+    of: Limited = Limited.RATIO
 
     about: ClassVar[About] = About(
         name="ndcg",
@@ -82,7 +85,7 @@ class RankedNDCG:
             value = np.divide(dcg, best, out=np.zeros(len(dcg)), where=kept)
             return seen.ratio(value, kept.astype(np.float64), kept=kept)
 
-        return _terms(view, asked, ideal=self.ideal, form=share)
+        return _terms(view, asked, of=self.of, ideal=self.ideal, form=share)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +94,7 @@ class RankedPostNormalised:
 
     ideal: IdealSum = IdealSum.ORDER
     clip: float | None = None
+    of: Limited = Limited.RATIO
 
     about: ClassVar[About] = About(
         name="post-normalised",
@@ -129,7 +133,7 @@ class RankedPostNormalised:
         def share(seen: Exposures, dcg: Floats, best: Floats) -> Smooth:
             return seen.ratio(dcg, best)
 
-        return _terms(view, asked, ideal=self.ideal, form=share)
+        return _terms(view, asked, of=self.of, ideal=self.ideal, form=share)
 
 
 def _refusal(context: RankedContext, ideal: IdealSum) -> str | None:
@@ -149,18 +153,25 @@ def _terms(
     view: Exposures,
     asked: Sequence[Asked],
     *,
+    of: Limited,
     ideal: IdealSum,
     form: Callable[[Exposures, Floats, Floats], Smooth],
 ) -> list[Terms]:
     def made(seen: Exposures, reward: str, clips: Floats) -> list[Smooth]:
-        best = _ideals(seen, reward, clips, ideal=ideal)
-        return [form(seen, *both) for both in zip(seen.rewards(reward, clips), best, strict=True)]
+        best = _ideals(seen, reward, clips, of=of, ideal=ideal)
+        return [form(seen, *both) for both in zip(seen.rewards(reward, clips, of), best, strict=True)]
 
     return refitted(view, lambda seen: by_reward(asked, lambda reward, clips: made(seen, reward, clips)))
 
 
-def _ideals(view: Exposures, reward: str, clips: Floats, *, ideal: IdealSum) -> list[Floats]:
-    """The ideal DCG of each unit for each clip."""
+def _ideals(view: Exposures, reward: str, clips: Floats, *, of: Limited, ideal: IdealSum) -> list[Floats]:
+    """The ideal DCG of each unit for each clip, of labels c / ε0; where clips limit 1/ε0 they limit these labels too.
+
+    A clip of the ratio is about a target, not about labels: the ideal is then the same at every clip, and no less than
+    any policy's DCG.
+    """
+    if of is Limited.RATIO:
+        return _ideals(view, reward, np.array([math.inf]), of=Limited.INVERSE, ideal=ideal) * len(clips)
     rows, positions = view.rewarded(reward), view.target.positions
     gain = view.log.reward(reward)[rows]
     inverse = view.inverse(rows)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from truerank.core.estimator import Learner
@@ -14,6 +14,14 @@ from truerank.exposure.positions.places import Positions
 UNRANKED = "have no ranking of this target"
 
 
+class Per(StrEnum):
+    """What weighted rewards are summed over and divided by: units, viewed rows, or something else (no such sum)."""
+
+    UNIT = "unit"
+    VIEW = "view"
+    NOTHING = "nothing"
+
+
 @dataclass(frozen=True, slots=True)
 class Counted:
     """What an estimate of a ranked log counts: its name in results, what it assumes, whom it leaves out."""
@@ -21,13 +29,14 @@ class Counted:
     name: str
     assumptions: tuple[str, ...] = ()
     left_out: str = UNRANKED
+    per: Per = Per.NOTHING
 
     def __str__(self) -> str:
         return self.name
 
     def of(self, unit: str) -> Counted:
         """The same in the words of a log without sessions."""
-        return Counted(self.name.replace("session", unit), self.assumptions, self.left_out)
+        return replace(self, name=self.name.replace("session", unit))
 
 
 class Normaliser(StrEnum):
@@ -47,9 +56,11 @@ class Normaliser(StrEnum):
     def counted(self) -> Counted:
         """What is counted, with what ips assumes for it beyond the five assumptions."""
         return {
-            Normaliser.SESSION: Counted("reward per session"),
+            Normaliser.SESSION: Counted("reward per session", per=Per.UNIT),
             Normaliser.IMPRESSION: Counted(
-                "reward per viewed item", ("the same expected number of viewed items under both policies",)
+                "reward per viewed item",
+                ("the same expected number of viewed items under both policies",),
+                per=Per.VIEW,
             ),
             Normaliser.MEAN_OF_MEANS: Counted(
                 "mean of session means",

@@ -16,6 +16,7 @@ import numpy as np
 from truerank.core.arrays import Bools, Floats, Ints, exact_sum
 from truerank.core.refits import Refitted
 from truerank.core.terms import Smooth, Terms
+from truerank.estimators.ranked.clips import Limited
 from truerank.estimators.ranked.exposures import Exposures, Refits, blocks
 from truerank.exposure.policies.policies import Policy, tables_of
 from truerank.exposure.positions.places import Positions
@@ -113,8 +114,8 @@ class PlaceCounts:
     count: Floats
     shape: tuple[int, int]  # ranks of target and log
 
-    def totals(self, refits: Refits, clips: Floats) -> tuple[Floats, Floats]:
-        """Σ value · ε · min(m, 1/ε0) over rows outside each group, under its model: [groups x clips]; and the rest."""
+    def totals(self, refits: Refits, clips: Floats, of: Limited) -> tuple[Floats, Floats]:
+        """Σ value · w over rows outside each group, under its model: [groups x clips]; and the rest."""
         wide = (self.high.astype(np.longdouble) + self.low).sum(axis=0)
         n = self.count.sum(axis=0)
         found = np.full((2, len(refits.positions), len(clips)), np.nan)
@@ -126,7 +127,7 @@ class PlaceCounts:
             target = tables_of(positions, self.shape[0]).ravel()[self.target[left]]
             logged = tables_of(positions, self.shape[1]).ravel()[self.logged[left]]
             inverse = np.divide(1.0, logged, out=np.zeros(len(logged)), where=logged > 0)
-            weight = target * np.minimum(inverse, clips[:, None])
+            weight = of.weights(target, inverse, clips[:, None])
             total = (weight * value).sum(axis=1)
             found[0, group] = total
             found[1, group] = total - found[0, group].astype(np.longdouble)

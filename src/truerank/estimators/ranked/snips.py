@@ -9,9 +9,10 @@ from typing import Any, ClassVar
 import numpy as np
 
 from truerank.core.arrays import Bools, Floats
-from truerank.core.estimator import About, Asked, Clipping, Exposed, Learned, Learner
+from truerank.core.estimator import About, Asked, Beyond, Clipping, Exposed, Learned, Learner
 from truerank.core.terms import Smooth, Terms
 from truerank.data.impressions import RankedChunk
+from truerank.estimators.ranked.clips import Limited
 from truerank.estimators.ranked.exposures import Exposures, Refits, by_reward
 from truerank.estimators.ranked.normalisers import Counted, Normaliser, RankedContext
 from truerank.estimators.ranked.refitting import lists_outside, place_counts, refitted, units_outside
@@ -29,9 +30,14 @@ class RankedSNIPS:
 
     normaliser: Normaliser = Normaliser.SESSION
     clip: float | None = None
+    of: Limited = Limited.RATIO
 
     about: ClassVar[About] = About(
-        name="snips", exposures=frozenset({Exposed.RANKED}), weighs=True, clipping=Clipping.GIVEN
+        name="snips",
+        exposures=frozenset({Exposed.RANKED}),
+        weighs=True,
+        clipping=Clipping.GIVEN,
+        beyond=Beyond.AVERAGE,
     )
 
     @property
@@ -79,11 +85,11 @@ class RankedSNIPS:
 
     def _made(self, view: Exposures, asked: Sequence[Asked]) -> list[Smooth]:
         every = np.unique([each.clip for each in asked])
-        weights = view.clipped_sums(lambda rows, target: target, view.viewed_rows(), every)
+        weights = view.clipped_sums(None, view.viewed_rows(), every, self.of)
         of_clip = dict(zip(every.tolist(), weights, strict=True))
 
         def of(reward: str, clips: Floats) -> list[Smooth]:
-            pairs = zip(view.rewards(reward, clips), clips.tolist(), strict=True)
+            pairs = zip(view.rewards(reward, clips, self.of), clips.tolist(), strict=True)
             if self.normaliser is Normaliser.SESSION:
                 return [view.known_total(num, of_clip[clip]) for num, clip in pairs]
             return [view.ratio(num, of_clip[clip]) for num, clip in pairs]
@@ -95,7 +101,7 @@ class RankedSNIPS:
     ) -> list[tuple[Floats, Floats]]:
         """Σ c w, Σ w and, per session, Σ_a ε(x, a) and the number of units outside each group."""
         every = np.unique([each.clip for each in asked])
-        weights = place_counts(view, refits, view.viewed_rows(), None, units).totals(refits, every)
+        weights = place_counts(view, refits, view.viewed_rows(), None, units).totals(refits, every, self.of)
         known: list[tuple[Floats, Floats]] = []
         if self.normaliser is Normaliser.SESSION:
             number = units_outside(refits, units)
@@ -103,7 +109,8 @@ class RankedSNIPS:
 
         def of(reward: str, clips: Floats) -> list[tuple[Floats, Floats]]:
             values = view.log.reward(reward)
-            rewards = place_counts(view, refits, view.rewarded(reward), values, units).totals(refits, clips)
+            counts = place_counts(view, refits, view.rewarded(reward), values, units)
+            rewards = counts.totals(refits, clips, self.of)
             found = []
             for k, at in enumerate(np.searchsorted(every, clips)):
                 total, rest = (

@@ -1,0 +1,109 @@
+"""What is known of a whole ranked log before any of it is measured."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from truerank.core.errors import InputError
+from truerank.data.impressions import Impressions, Logged
+from truerank.uncertainty.spreads import Bounds
+
+
+@dataclass(frozen=True, slots=True)
+class RewardFacts:
+    """What is known of a reward: the smallest and the largest, whether all are 0 or 1, what was declared of it."""
+
+    minimum: float
+    maximum: float
+    binary: bool
+    declared: Bounds | None = None
+
+    @property
+    def negative(self) -> bool:
+        return self.minimum < 0
+
+    @property
+    def between(self) -> Bounds | None:
+        """What every reward lies between, seen or not: 0 and 1, or what was declared."""
+        return (0.0, 1.0) if self.binary else self.declared
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RankedFacts:
+    """What is known of a whole log before any of it is measured.
+
+    `ends_known` says that it tells where lists end. `only` is the surface and the group of all rows, where there is no
+    other. `absent` are the sessions of each target that were left out when its table was brought to the log, because
+    the log does not have them.
+    """
+
+    source: str
+    logged: Logged
+    unit: str
+    cluster: str
+    n_rows: int
+    n_units: int
+    n_items: int
+    rewards: Mapping[str, RewardFacts]
+    propensity: bool
+    sessions: bool
+    ends_known: bool
+    only: Mapping[str, str]
+    notes: tuple[str, ...]
+    absent: Mapping[str, int] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, log: Impressions) -> RankedFacts:
+        """Of a log in memory."""
+        return cls(
+            source=log.source,
+            logged=log.logged,
+            unit=log.unit_name,
+            cluster=log.cluster_name,
+            n_rows=len(log),
+            n_units=log.n_units,
+            n_items=len(log.items),
+            rewards={
+                name: RewardFacts(0.0, 1.0, binary=True)
+                if values.dtype == np.uint8
+                else RewardFacts(float(values.min(initial=0.0)), float(values.max(initial=0.0)), binary=False)
+                for name, values in log.rewards.items()
+            },
+            propensity=log.propensity is not None,
+            sessions=log.sessions is not None,
+            ends_known=ends_known(log),
+            only={
+                name: str(values[0])
+                for name, values in (("surface", log.surface), ("group", log.group))
+                if values is not None and len(values) and bool((values == values[0]).all())
+            },
+            notes=log.notes,
+        )
+
+    def declaring(self, between: Bounds | None) -> RankedFacts:
+        """With what was declared of rewards that are not 0 and 1."""
+        if between is None:
+            return self
+        low, high = between
+        if not low < high:
+            raise InputError(f"--reward-range {low:g},{high:g}; expected two numbers, the smaller one first.")
+        for name, facts in self.rewards.items():
+            if not facts.binary and (facts.minimum < low or facts.maximum > high):
+                raise InputError(
+                    f"{self.source}: {name} has values from {facts.minimum:g} to {facts.maximum:g}; expected all "
+                    f"between {low:g} and {high:g}, as --reward-range (Python: reward_range=...) says."
+                )
+        return replace(self, rewards={name: replace(facts, declared=between) for name, facts in self.rewards.items()})
+
+    @property
+    def clicks(self) -> str | None:
+        """The reward that stands for clicks: the first of 0 and 1."""
+        return next((name for name, facts in self.rewards.items() if facts.binary), None)
+
+
+def ends_known(log: Impressions) -> bool:
+    """Whether a log tells where its lists end, so that who came there has not stopped."""
+    return log.length is not None or log.viewed is not None
