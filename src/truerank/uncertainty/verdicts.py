@@ -24,11 +24,13 @@ MUCH_LOST = 0.05
 class Unseen:
     """What the data cannot show of a value: the share of the target's exposure, and how much reward it could add.
 
-    `reach` is the unseen exposure per unit times the largest reward; infinite where that is not known.
+    `reach` is the unseen exposure per unit times the largest reward; infinite where that is not known. `fall` is by how
+    much the value could be lower, where what is unseen can also lower it (ratios).
     """
 
     share: float = 0.0
     reach: float = 0.0
+    fall: float = 0.0
 
 
 def doubts(
@@ -89,7 +91,7 @@ def _about_unseen(spread: Spread, unseen: tuple[Unseen, Unseen]) -> list[Message
     if not share > MUCH_LOST:
         return []
     own, other = unseen
-    low, high = spread.low - other.reach, spread.high + own.reach
+    low, high = spread.low - other.reach - own.fall, spread.high + own.reach + other.fall
     if low > 0 or high < 0:
         return []
     return [
