@@ -15,6 +15,9 @@ from truerank.core.options import Denominator, Gain
 from truerank.core.ranking import Ranks
 
 
+DEEPEST = 1_000_000  # ranks over which the worth of a list is summed
+
+
 @runtime_checkable
 class Graded(Metric, Protocol):
     """A metric that can use more than binary labels: `gains` says what each row adds; relevant is what adds something.
@@ -106,6 +109,8 @@ def bounds_of(metric: Metric) -> tuple[float, float]:
         return 0.0, np.inf
     if metric.cutoff is None:
         return 0.0, 1.0
+    if metric.cutoff > DEEPEST:  # no list is so long, and the sum would be
+        return 0.0, np.inf
     return 0.0, float(metric.worth(np.arange(1.0, metric.cutoff + 1)).sum())
 
 

@@ -112,7 +112,8 @@ class ItemCounts:
         total = float((times * apart**2 / variance).sum())
         around = (times * third).sum()
         mean = float((times * third / variance).sum() / around) if around > 0 else 0.0
-        squares = n + float(1 - (times * variance**2).sum() / (times * variance).sum() ** 2)
+        # correlations as if proportional to the variances of both items, as for many items in `item_dispersion`
+        squares = n + 1 / float(1 - (times * variance**2).sum() / (times * variance).sum() ** 2)
         noise = 2 * squares + float((times * third * (1 / variance - mean) ** 2).sum())
         found = Dispersion(total, int(n), noise, squares)
         pairs = float((times * variance**2).sum()) / 2
