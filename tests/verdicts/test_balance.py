@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -37,7 +38,7 @@ def avoiding(world: Shown) -> Results:
     rng = np.random.default_rng(5)
     shown = uniform(rng, world.label.shape, 40)
     shown &= ~(world.list_of("taste", 10) & (rng.random(shown.shape) < 0.35))
-    how = {"exposure": "random", "metrics": METRICS, "estimators": ESTIMATORS}
+    how: dict[str, Any] = {"exposure": "random", "metrics": METRICS, "estimators": ESTIMATORS}
     return tr.evaluate(world.models, world.judged(shown), **how)
 
 
@@ -65,14 +66,14 @@ def test_comparisons_with_that_model_have_no_verdict(avoiding: Results) -> None:
 
 
 def test_the_share_and_its_z_by_hand() -> None:
-    """Two users with 4 candidates of which 2 were judged; both judged rows of the first are its list, none of the other.
+    """Two users with 4 candidates of which 2 were judged: the list of the first, and nothing of that of the second.
 
     N / N-bar = 2; D = 2 x 2 places; D-hat = 2 x 2 + 0. S² = (2 - 4 / 4) / 3 = 1/3; V = 2 x 16 x 1/2 x 1/3 / 2 = 8/3.
     """
     scores = {"m": np.array([[4.0, 3, 2, 1], [4, 3, 2, 1]])}
     rows = [(0, 0, 1), (0, 1, 0), (1, 2, 1), (1, 3, 0)]
     labels = pl.DataFrame(rows, schema=["user", "item", "label"], orient="row")
-    plan_of = {"exposure": "random", "metrics": ["Recall@2"], "estimators": ["pooled"]}
+    plan_of: dict[str, Any] = {"exposure": "random", "metrics": ["Recall@2"], "estimators": ["pooled"]}
     (found,) = tr.evaluate(scores, labels, **plan_of).estimates
     assert "balance-unchecked" in codes(found)
     assert found.evidence.balance is None  # 2 of 4 places expected, fewer than 9
@@ -102,11 +103,11 @@ def test_the_tally_is_what_its_formula_says(world: Shown, ties: str) -> None:
         variance += size**2 * (1 - judged / size) * spread / judged
         rows += 10 * judged / size
     assert places.sum() == 10 * USERS
-    user, item = np.nonzero(excluded)
+    users, items = np.nonzero(excluded)
     found = tr.evaluate(
         {"guess": world.models["guess"]},
         world.judged(shown),
-        exclude=pl.DataFrame({"user": user, "item": item}),
+        exclude=pl.DataFrame({"user": users, "item": items}),
         exposure="random",
         metrics=["Precision@10"],
         estimators=["horvitz-thompson"],
@@ -143,7 +144,11 @@ def test_uniform_rows_are_seldom_called_unbalanced(world: Shown) -> None:
     for seed in range(40):
         rng = np.random.default_rng(seed)
         shown = uniform(rng, world.label.shape, rng.integers(5, 60, USERS))
-        how = {"exposure": "random", "metrics": ["Precision@10", "Precision@1"], "estimators": ["hajek"]}
+        how: dict[str, Any] = {
+            "exposure": "random",
+            "metrics": ["Precision@10", "Precision@1"],
+            "estimators": ["hajek"],
+        }
         results = tr.evaluate(world.models, world.judged(shown), **how)
         failed += sum("unbalanced" in codes(each) for each in results.estimates)
     assert failed <= 5  # of 240
@@ -153,11 +158,12 @@ def test_who_does_not_rest_on_the_list_is_not_checked(world: Shown) -> None:
     rng = np.random.default_rng(2)
     shown = uniform(rng, world.label.shape, 40)
     shown &= ~world.list_of("taste", 10)
-    for how in (
+    ways: list[dict[str, Any]] = [
         {"exposure": "random", "estimators": ["traditional"], "metrics": ["Recall@10"]},
         {"exposure": "biased", "estimators": ["naive"], "metrics": ["Recall@10"]},
         {"exposure": "full(unlisted=negative)", "estimators": ["full"], "metrics": ["Recall@10"]},
-    ):
+    ]
+    for how in ways:
         for estimate in tr.evaluate(world.models, world.judged(shown, 0.3), **how).estimates:
             assert not codes(estimate) & {"unbalanced", "balance-unchecked"}
             assert estimate.evidence.balance is None
@@ -168,7 +174,7 @@ def test_biased_rows_balance_by_their_weights(world: Shown, estimator: str) -> N
     rng = np.random.default_rng(4)
     propensity = np.linspace(0.1, 0.6, ITEMS)
     shown = rng.random(world.label.shape) < propensity
-    how = {"exposure": "biased", "metrics": ["Precision@10"], "estimators": [estimator]}
+    how: dict[str, Any] = {"exposure": "biased", "metrics": ["Precision@10"], "estimators": [estimator]}
     for estimate in tr.evaluate(world.models, world.judged(shown, propensity), **how).estimates:
         assert "unbalanced" not in codes(estimate)
         assert estimate.evidence.balance == pytest.approx(1, abs=0.15)
@@ -184,7 +190,7 @@ def test_propensities_of_no_scale_are_compared_as_shares(world: Shown) -> None:
     propensity = np.linspace(0.1, 0.6, ITEMS)
     shown = rng.random(world.label.shape) < propensity
     liked = Shown(np.ones_like(world.label), world.scores)  # positives are spread as exposure is
-    how = {"exposure": "biased(propensity=power:1)", "metrics": ["Recall@10"], "estimators": ["snips"]}
+    how: dict[str, Any] = {"exposure": "biased(propensity=power:1)", "metrics": ["Recall@10"], "estimators": ["snips"]}
     for estimate in tr.evaluate(world.models, liked.judged(shown), **how).estimates:
         assert "unbalanced" not in codes(estimate)
         assert estimate.evidence.balance == pytest.approx(1, abs=0.1)
@@ -196,6 +202,6 @@ def test_propensities_of_no_scale_are_compared_as_shares(world: Shown) -> None:
 
 def test_strict_ties_know_no_worth_of_a_list(world: Shown) -> None:
     shown = uniform(np.random.default_rng(2), world.label.shape, 40)
-    how = {"exposure": "random", "metrics": ["Recall@10"], "ties": "strict"}
+    how: dict[str, Any] = {"exposure": "random", "metrics": ["Recall@10"], "ties": "strict"}
     for estimate in tr.evaluate(world.models, world.judged(shown), **how).estimates:
         assert estimate.evidence.balance is None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -10,6 +11,7 @@ import pytest
 from shown import Shown, uniform
 
 import truerank as tr
+from truerank.core.arrays import Floats
 from truerank.core.errors import RefusedError
 from truerank.core.messages import Severity
 from truerank.core.results import BETTER, INSUFFICIENT, Estimate, Results
@@ -26,14 +28,14 @@ def world() -> Shown:
     return Shown.of(np.random.default_rng(21), USERS, ITEMS)
 
 
-def biased(world: Shown, propensity: np.ndarray, *, seed: int, estimators: list[str], **how: object) -> Results:
+def biased(world: Shown, propensity: Floats, *, seed: int, estimators: list[str], **how: Any) -> Results:
     shown = np.random.default_rng(seed).random(world.label.shape) < propensity
     labels = tr.read(world.judged(shown, propensity), users=range(USERS))
     return tr.evaluate(world.models, labels, exposure="biased", metrics=["Precision@10"], estimators=estimators, **how)
 
 
 def test_misses_under_tiny_propensities_are_warned_of() -> None:
-    """π = 1e-3 on 15 % of items: at most every fifth draw has such a row; intervals miss, and nearly all that do warn."""
+    """π = 1e-3 on 15 % of items, of which hardly a row is drawn: intervals miss, and nearly all that do warn."""
     misses = silent = 0
     for seed in range(12):
         rng = np.random.default_rng(seed)
@@ -100,10 +102,16 @@ def test_lost_weight_by_hand() -> None:
     """Rows with π = 1/2 and 1/8 in the list: weights 2 and 8; a clip of 4 takes 4 of 10 away."""
     scores = {"m": np.array([[4.0, 3, 2, 1]])}
     log = pl.DataFrame({"user": [0, 0], "item": [0, 1], "label": [1, 1], "propensity": [0.5, 0.125]})
-    how = {"exposure": "biased", "metrics": ["Precision@2"], "estimators": ["ips"], "clips": [4.0, 16.0]}
+    how: dict[str, Any] = {
+        "exposure": "biased",
+        "metrics": ["Precision@2"],
+        "estimators": ["ips"],
+        "clips": [4.0, 16.0],
+    }
     cut, whole = tr.evaluate(scores, log, **how).estimates
     assert (cut.value, whole.value) == (3.0, 5.0)
-    assert (cut.evidence.lost, whole.evidence.lost) == (pytest.approx(0.4), 0.0)
+    assert cut.evidence.lost == pytest.approx(0.4)
+    assert whole.evidence.lost == 0
     assert "much-clipped" in codes(cut)
     assert not {"much-clipped", "clipped"} & codes(whole)
 
@@ -124,7 +132,7 @@ def test_a_large_loss_takes_close_verdicts_away(world: Shown) -> None:
     better = np.where(world.label, 0.15, 0.0) + world.scores["guess"]
     models = {"guess": world.scores["guess"], "hardly better": better}
     labels = world.judged(shown, propensity)
-    how = {"exposure": "biased", "metrics": ["Precision@10"], "estimators": ["ips"]}
+    how: dict[str, Any] = {"exposure": "biased", "metrics": ["Precision@10"], "estimators": ["ips"]}
     (shows,) = tr.evaluate(models, labels, **how).comparisons
     (cut,) = tr.evaluate(models, labels, clips=[2.5], **how).comparisons
     assert shows.verdict == BETTER
@@ -152,7 +160,7 @@ def test_sums_refuse_propensities_of_no_scale(world: Shown, estimator: str, metr
 
 def test_what_divides_by_the_weights_takes_them(world: Shown) -> None:
     shown = np.random.default_rng(1).random(world.label.shape) < np.linspace(0.1, 0.6, ITEMS)
-    how = {"exposure": "biased(propensity=power:0.5)", "metrics": ["Precision@10", "Recall@10"]}
+    how: dict[str, Any] = {"exposure": "biased(propensity=power:0.5)", "metrics": ["Precision@10", "Recall@10"]}
     assert len(tr.evaluate(world.models, world.judged(shown), estimators=["snips"], **how).estimates) == 6
 
 
@@ -163,7 +171,7 @@ def test_impossible_values_are_said_on_random_exposure() -> None:
     """Every judged item is a relevant one of the list: N / N-bar x hits / K = 10 x 1 / 2 for each of 40 users."""
     scores = {"m": np.tile(np.arange(10.0)[::-1], (40, 1))}
     labels = pl.DataFrame({"user": range(40), "item": [0] * 40, "label": [1] * 40})
-    how = {"exposure": "random", "metrics": ["Precision@2"], "estimators": ["horvitz-thompson"]}
+    how: dict[str, Any] = {"exposure": "random", "metrics": ["Precision@2"], "estimators": ["horvitz-thompson"]}
     (found,) = tr.evaluate(scores, labels, **how).estimates
     assert found.value == 5.0
     assert "outside-bounds" in codes(found)
@@ -175,7 +183,7 @@ def test_an_interval_wholly_outside_is_left_out_and_said() -> None:
     scores = {"m": np.tile(np.arange(10.0)[::-1], (40, 1))}
     user, item = [*range(40), *range(20)], [*[0] * 40, *[9] * 20]
     labels = pl.DataFrame({"user": user, "item": item, "label": [1] * 40 + [0] * 20})
-    how = {"exposure": "random", "metrics": ["Precision@2"], "estimators": ["horvitz-thompson"]}
+    how: dict[str, Any] = {"exposure": "random", "metrics": ["Precision@2"], "estimators": ["horvitz-thompson"]}
     (found,) = tr.evaluate(scores, labels, **how).estimates
     assert found.value == 3.75
     assert {"outside-bounds", "interval-outside"} <= codes(found)
@@ -185,7 +193,7 @@ def test_an_interval_wholly_outside_is_left_out_and_said() -> None:
 def test_impossible_values_are_said_on_biased_exposure() -> None:
     scores = {"m": np.tile(np.arange(10.0)[::-1], (40, 1))}
     rows = {"user": range(40), "item": [0] * 40, "label": [1] * 40, "propensity": [0.2] * 40}
-    how = {"exposure": "biased", "metrics": ["Precision@2"], "estimators": ["ips"]}
+    how: dict[str, Any] = {"exposure": "biased", "metrics": ["Precision@2"], "estimators": ["ips"]}
     (found,) = tr.evaluate(scores, pl.DataFrame(rows), **how).estimates
     assert found.value == 2.5
     assert "outside-bounds" in codes(found)

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import polars as pl
 import pytest
-from realdata import folder_of
 from shown import Shown, uniform
 
 import truerank as tr
+from realdata import folder_of
+from truerank.core.arrays import Bools
 from truerank.core.log import Pairs
 from truerank.core.messages import Message, Severity
 from truerank.core.ranking import Candidates, JudgedChunk, Pool
@@ -36,7 +38,7 @@ def test_a_popularity_biased_log_given_as_random_ends_in_no_verdict(world: Shown
     rng = np.random.default_rng(2)
     popular = np.exp(2 * np.linspace(0, 1, ITEMS))
     shown = rng.random(world.label.shape) < 30 * popular / popular.sum()
-    how = {"exposure": "random", "metrics": ["Recall@10"], "estimators": [estimator]}
+    how: dict[str, Any] = {"exposure": "random", "metrics": ["Recall@10"], "estimators": [estimator]}
     results = tr.evaluate(world.models, world.judged(shown), **how)
     assert [each.p for each in results.comparisons if each.p < 1e-4]  # without the test there would be a verdict
     assert {each.verdict for each in results.comparisons} == {INSUFFICIENT}
@@ -75,7 +77,7 @@ def test_nothing_is_said_of_other_exposures(world: Shown) -> None:
     assert not {"randomness", "not-random"} & {each.code for each in results.messages}
 
 
-def chunk_of(shown: np.ndarray, excluded: np.ndarray | None, *, n_items: float | None = None) -> JudgedChunk:
+def chunk_of(shown: Bools, excluded: Bools | None, *, n_items: float | None = None) -> JudgedChunk:
     user, item = np.nonzero(shown)
     n_users, named = shown.shape
     log = tr.read(

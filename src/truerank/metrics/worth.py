@@ -14,7 +14,6 @@ from truerank.core.metric import Additive, Listwise, Metric
 from truerank.core.options import Denominator, Gain
 from truerank.core.ranking import Ranks
 
-
 DEEPEST = 1_000_000  # ranks over which the worth of a list is summed
 
 

@@ -8,15 +8,15 @@ avoid or prefer what a model recommends, or some that would weigh much were not 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
 
-from truerank.core.arrays import Bools, Floats
+from truerank.core.arrays import Bools, Floats, Ints, sums_by
 from truerank.core.messages import Message, caution, warning
 from truerank.core.metric import Additive
 from truerank.core.ranking import JudgedChunk, Ranks
-from truerank.estimators.sums import UniformSample, per_unit, worth_of_list
+from truerank.estimators.sums import UniformSample, worth_of_list
 from truerank.metrics.worth import expected_worth, known_divisor
 
 FAR = 3.0  # standard errors
@@ -26,11 +26,13 @@ FEWEST_ROWS = 9.0  # expected in the lists, below which chance alone leaves noth
 
 @dataclass(frozen=True, slots=True)
 class Places:
-    """The places of each user's list: the worth w of judged rows (whatever their label), Σ w, Σ w², how many there are.
+    """The places of each user's list: the judged `rows` in it with their worth w (whatever their label), Σ w, Σ w², and
+    how many there are.
 
     All divided by what the metric divides by, where that is known; users whose value is not `defined` have none.
     """
 
+    rows: Ints
     worth: Floats
     total: Floats
     squares: Floats
@@ -49,9 +51,16 @@ class Places:
             number = np.divide(total**2, squares, out=np.zeros(len(total)), where=squares > 0)
         else:
             number = np.where(defined, np.minimum(ranks.n_recommended, metric.cutoff), 0.0)
-        unit = chunk.labels.unit
-        worth = np.where(defined[unit], expected_worth(metric, ranks) / divisor[unit], 0.0)
-        return cls(worth, total, squares, number, defined)
+        # few rows are in lists: the others are not looked at twice
+        rows = np.flatnonzero(ranks.above < (np.inf if metric.cutoff is None else metric.cutoff))
+        unit = chunk.labels.unit[rows]
+        listed = replace(ranks, above=ranks.above[rows], tied=ranks.tied[rows])
+        worth = np.where(defined[unit], expected_worth(metric, listed) / divisor[unit], 0.0)
+        return cls(rows, worth, total, squares, number, defined)
+
+    def by_user(self, chunk: JudgedChunk, values: Floats) -> Floats:
+        """Sums of values of the rows in lists over each user."""
+        return sums_by(chunk.labels.unit[self.rows], values, n=len(self.defined))
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +140,7 @@ def uniform_balance(
         return Balance(math.nan, math.nan, math.nan, 0.0), np.zeros(len(ranks.scored))
     sample = UniformSample.of(chunk, ranks, rate=rate, usable=places.defined)
     used, n, judged = sample.defined, sample.n_candidates, sample.n_judged
-    said = np.where(used, sample.expansion * per_unit(chunk.labels, places.worth), 0.0)
+    said = np.where(used, sample.expansion * places.by_user(chunk, places.worth), 0.0)
     if rate is None:
         share = np.divide(judged, n, out=np.zeros(len(n)), where=used)
         around = np.maximum(places.squares - places.total**2 / np.maximum(n, 1), 0.0)
@@ -153,18 +162,19 @@ def weighted_balance(
     more readily: that is as it should be, since the estimate then misses what they stand for.
     """
     places = Places.of(metric, ranks, chunk)
-    worth, weight = places.worth, np.where(places.defined[chunk.labels.unit], 1.0 / propensity, 0.0)
-    said = per_unit(chunk.labels, worth * weight)
+    every = np.where(places.defined[chunk.labels.unit], 1.0 / propensity, 0.0)
+    worth, weight = places.worth, every[places.rows]
+    said = places.by_user(chunk, worth * weight)
     balance = Balance(
         known=float(places.total.sum()),
         said=float(said.sum()),
-        variance=float((worth**2 * (1 - propensity) * weight**2).sum()),
+        variance=float((worth**2 * (1 - propensity[places.rows]) * weight**2).sum()),
         rows=float(np.count_nonzero(worth)),  # E Σ 1{drawn} = Σ π
         pairs=float(np.where(places.defined, ranks.n_candidates, 0.0).sum()),
-        stand_for=float(weight.sum()),
+        stand_for=float(every.sum()),
         squares=float((worth**2 * weight**2).sum()),
         products=float((worth * weight**2).sum()),
-        inverses=float((weight**2).sum()),
+        inverses=float((every**2).sum()),
         relative=relative,
     )
     return balance, said
