@@ -212,8 +212,8 @@ def not_random(items: ItemCounts | None) -> tuple[Message, ...]:
     return (
         warning(
             "not-random",
-            "the judged rows are not drawn at random, as {option:exposure random} says: beyond chance, how often items "
-            f"were judged differs by {found.effect:.0%} of the mean (above {LARGE:.0%})",
+            "{option:exposure random} does not fit, the judged rows are no uniform draws: beyond chance, how often "
+            f"items were judged differs by {found.effect:.0%} of the mean (above {LARGE:.0%})",
             numbers={"p": found.p, "effect": found.effect},
         ),
     )

@@ -188,8 +188,8 @@ def unbalanced(balance: Balance | None, model: str) -> tuple[Message, ...]:
     return (
         warning(
             "unbalanced",
-            f"the judged rows stand for {balance.share:.0%} of the places of the lists of {model} (z "
-            f"{balance.z:.1f}), not for all: rows of these lists are {how}, so the value is not that of the lists",
+            f"the judged rows stand for {balance.share:.0%} of the places of the lists of {model}, not for 100% (z "
+            f"{balance.z:.1f}): rows of these lists are {how}, so the value is not that of the lists",
             numbers={"share": balance.share, "z": balance.z},
             about=(model,),
         ),
