@@ -135,6 +135,19 @@ def test_chunks_add_and_items_without_a_name_count() -> None:
     assert named.not_random
 
 
+def test_explicit_candidates_are_those_that_are_not_excluded() -> None:
+    rng = np.random.default_rng(12)
+    excluded = rng.random((90, 30)) < 0.3
+    chunk = chunk_of(uniform(rng, excluded.shape, 8) & ~excluded, excluded)
+    named = Candidates(90, 30.0, only=Pairs.of(*np.nonzero(~excluded), n_units=90))
+    same, found = (
+        ItemCounts.of(each).finding() for each in (chunk, JudgedChunk(chunk.labels, {Pool.CATALOGUE: named}))
+    )
+    assert same is not None
+    assert found is not None
+    assert (found.statistic, found.df, found.p) == pytest.approx((same.statistic, same.df, same.p))
+
+
 def test_nothing_to_choose_is_nothing_to_test() -> None:
     assert ItemCounts.of(chunk_of(np.ones((5, 4), dtype=bool), None)).finding() is None
     assert ItemCounts.of(chunk_of(np.eye(4, dtype=bool), None, n_items=math.nan)).finding() is None
