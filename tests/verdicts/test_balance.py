@@ -200,6 +200,18 @@ def test_propensities_of_no_scale_are_compared_as_shares(world: Shown) -> None:
     assert "unbalanced" not in codes(of(wrong, "guess")[0])
 
 
+def test_top_lists_of_an_unknown_catalogue_cannot_be_checked(world: Shown) -> None:
+    shown = uniform(np.random.default_rng(2), world.label.shape, 40)
+    user, item = np.nonzero(world.list_of("taste", 10))
+    lists = pl.DataFrame({"user": user, "item": item, "score": world.scores["taste"][user, item]})
+    how: dict[str, Any] = {"exposure": "random", "metrics": ["Recall@10"], "estimators": ["published"]}
+    (found,) = tr.evaluate({"taste": lists}, world.judged(shown), **how).estimates
+    (message,) = (each for each in found.warnings if each.code == "balance-unchecked")
+    assert "the number of candidates is not known" in str(message)
+    (known,) = tr.evaluate({"taste": lists}, world.judged(shown), n_items=ITEMS, **how).estimates
+    assert known.evidence.balance == pytest.approx(1, abs=0.15)
+
+
 def test_strict_ties_know_no_worth_of_a_list(world: Shown) -> None:
     shown = uniform(np.random.default_rng(2), world.label.shape, 40)
     how: dict[str, Any] = {"exposure": "random", "metrics": ["Recall@10"], "ties": "strict"}

@@ -13,7 +13,7 @@ from truerank.core.messages import Message, caution, note, warning
 from truerank.core.ranking import Scores
 from truerank.core.results import Estimate
 from truerank.evaluation.question import Tallies
-from truerank.exposure.randomness.items import LARGE, ItemCounts
+from truerank.exposure.randomness.items import LARGE, JudgedItems
 from truerank.uncertainty.balance import FAR, MUCH
 
 
@@ -178,7 +178,7 @@ def about_catalogue(models: Mapping[str, Scores], items: Ids, *, taken_whole: Se
     return messages
 
 
-def about_randomness(items: ItemCounts | None) -> list[Message]:
+def about_randomness(items: JudgedItems | None) -> list[Message]:
     """Whether the judged rows look like the uniform draws they are taken for, in one line."""
     if items is None:
         return []
@@ -204,7 +204,7 @@ def about_randomness(items: ItemCounts | None) -> list[Message]:
     return [warning(each.code, f"{each.text} ({figures}).", numbers=numbers) for each in not_random(items)]
 
 
-def not_random(items: ItemCounts | None) -> tuple[Message, ...]:
+def not_random(items: JudgedItems | None) -> tuple[Message, ...]:
     """What takes verdicts away: rows that plainly are no uniform draws."""
     found = None if items is None else items.finding()
     if found is None or not found.not_random:

@@ -35,7 +35,7 @@ from truerank.evaluation.judged_notes import (
 )
 from truerank.evaluation.measure import ByPlace, Measured
 from truerank.evaluation.question import Cell, Points, Question, Remarks, Tallies
-from truerank.exposure.randomness.items import ItemCounts
+from truerank.exposure.randomness.items import JudgedItems
 from truerank.metrics.worth import bounds_of, relevant
 from truerank.ranks.kernel.rank import Aligned, rank
 from truerank.uncertainty.balance import Balance, unbalanced, unchecked, uniform_balance, weighted_balance
@@ -209,7 +209,7 @@ class JudgedPlan:
             ),
         }
         if self.exposed is Exposed.RANDOM:
-            return counted | {("items",): ItemCounts.of(chunk)}
+            return counted | {("items",): JudgedItems.of(chunk)}
         if self.exposed is Exposed.FULL:
             return counted
         propensity = propensity_of(chunk.labels, self.learned)
@@ -253,7 +253,7 @@ class JudgedPlan:
         )
 
     def doubts(self, cell: Cell, measured: Measured) -> tuple[Message, ...]:
-        items: ItemCounts | None = measured.tallies.get(("items",))
+        items: JudgedItems | None = measured.tallies.get(("items",))
         return (*unbalanced(self._of_list("balance", cell, measured), cell[0]), *not_random(items))
 
     def unseen(self, cell: Cell, measured: Measured) -> Unseen:

@@ -200,11 +200,10 @@ def unchecked(balance: Balance | None) -> list[Message]:
     """That too few rows of the lists are expected to see whether the rows stand for them."""
     if balance is None or balance.checkable:
         return []
-    return [
-        caution(
-            "balance-unchecked",
-            f"whether the judged rows stand for the lists cannot be checked: about {balance.rows:.0f} of them are in "
-            f"lists (expected at least {FEWEST_ROWS:.0f})",
-            numbers={"rows": balance.rows},
-        )
-    ]
+    why = (
+        "the number of candidates is not known"
+        if math.isnan(balance.known)
+        else f"about {balance.rows:.0f} of them are in lists (expected at least {FEWEST_ROWS:.0f})"
+    )
+    sentence = f"whether the judged rows stand for the lists cannot be checked: {why}"
+    return [caution("balance-unchecked", sentence, numbers={"rows": balance.rows})]

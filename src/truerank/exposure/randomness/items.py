@@ -39,7 +39,7 @@ class ItemFinding:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class ItemCounts:
+class JudgedItems:
     """How often each item was judged, and what uniform draws give: sums over users, which add.
 
     `sums` are Σ_u f, Σ_u f (1 - f) and Σ_u (1 - 2f)² f (1 - f) N / (N - 1) over all users, f = N-bar / N; `own` [3 x
@@ -54,7 +54,7 @@ class ItemCounts:
     known: dict[str, ItemFinding | None] = field(default_factory=dict, init=False, repr=False)  # once it was asked
 
     @classmethod
-    def of(cls, chunk: JudgedChunk) -> ItemCounts:
+    def of(cls, chunk: JudgedChunk) -> JudgedItems:
         """The counts of a chunk of users."""
         labels, pool = chunk.labels, chunk.pools[Pool.CATALOGUE]
         n, n_items = pool.count, len(labels.items)
@@ -69,7 +69,7 @@ class ItemCounts:
         own = None if pool.exclude is None else -_by_item(pool.exclude, of_users, n_items)
         return cls(count, of_users.sum(axis=1), own, pool.n_items - n_items)
 
-    def __add__(self, other: ItemCounts) -> ItemCounts:
+    def __add__(self, other: JudgedItems) -> JudgedItems:
         own = [each for each in (self.own, other.own) if each is not None]
         return replace(
             self,
