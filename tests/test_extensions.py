@@ -168,6 +168,7 @@ class ToyPropensity:
     name: ClassVar[str] = "toy"
     uses: ClassVar[frozenset[str]] = frozenset()
     fitted: ClassVar[bool] = True
+    scaled: ClassVar[bool] = True
 
     __str__ = text_of
 

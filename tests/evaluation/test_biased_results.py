@@ -54,13 +54,15 @@ def found(results: Results, model: str) -> tuple[float, float, float, tuple[str,
     ("label", "words"), [(1, "have the same label"), (0, "no judged relevant item is in any list")]
 )
 @pytest.mark.parametrize("estimator", [SNIPS(), SNIPS(clip=10.0)], ids=["snips", "clipped"])
-def test_two_rows_that_agree_have_no_interval_and_no_comparison(label: int, words: str, estimator: Estimator) -> None:
+def test_two_rows_that_agree_have_a_one_sided_interval_and_no_comparison(
+    label: int, words: str, estimator: Estimator
+) -> None:
     log = two_rows_in_the_list(label)
     results = tr.evaluate(MODELS, log, exposure=BiasedExposure(), metrics=[Precision(5)], estimators=[estimator])
     value, low, high, warnings = found(results, "first")
     assert value == label
-    assert math.isnan(low)
-    assert math.isnan(high)
+    # two equally weighted users at a bound: others may be as far from it as Clopper and Pearson say of two
+    assert (low, high) == pytest.approx((math.sqrt(0.025), 1) if label else (0, 1 - math.sqrt(0.025)))
     assert any(words in text for text in warnings)
     assert not math.isnan(found(results, "last")[1])
     comparison = results.comparisons[0]
@@ -70,7 +72,7 @@ def test_two_rows_that_agree_have_no_interval_and_no_comparison(label: int, word
 
 def test_a_reward_model_that_promises_too_much_leaves_nothing_to_divide_by() -> None:
     guess = GivenRewards(tr.scores.dense(np.full((3, 2), 0.5)))
-    labels = pl.DataFrame({"user": [0, 1, 2], "item": [0, 0, 0], "label": [0, 0, 0], "propensity": [0.1] * 3})
+    labels = pl.DataFrame({"user": [0, 1, 2], "item": [0, 0, 0], "label": [0, 0, 0], "propensity": [0.2] * 3})
     how: dict[str, Any] = {
         "exposure": BiasedExposure(),
         "metrics": [Recall(1)],
@@ -83,7 +85,7 @@ def test_a_reward_model_that_promises_too_much_leaves_nothing_to_divide_by() -> 
     assert any("nothing to divide by" in text for text in warnings)
     outside = tr.evaluate({"m": np.array([[2.0, 1.0]] * 3)}, labels.with_columns(label=pl.Series([0, 0, 1])), **how)
     value, _, _, warnings = found(outside, "m")
-    assert not 0 <= value <= 1
+    assert value == pytest.approx(-2)  # (1.5 - 2.5) / (3 - 2.5)
     assert any("outside 0 to 1" in text for text in warnings)
 
 

@@ -73,7 +73,7 @@ CALLS: dict[str, Callable[[], Results]] = {
     ),
     "biased": lambda: evaluated(BIASED, exposure=BiasedExposure(), estimators=[SNIPS(), IPS(3.0), SNIPS(2.0), Naive()]),
     "doubly robust": lambda: evaluated(BIASED, exposure=BiasedExposure(), estimators=[DoublyRobust()]),
-    "fitted": lambda: evaluated(SHOWN, exposure=BiasedExposure(PopularityPower(0.5)), estimators=[IPS()]),
+    "fitted": lambda: evaluated(SHOWN, exposure=BiasedExposure(PopularityPower(0.5)), estimators=[SNIPS()]),
     "undefined": lambda: evaluated(FULL.with_columns(label=pl.lit(0)), baseline="a"),
     "one model": lambda: tr.evaluate({"a": SCORES["a"]}, FULL, metrics=[Recall(3)]),
     "off policy": lambda: off_policy(clips=(1.0, 4.0, math.inf)),

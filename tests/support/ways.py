@@ -139,6 +139,8 @@ def exposures(about: About) -> Iterator[Exposure]:
         yield RandomExposure(RATE)
     if Exposed.BIASED in about.exposures:
         for name, cls in propensities.catalogue().items():
+            if about.needs_scale and not cls.scaled:
+                continue
             given_too = {kind: SIDE[kind] for kind in cls.uses if kind in SIDE}
             yield BiasedExposure(None if name == "column" else name, **given_too)
 

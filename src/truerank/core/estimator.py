@@ -73,9 +73,10 @@ class About:
     `exposures` are the kinds of log it is for; `pool` says among which items rows are ranked; `complete` that every
     candidate must carry a label; `ties` and `design` which tie policies and whether intervals for exactly these units
     go with it; `needs_size` that the number of candidates must be known; `weighs` that rows carry weights of unequal
-    exposure; `uses` which optional columns of a log it looks at; `predicts` that it has a model of gains; `beyond` what
-    it has in place of rewards that a log cannot show; `left_out` whom it leaves out although they have scores;
-    `caution` what to say beside every number of it.
+    exposure; `needs_scale` that these must be probabilities, not only proportional to them; `stands` that its rows
+    must stand for the places of a list, which is checked; `uses` which optional columns of a log it looks at;
+    `predicts` that it has a model of gains; `beyond` what it has in place of rewards that a log cannot show;
+    `left_out` whom it leaves out although they have scores; `caution` what to say beside every number of it.
     """
 
     name: str
@@ -87,6 +88,8 @@ class About:
     design: bool = False
     needs_size: bool = False
     weighs: bool = False
+    needs_scale: bool = False
+    stands: bool = False
     clipping: Clipping = Clipping.NONE
     uses: frozenset[str] = frozenset()
     predicts: bool = False

@@ -60,16 +60,16 @@ class SampledRows:
 
 @dataclass(frozen=True, slots=True)
 class Weighting:
-    """How unequal the weights ω of rows are: their number, Σω, Σω², the heaviest, and how many were cut."""
+    """How unequal the weights ω of rows are: their number, Σω, Σω², the heaviest, and the weight that was cut."""
 
     rows: int
     total: float
     squares: float
     heaviest: float
-    clipped: int
+    cut: float
 
     @classmethod
-    def of(cls, weight: Floats, *, clipped: int = 0) -> Weighting:
+    def of(cls, weight: Floats, *, cut: float = 0.0) -> Weighting:
         """Of the rows that carry weight.
 
         >>> found = Weighting.of(np.array([1.0, 1.0, 0.0, 2.0]))
@@ -77,12 +77,12 @@ class Weighting:
         (3, 0.5, 2.667)
         """
         kept = weight[weight > 0]
-        return cls(len(kept), float(kept.sum()), float((kept**2).sum()), float(kept.max(initial=0.0)), clipped)
+        return cls(len(kept), float(kept.sum()), float((kept**2).sum()), float(kept.max(initial=0.0)), cut)
 
     @classmethod
     def unknown(cls) -> Weighting:
         """There are weights, but how unequal they are was not counted."""
-        return cls(0, math.nan, math.nan, math.nan, 0)
+        return cls(0, math.nan, math.nan, math.nan, math.nan)
 
     @property
     def effective(self) -> float:
@@ -93,6 +93,16 @@ class Weighting:
     def largest(self) -> float:
         """The share of the heaviest row."""
         return self.heaviest / self.total if self.total > 0 else 0.0
+
+    @property
+    def lost(self) -> float:
+        """The share of all weight that a clip took away.
+
+        >>> Weighting.of(np.array([2.0, 4.0]), cut=2.0).lost
+        0.25
+        """
+        before = self.total + self.cut
+        return self.cut / before if before > 0 else 0.0
 
     @staticmethod
     def merge(parts: Sequence[Weighting | None]) -> Weighting | None:
@@ -105,5 +115,5 @@ class Weighting:
             total=math.fsum(part.total for part in kept),
             squares=math.fsum(part.squares for part in kept),
             heaviest=max(part.heaviest for part in kept),
-            clipped=sum(part.clipped for part in kept),
+            cut=math.fsum(part.cut for part in kept),
         )

@@ -48,11 +48,11 @@ def per_unit(log: Log, values: Floats) -> Floats:
     return sums_by(log.unit, values, n=log.n_units)
 
 
-def worth_of_list(metric: Additive, ranks: Ranks) -> Floats:
-    """Σ w(r) over the ranks that a unit's list has: 1 ... min(K, candidates that are ever recommended)."""
+def worth_of_list(metric: Additive, ranks: Ranks, *, power: int = 1) -> Floats:
+    """Σ w(r) over the ranks that a unit's list has: 1 ... min(K, candidates that are recommended). Or Σ w^power."""
     deepest = int(ranks.n_recommended.max(initial=0))
     deepest = deepest if metric.cutoff is None else min(deepest, metric.cutoff)
-    running = np.concatenate([[0.0], np.cumsum(metric.worth(np.arange(1.0, deepest + 1)))])
+    running = np.concatenate([[0.0], np.cumsum(metric.worth(np.arange(1.0, deepest + 1)) ** power)])
     return running[np.minimum(ranks.n_recommended, deepest).astype(np.int64)]
 
 

@@ -54,7 +54,7 @@ class Rules:
                 "top lists do not tell how many candidates there are, which it needs. "
                 "Give the catalogue: --items FILE or --n-items N."
             )
-        reason = self._other_exposure(estimator)
+        reason = self._other_exposure(estimator) or self._without_scale(estimator)
         if reason is not None:
             return reason
         if self.interval.needs_rows and not estimator.about.design:
@@ -79,6 +79,17 @@ class Rules:
         if estimator.about.complete:
             return f"it needs a label for every candidate, and randomly exposed labels are partial; use {use}."
         return f"it is not for {here} exposure; use {use}."
+
+    def _without_scale(self, estimator: Estimator) -> str | None:
+        """Sums of inverse propensities mean nothing where propensities are known only up to a factor."""
+        if not estimator.about.needs_scale or self.exposure.scaled:
+            return None
+        able = [cls.about for cls in estimators.catalogue().values() if Exposed.BIASED in cls.about.exposures]
+        use = ", ".join(about.name for about in able if about.weighs and not about.needs_scale)
+        return (
+            "it needs propensities that are probabilities, and these are known only up to a factor; "
+            f"use {use}, which divides by the weights."
+        )
 
     def _too_shallow(self, metric: Metric, estimator: Estimator) -> str | None:
         for name, each in self.models.items():

@@ -11,6 +11,7 @@ import numpy as np
 
 from truerank.core.errors import TruerankError
 from truerank.core.estimator import Asked, Clipping, Estimator
+from truerank.core.messages import Message, warning
 from truerank.core.multiple import holm
 from truerank.core.results import Comparison, Estimate, Evidence, Results
 from truerank.core.terms import Terms
@@ -47,8 +48,9 @@ def conclude(plan: Plan, measured: Measured, *, n_rows: int | None = None) -> Re
             cell = (model, number)
             known = plan.known(number, spread, [terms[model]])
             n = plan.equal_clusters(cell, terms[model], measured) if _at_bound(plan, known, bounds) else 0.0
-            values[cell] = known = _bounded(known, bounds, n, level=question.level)
-            estimates[cell] = _estimate(plan, measured, cell, terms[model], known)
+            values[cell] = inside = _bounded(known, bounds, n, level=question.level)
+            dropped = _interval_outside(known, inside)
+            estimates[cell] = _estimate(plan, measured, cell, terms[model], inside, said=dropped)
         for pair, spread in paired.items():
             both = common(terms[pair[0]], terms[pair[1]])
             known = plan.known(number, spread, both)
@@ -104,6 +106,16 @@ def _bounded(spread: Spread, bounds: Bounds | None, n: float, *, level: float) -
     return spread if at_bound is None else dataclasses.replace(at_bound, informative=spread.informative)
 
 
+def _interval_outside(spread: Spread, inside: Spread) -> tuple[Message, ...]:
+    """That an interval was left out, because it lies wholly outside the bounds of its metric."""
+    if math.isnan(spread.stderr) or not math.isnan(inside.stderr):
+        return ()
+    sentence = (
+        f"the interval, {spread.low:.4g} to {spread.high:.4g}, lies wholly where no value can be, and is left out"
+    )
+    return (warning("interval-outside", sentence, numbers={"low": spread.low, "high": spread.high}),)
+
+
 def _ordered(plan: Plan, cells: Iterable[tuple[Any, int]]) -> list[tuple[Any, int]]:
     """Cells in the order of output: by what is asked, then by model (or pair) in the order given, then by clip."""
     place = {who: at for at, who in enumerate(dict.fromkeys(who for who, _ in cells))}
@@ -115,7 +127,9 @@ def _ordered(plan: Plan, cells: Iterable[tuple[Any, int]]) -> list[tuple[Any, in
     return sorted(cells, key=key)
 
 
-def _estimate(plan: Plan, measured: Measured, cell: Cell, terms: Terms, spread: Spread) -> Estimate:
+def _estimate(
+    plan: Plan, measured: Measured, cell: Cell, terms: Terms, spread: Spread, *, said: tuple[Message, ...]
+) -> Estimate:
     model, number = cell
     estimator, asked = plan.question.asked[number]
     metric, cutoff = plan.named(estimator, asked)
@@ -141,7 +155,7 @@ def _estimate(plan: Plan, measured: Measured, cell: Cell, terms: Terms, spread: 
         clip=_limit(estimator, asked),
         segment=asked.segment,
         assumptions=plan.assumptions(estimator),
-        warnings=(*plan.warnings(cell, terms, measured), *plan.doubts(cell, measured)),
+        warnings=(*plan.warnings(cell, terms, measured), *said, *plan.doubts(cell, measured)),
     )
 
 

@@ -21,7 +21,7 @@ from truerank.core.errors import InputError
 from truerank.core.refits import Refitted
 from truerank.core.rows import Weighting
 from truerank.core.terms import Clusters, Smooth, Terms
-from truerank.evaluation.measure import Measured, added, join
+from truerank.evaluation.measure import ByPlace, Measured, added, join
 from truerank.evaluation.question import Cell, Tallies
 
 BUDGET = 2**28  # bytes of sums that are held in memory
@@ -78,7 +78,8 @@ class Store:
     size: list[Ints] = field(default_factory=list)
     clusters: list[Clusters] = field(default_factory=list)
     kinds: dict[Cell, Terms] = field(default_factory=dict)
-    tallies: list[Tallies] = field(default_factory=list)
+    summed: Tallies = field(default_factory=dict)
+    placed: list[Tallies] = field(default_factory=list)  # by unit: joined once, at the end
     n_rows: int = 0
 
     def add(self, part: Measured) -> None:
@@ -86,7 +87,9 @@ class Store:
             return
         self.place.append(part.place)
         self.size.append(part.size)
-        self.tallies.append(part.tallies)
+        by_place = {key: each for key, each in part.tallies.items() if isinstance(each, ByPlace)}
+        self.placed.append(by_place)
+        self.summed = added(self.summed, {key: each for key, each in part.tallies.items() if key not in by_place})
         self.n_rows += part.n_rows
         self.clusters.append(next(iter(part.terms.values())).clusters)
         try:
@@ -111,7 +114,8 @@ class Store:
         if order is not None:
             place, size, clusters = place[order], size[order], clusters.take(order)
         terms = StoredTerms(self, order, clusters)
-        return Measured(place, size, terms, reduce(added, self.tallies), self.n_rows, kept=False)
+        tallies = added(self.summed, reduce(added, self.placed))
+        return Measured(place, size, terms, tallies, self.n_rows, kept=False)
 
     def read(self, cell: Cell, order: Ints | None, clusters: Clusters) -> Terms:
         number = list(self.kinds).index(cell)

@@ -13,6 +13,8 @@ from truerank.core.messages import Message, caution, note, warning
 from truerank.core.ranking import Scores
 from truerank.core.results import Estimate
 from truerank.evaluation.question import Tallies
+from truerank.exposure.randomness.items import LARGE, JudgedItems
+from truerank.uncertainty.balance import FAR, MUCH
 
 
 def about_counts(users: Ids, *, n_items: float, judged: int, positives: int) -> list[Message]:
@@ -176,23 +178,103 @@ def about_catalogue(models: Mapping[str, Scores], items: Ids, *, taken_whole: Se
     return messages
 
 
-def about_propensities(description: str | None, tallies: Tallies, *, pairs: float) -> list[Message]:
+def about_randomness(items: JudgedItems | None) -> list[Message]:
+    """Whether the judged rows look like the uniform draws they are taken for, in one line."""
+    if items is None:
+        return []
+    found = items.finding()
+    if found is None:
+        return [
+            note("randomness", "whether rows were judged at random cannot be tested: no user had a choice of items.")
+        ]
+    numbers = {"statistic": found.statistic, "df": found.df, "p": found.p, "effect": found.effect}
+    figures = f"X² = {found.statistic:,.1f} on {found.df:,.0f} degrees of freedom, p {_p(found.p)}"
+    if not found.rejected:
+        sentence = f"the judged rows look like uniform draws: items were judged about equally often ({figures})."
+        return [note("randomness", sentence, numbers=numbers)]
+    if not found.not_random:
+        return [
+            caution(
+                "randomness",
+                f"the judged rows are not quite uniform draws: beyond chance, how often items were judged differs by "
+                f"{found.effect:.0%} of the mean ({figures}).",
+                numbers=numbers,
+            )
+        ]
+    return [warning(each.code, f"{each.text} ({figures}).", numbers=numbers) for each in not_random(items)]
+
+
+def not_random(items: JudgedItems | None) -> tuple[Message, ...]:
+    """What takes verdicts away: rows that plainly are no uniform draws."""
+    found = None if items is None else items.finding()
+    if found is None or not found.not_random:
+        return ()
+    return (
+        warning(
+            "not-random",
+            "{option:exposure random} does not fit, the judged rows are no uniform draws: beyond chance, how often "
+            f"items were judged differs by {found.effect:.0%} of the mean (above {LARGE:.0%})",
+            numbers={"p": found.p, "effect": found.effect},
+        ),
+    )
+
+
+def _p(p: float) -> str:
+    return "< 0.0001" if p < 1e-4 else f"= {p:.2g}"
+
+
+def about_propensities(description: str | None, tallies: Tallies) -> list[Message]:
     """What was assumed of exposure, and whether it fits: each row stands for 1 / π, so Σ 1 / π is about all pairs."""
     if description is None:
         return []
+    stand_for, pairs, z = _pairs(tallies)
     messages = [note("propensities", f"{description}.")]
-    weight, noise = float(tallies[("propensity", "weight")]), math.sqrt(float(tallies[("propensity", "noise")]))
-    if abs(weight - pairs) > 6 * noise + 1:
+    if abs(z) > FAR and abs(stand_for / pairs - 1) > MUCH:
+        why = (
+            "rows that are seldom shown and stand for many others were not drawn, users to whom nothing was shown are "
+            "missing ({option:population|users=}), or the propensities are too large"
+            if stand_for < pairs
+            else "the propensities are too small"
+        )
         messages.append(
             warning(
                 "propensity-scale",
-                f"the rows stand for {weight:,.0f} pairs (Σ 1 / propensity), but there are {pairs:,.0f}: the "
-                "propensities have another scale, or users to whom nothing was shown are missing (--population). ips "
-                "and doubly-robust are off by that much; snips, and Recall by ips, are not.",
-                numbers={"stand_for": weight, "pairs": pairs},
+                f"the rows stand for {stand_for:,.0f} pairs (Σ 1 / propensity), but there are {pairs:,.0f}: {why}. ips "
+                "and doubly-robust are off by about as much; snips is not.",
+                numbers={"stand_for": stand_for, "pairs": pairs, "z": z},
             )
         )
     return messages
+
+
+def missing_share(tallies: Tallies) -> float:
+    """The share of all pairs that the rows do not stand for, where that is more than chance; 0 where it is not."""
+    stand_for, pairs, z = _pairs(tallies)
+    return 1 - stand_for / pairs if z < -FAR and stand_for / pairs < 1 - MUCH else 0.0
+
+
+def heavy_rows_missing(tallies: Tallies) -> tuple[Message, ...]:
+    """That pairs with small propensities, of which one stands for many, are not among the rows."""
+    share = missing_share(tallies)
+    if not share:
+        return ()
+    return (
+        warning(
+            "heavy-rows-missing",
+            f"{share:.0%} of all pairs are like none of the rows (Σ 1 / propensity is that much too small): rows that "
+            "are seldom shown and would weigh much were not drawn, and what they earn is missing from the value",
+            numbers={"share": share},
+        ),
+    )
+
+
+def _pairs(tallies: Tallies) -> tuple[float, float, float]:
+    """Σ 1 / π over rows, the number of pairs it estimates, and by how many standard errors the two differ."""
+    stand_for, noise, pairs = (float(tallies.get(("propensity", what), 0.0)) for what in ("weight", "noise", "pairs"))
+    apart = stand_for - pairs
+    if math.isnan(pairs) or abs(apart) <= 1e-9 * pairs:
+        return stand_for, pairs, 0.0
+    return stand_for, pairs, apart / math.sqrt(noise) if noise > 0 else math.copysign(math.inf, apart)
 
 
 def about_inclusion(source: str, n_rows: int) -> list[Message]:

@@ -5,38 +5,46 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from truerank.core.arrays import Bools, Floats, Ints
-from truerank.core.estimator import Asked, Estimator, Exposed, Learned
+from truerank.core.estimator import Asked, Clipping, Estimator, Exposed, Learned
 from truerank.core.ids import Ids
 from truerank.core.messages import Message, note
-from truerank.core.metric import Metric
+from truerank.core.metric import Additive, Metric
 from truerank.core.provenance import Provenance
-from truerank.core.ranking import JudgedChunk, Pool, RankView, Ties
+from truerank.core.ranking import JudgedChunk, Pool, Ranks, RankView, Ties
 from truerank.core.results import Estimate, Evidence
 from truerank.core.terms import Terms
-from truerank.estimators.biased.weighing import propensity_of
+from truerank.estimators.biased.weighing import is_recall, propensity_of
 from truerank.evaluation.judged_notes import (
     about_counts,
     about_exclusions,
     about_overlap,
     about_population,
     about_propensities,
+    about_randomness,
     about_ranks,
     differing_orders,
+    heavy_rows_missing,
+    missing_share,
+    not_random,
 )
 from truerank.evaluation.measure import ByPlace, Measured
 from truerank.evaluation.question import Cell, Points, Question, Remarks, Tallies
+from truerank.exposure.randomness.items import JudgedItems
 from truerank.metrics.worth import bounds_of, relevant
 from truerank.ranks.kernel.rank import Aligned, rank
-from truerank.uncertainty.evidence import Listed, equally_weighted, judged_spread, warnings_of, whole
+from truerank.uncertainty.balance import Balance, unbalanced, unchecked, uniform_balance, weighted_balance
+from truerank.uncertainty.evidence import Listed, equal_parts, equally_weighted, judged_spread, warnings_of, whole
 from truerank.uncertainty.spreads import Bounds, Spread
 from truerank.uncertainty.verdicts import Unseen
 
 Report = Callable[[str, int, int], None]
+BalanceOf = Callable[[JudgedChunk, Ranks, Additive], tuple[Balance, Floats]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +64,8 @@ class JudgedSight:
     chunk: JudgedChunk
     views: Mapping[Pool, RankView]
     cutoffs: frozenset[tuple[Pool, int]]
+    checked: tuple[tuple[Pool, Additive], ...] = ()  # whose balance is to be known
+    balance: BalanceOf | None = None
 
     def view(self, estimator: Estimator, learned: Learned) -> RankView:
         return self.views[estimator.about.pool]
@@ -74,6 +84,15 @@ class JudgedSight:
             # the number of candidates may be unknown
             short = ranks.scored & (ranks.n_recommended < cutoff) & ~(ranks.n_recommended >= ranks.n_candidates)
             counted[self.model, "short", pool, cutoff] = self._users(short)
+        return counted if self.balance is None else counted | self._balances(self.balance)
+
+    def _balances(self, balance: BalanceOf) -> dict[tuple[Any, ...], Any]:
+        counted: dict[tuple[Any, ...], Any] = {}
+        for pool, metric in self.checked:
+            found, stand_for = balance(self.chunk, self.views[pool].ranks, metric)
+            some = stand_for > 0
+            counted[self.model, "balance", pool, metric] = found
+            counted[self.model, "stand-for", pool, metric] = ByPlace(self.chunk.unit[some], stand_for[some])
         return counted
 
     def _users(self, flag: Bools) -> ByPlace:
@@ -147,7 +166,28 @@ class JudgedPlan:
             pool: RankView(each, aligned.scores, model, ties=self.ties, seed=self.question.seed)
             for pool, each in zip(pools, ranks, strict=True)
         }
-        return JudgedSight(model, chunk, views, self._cutoffs())
+        return JudgedSight(model, chunk, views, self._cutoffs(), self._checked(), self._balance(chunk))
+
+    def _checked(self) -> tuple[tuple[Pool, Additive], ...]:
+        """The lists that rows must stand for; of shared ranks (the strict rule) the worth of a list is not known."""
+        if self.exposed is Exposed.FULL or self.ties is Ties.STRICT:
+            return ()
+        found = {
+            (estimator.about.pool, asked.metric): None
+            for estimator, asked in self.question.asked
+            if estimator.about.stands and isinstance(asked.metric, Additive)
+        }
+        return tuple(found)
+
+    def _balance(self, chunk: JudgedChunk) -> BalanceOf | None:
+        """How rows were drawn, and so what each stands for."""
+        if not self._checked():
+            return None
+        if self.exposed is Exposed.RANDOM:
+            return partial(uniform_balance, rate=self.learned.facts.get("rate"))
+        learner = self.learned.facts.get("propensity")
+        propensity = propensity_of(chunk.labels, self.learned)
+        return partial(weighted_balance, propensity=propensity, relative=learner is not None and learner.refitted)
 
     def _cutoffs(self) -> frozenset[tuple[Pool, int]]:
         return frozenset(
@@ -168,7 +208,9 @@ class JudgedPlan:
                 chunk.unit, np.zeros(len(chunk.unit)) if active is None else active.count.astype(np.float64)
             ),
         }
-        if self.exposed is not Exposed.BIASED:
+        if self.exposed is Exposed.RANDOM:
+            return counted | {("items",): JudgedItems.of(chunk)}
+        if self.exposed is Exposed.FULL:
             return counted
         propensity = propensity_of(chunk.labels, self.learned)
         weight = 1 / propensity
@@ -187,23 +229,62 @@ class JudgedPlan:
         fitted = [self.description] if self.description is not None and estimator.about.weighs else []
         return (*estimator.about.assumptions, *fitted)
 
-    def bounds(self, estimator: Estimator, asked: Asked) -> Bounds | None:
+    def bounds(self, estimator: Estimator, asked: Asked) -> Bounds:
         return bounds_of(asked.metric, n_items=math.inf if math.isnan(self.n_items) else self.n_items)
 
     def known(self, number: int, spread: Spread, terms: Sequence[Terms]) -> Spread:
         return judged_spread(spread, terms)
 
     def equal_clusters(self, cell: Cell, terms: Terms, measured: Measured) -> float:
-        return equally_weighted(whole(terms))
+        """By what the denominator holds, or for means by the judged part of each user's list (Hájek's denominator)."""
+        parts: ByPlace | None = self._of_list("stand-for", cell, measured)
+        return equally_weighted(whole(terms)) or (0.0 if parts is None else equal_parts(parts.value))
 
     def evidence(self, cell: Cell, spread: Spread, measured: Measured) -> Evidence:
-        return Evidence(informative=spread.informative, df=spread.df, largest=spread.largest)
+        balance: Balance | None = self._of_list("balance", cell, measured)
+        checked = balance is not None and balance.checkable
+        return Evidence(
+            informative=spread.informative,
+            df=spread.df,
+            largest=spread.largest,
+            balance=balance.share if balance is not None and checked else None,
+            balance_z=balance.z if balance is not None and checked else None,
+            lost=self._lost(cell, measured),
+        )
 
     def doubts(self, cell: Cell, measured: Measured) -> tuple[Message, ...]:
-        return ()
+        items: JudgedItems | None = measured.tallies.get(("items",))
+        return (*unbalanced(self._of_list("balance", cell, measured), cell[0]), *not_random(items))
 
     def unseen(self, cell: Cell, measured: Measured) -> Unseen:
-        return Unseen()
+        """Weight that a clip took away, and what heavy rows that were not drawn would have stood for."""
+        estimator, asked = self.question.asked[cell[1]]
+        missing = missing_share(measured.tallies) if estimator.about.needs_scale else 0.0
+        share = min(missing + (self._lost(cell, measured) or 0.0), 1.0)
+        if share == 0:
+            return Unseen()
+        highest = self.bounds(estimator, asked)[1]
+        # a sum of weighted labels can only grow with more weight, what corrects a model goes either way
+        if estimator.about.clipping is Clipping.CHOSEN and not is_recall(asked.metric):
+            return Unseen(share, share * highest, fall=share * highest if estimator.about.predicts else 0.0)
+        # of a ratio that share of its denominator is unseen: all of it hits, or misses
+        value = measured.terms[cell].value()
+        return Unseen(share, share * (highest - value), fall=share * value)
+
+    def _of_list(self, what: str, cell: Cell, measured: Measured) -> Any:
+        """What was tallied of the lists behind an estimate, None where it does not rest on them."""
+        model, number = cell
+        estimator, asked = self.question.asked[number]
+        about = estimator.about
+        return measured.tallies.get((model, what, about.pool, asked.metric)) if about.stands else None
+
+    def _lost(self, cell: Cell, measured: Measured) -> float | None:
+        """The share of weight that a clip took away, None without one."""
+        estimator, asked = self.question.asked[cell[1]]
+        if estimator.about.clipping is Clipping.NONE or math.isinf(asked.clip):
+            return None
+        weighting = whole(measured.terms[cell]).weighting
+        return None if weighting is None or math.isnan(weighting.lost) else weighting.lost
 
     def family(self, number: int) -> int:
         return number
@@ -219,7 +300,11 @@ class JudgedPlan:
         short = measured.tallies.get((model, "short", estimator.about.pool, metric.cutoff))
         listed = Listed(int(measured.tallies[model, "unscored"].sum()), 0 if short is None else int(short.sum()))
         exactly_these = self.question.interval.needs_rows
-        return warnings_of(estimator, metric, terms, listed, exactly_these=exactly_these)
+        return (
+            *warnings_of(estimator, metric, terms, listed, clip=asked.clip, exactly_these=exactly_these),
+            *unchecked(self._of_list("balance", cell, measured)),
+            *(heavy_rows_missing(measured.tallies) if estimator.about.needs_scale else ()),
+        )
 
     def ids(self, measured: Measured) -> tuple[Any, Any]:
         users = self.users.values[measured.place]
@@ -236,7 +321,6 @@ class JudgedPlan:
         return Remarks()
 
     def messages(self, measured: Measured, estimates: Sequence[Estimate]) -> Sequence[Message]:
-        pairs = float(measured.tallies.get(("propensity", "pairs"), math.nan))
         tallies = measured.tallies
         dropped, positives = int(tallies["dropped",]), int(tallies["relevant",])
         return [
@@ -246,7 +330,8 @@ class JudgedPlan:
             *about_counts(self.users, n_items=self.n_items, judged=self.n_judged - dropped, positives=positives),
             *about_population(len(self.users), int(tallies["empty",])),
             *self.scored,
-            *about_propensities(self.description, measured.tallies, pairs=pairs),
+            *about_randomness(tallies.get(("items",))),
+            *about_propensities(self.description, measured.tallies),
             *(
                 note("refit-failed", f"no interval: without {parts:,} parts of the users {reason}")
                 for reason, parts in self.learned.failures.items()

@@ -39,6 +39,7 @@ class FullExposure:
 
     exposed: ClassVar[Exposed] = Exposed.FULL
     rate: ClassVar[None] = None
+    scaled: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         check(self, where="exposure full")
@@ -64,6 +65,7 @@ class RandomExposure:
     __str__ = text_of
 
     exposed: ClassVar[Exposed] = Exposed.RANDOM
+    scaled: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         check(self, where="exposure random")
@@ -127,6 +129,11 @@ class BiasedExposure:
         learner = learned.facts.get("propensity")
         fitted: Fitted = GivenValues() if learner is None else learned[learner]
         return fitted.description
+
+    @property
+    def scaled(self) -> bool:
+        """Whether the propensities are probabilities, or known only up to a factor."""
+        return self.model.scaled
 
     @property
     def model(self) -> PropensityModel:

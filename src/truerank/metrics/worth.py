@@ -14,7 +14,7 @@ from truerank.core.metric import Additive, Listwise, Metric
 from truerank.core.options import Denominator, Gain
 from truerank.core.ranking import Ranks
 
-LONGEST = 10**6  # places of a list whose worth is added up
+DEEPEST = 1_000_000  # ranks over which the worth of a list is summed
 
 
 @runtime_checkable
@@ -109,7 +109,9 @@ def bounds_of(metric: Metric, *, n_items: float = np.inf) -> tuple[float, float]
     if metric.cutoff is None:
         return 0.0, 1.0
     deepest = min(metric.cutoff, n_items)
-    return 0.0, float(metric.worth(np.arange(1.0, deepest + 1)).sum()) if deepest <= LONGEST else np.inf
+    if deepest > DEEPEST:  # no list is so long, and the sum would be
+        return 0.0, np.inf
+    return 0.0, float(metric.worth(np.arange(1.0, deepest + 1)).sum())
 
 
 def expected_worth(metric: Additive, ranks: Ranks) -> Floats:

@@ -7,23 +7,26 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from truerank.core.arrays import exact_sum
+from truerank.core.arrays import Floats, exact_sum
 from truerank.core.estimator import Estimator
 from truerank.core.messages import Message, caution, warning
-from truerank.core.metric import Additive, Metric
-from truerank.core.options import Denominator
+from truerank.core.metric import Metric
 from truerank.core.ranking import Pool
 from truerank.core.refits import Refitted
 from truerank.core.rows import Weighting
 from truerank.core.terms import Ratio, Smooth, Terms
-from truerank.metrics.worth import Pairwise
+from truerank.metrics.worth import Pairwise, bounds_of
 from truerank.uncertainty.spreads import Spread
+from truerank.uncertainty.verdicts import MUCH_LOST
 
 FEW_UNITS = 30
 FEW_HITS = 20
 MANY_LEFT_OUT = 0.01
 FEW_EFFECTIVE = 100
 LARGE_SHARE = 0.05
+MANY_CLUSTERS = 50
+LARGE_PART = 0.10
+BEYOND = 1e-9  # rounding
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,13 +59,20 @@ def equally_weighted(terms: Smooth) -> float:
     A mean divides by all clusters, whether or not anything of their lists was judged: it does not tell.
     """
     below = terms.clusters.sums(np.where(terms.defined, terms.sums[:, 1], 0.0))
-    if (below[below != 0] == 1).all():
-        return 0.0
-    return float(below.sum() ** 2 / np.square(below).sum())
+    return 0.0 if (below[below != 0] == 1).all() else equal_parts(below)
+
+
+def equal_parts(parts: Floats) -> float:
+    """How many equal parts these are worth, (Σ b)² / Σ b²; 0 where there are none.
+
+    >>> equal_parts(np.array([2.0, 2.0, 4.0, 0.0])).__round__(3)
+    2.667
+    """
+    return exact_sum(parts) ** 2 / exact_sum(np.square(parts)) if parts.any() else 0.0
 
 
 def warnings_of(
-    estimator: Estimator, metric: Metric, terms: Terms, listed: Listed, *, exactly_these: bool
+    estimator: Estimator, metric: Metric, terms: Terms, listed: Listed, *, clip: float, exactly_these: bool
 ) -> tuple[Message, ...]:
     """The warnings of one estimate; `exactly_these` units are meant, or the population they come from."""
     sums, about = whole(terms), estimator.about
@@ -79,8 +89,10 @@ def warnings_of(
         messages += _about_judged_only(metric, left_out, n)
     if about.caution:
         messages.append(warning("for-comparison", about.caution))
-    messages += _about_weights(sums.weighting, metric, sums)
+    messages += _about_weights(sums.weighting, clip)
+    messages += _about_bounds(sums.value(), metric)
     messages += _about_the_interval(sums, exactly_these=exactly_these)
+    messages += [] if exactly_these else about_unequal(sums)
     if listed.short:
         messages.append(
             caution(
@@ -105,7 +117,28 @@ def shows_no_spread(terms: Smooth) -> bool:
     return bool(np.abs(effect).max() <= 1e-12 * abs(terms.value()))
 
 
-def _about_weights(weights: Weighting | None, metric: Metric, terms: Smooth) -> list[Message]:
+def about_unequal(terms: Smooth, *, cluster: str = "user") -> list[Message]:
+    """That one of many clusters holds much of the error, so that the interval is narrow for what it knows.
+
+    Where the largest of at least 50 clusters that contribute holds more than 10 % of Σ |L|, L its influence.
+    """
+    effect = np.abs(terms.influence())
+    total = float(effect.sum())
+    contributing = int(np.count_nonzero((effect > 0) | (terms.leverage() != 0))) if total > 0 else 0
+    if contributing < MANY_CLUSTERS or not effect.max() > LARGE_PART * total:
+        return []
+    share = float(effect.max()) / total
+    return [
+        caution(
+            "unequal-clusters",
+            f"one of {contributing:,} {cluster}s makes {share:.0%} of the error (above {LARGE_PART:.0%}): the interval "
+            "may be too narrow",
+            numbers={"share": share, "clusters": contributing},
+        )
+    ]
+
+
+def _about_weights(weights: Weighting | None, clip: float) -> list[Message]:
     """What unequal weights do to trust: a few heavy rows decide, and cut ones bias."""
     messages: list[Message] = []
     if weights is None or weights.rows == 0:
@@ -125,22 +158,40 @@ def _about_weights(weights: Weighting | None, metric: Metric, terms: Smooth) -> 
                 f"one row carries {weights.largest:.0%} of all weight: see that its propensity is right, or clip",
             )
         )
-    if isinstance(metric, Additive) and metric.denominator is Denominator.POSITIVES and not 0 <= terms.value() <= 1:
+    if weights.lost > MUCH_LOST:
         messages.append(
             warning(
-                "outside-bounds",
-                "the value lies outside 0 to 1, as ratios of few corrected rows may: use snips, or more data",
+                "much-clipped",
+                f"clipping at {clip:g} takes {weights.lost:.0%} of the weight away (above {MUCH_LOST:.0%}): the value "
+                "is biased by up to about that share, and the interval does not say so",
+                numbers={"lost": weights.lost, "clip": clip},
             )
         )
-    if weights.clipped:
+    elif weights.lost > 0:
         messages.append(
             caution(
                 "clipped",
-                f"{weights.clipped / weights.rows:.1%} of the weights were clipped, "
-                "so the value leans towards what was shown often",
+                f"clipping at {clip:g} takes {weights.lost:.1%} of the weight away, so the value leans towards what "
+                "was shown often",
+                numbers={"lost": weights.lost, "clip": clip},
             )
         )
     return messages
+
+
+def _about_bounds(value: float, metric: Metric) -> list[Message]:
+    """That a value is none that the metric can have, as sums and ratios of few expanded rows may be."""
+    low, high = bounds_of(metric)
+    if not (value < low - BEYOND or value > high + BEYOND):
+        return []
+    return [
+        warning(
+            "outside-bounds",
+            f"the value lies outside {low:g} to {high:g}, where {metric} must be, as sums and ratios of few expanded "
+            "rows may: use an estimator that divides by the weights (hajek, snips), or more data",
+            numbers={"value": value, "low": low, "high": high},
+        )
+    ]
 
 
 def _about_the_interval(terms: Smooth, *, exactly_these: bool) -> list[Message]:

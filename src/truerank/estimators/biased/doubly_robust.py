@@ -59,6 +59,8 @@ class DoublyRobust:
         ties=LABEL_FREE,
         needs_size=True,
         weighs=True,
+        needs_scale=True,
+        stands=True,
         predicts=True,
         clipping=Clipping.CHOSEN,
         left_out="have no candidate",

@@ -41,6 +41,8 @@ class IPS:
         assumptions=ASSUMED,
         ties=LABEL_FREE,
         weighs=True,
+        needs_scale=True,
+        stands=True,
         clipping=Clipping.CHOSEN,
         left_out="have no candidate",
     )

@@ -41,6 +41,7 @@ class SNIPS:
         assumptions=ASSUMED,
         ties=LABEL_FREE - {Ties.STRICT},  # the worth of a list is known if ranks are distinct
         weighs=True,
+        stands=True,
         clipping=Clipping.GIVEN,
         left_out="have no candidate",
     )

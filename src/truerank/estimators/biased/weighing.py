@@ -57,12 +57,12 @@ class MetricRows:
 
 @dataclass(frozen=True, slots=True)
 class Weighed:
-    """The rows of a chunk for one metric, each with its weight ω; `clipped` rows have a smaller one than 1 / π."""
+    """The rows of a chunk for one metric, each with its weight ω; `cut` is by how much that is below 1 / π."""
 
     log: Log
     rows: MetricRows
     weight: Floats
-    clipped: Bools
+    cut: Floats
     clusters: Clusters
 
     @classmethod
@@ -77,9 +77,8 @@ class Weighed:
             limit = question.clip if clip is None else clip
             if question.metric not in rows:
                 rows[question.metric] = MetricRows.of(log, view.ranks, additive(question.metric))
-            weighed = cls(
-                log, rows[question.metric], inverse(propensity, limit), propensity * limit < 1, chunk.clusters
-            )
+            weight = inverse(propensity, limit)
+            weighed = cls(log, rows[question.metric], weight, 1.0 / propensity - weight, chunk.clusters)
             yield question.metric, limit, weighed
 
     def terms(
@@ -102,8 +101,8 @@ class Weighed:
 
     @property
     def weighting(self) -> Weighting:
-        carrying = np.where(self.rows.defined[self.log.unit], self.rows.den, 0.0) * self.weight
-        return Weighting.of(carrying, clipped=int(np.count_nonzero(self.clipped & (carrying > 0))))
+        carrying = np.where(self.rows.defined[self.log.unit], self.rows.den, 0.0)
+        return Weighting.of(carrying * self.weight, cut=float((carrying * self.cut).sum()))
 
 
 def inverse(propensity: Floats, clip: float) -> Floats:

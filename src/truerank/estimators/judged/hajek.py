@@ -38,6 +38,7 @@ class Hajek:
         ties=LABEL_FREE - {Ties.STRICT},  # the worth of a list is known if each rank is taken once
         design=True,
         needs_size=True,
+        stands=True,
         left_out="have no judged item",
     )
 

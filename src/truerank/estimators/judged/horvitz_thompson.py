@@ -41,6 +41,7 @@ class HorvitzThompson:
         ties=LABEL_FREE,
         design=True,
         needs_size=True,
+        stands=True,
         left_out="have no judged item",
     )
 

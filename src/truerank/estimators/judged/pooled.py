@@ -38,6 +38,7 @@ class Pooled:
         ties=LABEL_FREE,
         design=True,
         needs_size=True,
+        stands=True,
         left_out="have no judged item",
     )
 

@@ -39,6 +39,7 @@ class Published:
         exposures=frozenset({Exposed.FULL, Exposed.RANDOM}),
         assumptions=(UNIFORM,),
         ties=LABEL_FREE,
+        stands=True,
         left_out="have no judged relevant item; they tend to have few relevant items, so this mean leans towards users "
         "with many (compare pooled)",
     )

@@ -44,13 +44,15 @@ class Fitted(Protocol):
 class PropensityModel(Protocol):
     """A frozen configuration such as PopularityPower(0.5); its text form `power:0.5` parses back.
 
-    `uses` says which of random, user_features and item_features it looks at; `fitted` whether it learns from the log.
+    `uses` says which of random, user_features and item_features it looks at; `fitted` whether it learns from the log;
+    `scaled` whether its propensities are probabilities, or known only up to a factor.
     Counts are kept by group of users, so that it can be fitted without one.
     """
 
     name: ClassVar[str]
     uses: ClassVar[frozenset[str]]
     fitted: ClassVar[bool]
+    scaled: ClassVar[bool]
 
     def tally(self, chunk: JudgedChunk, *, given: PropensityLearner, groups: Groups, learned: Learned) -> Tally:
         """What it needs of a chunk of users; `given` is what it may look at beside."""

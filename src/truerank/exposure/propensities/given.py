@@ -28,6 +28,7 @@ class GivenPropensity:
     positional: ClassVar[tuple[str, ...]] = ("column",)
     uses: ClassVar[frozenset[str]] = frozenset()
     fitted: ClassVar[bool] = False
+    scaled: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         if not self.column:

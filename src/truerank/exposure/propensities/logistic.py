@@ -39,6 +39,7 @@ class Logistic:
     positional: ClassVar[tuple[str, ...]] = ("strength",)
     uses: ClassVar[frozenset[str]] = frozenset({"user_features", "item_features"})
     fitted: ClassVar[bool] = True
+    scaled: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         check(self, where="propensity logistic")

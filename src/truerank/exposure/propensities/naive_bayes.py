@@ -47,6 +47,7 @@ class NaiveBayes:
     positional: ClassVar[tuple[str, ...]] = ("reward", "drawn")
     uses: ClassVar[frozenset[str]] = frozenset({"random"})
     fitted: ClassVar[bool] = True
+    scaled: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         check(self, where="propensity naive-bayes")

@@ -38,6 +38,7 @@ class PopularityPower:
     positional: ClassVar[tuple[str, ...]] = ("power",)
     uses: ClassVar[frozenset[str]] = frozenset()
     fitted: ClassVar[bool] = True
+    scaled: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         check(self, where="propensity power")

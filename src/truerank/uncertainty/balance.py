@@ -1,0 +1,209 @@
+"""Do the judged rows stand for the places of a list? What they say of it against what is known.
+
+Each row stands for 1 / π rows like it (π its chance to be judged), so Σ w / π over judged rows estimates the worth of
+all places, Σ_{r <= K} w(r), which is known without a single label. If the two differ by more than chance, the rows
+avoid or prefer what a model recommends, or some that would weigh much were not drawn; then labels tell of other rows.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, fields, replace
+
+import numpy as np
+
+from truerank.core.arrays import Bools, Floats, Ints, sums_by
+from truerank.core.messages import Message, caution, warning
+from truerank.core.metric import Additive
+from truerank.core.ranking import JudgedChunk, Ranks
+from truerank.estimators.sums import UniformSample, worth_of_list
+from truerank.metrics.worth import expected_worth, known_divisor
+
+FAR = 3.0  # standard errors
+MUCH = 0.02  # of the places
+FEWEST_ROWS = 9.0  # expected in the lists, below which chance alone leaves nothing to see
+
+
+@dataclass(frozen=True, slots=True)
+class Places:
+    """The places of each user's list: the judged `rows` in it with their worth w (whatever their label), Σ w, Σ w², and
+    how many there are.
+
+    All divided by what the metric divides by, where that is known; users whose value is not `defined` have none.
+    """
+
+    rows: Ints
+    worth: Floats
+    total: Floats
+    squares: Floats
+    number: Floats
+    defined: Bools
+
+    @classmethod
+    def of(cls, metric: Additive, ranks: Ranks, chunk: JudgedChunk) -> Places:
+        unknown = metric.denominator.needs_every_label
+        divisor = np.ones(len(ranks.scored)) if unknown else known_divisor(metric.denominator, metric.cutoff, ranks)
+        defined = ranks.scored & ~np.isnan(divisor) & ~(ranks.n_candidates == 0)
+        divisor = np.where(defined, divisor, 1.0)
+        total = np.where(defined, worth_of_list(metric, ranks) / divisor, 0.0)
+        squares = np.where(defined, worth_of_list(metric, ranks, power=2) / divisor**2, 0.0)
+        if metric.cutoff is None:  # every rank counts, but few of them much: as many equal ones as are worth as much
+            number = np.divide(total**2, squares, out=np.zeros(len(total)), where=squares > 0)
+        else:
+            number = np.where(defined, np.minimum(ranks.n_recommended, metric.cutoff), 0.0)
+        # few rows are in lists: the others are not looked at twice
+        rows = np.flatnonzero(ranks.above < (np.inf if metric.cutoff is None else metric.cutoff))
+        unit = chunk.labels.unit[rows]
+        listed = replace(ranks, above=ranks.above[rows], tied=ranks.tied[rows])
+        worth = np.where(defined[unit], expected_worth(metric, listed) / divisor[unit], 0.0)
+        return cls(rows, worth, total, squares, number, defined)
+
+    def by_user(self, chunk: JudgedChunk, values: Floats) -> Floats:
+        """Sums of values of the rows in lists over each user."""
+        return sums_by(chunk.labels.unit[self.rows], values, n=len(self.defined))
+
+
+@dataclass(frozen=True, slots=True)
+class Balance:
+    """Sums over users of what is known of the places of a list, and of what judged rows say; those of others add.
+
+    `known` is D = Σ w over places, `said` D̂ = Σ w / π over judged rows with its `variance` V, `rows` how many judged
+    rows of the lists are expected. Where propensities were fitted or have no scale (`relative`), shares are compared: D̂
+    of Σ 1 / π (`stand_for`) with D of all `pairs`; then V is Σ (w - D / pairs)² / π² over judged rows, never too small.
+
+    >>> found = Balance(known=200.0, said=140.0, variance=36.0, rows=60.0)
+    >>> found.share, found.z, found.failed
+    (0.7, -10.0, True)
+    """
+
+    known: float
+    said: float
+    variance: float
+    rows: float
+    pairs: float = 0.0
+    stand_for: float = 0.0
+    squares: float = 0.0  # Σ w² / π²
+    products: float = 0.0  # Σ w / π²
+    inverses: float = 0.0  # Σ 1 / π²
+    relative: bool = False
+
+    def __add__(self, other: Balance) -> Balance:
+        sums = {
+            field.name: getattr(self, field.name) + getattr(other, field.name)
+            for field in fields(self)
+            if field.name != "relative"
+        }
+        return Balance(**sums, relative=self.relative)
+
+    @property
+    def expected(self) -> float:
+        """What D̂ should be: D, or its share of all pairs that the rows stand for."""
+        return self.known * self.stand_for / self.pairs if self.relative and self.pairs else self.known
+
+    @property
+    def share(self) -> float:
+        """D̂ / D: 1 if the rows stand for all places."""
+        return self.said / self.expected if self.expected > 0 else math.nan
+
+    @property
+    def z(self) -> float:
+        """How many standard errors D̂ is from what it should be."""
+        variance, apart = self.variance, self.said - self.expected
+        if self.relative:
+            each = self.known / self.pairs if self.pairs else math.nan
+            variance = self.squares - 2 * each * self.products + each**2 * self.inverses
+        if not apart or abs(apart) <= 1e-9 * self.expected:
+            return 0.0
+        return apart / math.sqrt(variance) if variance > 0 else math.copysign(math.inf, apart)
+
+    @property
+    def checkable(self) -> bool:
+        """Whether enough rows of the lists are expected to see anything."""
+        return self.rows >= FEWEST_ROWS and math.isfinite(self.share)
+
+    @property
+    def failed(self) -> bool:
+        return self.checkable and abs(self.z) > FAR and abs(self.share - 1) > MUCH
+
+
+def uniform_balance(
+    chunk: JudgedChunk, ranks: Ranks, metric: Additive, *, rate: float | None
+) -> tuple[Balance, Floats]:
+    """The balance of rows that were drawn uniformly, N-bar of N or each at a `rate`; and Σ w / π of every user.
+
+    V is that of the design over all candidates, not of the rows that were drawn: Σ_u N² (1 - N-bar / N) S² / N-bar with
+    S² = (Σ w² - (Σ w)² / N) / (N - 1), users with N-bar >= 1; or Σ w² (1 - rate) / rate over all users. Tied candidates
+    share what their ranks are worth, so that the true Σ w² can only be smaller: V is never too small.
+    """
+    places = Places.of(metric, ranks, chunk)
+    if np.isnan(ranks.n_candidates).any():  # top lists of an unknown catalogue: nothing tells what a row stands for
+        return Balance(math.nan, math.nan, math.nan, 0.0), np.zeros(len(ranks.scored))
+    sample = UniformSample.of(chunk, ranks, rate=rate, usable=places.defined)
+    used, n, judged = sample.defined, sample.n_candidates, sample.n_judged
+    said = np.where(used, sample.expansion * places.by_user(chunk, places.worth), 0.0)
+    if rate is None:
+        share = np.divide(judged, n, out=np.zeros(len(n)), where=used)
+        around = np.maximum(places.squares - places.total**2 / np.maximum(n, 1), 0.0)
+        spread = np.divide(around, n - 1, out=np.zeros(len(n)), where=n > 1)
+        variance = np.divide(n**2 * (1 - share) * spread, judged, out=np.zeros(len(n)), where=used)
+    else:
+        share, variance = np.full(len(n), rate), places.squares * (1 - rate) / rate
+    known, rows, noise = (float(each[used].sum()) for each in (places.total, places.number * share, variance))
+    return Balance(known, float(said.sum()), noise, rows), said
+
+
+def weighted_balance(
+    chunk: JudgedChunk, ranks: Ranks, metric: Additive, *, propensity: Floats, relative: bool
+) -> tuple[Balance, Floats]:
+    """The balance of rows that were drawn with unequal propensities π; and Σ w / π of every user.
+
+    π is known of drawn rows alone, so V is estimated from them, Σ w² (1 - π) / π²: unbiased, but blind to rows that
+    would weigh much and were not drawn. Where such rows are missing, V is too small as well, and the balance fails
+    more readily: that is as it should be, since the estimate then misses what they stand for.
+    """
+    places = Places.of(metric, ranks, chunk)
+    every = np.where(places.defined[chunk.labels.unit], 1.0 / propensity, 0.0)
+    worth, weight = places.worth, every[places.rows]
+    said = places.by_user(chunk, worth * weight)
+    balance = Balance(
+        known=float(places.total.sum()),
+        said=float(said.sum()),
+        variance=float((worth**2 * (1 - propensity[places.rows]) * weight**2).sum()),
+        rows=float(np.count_nonzero(worth)),  # E Σ 1{drawn} = Σ π
+        pairs=float(np.where(places.defined, ranks.n_candidates, 0.0).sum()),
+        stand_for=float(every.sum()),
+        squares=float((worth**2 * weight**2).sum()),
+        products=float((worth * weight**2).sum()),
+        inverses=float((every**2).sum()),
+        relative=relative,
+    )
+    return balance, said
+
+
+def unbalanced(balance: Balance | None, model: str) -> tuple[Message, ...]:
+    """What takes verdicts away: rows that do not stand for a list."""
+    if balance is None or not balance.failed:
+        return ()
+    how = "too few or too light" if balance.share < 1 else "too many or too heavy"
+    return (
+        warning(
+            "unbalanced",
+            f"the judged rows stand for {balance.share:.0%} of the places of the lists of {model}, not for 100% (z "
+            f"{balance.z:.1f}): rows of these lists are {how}, so the value is not that of the lists",
+            numbers={"share": balance.share, "z": balance.z},
+            about=(model,),
+        ),
+    )
+
+
+def unchecked(balance: Balance | None) -> list[Message]:
+    """That too few rows of the lists are expected to see whether the rows stand for them."""
+    if balance is None or balance.checkable:
+        return []
+    why = (
+        "the number of candidates is not known"
+        if math.isnan(balance.known)
+        else f"about {balance.rows:.0f} of them are in lists (expected at least {FEWEST_ROWS:.0f})"
+    )
+    sentence = f"whether the judged rows stand for the lists cannot be checked: {why}"
+    return [caution("balance-unchecked", sentence, numbers={"rows": balance.rows})]
