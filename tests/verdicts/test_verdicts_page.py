@@ -15,7 +15,7 @@ from truerank.core.messages import warning
 from truerank.data.datasets.coat import Coat
 from truerank.exposure.randomness.tests import randomness
 from truerank.uncertainty import verdicts
-from truerank.uncertainty.verdicts import Unseen
+from truerank.uncertainty.verdicts import UnseenExposure
 from verdict_pictures import EFFECTS, FAR, FOLDER, LARGE, LISTS, PICTURES, judged, users
 
 PAGE = FOLDER.parents[1] / "verdicts.md"
@@ -58,7 +58,7 @@ def test_what_the_pictures_show(difference: np.ndarray, verdict: str, codes: tup
 
 @pytest.mark.parametrize(("reach", "verdict"), [(0.12, "worse"), (0.45, "insufficient")])
 def test_what_is_unseen_takes_a_verdict_only_where_it_can_turn_it(reach: float, verdict: str) -> None:
-    found = judged(users(60, -0.3, 0.4), unseen=(Unseen(0.25, reach), Unseen()))
+    found = judged(users(60, -0.3, 0.4), unseen=(UnseenExposure(0.25, reach), UnseenExposure()))
     assert found.verdict == verdict
 
 

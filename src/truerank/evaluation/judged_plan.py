@@ -41,7 +41,7 @@ from truerank.ranks.kernel.rank import Aligned, rank
 from truerank.uncertainty.balance import Balance, unbalanced, unchecked, uniform_balance, weighted_balance
 from truerank.uncertainty.evidence import Listed, equal_parts, equally_weighted, judged_spread, warnings_of, whole
 from truerank.uncertainty.spreads import Bounds, Spread
-from truerank.uncertainty.verdicts import Unseen
+from truerank.uncertainty.verdicts import UnseenExposure
 
 Report = Callable[[str, int, int], None]
 BalanceOf = Callable[[JudgedChunk, Ranks, Additive], tuple[Balance, Floats]]
@@ -256,20 +256,20 @@ class JudgedPlan:
         items: JudgedItems | None = measured.tallies.get(("items",))
         return (*unbalanced(self._of_list("balance", cell, measured), cell[0]), *not_random(items))
 
-    def unseen(self, cell: Cell, measured: Measured) -> Unseen:
+    def unseen(self, cell: Cell, measured: Measured) -> UnseenExposure:
         """Weight that a clip took away, and what heavy rows that were not drawn would have stood for."""
         estimator, asked = self.question.asked[cell[1]]
         missing = missing_share(measured.tallies) if estimator.about.needs_scale else 0.0
         share = min(missing + (self._lost(cell, measured) or 0.0), 1.0)
         if share == 0:
-            return Unseen()
+            return UnseenExposure()
         highest = self.bounds(estimator, asked)[1]
         # a sum of weighted labels can only grow with more weight, what corrects a model goes either way
         if estimator.about.clipping is Clipping.CHOSEN and not is_recall(asked.metric):
-            return Unseen(share, share * highest, fall=share * highest if estimator.about.predicts else 0.0)
+            return UnseenExposure(share, share * highest, fall=share * highest if estimator.about.predicts else 0.0)
         # of a ratio that share of its denominator is unseen: all of it hits, or misses
         value = measured.terms[cell].value()
-        return Unseen(share, share * (highest - value), fall=share * value)
+        return UnseenExposure(share, share * (highest - value), fall=share * value)
 
     def _of_list(self, what: str, cell: Cell, measured: Measured) -> Any:
         """What was tallied of the lists behind an estimate, None where it does not rest on them."""

@@ -16,7 +16,7 @@ from truerank.core.results import Estimate, Evidence
 from truerank.core.terms import Terms
 from truerank.uncertainty.intervals import Interval
 from truerank.uncertainty.spreads import Bounds, Spread
-from truerank.uncertainty.verdicts import Unseen
+from truerank.uncertainty.verdicts import UnseenExposure
 
 if TYPE_CHECKING:
     from truerank.evaluation.measure import Measured
@@ -161,7 +161,7 @@ class Plan(Protocol):
         """What takes verdicts away from every comparison that rests on a value."""
         ...
 
-    def unseen(self, cell: Cell, measured: Measured) -> Unseen:
+    def unseen(self, cell: Cell, measured: Measured) -> UnseenExposure:
         """What the data cannot show of a value."""
         ...
 

@@ -41,7 +41,7 @@ from truerank.uncertainty.evidence import equally_weighted, whole
 from truerank.uncertainty.intervals import common
 from truerank.uncertainty.spreads import Bounds, Spread
 from truerank.uncertainty.support import SupportTally, TargetSums, about_bounds, unseen_of
-from truerank.uncertainty.verdicts import Unseen
+from truerank.uncertainty.verdicts import UnseenExposure
 from truerank.uncertainty.weights import WeightDiagnostics, WeightTally, tail_length
 
 
@@ -151,7 +151,7 @@ class RankedPlan:
     def doubts(self, cell: Cell, measured: Measured) -> tuple[Message, ...]:
         return ()
 
-    def unseen(self, cell: Cell, measured: Measured) -> Unseen:
+    def unseen(self, cell: Cell, measured: Measured) -> UnseenExposure:
         model, number = cell
         estimator, asked = self.question.asked[number]
         weights: WeightTally = measured.tallies[model, "weights", limited_by(estimator)]

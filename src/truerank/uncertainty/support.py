@@ -15,7 +15,7 @@ from truerank.estimators.ranked.exposures import Exposures, total_known, total_o
 from truerank.estimators.ranked.normalisers import Per
 from truerank.exposure.policies.policies import WholeList
 from truerank.uncertainty.spreads import Bounds
-from truerank.uncertainty.verdicts import MUCH_LOST, Unseen
+from truerank.uncertainty.verdicts import MUCH_LOST, UnseenExposure
 from truerank.uncertainty.weights import WeightDiagnostics
 
 
@@ -140,7 +140,7 @@ class TargetSums:
         return math.inf if self.nothing else outside + self.diagnosed.lost * self.weight
 
 
-def unseen_of(sums: TargetSums, *, value: float, beyond: Beyond, per: Per, rewards: Bounds | None) -> Unseen:
+def unseen_of(sums: TargetSums, *, value: float, beyond: Beyond, per: Per, rewards: Bounds | None) -> UnseenExposure:
     """What is not seen of a value, and how far it can move it where every reward lies between two numbers.
 
     With e the unseen exposure per unit (or viewed row), what is earned there lies between e·low and e·high. In its
@@ -149,15 +149,15 @@ def unseen_of(sums: TargetSums, *, value: float, beyond: Beyond, per: Per, rewar
     >>> half = WeightDiagnostics(100, 90.0, 2.0, 0.01, 0.1, 0.0, 0.0, 0.5)
     >>> sums = TargetSums(100, 100, 100.0, 200.0, half)
     >>> unseen_of(sums, value=0.3, beyond=Beyond.MISSING, per=Per.UNIT, rewards=(0.0, 1.0))
-    Unseen(share=0.5, reach=1.0, fall=0.0)
+    UnseenExposure(share=0.5, reach=1.0, fall=0.0)
     >>> unseen_of(sums, value=0.6, beyond=Beyond.AVERAGE, per=Per.UNIT, rewards=(0.0, 1.0))
-    Unseen(share=0.5, reach=0.7, fall=0.3)
+    UnseenExposure(share=0.5, reach=0.7, fall=0.3)
     """
     share = sums.share
     if not share > 0:
-        return Unseen()
+        return UnseenExposure()
     if rewards is None or per is Per.NOTHING or math.isinf(sums.unseen) or math.isnan(value):
-        return Unseen(share, math.inf, math.inf)
+        return UnseenExposure(share, math.inf, math.inf)
     low, high = rewards
     whole = sums.weight if sums.total is None else sums.total
     viewed = float(sums.n_viewed) if beyond is Beyond.MISSING else whole
@@ -167,10 +167,10 @@ def unseen_of(sums: TargetSums, *, value: float, beyond: Beyond, per: Per, rewar
         Beyond.AVERAGE: (value * sums.unseen / whole,) * 2,
         Beyond.PREDICTED: (each * low, each * high),
     }[beyond]
-    return Unseen(share, each * high - filled[0], filled[1] - each * low)
+    return UnseenExposure(share, each * high - filled[0], filled[1] - each * low)
 
 
-def about_bounds(value: float, unseen: Unseen, rewards: Bounds | None) -> list[Message]:
+def about_bounds(value: float, unseen: UnseenExposure, rewards: Bounds | None) -> list[Message]:
     """What a value lies between whatever is earned on what is not seen; nothing where little is unseen."""
     if rewards is None or not unseen.share > MUCH_LOST or not math.isfinite(unseen.reach + unseen.fall + value):
         return []

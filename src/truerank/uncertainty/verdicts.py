@@ -21,7 +21,7 @@ MUCH_LOST = 0.05
 
 
 @dataclass(frozen=True, slots=True)
-class Unseen:
+class UnseenExposure:
     """What the data cannot show of a value: the share of the target's exposure, and how much reward it could add.
 
     `reach` is how much more the value could be with the largest reward there, `fall` how much less with the smallest;
@@ -39,7 +39,7 @@ def doubts(
     spread: Spread,
     *,
     of: Sequence[Message] = (),
-    unseen: tuple[Unseen, Unseen] = (Unseen(), Unseen()),
+    unseen: tuple[UnseenExposure, UnseenExposure] = (UnseenExposure(), UnseenExposure()),
     cluster: str = "user",
     level: float,
 ) -> tuple[Message, ...]:
@@ -85,7 +85,7 @@ def _hangs_on_one(first: Terms, second: Terms, spread: Spread, *, level: float) 
     return not rest.value * spread.value > 0 or (was_shown and not rest.p < 1 - level)
 
 
-def _about_unseen(spread: Spread, unseen: tuple[Unseen, Unseen]) -> list[Message]:
+def _about_unseen(spread: Spread, unseen: tuple[UnseenExposure, UnseenExposure]) -> list[Message]:
     """Nothing where the sign of the interval would stay with the worst that could be unseen."""
     share = max(each.share for each in unseen)
     if not share > MUCH_LOST:

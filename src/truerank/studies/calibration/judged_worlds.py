@@ -74,7 +74,7 @@ class JudgedWorld:
         usual = 0.1 + 0.5 * (item % 11) / 10
         return np.where(item % 20 < 20 * self.rare, RARE, usual)
 
-    def _shown(self, population: Population, unit: Ints, rng: np.random.Generator) -> Bools:
+    def _shown(self, population: UserPopulation, unit: Ints, rng: np.random.Generator) -> Bools:
         chance = rng.random((len(unit), self.n_items))
         allowed = population.candidates[unit]
         if self.biased:
@@ -88,7 +88,7 @@ class JudgedWorld:
         return found
 
     def _evaluated(
-        self, population: Population, unit: Ints, shown: Bools, *, interval: Interval | None, whole: bool = False
+        self, population: UserPopulation, unit: Ints, shown: Bools, *, interval: Interval | None, whole: bool = False
     ) -> Results:
         row, item = np.nonzero(shown)
         columns: dict[str, np.ndarray[Any, Any]] = {
@@ -113,7 +113,7 @@ class JudgedWorld:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Population:
+class UserPopulation:
     """Labels and scores of all users, and which items compete for each."""
 
     labels: Bools
@@ -122,7 +122,7 @@ class Population:
 
 
 @lru_cache(maxsize=4)
-def _population(n_items: int, active: float, excluded: int, seed: int, *, ties: bool) -> Population:
+def _population(n_items: int, active: float, excluded: int, seed: int, *, ties: bool) -> UserPopulation:
     rng = generator(seed, f"calibration population {n_items} {active} {ties} {excluded}")
     shape = (TWINS, n_items)
     taste = rng.normal(size=shape) + np.linspace(1.0, -1.0, n_items)
@@ -138,4 +138,4 @@ def _population(n_items: int, active: float, excluded: int, seed: int, *, ties: 
         "b": np.concatenate([noisy["b"], noisy["a"]]),
         "c": np.concatenate([noisy["c"], noisy["c"]]),
     }
-    return Population(np.concatenate([labels, labels]), twice, ~np.concatenate([out, out]))
+    return UserPopulation(np.concatenate([labels, labels]), twice, ~np.concatenate([out, out]))
