@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import Any
 
@@ -75,12 +76,14 @@ def test_options_may_be_given_by_their_names() -> None:
 
 
 def test_two_users_prove_nothing() -> None:
-    """Both users differ by exactly 1: no spread, so a sign test is all there is."""
+    """Both users differ by exactly 1: no spread, no test, no verdict."""
     truth = tr.read(pl.DataFrame({"user": [0, 0, 1, 1], "item": [0, 1, 0, 1], "label": [1, 0, 1, 0]}))
     models = {"right": np.array([[2.0, 1], [2, 1]]), "wrong": np.array([[1.0, 2], [1, 2]])}
     for interval in (tr.Population(), tr.Bootstrap(200)):
         found = tr.evaluate(models, truth, metrics=[Recall(1)], interval=interval).comparisons[0]
-        assert (found.difference, found.p) == (-1, 0.5)
+        assert found.difference == -1
+        assert math.isnan(found.p)
+        assert found.verdict == "insufficient"
 
 
 def test_nobody_was_hit() -> None:

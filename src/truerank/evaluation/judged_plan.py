@@ -237,6 +237,8 @@ class JudgedPlan:
 
     def equal_clusters(self, cell: Cell, terms: Terms, measured: Measured) -> float:
         """By what the denominator holds, or for means by the judged part of each user's list (Hájek's denominator)."""
+        if whole(terms).exact:  # every label is known: all of each list was judged
+            return float(terms.n_independent())
         parts: ByPlace | None = self._of_list("stand-for", cell, measured)
         return equally_weighted(whole(terms)) or (0.0 if parts is None else equal_parts(parts.value))
 

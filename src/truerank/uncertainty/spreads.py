@@ -214,7 +214,7 @@ def unskewed(x: float, k: float) -> float:
     """G(x) = (3 / k) (∛(1 + k (x - k / 6)) - 1), which grows with x; x itself without skewness.
 
     >>> unskewed(2.0, 0.0), round(unskewed(2.0, 0.5), 4)
-    (2.0, 1.4673)
+    (2.0, 1.5067)
     """
     if abs(k) < NO_SKEW:
         return x

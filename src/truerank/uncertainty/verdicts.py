@@ -112,6 +112,6 @@ def verdict_of(difference: float, p_adjusted: float, *, level: float, reasons: S
     """
     if reasons:
         return INSUFFICIENT
-    if not p_adjusted < 1 - level or difference == 0:
+    if not p_adjusted < round(1 - level, 12) or difference == 0:  # 1 - 0.95 is a little above 0.05
         return NOT_SHOWN
     return BETTER if difference > 0 else WORSE
