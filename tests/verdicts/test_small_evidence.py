@@ -13,8 +13,8 @@ from shown import Shown, uniform
 import truerank as tr
 from truerank.core.results import INSUFFICIENT, Estimate, Results
 from truerank.core.terms import ratio
-from truerank.uncertainty.evidence import about_unequal
 from truerank.uncertainty.spreads import at_a_bound
+from truerank.uncertainty.tails import about_unequal
 
 SUMS = ["horvitz-thompson", "hajek"]
 
@@ -110,11 +110,13 @@ def test_a_value_at_its_upper_bound_is_no_certainty() -> None:
 def test_one_user_with_much_of_the_error_is_said() -> None:
     """50 users of whom one is far off: |L| is 25 / 50 for that one, and 25 / 50 for the 49 others together."""
     terms = ratio(np.array([50.0, *np.zeros(49)]), np.ones(50))
-    (message,) = about_unequal(terms)
+    (message,) = about_unequal(terms, cluster="user")
     assert message.code == "unequal-clusters"
-    assert message.numbers["share"] == pytest.approx(0.5)
-    assert not about_unequal(ratio(np.array([50.0, *np.zeros(48)]), np.ones(49)))  # few users are warned of anyway
-    assert not about_unequal(ratio(np.tile([0.0, 1.0], 50), np.ones(100)))
+    assert message.numbers["largest"] == pytest.approx(0.5)
+    assert not about_unequal(
+        ratio(np.array([50.0, *np.zeros(48)]), np.ones(49)), cluster="user"
+    )  # few users are warned of anyway
+    assert not about_unequal(ratio(np.tile([0.0, 1.0], 50), np.ones(100)), cluster="user")
 
 
 def test_users_with_few_judged_items_among_many_with_hundreds() -> None:

@@ -17,6 +17,7 @@ from truerank.core.rows import Weighting
 from truerank.core.terms import Ratio, Smooth, Terms
 from truerank.metrics.worth import Pairwise, bounds_of
 from truerank.uncertainty.spreads import Spread
+from truerank.uncertainty.tails import about_unequal
 from truerank.uncertainty.verdicts import MUCH_LOST
 
 FEW_UNITS = 30
@@ -24,8 +25,6 @@ FEW_HITS = 20
 MANY_LEFT_OUT = 0.01
 FEW_EFFECTIVE = 100
 LARGE_SHARE = 0.05
-MANY_CLUSTERS = 50
-LARGE_PART = 0.10
 BEYOND = 1e-9  # rounding
 
 
@@ -92,7 +91,7 @@ def warnings_of(
     messages += _about_weights(sums.weighting, clip)
     messages += _about_bounds(sums.value(), metric)
     messages += _about_the_interval(sums, exactly_these=exactly_these)
-    messages += [] if exactly_these else about_unequal(sums)
+    messages += [] if exactly_these or sums.exact else about_unequal(sums, cluster="user")
     if listed.short:
         messages.append(
             caution(
@@ -115,27 +114,6 @@ def shows_no_spread(terms: Smooth) -> bool:
     totals = terms.totals()
     effect = Ratio().influence(terms.sums[:, :2], totals[:2])
     return bool(np.abs(effect).max() <= 1e-12 * abs(terms.value()))
-
-
-def about_unequal(terms: Smooth, *, cluster: str = "user") -> list[Message]:
-    """That one of many clusters holds much of the error, so that the interval is narrow for what it knows.
-
-    Where the largest of at least 50 clusters that contribute holds more than 10 % of Σ |L|, L its influence.
-    """
-    effect = np.abs(terms.influence())
-    total = float(effect.sum())
-    contributing = int(np.count_nonzero((effect > 0) | (terms.leverage() != 0))) if total > 0 else 0
-    if contributing < MANY_CLUSTERS or not effect.max() > LARGE_PART * total:
-        return []
-    share = float(effect.max()) / total
-    return [
-        caution(
-            "unequal-clusters",
-            f"one of {contributing:,} {cluster}s makes {share:.0%} of the error (above {LARGE_PART:.0%}): the interval "
-            "may be too narrow",
-            numbers={"share": share, "clusters": contributing},
-        )
-    ]
 
 
 def _about_weights(weights: Weighting | None, clip: float) -> list[Message]:

@@ -44,7 +44,7 @@ def about_tails(terms: Smooth, *, cluster: str) -> list[Message]:
     """What to know of a value of which few clusters have much: of rewards, of sizes, or of its error."""
     used = terms.clusters.has(terms.defined)
     earned = np.abs(terms.clusters.sums(terms.sums[:, 0]))[used]
-    return [*_about_rewards(earned, cluster), *_about_sizes(terms, cluster)]
+    return [*_about_rewards(earned, cluster), *about_unequal(terms, cluster=cluster)]
 
 
 def _about_rewards(earned: Floats, cluster: str) -> list[Message]:
@@ -57,8 +57,8 @@ def _about_rewards(earned: Floats, cluster: str) -> list[Message]:
         messages.append(
             warning(
                 "heavy-rewards",
-                f"weighted rewards of {cluster}s have a tail index of {index:.2f} (above {HEAVY}): a few earn most, "
-                "and larger ones may not be in the log; then the interval is too short",
+                f"what {cluster}s add to the value has a tail index of {index:.2f} (above {HEAVY}): a few add most, "
+                "and larger ones may not be in the data; then the interval is too short",
                 numbers={"tail": index},
             )
         )
@@ -66,15 +66,15 @@ def _about_rewards(earned: Floats, cluster: str) -> list[Message]:
         messages.append(
             warning(
                 "few-carry",
-                f"weighted rewards are worth those of {effective:.1f} equal {cluster}s (below {FEW_EFFECTIVE:.0f}): "
-                "few carry the value",
+                f"what {cluster}s add to the value is worth {effective:.1f} equal ones (below {FEW_EFFECTIVE:.0f}): "
+                "few carry it",
                 numbers={"effective": effective},
             )
         )
     return messages
 
 
-def _about_sizes(terms: Smooth, cluster: str) -> list[Message]:
+def about_unequal(terms: Smooth, *, cluster: str) -> list[Message]:
     """Of at least 50 clusters: whether one has much of the error, few decide how large it is, or sizes differ much."""
     of = influences(terms)
     effect = np.abs(of.effect)
