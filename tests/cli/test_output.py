@@ -138,7 +138,8 @@ def test_csv_reads_back(run: Run) -> None:
     outcome = run(*CALL.split(), "--format", "csv")
     frame = pl.read_csv(io.StringIO(outcome.out))
     assert frame["kind"].to_list() == ["estimate"] * 4 + ["comparison"] * 2
-    assert set(ESTIMATE) <= set(frame.columns)
+    assert set(ESTIMATE) - {"evidence"} <= set(frame.columns)
+    assert {"informative", "df", "balance"} <= set(frame.columns)  # the parts of the evidence
     content = parsed(run, CALL)
     values = [each["value"] for each in content["estimates"]] + [each["difference"] for each in content["comparisons"]]
     assert frame["value"].to_list() == values

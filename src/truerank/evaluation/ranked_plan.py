@@ -124,7 +124,8 @@ class RankedPlan:
 
     def named(self, estimator: Estimator, asked: Asked) -> tuple[str, int | None]:
         # two forms of clips in one question are told apart in every table
-        paper = len(self.limits) > 1 and limited_by(estimator) is Limited.INVERSE
+        clipped = {limited_by(each) for each, _ in self.question.asked if each.about.clipping is not Clipping.NONE}
+        paper = len(clipped) > 1 and limited_by(estimator) is Limited.INVERSE
         return f"{asked.metric}, clip of the inverse" if paper else str(asked.metric), None
 
     def assumptions(self, estimator: Estimator) -> tuple[str, ...]:

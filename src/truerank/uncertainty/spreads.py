@@ -244,13 +244,13 @@ def at_a_bound(value: float, bounds: Bounds, n: float, *, level: float) -> Sprea
     """The interval of a value at a bound, where all n equally weighted clusters are: how far others may be from it.
 
     One-sided after Clopper and Pearson: [0, 1 - β^(1/n)] at 0, [β^(1/n), 1] at 1, β = (1 - level) / 2, scaled to the
-    bounds. None for other values.
+    bounds. None for other values, and for a single cluster.
 
     >>> at_a_bound(0.0, (0.0, 1.0), 20.0, level=0.95).high.__round__(3)
     0.168
     """
     low, high = bounds
-    if not (math.isfinite(low) and math.isfinite(high)) or value not in (low, high) or not n > 0:
+    if not (math.isfinite(low) and math.isfinite(high)) or value not in (low, high) or not n > 1:
         return None
     reach = (high - low) * ((1.0 - level) / 2.0) ** (1.0 / n)
     first, last = (low, high - reach) if value == low else (low + reach, high)
