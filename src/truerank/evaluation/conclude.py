@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -188,11 +188,30 @@ def _comparison(
         p=spread.p,
         units=int(measured.size[defined].sum()),
         clusters=int(np.count_nonzero(both[0].clusters.has(defined))),
-        evidence=Evidence(informative=spread.informative, df=spread.df, largest=spread.largest),
+        evidence=_weaker(spread, [plan.evidence((name, number), spread, measured) for name in cell[0]]),
         reward=asked.reward,
         clip=_limit(estimator, asked),
         segment=asked.segment,
         reasons=reasons,
+    )
+
+
+def _weaker(spread: Spread, both: Sequence[Evidence]) -> Evidence:
+    """What a difference rests on: its own spread, and of what concerns lists and weights the worse of both models."""
+
+    def worst(name: str) -> float | None:
+        return max((value for value in (getattr(each, name) for each in both) if value is not None), default=None)
+
+    checked = [each for each in both if each.balance is not None]
+    least = max(checked, key=lambda each: abs((each.balance or 0.0) - 1), default=Evidence())
+    return Evidence(
+        informative=spread.informative,
+        df=spread.df,
+        largest=spread.largest,
+        balance=least.balance,
+        balance_z=least.balance_z,
+        lost=worst("lost"),
+        unsupported=worst("unsupported"),
     )
 
 

@@ -102,7 +102,8 @@ def show(out: Path, *, seed: int, progress: AbstractContextManager[Say | None]) 
         f"  truerank evaluate {paths['random']} --positive '>3' --exposure random --exclude {paths['train']} \\\n"
         f"      --scores ease={paths['scores/ease']} --scores popularity={paths['scores/popularity']} "
         f"--metric Recall@{K} --metric Precision@{K}\n\n"
-        "and then the same command with your own files. `truerank models` lists more recommenders to compare with.",
+        f"and then the same command with your own files. With --require 'ease > popularity: Recall@{K}' the exit code "
+        "says whether that is shown. `truerank models` lists more recommenders to compare with.",
         soft_wrap=True,
     )
 

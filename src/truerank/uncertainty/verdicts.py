@@ -52,7 +52,7 @@ def doubts(
         reasons.append(
             warning(
                 "few-informative",
-                f"{spread.informative} {cluster}s tell the two apart, and a verdict needs at least {FEWEST}",
+                f"{_counted(spread.informative, cluster)} the two apart, and a verdict needs at least {FEWEST}",
                 numbers={"informative": spread.informative},
             )
         )
@@ -62,13 +62,22 @@ def doubts(
         reasons.append(
             warning(
                 "one-cluster",
-                f"one {cluster} holds {spread.largest:.0%} of the spread, and without it the difference is not shown",
+                f"one {cluster} holds {spread.largest:.0%} of the spread, and without it the difference turns round or "
+                "is not shown",
                 numbers={"share": spread.largest},
             )
         )
     if not math.isnan(spread.value):
         reasons += _about_unseen(spread, unseen)
     return tuple(reasons)
+
+
+def _counted(n: int, cluster: str) -> str:
+    """
+    >>> _counted(1, "user"), _counted(2, "user")
+    ('1 user tells', '2 users tell')
+    """
+    return f"{n:,} {cluster} tells" if n == 1 else f"{n:,} {cluster}s tell"
 
 
 def _hangs_on_one(first: Terms, second: Terms, spread: Spread, *, level: float) -> bool:

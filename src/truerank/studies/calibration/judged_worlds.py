@@ -56,14 +56,22 @@ class JudgedWorld:
         """The results of one draw of users and of what is judged."""
         rng = generator(seed, f"calibration {self.name} {run}")
         population = _population(self.n_items, self.active, self.excluded, seed, ties=self.ties)
-        unit = rng.integers(0, 2 * TWINS, self.n_users)
+        unit = self._these(seed) if self.interval == "design" else rng.integers(0, 2 * TWINS, self.n_users)
         return self._evaluated(population, unit, self._shown(population, unit, rng), interval=self._interval())
 
     def truth(self, seed: int) -> Results:
-        """The results when all users are drawn and every candidate is judged: the estimands themselves."""
+        """The results when all users are drawn and every candidate is judged: the estimands themselves.
+
+        An interval for exactly these users is about the users that are drawn again and again.
+        """
         population = _population(self.n_items, self.active, self.excluded, seed, ties=self.ties)
-        unit = np.arange(2 * TWINS)
-        return self._evaluated(population, unit, population.candidates, whole=True, interval=None)
+        unit = self._these(seed) if self.interval == "design" else np.arange(2 * TWINS)
+        return self._evaluated(population, unit, population.candidates[unit], whole=True, interval=None)
+
+    def _these(self, seed: int) -> Ints:
+        """The users of a world of design intervals: whole pairs of twins, so that equal models are equal here too."""
+        pairs = generator(seed, f"calibration {self.name}").permutation(TWINS)[: self.n_users // 2]
+        return np.concatenate([pairs, pairs + TWINS])
 
     def _interval(self) -> Interval | None:
         return {"population": None, "design": Design(), "bootstrap": Bootstrap(200)}[self.interval]
