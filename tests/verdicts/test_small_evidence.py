@@ -132,3 +132,18 @@ def test_users_with_few_judged_items_among_many_with_hundreds() -> None:
             warned[name] += sum("unequal-clusters" in codes(each) for each in results.estimates)
     assert warned["unequal"] >= 20  # of 48
     assert warned["even"] <= 1
+
+
+def test_unequal_numbers_of_judged_items_are_said_by_the_design() -> None:
+    """Users with one judged item weigh 40 times as much as others, whether or not it was a hit."""
+    rng = np.random.default_rng(8)
+    scores = {"a": tr.scores.dense(rng.random((100, 40)), users=range(100), items=range(40))}
+
+    def codes(sizes: list[int]) -> set[str]:
+        rows = [(user, item, 1) for user, n in enumerate(sizes) for item in rng.permutation(40)[:n].tolist()]
+        frame = pl.DataFrame(rows, schema=["user", "item", "label"], orient="row")
+        results = tr.evaluate(scores, frame, exposure="random", metrics=["Recall@10"], estimators=["pooled"])
+        return {message.code for message in results.estimates[0].warnings}
+
+    assert "unequal-judging" in codes([1] * 10 + [20] * 90)  # (10·40 + 90·2)² / (10·40² + 90·2²) = 20.6 of 100
+    assert "unequal-judging" not in codes([10] * 50 + [20] * 50)

@@ -8,6 +8,7 @@ from itertools import combinations
 
 import numpy as np
 
+from truerank.core.arrays import Floats, Ints
 from truerank.core.ids import Ids
 from truerank.core.messages import Message, caution, note, warning
 from truerank.core.ranking import Scores
@@ -15,6 +16,8 @@ from truerank.core.results import Estimate
 from truerank.evaluation.question import Tallies
 from truerank.exposure.randomness.items import LARGE, JudgedItems
 from truerank.uncertainty.balance import FAR, MUCH
+
+EVEN = 0.5  # of the users, that they are worth when weighted by how much each judged item stands for
 
 
 def about_counts(users: Ids, *, n_items: float, judged: int, positives: int) -> list[Message]:
@@ -264,6 +267,37 @@ def heavy_rows_missing(tallies: Tallies) -> tuple[Message, ...]:
             f"{share:.0%} of all pairs are like none of the rows (Σ 1 / propensity is that much too small): rows that "
             "are seldom shown and would weigh much were not drawn, and what they earn is missing from the value",
             numbers={"share": share},
+        ),
+    )
+
+
+def expansions(judged: Ints, candidates: Floats) -> Floats:
+    """How many users have a judged item, Σ N / N-bar and Σ (N / N-bar)² over them; those of other users add.
+
+    >>> expansions(np.array([10, 5, 0]), np.array([20.0, 20.0, 20.0])).tolist()
+    [2.0, 6.0, 20.0]
+    """
+    used = judged > 0
+    stands_for = candidates[used] / judged[used]
+    return np.array([float(np.count_nonzero(used)), stands_for.sum(), (stands_for**2).sum()])
+
+
+def unequal_judging(tallies: Tallies) -> tuple[Message, ...]:
+    """That few users with few judged items outweigh the others, whether or not anything of theirs was a hit.
+
+    By the design alone: where users with one judged item among many had no hit by chance, nothing in the spread shows
+    how much one would have changed.
+    """
+    n, total, squares = tallies.get(("expansion",), np.zeros(3)).tolist()
+    equal = total**2 / squares if squares > 0 else 0.0
+    if not 0 < equal < EVEN * n:
+        return ()
+    return (
+        caution(
+            "unequal-judging",
+            f"users have very unequal numbers of judged items: weighted for that, {n:,.0f} of them are worth "
+            f"{equal:,.0f} equal ones, and the interval may be too narrow",
+            numbers={"users": n, "equal": equal},
         ),
     )
 

@@ -29,9 +29,11 @@ from truerank.evaluation.judged_notes import (
     about_randomness,
     about_ranks,
     differing_orders,
+    expansions,
     heavy_rows_missing,
     missing_share,
     not_random,
+    unequal_judging,
 )
 from truerank.evaluation.measure import ByPlace, Measured
 from truerank.evaluation.question import Cell, Points, Question, Remarks, Tallies
@@ -209,7 +211,8 @@ class JudgedPlan:
             ),
         }
         if self.exposed is Exposed.RANDOM:
-            return counted | {("items",): JudgedItems.of(chunk)}
+            judged = np.bincount(chunk.labels.unit, minlength=chunk.labels.n_units)
+            return counted | {("items",): JudgedItems.of(chunk), ("expansion",): expansions(judged, pool.count)}
         if self.exposed is Exposed.FULL:
             return counted
         propensity = propensity_of(chunk.labels, self.learned)
@@ -280,6 +283,11 @@ class JudgedPlan:
         about = estimator.about
         return measured.tallies.get((model, what, about.pool, asked.metric)) if about.stands else None
 
+    def _expands(self, estimator: Estimator) -> bool:
+        """Whether a judged item stands for as many more as its user has candidates for each judged one."""
+        population = not self.question.interval.needs_rows
+        return population and estimator.about.needs_size and self.learned.facts.get("rate") is None
+
     def _lost(self, cell: Cell, measured: Measured) -> float | None:
         """The share of weight that a clip took away, None without one."""
         estimator, asked = self.question.asked[cell[1]]
@@ -305,6 +313,7 @@ class JudgedPlan:
         return (
             *warnings_of(estimator, metric, terms, listed, clip=asked.clip, exactly_these=exactly_these),
             *unchecked(self._of_list("balance", cell, measured)),
+            *(unequal_judging(measured.tallies) if self._expands(estimator) else ()),
             *(heavy_rows_missing(measured.tallies) if estimator.about.needs_scale else ()),
         )
 
