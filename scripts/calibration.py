@@ -86,7 +86,7 @@ def page(found: pl.DataFrame) -> str:
     draws = sorted(found["draws"].unique().to_list())
     shown = " to ".join(f"{n:,}" for n in dict.fromkeys((draws[0], draws[-1])))
     calm = found.filter(pl.col("calm") >= 0.2 * pl.col("draws"))
-    covered = calm.filter(pl.col("kind") != "", pl.col("covered_calm").is_not_null())
+    covered = calm.filter(pl.col("covered_calm").is_not_null())
     short = _short(covered)
     errors = _errors(found)
     warned = found.filter(pl.col("ample") & (pl.col("kind") == VALUE) & (pl.col("warned") > MOST_WARNED))
@@ -101,8 +101,11 @@ def page(found: pl.DataFrame) -> str:
         "truerank itself warns of in most draws.",
         "",
         f"Of {len(covered):,} cells (world, metric, estimator, kind of number) with enough draws without a warning, "
-        f"{len(covered) - len(short):,} keep 93 to 97 % coverage or more (from 92 % with at most {FEW} users); "
-        f"equal models are called different in more than {TYPE_ONE:.1%} of the draws in {len(errors):,} of "
+        f"{len(covered) - len(short):,} hold the truth in at least 93 % of these draws, chance apart (92 % with at most "
+        f"{FEW} users); {len(_wide(covered)):,} of them in more than 97 %: wider than needed. "
+        "What no column shows: draws without a warning are a selection, and where warnings depend on what was drawn they "
+        "are the ones in which what is rare was missing. "
+        f"Equal models are called different in more than {TYPE_ONE:.1%} of the draws in {len(errors):,} of "
         f"{len(found.filter(pl.col('kind') == EQUAL)):,} cells. In worlds with ample evidence "
         f"{len(warned):,} of {len(found.filter(pl.col('ample') & (pl.col('kind') == VALUE))):,} cells are warned of in "
         f"more than {MOST_WARNED:.0%} of the draws.",
@@ -120,6 +123,12 @@ def _short(covered: pl.DataFrame) -> pl.DataFrame:
     least = pl.when(pl.col("users") <= FEW).then(LOW_OF_FEW).otherwise(LOW)
     noise = (least * (1 - least) / pl.col("calm")).sqrt()
     return covered.filter(pl.col("covered_calm") < least - NOISE * noise)
+
+
+def _wide(covered: pl.DataFrame) -> pl.DataFrame:
+    """Cells of more than a few users whose coverage without a warning is above 97 % by more than chance."""
+    noise = (HIGH * (1 - HIGH) / pl.col("calm")).sqrt()
+    return covered.filter((pl.col("covered_calm") > HIGH + NOISE * noise) & (pl.col("users") > FEW))
 
 
 def _errors(found: pl.DataFrame) -> pl.DataFrame:

@@ -46,7 +46,9 @@ class Judged:
     codes: tuple[str, ...]
 
 
-def judged(difference: Floats, *, unseen: tuple[UnseenExposure, UnseenExposure] = (UnseenExposure(), UnseenExposure())) -> Judged:
+def judged(
+    difference: Floats, *, unseen: tuple[UnseenExposure, UnseenExposure] = (UnseenExposure(), UnseenExposure())
+) -> Judged:
     """The verdict on a model that earns `difference` more than another, user by user."""
     n = len(difference)
     first, second = ratio(1.0 + difference, np.ones(n)), ratio(np.ones(n), np.ones(n))
@@ -185,7 +187,10 @@ def not_random() -> Any:
 def unseen_exposure() -> Any:
     """Two targets of which a part was never logged: what that part could earn, added to the interval."""
     rows = []
-    for name, mean, unseen in (("new A - log", -0.5, UnseenExposure(0.08, 0.12)), ("new B - log", -0.3, UnseenExposure(0.25, 0.45))):
+    for name, mean, unseen in (
+        ("new A - log", -0.5, UnseenExposure(0.08, 0.12)),
+        ("new B - log", -0.3, UnseenExposure(0.25, 0.45)),
+    ):
         case = judged(users(60, mean, 0.4), unseen=(unseen, UnseenExposure()))
         rows.append(_row(name, case) | {"far": case.spread.high + unseen.reach})
     axis = "difference, its interval, and (dashed) what the unseen part could add"
