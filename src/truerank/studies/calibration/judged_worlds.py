@@ -17,6 +17,7 @@ from truerank.core.arrays import Bools, Floats, Ints
 from truerank.core.chance import generator
 from truerank.core.results import Results
 from truerank.evaluation.judged import evaluate
+from truerank.exposure.kinds import BiasedExposure, Exposure
 from truerank.ranks.scores.scores import dense
 from truerank.uncertainty.intervals import Bootstrap, Design, Interval
 
@@ -31,7 +32,8 @@ class JudgedWorld:
 
     `judged` items of each user are drawn, or between 1 and 200 where it is None; `active` is the share of users with a
     relevant item. `ties` rounds scores to few values; `excluded` candidates are left out for every second user. With
-    `biased` exposure items have propensities of .1 to .6, and a share of `rare` ones a thousandth.
+    `biased` exposure items have propensities of .1 to .6, and a share of `rare` ones a thousandth. Where they are
+    `fitted`, the log does not have them: a logistic model of the feature that they follow from is fitted to it.
     """
 
     name: str
@@ -42,6 +44,7 @@ class JudgedWorld:
     excluded: int = 0
     biased: bool = False
     rare: float = 0.0
+    fitted: bool = False
     interval: str = "population"
     n_items: int = 200
     metrics: tuple[str, ...] = ("Recall@20", "Precision@20")
@@ -79,8 +82,19 @@ class JudgedWorld:
     def _propensity(self) -> Floats:
         """Of each item."""
         item = np.arange(self.n_items)
+        if self.fitted:
+            return np.asarray(1 / (1 + np.exp(1.0 - 1.5 * self._feature())))
         usual = 0.1 + 0.5 * (item % 11) / 10
         return np.where(item % 20 < 20 * self.rare, RARE, usual)
+
+    def _feature(self) -> Floats:
+        return (np.arange(self.n_items) % 11) / 5 - 1
+
+    def _exposure(self, *, whole: bool) -> Exposure | str:
+        if not self.fitted or whole:
+            return "biased" if self.biased else "random"
+        features = pl.DataFrame({"item": np.arange(self.n_items), "feature": self._feature()})
+        return BiasedExposure("logistic", item_features=features)
 
     def _shown(self, population: UserPopulation, unit: Ints, rng: np.random.Generator) -> Bools:
         chance = rng.random((len(unit), self.n_items))
@@ -104,13 +118,13 @@ class JudgedWorld:
             "item": item,
             "label": population.labels[unit[row], item].astype(np.int64),
         }
-        if self.biased:
+        if self.biased and (whole or not self.fitted):
             columns["propensity"] = np.ones(len(row)) if whole else self._propensity()[item]
         out_row, out_item = np.nonzero(~population.candidates[unit])
         return evaluate(
             {name: dense(population.scores[name][unit]) for name in MODELS},
             pl.DataFrame(columns),
-            exposure="biased" if self.biased else "random",
+            exposure=self._exposure(whole=whole),
             exclude=pl.DataFrame({"user": out_row, "item": out_item}) if len(out_row) else None,
             metrics=self.metrics,
             estimators=self.estimators,

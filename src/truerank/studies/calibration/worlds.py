@@ -8,6 +8,7 @@ from truerank.studies.calibration.ranked_worlds import RankedWorld
 World = JudgedWorld | RankedWorld
 
 WEIGHED = ("ips", "snips", "doubly-robust")
+FITTED = ("ips", "snips")
 
 
 def worlds() -> tuple[World, ...]:
@@ -28,6 +29,7 @@ def worlds() -> tuple[World, ...]:
             JudgedWorld(f"rare items, users {n}", n, biased=True, rare=0.15, estimators=WEIGHED)
             for n in (50, 200, 1000)
         ),
+        *(JudgedWorld(f"fitted, users {n}", n, biased=True, fitted=True, estimators=FITTED) for n in (50, 200)),
         *(RankedWorld(f"sessions, users {n}", n) for n in (20, 60, 200, 1000)),
         *(RankedWorld(f"Pareto sessions, users {n}", n, pareto=1.2) for n in (20, 60, 200)),
         *(RankedWorld(f"lognormal rewards, users {n}", n, spread=2.0) for n in (60, 200)),
