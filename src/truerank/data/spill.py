@@ -94,9 +94,9 @@ class Spill:
         stream = io.BytesIO()
         rows.write_ipc_stream(stream, compression="lz4")
         path = self._path(part)
-        with writing(self.folder), path.open("ab") as file:
+        with writing(self.folder), path.open("ab") as file, stream.getbuffer() as view:
             start = file.tell()
-            length = file.write(stream.getbuffer())
+            length = file.write(view)
         self.segments[part].append((start, length))
         self.n_rows[part] += len(rows)
         self.n_bytes += length

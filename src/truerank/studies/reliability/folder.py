@@ -153,8 +153,9 @@ class Folder:
     def _write(self, table: pl.DataFrame, path: Path) -> None:
         content = io.BytesIO()
         table.write_parquet(content, compression="zstd")
-        with self._guarded(path), whole_file(path) as temporary:
-            temporary.write_bytes(content.getbuffer())
+        # the view is given back at once, also where writing fails
+        with self._guarded(path), whole_file(path) as temporary, content.getbuffer() as view:
+            temporary.write_bytes(view)
 
     def read_table(self, name: str) -> pl.DataFrame:
         """A table of a finished study."""
