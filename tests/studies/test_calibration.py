@@ -51,6 +51,15 @@ def test_blocks_are_made_once_and_more_draws_go_on(tmp_path: Path) -> None:
     assert set(found["kind"]) >= {VALUE, EQUAL}
 
 
+def test_more_draws_later_are_the_same_study(tmp_path: Path) -> None:
+    """A block of two draws and one of three lie side by side: each draw counts once."""
+    for draws in (2, 3):
+        study(WORLDS[:1], tmp_path / "twice", draws=draws, seed=1, processes=1)
+    study(WORLDS[:1], tmp_path / "once", draws=3, seed=1, processes=1)
+    twice, once = (summaries(WORLDS, tmp_path / name, seed=1) for name in ("twice", "once"))
+    assert twice.equals(once)
+
+
 def test_processes_change_nothing(tmp_path: Path) -> None:
     for processes in (1, 2):
         study(WORLDS[:2], tmp_path / str(processes), draws=1, seed=3, processes=processes)

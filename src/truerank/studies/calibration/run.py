@@ -115,7 +115,9 @@ def read(world: World, folder: Path, *, seed: int) -> pl.DataFrame:
     parts = sorted(folder.glob(f"{name}.*.parquet"))
     if not parts:
         return pl.DataFrame(schema={**SCHEMA, "truth": pl.Float64})
-    drawn = pl.concat([pl.read_parquet(part) for part in parts])
+    # a block that was cut short by fewer draws lies beside the longer one that came later
+    key = ["run", "what", "metric", "estimator"]
+    drawn = pl.concat([pl.read_parquet(part) for part in parts]).unique(key, keep="first", maintain_order=True)
     known = truths(world, seed)
     keys = drawn.select("what", "metric", "estimator").rows()
     truth = [known.get(key, known.get((key[0], "", ""), math.nan)) for key in keys]
