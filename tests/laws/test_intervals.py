@@ -194,6 +194,19 @@ def test_many_clusters_have_the_same_moments(monkeypatch: pytest.MonkeyPatch) ->
     assert tuple(vars_of(found)) == pytest.approx(tuple(vars_of(plain)), rel=1e-12)
 
 
+@pytest.mark.parametrize("unit", [2.0**-400, 2.0**-170, 2.0**170, 2.0**400])
+@pytest.mark.parametrize("interval", [Population(), Bootstrap(replicates=50)], ids=lambda each: type(each).__name__)
+def test_rewards_may_have_any_unit(interval: Interval, unit: float) -> None:
+    """A log in another currency: fourth powers of what clusters add must neither overflow nor vanish."""
+    sums = ratios(40, seed=2).sums
+    plain, other = ratio(sums[:, 0], sums[:, 1]), ratio(sums[:, 0] * unit, sums[:, 1])
+    found, wanted = around(interval, other, level=0.95), around(interval, plain, level=0.95)
+    assert [getattr(found, name) / unit for name in ("value", "stderr", "low", "high")] == pytest.approx(
+        [getattr(wanted, name) for name in ("value", "stderr", "low", "high")], rel=1e-9
+    )
+    assert (found.df, found.skewness, found.largest) == pytest.approx((wanted.df, wanted.skewness, wanted.largest))
+
+
 def vars_of(spread: Spread) -> list[float]:
     return [getattr(spread, field.name) for field in fields(spread)]
 

@@ -21,7 +21,7 @@ from truerank.core.errors import InputError, RefusedError
 from truerank.core.rows import SampledRows
 from truerank.core.terms import Smooth, Terms
 from truerank.uncertainty.resampling import MOST_REPLICATES, replicates_of
-from truerank.uncertainty.spreads import ROUNDING, Influences, Moments, Spread, interval
+from truerank.uncertainty.spreads import ROUNDING, Influences, Moments, Spread, interval, unit_of
 
 
 def residuals(terms: Smooth) -> Floats:
@@ -79,9 +79,12 @@ def _design_sums(parts: Sequence[Floats], repeated: Sequence[tuple[Floats, Float
     times = np.concatenate([*(np.ones(len(part)) for part in parts), *(count for _, count in repeated)])
     kept = times > 0
     effect, times = effect[kept], times[kept]
+    unit = unit_of(effect)
+    effect = effect / unit
     squares, cubes, fourths = (exact_sum(times * effect**power) for power in (2, 3, 4))
     most = float(np.abs(effect).max(initial=0.0))
-    return Moments.listed(n, [squares, squares, cubes, fourths, 0.0, 0.0, 0.0, 0.0, most])
+    found = Moments.listed(n, [squares, squares, cubes, fourths, 0.0, 0.0, 0.0, 0.0, most])
+    return replace(found, unit=unit)
 
 
 def _rows(terms: Smooth) -> SampledRows:
@@ -286,7 +289,7 @@ class Design:
         row = residuals(first) if second is None else residuals(first) - residuals(second)
         moments = design_moments(first, row)
         scale = abs(first.value()) + (0.0 if second is None else abs(second.value()))
-        if moments.n < 2 or not moments.highest_effect > ROUNDING * scale / moments.n:
+        if moments.n < 2 or not moments.highest_effect > ROUNDING * (scale / moments.unit) / moments.n:
             return Spread.unknown(value, informative=informative)
         difference = second is not None
         return interval(value, moments.stderr, moments, level=level, difference=difference, informative=informative)

@@ -16,6 +16,7 @@ import numpy as np
 from truerank.core.arrays import Floats, Ints, compiled_for, exact_sum
 
 ROUNDING = 1e-12  # residuals below this share of what they are made of are rounding
+SMALL, LARGE = 1e-50, 1e50  # between which fourth powers, and sums of them, are numbers
 NO_SKEW = 1e-6  # skewness below which the interval is symmetric
 
 Bounds = tuple[float, float]
@@ -88,7 +89,7 @@ class Influences:
         found = Moments.of(effect, leverage)
         if found.n < 2 or not found.highest_leverage < 1:
             return None
-        if not found.highest_effect > ROUNDING * self.scale * found.highest_leverage:
+        if not found.highest_effect > ROUNDING * (self.scale / found.unit) * found.highest_leverage:
             return None
         return found if math.isinf(most) else replace(found, df_most=most)
 
@@ -121,9 +122,16 @@ class Moments:
     highest_leverage: float
     highest_effect: float
     df_most: float = math.inf  # where something else limits them
+    unit: float = 1.0  # that L is in: fourth powers of very large or small rewards have no place in a number
 
     @classmethod
     def of(cls, effect: Floats, leverage: Floats) -> Moments:
+        unit = unit_of(effect)
+        found = cls._of(effect if unit == 1.0 else effect / unit, leverage)
+        return found if unit == 1.0 else replace(found, unit=unit)
+
+    @classmethod
+    def _of(cls, effect: Floats, leverage: Floats) -> Moments:
         compiled = compiled_for(len(effect))
         if compiled is not None:
             sums = compiled.moments(effect, leverage).tolist()
@@ -145,7 +153,7 @@ class Moments:
     @property
     def stderr(self) -> float:
         """√ Σ L² / (1 - h)."""
-        return math.sqrt(self.variance)
+        return math.sqrt(self.variance) * self.unit
 
     @property
     def skewness(self) -> float:
@@ -168,7 +176,18 @@ class Moments:
         return self.highest_effect**2 / self.squares
 
 
-SUMS = tuple(field.name for field in fields(Moments) if field.name not in {"n", "df_most"})
+SUMS = tuple(field.name for field in fields(Moments) if field.name not in {"n", "df_most", "unit"})
+
+
+def unit_of(effect: Floats) -> float:
+    """1, or a power of two near the largest where its fourth power would overflow or vanish: nothing is rounded by it.
+
+    >>> unit_of(np.array([0.25, -3.0])), unit_of(np.array([2.0**300])) == 2.0**301
+    (1.0, True)
+    """
+    largest = max(float(effect.max(initial=0.0)), -float(effect.min(initial=0.0)))
+    usual = largest == 0 or not math.isfinite(largest) or SMALL < largest < LARGE
+    return 1.0 if usual else math.ldexp(1.0, math.frexp(largest)[1])
 
 
 def _within_strata(effect: Floats, leverage: Floats, stratum: Ints) -> tuple[Floats, Floats, float] | None:

@@ -51,7 +51,8 @@ def _about_rewards(earned: Floats, cluster: str) -> list[Message]:
     total = float(earned.sum())
     if not total > 0:
         return []
-    index, effective = tail_index(earned), total**2 / float((earned**2).sum())
+    share = earned / total
+    index, effective = tail_index(earned), 1 / float((share**2).sum())
     messages: list[Message] = []
     if index > HEAVY:
         messages.append(
