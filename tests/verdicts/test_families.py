@@ -53,6 +53,7 @@ def test_simultaneous_intervals_are_wider_and_say_so() -> None:
         ("a > b", Outcome.SHOWN),
         ("b > a: DCG@10", Outcome.NOT_SHOWN),
         ("b > c: recall@10", Outcome.NOT_SHOWN),
+        ("a > b: clip=none, full", Outcome.SHOWN),
     ],
 )
 def test_requirements(rule: str, outcome: Outcome) -> None:
@@ -62,7 +63,13 @@ def test_requirements(rule: str, outcome: Outcome) -> None:
     assert str(Requirement.parse(rule)) == rule
 
 
-@pytest.mark.parametrize("rule", ["a", "a >", "> b", "a > a", "a > b: Recall@10(", "a > b: nDCG@10"])
+@pytest.mark.parametrize("name", ["x > y", "x: y", "f(1, 2)", "$(rm -rf)", "<b>&", "x, y", "ü 1"])
+def test_names_that_are_code_can_be_required(name: str) -> None:
+    rule = Requirement(name, "pop", ("Recall@5",))
+    assert Requirement.parse(str(rule)) == rule
+
+
+@pytest.mark.parametrize("rule", ["a", "a > b > c", "a >", "> b", "a > a", "a > b: Recall@10(", "a > b: nDCG@10"])
 def test_wrong_requirements_are_refused(rule: str) -> None:
     with pytest.raises(InputError):
         results().require(rule)

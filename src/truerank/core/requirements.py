@@ -23,10 +23,13 @@ class Outcome(IntEnum):
 class Requirement:
     """`model` must be shown to be better than `baseline` in all comparisons that have all of `words`.
 
-    A word is a metric, an estimator, a reward, a segment, or `clip=8`; what is left out must hold for all.
+    A word is a metric, an estimator, a reward, a segment, or `clip=8`; what is left out must hold for all. A name with
+    signs that mean something here stands in quotes.
 
     >>> str(Requirement.parse("als > pop: Recall@50, pooled"))
     'als > pop: Recall@50, pooled'
+    >>> Requirement.parse('"a > b: x" > pop').model
+    'a > b: x'
     """
 
     model: str
@@ -35,19 +38,22 @@ class Requirement:
 
     @classmethod
     def parse(cls, text: str) -> Requirement:
-        names, _, rest = text.partition(":")
-        model, sign, baseline = (part.strip() for part in names.partition(">"))
-        if not (model and sign and baseline) or model == baseline:
-            raise InputError(f"requirement {text!r}; expected MODEL > OTHER, or MODEL > OTHER: METRIC, ESTIMATOR.")
         try:
-            words = tuple(word.strip() for word in pieces(rest, ",") if word.strip())
+            names, *rest = pieces(text, ":")
+            compared = [part.strip('"') for part in pieces(names, ">")]
+            words = tuple(word for word in pieces(":".join(rest), ",") if word)
         except ValueError:
-            raise InputError(f"requirement {text!r}: brackets do not match.") from None
-        return cls(model, baseline, words)
+            raise InputError(f"requirement {text!r}: brackets or quotes do not match.") from None
+        if len(compared) != 2 or not all(compared) or compared[0] == compared[1]:
+            raise InputError(
+                f"requirement {text!r}; expected MODEL > OTHER, or MODEL > OTHER: METRIC, ESTIMATOR. A name that holds "
+                'other signs than letters, digits and hyphens stands in quotes: "my > model" > OTHER.'
+            )
+        return cls(compared[0], compared[1], words)
 
     def __str__(self) -> str:
         words = f": {', '.join(self.words)}" if self.words else ""
-        return f"{self.model} > {self.baseline}{words}"
+        return f"{_quoted(self.model)} > {_quoted(self.baseline)}{words}"
 
     def check(self, models: Sequence[str]) -> None:
         """Refuse names that no model has, before any work."""
@@ -76,6 +82,11 @@ class Requirement:
             reasons = dict.fromkeys(text for each in unsure for text in each.reason_texts)
             return Outcome.INSUFFICIENT, f"{self}: insufficient evidence{_where(unsure)}: {'; '.join(reasons)}."
         return Outcome.SHOWN, f"{self}: shown{_where(tested)}."
+
+
+def _quoted(name: str) -> str:
+    """A name as it is written in a rule: in quotes where it holds signs that mean something there."""
+    return f'"{name}"' if set(name) & set(">:,(){}") else name
 
 
 def _words(comparison: Comparison) -> set[str]:
