@@ -99,7 +99,7 @@ def page(found: pl.DataFrame) -> str:
         f"{worlds} worlds whose truth is known were drawn {shown} times each, and every draw was evaluated as a user "
         "would. A dot is an estimator with a metric; the green band is what is promised. Grey dots are situations that "
         "truerank itself warns of in most draws. A dot on the left edge lies at 80 % or below (the lowest is "
-        f"{found.filter(pl.col('kind') != WORSE_ONE)['covered'].min():.0%}).",
+        f"{min(found.filter(pl.col('kind') != WORSE_ONE)['covered'].drop_nulls().to_list()):.0%}).",
         "",
         f"Of {len(covered):,} cells (world, metric, estimator, kind of number) with enough draws without a warning, "
         f"{len(covered) - len(short):,} hold the truth in at least 93 % of these draws, chance apart (92 % with at most "
