@@ -563,6 +563,23 @@ def test_single_judged_items_are_conservative(
     assert math.fsum(chance * claimed) >= variance - 1e-10
 
 
+def test_single_judged_items_are_compared_with_users_of_like_activity() -> None:
+    # twelve users with pools of 2 and twelve with pools of 6: what an active user earns says nothing about the others
+    sizes = (2,) * 12 + (6,) * 12
+    log, ranks = Pools(sizes, seed=3).whole()
+    terms = terms_of(HorvitzThompson(), *chosen(log, ranks, [(0,)] * 24), DCG(2), keep_rows=True)
+    rows = terms.rows
+    assert rows is not None
+    expanded = np.array(sizes) * np.bincount(rows.unit, weights=rows.num, minlength=24)
+    by_class = sum(12 * float(np.var(part, ddof=1)) for part in (expanded[:12], expanded[12:]))
+    together = 24 * float(np.var(expanded, ddof=1))
+    assert by_class < 0.99 * together
+    assert alone([terms])[1] == pytest.approx(by_class / 24**2, rel=1e-12)
+    # three users more, of a third size, are too few for a class of their own
+    log, ranks = Pools((*sizes, 9, 9, 9), seed=3).whole()
+    assert alone([terms_of(HorvitzThompson(), *chosen(log, ranks, [(0,)] * 27), DCG(2), keep_rows=True)])[1] > 0
+
+
 def test_ignoring_the_pairing_is_wrong() -> None:
     # negative control: two per-model variances do not give the variance of the difference
     pools, n = UNIFORM[0]

@@ -23,6 +23,7 @@ from truerank.core.terms import Smooth, Terms
 from truerank.uncertainty.resampling import MOST_REPLICATES, replicates_of
 from truerank.uncertainty.spreads import ROUNDING, Influences, Moments, Spread, interval, unit_of
 
+FEWEST_ALIKE = 10  # units with a single judged item that make a class of like activity
 
 def residuals(terms: Smooth) -> Floats:
     """What each judged row adds to the error of the value, before expansion."""
@@ -40,7 +41,7 @@ def design_moments(terms: Smooth, residual: Floats) -> Moments:
 
     A judged row adds l = (N / N-bar) √((1 - N-bar / N) N-bar / (N-bar - 1)) (z - mean of z in its unit), so that Σ l²
     is Σ_u N² (1 - N-bar / N) s² / N-bar; under Bernoulli exposure l = z √(1 - rate) / rate. Rows that are not kept have
-    z = 0. Units with a single judged row are taken together, around their mean.
+    z = 0. Units with a single judged row are taken together with units of like activity, around their mean.
     """
     rows = _rows(terms)
     n_units = len(terms.defined)
@@ -67,11 +68,26 @@ def design_moments(terms: Smooth, residual: Floats) -> Moments:
     # rows that are not kept: as many as judged without a kept one, each 0 - mean
     missing = [(-factor * mean, np.where(several, n - kept, 0.0))]
     if len(alone):
-        # collapsed strata on expanded totals: never too small on average, whatever the sizes of the pools
-        expanded = size[alone] * total[alone]
-        parts.append((expanded - exact_sum(expanded) / len(alone)) * math.sqrt(len(alone) / (len(alone) - 1)))
+        parts.append(_collapsed(size[alone], size[alone] * total[alone]))
     count = int(n[several].sum()) + len(alone)
     return _design_sums(parts, missing, n=count)
+
+
+def _collapsed(size: Floats, expanded: Floats) -> Floats:
+    """Deviations of expanded totals from the mean of units with pools of like size, scaled for the mean's own freedom.
+
+    Collapsed strata: never too small on average, whatever the pools. Active users have small pools, so pools of like size
+    are users of like activity; classes of less than ten units join the class before.
+    """
+    order = np.lexsort((expanded, size))  # by value, so that the order of units cannot matter
+    size, expanded = size[order], expanded[order]
+    edges = [0]
+    for start in np.flatnonzero(np.diff(size)) + 1:
+        if start - edges[-1] >= FEWEST_ALIKE and len(size) - start >= FEWEST_ALIKE:
+            edges.append(int(start))
+    count = np.diff([*edges, len(size)])
+    mean = np.add.reduceat(expanded, edges) / count
+    return np.asarray((expanded - np.repeat(mean, count)) * np.repeat(np.sqrt(count / (count - 1)), count))
 
 
 def _design_sums(parts: Sequence[Floats], repeated: Sequence[tuple[Floats, Floats]], *, n: int) -> Moments:
@@ -258,7 +274,8 @@ class Design:
 
     Row variable z = num - R den; within a unit Var = N² (1 - N-bar / N) s² / N-bar with s² the variance of z over all
     judged rows, zeros included; under Bernoulli exposure Σ z² (1 - rate) / rate². A difference of two models takes
-    z_A - z_B row by row. Units with a single judged item are taken together (collapsed strata), which is conservative.
+    z_A - z_B row by row. Units with a single judged item are taken together with units of like activity (collapsed
+    strata), which is conservative.
     Degrees of freedom and skewness are those of the rows.
     """
 
