@@ -119,6 +119,21 @@ def test_one_user_with_much_of_the_error_is_said() -> None:
     assert not about_unequal(ratio(np.tile([0.0, 1.0], 50), np.ones(100)), cluster="user")
 
 
+def test_sizes_that_go_with_values_are_said_where_users_are_few() -> None:
+    """Large users have most of what they could have, small ones little: the pooled value leans with who was drawn."""
+    rng = np.random.default_rng(5)
+
+    def codes(n: int, rises: float) -> list[str]:
+        size = np.exp(rng.normal(0.0, 1.0, n))
+        share = np.clip(0.3 + rises * (size - size.mean()) / size.std() + rng.normal(0, 0.1, n), 0, 1)
+        return [message.code for message in about_unequal(ratio(size * share, size), cluster="user")]
+
+    assert all("sizes-with-values" in codes(40, rises=0.15) for _ in range(20))
+    assert all("sizes-with-values" in codes(40, rises=-0.15) for _ in range(20))
+    assert not any("sizes-with-values" in codes(1000, rises=0.15) for _ in range(20))
+    assert sum("sizes-with-values" in codes(40, rises=0.0) for _ in range(200)) <= 4
+
+
 def test_users_with_few_judged_items_among_many_with_hundreds() -> None:
     """N-bar from 1 to 200: one hit of who was asked once weighs as much as the rest. Even numbers do not warn."""
     rng = np.random.default_rng(3)

@@ -85,6 +85,15 @@ def sums_by(group: Ints, values: npt.NDArray[Any], *, n: int) -> Floats:
     return np.bincount(group, weights=values, minlength=n).astype(np.float64)
 
 
+def equal_parts(parts: Floats) -> float:
+    """How many equal parts these are worth, (Σ b)² / Σ b²; 0 where there are none.
+
+    >>> equal_parts(np.array([2.0, 2.0, 4.0, 0.0])).__round__(3)
+    2.667
+    """
+    return exact_sum(parts) ** 2 / exact_sum(np.square(parts)) if parts.any() else 0.0
+
+
 def places(group: Ints, keys: tuple[npt.NDArray[Any], ...]) -> Ints:
     """The place of each row within its group, from 0, in the order of the last key, then the one before.
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from truerank.core.arrays import Bools, Floats, Ints
+from truerank.core.arrays import Bools, Floats, Ints, equal_parts
 from truerank.core.estimator import Asked, Clipping, Estimator, Exposed, Learned
 from truerank.core.ids import Ids
 from truerank.core.messages import Message, note
@@ -41,7 +41,7 @@ from truerank.exposure.randomness.items import JudgedItems
 from truerank.metrics.worth import bounds_of, relevant
 from truerank.ranks.kernel.rank import Aligned, rank
 from truerank.uncertainty.balance import Balance, unbalanced, unchecked, uniform_balance, weighted_balance
-from truerank.uncertainty.evidence import Listed, equal_parts, equally_weighted, judged_spread, warnings_of, whole
+from truerank.uncertainty.evidence import Listed, equally_weighted, judged_spread, warnings_of, whole
 from truerank.uncertainty.spreads import Bounds, Spread
 from truerank.uncertainty.verdicts import UnseenExposure
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from truerank.core.arrays import Floats, exact_sum
+from truerank.core.arrays import equal_parts, exact_sum
 from truerank.core.estimator import Estimator
 from truerank.core.messages import Message, caution, warning
 from truerank.core.metric import Metric
@@ -59,15 +59,6 @@ def equally_weighted(terms: Smooth) -> float:
     """
     below = terms.clusters.sums(np.where(terms.defined, terms.sums[:, 1], 0.0))
     return 0.0 if (below[below != 0] == 1).all() else equal_parts(below)
-
-
-def equal_parts(parts: Floats) -> float:
-    """How many equal parts these are worth, (Σ b)² / Σ b²; 0 where there are none.
-
-    >>> equal_parts(np.array([2.0, 2.0, 4.0, 0.0])).__round__(3)
-    2.667
-    """
-    return exact_sum(parts) ** 2 / exact_sum(np.square(parts)) if parts.any() else 0.0
 
 
 def warnings_of(

@@ -25,6 +25,7 @@ from truerank.uncertainty.spreads import ROUNDING, Influences, Moments, Spread, 
 
 FEWEST_ALIKE = 10  # units with a single judged item that make a class of like activity
 
+
 def residuals(terms: Smooth) -> Floats:
     """What each judged row adds to the error of the value, before expansion."""
     rows, totals = _rows(terms), terms.totals()
@@ -76,8 +77,8 @@ def design_moments(terms: Smooth, residual: Floats) -> Moments:
 def _collapsed(size: Floats, expanded: Floats) -> Floats:
     """Deviations of expanded totals from the mean of units with pools of like size, scaled for the mean's own freedom.
 
-    Collapsed strata: never too small on average, whatever the pools. Active users have small pools, so pools of like size
-    are users of like activity; classes of less than ten units join the class before.
+    Collapsed strata: never too small on average, whatever the pools. Active users have small pools, so pools of like
+    size are users of like activity; classes of less than ten units join the class before.
     """
     order = np.lexsort((expanded, size))  # by value, so that the order of units cannot matter
     size, expanded = size[order], expanded[order]

@@ -10,10 +10,11 @@ import math
 
 import numpy as np
 
-from truerank.core.arrays import Floats
+from truerank.core.arrays import Floats, equal_parts
 from truerank.core.messages import Message, caution, warning
 from truerank.core.terms import Smooth
 from truerank.uncertainty.intervals import influences
+from truerank.uncertainty.spreads import Influences
 
 UPPER = 0.2  # the part of clusters that the tail is judged by
 LEAST = 10  # members of it
@@ -22,6 +23,9 @@ MANY = 50
 LARGE = 0.1
 FEW_EFFECTIVE = 10.0
 FEW_DEGREES = 10.0
+RELATED = 0.3  # correlation of sizes with values
+SURELY = 3.0  # standard errors
+ENOUGH = 100.0  # equal clusters, beyond which it does not matter that sizes go with values
 
 
 def tail_index(values: Floats) -> float:
@@ -76,8 +80,13 @@ def _about_rewards(earned: Floats, cluster: str) -> list[Message]:
 
 
 def about_unequal(terms: Smooth, *, cluster: str) -> list[Message]:
-    """Of at least 50 clusters: whether one has much of the error, few decide how large it is, or sizes differ much."""
+    """What unequal sizes do: few clusters have much of the error, or the size of a cluster tells of its value."""
     of = influences(terms)
+    return [*_about_few(of, cluster), *_about_sizes(of, cluster)]
+
+
+def _about_few(of: Influences, cluster: str) -> list[Message]:
+    """Of at least 50 clusters: whether one has much of the error, few decide how large it is, or sizes differ much."""
     effect = np.abs(of.effect)
     n, total = int(np.count_nonzero(effect)), float(effect.sum())
     moments = of.moments()
@@ -92,5 +101,28 @@ def about_unequal(terms: Smooth, *, cluster: str) -> list[Message]:
             f"{cluster}s are very unequal: {n:,} of them tell as much about the error as {moments.df + 1:.0f} equal "
             f"ones, and one has {largest:.0%} of it; the interval is rough",
             numbers={"df": moments.df, "largest": largest, "tail": sizes},
+        )
+    ]
+
+
+def _about_sizes(of: Influences, cluster: str) -> list[Message]:
+    """Whether large clusters have other values than small ones, and they are too few for that not to matter."""
+    used = of.leverage > 0
+    size, effect = of.leverage[used], of.effect[used]
+    n, worth = len(size), equal_parts(size)
+    if n < LEAST or worth > ENOUGH or not size.max() > size.min() or of.moments() is None:
+        return []
+    own = effect / size
+    related = float(np.corrcoef(size, own)[0, 1]) if own.max() > own.min() else 0.0
+    error = math.sqrt(max(1.0 - related**2, 0.0) / (n - 2))
+    if not (abs(related) > RELATED and abs(related) > SURELY * error):
+        return []
+    more, less = ("more", "less") if related > 0 else ("less", "more")
+    return [
+        caution(
+            "sizes-with-values",
+            f"{cluster}s with more of the weight have {more} of the value (correlation {related:.2f}), those with less "
+            f"have {less}, and all are worth {worth:.0f} equal ones: the interval is a little too short",
+            numbers={"correlation": related, "effective": worth},
         )
     ]
