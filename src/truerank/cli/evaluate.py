@@ -55,6 +55,11 @@ ESTIMATORS = ", ".join(names("estimators/judged", "estimators/biased", about=Tru
         "--overlap", choices("ranks/candidates", "Overlap"), default="drop",
         help="What happens to an item that is both judged and excluded.",
     ),
+    choice(
+        "--lists", choices("core/options", "ListsAre"), default=None,
+        help="Whether lists are the top of a longer order, or all that a model would ever show (default with "
+        "--exposure holdout).",
+    ),
     file("--candidates", help="Pairs user,item: explicit candidate sets."),
 )  # fmt: skip
 @grouped(
@@ -108,7 +113,8 @@ def evaluate(
 
     LABELS is a table user,item,label (.parquet .csv .tsv, TREC .qrels; a folder of parts, a glob), which need not fit
     into memory. With --exposure random its rows are a uniform random sample of each user's candidates; with
-    --exposure full every candidate is labelled; with --exposure biased some pairs were likelier to be shown.
+    --exposure full every candidate is labelled; with --exposure holdout its rows are what was held out of a log; with
+    --exposure biased some pairs were likelier to be shown.
 
     \b
     truerank evaluate random.parquet --positive ">3" --exposure random --exclude train.parquet \\
@@ -147,6 +153,7 @@ def evaluate(
             items=None if items is None else Ids.of(items),
             item_groups=None if asking.item_groups is None else reading.groups(asking.item_groups, "item"),
             n_items=reading.n_items,
+            lists=scoring.lists,
             baseline=inference.baseline,
             ties=asking.ties,
             interval=interval,

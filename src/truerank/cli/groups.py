@@ -134,6 +134,7 @@ class Scoring:
     users: Path | None = None
     exclude: Path | None = None
     overlap: str = "drop"
+    lists: str | None = None
     candidates: Path | None = None
 
     def paths(self) -> dict[str, Path]:

@@ -22,8 +22,9 @@ UNLISTED = choice(
 )  # fmt: skip
 SHOWING = (
     choice(
-        "--exposure", ["full", "random", "biased"], default="full",
-        help="What the labels show: every candidate, a uniform random sample, or what a biased log happened to show.",
+        "--exposure", ["full", "holdout", "random", "biased"], default="full",
+        help="What the labels show: every candidate, what was held out of a log (other pairs count as irrelevant), a "
+        "uniform random sample, or what a biased log happened to show.",
     ),
     UNLISTED.here("What a pair that is not listed means, with --exposure full."),
     shared("--rate", type=float, help="Random exposure by independent draws with this probability."),
@@ -58,8 +59,10 @@ class Showing:
         if self.rate is not None and self.exposure != "random":
             raise InputError("--rate goes with --exposure random.")
         if self.unlisted != "unknown" and self.exposure != "full":
+            means = "taken as irrelevant by convention" if self.exposure == "holdout" else "unknown"
             raise InputError(
-                f"--unlisted negative goes with --exposure full: with {self.exposure} exposure unlisted is unknown."
+                f"--unlisted negative states a fact, and goes with --exposure full: with {self.exposure} exposure a "
+                f"pair that is not listed is {means}."
             )
         given = {"propensity": self.propensity, **self._tables(), **biased}
         names = [f"--{name.replace('_', '-')}" for name, value in given.items() if value is not None]
@@ -94,10 +97,12 @@ class Showing:
 
     def made(self, model: PropensityModel | None, reading: Reading) -> Exposure:
         from truerank.data.features import read_features
-        from truerank.exposure.kinds import BiasedExposure, FullExposure, RandomExposure, Unlisted
+        from truerank.exposure.kinds import BiasedExposure, FullExposure, HoldoutExposure, RandomExposure, Unlisted
 
         if self.exposure == "full":
             return FullExposure(Unlisted(self.unlisted))
+        if self.exposure == "holdout":
+            return HoldoutExposure()
         if self.exposure == "random":
             return RandomExposure(self.rate)
         columns = reading.mapping()

@@ -27,6 +27,7 @@ class Exposed(StrEnum):
     """What a log shows of the truth: which estimators are for it."""
 
     FULL = "full"
+    HOLDOUT = "holdout"
     RANDOM = "random"
     BIASED = "biased"
     RANKED = "ranked"

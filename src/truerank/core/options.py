@@ -51,6 +51,28 @@ class Ideal(StrEnum):
     CUTOFF = "cutoff"
 
 
+class AbsentUsers(StrEnum):
+    """What becomes of users of whom a value cannot be had.
+
+    OUT   they are left out, and counted
+    ZERO  they count as 0, as some tools have it
+    """
+
+    OUT = "out"
+    ZERO = "zero"
+
+
+class ListsAre(StrEnum):
+    """What lists of recommended items are.
+
+    TOP       the top of a longer order, of which the rest is unknown
+    COMPLETE  all that a model would ever show: what is missing was not retrieved
+    """
+
+    TOP = "top"
+    COMPLETE = "complete"
+
+
 class Drawn(StrEnum):
     """From which items a random log was drawn for each user.
 

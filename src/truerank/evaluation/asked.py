@@ -15,18 +15,30 @@ from truerank.core.ranking import Pool, Scores, Ties
 from truerank.estimators.biased.snips import SNIPS
 from truerank.estimators.biased.weighing import check_clip
 from truerank.estimators.judged.full import Full
+from truerank.estimators.judged.holdout import Holdout
 from truerank.estimators.judged.horvitz_thompson import HorvitzThompson
 from truerank.estimators.judged.pooled import Pooled
 from truerank.exposure.kinds import Exposure, FullExposure, Unlisted
 from truerank.metrics.dcg import DCG
+from truerank.metrics.hit_rate import HitRate
+from truerank.metrics.ndcg import NDCG
 from truerank.metrics.precision import Precision
 from truerank.metrics.recall import Recall
+from truerank.metrics.reciprocal_rank import ReciprocalRank
 from truerank.uncertainty.intervals import Interval, Population
 
-DEFAULT_METRICS: tuple[Metric, ...] = (Recall(10), Recall(50), Precision(10), DCG(10))
+PARTIAL: tuple[Metric, ...] = (Recall(10), Recall(50), Precision(10), DCG(10))
+USUAL: tuple[Metric, ...] = (Recall(10), Precision(10), NDCG(10), HitRate(10), ReciprocalRank(10))
+DEFAULT_METRICS: Mapping[Exposed, tuple[Metric, ...]] = {
+    Exposed.FULL: PARTIAL,
+    Exposed.HOLDOUT: USUAL,
+    Exposed.RANDOM: PARTIAL,
+    Exposed.BIASED: PARTIAL,
+}
 # the first that gives a metric is taken where none is asked for
 DEFAULT_ESTIMATORS: Mapping[Exposed, tuple[Estimator, ...]] = {
     Exposed.FULL: (Full(),),
+    Exposed.HOLDOUT: (Holdout(),),
     Exposed.RANDOM: (Pooled(), HorvitzThompson()),
     Exposed.BIASED: (SNIPS(),),
 }
@@ -44,6 +56,7 @@ class Rules:
     interval: Interval
     n_items: float
     explicit: bool
+    complete_lists: frozenset[str] = frozenset()  # models whose lists are all they would ever show
 
     def refusal(self, metric: Metric, estimator: Estimator) -> str | None:
         """Why not, and what to use instead; None if it can."""
@@ -93,16 +106,21 @@ class Rules:
 
     def _too_shallow(self, metric: Metric, estimator: Estimator) -> str | None:
         for name, each in self.models.items():
-            if each.depth is None:
+            if each.depth is None or (name in self.complete_lists and not self._within(estimator)):
                 continue
-            if estimator.about.pool is Pool.JUDGED or self.explicit:
+            if self._within(estimator):
                 return f"{name} gives top lists, but ranking within a set needs the score of every member."
             if metric.cutoff is None or metric.cutoff > each.depth:
                 return (
                     f"{name} lists at most {each.depth} items per user, which is not deep enough; "
-                    f"use a cut-off up to {each.depth}, or longer lists."
+                    f"use a cut-off up to {each.depth}, or longer lists; if these are all it would ever show, say "
+                    "--lists complete (Python: lists='complete')."
                 )
         return None
+
+    def _within(self, estimator: Estimator) -> bool:
+        """Whether items are ranked within a set, each of which needs a score."""
+        return estimator.about.pool is Pool.JUDGED or self.explicit
 
 
 def pairs(
@@ -111,7 +129,7 @@ def pairs(
     """Every metric with every estimator that can give it; messages on the pairs left out."""
     able: list[MetricWith] = []
     reasons: dict[tuple[int, int], tuple[str, str]] = {}
-    chosen = DEFAULT_METRICS if metrics is None else tuple(dict.fromkeys(metrics))
+    chosen = DEFAULT_METRICS[rules.exposure.exposed] if metrics is None else tuple(dict.fromkeys(metrics))
     given = None if given_estimators is None else tuple(dict.fromkeys(given_estimators))
     for i, metric in enumerate(chosen):
         for j, estimator in enumerate(given or defaults(metric, rules.exposure)):

@@ -17,6 +17,7 @@ from truerank.core.ids import Ids
 from truerank.core.language import as_value, as_values
 from truerank.core.messages import note
 from truerank.core.metric import Metric
+from truerank.core.options import ListsAre
 from truerank.core.provenance import Input, Provenance, versions
 from truerank.core.ranking import JudgedChunk, Pool, Scores, Ties
 from truerank.core.results import Results
@@ -28,7 +29,7 @@ from truerank.estimators import ESTIMATORS
 from truerank.evaluation.asked import DEFAULT_METRICS, Rules, clips_for, interval_for, pairs
 from truerank.evaluation.conclude import conclude
 from truerank.evaluation.gather import gathered
-from truerank.evaluation.judged_notes import about_catalogue, about_inclusion, about_scores
+from truerank.evaluation.judged_notes import about_catalogue, about_holdout, about_inclusion, about_scores
 from truerank.evaluation.judged_plan import JudgedContext, JudgedPlan, Report, settings_of
 from truerank.evaluation.judged_source import (
     CatalogueLayout,
@@ -47,7 +48,7 @@ from truerank.evaluation.judged_source import (
 from truerank.evaluation.measure import measure
 from truerank.evaluation.question import Adjust, Question
 from truerank.evaluation.units import items_by_group
-from truerank.exposure.kinds import EXPOSURES, BiasedExposure, Exposure, FullExposure, RandomExposure
+from truerank.exposure.kinds import EXPOSURES, BiasedExposure, Exposure, FullExposure, HoldoutExposure, RandomExposure
 from truerank.exposure.propensities import Fitted
 from truerank.exposure.propensities.given import GivenValues
 from truerank.metrics import METRICS
@@ -75,6 +76,7 @@ def evaluate(
     candidates: Any = None,
     items: Ids | None = None,
     n_items: int | None = None,
+    lists: ListsAre | str | None = None,
     item_groups: Any = None,
     baseline: str | None = None,
     ties: Ties | str = Ties.EXPECTED,
@@ -90,7 +92,9 @@ def evaluate(
     """Evaluate recommenders on labels, with intervals and paired comparisons.
 
     `scores` gives each model's name and its Scores (or a matrix, dense or sparse, or a frame). `exposure` says what
-    the labels show: "full" (default), "random" or "biased", or such a value. Metrics and estimators are values or their
+    the labels show: "full" (default), "holdout" (other pairs count as irrelevant), "random" or "biased", or such a
+    value. `lists="complete"` says that lists of recommended items are all a model would ever show (default with
+    "holdout"); else a cut-off beyond their length is refused. Metrics and estimators are values or their
     texts, such as "Recall@50" or "Recall@{1,5,50}", which costs one ranking. Every metric is combined with every
     estimator; a pair that has no honest answer is left out with a note, and refused if nothing is left of what was
     asked for. Weights of rows that were unlikely to be shown are cut at each of `clips`, where an estimator has no
@@ -116,6 +120,7 @@ def evaluate(
         overlap=as_value(overlap, Overlap),
         items=items if items is None or isinstance(items, Ids) else Ids.of(items, where="items"),
         n_items=n_items,
+        lists=None if lists is None else as_value(lists, ListsAre),
         item_groups=item_groups,
         baseline=baseline,
         ties=as_value(ties, Ties),
@@ -157,6 +162,7 @@ class JudgedCall:
     overlap: Overlap = Overlap.DROP
     items: Ids | None = None
     n_items: int | None = None
+    lists: ListsAre | None = None
     item_groups: Any = None
     baseline: str | None = None
     ties: Ties = Ties.EXPECTED
@@ -167,7 +173,7 @@ class JudgedCall:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        if self.overlap is Overlap.KEEP and not isinstance(self.exposure, FullExposure):
+        if self.overlap is Overlap.KEEP and not isinstance(self.exposure, FullExposure | HoldoutExposure):
             raise RefusedError(
                 "--overlap keep makes the candidates depend on which items were judged, so a sample of them stands "
                 "for nothing; use --overlap drop, or leave --exclude out."
@@ -195,8 +201,8 @@ def prepare_judged(
     if judged is None:
         raise InputError("labels: no rows; expected judged pairs of users and items.")
     check_rows(judged)
-    sample = first_rows(judged)
-    for metric in DEFAULT_METRICS if call.metrics is None else call.metrics:
+    sample = call.exposure.labelled(first_rows(judged))
+    for metric in DEFAULT_METRICS[call.exposure.exposed] if call.metrics is None else call.metrics:
         gains_of(metric, sample)  # labels or grades that it cannot use are refused before any work
     # two sources may share a name, so they are told apart by their role
     others = {f"{source_of(part)} ({role})": part.items for role, part in rows.items() if role != "candidates"}
@@ -206,13 +212,23 @@ def prepare_judged(
         items=call.items,
         n_items=call.n_items,
     )
-    catalogue = catalogue_of(models, others=others, items=call.items, n_items=call.n_items)
+    held_out = isinstance(call.exposure, HoldoutExposure)
+    catalogue = catalogue_of(models, others=others, items=call.items, n_items=call.n_items, union=held_out)
     check_users(models, judged.users, source_of(judged))
     layout = CatalogueLayout(catalogue, call.exposure, call.overlap)
     source = chunked(layout, rows, space=space, progress=progress)
     learner = call.exposure.learner(call.seed) if isinstance(call.exposure, BiasedExposure) else None
     interval = interval_for(call.interval, fitted=learner is not None and learner.refitted)
-    rules = Rules(models, call.exposure, call.ties, interval, catalogue.n_items, explicit=candidates is not None)
+    complete = held_out if call.lists is None else call.lists is ListsAre.COMPLETE
+    rules = Rules(
+        models,
+        call.exposure,
+        call.ties,
+        interval,
+        catalogue.n_items,
+        explicit=candidates is not None,
+        complete_lists=frozenset(models if complete else ()),
+    )
     asked, left_out = pairs(call.metrics, call.estimators, rules)
     clips = clips_for(call.clips, asked)
     segments = items_by_group(call.item_groups, catalogue.items)
@@ -256,6 +272,7 @@ def prepare_judged(
         said=(
             *(note("chunks", sentence) for sentence in source.notes),
             *left_out,
+            *(about_holdout(source_of(judged), first_rows(judged)) if held_out else ()),
             *([] if used or sample.inclusion is None else about_inclusion(source_of(judged), n_rows_of(judged))),
         ),
         scored=(

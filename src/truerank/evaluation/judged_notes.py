@@ -10,6 +10,7 @@ import numpy as np
 
 from truerank.core.arrays import Floats, Ints
 from truerank.core.ids import Ids
+from truerank.core.log import Log
 from truerank.core.messages import Message, caution, note, warning
 from truerank.core.ranking import Scores
 from truerank.core.results import Estimate
@@ -49,6 +50,32 @@ def about_population(n_users: int, empty: int) -> list[Message]:
             "left out, as its estimand says. For the others alone, read the labels without them.",
             numbers={"users": empty},
         )
+    ]
+
+
+def about_holdout(source: str, rows: Log) -> list[Message]:
+    """What a hold-out takes as relevant, and that the rest is taken as irrelevant."""
+    if not rows.rewards:
+        taken = [note("relevant-rows", f"{source}: no value column, so every row is a relevant pair.")]
+    elif "label" not in rows.rewards:
+        name = next(iter(rows.rewards))
+        taken = [
+            caution(
+                "relevant-rows",
+                f"{source}: rows with a {name} above 0 count as relevant; for another rule say, as an example, "
+                '{option:positive ">3"|positive=">3"}.',
+            )
+        ]
+    else:
+        taken = []
+    return [
+        *taken,
+        caution(
+            "holdout",
+            "a hold-out takes every pair that is not listed as irrelevant, though nobody asked about them: values are "
+            "too low, most for models that recommend what was never shown, so a winner here need not be the better "
+            "model. A few randomly exposed items per user would tell (docs/random-exposure.md).",
+        ),
     ]
 
 

@@ -45,6 +45,8 @@ from truerank.uncertainty.evidence import Listed, equally_weighted, judged_sprea
 from truerank.uncertainty.spreads import Bounds, Spread
 from truerank.uncertainty.verdicts import UnseenExposure
 
+EVERY_LABEL = (Exposed.FULL, Exposed.HOLDOUT)  # known, or taken to be
+
 Report = Callable[[str, int, int], None]
 BalanceOf = Callable[[JudgedChunk, Ranks, Additive], tuple[Balance, Floats]]
 
@@ -172,7 +174,7 @@ class JudgedPlan:
 
     def _checked(self) -> tuple[tuple[Pool, Additive], ...]:
         """The lists that rows must stand for; of shared ranks (the strict rule) the worth of a list is not known."""
-        if self.exposed is Exposed.FULL or self.ties is Ties.STRICT:
+        if self.exposed in EVERY_LABEL or self.ties is Ties.STRICT:
             return ()
         found = {
             (estimator.about.pool, asked.metric): None
@@ -213,7 +215,7 @@ class JudgedPlan:
         if self.exposed is Exposed.RANDOM:
             judged = np.bincount(chunk.labels.unit, minlength=chunk.labels.n_units)
             return counted | {("items",): JudgedItems.of(chunk), ("expansion",): expansions(judged, pool.count)}
-        if self.exposed is Exposed.FULL:
+        if self.exposed in EVERY_LABEL:
             return counted
         propensity = propensity_of(chunk.labels, self.learned)
         weight = 1 / propensity

@@ -21,7 +21,7 @@ from truerank.data.partition import MEMORY_BYTES, MEMORY_ROWS, Chunks, Progress,
 from truerank.data.read import read
 from truerank.data.spill import Scratch
 from truerank.data.survey import LogSchema, scan
-from truerank.exposure.kinds import Exposure, FullExposure, RandomExposure, Unlisted
+from truerank.exposure.kinds import Exposure, FullExposure, RandomExposure
 from truerank.ranks.candidates import Catalogue, Overlap, Setting, chunks_of, lay_out
 
 Option = TypeVar("Option", bound=StrEnum)
@@ -66,16 +66,15 @@ class CatalogueLayout:
     overlap: Overlap
 
     def lay(self, labels: Log, *, exclude: Log | None, candidates: Log | None) -> Setting:
-        full = isinstance(self.exposure, FullExposure)
-        complete = isinstance(self.exposure, FullExposure) and self.exposure.unlisted is Unlisted.NEGATIVE
+        complete = self.exposure.complete
         setting = lay_out(
-            replace(labels, complete=complete),
+            replace(self.exposure.labelled(labels), complete=complete),
             self.catalogue,
             exclude=exclude,
             overlap=self.overlap,
             candidates=candidates,
         )
-        if full and not complete:
+        if isinstance(self.exposure, FullExposure) and not complete:
             _check_complete(setting)
         return setting
 
@@ -117,14 +116,15 @@ def _check_complete(setting: Setting) -> None:
     if np.isnan(n[unit]):
         raise InputError(
             f"{setting.labels.source}: full exposure needs a label for every candidate, and top lists do not tell how "
-            "many there are. If pairs that are not listed are negatives, say --unlisted negative; else give the "
-            "catalogue with --items FILE or --n-items N."
+            "many there are. If this is a hold-out, where other pairs count as irrelevant, say --exposure holdout; if "
+            "pairs that are not listed are known to be negative, say --unlisted negative; else give the catalogue with "
+            "--items FILE or --n-items N."
         )
     raise InputError(
         f"{setting.labels.source}: full exposure needs a label for every candidate, but user {user} has "
-        f"{int(judged[unit]):,} labels for {int(n[unit]):,} candidates ({len(missing):,} users so). If pairs that are "
-        "not listed are negatives, say --unlisted negative; if the judged items are a random sample, say "
-        "--exposure random."
+        f"{int(judged[unit]):,} labels for {int(n[unit]):,} candidates ({len(missing):,} users so). If this is a "
+        "hold-out, where other pairs count as irrelevant, say --exposure holdout; if pairs that are not listed are "
+        "known to be negative, say --unlisted negative; if the judged items are a random sample, say --exposure random."
     )
 
 

@@ -1,15 +1,19 @@
 """What the labels show of the truth.
 
-Every kind says which estimators are for it (`exposed`), the declared `rate` of uniform draws, and what must be learned
-of exposure: a `learner` of propensities or None, and a `description` of what it found.
+Every kind says which estimators are for it (`exposed`), whether pairs that are not listed have a label (`complete`),
+which rows are relevant (`labelled`), the declared `rate` of uniform draws, and what must be learned of exposure: a
+`learner` of propensities or None, and a `description` of what it found.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any, ClassVar
 
+import numpy as np
+
+from truerank.core.arrays import frozen
 from truerank.core.errors import InputError
 from truerank.core.estimator import Exposed, Learned
 from truerank.core.language import Kind, as_value
@@ -44,11 +48,54 @@ class FullExposure:
     def __post_init__(self) -> None:
         check(self, where="exposure full")
 
+    @property
+    def complete(self) -> bool:
+        """Whether a pair that is not listed has a label all the same."""
+        return self.unlisted is Unlisted.NEGATIVE
+
+    def labelled(self, log: Log) -> Log:
+        return log
+
     def learner(self, seed: int) -> None:
         return None
 
     def description(self, learned: Learned) -> None:
         return None
+
+
+@dataclass(frozen=True, slots=True)
+class HoldoutExposure:
+    """The rows are what was held out of a log, as most evaluations have it: other pairs count as irrelevant.
+
+    That is a convention, not a fact: nobody asked about the others. Rows with a value above 0 are relevant, all of them
+    where there is no value, or those that a rule makes positive. Users are those with a relevant row, for every metric.
+
+    >>> str(HoldoutExposure())
+    'holdout'
+    """
+
+    name: ClassVar[str] = "holdout"
+
+    __str__ = text_of
+
+    exposed: ClassVar[Exposed] = Exposed.HOLDOUT
+    rate: ClassVar[None] = None
+    scaled: ClassVar[bool] = True
+    complete: ClassVar[bool] = True
+
+    def learner(self, seed: int) -> None:
+        return None
+
+    def description(self, learned: Learned) -> None:
+        return None
+
+    def labelled(self, log: Log) -> Log:
+        """The rows with labels: their own, else 1 for a value above 0, or for every row without a value."""
+        if "label" in log.rewards:
+            return log
+        values = next(iter(log.rewards.values()), None)
+        label = np.ones(len(log)) if values is None else (values > 0).astype(np.float64)
+        return replace(log, rewards={"label": frozen(label), **log.rewards})
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +113,10 @@ class RandomExposure:
 
     exposed: ClassVar[Exposed] = Exposed.RANDOM
     scaled: ClassVar[bool] = True
+    complete: ClassVar[bool] = False
+
+    def labelled(self, log: Log) -> Log:
+        return log
 
     def __post_init__(self) -> None:
         check(self, where="exposure random")
@@ -102,6 +153,10 @@ class BiasedExposure:
 
     exposed: ClassVar[Exposed] = Exposed.BIASED
     rate: ClassVar[None] = None
+    complete: ClassVar[bool] = False
+
+    def labelled(self, log: Log) -> Log:
+        return log
 
     def __post_init__(self) -> None:
         if self.propensity is not None:
@@ -141,5 +196,5 @@ class BiasedExposure:
         return COLUMN if self.propensity is None else as_value(self.propensity, PROPENSITIES)
 
 
-Exposure = FullExposure | RandomExposure | BiasedExposure
-EXPOSURES: Kind[Exposure] = Kind("exposure", also=(FullExposure, RandomExposure, BiasedExposure))
+Exposure = FullExposure | HoldoutExposure | RandomExposure | BiasedExposure
+EXPOSURES: Kind[Exposure] = Kind("exposure", also=(FullExposure, HoldoutExposure, RandomExposure, BiasedExposure))

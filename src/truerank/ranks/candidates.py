@@ -83,9 +83,21 @@ def _chunk(setting: Setting, start: Ints, first: int, last: int) -> JudgedChunk:
 
 
 def catalogue_of(
-    scores: Mapping[str, Scores], *, others: Mapping[str, Ids], items: Ids | None = None, n_items: int | None = None
+    scores: Mapping[str, Scores],
+    *,
+    others: Mapping[str, Ids],
+    items: Ids | None = None,
+    n_items: int | None = None,
+    union: bool = False,
 ) -> Catalogue:
-    """The given items, or those of the whole score matrices (which must agree), or what top lists and labels name."""
+    """The given items, or those of the whole score matrices (which must agree), or what top lists and labels name.
+
+    A `union` is all that anything names: what a model does not know it never recommends.
+    """
+    if union and items is None:
+        known = Ids.union({**{f"{name}, items": each.items for name, each in scores.items()}, **others})
+        _enough(n_items, known)
+        return Catalogue(known, float(len(known) if n_items is None else n_items))
     # a sparse matrix is its own catalogue, unless a larger one is declared
     whole = {
         name: each
@@ -105,9 +117,13 @@ def catalogue_of(
                 _inside(items, each.items, where=f"{name}, items of the lists")
         return Catalogue(items, float(len(items)))
     known = Ids.union({**{f"{name}, items": each.items for name, each in scores.items()}, **others})
+    _enough(n_items, known)
+    return Catalogue(known, math.nan if n_items is None else float(n_items))
+
+
+def _enough(n_items: int | None, known: Ids) -> None:
     if n_items is not None and n_items < len(known):
         raise InputError(f"--n-items {n_items:,} but the files name {len(known):,} items. Give the true number.")
-    return Catalogue(known, math.nan if n_items is None else float(n_items))
 
 
 def whole_tables(

@@ -1,0 +1,131 @@
+"""Hold-out evaluation: held-out rows are relevant, other pairs count as irrelevant; one population for all."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+import truerank as tr
+from truerank.core.errors import RefusedError, TruerankError
+
+METRICS = ["Recall@2", "Precision@2", "nDCG@2", "HitRate@2", "RR", "AP@2"]
+TEST = pl.DataFrame({"user": [1, 1, 2, 3, 4], "item": ["b", "d", "c", "a", "c"], "label": [1, 1, 1, 1, 0]})
+LISTS = pl.DataFrame({"user": [1, 1, 2, 3, 4], "item": ["a", "b", "c", "b", "c"], "rank": [1, 2, 1, 1, 1]})
+
+
+def found(results: tr.Results, metric: str, model: str = "m") -> Any:
+    return next(each for each in results.estimates if (each.metric, each.model) == (metric, model))
+
+
+def holdout(test: Any = TEST, lists: Any = LISTS, **how: Any) -> tr.Results:
+    return tr.evaluate({"m": lists}, test, **({"exposure": "holdout", "metrics": METRICS} | how))
+
+
+def test_by_hand() -> None:
+    """User 1 finds b at rank 2 of {b, d}, user 2 finds c first, user 3 finds nothing; user 4 has no relevant item."""
+    results = holdout()
+    expected = {
+        "Recall@2": (0.5 + 1 + 0) / 3,
+        "Precision@2": (0.5 + 0.5 + 0) / 3,
+        "nDCG@2": ((1 / np.log2(3)) / (1 + 1 / np.log2(3)) + 1 + 0) / 3,
+        "HitRate@2": 2 / 3,
+        "RR": (0.5 + 1 + 0) / 3,
+        "AP@2": (0.25 + 1 + 0) / 3,
+    }
+    for metric, value in expected.items():
+        assert found(results, metric).value == pytest.approx(value, abs=1e-12), metric
+        assert found(results, metric).units == 3
+
+
+def test_every_metric_has_the_same_users() -> None:
+    assert len({each.units for each in holdout().estimates}) == 1
+
+
+def test_the_population_does_not_depend_on_how_the_test_part_came() -> None:
+    """Rows of a file, and the same rows with users who have none of them."""
+    rows = TEST.filter(pl.col("label") == 1)
+    alone = holdout(tr.read(rows))
+    among = holdout(tr.read(rows, users=np.arange(1, 100)))
+    assert [each.value for each in alone.estimates] == [each.value for each in among.estimates]
+    assert [each.units for each in alone.estimates] == [each.units for each in among.estimates]
+
+
+def test_without_a_value_column_every_row_is_relevant() -> None:
+    positive = TEST.filter(pl.col("label") == 1)
+    assert [each.value for each in holdout(positive.drop("label")).estimates] == [
+        each.value for each in holdout(positive).estimates
+    ]
+    assert any(message.code == "relevant-rows" for message in holdout(positive.drop("label")).messages)
+
+
+def test_grades_above_zero_are_relevant_unless_a_rule_says_otherwise() -> None:
+    graded = TEST.with_columns(rating=pl.Series([5.0, 2.0, 4.0, 1.0, 0.0])).drop("label")
+    assert found(holdout(graded), "Recall@2").value == found(holdout(), "Recall@2").value
+    assert any(message.code == "relevant-rows" for message in holdout(graded).messages)
+    strict = holdout(tr.read(graded, positive=">3"))
+    assert found(strict, "Recall@2").value == pytest.approx((1 + 1) / 2)  # b of user 1, c of user 2
+    assert found(strict, "Recall@2").units == 2
+
+
+def test_lists_shorter_than_the_cutoff_end_and_matrices_need_not_know_every_item() -> None:
+    deep = holdout(metrics=["Recall@2", "Recall@50"])
+    assert found(deep, "Recall@50").value == found(deep, "Recall@2").value
+    # a matrix over a, b, c: d was never in training, and is never recommended
+    matrix = tr.scores.dense([[3.0, 2, 1], [1, 2, 3], [1, 3, 2]], users=[1, 2, 3], items=["a", "b", "c"])
+    assert found(holdout(lists=matrix), "Recall@2").value == pytest.approx((0.5 + 1 + 0) / 3)
+
+
+def test_models_may_know_different_items() -> None:
+    other = pl.DataFrame({"user": [1, 2, 3], "item": ["d", "e", "f"], "rank": [1, 1, 1]})
+    results = tr.evaluate({"m": LISTS, "other": other}, TEST, exposure="holdout", metrics=["Recall@2"])
+    assert found(results, "Recall@2", "other").value == pytest.approx((0.5 + 0 + 0) / 3)
+
+
+def test_it_equals_known_negatives_where_every_user_has_a_relevant_item() -> None:
+    rng = np.random.default_rng(3)
+    scores = {"a": rng.normal(size=(30, 12)), "b": rng.normal(size=(30, 12))}
+    rows = pl.DataFrame({"user": np.repeat(np.arange(30), 2), "item": rng.integers(0, 12, 60)}).unique()
+    rows = rows.with_columns(label=pl.lit(1)).sort("user", "item")
+    train = pl.DataFrame({"user": np.arange(30), "item": rng.integers(0, 12, 30)})
+    train = train.join(rows, on=["user", "item"], how="anti")
+    how: dict[str, Any] = {"metrics": METRICS, "exclude": train}
+    held = tr.evaluate(scores, rows, exposure="holdout", **how)
+    known = tr.evaluate(scores, rows, exposure=tr.exposure.FullExposure("negative"), **how)
+    for one, other in zip(held.estimates, known.estimates, strict=True):
+        assert (one.value, one.stderr, one.low, one.high) == (other.value, other.stderr, other.low, other.high)
+    assert [each.p for each in held.comparisons] == [each.p for each in known.comparisons]
+
+
+def test_the_convention_is_said_everywhere() -> None:
+    results = holdout()
+    assert all("taking unlisted pairs as irrelevant" in each.estimand for each in results.estimates)
+    assert all("convention" in " ".join(each.assumptions) for each in results.estimates)
+    assert any(message.code == "holdout" for message in results.messages)
+    assert "every candidate" not in str(results)
+
+
+def test_users_without_a_list_and_without_a_relevant_item() -> None:
+    some = LISTS.filter(pl.col("user") != 3)
+    assert found(holdout(lists=some), "Recall@2").value == pytest.approx((0.5 + 1) / 2)
+    zero = holdout(lists=some, estimators=["holdout(without_list=zero)"])
+    assert found(zero, "Recall@2").value == pytest.approx((0.5 + 1 + 0) / 3)
+    every = holdout(estimators=["holdout(without_relevant=zero)"])
+    assert found(every, "Recall@2").value == pytest.approx((0.5 + 1 + 0 + 0) / 4)
+
+
+def test_lists_that_are_all_there_is_may_be_short_on_other_exposures() -> None:
+    full = pl.DataFrame({"user": [1, 1], "item": ["a", "b"], "label": [1, 0]})
+    lists = pl.DataFrame({"user": [1], "item": ["b"], "rank": [1]})
+    how: dict[str, Any] = {"exposure": "full", "metrics": ["Recall@2"], "items": ["a", "b"]}
+    with pytest.raises(RefusedError, match="--lists complete"):
+        tr.evaluate({"m": lists}, full, **how)
+    assert tr.evaluate({"m": lists}, full, lists="complete", **how).estimates[0].value == 0
+
+
+def test_missing_labels_point_to_a_holdout_first() -> None:
+    with pytest.raises(TruerankError) as raised:
+        tr.evaluate({"m": LISTS}, TEST, exposure="full", metrics=["Recall@1"])
+    assert str(raised.value).index("--exposure holdout") < str(raised.value).index("--unlisted negative")
