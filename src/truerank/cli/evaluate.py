@@ -154,6 +154,7 @@ def evaluate(
             item_groups=None if asking.item_groups is None else reading.groups(asking.item_groups, "item"),
             n_items=reading.n_items,
             lists=scoring.lists,
+            like=showing.like,
             baseline=inference.baseline,
             ties=asking.ties,
             interval=interval,

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from truerank.cli.groups import InputFile, Reading, input_files
-from truerank.cli.names import choices
+from truerank.cli.names import choices, constant
 from truerank.cli.options import ITEM_FEATURES, RANDOM, USER_FEATURES, choice, shared
 from truerank.core.errors import InputError
 
@@ -25,6 +25,10 @@ SHOWING = (
         "--exposure", ["full", "holdout", "random", "biased"], default="full",
         help="What the labels show: every candidate, what was held out of a log (other pairs count as irrelevant), a "
         "uniform random sample, or what a biased log happened to show.",
+    ),
+    choice(
+        "--like", constant("evaluation/like", "NAMES"),
+        help="With --exposure holdout: the metrics and users of that tool, so that numbers equal its own.",
     ),
     UNLISTED.here("What a pair that is not listed means, with --exposure full."),
     shared("--rate", type=float, help="Random exposure by independent draws with this probability."),
@@ -44,6 +48,7 @@ class Showing:
     """What the labels show, and how likely each row was shown."""
 
     exposure: str = "full"
+    like: str | None = None
     unlisted: str = "unknown"
     rate: float | None = None
     propensity: str | None = None
@@ -56,6 +61,8 @@ class Showing:
 
     def check(self, **biased: Any) -> None:
         """Options that do not go with the exposure are refused before anything is read; `biased` are further ones."""
+        if self.like is not None and self.exposure != "holdout":
+            raise InputError(f"--like {self.like} goes with --exposure holdout.")
         if self.rate is not None and self.exposure != "random":
             raise InputError("--rate goes with --exposure random.")
         if self.unlisted != "unknown" and self.exposure != "full":

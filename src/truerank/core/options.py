@@ -40,6 +40,17 @@ class Gain(StrEnum):
     EXPONENTIAL = "exponential"
 
 
+class Discount(StrEnum):
+    """What the gain of an item at rank r is divided by.
+
+    SMOOTH    log2(r + 1), as nearly everybody has it today
+    ORIGINAL  max(1, log2(r)): none up to rank 2, as Järvelin and Kekäläinen (2002) wrote it, and LensKit has it
+    """
+
+    SMOOTH = "smooth"
+    ORIGINAL = "original"
+
+
 class Ideal(StrEnum):
     """The list that nDCG divides by.
 

@@ -45,6 +45,7 @@ from truerank.evaluation.judged_source import (
     rows_of,
     source_of,
 )
+from truerank.evaluation.like import Tool, tool_named
 from truerank.evaluation.measure import measure
 from truerank.evaluation.question import Adjust, Question
 from truerank.evaluation.units import items_by_group
@@ -77,6 +78,7 @@ def evaluate(
     items: Ids | None = None,
     n_items: int | None = None,
     lists: ListsAre | str | None = None,
+    like: str | None = None,
     item_groups: Any = None,
     baseline: str | None = None,
     ties: Ties | str = Ties.EXPECTED,
@@ -94,11 +96,12 @@ def evaluate(
     `scores` gives each model's name and its Scores (or a matrix, dense or sparse, or a frame). `exposure` says what
     the labels show: "full" (default), "holdout" (other pairs count as irrelevant), "random" or "biased", or such a
     value. `lists="complete"` says that lists of recommended items are all a model would ever show (default with
-    "holdout"); else a cut-off beyond their length is refused. Metrics and estimators are values or their
-    texts, such as "Recall@50" or "Recall@{1,5,50}", which costs one ranking. Every metric is combined with every
-    estimator; a pair that has no honest answer is left out with a note, and refused if nothing is left of what was
-    asked for. Weights of rows that were unlikely to be shown are cut at each of `clips`, where an estimator has no
-    clip of its own.
+    "holdout"); else a cut-off beyond their length is refused. `like` names a tool, such as "trec_eval" or "rectools",
+    whose forms of the metrics and whose users are taken, so that numbers equal its own.
+    Metrics and estimators are values or their texts, such as "Recall@50" or "Recall@{1,5,50}", which costs one ranking.
+    Every metric is combined with every estimator; a pair that has no honest answer is left out with a note, and refused
+    if nothing is left of what was asked for. Weights of rows that were unlikely to be shown are cut at each of `clips`,
+    where an estimator has no clip of its own.
     `item_groups` (a mapping from item to group, or a frame of both) asks everything again for each group of items: only
     its items earn, ranks stay among all candidates.
     p is adjusted over the comparisons of one metric and estimator, or over all (`adjust="all"`); `simultaneous` widens
@@ -112,8 +115,9 @@ def evaluate(
     >>> [(each.model, each.value) for each in results.estimates], results.comparisons[0].difference
     ([('a', 1.0), ('b', 0.5)], -0.5)
     """
+    usual: Exposure = FullExposure() if like is None else HoldoutExposure()
     call = JudgedCall(
-        exposure=FullExposure() if exposure is None else as_value(exposure, EXPOSURES),
+        exposure=usual if exposure is None else as_value(exposure, EXPOSURES),
         metrics=None if metrics is None else as_values(metrics, METRICS, what="metrics"),
         estimators=None if estimators is None else as_values(estimators, ESTIMATORS, what="estimators"),
         clips=None if clips is None else tuple(clips),
@@ -121,6 +125,7 @@ def evaluate(
         items=items if items is None or isinstance(items, Ids) else Ids.of(items, where="items"),
         n_items=n_items,
         lists=None if lists is None else as_value(lists, ListsAre),
+        like=None if like is None else tool_named(like),
         item_groups=item_groups,
         baseline=baseline,
         ties=as_value(ties, Ties),
@@ -163,6 +168,7 @@ class JudgedCall:
     items: Ids | None = None
     n_items: int | None = None
     lists: ListsAre | None = None
+    like: Tool | None = None
     item_groups: Any = None
     baseline: str | None = None
     ties: Ties = Ties.EXPECTED
@@ -178,6 +184,17 @@ class JudgedCall:
                 "--overlap keep makes the candidates depend on which items were judged, so a sample of them stands "
                 "for nothing; use --overlap drop, or leave --exclude out."
             )
+        if self.like is not None and not (isinstance(self.exposure, HoldoutExposure) and self.estimators is None):
+            raise RefusedError(
+                f"--like {self.like.name} chooses metrics and users as that tool does, for --exposure holdout alone; "
+                "leave --estimator out, or --like."
+            )
+
+    @property
+    def chosen_metrics(self) -> Sequence[Metric]:
+        """The metrics that are asked for, or usual, in the form of the tool that is followed."""
+        asked = DEFAULT_METRICS[self.exposure.exposed] if self.metrics is None else self.metrics
+        return asked if self.like is None else [self.like.form(metric) for metric in asked]
 
 
 def prepare_judged(
@@ -202,12 +219,15 @@ def prepare_judged(
         raise InputError("labels: no rows; expected judged pairs of users and items.")
     check_rows(judged)
     sample = call.exposure.labelled(first_rows(judged))
-    for metric in DEFAULT_METRICS[call.exposure.exposed] if call.metrics is None else call.metrics:
+    for metric in call.chosen_metrics:
         gains_of(metric, sample)  # labels or grades that it cannot use are refused before any work
     # two sources may share a name, so they are told apart by their role
     others = {f"{source_of(part)} ({role})": part.items for role, part in rows.items() if role != "candidates"}
     models = whole_tables(
-        {name: as_scores(each, name=name) for name, each in scores.items()},
+        {
+            name: as_scores(each, name=name) if call.like is None else call.like.scores(as_scores(each, name=name))
+            for name, each in scores.items()
+        },
         others=others,
         items=call.items,
         n_items=call.n_items,
@@ -229,7 +249,11 @@ def prepare_judged(
         explicit=candidates is not None,
         complete_lists=frozenset(models if complete else ()),
     )
-    asked, left_out = pairs(call.metrics, call.estimators, rules)
+    if call.like is None:
+        asked, left_out = pairs(call.metrics, call.estimators, rules)
+    else:
+        asked, left_out = pairs(call.chosen_metrics, [call.like.users], rules)
+        left_out += call.like.said(DEFAULT_METRICS[call.exposure.exposed] if call.metrics is None else call.metrics)
     clips = clips_for(call.clips, asked)
     segments = items_by_group(call.item_groups, catalogue.items)
     question = Question(

@@ -10,15 +10,16 @@ import numpy as np
 from truerank.core.arrays import Floats
 from truerank.core.log import Log
 from truerank.core.metric import cutoff
-from truerank.core.options import Denominator, Gain
+from truerank.core.options import Denominator, Discount, Gain
 from truerank.core.values import Count, check, text_of
 from truerank.metrics.worth import gains
 
 
 @dataclass(frozen=True, slots=True)
 class DCG:
-    """The sum over relevant items in the top K of gain / log2(rank + 1) (Järvelin and Kekäläinen 2002).
+    """The sum over relevant items in the top K of gain / log2(rank + 1).
 
+    `Discount.ORIGINAL` divides by max(1, log2(rank)), as Järvelin and Kekäläinen (2002) first wrote it.
     The gain is the label by default; `Gain.LINEAR` takes the grade, `Gain.EXPONENTIAL` 2^grade - 1 (Burges et al.
     2005). A user without a relevant item has DCG 0.
 
@@ -30,6 +31,7 @@ class DCG:
 
     k: Count
     gain: Gain = Gain.BINARY
+    discount: Discount = Discount.SMOOTH
     name: ClassVar[str] = "DCG"
     on_full_labels: ClassVar[str] = "users"
     denominator: ClassVar[Denominator] = Denominator.NOTHING
@@ -48,4 +50,5 @@ class DCG:
         return gains(log, self.gain)
 
     def worth(self, rank: Floats) -> Floats:
-        return np.where(rank <= self.k, 1.0 / np.log2(rank + 1.0), 0.0)
+        below = np.log2(rank + 1.0) if self.discount is Discount.SMOOTH else np.maximum(1.0, np.log2(rank))
+        return np.where(rank <= self.k, 1.0 / below, 0.0)

@@ -10,7 +10,7 @@ import numpy as np
 from truerank.core.arrays import Floats, sums_by
 from truerank.core.log import Log
 from truerank.core.metric import cutoff
-from truerank.core.options import Gain, Ideal
+from truerank.core.options import Discount, Gain, Ideal
 from truerank.core.values import Count, check, text_of
 from truerank.metrics.dcg import DCG
 from truerank.metrics.worth import Positives, expected_worth, gains, with_positives
@@ -31,6 +31,7 @@ class NDCG:
     k: Count
     gain: Gain = Gain.BINARY
     ideal: Ideal = Ideal.POSITIVES
+    discount: Discount = Discount.SMOOTH
     name: ClassVar[str] = "nDCG"
     on_full_labels: ClassVar[str] = "users with a relevant item"
     partial: ClassVar[str] = (
@@ -47,18 +48,22 @@ class NDCG:
     def graded(self) -> bool:
         return self.gain is not Gain.BINARY
 
+    @property
+    def _dcg(self) -> DCG:
+        return DCG(self.k, discount=self.discount)
+
     def gains(self, log: Log) -> Floats:
         return gains(log, self.gain)
 
     def by_rank(self, rank: Floats) -> Floats:
-        return DCG(self.k).worth(rank)
+        return self._dcg.worth(rank)
 
     def by_hit(self, hit: Floats) -> Floats:
         return np.ones(len(hit))
 
     def divide(self, positives: Positives) -> Floats:
         """The DCG of the ideal list."""
-        dcg = DCG(self.k)
+        dcg = self._dcg
         if self.ideal is Ideal.CUTOFF:
             best = np.zeros(len(positives.count))
             np.maximum.at(best, positives.unit, positives.gain)
@@ -72,5 +77,5 @@ class NDCG:
         return with_positives(positives, sums_by(positives.unit[best_first], worth, n=len(positives.count)))
 
     def values(self, positives: Positives) -> Floats:
-        found = positives.sums(positives.gain * expected_worth(DCG(self.k), positives.ranks))
+        found = positives.sums(positives.gain * expected_worth(self._dcg, positives.ranks))
         return found / self.divide(positives)

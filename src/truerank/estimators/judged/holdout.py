@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from truerank.core.arrays import Bools, Floats
 from truerank.core.estimator import About, Asked, Exposed, Learned, Learner
 from truerank.core.metric import Metric
 from truerank.core.options import AbsentUsers
@@ -56,12 +57,15 @@ class Holdout:
     def refusal(self, context: Metric) -> str | None:
         return None
 
+    @property
+    def users(self) -> str:
+        """Whom a value is about."""
+        left_out = self.without_relevant is AbsentUsers.OUT
+        users = "users with a relevant item" if left_out else "all users of the test set"
+        return f"{users}, those without a list as 0" if self.without_list is AbsentUsers.ZERO else users
+
     def estimand(self, asked: Asked, unit: str = "user") -> str:
-        users = (
-            "users with a relevant item" if self.without_relevant is AbsentUsers.OUT else "all users of the test set"
-        )
-        zero = ", those without a list as 0" if self.without_list is AbsentUsers.ZERO else ""
-        return f"mean {asked.metric} over {users}{zero}, taking unlisted pairs as irrelevant"
+        return f"mean {asked.metric} over {self.users}, taking unlisted pairs as irrelevant"
 
     def prepare(self, context: Any) -> tuple[Learner, ...]:
         return ()
@@ -77,16 +81,17 @@ class Holdout:
     ) -> list[Smooth]:
         labels, ranks = chunk.labels, view.ranks
         some = np.bincount(labels.user[relevant(labels)], minlength=labels.n_units) > 0
-        counts = some if self.without_relevant is AbsentUsers.OUT else np.ones(labels.n_units, dtype=bool)
-        defined = counts & (ranks.scored | (self.without_list is AbsentUsers.ZERO))
+        zero_list, zero_relevant = (option is AbsentUsers.ZERO for option in (self.without_list, self.without_relevant))
+        counts = some | zero_relevant
+        zero = counts & np.where(ranks.scored, ~some, zero_list)
         values = unit_values_of([asking.metric for asking in asked], labels, ranks)
-        return [
-            ratio(
-                np.where(defined & ranks.scored, np.nan_to_num(values[asking.metric]), 0.0),
-                defined.astype(np.float64),
-                defined=defined,
-                clusters=chunk.clusters,
-                exact=True,
-            )
-            for asking in asked
-        ]
+        return [_mean(values[asking.metric], counts & ranks.scored, zero, chunk) for asking in asked]
+
+
+def _mean(values: Floats, counted: Bools, zero: Bools, chunk: JudgedChunk) -> Smooth:
+    """The mean over users who count and have a value, and over those who count as 0 where they have none."""
+    known = counted & ~np.isnan(values)
+    defined = known | zero
+    return ratio(
+        np.where(known, values, 0.0), defined.astype(np.float64), defined=defined, clusters=chunk.clusters, exact=True
+    )

@@ -1,0 +1,163 @@
+"""The options and the population under which numbers equal those of another tool."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, fields, replace
+from typing import Any, Final
+
+import numpy as np
+
+from truerank.core.arrays import frozen
+from truerank.core.errors import InputError
+from truerank.core.messages import Message, caution, note
+from truerank.core.metric import Metric
+from truerank.core.options import AbsentUsers, Denominator, Discount, Gain, Ideal
+from truerank.core.ranking import Scores
+from truerank.estimators.judged.holdout import Holdout
+from truerank.metrics.auc import AUC
+from truerank.metrics.average_precision import AveragePrecision
+from truerank.metrics.dcg import DCG
+from truerank.metrics.ndcg import NDCG
+from truerank.metrics.precision import Precision
+from truerank.metrics.recall import Recall
+from truerank.ranks.scores.scores import Lists
+
+POSITIVES: Final = Denominator.POSITIVES
+SMALLER: Final = Denominator.SMALLER
+
+NAMES = (
+    "trec_eval", "pytrec_eval", "ir-measures", "ranx", "rectools", "lenskit", "recbole", "replay", "implicit",
+)  # fmt: skip
+
+Variant = Callable[[Any], Metric]
+
+EVERYONE = Holdout(without_relevant=AbsentUsers.ZERO, without_list=AbsentUsers.ZERO)
+WITH_LISTS = Holdout(without_relevant=AbsentUsers.ZERO)
+RELEVANT = Holdout(without_list=AbsentUsers.ZERO)
+
+
+@dataclass(frozen=True, slots=True)
+class Tool:
+    """How a tool evaluates: its form of each metric, whom it counts, how it breaks ties, and what is out of reach."""
+
+    name: str
+    variants: Mapping[type[Metric], Variant] = field(default_factory=dict)
+    users: Holdout = RELEVANT
+    later_names_first: bool = False  # among equal scores
+    unmatched: Mapping[type[Metric], str] = field(default_factory=dict)
+
+    def form(self, metric: Metric) -> Metric:
+        """The tool's form of a metric; one that is asked for with options of its own stays as it is."""
+        variant = self.variants.get(type(metric))
+        return metric if variant is None or not _is_plain(metric) else variant(metric)
+
+    def said(self, metrics: Iterable[Metric]) -> list[Message]:
+        """What was chosen for the tool's sake, and what still differs."""
+        asked = list(metrics)
+        forms = {metric: self.form(metric) for metric in asked}
+        changed = [f"{metric} is {form}" for metric, form in forms.items() if metric != form]
+        chosen = "; ".join([*changed, f"users: {self.users.users}"])
+        return [
+            note("like", f"as {self.name} has it: {chosen}."),
+            *(
+                caution("unlike", f"{metric}: {self.unmatched[type(metric)]}, which is not done here.")
+                for metric in asked
+                if type(metric) in self.unmatched
+            ),
+        ]
+
+    def scores(self, scores: Scores) -> Scores:
+        """Scores with ties broken as the tool does, where these are lists."""
+        if not self.later_names_first or not isinstance(scores, Lists) or scores.distinct:
+            return scores
+        return later_names_first(scores)
+
+
+def _is_plain(metric: Metric) -> bool:
+    """Whether a metric has no options but its cut-off."""
+    return all(each.name == "k" or getattr(metric, each.name) == each.default for each in fields(metric))  # type: ignore[arg-type]
+
+
+def later_names_first(lists: Lists) -> Lists:
+    """Lists without ties: of equal scores the item comes first whose name is later in the alphabet (trec_eval).
+
+    >>> import polars as pl, truerank as tr
+    >>> tied = tr.scores.lists(pl.DataFrame({"user": [1, 1], "item": ["a", "b"], "score": [2.0, 2.0]}))
+    >>> broken = later_names_first(tied)
+    >>> broken.items.texts(broken.item), broken.above.tolist()
+    (['b', 'a'], [0, 1])
+    """
+    texts = np.array(lists.items.texts())
+    place = np.empty(len(texts), dtype=np.int64)
+    place[np.argsort(texts, kind="stable")[::-1]] = np.arange(len(texts))
+    user = np.repeat(np.arange(len(lists.start) - 1), np.diff(lists.start))
+    order = np.lexsort((place[lists.item], lists.above, user))
+    above = np.arange(len(order)) - lists.start[user]
+    return replace(
+        lists,
+        item=frozen(lists.item[order]),
+        above=frozen(above),
+        tied=frozen(np.zeros(len(order), dtype=np.int64)),
+        distinct=True,
+    )
+
+
+TREC: dict[type[Metric], Variant] = {
+    AveragePrecision: lambda metric: AveragePrecision(metric.k, POSITIVES),
+    NDCG: lambda metric: NDCG(metric.k, Gain.LINEAR),
+}
+TOOLS = {
+    tool.name: tool
+    for tool in (
+        Tool("trec_eval", TREC, WITH_LISTS, later_names_first=True),
+        Tool("pytrec_eval", TREC, WITH_LISTS, later_names_first=True),
+        Tool("ir-measures", TREC, EVERYONE, later_names_first=True),
+        Tool("ranx", {**TREC, DCG: lambda metric: DCG(metric.k, Gain.LINEAR)}, RELEVANT),
+        Tool(
+            "rectools",
+            {
+                AveragePrecision: lambda metric: AveragePrecision(metric.k, POSITIVES),
+                NDCG: lambda metric: NDCG(metric.k, ideal=Ideal.CUTOFF),
+            },
+            RELEVANT,
+        ),
+        Tool(
+            "lenskit",
+            {
+                Recall: lambda metric: Recall(metric.k, SMALLER),
+                Precision: lambda metric: Precision(metric.k, Denominator.LIST),
+                DCG: lambda metric: DCG(metric.k, discount=Discount.ORIGINAL),
+                NDCG: lambda metric: NDCG(metric.k, discount=Discount.ORIGINAL),
+            },
+            Holdout(),
+            unmatched={AveragePrecision: "LensKit divides by the length of lists that are shorter than the cut-off"},
+        ),
+        Tool("recbole"),
+        Tool("replay", users=EVERYONE, unmatched={AUC: "RePlay compares only items of the list"}),
+        Tool(
+            "implicit",
+            unmatched={
+                Precision: "implicit gives Σ hits / Σ min(K, relevant) over all users under this name",
+                AUC: "implicit takes relevant items beyond the cut-off as spread evenly over the rest",
+            },
+        ),
+    )
+}
+
+
+def tool_named(name: str) -> Tool:
+    """The tool of that name, in whatever spelling.
+
+    >>> tool_named("RecTools").name, tool_named("ir_measures").name
+    ('rectools', 'ir-measures')
+    """
+    plain = {_plain(each): tool for each, tool in TOOLS.items()}
+    found = plain.get(_plain(name)) if isinstance(name, str) else None
+    if found is None:
+        raise InputError(f"like {name!r}: not known; expected one of {', '.join(TOOLS)}.")
+    return found
+
+
+def _plain(name: str) -> str:
+    return name.lower().replace("-", "").replace("_", "")
