@@ -27,6 +27,9 @@ NAMED = {
         "nDCG": "ndcg",
     },
     "implicit": {"AP": "map", "nDCG": "ndcg"},
+    "recbole": {
+        "HitRate": "Hit", "RR": "MRR", "AP": "MAP", "Recall": "Recall", "nDCG": "NDCG", "Precision": "Precision",
+    },
     "lenskit": {
         "Precision": "Precision", "Recall": "Recall", "HitRate": "Hit", "RR": "RecipRank", "DCG": "DCG", "nDCG": "NDCG",
     },

@@ -130,7 +130,7 @@ TOOLS = {
                 DCG: lambda metric: DCG(metric.k, discount=Discount.ORIGINAL),
                 NDCG: lambda metric: NDCG(metric.k, discount=Discount.ORIGINAL),
             },
-            Holdout(),
+            RELEVANT,
             unmatched={AveragePrecision: "LensKit divides by the length of lists that are shorter than the cut-off"},
         ),
         Tool("recbole"),

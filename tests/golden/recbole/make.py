@@ -22,7 +22,14 @@ def answers(case: Case) -> dict[str, Values]:
         for place, item in enumerate(case.lists[user][:deepest]):
             hits[at, place] = item in case.grades[user]
     count = np.array([len(case.grades[user]) for user in users])
-    metrics: dict[str, Any] = {"Hit": Hit, "MRR": MRR, "MAP": MAP, "Recall": Recall, "NDCG": NDCG, "Precision": Precision}
+    metrics: dict[str, Any] = {
+        "Hit": Hit,
+        "MRR": MRR,
+        "MAP": MAP,
+        "Recall": Recall,
+        "NDCG": NDCG,
+        "Precision": Precision,
+    }
     found: dict[str, Values] = {}
     for name, cls in metrics.items():
         metric = cls({"metric_decimal_place": 15, "topk": list(CUTOFFS)})
