@@ -399,6 +399,10 @@ def fully_judged_value(estimator: Estimator, world: World, metric: Metric, refer
         # ΣM / ΣN⁺: a user's recall times the number of the user's relevant candidates is M
         relevant = (world.labels * ~world.excluded).sum(axis=1)[full.defined]
         return math.fsum(full.sums[full.defined, 0] * relevant) / total if (total := math.fsum(relevant)) else math.nan
+    if Exposed.HOLDOUT in about.exposures:
+        # one population for every metric: users with a relevant candidate
+        some = full.defined & ((world.labels * ~world.excluded).sum(axis=1) > 0)
+        return math.fsum(full.sums[some, 0]) / count if (count := np.count_nonzero(some)) else math.nan
     return full.value()
 
 
