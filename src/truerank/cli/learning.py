@@ -121,7 +121,7 @@ def _features(path: Path | None, kind: str, reading: Reading) -> pl.DataFrame | 
         return None
     from truerank.data.read import as_table, column
 
-    table, where = as_table(path)
+    table, where = as_table(path, reading.mapping())
     ids = column(table, kind, reading.mapping(), where=where)
     return table.drop(ids.name).insert_column(0, ids.alias(kind))
 

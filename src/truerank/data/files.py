@@ -58,11 +58,14 @@ class Scanned:
     def seekable(self) -> bool:
         return self.kind not in SEPARATORS
 
+    def is_text(self, name: str) -> bool:
+        """Whether a column is text in the file, whatever its fields can be read as."""
+        return self.text is not None and name in self.text.possible
+
     def typed(self, schema: Mapping[str, pl.DataType]) -> pl.LazyFrame:
         """The named columns in these types, perhaps wider ones than its own."""
-        fields = self.text.possible if self.text is not None else ()
         return self.rows.select(
-            (parsed(name, kind) if name in fields else pl.col(name).cast(kind)).alias(name)
+            (parsed(name, kind) if self.is_text(name) else pl.col(name).cast(kind)).alias(name)
             for name, kind in schema.items()
         )
 
@@ -131,7 +134,16 @@ def _scan_text(path: Path, *, separator: str, unpacked: bytes | None = None) -> 
     codecs.getincrementaldecoder("utf-8-sig")().decode(first)
     source = path if unpacked is None else unpacked
     fields = pl.scan_csv(source, separator=separator, infer_schema=False, glob=False)
+    _check_header(path, fields.collect_schema().names(), first)
     return fields.filter(~pl.all_horizontal(pl.all().is_null()))  # blank lines
+
+
+def _check_header(path: Path, names: Sequence[str], line: bytes) -> None:
+    """Refuse two columns of one name, of which polars calls the second NAME_duplicated_0."""
+    for name in names:
+        first = name.rpartition("_duplicated_")[0]
+        if first in names and name.encode() not in line:
+            raise InputError(f"{path}: two columns are called {first!r}; expected each name once. Rename one of them.")
 
 
 def _open(path: Path) -> IO[bytes]:

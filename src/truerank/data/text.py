@@ -105,7 +105,7 @@ class TextTypes:
 
     def ids(self) -> TextTypes:
         """Of columns that hold ids and nothing else: whole numbers or text."""
-        return TextTypes(self.n_rows, {name: kinds & {"whole"} for name, kinds in self.possible.items()})
+        return TextTypes(self.n_rows, {name: kinds & INTEGERS.keys() for name, kinds in self.possible.items()})
 
     def schema(self) -> dict[str, pl.DataType]:
         return {name: _type(kinds) for name, kinds in self.possible.items()}

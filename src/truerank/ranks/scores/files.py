@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from truerank.core.arrays import Ints
 from truerank.core.errors import InputError, some
-from truerank.core.ids import IdColumn
+from truerank.core.ids import IdColumn, Ids
 from truerank.core.ranking import Scores
 from truerank.data.files import check_readable, whole_file
 from truerank.data.matrices import Stored
@@ -130,7 +130,6 @@ SPARSE_KEYS = ("format", "shape", "data")  # what scipy.sparse.save_npz writes, 
 PLACES = {"csr": ("indices", "indptr"), "csc": ("indices", "indptr"), "coo": ("row", "col")}
 KEYS = {*DENSE_KEYS, *FACTOR_KEYS, *SPARSE_KEYS, "indices", "indptr", "row", "col", "users", "items"}
 BIASES = {"user_bias", "item_bias"}
-MOST = float(np.finfo(np.float32).max)
 
 
 def read_scores(
@@ -185,12 +184,10 @@ def _from_npz(path: Path, *, users: IdColumn | None, items: IdColumn | None) -> 
     check_readable(path)
     arrays = read_arrays(path, KEYS | BIASES)
     name = str(path)
-    users, items = arrays.get("users", users), arrays.get("items", items)
+    users, items = _own(arrays, "users", users, name=name), arrays.get("items", items)
     if all(key in arrays for key in DENSE_KEYS):
         return dense(arrays["scores"], users=users, items=items, name=name)
     if all(key in arrays for key in FACTOR_KEYS):
-        for key in (*FACTOR_KEYS, *sorted(BIASES & arrays.keys())):
-            _check_size(arrays[key], name=f"{name}, {key}")
         return factors(
             *(arrays[key] for key in FACTOR_KEYS),
             user_bias=arrays.get("user_bias"),
@@ -208,15 +205,17 @@ def _from_npz(path: Path, *, users: IdColumn | None, items: IdColumn | None) -> 
     )
 
 
-def _check_size(array: Any, *, name: str) -> None:
-    """Factors are multiplied in single precision: what does not fit there would be infinite."""
-    if array.dtype.kind != "f":
-        return
-    if not np.isfinite(array).all():
-        raise InputError(f"{name}: values that are not finite numbers; expected finite numbers.")
-    largest = float(np.abs(array).max(initial=0))
-    if largest > MOST:
-        raise InputError(f"{name}: values up to {largest:.3g}; expected at most {MOST:.3g}. Rescale them.")
+def _own(arrays: Mapping[str, Any], key: str, given: IdColumn | None, *, name: str) -> IdColumn | None:
+    """The ids that a file has, else those that were given; both must be the same."""
+    own: IdColumn | None = arrays.get(key, given)
+    if own is not None and given is not None and own is not given:
+        found, named = Ids.of(own, where=f"{name}, {key}"), Ids.of(given, where=f"--{key}")
+        if found != named:
+            raise InputError(
+                f"{name}: has {key} of its own (such as {some(found.texts()[:3])}), which are not those that --{key} "
+                f"(Python: {key}=) names (such as {some(named.texts()[:3])}). Leave that out, or name the same."
+            )
+    return own
 
 
 def _stored(arrays: Mapping[str, Any], *, name: str) -> Stored:
