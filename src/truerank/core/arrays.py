@@ -34,8 +34,8 @@ def check_unmasked(array: npt.NDArray[Any], *, where: str) -> None:
     hidden = int(np.count_nonzero(np.ma.getmaskarray(array))) if isinstance(array, np.ma.MaskedArray) else 0
     if hidden:
         raise InputError(
-            f"{where}: {hidden:,} values are masked; expected a value everywhere. Fill them first, scores of items that "
-            "are never recommended with -inf."
+            f"{where}: {hidden:,} values are masked; expected a value everywhere. Fill them first: with -inf the "
+            "scores of items that are never recommended."
         )
 
 

@@ -202,9 +202,8 @@ def prepare_judged(
     # two sources may share a name, so they are told apart by their role
     others = {f"{source_of(part)} ({role})": part.items for role, part in rows.items() if role != "candidates"}
     known = {name: as_scores(each, name=name) for name, each in scores.items()}
-    numbered = check_numbers(
-        known, {source_of(judged): judged, **{role: rows[role] for role in rows if role != "labels"}}
-    )
+    beside = {role: part for role, part in rows.items() if role != "labels"}
+    numbered = check_numbers(known, {source_of(judged): judged, **beside}, items=call.items)
     models = whole_tables(
         known,
         others=others,

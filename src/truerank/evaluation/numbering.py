@@ -30,17 +30,20 @@ class _Side(NamedTuple):
 _USERS, _ITEMS = _Side("user", "row"), _Side("item", "column")
 
 
-def check_numbers(models: Mapping[str, Scores], rows: Mapping[str, Populated]) -> list[Message]:
+def check_numbers(
+    models: Mapping[str, Scores], rows: Mapping[str, Populated], *, items: Ids | None = None
+) -> list[Message]:
     """Refuse scores without ids unless the ids of the labels evidently are their numbers from 0; say what is taken.
 
     That is so if no id of the labels lies beyond the matrix and some id is 0, of the labels or of other rows of the
-    same data (the first of `rows` are the labels). Ids from 1, by which every user would get the scores of the next
-    one, never pass, also where the last of them are missing.
+    same data (the first of `rows` are the labels; `items` is the declared catalogue). Ids from 1, by which every user
+    would get the scores of the next one, never pass, also where the last of them are missing.
     """
     said = []
     for name, scores in models.items():
         for side in (_USERS, _ITEMS):
             own, *others = (each.users if side is _USERS else each.items for each in (scores, *rows.values()))
+            others += [items] if items is not None and side is _ITEMS else []
             labels = next(iter(rows))
             if own.numbered and others[0].numbered:
                 _check_size(name, own, labels, others[0], side)
@@ -54,8 +57,8 @@ def check_numbers(models: Mapping[str, Scores], rows: Mapping[str, Populated]) -
 def _check_size(name: str, own: Ids, source: str, others: Ids, side: _Side) -> None:
     if len(own) != len(others):
         raise InputError(
-            f"{name} has {len(own):,} {side.line}s without ids of {side.kind}s, {source} has {len(others):,}; expected as "
-            f"many. {_name_them(side)}"
+            f"{name} has {len(own):,} {side.line}s without ids of {side.kind}s, {source} has {len(others):,}; expected "
+            f"as many. {_name_them(side)}"
         )
 
 
@@ -65,8 +68,8 @@ def _taken(matrix: str, places: Ids, table: str, others: list[Ids], side: _Side,
     if not (_within(others[0], len(places)) and any(_has_zero(ids) for ids in others)):
         raise InputError(
             f"{matrix}: {len(places):,} {line}s without ids of {kind}s, and those of {table} (such as "
-            f"{some(others[0].texts()[:3])}) are not evidently their numbers from 0 to {len(places) - 1:,}: each {line} "
-            f"could be taken for the one beside it. {_name_them(side)}"
+            f"{some(others[0].texts()[:3])}) are not evidently their numbers from 0 to {len(places) - 1:,}: each "
+            f"{line} could be taken for the one beside it. {_name_them(side)}"
         )
     return note(
         "numbered",
