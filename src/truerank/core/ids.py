@@ -160,6 +160,8 @@ def _series(column: IdColumn, *, where: str) -> pl.Series:
         return pl.Series(list(column), strict=True)
     except TypeError as error:
         raise InputError(f"{where}: ids of mixed types; expected whole numbers or text. {error}") from None
+    except UnicodeEncodeError as error:
+        raise InputError(f"{where}: id {error.object!a} is no text that UTF-8 can hold. Write it otherwise.") from None
 
 
 def _same_kind(known: pl.Series, asked: pl.Series, *, where: str) -> None:

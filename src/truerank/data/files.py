@@ -156,9 +156,13 @@ def _bytes(path: Path) -> bytes:
 
 
 def check_readable(path: Path) -> None:
-    """Refuse what is no file that can be opened."""
+    """Refuse what is no file that can be opened, or whose name cannot be shown."""
     try:
+        str(path).encode()
         path.open("rb").close()
+    except UnicodeEncodeError:
+        shown = os.fsencode(path).decode(errors="backslashreplace")
+        raise InputError(f"{shown}: the name is not UTF-8. Rename the file.") from None
     except IsADirectoryError:
         raise InputError(f"{path}: is a folder; expected a file.") from None
     except (FileNotFoundError, NotADirectoryError):

@@ -13,6 +13,7 @@ from typing import IO, Any
 
 import numpy as np
 import numpy.typing as npt
+import polars as pl
 
 from truerank.core.arrays import Ints
 from truerank.core.errors import InputError, some
@@ -158,8 +159,7 @@ def write_scores(scores: Scores, path: str | Path, *, progress: Callable[[int, i
 
     The same scores make the same bytes.
     """
-    ids = {"users": scores.users.values.to_numpy(), "items": scores.items.values.to_numpy()}
-    ids = {name: np.array(values.tolist()) if values.dtype == object else values for name, values in ids.items()}
+    ids = {"users": ids_array(scores.users, "users"), "items": ids_array(scores.items, "items")}
     with whole_file(Path(path)) as temporary, temporary.open("wb") as stream, zipfile.ZipFile(stream, "w") as archive:
         if isinstance(scores, Factors):
             write_array(archive, "user_factors", scores.user.shape, scores.user.dtype, [scores.user])
@@ -170,6 +170,28 @@ def write_scores(scores: Scores, path: str | Path, *, progress: Callable[[int, i
             write_array(archive, "scores", shape, first.dtype, _blocks(scores, progress))
         for name, values in ids.items():
             write_array(archive, name, values.shape, values.dtype, [values])
+
+
+def ids_array(ids: Ids, name: str) -> npt.NDArray[Any]:
+    """Ids as an array that reads back as the same; those that none can hold are refused.
+
+    >>> ids_array(Ids.of(["b", "a"]), "users").tolist()
+    ['a', 'b']
+    """
+    values = ids.values
+    if values.dtype == pl.Int128:
+        fits = bool((values >= 0).all()) and values[-1] < 2**64
+        if not fits:
+            raise InputError(
+                f"{name}: ids such as {values[-1]} do not fit into the whole numbers of .npz; expected less than 2^64 "
+                "and none below 0 beside those above 2^63. Write them as text, such as with a letter in front."
+            )
+        return values.cast(pl.UInt64).to_numpy()
+    if not ids.is_text:
+        return values.to_numpy()
+    if bool(values.str.ends_with("\0").any()):
+        raise InputError(f"{name}: ids that end in a NUL cannot be kept as text of .npz. Write them without it.")
+    return np.array(values.to_list(), dtype=str)
 
 
 def _blocks(scores: Scores, progress: Callable[[int, int], None] | None) -> Iterator[npt.NDArray[np.floating]]:
