@@ -156,8 +156,10 @@ def _series(column: IdColumn, *, where: str) -> pl.Series:
         if column.ndim != 1:
             raise InputError(f"{where}: ids have {column.ndim} dimensions; expected one id per entry.")
         return pl.Series(column.tolist() if column.dtype.kind in "OU" else np.ascontiguousarray(column))
+    values = list(column)
+    wide = any(isinstance(value, int) and abs(value) >= 2**63 for value in values)  # else the first decides the width
     try:
-        return pl.Series(list(column), strict=True)
+        return pl.Series(values, dtype=pl.Int128 if wide else None, strict=True)
     except TypeError as error:
         raise InputError(f"{where}: ids of mixed types; expected whole numbers or text. {error}") from None
     except UnicodeEncodeError as error:
