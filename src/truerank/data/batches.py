@@ -185,7 +185,9 @@ def _frame(source: Any) -> pl.DataFrame:
 
 
 def _from_pandas(series: Any) -> pl.Series:
-    array = series.to_numpy()
+    # numbers with nulls become doubles in numpy, which rounds large ones
+    with_nulls = hasattr(series.dtype, "numpy_dtype") and bool(series.isna().any())
+    array = series.astype(object).to_numpy() if with_nulls else series.to_numpy()
     if array.dtype == object:
         return pl.Series([None if _missing(value) else value for value in array.tolist()])
     return pl.Series(array)
