@@ -292,7 +292,7 @@ def test_numbers_from_one_are_not_taken_for_rows(here: Path, kind: str) -> None:
 
 
 def test_arrays_in_python_are_not_numbered_in_silence() -> None:
-    metric = {"metrics": ["Recall@1"]}
+    metric: dict[str, Any] = {"metrics": ["Recall@1"]}
     with pytest.raises(InputError, match="3 rows without ids of users"):
         tr.evaluate({"m": MATRIX}, labelled(1), **metric)
     with pytest.raises(InputError, match="3 rows without ids of users"):

@@ -54,8 +54,8 @@ def unique(size: int) -> Any:
 def as_text(separator: str, *, quoted: bool) -> Callable[[Rows], bytes]:
     def write(rows: Rows) -> bytes:
         stream = io.StringIO(newline="")
-        how = csv.QUOTE_ALL if quoted else csv.QUOTE_MINIMAL
-        writer = csv.writer(stream, delimiter=separator, lineterminator="\n", quoting=how)
+        options: dict[str, Any] = {"quoting": csv.QUOTE_ALL if quoted else csv.QUOTE_MINIMAL}
+        writer = csv.writer(stream, delimiter=separator, lineterminator="\n", **options)
         writer.writerows([("user", "item", "label"), *rows])
         return stream.getvalue().encode()
 

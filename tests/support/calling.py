@@ -38,7 +38,7 @@ def call(*arguments: str, seconds: int = 20) -> Called:
         signal.alarm(0)
         for number, handler in handlers.items():
             signal.signal(number, handler)
-    return Called(code, *(stream.buffer.getvalue().decode() for stream in (out, err)))  # type: ignore[attr-defined]
+    return Called(code, *(stream.buffer.getvalue().decode() for stream in (out, err)))
 
 
 def _code(seconds: int) -> int | str:
