@@ -9,7 +9,7 @@ import gzip
 import json
 import zlib
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -81,7 +81,7 @@ KINDS = [
 
 
 @pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "good.csv").write_bytes(csv())
     (tmp_path / "good.npz").write_bytes(dense())
     (tmp_path / "top.csv").write_bytes(top())

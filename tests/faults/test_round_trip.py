@@ -33,7 +33,7 @@ ODD = [
     "null", "None", "true", "True", "false", "", str(2**53 + 1), str(2**63), str(2**64), str(-(2**63) - 1),
     str(10**30), str(10**40),
     "\U0001f600", "\u05e9\u05dc\u05d5\u05dd", "\u202eabc", 'a"b', '"', "'", "a,b", "a\tb", "a\nb", "a\r\nb",
-    "\ufeff", "\ufeff7", "a\0",
+    "a\rb", "\r", "\ufeff", "\ufeff7", "a\0",
     "=1+1", "@x", "#", "\\", "a b", "\u0663", "e\u0301", "\u00e9", "x" * 300,
 ]  # fmt: skip
 IDS = st.one_of(st.sampled_from(ODD), st.sampled_from(ODD), st.integers(-3, 2000).map(str), st.text(max_size=6))

@@ -25,12 +25,17 @@ NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?|[+-]?(na
 BOOLEANS = {"true", "True", "TRUE", "false", "False", "FALSE"}
 IDS = ("user", "item", "session", "surface", "group", "logger")
 WIDEST = 2**127
+RETURN, EMPTY = "\ue000", "\ue001"
 
 
 def of_text(data: bytes, separator: str) -> bytes | None:
-    """The same rows as a Parquet file; rows without any field are none."""
+    """The same rows as a Parquet file; rows without any field are none. Lines end with LF or CRLF.
+
+    What csv.reader would not tell apart has a sign of its own while it reads: "" from an empty field, CR from an end.
+    """
     try:
-        text = data.decode("utf-8-sig")
+        text = re.sub(r"\r(?!\n)", RETURN, data.decode("utf-8-sig"))
+        text = re.sub(rf'((?:^|{separator}|\n))""(?={separator}|\r?\n|$)', rf"\1{EMPTY}", text)
         lines = list(csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True))
     except (UnicodeDecodeError, csv.Error):
         return None
@@ -39,8 +44,12 @@ def of_text(data: bytes, separator: str) -> bytes | None:
     names, rows = lines[0], [line for line in lines[1:] if any(line)]
     if any(len(row) > len(names) for row in rows):
         return None
-    full = [[field or None for field in row] + [None] * (len(names) - len(row)) for row in rows]
+    full = [[_field(field) for field in row] + [None] * (len(names) - len(row)) for row in rows]
     return _parquet({name: typed([row[at] for row in full], ids=name in IDS) for at, name in enumerate(names)})
+
+
+def _field(text: str) -> str | None:
+    return text.replace(RETURN, "\r").replace(EMPTY, "") if text else None
 
 
 def of_gzip(data: bytes, separator: str) -> bytes | None:
