@@ -120,6 +120,19 @@ def test_sessions_and_targets_as_written(here: Path) -> None:
     assert value(outcome) == pytest.approx(2 / 3)
 
 
+@pytest.mark.parametrize("block", [3, 2**20])
+def test_a_carriage_return_is_not_taken_from_the_end_of_an_id(
+    here: Path, block: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("truerank.data.files.BLOCK", block)
+    path = Path("labels.csv")
+    for odd in (b"7\r,1,1\n", b"7,1,1\r\r\n", b'"a""b",7\r,1\n'):
+        path.write_bytes(b"user,item,label\r\n8,1,1\r\n" + odd)
+        refusal(call("data", "describe", "labels.csv"), "carriage return", "LF or CRLF")
+    path.write_bytes(b'user,item,label\r\n"7\r,",1,1\r\n"8\r",1,1\r\n')
+    assert tr.read(path).users.texts() == ["7\r,", "8\r"]
+
+
 def test_two_columns_of_one_name_are_refused(here: Path) -> None:
     Path("labels.csv").write_text("user,item,label,item\n1,2,1,3\n")
     refusal(call("data", "describe", "labels.csv"), "two columns are called 'item'")

@@ -34,12 +34,12 @@ def of_text(data: bytes, separator: str) -> bytes | None:
     What csv.reader would not tell apart has a sign of its own while it reads: "" from an empty field, CR from an end.
     """
     try:
-        text = re.sub(r"\r(?!\n)", RETURN, data.decode("utf-8-sig"))
+        text = re.sub(r"\r(?!\n|\Z)", RETURN, data.decode("utf-8-sig"))
         text = re.sub(rf'((?:^|{separator}|\n))""(?={separator}|\r?\n|$)', rf"\1{EMPTY}", text)
-        lines = list(csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True))
+        lines = [line for line in csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True) if line]
     except (UnicodeDecodeError, csv.Error):
         return None
-    if not lines or not lines[0] or len(set(lines[0])) < len(lines[0]):
+    if not lines or len(set(lines[0])) < len(lines[0]):
         return None
     names, rows = lines[0], [line for line in lines[1:] if any(line)]
     if any(len(row) > len(names) for row in rows):

@@ -7,6 +7,7 @@ import glob
 import gzip
 import operator
 import os
+import re
 import tempfile
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
@@ -24,6 +25,7 @@ from truerank.data.text import ENDINGS as TREC
 from truerank.data.text import TextTypes, parsed, read_trec
 
 SEPARATORS = {".csv": ",", ".tsv": "\t", ".txt": "\t"}
+BLOCK = 2**24  # bytes of a text that are looked through at a time
 EXPECTED = ".parquet, .csv or .tsv, or TREC .qrels, .run or .trec; text also with .gz"
 
 
@@ -114,6 +116,7 @@ def reading(path: Path) -> Iterator[None]:
 
 def _text(path: Path, *, separator: str) -> tuple[pl.LazyFrame, TextTypes]:
     """The fields of a text table, and what types they may have, from one pass over all of it."""
+    _check_returns(path, separator=separator.encode())
     try:
         rows = _scan_text(path, separator=separator)
         return rows, TextTypes.of(rows)
@@ -136,6 +139,24 @@ def _scan_text(path: Path, *, separator: str, unpacked: bytes | None = None) -> 
     fields = pl.scan_csv(source, separator=separator, infer_schema=False, glob=False)
     _check_header(path, fields.collect_schema().names(), first)
     return fields.filter(~pl.all_horizontal(pl.all().is_null()))  # blank lines
+
+
+def _check_returns(path: Path, *, separator: bytes) -> None:
+    """Refuse a carriage return at the end of a field that does not end a line: polars would drop it from the field."""
+    odd, last, quotes = re.compile(rb"\r(?=[\r" + separator + b"])"), b"", 0
+    with _open(path) as stream:
+        while more := stream.read(BLOCK):
+            block, counted = last + more, len(last)  # a return may be the last of a block
+            for found in odd.finditer(block) if b"\r" in block else ():
+                quotes += block.count(b'"', counted, found.start())
+                counted = max(counted, found.start())
+                if quotes % 2 == 0:
+                    raise InputError(
+                        f"{path}: a carriage return stands at the end of a field within a line; expected lines that end "
+                        "with LF or CRLF. Remove it, or put the field in quotes."
+                    )
+            quotes += block.count(b'"', counted)
+            last = block[-1:]
 
 
 def _check_header(path: Path, names: Sequence[str], line: bytes) -> None:
