@@ -152,8 +152,8 @@ def _check_returns(path: Path, *, separator: bytes) -> None:
                 counted = max(counted, found.start())
                 if quotes % 2 == 0:
                     raise InputError(
-                        f"{path}: a carriage return stands at the end of a field within a line; expected lines that end "
-                        "with LF or CRLF. Remove it, or put the field in quotes."
+                        f"{path}: a carriage return stands at the end of a field within a line; expected lines that "
+                        "end with LF or CRLF. Remove it, or put the field in quotes."
                     )
             quotes += block.count(b'"', counted)
             last = block[-1:]
