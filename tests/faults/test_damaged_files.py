@@ -21,7 +21,7 @@ from calling import Called, call
 from mutate import BINARY, PACKED, PLAIN, TEXT, Mutation, csv, damaged, dense, factors, parquet, qrels, run, stored, top
 from scipy import sparse
 
-QUICK, FULL = 100, 6_000
+QUICK, FULL = 60, 4_000
 
 
 @dataclass(frozen=True, slots=True)
