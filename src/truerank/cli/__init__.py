@@ -6,6 +6,7 @@ import importlib
 import os
 import signal
 import sys
+from collections.abc import Sequence
 from types import FrameType
 from typing import Any
 
@@ -74,6 +75,7 @@ def main() -> None:
     """Run a command: 0 done, 1 internal error, 2 wrong input or call, 3 interrupted; 4 and 5 see `--require`."""
     signal.signal(signal.SIGTERM, _stop)
     try:
+        _check_arguments(sys.argv[1:])
         code = cli.main(standalone_mode=False)  # click gives the code of an Exit back
         if isinstance(code, int) and code:
             _leave(code)
@@ -100,6 +102,16 @@ def main() -> None:
             raise
         _say(f"internal error, {type(error).__name__}: {error}. Set TRUERANK_DEBUG=1 to see where, and report it.")
         _leave(1)
+
+
+def _check_arguments(arguments: Sequence[str]) -> None:
+    """Refuse what is no UTF-8: it can neither be shown, nor stand in results, nor name a column."""
+    for each in arguments:
+        try:
+            each.encode()
+        except UnicodeEncodeError:
+            shown = each.encode(errors="surrogateescape").decode(errors="backslashreplace")
+            raise InputError(f"{shown}: not UTF-8; expected names of files, columns and models in UTF-8.") from None
 
 
 def _stop(signum: int, frame: FrameType | None) -> Any:

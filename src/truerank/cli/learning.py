@@ -121,7 +121,7 @@ def _features(path: Path | None, kind: str, reading: Reading) -> pl.DataFrame | 
         return None
     from truerank.data.read import as_table, column
 
-    table, where = as_table(path)
+    table, where = as_table(path, reading.mapping())
     ids = column(table, kind, reading.mapping(), where=where)
     return table.drop(ids.name).insert_column(0, ids.alias(kind))
 
@@ -214,13 +214,15 @@ def train(*, name: str, log: Path, learning: Learning, reading: Reading, seed: i
     truerank evaluate random.parquet --positive ">3" --exposure random --exclude train.parquet --scores als=als.npz
     """
     from truerank import models
-    from truerank.ranks.scores.files import write_scores
+    from truerank.ranks.scores.files import ids_array, write_scores
 
     output.check([InputFile("log", log), *learning.files(), *reading.files()])
     if output.place.suffix != ".npz":
         raise InputError(f"--out {output.place}: expected a name that ends in .npz.")
     model = models.make(name, learning.chosen())
     learnt, side = learning.read(log, reading)
+    for kind, ids in (("users", learnt.users), ("items", learnt.items)):
+        ids_array(ids, f"{log}, {kind}")  # what could not be written is refused before it is learnt from
     output.say(about(learnt))
     start = time.monotonic()
     with output.progress() as report:
@@ -330,6 +332,7 @@ def _keep(tuned: Tuned, folder: Path, *, objective: str) -> None:
     import polars as pl
 
     from truerank.data.files import whole_file, write_table
+    from truerank.report.cells import safe_cells
     from truerank.report.text import as_json
 
     best = {"model": tuned.model.name, "settings": _settings(tuned.model), "value": tuned.value, "objective": objective}
@@ -339,4 +342,4 @@ def _keep(tuned: Tuned, folder: Path, *, objective: str) -> None:
         {"trial": at, **trial.settings, "value": trial.value, "seconds": trial.seconds, "reason": trial.reason}
         for at, trial in enumerate(tuned.trials)
     ]
-    write_table(pl.DataFrame(rows, infer_schema_length=None), folder / "trials.csv")
+    write_table(safe_cells(pl.DataFrame(rows, infer_schema_length=None)), folder / "trials.csv")

@@ -48,7 +48,7 @@ def read_features(source: Any, *, kind: str, columns: Mapping[str, str] | None =
     >>> found.names, found.value.tolist()
     (('price', 'colour=red'), [[3.0, 0.0], [5.0, 1.0]])
     """
-    table, where = as_table(source)
+    table, where = as_table(source, columns)
     given = column(table, kind, dict(columns or {}), where=where)
     ids, at = Ids.factorise(as_ids(given, where=f"{where}, column {given.name!r}"))
     if len(ids) < len(table):

@@ -85,4 +85,4 @@ def population(ids: IdColumn | Ids | None, size: int, *, where: str) -> Ids:
     """All rows or columns of a matrix, also those without an entry."""
     if isinstance(ids, Ids):
         return ids
-    return Ids.of(np.arange(size) if ids is None else ids, where=where)
+    return Ids.places(size) if ids is None else Ids.of(ids, where=where)

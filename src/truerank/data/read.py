@@ -54,7 +54,7 @@ def read(
         users = population(users, entries.shape[0], where=f"{where}, users")
         items = population(items, entries.shape[1], where=f"{where}, items")
     else:
-        table, where = as_table(source)
+        table, where = as_table(source, columns)
         where, mapping = name or where, dict(columns or {})
     rule = PositiveRule.parse(positive) if isinstance(positive, str) else positive
     return log_of(table, mapping, rule=rule, users=users, items=items, values=values, where=where)
@@ -105,9 +105,12 @@ def _order(user: Ints, item: Ints, n_items: int) -> Ints:
     return np.arange(len(cell)) if (cell[1:] >= cell[:-1]).all() else np.argsort(cell, kind="stable")
 
 
-def as_table(source: Any) -> tuple[pl.DataFrame, str]:
-    """A polars frame of the source, and its name in messages."""
-    table = LazyTable.of(source)
+def as_table(source: Any, columns: Mapping[str, str] | None = None) -> tuple[pl.DataFrame, str]:
+    """A polars frame of the source with ids as they are written, and its name in messages.
+
+    `columns` maps this library's names to the source's.
+    """
+    table = LazyTable.of(source, columns=columns)
     return table.read(), table.where
 
 

@@ -138,7 +138,7 @@ def scan(
     >>> schema.users.texts(), schema.values.maximum, schema.read(rows[1:2]).rewards["rating"].tolist()
     (['a', 'b'], 5.0, [0.0])
     """
-    table, mapping = LazyTable.of(source, name=name), dict(columns or {})
+    table, mapping = LazyTable.of(source, name=name, columns=columns), dict(columns or {})
     where, empty = table.where, pl.DataFrame(schema=dict(table.schema))
     rule = PositiveRule.parse(positive) if isinstance(positive, str) else positive
     pair = {key: column(empty, key, mapping, where=where, strict=values).name for key in ("user", "item")}
@@ -232,7 +232,7 @@ def survey_impressions(
     progress: Progress | None = None,
 ) -> ImpressionSchema:
     """One pass over what `read_impressions` would read."""
-    table, mapping = LazyTable.of(source, name=name), dict(columns or {})
+    table, mapping = LazyTable.of(source, name=name, columns=columns), dict(columns or {})
     where, empty = table.where, pl.DataFrame(schema=dict(table.schema))
     if table.n_rows == 0:
         raise InputError(f"{where}: no rows; expected one row for each item that was viewed.")

@@ -45,6 +45,7 @@ from truerank.evaluation.judged_source import (
     source_of,
 )
 from truerank.evaluation.measure import measure
+from truerank.evaluation.numbering import check_numbers
 from truerank.evaluation.question import Adjust, Question
 from truerank.evaluation.units import items_by_group
 from truerank.exposure.kinds import EXPOSURES, BiasedExposure, Exposure, FullExposure, RandomExposure
@@ -200,8 +201,11 @@ def prepare_judged(
         gains_of(metric, sample)  # labels or grades that it cannot use are refused before any work
     # two sources may share a name, so they are told apart by their role
     others = {f"{source_of(part)} ({role})": part.items for role, part in rows.items() if role != "candidates"}
+    known = {name: as_scores(each, name=name) for name, each in scores.items()}
+    beside = {role: part for role, part in rows.items() if role != "labels"}
+    numbered = check_numbers(known, {source_of(judged): judged, **beside}, items=call.items)
     models = whole_tables(
-        {name: as_scores(each, name=name) for name, each in scores.items()},
+        known,
         others=others,
         items=call.items,
         n_items=call.n_items,
@@ -259,6 +263,7 @@ def prepare_judged(
             *([] if used or sample.inclusion is None else about_inclusion(source_of(judged), n_rows_of(judged))),
         ),
         scored=(
+            *numbered,
             *about_scores(models, judged.users, catalogue.items),
             *about_catalogue(
                 models,

@@ -11,6 +11,7 @@ import polars as pl
 
 from truerank.core.errors import InputError
 from truerank.core.results import Comparison, Estimate, Results
+from truerank.report.cells import safe_cells
 
 TEXT, NUMBER, COUNT = pl.String, pl.Float64, pl.Int64
 
@@ -77,7 +78,7 @@ def csv(results: Results, *, groups: Mapping[str, Results] | None = None) -> byt
     if groups:
         parts = [_both(within).with_columns(pl.lit(name).alias("group")) for name, within in groups.items()]
         frame = pl.concat([frame.with_columns(pl.lit(None, dtype=TEXT).alias("group")), *parts])
-    return frame.with_columns(pl.col(NUMBER).fill_nan(None)).write_csv().encode()
+    return safe_cells(frame.with_columns(pl.col(NUMBER).fill_nan(None))).write_csv().encode()
 
 
 def _both(results: Results) -> pl.DataFrame:

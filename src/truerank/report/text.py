@@ -16,6 +16,7 @@ from rich.table import Table
 from rich.text import Text
 
 from truerank.core.results import BETTER, NOT_SHOWN, WORSE, Comparison, Estimate, Results
+from truerank.report.cells import safe_cell
 
 Chosen = set[tuple[str, float | None]]
 WIDE = 10_000  # of text that no terminal cuts
@@ -276,11 +277,11 @@ def as_json(content: Any) -> bytes:
 
 
 def as_csv(rows: Sequence[Mapping[str, Any]]) -> bytes:
-    """A line for each row, all with the names of the first."""
+    """A line for each row, all with the names of the first; nothing that a spreadsheet would run."""
     stream = io.StringIO()
     writer = csv.DictWriter(stream, list(rows[0]), lineterminator="\n")
     writer.writeheader()
-    writer.writerows(rows)
+    writer.writerows({name: safe_cell(value) for name, value in row.items()} for row in rows)
     return stream.getvalue().encode()
 
 

@@ -52,6 +52,6 @@ def _read_train(train: Any, columns: Mapping[str, str] | None, positive: str | P
     """Training pairs, with labels where there is a value column."""
     if train is None or isinstance(train, Log):
         return train
-    table, where = as_table(train)
+    table, where = as_table(train, columns)
     valued = any((columns or {}).get(name, name) in table.columns for name in VALUE_NAMES)
     return read(table, columns=columns, positive=positive if valued else None, values=valued, name=where)

@@ -214,10 +214,11 @@ def rank(
 
 
 def _always_finite(scores: Scores) -> bool:
-    """Whether scores are finite whatever the rounding: |p · q| <= |p| |q| stays far from the end of float32."""
+    """Whether scores are finite whatever the rounding: |p · q| <= |p| |q| stays far from the end of numbers."""
     if not isinstance(scores, Factors):
         return False
-    longest = [float(np.square(side, dtype=np.float64).sum(axis=1).max(initial=0)) for side in scores.sides]
+    with np.errstate(over="ignore"):  # what is too large is seen to be
+        longest = [float(np.square(side, dtype=np.float64).sum(axis=1).max(initial=0)) for side in scores.sides]
     return longest[0] * longest[1] < 1e74
 
 

@@ -30,7 +30,7 @@ def lists(source: Any, *, columns: Mapping[str, str] | None = None, name: str | 
     >>> top.depth, top.block(np.array([0, 1])).tolist()
     (2, [[0.0, -1.0], [-inf, 0.0]])
     """
-    table, where = as_table(source)
+    table, where = as_table(source, columns)
     where = name or where
     if len(table) == 0:
         raise InputError(f"{where}: no rows; expected scores of user-item pairs.")
@@ -126,6 +126,22 @@ def _refuse_repeated(users: Ids, items: Ids, user: Ints, item: Ints, *, where: s
     )
 
 
+def _doubles(numbers: pl.Series) -> pl.Series:
+    """Scores as float64 in the same order: of those that float64 would round to each other, their places among all.
+
+    >>> _doubles(pl.Series([2**60 + 1, 2**60, 7])).to_list()
+    [3.0, 2.0, 1.0]
+    """
+    rounds = numbers.dtype.is_decimal() or (numbers.dtype.is_integer() and _size(numbers) > 2**53)
+    return (numbers.rank("dense") if rounds else numbers).cast(pl.Float64)
+
+
+def _size(numbers: pl.Series) -> int:
+    """The largest of them, whatever the sign."""
+    known = numbers.drop_nulls()
+    return max(int(known.max()), -int(known.min())) if len(known) else 0  # type: ignore[arg-type]
+
+
 def _scores(table: pl.DataFrame, mapping: Mapping[str, str], *, where: str) -> Floats:
     ranks = find_column(table, "rank", mapping)
     scores = find_column(table, "score", mapping)
@@ -138,7 +154,7 @@ def _scores(table: pl.DataFrame, mapping: Mapping[str, str], *, where: str) -> F
     if not found.dtype.is_numeric():
         odd = odd_value(found)
         raise InputError(f"{where}, column {found.name!r}: {found.dtype} values such as {odd!r}; expected numbers.")
-    numbers = found.cast(pl.Float64)
+    numbers = _doubles(found)
     bad = numbers.is_null() | numbers.is_nan() | (numbers == np.inf)
     if scores is None:
         bad = bad | (numbers < 1) | (numbers != numbers.round(0))

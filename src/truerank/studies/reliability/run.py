@@ -22,6 +22,7 @@ from truerank.core.ids import Ids
 from truerank.core.log import Log
 from truerank.evaluation.judged import as_scores
 from truerank.evaluation.judged_plan import Report
+from truerank.evaluation.numbering import check_numbers
 from truerank.exposure.loggers.uniform import UniformLogger
 from truerank.ranks.candidates import whole_tables
 from truerank.ranks.samplers.draw import ItemCounts, SamplerWeights
@@ -86,6 +87,7 @@ def study(
         if given is not None and given < 1:
             raise InputError(f"{name} is {given}; expected a whole number from 1.")
     known = {name: as_scores(each, name=name) for name, each in scores.items()}
+    numbered = check_numbers(known, {labels.source: labels})
     every = Ids.union({name: each.items for name, each in known.items()}) if known else None
     world = LabelledWorld.of(labels, items=every, exclude=exclude)
     known = whole_tables(known, others={world.log.source: world.items}, items=None, n_items=None)
@@ -99,7 +101,8 @@ def study(
         if folder.blocks.is_dir():
             folder.clear()
         results, means, pairs = (folder.read_table(name) for name in (RESULTS, MEANS, PAIRS))
-    return Found(results, means, pairs, work.notes(n_evaluated=int(results["users"].to_numpy().max())))
+    notes = work.notes(n_evaluated=int(results["users"].to_numpy().max()))
+    return Found(results, means, pairs, (*(message.text for message in numbered), *notes))
 
 
 @dataclass(frozen=True, slots=True)
