@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 import pytest
 from small_study import small_grid, small_scores, small_train, small_world
-from tiny_advice import PAIRS, tiny_look, tiny_studied, write_studied
+from tiny_advice import PAIRS, sealed, tiny_look, tiny_studied, write_studied
 
 from truerank.core.arrays import Floats
 from truerank.core.errors import InputError, RefusedError
@@ -38,6 +38,7 @@ from truerank.studies.reliability import (
 from truerank.studies.reliability.advice import recommend
 from truerank.studies.reliability.advice_words import needs, outside, verdict, warnings
 from truerank.studies.reliability.draws import LoggerRun
+from truerank.data.marker import MARKER
 from truerank.studies.reliability.folder import FORMAT
 from truerank.studies.reliability.logs import Liked, Look, exposes_nothing, looks_of
 from truerank.studies.reliability.scenarios import MetricTables, Scenarios
@@ -383,21 +384,27 @@ def test_only_a_finished_study_is_read(tmp_path: Path) -> None:
     for name, content in kept.items():
         for broken in (b"", content[:100], content[: len(content) // 2], b"x" * 1000):
             (folder / name).write_bytes(broken)
-            with pytest.raises(InputError, match=f"{name}: cannot be read"):
+            with pytest.raises(InputError, match=f"{name}: was altered"):
                 Studied.read(folder)
+            with pytest.raises(InputError, match=f"{name}: cannot be read"):
+                Studied.read(sealed(folder))
         for column in pl.read_parquet(content).columns:
             pl.read_parquet(content).drop(column).write_parquet(folder / name)
             if column in ("repetitions",) and name != "logs.parquet":
                 continue
             with pytest.raises(InputError, match=f"{name}: no column '{column}'"):
-                Studied.read(folder)
+                Studied.read(sealed(folder))
         pl.read_parquet(content).clear().write_parquet(folder / name)
         with pytest.raises(InputError, match=f"{name}: no rows"):
-            Studied.read(folder)
+            Studied.read(sealed(folder))
         (folder / name).unlink()
-        with pytest.raises(InputError, match="not finished" if name == "results.parquet" else f"no {name}"):
+        with pytest.raises(InputError, match=f"{name}: is missing"):
             Studied.read(folder)
         (folder / name).write_bytes(content)
+        sealed(folder)
+    (folder / MARKER).unlink()
+    with pytest.raises(InputError, match="not complete.*the command that began it goes on with it"):
+        Studied.read(folder)
 
 
 # ------------------------------------------------------------------------------------------------------ against studies

@@ -19,13 +19,13 @@ from small_study import small_grid, small_scores, small_train, small_world
 from truerank.core.errors import InputError
 from truerank.core.log import Log
 from truerank.data.files import write
+from truerank.data.growing import working
 from truerank.metrics.ndcg import NDCG
 from truerank.metrics.recall import Recall
 from truerank.ranks.scores.files import write_scores
 from truerank.studies.reliability import Grid, study
-from truerank.studies.reliability.folder import working
 
-FILES = ("results.parquet", "means.parquet", "pairs.parquet", "logs.parquet", "study.json")
+FILES = ("results.parquet", "means.parquet", "pairs.parquet", "logs.parquet", "study.json", "truerank.json")
 SUPPORT = Path(__file__).parents[1] / "support"
 SCRIPT = """
 import sys
@@ -185,7 +185,7 @@ def test_the_command_is_interrupted_with_code_3_and_goes_on(tmp_path: Path) -> N
     ]
     assert "11 users evaluated, 30 items, 4 models." in first.stderr
     process = subprocess.Popen([*command, "part"], cwd=tmp_path, stderr=subprocess.PIPE, text=True)
-    while not list((tmp_path / "part").glob("blocks/*-b0000000.parquet")):
+    while not list((tmp_path / "part").glob("blocks/*-b0000000.block")):
         time.sleep(0.002)
         assert process.poll() is None
     process.send_signal(signal.SIGINT)

@@ -69,10 +69,11 @@ def advise(
     from truerank.report.advice import advice_csv, advice_plain, advice_text
     from truerank.report.text import as_json
     from truerank.studies.reliability.advice import advise as ask
+    from truerank.data.marker import MARKER
     from truerank.studies.reliability.folder import FILES
     from truerank.studies.reliability.studied import Studied
 
-    kept = () if study is None else (study / name for name in FILES)
+    kept = () if study is None else (study / name for name in (*FILES, MARKER))
     output.check([InputFile("log", log), *reading.files(), *kept])
     if study is None:
         raise InputError(

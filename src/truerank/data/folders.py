@@ -41,7 +41,10 @@ def whole_folder(path: Path, *, kind: str, force: bool = False) -> Iterator[Path
         with writing(path):
             _recover(path)
             _empty(part)
-        yield part
+        try:
+            yield part
+        except InputError as error:  # by the name that the user knows
+            raise type(error)(str(error).replace(str(part), str(path))) from None
         with writing(path):
             _finish(part, kind=kind)
             check_place(path, force=force)
@@ -164,14 +167,19 @@ def _replace(part: Path, path: Path) -> None:
 
 def _fill(part: Path, path: Path) -> None:
     """Into an empty folder: what it will hold is said first, then its files come one by one."""
-    (part / MARKER).rename(path / MARKER)
-    sync(path)
-    for each in sorted(part.iterdir()):
-        if each.name != LOCK:
-            each.rename(path / each.name)
-    sync(path)
-    shutil.rmtree(part)
-    sync(path)
+    names = sorted(each.name for each in part.iterdir() if each.name not in (LOCK, MARKER))
+    try:
+        for at, name in enumerate((MARKER, *names)):
+            (part / name).rename(path / name)
+            if at == 0:
+                sync(path)
+        sync(path)
+    except BaseException:
+        for name in (*names, MARKER):
+            if (path / name).exists():
+                (path / name).rename(part / name)
+        raise
+    shutil.rmtree(part, ignore_errors=True)
 
 
 def _unlock(path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -56,10 +57,22 @@ def writing(path: Path, *, advice: str | None = None) -> Iterator[None]:
     except BrokenPipeError:
         raise
     except (OSError, pl.exceptions.ComputeError) as error:
-        number = error.errno if isinstance(error, OSError) else None
+        number = _number(error)
         reason = os.strerror(number) if number else str(error).strip().split("\n")[0]
         usual = "Make room, or choose another place." if number in FULL else "Choose another place."
         raise InputError(f"{path}: cannot be written ({reason}). {advice or usual}") from None
+
+
+def _number(error: Exception) -> int | None:
+    """The number of a system error; polars has it in its text.
+
+    >>> _number(pl.exceptions.ComputeError("underlying IO error: No space left on device (os error 28)"))
+    28
+    """
+    if isinstance(error, OSError) and error.errno:
+        return error.errno
+    found = re.search(r"\(os error (\d+)\)", str(error))
+    return None if found is None else int(found[1])
 
 
 def sync(path: Path) -> None:

@@ -175,11 +175,13 @@ def _read(kind: type[Value], entry: Mapping[str, Any]) -> Value:
 RESULTS, UNITS = "results.json", "units.parquet"
 
 
-KIND = "saved results"
+KIND = "set of results"
 
 
 def save(results: Results, path: Path, *, force: bool = False) -> None:
     """Write the folder whole or not at all; one that holds earlier results is replaced with `force`, others never."""
+    if not path.resolve().parent.is_dir():
+        raise InputError(f"{path}: cannot be written, its folder is missing. Choose another place.")
     with whole_folder(path, kind=KIND, force=force) as folder:
         with whole_file(folder / RESULTS) as temporary:
             temporary.write_bytes(encode(results))
