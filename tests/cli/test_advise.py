@@ -135,7 +135,8 @@ def test_one_sentence_for_what_is_wrong(run: Run, study: Path, args: list[str], 
 def test_no_file_of_the_study_is_replaced(run: Run, study: Path) -> None:
     (study / "means.parquet").write_bytes(b"means")
     before = {each.name: each.read_bytes() for each in study.iterdir()}
-    assert set(before) == {"study.json", "truerank.json", *(f"{name}.parquet" for name in ("results", "means", "pairs", "logs"))}
+    tables = {f"{name}.parquet" for name in ("results", "means", "pairs", "logs")}
+    assert set(before) == {"study.json", "truerank.json", *tables}
     for name in before:
         found = run("advise", "log.csv", "--study", "study", "--out", f"study/../study/{name}")
         assert found.code == 2

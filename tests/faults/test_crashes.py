@@ -10,12 +10,12 @@ from __future__ import annotations
 import itertools
 import random
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
-from commands import COMMANDS, Writing, copy, made, make_inputs, readable
+from commands import COMMANDS, Writing, made, make_inputs, readable
 from failing import Case, Server, library
 
 WHOLE = ("world", "world again", "world in an empty folder", "feed", "results", "results again")
@@ -80,8 +80,8 @@ def recorded(path: Path, root: Path) -> list[Call]:
     calls = []
     for line in path.read_text().splitlines():
         what, first, second, inode = line.split("\t")
-        names = [str(Path(name).relative_to(root)) if name else "" for name in (first, second)]
-        calls.append(Call(what, *names, int(inode)))
+        one, other = (str(Path(name).relative_to(root)) if name else "" for name in (first, second))
+        calls.append(Call(what, one, other, int(inode)))
     return calls
 
 
@@ -179,10 +179,10 @@ def test_without_fsync_a_crash_would_lose_the_old_one(server: Server, inputs: Pa
 
 @pytest.mark.parametrize("name", WHOLE)
 def test_a_crash_leaves_the_old_the_new_or_what_is_refused(
-    server: Server, inputs: Path, tmp_path: Path, name: str
+    server: Server, inputs: Path, tmp_path: Path, name: str, record_property: Callable[[str, object], None]
 ) -> None:
     seen = replayed(server, inputs, tmp_path, name)
-    print(name, seen)
+    record_property("states", seen)
     assert seen["new"] > 0
     if "again" in name:  # between old and new there is never neither
         assert seen["old"] > 0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -48,7 +48,7 @@ def known(server: Server, writing: Writing, inputs: Path, folder: Path) -> Known
 
 
 def judge(writing: Writing, of: Known, ended: Ended, place: Path) -> None:
-    """What is allowed: done, with all that is made; or one sentence (or a kill) with the old, or nothing that is read."""
+    """What is allowed: done, with all that is made; or one sentence (or a kill) and the old, or nothing to be read."""
     found = made(place, of.inputs)
     if ended.code == 0:
         assert found == of.new
@@ -121,7 +121,9 @@ def test_some_calls_that_fail(server: Server, inputs: Path, tmp_path: Path, writ
 
 @pytest.mark.slow
 @pytest.mark.parametrize("writing", COMMANDS, ids=lambda each: each.name)
-def test_every_call_that_fails(server: Server, inputs: Path, tmp_path: Path, writing: Writing) -> None:
+def test_every_call_that_fails(
+    server: Server, inputs: Path, tmp_path: Path, writing: Writing, record_property: Callable[[str, object], None]
+) -> None:
     ran = check(server, writing, inputs, tmp_path)
-    print(f"{writing.name}: {ran} cases")
+    record_property("cases", ran)
     assert ran > 0

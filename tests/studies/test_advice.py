@@ -18,6 +18,7 @@ from truerank.core.errors import InputError, RefusedError
 from truerank.core.ids import Ids
 from truerank.core.log import Log
 from truerank.core.ranking import Scores
+from truerank.data.marker import MARKER
 from truerank.exposure.loggers.expose import Logger, Order
 from truerank.exposure.loggers.popularity import PopularityLogger
 from truerank.exposure.loggers.positivity import PositivityLogger
@@ -38,7 +39,6 @@ from truerank.studies.reliability import (
 from truerank.studies.reliability.advice import recommend
 from truerank.studies.reliability.advice_words import needs, outside, verdict, warnings
 from truerank.studies.reliability.draws import LoggerRun
-from truerank.data.marker import MARKER
 from truerank.studies.reliability.folder import FORMAT
 from truerank.studies.reliability.logs import Liked, Look, exposes_nothing, looks_of
 from truerank.studies.reliability.scenarios import MetricTables, Scenarios
@@ -403,7 +403,7 @@ def test_only_a_finished_study_is_read(tmp_path: Path) -> None:
         (folder / name).write_bytes(content)
         sealed(folder)
     (folder / MARKER).unlink()
-    with pytest.raises(InputError, match="not complete.*the command that began it goes on with it"):
+    with pytest.raises(InputError, match=r"not complete.*the command that began it goes on with it"):
         Studied.read(folder)
 
 

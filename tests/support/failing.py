@@ -102,7 +102,8 @@ def serve(shim: Any) -> None:
                    "truerank.report.document", "truerank.models", "truerank.studies.calibration.run"):  # fmt: skip
         __import__(module)
     for line in sys.stdin:
-        print(json.dumps(asdict(_forked(shim, Case(**json.loads(line))))), flush=True)
+        sys.stdout.write(json.dumps(asdict(_forked(shim, Case(**json.loads(line))))) + "\n")
+        sys.stdout.flush()
 
 
 def _forked(shim: Any, case: Case) -> Ended:
@@ -119,8 +120,8 @@ def _forked(shim: Any, case: Case) -> Ended:
         took = time.monotonic() - start
         code = os.waitstatus_to_exitcode(status)
         seen = json.loads(counts.read_text()) if counts.exists() else {}
-        said = [path.read_text() if path.exists() else "" for path in (out, err)]
-        return Ended(code, *said, seen, took)
+        printed, said = (path.read_text() if path.exists() else "" for path in (out, err))
+        return Ended(code, printed, said, seen, took)
 
 
 def _run(shim: Any, case: Case, out: Path, err: Path, counts: Path) -> None:
@@ -140,8 +141,8 @@ def _run(shim: Any, case: Case, out: Path, err: Path, counts: Path) -> None:
         main()
     except SystemExit as stop:
         code = stop.code if isinstance(stop.code, int) else 1
-    except BaseException as error:  # noqa: BLE001 - whatever came out of the command is what is judged
-        print(f"Traceback: {error!r}", file=sys.stderr)
+    except BaseException as error:  # whatever came out of the command is what is judged
+        sys.stderr.write(f"Traceback: {error!r}\n")
         code = 1
     seen = {name: shim.counted(at) for at, name in enumerate(KINDS)}
     shim.arm(b"", -1, 0, 0, 0, b"")

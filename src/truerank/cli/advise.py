@@ -65,11 +65,11 @@ def advise(
     \b
     truerank advise log.parquet --study study --n-items 10728
     """
+    from truerank.data.marker import MARKER
     from truerank.metrics import parse
     from truerank.report.advice import advice_csv, advice_plain, advice_text
     from truerank.report.text import as_json
     from truerank.studies.reliability.advice import advise as ask
-    from truerank.data.marker import MARKER
     from truerank.studies.reliability.folder import FILES
     from truerank.studies.reliability.studied import Studied
 
