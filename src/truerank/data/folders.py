@@ -85,7 +85,7 @@ def check_place(path: Path, *, force: bool = False) -> None:
 def locked(path: Path, *, of: Path | None = None) -> Iterator[Path]:
     """A folder, made where it is missing, for this process alone; free again when the process ends.
 
-    A new folder that is still empty at the end (but for the lock) is removed again.
+    One that stands aside `of` another is removed at the end, unless it has taken its place.
     """
     named = path if of is None else of
     with writing(named):

@@ -15,6 +15,7 @@ import polars as pl
 
 from truerank.core.errors import InputError
 from truerank.data.folders import locked
+from truerank.data.marker import LOCK
 from truerank.data.whole import whole_file
 
 BLOCK = ".block"  # the ending of the files of blocks
@@ -48,6 +49,7 @@ def keep_question(path: Path, asked: Mapping[str, Any], *, what: str, advice: st
     wanted = msgspec.json.format(msgspec.json.encode(asked), indent=1)
     if not path.is_file():
         if any(not each.name.startswith(".") for each in path.parent.iterdir()):
+            (path.parent / LOCK).unlink(missing_ok=True)  # nothing of ours stays in a folder of the user
             raise InputError(f"{path.parent}: holds files of something else. Choose an empty or a new folder.")
         with whole_file(path, advice=advice) as temporary:
             temporary.write_bytes(wanted)
