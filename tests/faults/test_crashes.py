@@ -165,6 +165,8 @@ def replayed(server: Server, inputs: Path, folder: Path, name: str, *, synced: b
         visible = {key: value for key, value in made(place, inputs).items() if ".part" not in key and key[0] != "."}
         if not readable(place):
             found["refused"] += 1
+            if not synced:
+                break  # one is enough to see that the check can fail
             continue
         assert visible in (old, new), f"a mix of {sorted(visible)} looks whole"
         found["old" if visible == old else "new"] += 1
