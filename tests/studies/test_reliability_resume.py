@@ -99,7 +99,7 @@ def test_killed_at_20_random_moments_it_ends_with_the_same_files(tmp_path: Path,
         assert contents(out) == undisturbed
 
 
-@pytest.mark.parametrize("after", [0, 1, 4, 9, 46, 55, 56, 57, 58])
+@pytest.mark.parametrize("after", [0, 1, 4, 9, 46, 54, 55])
 def test_a_full_disk_is_said_and_nothing_half_written_stays(
     tmp_path: Path, undisturbed: list[bytes], monkeypatch: pytest.MonkeyPatch, after: int
 ) -> None:
@@ -117,7 +117,7 @@ def test_a_full_disk_is_said_and_nothing_half_written_stays(
         with pytest.raises(InputError, match=r"No space left on device.*make room and start the same study again"):
             run(tmp_path)
     assert not list(tmp_path.rglob("*.part"))
-    assert not (tmp_path / "results.parquet").exists()
+    assert not (tmp_path / "truerank.json").exists()
     run(tmp_path)
     assert contents(tmp_path) == undisturbed
 

@@ -103,14 +103,13 @@ def _without_seconds(path: Path) -> bytes:
 
 def readable(place: Path) -> bool:
     """Whether the folder `made` looks whole to a reader."""
-    marker = read_marker(place / "made")
-    if marker is None:
-        return False
     try:
-        check_folder(place / "made", kind=marker.kind, expected="what was made")
+        marker = read_marker(place / "made")
+        if marker is not None:
+            check_folder(place / "made", kind=marker.kind, expected="what was made")
+        return marker is not None
     except InputError:
         return False
-    return True
 
 
 def copy(place: Path, into: Path) -> Path:
