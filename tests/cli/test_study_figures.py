@@ -47,7 +47,7 @@ def test_four_pictures_are_written_and_named(run: Run, study: Path) -> None:
     found = run("study", "figures", "study", "--format", "png", "--out", "here", "--samplers", "Full", "--loggers",
                 "uniform", "--of-means")  # fmt: skip
     assert found.code == 0
-    assert sorted(each.name for each in Path("here").iterdir()) == sorted(f"{name}.png" for name in names)
+    assert {each.name for each in Path("here").iterdir()} == {"truerank.json", *(f"{name}.png" for name in names)}
 
 
 def test_refusals_are_one_sentence(run: Run, study: Path, monkeypatch: pytest.MonkeyPatch) -> None:

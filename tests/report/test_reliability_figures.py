@@ -323,7 +323,7 @@ def test_what_cannot_be_drawn_is_refused(folder: Path, tmp_path: Path) -> None:
         ("sparsity 0.3 is not in the study; it has 0, 0.5, 0.8", lambda: draw(folder, sparsities=[0.3])),
         ("sampler Best is not in the study; it has Full, ", lambda: draw(folder, samplers=["Best"])),
         ("no sampler is asked for", lambda: draw(folder, samplers=[])),
-        ("is a file; expected a folder", lambda: draw(folder, file)),
+        ("is a file; expected the name of a folder", lambda: draw(folder, file)),
     ]
     for message, call in cases:
         with pytest.raises(InputError, match=message):
