@@ -19,7 +19,7 @@ from scipy import sparse
 
 import truerank as tr
 from truerank.core.errors import InputError
-from truerank.report.cells import plain_cell
+from truerank.data.cells import plain_cell
 
 RECALL = ("--metric", "Recall@1", "--unlisted", "negative", "--format", "json", "--quiet")
 

@@ -65,6 +65,7 @@ def advise(
     \b
     truerank advise log.parquet --study study --n-items 10728
     """
+    from truerank.data.marker import MARKER
     from truerank.metrics import parse
     from truerank.report.advice import advice_csv, advice_plain, advice_text
     from truerank.report.text import as_json
@@ -72,7 +73,7 @@ def advise(
     from truerank.studies.reliability.folder import FILES
     from truerank.studies.reliability.studied import Studied
 
-    kept = () if study is None else (study / name for name in FILES)
+    kept = () if study is None else (study / name for name in (*FILES, MARKER))
     output.check([InputFile("log", log), *reading.files(), *kept])
     if study is None:
         raise InputError(

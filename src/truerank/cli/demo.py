@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import click
 
-from truerank.cli.options import OUT, QUIET, SEED, Sections, grouped
+from truerank.cli.options import FORCE, OUT, QUIET, SEED, Sections, grouped
 from truerank.cli.output import Output
 
 
 @click.command(cls=Sections)
 @SEED
-@grouped(Output, OUT.here("The folder for the demo's files.", default="truerank-demo", show_default=True), QUIET)
+@grouped(Output, OUT.here("The folder for the demo's files.", default="truerank-demo", show_default=True), FORCE, QUIET)
 def demo(*, seed: int, output: Output) -> None:
     """Hide a world whose truth is known, evaluate five recommenders in every way, and see which way finds the truth.
 
@@ -18,4 +18,4 @@ def demo(*, seed: int, output: Output) -> None:
     """
     from truerank.report.demo import show
 
-    show(output.place, seed=seed, progress=output.progress())
+    show(output.place, seed=seed, force=output.force, progress=output.progress())

@@ -51,7 +51,6 @@ from truerank.core.errors import InputError
 
 if TYPE_CHECKING:
     from truerank.studies.objectives import TuningObjective
-    from truerank.studies.tuning import Tuned
 
 
 READING = (COLUMNS, POSITIVE, POPULATION, ITEMS)
@@ -288,7 +287,6 @@ def tune(
         output.say([f"what was tried is kept in {output.place}; the same call goes on from there."])
         raise
     output.say(tuned.notes)
-    _keep(tuned, output.place, objective=str(objective))
     resumed = f", {tuned.resumed} of them from before" if tuned.resumed else ""
     output.say([f"{len(tuned.trials)} trials{resumed}; best {tuned.value:.4f}: {objective}"])
     given = {
@@ -304,7 +302,9 @@ def _command(name: str, log: Path, model: Any, *, given: Mapping[str, object]) -
     words = ["truerank", "train", name, str(log)]
     for option, value in given.items():
         words += [] if value is None else [option, str(value)]
-    for key, value in _settings(model).items():
+    from truerank.studies.tuning import settings_of
+
+    for key, value in settings_of(model).items():
         words += ["--set", f"{key}={value}"]
     return shlex.join([*words, "--out", f"{name}.npz"])
 
@@ -322,24 +322,3 @@ def _objective(metric: str, estimator: str | None, fraction: float | None, *, ra
     if fraction is not None:
         raise InputError("--fraction does not go with --random MAR: settings are judged on the slice. Leave one out.")
     return RandomSlice(metrics.parse(metric), None if estimator is None else estimators.parse(estimator))
-
-
-def _settings(model: Any) -> dict[str, Any]:
-    return {field.name: getattr(model, field.name) for field in dataclasses.fields(model)}
-
-
-def _keep(tuned: Tuned, folder: Path, *, objective: str) -> None:
-    import polars as pl
-
-    from truerank.data.files import whole_file, write_table
-    from truerank.report.cells import safe_cells
-    from truerank.report.text import as_json
-
-    best = {"model": tuned.model.name, "settings": _settings(tuned.model), "value": tuned.value, "objective": objective}
-    with whole_file(folder / "best.json") as temporary:
-        temporary.write_bytes(as_json(best))
-    rows = [
-        {"trial": at, **trial.settings, "value": trial.value, "seconds": trial.seconds, "reason": trial.reason}
-        for at, trial in enumerate(tuned.trials)
-    ]
-    write_table(safe_cells(pl.DataFrame(rows, infer_schema_length=None)), folder / "trials.csv")

@@ -172,6 +172,7 @@ FORMAT = formatted(["table", "json", "csv"]).here(
     "What the results look like; by default a table, or what the ending of --out says."
 )
 OUT = shared("-o", "--out", type=PATH, metavar="PATH", help="Write the results to a file.")
+FORCE = shared("--force", is_flag=True, help="Replace the folder that is there, if truerank made all that it holds.")
 QUIET = shared("--quiet", is_flag=True, help="No messages and no progress on standard error.")
 
 # ---------------------------------------------------------------------------------------------------- parts of commands

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from truerank.cli.groups import InputFile, Reading, input_files
-from truerank.cli.options import PATH, SharedOption, shared
+from truerank.cli.options import FORCE, PATH, SharedOption, shared
 from truerank.cli.progress import Report, progress
 from truerank.core.errors import InputError
 
@@ -36,6 +36,7 @@ def remembered(unit: str) -> tuple[SharedOption, ...]:
         ),
         shared("--units", type=PATH, metavar="FILE", help=f"Write what every {unit} contributed to a Parquet file."),
         shared("--save", type=PATH, metavar="DIR", help="Write a folder that Results.read reads back."),
+        FORCE.here("Replace the folder of --save, if truerank made all that it holds."),
         shared("--hash", is_flag=True, help="Hash every input; else those up to 256 MB are, to name them for good."),
     )  # fmt: skip
 
@@ -50,6 +51,7 @@ class Output:
     units: Path | None = None
     save: Path | None = None
     hash: bool = False
+    force: bool = False
     quiet: bool = False
 
     @property
@@ -78,6 +80,10 @@ class Output:
             raise InputError(f"--units {self.units}: expected a name that ends in .parquet.")
         if self.save is not None and (not self.save.resolve().parent.is_dir() or self.save.is_file()):
             raise InputError(f"--save {self.save}: cannot be made there. Choose the name of a new folder.")
+        if self.save is not None:
+            from truerank.data.folders import check_place
+
+            check_place(self.save, force=self.force)
 
     def say(self, lines: Iterable[str]) -> None:
         for line in () if self.quiet else lines:
@@ -92,7 +98,7 @@ class Output:
             sys.stdout.buffer.write(content)
             sys.stdout.buffer.flush()
             return
-        from truerank.data.files import whole_file
+        from truerank.data.whole import whole_file
 
         with whole_file(self.out) as temporary:
             temporary.write_bytes(content)
@@ -117,7 +123,7 @@ class Output:
 
             write_table(made.units(), self.units)
         if self.save is not None:
-            made.save(self.save)
+            made.save(self.save, force=self.force)
         self.deliver(self._rendered(made, groups))
         outcomes = [rule.outcome(made) for rule in required]
         for _, sentence in outcomes:

@@ -15,6 +15,7 @@ from truerank.cli.options import (
     BOOTSTRAP,
     COLUMNS,
     EXCLUDE,
+    FORCE,
     ITEMS,
     LEVEL,
     METRIC,
@@ -229,6 +230,7 @@ ALL = "Only these.  [default: all of the study]"
     Output,
     formatted(choices("report/reliability_charts", "PictureFormat"), default="svg"),
     OUT.here("The folder to write to.  [default: DIR/figures]"),
+    FORCE,
 )
 def figures(
     *,
@@ -264,6 +266,7 @@ def figures(
         loggers=None if loggers is None else listed(loggers),
         sparsities=None if sparsities is None else numbers(sparsities, "--sparsities", kind=float),
         samplers=None if samplers is None else listed(samplers),
+        force=output.force,
     )
     for question, path in paths.items():
         click.echo(f"{question.value:16} {path}")
@@ -298,8 +301,9 @@ def calibration(*, draws: int, inference: Inference, output: Output) -> None:
     place = output.place
     try:
         with output.progress() as report:
-            run(worlds(), place, draws=draws, seed=inference.seed, processes=inference.threads, progress=report)
+            notes = run(worlds(), place, draws=draws, seed=inference.seed, processes=inference.threads, progress=report)
     except KeyboardInterrupt:
         output.say([f"{place}: what is done is kept; the same command goes on from there."])
         raise
+    output.say(notes)
     click.echo(f"calibration {write(worlds(), place, seed=inference.seed)}")

@@ -244,11 +244,14 @@ class Results:
 
         return document.encode(self)
 
-    def save(self, path: str | Path) -> None:
-        """Write a folder with `results.json` and, where units are held, `units.parquet`: whole or not at all."""
+    def save(self, path: str | Path, *, force: bool = False) -> None:
+        """Write a folder with `results.json` and, where units are held, `units.parquet`: whole or not at all.
+
+        The folder is new or empty; `force` replaces one that holds earlier results and nothing else.
+        """
         from truerank.report import document
 
-        document.save(self, Path(path))
+        document.save(self, Path(path), force=force)
 
     @staticmethod
     def read(path: str | Path) -> Results:

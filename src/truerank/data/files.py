@@ -8,7 +8,6 @@ import gzip
 import operator
 import os
 import re
-import tempfile
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -21,8 +20,10 @@ import polars as pl
 
 from truerank.core.errors import InputError, some
 from truerank.core.log import Log
+from truerank.data.marker import check_member
 from truerank.data.text import ENDINGS as TREC
 from truerank.data.text import TextTypes, parsed, read_trec
+from truerank.data.whole import whole_file
 
 SEPARATORS = {".csv": ",", ".tsv": "\t", ".txt": "\t"}
 BLOCK = 2**24  # bytes of a text that are looked through at a time
@@ -177,7 +178,7 @@ def _bytes(path: Path) -> bytes:
 
 
 def check_readable(path: Path) -> None:
-    """Refuse what is no file that can be opened, or whose name cannot be shown."""
+    """Refuse what cannot be opened, has a name that cannot be shown, or was altered in a folder that truerank wrote."""
     try:
         str(path).encode()
         path.open("rb").close()
@@ -190,43 +191,18 @@ def check_readable(path: Path) -> None:
         raise InputError(f"{path}: no such file. Check the path.") from None
     except OSError as error:
         raise InputError(f"{path}: cannot be read ({error.strerror}). Check the path.") from None
+    check_member(path)
 
 
-def write_table(table: pl.DataFrame, path: Path) -> None:
-    """Write a table in the format told by the ending."""
-    with whole_file(path) as temporary:
+def write_table(table: pl.DataFrame, path: Path, *, advice: str | None = None) -> None:
+    """Write a table in the format told by the ending; `advice` is what to do where it cannot be written."""
+    with whole_file(path, advice=advice) as temporary:
         if path.suffix.lower() == ".parquet":
             table.write_parquet(temporary, compression="zstd")
         elif path.suffix.lower() in SEPARATORS:
             table.write_csv(temporary, separator=SEPARATORS[path.suffix.lower()])
         else:
             raise InputError(f"{path}: unknown ending {path.suffix!r}; expected .parquet, .csv or .tsv.")
-
-
-@contextmanager
-def whole_file(path: Path) -> Iterator[Path]:
-    """A temporary name beside `path` that becomes `path` if all goes well and vanishes if not."""
-    if path.exists() and not path.is_file() and not path.is_dir():
-        yield path  # a pipe or a device is written to, never replaced
-        return
-    path = path.resolve()
-    try:
-        handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".part", dir=path.parent)
-        os.close(handle)
-    except OSError as error:
-        raise InputError(f"{path}: cannot be written ({error.strerror}). Choose another place.") from None
-    temporary = Path(name)
-    try:
-        yield temporary
-        mask = os.umask(0)
-        os.umask(mask)
-        temporary.chmod(0o666 & ~mask)
-        try:
-            temporary.replace(path)
-        except OSError as error:
-            raise InputError(f"{path}: cannot be written ({error.strerror}). Choose another place.") from None
-    finally:
-        temporary.unlink(missing_ok=True)
 
 
 def scan_path(path: Path) -> tuple[list[Scanned], dict[str, pl.DataType]]:

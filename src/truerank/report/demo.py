@@ -10,6 +10,7 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
+from truerank.data.folders import whole_folder
 from truerank.report.text import WIDE
 from truerank.studies.demo import (
     DRAWS,
@@ -34,20 +35,21 @@ from truerank.studies.demo import (
 Say = Callable[[str, int, int], None]
 
 
-def show(out: Path, *, seed: int, progress: AbstractContextManager[Say | None]) -> None:
-    """Run the demo, leave its files in a folder, and print what it finds."""
+def show(out: Path, *, seed: int, force: bool, progress: AbstractContextManager[Say | None]) -> None:
+    """Run the demo, leave its files in a folder (`force` replaces that of another demo), and print what it finds."""
     console = Console(highlight=False)
     if not console.is_terminal:
         console = Console(highlight=False, width=WIDE)
-    with progress as report:
+    with progress as report, whole_folder(out, kind="demo", force=force) as place:
         if report is not None:
             report("making a world and fitting models", 0, DRAWS + 1)
-        world, models, paths = prepare(out, seed=seed)
+        world, models, made = prepare(place, seed=seed)
         findings = find(world, models, seed=seed, say=report)
         biased = find_biased(world, models, seed=seed, say=report)
-        feed = earned(out / "feed", seed=seed, say=report)
+        feed = earned(place / "feed", seed=seed, say=report)
         options = variants(world, models["ease"])
-        reliable = trusted(world, models, out / "study", seed=seed, say=report)
+        reliable = trusted(world, models, place / "study", seed=seed, say=report)
+    paths = {name: out / path.relative_to(place) for name, path in made.items()}
     positive = world.rating > 3
     console.print(
         f"A world of {len(world.users):,} users and {len(world.items):,} items whose every rating is known: "

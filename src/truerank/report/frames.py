@@ -11,7 +11,7 @@ import polars as pl
 
 from truerank.core.errors import InputError
 from truerank.core.results import Comparison, Estimate, Results
-from truerank.report.cells import safe_cells
+from truerank.data.cells import safe_cells
 
 TEXT, NUMBER, COUNT = pl.String, pl.Float64, pl.Int64
 

@@ -16,7 +16,7 @@ from rich.table import Table
 from rich.text import Text
 
 from truerank.core.results import BETTER, NOT_SHOWN, WORSE, Comparison, Estimate, Results
-from truerank.report.cells import safe_cell
+from truerank.data.cells import safe_cell
 
 Chosen = set[tuple[str, float | None]]
 WIDE = 10_000  # of text that no terminal cuts

@@ -14,7 +14,9 @@ import polars as pl
 from truerank.core.arrays import Bools, Floats, Ints
 from truerank.core.chance import generator
 from truerank.core.errors import InputError
-from truerank.data.files import whole_file, write_table
+from truerank.data.files import write_table
+from truerank.data.folders import whole_folder
+from truerank.data.whole import whole_file
 from truerank.studies.feed import REWARDS, Broken, Feed, FeedSettings, make_feed
 
 STOP = 0.7  # CASCADE: the chance to stop scrolling after a reward of any kind
@@ -286,13 +288,25 @@ def target_table(feed: Feed, log: FeedLog, policy: str) -> pl.DataFrame:
 
 
 def write_feed(
-    settings: FeedSettings, folder: Path, *, seed: int = 0, say: Callable[[str, int, int], None] | None = None
+    settings: FeedSettings,
+    folder: Path,
+    *,
+    seed: int = 0,
+    force: bool = False,
+    say: Callable[[str, int, int], None] | None = None,
 ) -> dict[str, Path]:
-    """Write log.parquet, a table of exposures for each policy, and truth.json; the paths by name."""
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InputError(f"{folder}: cannot be made ({error.strerror}). Choose another place.") from None
+    """Write a folder with log.parquet, a table of exposures for each policy, and truth.json; the paths by name.
+
+    `force` replaces another one.
+    """
+    with whole_folder(folder, kind="feed", force=force) as part:
+        paths = _write_files(settings, part, seed=seed, say=say)
+    return {name: folder / path.name for name, path in paths.items()}
+
+
+def _write_files(
+    settings: FeedSettings, folder: Path, *, seed: int, say: Callable[[str, int, int], None] | None
+) -> dict[str, Path]:
     steps = len(settings.policies) + 2
 
     def step(what: str, at: int) -> None:

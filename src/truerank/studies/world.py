@@ -16,6 +16,7 @@ from truerank.core.errors import InputError
 from truerank.core.ids import Ids
 from truerank.core.log import Log
 from truerank.data.files import write_table
+from truerank.data.folders import whole_folder
 from truerank.data.read import read
 from truerank.sampling.designs import UniformDesign
 from truerank.sampling.pools import Members, PoolOrder
@@ -97,12 +98,17 @@ def make_world(settings: WorldSettings | None = None, *, seed: int) -> World:
     return World(rating, users, items, train, _judge(rating, train, settings.judged, seed=seed))
 
 
-def write_world(world: World, folder: Path, *, say: Callable[[str, int, int], None] | None = None) -> dict[str, Path]:
-    """Write truth, train, random and items as Parquet; the paths by name."""
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InputError(f"{folder}: cannot be made ({error.strerror}). Choose another place.") from None
+def write_world(
+    world: World, folder: Path, *, force: bool = False, say: Callable[[str, int, int], None] | None = None
+) -> dict[str, Path]:
+    """Write a folder of truth, train, random and items as Parquet; the paths by name. `force` replaces another one."""
+    with whole_folder(folder, kind="world", force=force) as part:
+        paths = write_tables(world, part, say=say)
+    return {name: folder / path.name for name, path in paths.items()}
+
+
+def write_tables(world: World, folder: Path, *, say: Callable[[str, int, int], None] | None = None) -> dict[str, Path]:
+    """The tables of a world as files in a folder that is there; the paths by name."""
     tables: dict[str, Callable[[], pl.DataFrame]] = {
         "truth": lambda: _ratings(world.truth),
         "train": lambda: _ratings(world.train),

@@ -19,8 +19,9 @@ from truerank.core.arrays import Ints
 from truerank.core.errors import InputError, some
 from truerank.core.ids import IdColumn, Ids
 from truerank.core.ranking import Scores
-from truerank.data.files import check_readable, whole_file
+from truerank.data.files import check_readable
 from truerank.data.matrices import Stored
+from truerank.data.whole import whole_file
 from truerank.ranks.scores.matrices import from_stored
 from truerank.ranks.scores.scores import TILE_USERS, Factors, dense, factors
 from truerank.ranks.scores.tables import lists

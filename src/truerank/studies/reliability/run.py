@@ -17,9 +17,10 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from truerank.core.arrays import Floats, Ints
-from truerank.core.errors import InputError
+from truerank.core.errors import InputError, some
 from truerank.core.ids import Ids
 from truerank.core.log import Log
+from truerank.data.growing import Blocks, keep_question, working
 from truerank.evaluation.judged import as_scores
 from truerank.evaluation.judged_plan import Report
 from truerank.evaluation.numbering import check_numbers
@@ -27,7 +28,7 @@ from truerank.exposure.loggers.uniform import UniformLogger
 from truerank.ranks.candidates import whole_tables
 from truerank.ranks.samplers.draw import ItemCounts, SamplerWeights
 from truerank.studies.reliability.draws import CandidateCounts, LoggerRun, train_shares
-from truerank.studies.reliability.folder import FORMAT, MEANS, PAIRS, RESULTS, Folder, WorkBlock, working
+from truerank.studies.reliability.folder import FORMAT, KEPT, MEANS, NOTE, PAIRS, RESULTS, Folder, WorkBlock
 from truerank.studies.reliability.grid import Grid, default_loggers
 from truerank.studies.reliability.logs import table_of_logs
 from truerank.studies.reliability.order_of_means import Resampling, grouped
@@ -94,15 +95,20 @@ def study(
     models = Models.of(known, world, seed=seed)
     work = _Work.of(grid, world, models, train, seed=seed, block_users=block_users, fast=fast)
     resampling = Resampling(resamples, level, seed)
-    with working(Path(out)) as folder, threadpool_limits(limits=1, user_api="blas"):
-        folder.note(work.described() | {"resamples": resamples, "level": level})
+    damaged: list[str] = []
+    with working(Path(out)) as place, threadpool_limits(limits=1, user_api="blas"):
+        asked = work.described() | {"resamples": resamples, "level": level}
+        folder = Folder(place, Blocks(keep_question(place / NOTE, asked, what="study", advice=KEPT), KEPT))
         if not folder.finished:
+            folder.blocks.mkdir(exist_ok=True)
+            damaged = folder.damaged()
             _run(work, folder, resampling, threads=threads or os.cpu_count() or 1, progress=progress)
         if folder.blocks.is_dir():
             folder.clear()
         results, means, pairs = (folder.read_table(name) for name in (RESULTS, MEANS, PAIRS))
     notes = work.notes(n_evaluated=int(results["users"].to_numpy().max()))
-    return Found(results, means, pairs, (*(message.text for message in numbered), *notes))
+    again = (f"{place}: {some(damaged)} had been altered and was made again.",) if damaged else ()
+    return Found(results, means, pairs, (*(message.text for message in numbered), *notes, *again))
 
 
 @dataclass(frozen=True, slots=True)
