@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from truerank.cli import terminal
 from truerank.cli.groups import Inference, Reading, Scoring
 from truerank.cli.names import choices, constant
 from truerank.cli.options import (
@@ -191,7 +192,7 @@ def reliability(
         raise
     output.say(studied.notes)
     for name in (RESULTS, MEANS, PAIRS, LOGS):
-        click.echo(f"{Path(name).stem:8} {output.place / name}")
+        terminal.show(f"{Path(name).stem:8} {output.place / name}")
 
 
 def _train(path: Path, reading: Reading, *, own: str | None, loggers: Sequence[Logger]) -> Log:
@@ -266,7 +267,7 @@ def figures(
         samplers=None if samplers is None else listed(samplers),
     )
     for question, path in paths.items():
-        click.echo(f"{question.value:16} {path}")
+        terminal.show(f"{question.value:16} {path}")
 
 
 study.add_command(figures)
@@ -302,4 +303,4 @@ def calibration(*, draws: int, inference: Inference, output: Output) -> None:
     except KeyboardInterrupt:
         output.say([f"{place}: what is done is kept; the same command goes on from there."])
         raise
-    click.echo(f"calibration {write(worlds(), place, seed=inference.seed)}")
+    terminal.show(f"calibration {write(worlds(), place, seed=inference.seed)}")

@@ -17,7 +17,7 @@ import pickle
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar, cast
 
 import numba as nb
 from numba.core.caching import (
@@ -30,10 +30,12 @@ from numba.core.caching import (
 )
 from numba.misc.appdirs import AppDirs
 
+Function = TypeVar("Function", bound=Callable[..., Any])
+
 DIGEST = hashlib.sha256().digest_size
 
 
-def compiled(**options: Any) -> Callable[[Callable[..., Any]], Any]:
+def compiled(**options: Any) -> Callable[[Function], Function]:
     """Compile a function when it is first called, with `options` of `numba.njit`; threads run it side by side.
 
     >>> @compiled(boundscheck=False)
@@ -43,15 +45,15 @@ def compiled(**options: Any) -> Callable[[Callable[..., Any]], Any]:
     42
     """
 
-    def decorate(function: Callable[..., Any]) -> Any:
-        dispatcher = nb.njit(nogil=True, **options)(function)
+    def decorate(function: Function) -> Function:
+        dispatcher: Any = nb.njit(nogil=True, **options)(function)
         try:
             dispatcher._cache = _Kept(function)
         except (
             Exception
         ) as error:  # numba says RuntimeError where no folder can be written, others come from the system
             _say_once(error)
-        return dispatcher
+        return cast(Function, dispatcher)
 
     return decorate
 

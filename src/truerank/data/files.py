@@ -7,6 +7,7 @@ import glob
 import gzip
 import operator
 import os
+import stat
 import tempfile
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
@@ -144,8 +145,13 @@ def _bytes(path: Path) -> bytes:
 
 
 def check_readable(path: Path) -> None:
-    """Refuse what is no file that can be opened."""
+    """Refuse what is no file that can be opened; a pipe too: files are read more than once, and it may never begin."""
     try:
+        kind = path.stat().st_mode
+        if not stat.S_ISREG(kind) and not stat.S_ISDIR(kind):
+            raise InputError(
+                f"{path}: is a pipe or a device; expected a file, which can be read more than once. Save it to one first."
+            )
         path.open("rb").close()
     except IsADirectoryError:
         raise InputError(f"{path}: is a folder; expected a file.") from None

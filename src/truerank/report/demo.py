@@ -1,7 +1,8 @@
-"""What the demo finds, told on standard output."""
+"""What the demo finds, told as text."""
 
 from __future__ import annotations
 
+import io
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -10,7 +11,7 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from truerank.report.text import WIDE
+from truerank.report.text import console_on
 from truerank.studies.demo import (
     DRAWS,
     METRIC,
@@ -34,11 +35,10 @@ from truerank.studies.demo import (
 Say = Callable[[str, int, int], None]
 
 
-def show(out: Path, *, seed: int, progress: AbstractContextManager[Say | None]) -> None:
-    """Run the demo, leave its files in a folder, and print what it finds."""
-    console = Console(highlight=False)
-    if not console.is_terminal:
-        console = Console(highlight=False, width=WIDE)
+def story(out: Path, *, seed: int, progress: AbstractContextManager[Say | None], width: int | None) -> str:
+    """Run the demo, leave its files in a folder, and tell what it finds, for a terminal of `width` columns or uncut."""
+    stream = io.StringIO()
+    console = console_on(stream, width=width, color=width is not None)
     with progress as report:
         if report is not None:
             report("making a world and fitting models", 0, DRAWS + 1)
@@ -106,6 +106,7 @@ def show(out: Path, *, seed: int, progress: AbstractContextManager[Say | None]) 
         "says whether that is shown. `truerank models` lists more recommenders to compare with.",
         soft_wrap=True,
     )
+    return stream.getvalue()
 
 
 def _say_why(console: Console, findings: list[Finding]) -> None:

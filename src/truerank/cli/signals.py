@@ -1,0 +1,50 @@
+"""Ctrl-C, SIGTERM and SIGHUP are one thing: stop in good order, whatever is going on, also while modules load."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+from types import FrameType
+from typing import Any
+
+INTERRUPTED = 3  # the exit code
+AGAIN = 0.05  # seconds until a signal is raised again whose exception was swallowed
+
+
+class Interruption:
+    """Whether the process was asked to stop.
+
+    The exception that a signal becomes can turn into another one on its way, say into an ImportError by a module that
+    was half loaded: whoever handles errors looks here first.
+    """
+
+    def __init__(self) -> None:
+        self.asked, self.leaving = False, False
+
+    def watch(self) -> None:
+        """Handle the signals that were not ignored when the process was started (nohup, jobs in the background)."""
+        for number in (signal.SIGINT, signal.SIGTERM, getattr(signal, "SIGHUP", signal.SIGTERM)):
+            if signal.getsignal(number) is not signal.SIG_IGN:
+                signal.signal(number, self._stop)
+        sys.unraisablehook = self._unraisable
+
+    def leave(self) -> None:
+        """All is told: further signals change nothing but the time."""
+        self.leaving = True
+
+    def _stop(self, number: int, frame: FrameType | None) -> None:
+        self.asked = True
+        if self.leaving:
+            os._exit(INTERRUPTED)
+        raise KeyboardInterrupt
+
+    def _unraisable(self, failure: Any) -> None:
+        """A signal met Python where no exception can leave, such as a destructor: it is raised again soon."""
+        if not issubclass(failure.exc_type, KeyboardInterrupt):
+            sys.__unraisablehook__(failure)
+            return
+        again = threading.Timer(AGAIN, os.kill, (os.getpid(), signal.SIGTERM))
+        again.daemon = True
+        again.start()
