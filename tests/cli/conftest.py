@@ -76,9 +76,8 @@ def run(folder: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixt
 
     monkeypatch.delenv("TRUERANK_DEBUG", raising=False)
     handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
-    hook = sys.unraisablehook
+    monkeypatch.setattr(sys, "unraisablehook", sys.unraisablehook)
     yield call
-    sys.unraisablehook = hook
     for number, handler in handlers.items():
         signal.signal(number, handler)
 

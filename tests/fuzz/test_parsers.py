@@ -20,6 +20,7 @@ import truerank.cli
 
 QUICK, FULL = 300, 20_000
 SECONDS = 20
+HANDLED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGALRM)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +58,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     (tmp_path / "good.npz").write_bytes(dense())
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("TRUERANK_DEBUG", raising=False)
-    handlers = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGALRM)}
+    handlers = {number: signal.getsignal(number) for number in HANDLED}
+    monkeypatch.setattr(sys, "unraisablehook", sys.unraisablehook)
     signal.signal(signal.SIGALRM, too_long)
     yield tmp_path
     signal.alarm(0)

@@ -23,7 +23,7 @@ def main() -> None:
         code = run()
     except BaseException as error:
         code = _code_of(error, interruption)
-    interruption.leave()
+    interruption.leave(code)
     if code:
         sys.exit(code)
 
@@ -31,10 +31,11 @@ def main() -> None:
 def _code_of(error: BaseException, interruption: Interruption) -> int:
     """Tell what went wrong, and how it counts."""
     if interruption.asked or isinstance(error, KeyboardInterrupt):
-        interruption.leave()
+        interruption.leave(INTERRUPTED)
         terminal.say("truerank: interrupted.")
         return INTERRUPTED
-    if os.environ.get("TRUERANK_DEBUG"):
+    panic = type(error).__name__ == "PanicException"  # of polars; others that are no Exception are not for commands
+    if os.environ.get("TRUERANK_DEBUG") or not (panic or isinstance(error, Exception)):
         raise error
     from truerank.cli.outcome import told
 

@@ -82,11 +82,11 @@ class Output:
 
         `results` says that the ending of --out tells what results look like.
         """
-        if results:
-            self.chosen_form  # noqa: B018
         read = [each.path if isinstance(each, InputFile) else each for each in inputs]
         for option, path in (("--out", self.out), ("--units", self.units)):
             check_out(path, inputs=read, option=option)
+        if results:
+            self.chosen_form  # noqa: B018
         if self.units is not None and self.units.suffix.lower() != ".parquet":
             raise InputError(f"--units {self.units}: expected a name that ends in .parquet.")
         if self.save is not None and (not self.save.resolve().parent.is_dir() or self.save.is_file()):

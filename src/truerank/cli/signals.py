@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import os
 import signal
 import sys
@@ -10,6 +11,7 @@ from types import FrameType
 from typing import Any
 
 INTERRUPTED = 3  # the exit code
+HANDLED = (signal.SIGINT, signal.SIGTERM, *([signal.SIGHUP] if hasattr(signal, "SIGHUP") else []))
 AGAIN = 0.05  # seconds until a signal is raised again whose exception was swallowed
 
 
@@ -21,23 +23,28 @@ class Interruption:
     """
 
     def __init__(self) -> None:
-        self.asked, self.leaving = False, False
+        self.asked = False
+        self.code: int | None = None  # once it is known
 
     def watch(self) -> None:
         """Handle the signals that were not ignored when the process was started (nohup, jobs in the background)."""
-        for number in (signal.SIGINT, signal.SIGTERM, getattr(signal, "SIGHUP", signal.SIGTERM)):
+        for number in HANDLED:
             if signal.getsignal(number) is not signal.SIG_IGN:
                 signal.signal(number, self._stop)
         sys.unraisablehook = self._unraisable
+        atexit.register(_block)  # the first to be registered is the last to run
 
-    def leave(self) -> None:
+    def leave(self, code: int) -> None:
         """All is told: further signals change nothing but the time."""
-        self.leaving = True
+        self.code = code
+        # a signal inside of exec(), which makes dataclasses, leaves a mark by which Python would end as if killed; the
+        # next exec() takes it away
+        exec("")
 
     def _stop(self, number: int, frame: FrameType | None) -> None:
         self.asked = True
-        if self.leaving:
-            os._exit(INTERRUPTED)
+        if self.code is not None:
+            os._exit(self.code)
         raise KeyboardInterrupt
 
     def _unraisable(self, failure: Any) -> None:
@@ -48,3 +55,9 @@ class Interruption:
         again = threading.Timer(AGAIN, os.kill, (os.getpid(), signal.SIGTERM))
         again.daemon = True
         again.start()
+
+
+def _block() -> None:
+    """Python takes its handlers away when it ends, and a signal would then be the exit code of what is done."""
+    if hasattr(signal, "pthread_sigmask"):
+        signal.pthread_sigmask(signal.SIG_BLOCK, HANDLED)

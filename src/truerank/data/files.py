@@ -150,7 +150,7 @@ def check_readable(path: Path) -> None:
         kind = path.stat().st_mode
         if not stat.S_ISREG(kind) and not stat.S_ISDIR(kind):
             raise InputError(
-                f"{path}: is a pipe or a device; expected a file, which can be read more than once. Save it to one first."
+                f"{path}: is a pipe or a device; expected a file, which can be read twice. Save it to one first."
             )
         path.open("rb").close()
     except IsADirectoryError:
