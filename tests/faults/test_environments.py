@@ -6,6 +6,7 @@ import os
 import resource
 import shutil
 import subprocess
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
@@ -106,6 +107,16 @@ def test_every_command_can_tell_whether_it_was_heard(
     place: Surroundings, name: str, studied: Path, tmp_path: Path
 ) -> None:
     check(name, place, studied, tmp_path)
+
+
+def test_a_reader_that_left_changes_no_verdict(inputs: Path, tmp_path: Path) -> None:
+    """What --require asks is answered by the exit code, whoever reads the rest: random scores show nothing."""
+    require = ("--require", "pop > b: Recall@5")
+    command = replace(COMMANDS["evaluate"], words=(*COMMANDS["evaluate"].words, *require))
+    expected = run(command, copy(inputs, tmp_path / "plain"), within=Surroundings("shown", shown=True))
+    assert expected.code in (4, 5)
+    found = run(command, copy(inputs, tmp_path / "here"), within=OUTPUTS[0])
+    assert found.code == expected.code, found.err
 
 
 # ----------------------------------------------------------------------------------------------------------- container

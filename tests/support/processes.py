@@ -115,7 +115,7 @@ def run(command: Command, folder: Path, *, within: Surroundings = PLAIN) -> Ende
 def environment(changes: Mapping[str, str | None]) -> dict[str, str]:
     """The variables of this process with changes, for a child that runs the same code."""
     kept = {name: value for name, value in os.environ.items() if name != "TRUERANK_DEBUG"}
-    given = kept | {"PYTHONPATH": str(SOURCE)} | changes
+    given: dict[str, str | None] = {**kept, "PYTHONPATH": str(SOURCE), **changes}
     return {name: value for name, value in given.items() if value is not None}
 
 

@@ -25,7 +25,8 @@ def say(text: str) -> None:
 def tell(text: str) -> None:
     """Lines to standard error as they are, if they can be written."""
     with suppress(OSError, ValueError):  # full, closed, or its reader has left
-        sys.stderr.write(text)
+        letters = sys.stderr.encoding or "utf-8"
+        sys.stderr.write(text.encode(letters, "backslashreplace").decode(letters))
         sys.stderr.flush()
 
 
