@@ -110,8 +110,8 @@ def test_every_command_can_tell_whether_it_was_heard(
 
 
 def test_a_reader_that_left_changes_no_verdict(inputs: Path, tmp_path: Path) -> None:
-    """What --require asks is answered by the exit code, whoever reads the rest: random scores show nothing."""
-    require = ("--require", "pop > b: Recall@5")
+    """What --require asks is answered by the exit code, whoever reads the rest: random scores are no better."""
+    require = ("--require", "b > pop: Recall@5")
     command = replace(COMMANDS["evaluate"], words=(*COMMANDS["evaluate"].words, *require))
     expected = run(command, copy(inputs, tmp_path / "plain"), within=Surroundings("shown", shown=True))
     assert expected.code in (4, 5)
