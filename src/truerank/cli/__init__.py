@@ -15,15 +15,19 @@ from truerank.cli.signals import INTERRUPTED, Interruption
 def main() -> None:
     """Run a command: 0 done, 1 internal error, 2 wrong input or call, 3 interrupted; 4 and 5 see `--require`."""
     interruption = Interruption()
-    interruption.watch()
-    terminal.open_closed()
     try:
+        interruption.watch()
+        terminal.open_closed()
         from truerank.cli.outcome import run
 
         code = run()
+        interruption.leave(code)
     except BaseException as error:
-        code = _code_of(error, interruption)
-    interruption.leave(code)
+        try:
+            code = _code_of(error, interruption)
+        except KeyboardInterrupt:  # one more, while the first was told
+            code = INTERRUPTED
+        interruption.leave(code)
     if code:
         sys.exit(code)
 

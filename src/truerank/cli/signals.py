@@ -32,7 +32,7 @@ class Interruption:
             if signal.getsignal(number) is not signal.SIG_IGN:
                 signal.signal(number, self._stop)
         sys.unraisablehook = self._unraisable
-        atexit.register(_block)  # the first to be registered is the last to run
+        atexit.register(_ignore)  # the first to be registered is the last to run
 
     def leave(self, code: int) -> None:
         """All is told: further signals change nothing but the time."""
@@ -57,7 +57,7 @@ class Interruption:
         again.start()
 
 
-def _block() -> None:
+def _ignore() -> None:
     """Python takes its handlers away when it ends, and a signal would then be the exit code of what is done."""
-    if hasattr(signal, "pthread_sigmask"):
-        signal.pthread_sigmask(signal.SIG_BLOCK, HANDLED)
+    for number in HANDLED:
+        signal.signal(number, signal.SIG_IGN)
