@@ -12,6 +12,9 @@ from unittest.mock import patch
 import truerank.cli
 
 
+HANDLED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGALRM)
+
+
 class TooLongError(BaseException):
     """No handler of the code under test may catch it."""
 
@@ -28,7 +31,8 @@ class Called:
 def call(*arguments: str, seconds: int = 20) -> Called:
     """Run a command; `seconds` after which it is taken for one that hangs."""
     out, err = (io.TextIOWrapper(io.BytesIO(), encoding="utf-8", write_through=True) for _ in range(2))
-    handlers = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGALRM)}
+    handlers = {number: signal.getsignal(number) for number in HANDLED}
+    hook = sys.unraisablehook
     signal.signal(signal.SIGALRM, _too_long)
     signal.alarm(seconds)
     try:
@@ -38,6 +42,7 @@ def call(*arguments: str, seconds: int = 20) -> Called:
         signal.alarm(0)
         for number, handler in handlers.items():
             signal.signal(number, handler)
+        sys.unraisablehook = hook
     return Called(code, *(stream.buffer.getvalue().decode() for stream in (out, err)))
 
 

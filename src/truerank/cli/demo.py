@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from truerank.cli import terminal
 from truerank.cli.options import FORCE, OUT, QUIET, SEED, Sections, grouped
 from truerank.cli.output import Output
 
@@ -16,6 +17,7 @@ def demo(*, seed: int, output: Output) -> None:
 
     Leaves its files in a folder, so that you can run `truerank evaluate` on them, and then on your own.
     """
-    from truerank.report.demo import show
+    from truerank.report.demo import story
 
-    show(output.place, seed=seed, force=output.force, progress=output.progress())
+    told = story(output.place, seed=seed, force=output.force, progress=output.progress(), width=terminal.width())
+    terminal.write(told.encode())

@@ -112,7 +112,7 @@ def intervene(
 
     reading.mapping()  # names that are wrong are refused first
     chosen, out, fraction = intervening.chosen(), output.place, intervening.fraction
-    output.check([log, train, random])
+    output.check([log, train, random], results=False)
     if out.suffix.lower() not in (".parquet", *SEPARATORS):
         raise InputError(f"{out}: unknown ending {out.suffix!r}; expected .parquet, .csv or .tsv.")
     table, pairs = _pairs(log, reading, as_fields=out.suffix.lower() in SEPARATORS)

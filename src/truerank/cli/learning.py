@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from truerank.cli import terminal
 from truerank.cli.groups import InputFile, Reading, input_files, settings_of
 from truerank.cli.options import (
     COLUMNS,
@@ -163,7 +164,7 @@ def _row(cls: Any) -> dict[str, Any]:
 
 
 def _content(rows: list[dict[str, Any]], form: str, *, long: bool) -> bytes:
-    from truerank.report.text import as_csv, as_json, as_lines
+    from truerank.report.text import as_csv, as_json, as_lines, encoded
 
     if form == "json":
         return as_json({"models": rows})
@@ -182,7 +183,7 @@ def _content(rows: list[dict[str, Any]], form: str, *, long: bool) -> bytes:
     for row, source in zip(flat, rows, strict=True):
         shown = {key: value for key, value in row.items() if value != "" and not (long and key == "settings")}
         blocks.append(as_lines(shown, width=width) + (_explained(source["settings"], width=width) if long else ""))
-    return "\n".join(blocks).encode()
+    return encoded("\n".join(blocks))
 
 
 def _explained(settings: list[dict[str, Any]], *, width: int) -> str:
@@ -215,7 +216,7 @@ def train(*, name: str, log: Path, learning: Learning, reading: Reading, seed: i
     from truerank import models
     from truerank.ranks.scores.files import ids_array, write_scores
 
-    output.check([InputFile("log", log), *learning.files(), *reading.files()])
+    output.check([InputFile("log", log), *learning.files(), *reading.files()], results=False)
     if output.place.suffix != ".npz":
         raise InputError(f"--out {output.place}: expected a name that ends in .npz.")
     model = models.make(name, learning.chosen())
@@ -294,7 +295,7 @@ def tune(
         "--user-features": learning.user_features, "--item-features": learning.item_features, "--items": reading.items,
         "--population": reading.population, "--seed": seed,
     }  # fmt: skip
-    click.echo(_command(name, log, tuned.model, given=given))
+    terminal.show(_command(name, log, tuned.model, given=given))
 
 
 def _command(name: str, log: Path, model: Any, *, given: Mapping[str, object]) -> str:

@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 
 import click
 
+from truerank.cli.limits import check_space
 from truerank.core.errors import InputError
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -65,7 +66,21 @@ def choice(flag: str, values: Sequence[str], *, help: str, default: str | None =
 
 
 class Sections(click.Command):
-    """A command whose help lists its options by group."""
+    """A command whose help lists its options by group; quiet, it keeps notes of the library to itself too."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        check_space()
+        if not ctx.params.get("quiet"):
+            return super().invoke(ctx)
+        import logging
+
+        logger = logging.getLogger("truerank")
+        before = logger.level
+        logger.setLevel(logging.ERROR)
+        try:
+            return super().invoke(ctx)
+        finally:
+            logger.setLevel(before)
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         sections: dict[str, list[tuple[str, str]]] = {}

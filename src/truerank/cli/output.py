@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -13,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from truerank.cli import terminal
 from truerank.cli.groups import InputFile, Reading, input_files
 from truerank.cli.options import FORCE, PATH, SharedOption, shared
 from truerank.cli.progress import Report, progress
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from truerank.core.requirements import Requirement
     from truerank.core.results import Results
 
+FORMS = {"": "table", ".txt": "table", ".json": "json", ".csv": "csv"}  # by the ending of --out
 LONGEST_NAME = 200  # leaves room for the temporary name beside it
 HASHED = 2**28  # bytes of an input up to which its hash is taken without being asked for
 
@@ -57,8 +58,15 @@ class Output:
     @property
     def chosen_form(self) -> str:
         """The form asked for; by default a table, or what the ending of the file says."""
-        ending = "" if self.out is None else self.out.suffix
-        return self.format or (ending[1:] if ending in (".json", ".csv") else "table")
+        if self.format is not None:
+            return self.format
+        ending = "" if self.out is None else self.out.suffix.lower()
+        if ending not in FORMS:
+            raise InputError(
+                f"--out {self.out}: unknown ending {ending!r}; expected {', '.join(filter(None, FORMS))} or none. "
+                "Choose one of them, or say what to write: --format."
+            )
+        return FORMS[ending]
 
     @property
     def place(self) -> Path:
@@ -71,11 +79,16 @@ class Output:
         """The table of groups, which is read."""
         return input_files(groups=None if self.by is None or _is_count(self.by) else Path(self.by))
 
-    def check(self, inputs: Iterable[InputFile | Path | None] = ()) -> None:
-        """Refuse what cannot be written, or would replace an input, before any work is done."""
+    def check(self, inputs: Iterable[InputFile | Path | None] = (), *, results: bool = True) -> None:
+        """Refuse what cannot be written, or would replace an input, before any work is done.
+
+        `results` says that the ending of --out tells what results look like.
+        """
         read = [each.path if isinstance(each, InputFile) else each for each in inputs]
         for option, path in (("--out", self.out), ("--units", self.units)):
             check_out(path, inputs=read, option=option)
+        if results:
+            self.chosen_form  # noqa: B018
         if self.units is not None and self.units.suffix.lower() != ".parquet":
             raise InputError(f"--units {self.units}: expected a name that ends in .parquet.")
         if self.save is not None and (not self.save.resolve().parent.is_dir() or self.save.is_file()):
@@ -87,7 +100,7 @@ class Output:
 
     def say(self, lines: Iterable[str]) -> None:
         for line in () if self.quiet else lines:
-            click.echo(line, err=True)
+            terminal.say(line)
 
     def progress(self) -> AbstractContextManager[Report | None]:
         return progress(quiet=self.quiet)
@@ -95,13 +108,19 @@ class Output:
     def deliver(self, content: bytes) -> None:
         """Content to a file, whole or not at all, or to standard output."""
         if self.out is None:
-            sys.stdout.buffer.write(content)
-            sys.stdout.buffer.flush()
+            terminal.write(content)
             return
         from truerank.data.whole import whole_file
 
-        with whole_file(self.out) as temporary:
-            temporary.write_bytes(content)
+        try:
+            with whole_file(self.out) as temporary:
+                temporary.write_bytes(content)
+        except BrokenPipeError:
+            pass  # --out is a pipe whose reader has left
+        except OSError as error:
+            raise InputError(
+                f"--out {self.out}: cannot be written ({error.strerror}). Make room, or choose another place."
+            ) from None
 
     def results(
         self,
@@ -127,7 +146,7 @@ class Output:
         self.deliver(self._rendered(made, groups))
         outcomes = [rule.outcome(made) for rule in required]
         for _, sentence in outcomes:
-            click.echo(sentence, err=True)  # also when quiet: it explains the exit code
+            terminal.say(sentence)  # also when quiet: it explains the exit code
         code = max((int(outcome) for outcome, _ in outcomes), default=0)
         if code:
             raise click.exceptions.Exit(code)
@@ -139,9 +158,8 @@ class Output:
             return document.encode(results, groups=groups)
         if self.chosen_form == "csv":
             return frames.csv(results, groups=groups)
-        to_terminal = self.out is None and sys.stdout.isatty()
-        width = shutil.get_terminal_size().columns if to_terminal else None
-        return text.render(results, groups=groups, width=width, color=to_terminal, for_cli=True).encode()
+        width = terminal.width() if self.out is None else None
+        return text.render(results, groups=groups, width=width, color=width is not None, for_cli=True).encode()
 
 
 def check_out(out: Path | None, *, inputs: Iterable[Path | None] = (), option: str = "--out") -> None:

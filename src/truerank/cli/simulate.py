@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 
+from truerank.cli import terminal
 from truerank.cli.names import choices, defaults
 from truerank.cli.options import FORCE, N_ITEMS, N_USERS, OUT, QUIET, SEED, Sections, count, grouped, shared
 from truerank.cli.output import Output
@@ -127,4 +128,4 @@ def feed(
 
 def _list(paths: Mapping[str, Path]) -> None:
     for name, path in paths.items():
-        click.echo(f"{name:8} {path}")
+        terminal.show(f"{name:8} {path}")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from truerank.cli import terminal
 from truerank.cli.groups import Inference, Reading, Scoring
 from truerank.cli.names import choices, constant
 from truerank.cli.options import (
@@ -192,7 +193,7 @@ def reliability(
         raise
     output.say(studied.notes)
     for name in (RESULTS, MEANS, PAIRS, LOGS):
-        click.echo(f"{Path(name).stem:8} {output.place / name}")
+        terminal.show(f"{Path(name).stem:8} {output.place / name}")
 
 
 def _train(path: Path, reading: Reading, *, own: str | None, loggers: Sequence[Logger]) -> Log:
@@ -269,7 +270,7 @@ def figures(
         force=output.force,
     )
     for question, path in paths.items():
-        click.echo(f"{question.value:16} {path}")
+        terminal.show(f"{question.value:16} {path}")
 
 
 study.add_command(figures)
@@ -306,4 +307,4 @@ def calibration(*, draws: int, inference: Inference, output: Output) -> None:
         output.say([f"{place}: what is done is kept; the same command goes on from there."])
         raise
     output.say(notes)
-    click.echo(f"calibration {write(worlds(), place, seed=inference.seed)}")
+    terminal.show(f"calibration {write(worlds(), place, seed=inference.seed)}")

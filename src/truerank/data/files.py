@@ -8,6 +8,7 @@ import gzip
 import operator
 import os
 import re
+import stat
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -178,9 +179,17 @@ def _bytes(path: Path) -> bytes:
 
 
 def check_readable(path: Path) -> None:
-    """Refuse what cannot be opened, has a name that cannot be shown, or was altered in a folder that truerank wrote."""
+    """Refuse what cannot be opened, has a name that cannot be shown, or was altered in a folder that truerank wrote.
+
+    A pipe is refused, too: files are read more than once, and it may never begin.
+    """
     try:
         str(path).encode()
+        kind = path.stat().st_mode
+        if not stat.S_ISREG(kind) and not stat.S_ISDIR(kind):
+            raise InputError(
+                f"{path}: is a pipe or a device; expected a file, which can be read twice. Save it to one first."
+            )
         path.open("rb").close()
     except UnicodeEncodeError:
         shown = os.fsencode(path).decode(errors="backslashreplace")

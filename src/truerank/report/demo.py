@@ -1,7 +1,8 @@
-"""What the demo finds, told on standard output."""
+"""What the demo finds, told as text."""
 
 from __future__ import annotations
 
+import io
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -11,7 +12,7 @@ from rich.console import Console
 from rich.table import Table
 
 from truerank.data.folders import whole_folder
-from truerank.report.text import WIDE
+from truerank.report.text import console_on
 from truerank.studies.demo import (
     DRAWS,
     METRIC,
@@ -35,11 +36,13 @@ from truerank.studies.demo import (
 Say = Callable[[str, int, int], None]
 
 
-def show(out: Path, *, seed: int, force: bool, progress: AbstractContextManager[Say | None]) -> None:
-    """Run the demo, leave its files in a folder (`force` replaces that of another demo), and print what it finds."""
-    console = Console(highlight=False)
-    if not console.is_terminal:
-        console = Console(highlight=False, width=WIDE)
+def story(out: Path, *, seed: int, force: bool, progress: AbstractContextManager[Say | None], width: int | None) -> str:
+    """Run the demo, leave its files in a folder (`force` replaces that of another demo), and tell what it finds.
+
+    For a terminal of `width` columns, or uncut.
+    """
+    stream = io.StringIO()
+    console = console_on(stream, width=width, color=width is not None)
     with progress as report, whole_folder(out, kind="demo", force=force) as place:
         if report is not None:
             report("making a world and fitting models", 0, DRAWS + 1)
@@ -108,6 +111,7 @@ def show(out: Path, *, seed: int, force: bool, progress: AbstractContextManager[
         "says whether that is shown. `truerank models` lists more recommenders to compare with.",
         soft_wrap=True,
     )
+    return stream.getvalue()
 
 
 def _say_why(console: Console, findings: list[Finding]) -> None:

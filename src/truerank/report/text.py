@@ -7,14 +7,17 @@ import html
 import io
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
 
 import msgspec
-from rich.console import Console
+from rich.console import Console, ConsoleOptions, ConsoleRenderable, RenderHook, RenderResult
+from rich.segment import Segment
 from rich.table import Table
 from rich.text import Text
 
+from truerank.core.printable import printable
 from truerank.core.results import BETTER, NOT_SHOWN, WORSE, Comparison, Estimate, Results
 from truerank.data.cells import safe_cell
 
@@ -35,14 +38,41 @@ def render(
     The same within `groups` of units stands after the whole, each under its name.
     """
     stream = io.StringIO()
-    console = Console(
-        file=stream, width=width or WIDE, force_terminal=color, color_system="auto" if color else None, highlight=False
-    )
+    console = console_on(stream, width=width, color=color)
     print_results(results, console, for_cli=for_cli)
     for name, within in (groups or {}).items():
         console.print(Text(f"\n{name}", style="bold underline"))
         print_results(within, console, for_cli=for_cli)
     return stream.getvalue()
+
+
+def console_on(stream: io.StringIO, *, width: int | None, color: bool) -> Console:
+    """A console for a terminal of `width` columns, or uncut, that shows data without what a terminal would obey."""
+    system: Any = "auto" if color else None
+    console = Console(file=stream, width=width or WIDE, force_terminal=color, color_system=system, highlight=False)
+    console.push_render_hook(_Harmless())
+    return console
+
+
+class _Harmless(RenderHook):
+    """Texts and cells are laid out first and then made printable, so that only styles of ours become sequences."""
+
+    def process_renderables(self, renderables: list[ConsoleRenderable]) -> list[ConsoleRenderable]:
+        return [_Written(each) for each in renderables]
+
+
+@dataclass(frozen=True, slots=True)
+class _Written:
+    inner: ConsoleRenderable
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        for text, style, control in console.render(self.inner, options):
+            yield Segment(printable(text, lines=True), style, control)
+
+
+def encoded(text: str) -> bytes:
+    """Plain text as it goes out, without what a terminal would obey."""
+    return printable(text, lines=True).encode()
 
 
 def print_results(results: Results, console: Console, *, for_cli: bool) -> None:
@@ -293,4 +323,4 @@ def as_lines(values: Mapping[str, Any], *, width: int | None = None) -> str:
     first items  a, b
     """
     wide = width or max(len(name) for name in values)
-    return "".join(f"{name:{wide}}  {value}\n" for name, value in values.items())
+    return "".join(f"{printable(name):{wide}}  {printable(str(value))}\n" for name, value in values.items())
