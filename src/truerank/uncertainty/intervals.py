@@ -20,10 +20,12 @@ from truerank.core.arrays import Floats, exact_sum, sums_by
 from truerank.core.errors import InputError, RefusedError
 from truerank.core.rows import SampledRows
 from truerank.core.terms import Smooth, Terms
+from truerank.uncertainty.pairs import Side, spreads_of_pairs, worth_a_batch
 from truerank.uncertainty.resampling import MOST_REPLICATES, replicates_of
 from truerank.uncertainty.spreads import ROUNDING, Influences, Moments, Spread, interval, unit_of
 
 FEWEST_ALIKE = 10  # units with a single judged item that make a class of like activity
+
 
 def residuals(terms: Smooth) -> Floats:
     """What each judged row adds to the error of the value, before expansion."""
@@ -76,8 +78,8 @@ def design_moments(terms: Smooth, residual: Floats) -> Moments:
 def _collapsed(size: Floats, expanded: Floats) -> Floats:
     """Deviations of expanded totals from the mean of units with pools of like size, scaled for the mean's own freedom.
 
-    Collapsed strata: never too small on average, whatever the pools. Active users have small pools, so pools of like size
-    are users of like activity; classes of less than ten units join the class before.
+    Collapsed strata: never too small on average, whatever the pools. Active users have small pools, so pools of like
+    size are users of like activity; classes of less than ten units join the class before.
     """
     order = np.lexsort((expanded, size))  # by value, so that the order of units cannot matter
     size, expanded = size[order], expanded[order]
@@ -173,6 +175,47 @@ def difference_of(first: Terms, second: Terms, known: Mapping[int, Influences] |
     return one.minus(other, informative=first.n_informative(second))
 
 
+def _by_units(
+    terms: Mapping[Name, Terms], pairs: Sequence[tuple[Name, Name]]
+) -> dict[tuple[bytes, ...], list[tuple[Name, Name]]]:
+    """Pairs whose two terms define the same units, and pairs of those that define some units with those of others."""
+    packed = {name: np.packbits(part.defined).tobytes() for name, part in terms.items()}
+    found: dict[tuple[bytes, ...], list[tuple[Name, Name]]] = {}
+    for first, second in pairs:
+        units = tuple({packed[first]: None, packed[second]: None})
+        found.setdefault(units, []).append((first, second))
+    return found
+
+
+def _restricted(terms: Mapping[Name, Terms], pairs: Sequence[tuple[Name, Name]]) -> dict[Name, Terms]:
+    """The terms of these pairs on the units that both of each define, which are the same for all of them."""
+    first, second = pairs[0]
+    both = terms[first].defined & terms[second].defined
+    return {name: terms[name].restrict(both) for name in dict.fromkeys(name for pair in pairs for name in pair)}
+
+
+def _differences(
+    terms: Mapping[Name, Terms], pairs: Sequence[tuple[Name, Name]], known: Mapping[int, Influences], *, level: float
+) -> dict[tuple[Name, Name], Spread]:
+    """The spreads of differences of terms of the same units: many at once where that pays, else one by one."""
+    names = list(dict.fromkeys(name for pair in pairs for name in pair))
+    parts = {name: part for name in names if isinstance(part := terms[name], Smooth)}
+    found: dict[tuple[Name, Name], Spread] = {}
+    if len(parts) == len(names) and worth_a_batch(parts[names[0]], len(pairs)):
+        sides = {
+            name: Side.of(part, own)
+            for name, part in parts.items()
+            if not math.isnan((own := known.get(id(part)) or influences(part)).value)
+        }
+        defined = [(first, second) for first, second in pairs if first in sides and second in sides]
+        found = spreads_of_pairs(sides, defined, level=level) if defined else {}
+    for first, second in pairs:
+        if (first, second) not in found:
+            alone = difference_of(terms[first], terms[second], known)
+            found[first, second] = alone.spread(level=level, difference=True)
+    return found
+
+
 @dataclass(frozen=True, slots=True)
 class Population:
     """For the population that the units were drawn from, by linearisation.
@@ -198,13 +241,13 @@ class Population:
         self, terms: Mapping[Name, Terms], pairs: Sequence[tuple[Name, Name]], *, level: float
     ) -> tuple[dict[Name, Spread], dict[tuple[Name, Name], Spread]]:
         alone = {id(part): influences(part) for part in terms.values()}
-
-        def difference(first: Name, second: Name) -> Influences:
-            return difference_of(*common(terms[first], terms[second]), alone)
-
+        found: dict[tuple[Name, Name], Spread] = {}
+        for units, of_units in _by_units(terms, pairs).items():
+            shared = terms if len(units) == 1 else _restricted(terms, of_units)
+            found |= _differences(shared, of_units, alone, level=level)
         return (
             {name: alone[id(part)].spread(level=level) for name, part in terms.items()},
-            {pair: difference(*pair).spread(level=level, difference=True) for pair in pairs},
+            {pair: found[pair] for pair in pairs},
         )
 
 
