@@ -40,7 +40,8 @@ class Evidence:
     def __post_init__(self) -> None:
         for name in ("df", "largest", "balance", "balance_z", "lost", "unsupported"):
             number = getattr(self, name)
-            object.__setattr__(self, name, None if number is None or not math.isfinite(number) else float(number))
+            if number is not None and (type(number) is not float or not math.isfinite(number)):
+                object.__setattr__(self, name, float(number) if math.isfinite(number) else None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -125,7 +126,8 @@ class Comparison:
     reasons: tuple[Message, ...] = ()
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "clip", _limit(self.clip))
+        if self.clip is not None:
+            object.__setattr__(self, "clip", _limit(self.clip))
 
     @property
     def reason_texts(self) -> tuple[str, ...]:

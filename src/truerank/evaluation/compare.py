@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -25,9 +25,10 @@ from truerank.uncertainty.verdicts import UnseenExposure, doubts, verdict_of
 
 Made = TypeVar("Made")
 
+NOTHING = Evidence()  # known of lists and weights
 
-@dataclass(frozen=True, slots=True)
-class Judged:
+
+class Judged(NamedTuple):
     """What a difference rests on, and why it may carry no verdict."""
 
     units: int
@@ -58,11 +59,11 @@ class ComparedTerms:
 
     @classmethod
     def of(cls, plan: Plan, measured: Measured, number: int, terms: Mapping[str, Terms]) -> ComparedTerms:
-        nothing = Spread.unknown(math.nan)
+        of_lists = {name: plan.evidence((name, number), Spread.unknown(math.nan), measured) for name in terms}
         models = {
             name: OneModel(
                 np.packbits(part.defined).tobytes(),
-                plan.evidence((name, number), nothing, measured),
+                NOTHING if of_lists[name] == NOTHING else of_lists[name],
                 plan.doubts((name, number), measured),
                 plan.unseen((name, number), measured),
             )
@@ -86,7 +87,7 @@ class ComparedTerms:
         reasons = doubts(
             *both,
             spread,
-            of=tuple(dict.fromkeys((*first.doubts, *second.doubts))),
+            of=tuple(dict.fromkeys(first.doubts + second.doubts)) if first.doubts or second.doubts else (),
             unseen=(first.unseen, second.unseen),
             cluster=self.plan.cluster,
             level=self.plan.question.level,
@@ -96,8 +97,9 @@ class ComparedTerms:
 
 def weaker(spread: Spread, first: Evidence, second: Evidence) -> Evidence:
     """What a difference rests on: its own spread, and of what concerns lists and weights the worse of both models."""
-    checked = [each for each in (first, second) if each.balance is not None]
-    least = max(checked, key=lambda each: abs((each.balance or 0.0) - 1), default=first)
+    if first is NOTHING and second is NOTHING:
+        return Evidence(informative=spread.informative, df=spread.df, largest=spread.largest)
+    least = first if _far(first) >= _far(second) else second
     return Evidence(
         informative=spread.informative,
         df=spread.df,
@@ -107,6 +109,11 @@ def weaker(spread: Spread, first: Evidence, second: Evidence) -> Evidence:
         lost=_larger(first.lost, second.lost),
         unsupported=_larger(first.unsupported, second.unsupported),
     )
+
+
+def _far(evidence: Evidence) -> float:
+    """How far rows are from standing for the whole list; below 0 where that cannot be checked."""
+    return -1.0 if evidence.balance is None else abs(evidence.balance - 1.0)
 
 
 def _larger(first: float | None, second: float | None) -> float | None:

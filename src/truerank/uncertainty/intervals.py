@@ -20,7 +20,7 @@ from truerank.core.arrays import Floats, exact_sum, sums_by
 from truerank.core.errors import InputError, RefusedError
 from truerank.core.rows import SampledRows
 from truerank.core.terms import Smooth, Terms
-from truerank.uncertainty.pairs import Side, spreads_of_pairs, worth_a_batch
+from truerank.uncertainty.pairs import spreads_of_pairs, worth_a_batch
 from truerank.uncertainty.resampling import MOST_REPLICATES, replicates_of
 from truerank.uncertainty.spreads import ROUNDING, Influences, Moments, Spread, interval, unit_of
 
@@ -202,13 +202,10 @@ def _differences(
     parts = {name: part for name in names if isinstance(part := terms[name], Smooth)}
     found: dict[tuple[Name, Name], Spread] = {}
     if len(parts) == len(names) and worth_a_batch(parts[names[0]], len(pairs)):
-        sides = {
-            name: Side.of(part, own)
-            for name, part in parts.items()
-            if not math.isnan((own := known.get(id(part)) or influences(part)).value)
-        }
-        defined = [(first, second) for first, second in pairs if first in sides and second in sides]
-        found = spreads_of_pairs(sides, defined, level=level) if defined else {}
+        own = {name: known.get(id(part)) or influences(part) for name, part in parts.items()}
+        own = {name: each for name, each in own.items() if not math.isnan(each.value)}
+        defined = [(first, second) for first, second in pairs if first in own and second in own]
+        found = spreads_of_pairs(parts, own, defined, level=level) if defined else {}
     for first, second in pairs:
         if (first, second) not in found:
             alone = difference_of(terms[first], terms[second], known)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
 
@@ -21,19 +21,40 @@ Name = TypeVar("Name")
 
 MANY_PAIRS = 64  # of one set of units, from which they are taken at once
 MOST_CLUSTERS = 2**15  # beyond which the arithmetic is what costs, and sums are better exact
-BLOCK_CELLS = 2**18  # effects in a block of models: a few of them fit a processor's cache
+BLOCK_CELLS = 2**16  # effects in a block of models: a few of them fit a processor's cache
 
 
 @dataclass(frozen=True, slots=True)
-class Side:
-    """What a pair needs of one of its values: influences, and the sums of its clusters, which tell informative ones."""
+class SideBySide:
+    """Influences of many values over the same clusters as matrices [values x clusters], and what `_moments` needs.
 
-    influences: Influences
+    `leverage` has one row where it is the same for all; `sums` are those of clusters, which tell informative ones, but
+    for columns that are the same for all.
+    """
+
+    value: Floats
+    scale: Floats
+    effect: Floats
+    leverage: Floats
     sums: tuple[Floats, ...]
 
     @classmethod
-    def of(cls, terms: Smooth, influences: Influences) -> Side:
-        return cls(influences, tuple(terms.clusters.sums(column) for column in terms.sums.T))
+    def of(cls, terms: Sequence[Smooth], influences: Sequence[Influences]) -> SideBySide:
+        sums = (
+            np.stack([part.clusters.sums(part.sums[:, at]) for part in terms]) for at in range(terms[0].sums.shape[1])
+        )
+        leverage = np.stack([each.leverage for each in influences])
+        return cls(
+            np.array([each.value for each in influences]),
+            np.array([each.scale for each in influences]),
+            np.stack([each.effect for each in influences]),
+            leverage[:1] if _same_rows(leverage) else leverage,
+            tuple(column for column in sums if not _same_rows(column)),
+        )
+
+
+def _same_rows(matrix: Floats) -> bool:
+    return bool((matrix == matrix[0]).all())
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,90 +81,84 @@ def worth_a_batch(first: Smooth, pairs: int) -> bool:
 
 
 def spreads_of_pairs(
-    sides: Mapping[Name, Side], pairs: Sequence[tuple[Name, Name]], *, level: float
+    terms: Mapping[Name, Smooth],
+    influences: Mapping[Name, Influences],
+    pairs: Sequence[tuple[Name, Name]],
+    *,
+    level: float,
 ) -> dict[tuple[Name, Name], Spread]:
     """The spread of the first minus the second of each pair of values over the same clusters.
 
     The same numbers as `Influences.minus(...).spread(...)` but for the last digits: sums here are not exact.
     """
-    of_block = max(1, BLOCK_CELLS // max(len(side.influences.effect) for side in sides.values()))
-    shared = _shared_leverage(sides)
-    same_sums = _same_columns(sides)
-    blocks: list[ManyMoments] = []
-    ordered: list[tuple[Name, Name]] = []
+    names = list(influences)
+    place = {name: at for at, name in enumerate(names)}
+    sides = SideBySide.of([terms[name] for name in names], [influences[name] for name in names])
+    of_block = max(1, BLOCK_CELLS // sides.effect.shape[1])
+    blocks = []
     for baseline, run in groupby(pairs, key=lambda pair: pair[1]):
-        of_baseline = list(run)
-        for at in range(0, len(of_baseline), of_block):
-            block = of_baseline[at : at + of_block]
-            models = [sides[model] for model, _ in block]
-            blocks.append(_moments(models, sides[baseline], leverage=shared, skip=same_sums))
-            ordered += block
+        models = np.array([place[model] for model, _ in run])
+        parts = (models[at : at + of_block] for at in range(0, len(models), of_block))
+        blocks += [_moments(sides, _run(part), place[baseline]) for part in parts]
     whole = _joined(blocks)
-    found = dict(zip(ordered, _intervals(whole, level=level), strict=True))
+    found = dict(zip(pairs, _intervals(whole, level=level), strict=True))
     for at in np.flatnonzero(~whole.usual).tolist():
-        one, other = (sides[name].influences for name in ordered[at])
+        one, other = (influences[name] for name in pairs[at])
         alone = one.minus(other, informative=int(whole.informative[at]))
-        found[ordered[at]] = alone.spread(level=level, difference=True)
-    return {pair: found[pair] for pair in pairs}
+        found[pairs[at]] = alone.spread(level=level, difference=True)
+    return found
 
 
-def _shared_leverage(sides: Mapping[Any, Side]) -> Floats | None:
-    """The parts of the denominator, where they are the same for all."""
-    first, *others = (side.influences.leverage for side in sides.values())
-    return first if all(np.array_equal(first, other) for other in others) else None
+def _run(places: Ints) -> Ints | slice:
+    """Places that follow each other as a slice: what they choose needs no copy."""
+    first, last = int(places[0]), int(places[-1])
+    return slice(first, last + 1) if (places == np.arange(first, first + len(places))).all() else places
 
 
-def _same_columns(sides: Mapping[Any, Side]) -> frozenset[int]:
-    """The columns of sums that are the same for all, and tell nothing about a difference."""
-    first, *others = (side.sums for side in sides.values())
-    same = {at for at, own in enumerate(first) if all(np.array_equal(own, other[at]) for other in others)}
-    return frozenset(same)
-
-
-def _moments(models: Sequence[Side], baseline: Side, *, leverage: Floats | None, skip: frozenset[int]) -> ManyMoments:
+def _moments(sides: SideBySide, models: Ints | slice, baseline: int) -> ManyMoments:
     """The moments of each of some models minus one baseline."""
-    of = baseline.influences
-    values = np.array([side.influences.value for side in models]) - of.value
-    scale = np.array([side.influences.scale for side in models]) + of.scale
-    informative = _informative(models, baseline, skip=skip)
-    effect = np.stack([side.influences.effect for side in models])
-    effect -= of.effect
+    value = sides.value[models] - sides.value[baseline]
+    scale = sides.scale[models] + sides.scale[baseline]
+    effect = sides.effect[models] - sides.effect[baseline]
     largest = np.maximum(effect.max(axis=1), -effect.min(axis=1))
-    usual = ((largest == 0) | ((largest > SMALL) & (largest < LARGE))) & np.isfinite(values)
-    effect[~usual] = 0.0  # these are taken one by one
-    h = leverage
-    if h is None:
-        h = np.maximum(np.stack([side.influences.leverage for side in models]), of.leverage)
+    usual = ((largest == 0) | ((largest > SMALL) & (largest < LARGE))) & np.isfinite(value)
+    if not usual.all():
+        effect[~usual] = 0.0  # these are taken one by one
+    shared = len(sides.leverage) == 1
+    h = sides.leverage if shared else np.maximum(sides.leverage[models], sides.leverage[baseline])
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         weight = 1.0 / (1.0 - h)
         scaled = h * h * weight
         square = effect * effect
-        variance = np.einsum("ij,j->i" if h.ndim == 1 else "ij,ij->i", square, weight)
-        squares, leverages = square.sum(axis=1), (h * h).sum(axis=-1)
-        parts = leverages + scaled.sum(axis=-1) ** 2 - (scaled * scaled).sum(axis=-1)
-    used = np.count_nonzero((effect != 0) | (h != 0), axis=1)
-    highest = np.broadcast_to(h.max(axis=-1), values.shape)
+        variance = np.einsum("ij,j->i", square, weight[0]) if shared else np.einsum("ij,ij->i", square, weight)
+        parts = (h * h).sum(axis=1) + scaled.sum(axis=1) ** 2 - (scaled * scaled).sum(axis=1)
+    without = h[0] == 0 if shared else None  # only these clusters may tell nothing
+    used = (
+        np.count_nonzero((effect != 0) | (h != 0), axis=1)
+        if without is None
+        else (np.count_nonzero(~without) + np.count_nonzero(effect[:, without], axis=1))
+    )
+    highest = h.max(axis=1)
     return ManyMoments(
-        value=values,
+        value=value,
         n=used,
         variance=variance,
-        squares=squares,
+        squares=square.sum(axis=1),
         cubes=np.einsum("ij,ij->i", square, effect),
         fourths=np.einsum("ij,ij->i", square, square),
-        parts=np.broadcast_to(parts, values.shape),
+        parts=np.broadcast_to(parts, value.shape),
         highest_effect=np.where(usual, largest, 0.0),
-        informative=informative,
+        informative=_informative(sides, models, baseline),
         spread=usual & (used >= 2) & (highest < 1) & (largest > ROUNDING * scale * highest),
         usual=usual,
     )
 
 
-def _informative(models: Sequence[Side], baseline: Side, *, skip: frozenset[int]) -> Ints:
+def _informative(sides: SideBySide, models: Ints | slice, baseline: int) -> Ints:
     """How many clusters differ in one of their sums."""
-    differ = np.zeros((len(models), len(baseline.influences.effect)), dtype=bool)
-    for at, own in enumerate(baseline.sums):
-        if at not in skip:
-            differ |= np.stack([side.sums[at] for side in models]) != own
+    differ = np.zeros(sides.effect[models].shape, dtype=bool)
+    for column in sides.sums:
+        differ |= column[models] != column[baseline]
     return np.asarray(np.count_nonzero(differ, axis=1), dtype=np.int64)
 
 
