@@ -92,6 +92,11 @@ def main() -> None:
         # the reader of standard output has left; what it read was whole as far as it went
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         _leave(0)
+    except MemoryError as error:
+        from truerank.core.sizes import out_of_memory
+
+        _say(out_of_memory(error))
+        _leave(2)
     except TruerankError as error:
         _say(str(error))
         _leave(1)

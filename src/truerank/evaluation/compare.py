@@ -16,15 +16,17 @@ from truerank.core.estimator import Asked, Clipping, Estimator
 from truerank.core.messages import Message
 from truerank.core.multiple import holm
 from truerank.core.results import Comparison, Evidence
+from truerank.core.sizes import check_size
 from truerank.core.terms import Terms
 from truerank.evaluation.measure import Measured
-from truerank.evaluation.question import Adjust, Pair, Plan
+from truerank.evaluation.question import Adjust, Pair, Plan, Question
 from truerank.uncertainty.intervals import common
 from truerank.uncertainty.spreads import Spread
 from truerank.uncertainty.verdicts import UnseenExposure, doubts, verdict_of
 
 Made = TypeVar("Made")
 
+COMPARISON_BYTES = 800.0  # with its evidence and spread
 NOTHING = Evidence()  # known of lists and weights
 
 
@@ -35,6 +37,16 @@ class Judged(NamedTuple):
     clusters: int
     evidence: Evidence
     reasons: tuple[Message, ...]
+
+
+def check_pairs(question: Question) -> None:
+    """Refuse comparisons that cannot be held, before anything is ranked."""
+    n_pairs = len(question.models) * (len(question.models) - 1) // 2 if question.baseline is None else 0
+    check_size(
+        f"{len(question.models):,} models in all {n_pairs:,} pairs, for each of {len(question.asked):,} questions,",
+        memory=COMPARISON_BYTES * n_pairs * len(question.asked),
+        instead="Name the model that all are compared with (baseline), or leave models out.",
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,6 +26,7 @@ from truerank.data.spill import Scratch, scratch
 from truerank.engines.local import map_chunks
 from truerank.estimators import ESTIMATORS
 from truerank.evaluation.asked import DEFAULT_METRICS, Rules, clips_for, interval_for, pairs
+from truerank.evaluation.compare import check_pairs
 from truerank.evaluation.conclude import conclude
 from truerank.evaluation.gather import gathered
 from truerank.evaluation.judged_notes import about_catalogue, about_inclusion, about_scores
@@ -231,6 +232,7 @@ def prepare_judged(
         adjust=call.adjust,
         simultaneous=call.simultaneous,
     )
+    check_pairs(question)
     learned = _learned(question, source, call.exposure, learner, users=judged.users)
     used = any("inclusion" in estimator.about.uses for estimator, _ in question.asked)
     plan = JudgedPlan(

@@ -24,6 +24,7 @@ from truerank.estimators.ranked import RANKED, RankedEstimator
 from truerank.estimators.ranked.ips import RankedIPS
 from truerank.estimators.ranked.normalisers import Normaliser, RankedContext
 from truerank.estimators.ranked.snips import RankedSNIPS
+from truerank.evaluation.compare import check_pairs
 from truerank.evaluation.conclude import conclude
 from truerank.evaluation.gather import gathered
 from truerank.evaluation.measure import measure
@@ -182,6 +183,7 @@ def prepare(
         baseline=baseline,
         seed=seed,
     )
+    check_pairs(question)
     learned = _learned(question, source, looking, contexts)
     return RankedPlan(
         question=question,

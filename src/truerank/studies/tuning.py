@@ -17,12 +17,14 @@ import numpy as np
 from truerank.core.chance import library_seed
 from truerank.core.errors import InputError
 from truerank.core.log import Log
+from truerank.core.sizes import check_size
 from truerank.data.files import whole_file
 from truerank.models import NOTHING_BESIDE, Model, Progress, Side
 from truerank.models.settings import LogUniform, OneOf, Search, WholeNumbers, load, space
 from truerank.studies.objectives import Task, TuningObjective
 
 QUESTION, TRIALS = "question.json", "trials.log"
+TRIAL_SECONDS = 5e-3  # that a trial takes at least
 STARTUP = 10  # trials at random before the search learns from them
 
 
@@ -72,6 +74,7 @@ def tune(
     """
     if trials < 1:
         raise InputError(f"{trials} trials; expected a whole number from 1.")
+    check_size(f"a search of {trials:,} trials", seconds=TRIAL_SECONDS * trials, instead="Ask for fewer.")
     searched = {name: each for name, each in space(type(model)).items() if name not in fixed}
     if not searched:
         raise InputError(f"{model.name}: nothing to search; every setting is fixed or has no search space.")

@@ -19,6 +19,7 @@ import numpy as np
 from truerank.core.arrays import Floats, exact_sum, sums_by
 from truerank.core.errors import InputError, RefusedError
 from truerank.core.rows import SampledRows
+from truerank.core.sizes import check_size
 from truerank.core.terms import Smooth, Terms
 from truerank.uncertainty.pairs import spreads_of_pairs, worth_a_batch
 from truerank.uncertainty.resampling import MOST_REPLICATES, replicates_of
@@ -283,6 +284,13 @@ class Bootstrap:
         shared = {pair: common(terms[pair[0]], terms[pair[1]]) for pair in pairs}
         every = (*terms.values(), *(one for two in shared.values() for one in two))
         wanted = list({id(part): part for part in every}.values())
+        n_clusters = len(wanted[0].clusters) if wanted else 0
+        check_size(
+            f"a bootstrap of {self.replicates:,} samples of {n_clusters:,} clusters for {len(terms):,} values",
+            memory=8.0 * self.replicates * len(wanted),
+            seconds=1e-9 * self.replicates * n_clusters,
+            instead="Take fewer samples: 1,000 are enough.",
+        )
         drawn = replicates_of(wanted, n=self.replicates, seed=self.seed)
         by_terms = {id(part): values for part, values in zip(wanted, drawn, strict=True)}
         return (

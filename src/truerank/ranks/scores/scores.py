@@ -13,6 +13,7 @@ from scipy.sparse import csr_array
 from truerank.core.arrays import Ints
 from truerank.core.errors import InputError
 from truerank.core.ids import Ids
+from truerank.core.sizes import check_size
 
 
 @dataclass(frozen=True, slots=True)
@@ -273,6 +274,7 @@ def per_user(call: Callable[[int], Any], *, users: Any, items: Any, name: str = 
 def population(ids: Any, size: int, *, where: str) -> tuple[Ids, Ints]:
     """The ids in sorted order, and where each stands in the array it describes."""
     if ids is None:
+        check_size(f"{where}: {size:,} ids", memory=16.0 * size, instead="Check the shape of the file or array.")
         return Ids.of(np.arange(size)), np.arange(size)
     known = ids if isinstance(ids, Ids) else Ids.of(ids, where=where)
     given = known.values if isinstance(ids, Ids) else ids

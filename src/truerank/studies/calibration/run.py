@@ -14,6 +14,7 @@ from typing import Any
 import polars as pl
 
 from truerank.core.results import BETTER, INSUFFICIENT, WORSE, Results
+from truerank.core.sizes import check_size
 from truerank.data.files import whole_file
 from truerank.studies.calibration.ranked_worlds import RankedWorld
 from truerank.studies.calibration.worlds import World
@@ -66,6 +67,9 @@ def said_of(results: Results, run: int) -> Iterator[tuple[Any, ...]]:
         yield run, what, pair.metric, pair.estimator, pair.difference, pair.low, pair.high, verdict, serious
 
 
+DRAW_SECONDS = 1e-3  # that a draw of one world takes at least
+
+
 def study(
     worlds: Sequence[World],
     folder: Path,
@@ -79,6 +83,12 @@ def study(
 
     What a block holds depends on world, seed and draw alone, not on the number of processes.
     """
+    check_size(
+        f"a study of {draws:,} draws of {len(worlds):,} worlds",
+        memory=200.0 * draws * len(worlds) / BLOCK,
+        seconds=DRAW_SECONDS * draws * len(worlds),
+        instead="Ask for fewer draws: 2,000 are enough.",
+    )
     folder.mkdir(parents=True, exist_ok=True)
     blocks = [
         Block(world, seed, first, min(first + BLOCK, draws), folder)
