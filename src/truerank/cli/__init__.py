@@ -6,6 +6,7 @@ import importlib
 import os
 import signal
 import sys
+import warnings
 from types import FrameType
 from typing import Any
 
@@ -73,6 +74,7 @@ def cli() -> None:
 def main() -> None:
     """Run a command: 0 done, 1 internal error, 2 wrong input or call, 3 interrupted; 4 and 5 see `--require`."""
     signal.signal(signal.SIGTERM, _stop)
+    warnings.formatwarning = _as_line
     try:
         code = cli.main(standalone_mode=False)  # click gives the code of an Exit back
         if isinstance(code, int) and code:
@@ -109,6 +111,13 @@ def main() -> None:
 
 def _stop(signum: int, frame: FrameType | None) -> Any:
     raise KeyboardInterrupt
+
+
+def _as_line(
+    message: Warning | str, category: type[Warning], filename: str, lineno: int, line: str | None = None
+) -> str:
+    """A warning of a library as one line: what it says, without the place in a source that says nothing to a user."""
+    return f"truerank: {' '.join(str(message).split())}\n"
 
 
 def _say(message: str) -> None:

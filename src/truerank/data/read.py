@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from truerank.core.arrays import Floats, Ints, frozen
+from truerank.core.arrays import LARGEST_NUMBER, LEAST_CHANCE, Floats, Ints, frozen
 from truerank.core.errors import InputError
 from truerank.core.ids import IdColumn, Ids
 from truerank.core.log import Log
@@ -213,6 +213,13 @@ def finite_numbers(values: pl.Series, *, where: str, before: int = 0) -> pl.Seri
     if bool(bad.any()):
         row = int(bad.arg_true()[0])
         raise InputError(f"{where}: row {before + row + 1} is {values[row]!r}; expected a finite number in every row.")
+    large = numbers.abs() > LARGEST_NUMBER
+    if bool(large.any()):
+        row = int(large.arg_true()[0])
+        raise InputError(
+            f"{where}: row {before + row + 1} is {numbers[row]:g}; expected numbers up to {LARGEST_NUMBER:g}, whose "
+            "sums and squares are numbers too. Use another unit."
+        )
     return numbers
 
 
@@ -224,16 +231,19 @@ def odd_value(values: pl.Series) -> Any:
     return odd[0] if len(odd) else values[0]
 
 
+CHANCE = f"a probability in (0, 1], and no less than {LEAST_CHANCE:g}: no row stands for more than 1e40 rows"
+
+
 def checked(
     table: pl.DataFrame, key: str, mapping: Mapping[str, str], *, where: str, before: int = 0
 ) -> Floats | Ints | None:
-    """A propensity in (0, 1], an inclusion in [0, 1] or a position of 1 or more, where there is such a column."""
+    """A propensity in (0, 1] (not next to 0), an inclusion in [0, 1] or a position from 1, where there is a column."""
     found = find_column(table, key, mapping, strict=key in mapping)
     if found is None:
         return None
     numbers = finite_numbers(found, where=f"{where}, column {found.name!r}", before=before)
     if key == "propensity":
-        bad, expected = (numbers <= 0) | (numbers > 1), "a probability in (0, 1]"
+        bad, expected = (numbers < LEAST_CHANCE) | (numbers > 1), CHANCE
     elif key == "inclusion":
         bad, expected = (numbers < 0) | (numbers > 1), "a probability in [0, 1]"
     else:

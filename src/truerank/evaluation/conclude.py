@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from truerank.core.errors import TruerankError
+from truerank.core.errors import RefusedError, TruerankError
 from truerank.core.estimator import Asked, Estimator
 from truerank.core.messages import Message, warning
 from truerank.core.results import Estimate, Results
@@ -116,6 +116,11 @@ def _estimate(
     model, number = cell
     estimator, asked = plan.question.asked[number]
     metric, cutoff = plan.named(estimator, asked)
+    if math.isinf(spread.value) or math.isinf(spread.stderr):
+        raise RefusedError(
+            f"{model}, {metric}, {estimator.about.name}: values or weights are so large that their sum is no number. "
+            "Use another unit for rewards, or limit the weights (clip)."
+        )
     return Estimate(
         model=model,
         metric=metric,
