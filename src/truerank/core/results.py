@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
+from truerank.core.calls import checked_arguments
 from truerank.core.errors import InputError, some
 from truerank.core.messages import Message
 from truerank.core.provenance import Provenance, comparable, plain
@@ -222,6 +223,7 @@ class Results:
             )
         return self.segments(segment)
 
+    @checked_arguments()
     def compare(self, model: str, baseline: str) -> tuple[Comparison, ...]:
         """All comparisons of two models, as model - baseline."""
         pair = {model, baseline}
@@ -233,6 +235,7 @@ class Results:
             )
         return tuple(comparison if comparison.model == model else comparison.turned() for comparison in of_pair)
 
+    @checked_arguments()
     def require(self, rule: str) -> tuple[int, str]:
         """Whether "als > pop: Recall@50, pooled" is met: 0 shown, 4 insufficient, 5 not shown; with a sentence."""
         from truerank.core.requirements import Requirement
@@ -246,6 +249,7 @@ class Results:
 
         return document.encode(self)
 
+    @checked_arguments()
     def save(self, path: str | Path) -> None:
         """Write a folder with `results.json` and, where units are held, `units.parquet`: whole or not at all."""
         from truerank.report import document
@@ -253,6 +257,7 @@ class Results:
         document.save(self, Path(path))
 
     @staticmethod
+    @checked_arguments()
     def read(path: str | Path) -> Results:
         """The results of a saved folder, or of a JSON file, which has no units."""
         from truerank.report import document

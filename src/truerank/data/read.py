@@ -3,25 +3,27 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 import numpy as np
 import polars as pl
 
 from truerank.core.arrays import LARGEST_NUMBER, LEAST_CHANCE, Floats, Ints, frozen
+from truerank.core.calls import checked_arguments
 from truerank.core.errors import InputError
 from truerank.core.ids import IdColumn, Ids
 from truerank.core.log import Log
 from truerank.data.batches import LazyTable
 from truerank.data.matrices import is_sparse, population, rows_of, stored
-from truerank.data.rules import ALL, PositiveRule
+from truerank.data.rules import ALL, RULE, PositiveRule
 
 VALUE_NAMES = ("label", "reward", "rating", "value")
 KEYS = ("user", "item", *VALUE_NAMES, "score", "rank", "propensity", "position", "session", "time", "inclusion")
 RANKED_KEYS = ("viewed", "candidates", "surface", "group", "logger", "exposure", "prediction")
 
 
+@checked_arguments(positive=RULE)
 def read(
     source: Any,
     *,
@@ -55,7 +57,7 @@ def read(
         items = population(items, entries.shape[1], where=f"{where}, items")
     else:
         table, where = as_table(source)
-        where, mapping = name or where, dict(columns or {})
+        where, mapping = name or where, check_columns(columns)
     rule = PositiveRule.parse(positive) if isinstance(positive, str) else positive
     return log_of(table, mapping, rule=rule, users=users, items=items, values=values, where=where)
 
@@ -103,6 +105,15 @@ def _order(user: Ints, item: Ints, n_items: int) -> Ints:
     """Rows by user, then item; rows of one pair in the order they came."""
     cell = user * max(n_items, 1) + item
     return np.arange(len(cell)) if (cell[1:] >= cell[:-1]).all() else np.argsort(cell, kind="stable")
+
+
+def check_columns(columns: Mapping[str, str] | None, *, also: Iterable[str] = ()) -> dict[str, str]:
+    """The mapping, whose keys must be names that mean something here; `also` are names that the caller chose."""
+    known = (*KEYS, *RANKED_KEYS, *also)
+    for key in columns or {}:
+        if key not in known:
+            raise InputError(f"columns: nothing is called {key!r} here; expected keys among {', '.join(known)}.")
+    return dict(columns or {})
 
 
 def as_table(source: Any) -> tuple[pl.DataFrame, str]:

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from truerank.core.calls import ANYTHING, checked_arguments
 from truerank.core.errors import InputError, RefusedError
 from truerank.core.estimator import Asked, Estimator, Groups, Learned, Learner, clips_of, learn
 from truerank.core.ids import Ids
@@ -63,6 +64,7 @@ from truerank.uncertainty.intervals import Interval
 PARTS = 40  # groups of users without which fitted models are fitted again
 
 
+@checked_arguments(exclude=ANYTHING)
 def evaluate(
     scores: Mapping[str, Any],
     labels: Any,

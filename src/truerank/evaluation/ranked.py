@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from truerank.core.calls import ANYTHING, NUMBERS, Wanted, checked_arguments
 from truerank.core.errors import InputError, RefusedError
 from truerank.core.estimator import Asked, Estimator, Groups, Learned, Learner, clips_of, learn
 from truerank.core.language import as_value, as_values
@@ -48,6 +49,11 @@ MOST_UNITS = 2**20  # of which each is kept
 Report = Callable[[str, int, int], None]
 
 
+@checked_arguments(
+    log=ANYTHING,
+    clips=Wanted("a list of numbers, or AutoClip()", lambda value: isinstance(value, AutoClip) or NUMBERS.fits(value)),
+    reward_range=Wanted("two numbers", lambda value: NUMBERS.fits(value) and len(value) == 2),
+)
 def off_policy(
     log: Any,
     targets: Mapping[str, Any],

@@ -17,6 +17,7 @@ from typing import ClassVar, Protocol, TypeVar
 import numpy as np
 
 from truerank.core.arrays import Floats, exact_sum, sums_by
+from truerank.core.calls import WHOLE, is_whole, shown
 from truerank.core.errors import InputError, RefusedError
 from truerank.core.rows import SampledRows
 from truerank.core.sizes import check_size
@@ -273,10 +274,13 @@ class Bootstrap:
     refits: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
-        if not 2 <= self.replicates <= MOST_REPLICATES:
+        if not is_whole(self.replicates) or not 2 <= self.replicates <= MOST_REPLICATES:
+            samples = f"{self.replicates:,}" if is_whole(self.replicates) else shown(self.replicates)
             raise InputError(
-                f"a bootstrap of {self.replicates:,} samples; expected 2 to {MOST_REPLICATES:,}, and 1,000 is enough."
+                f"a bootstrap of {samples} samples; expected 2 to {MOST_REPLICATES:,}, and 1,000 is enough."
             )
+        if not WHOLE.fits(self.seed):
+            raise InputError(f"a bootstrap with seed {shown(self.seed)}; expected a whole number.")
 
     def spreads(
         self, terms: Mapping[Name, Terms], pairs: Sequence[tuple[Name, Name]], *, level: float

@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from truerank.core.arrays import Ints
+from truerank.core.calls import Wanted, checked_arguments
 from truerank.core.errors import InputError, some
 from truerank.core.ids import IdColumn
 from truerank.core.ranking import Scores
@@ -133,6 +134,7 @@ BIASES = {"user_bias", "item_bias"}
 MOST = float(np.finfo(np.float32).max)
 
 
+@checked_arguments()
 def read_scores(
     path: str | Path,
     *,
@@ -154,6 +156,10 @@ def read_scores(
     return lists(path, columns=columns, name=str(path))
 
 
+SCORES = Wanted("scores, as truerank.read_scores gives them", lambda value: isinstance(value, Scores))
+
+
+@checked_arguments(scores=SCORES)
 def write_scores(scores: Scores, path: str | Path, *, progress: Callable[[int, int], None] | None = None) -> None:
     """Write scores as `.npz`: factors as they are, anything else as a dense matrix, a block of users at a time.
 

@@ -11,8 +11,9 @@ import numpy.typing as npt
 from scipy.sparse import csr_array
 
 from truerank.core.arrays import Ints
+from truerank.core.calls import checked_arguments
 from truerank.core.errors import InputError
-from truerank.core.ids import Ids
+from truerank.core.ids import Ids, as_ids
 from truerank.core.sizes import check_size
 
 
@@ -79,6 +80,7 @@ class Dense:
         return found if self.column is None else found[:, self.column]
 
 
+@checked_arguments()
 def dense(matrix: Any, *, users: Any = None, items: Any = None, name: str = "scores") -> Dense:
     """Dense scores; without ids, users and items are numbered from 0."""
     scores = np.asanyarray(matrix)
@@ -142,6 +144,7 @@ class Factors:
             yield left, result
 
 
+@checked_arguments()
 def factors(
     user_factors: Any,
     item_factors: Any,
@@ -230,10 +233,10 @@ class Function:
         return np.concatenate(parts)
 
 
+@checked_arguments()
 def function(call: Callable[[Ints], Any], *, users: Any, items: Any, name: str = "scores") -> Function:
     """Scores from a callable over the given users and items, in the order given."""
-    user_ids, row = population(users, len(users), where=f"{name}, users")
-    item_ids, column = population(items, len(items), where=f"{name}, items")
+    (user_ids, row), (item_ids, column) = _declared(users, items, name=name)
     return Function(lambda rows: np.asarray(call(row[rows]))[:, column], user_ids, item_ids, name)
 
 
@@ -259,10 +262,10 @@ class PerUser:
         return result
 
 
+@checked_arguments()
 def per_user(call: Callable[[int], Any], *, users: Any, items: Any, name: str = "scores") -> PerUser:
     """Scores from a callable of one user's position over the given users and items, in the order given."""
-    user_ids, row = population(users, len(users), where=f"{name}, users")
-    item_ids, column = population(items, len(items), where=f"{name}, items")
+    (user_ids, row), (item_ids, column) = _declared(users, items, name=name)
 
     def in_order(position: int) -> Any:
         found = np.asarray(call(int(row[position])))
@@ -271,13 +274,23 @@ def per_user(call: Callable[[int], Any], *, users: Any, items: Any, name: str = 
     return PerUser(in_order, user_ids, item_ids, name)
 
 
+def _declared(users: Any, items: Any, *, name: str) -> list[tuple[Ids, Ints]]:
+    """Users and items that a callable knows, with their places in the order given."""
+    found = []
+    for kind, ids in (("users", users), ("items", items)):
+        where = f"{name}, {kind}"
+        given = ids if isinstance(ids, Ids) else as_ids(ids, where=where)
+        found.append(population(given, len(given), where=where))
+    return found
+
+
 def population(ids: Any, size: int, *, where: str) -> tuple[Ids, Ints]:
     """The ids in sorted order, and where each stands in the array it describes."""
     if ids is None:
         check_size(f"{where}: {size:,} ids", memory=16.0 * size, instead="Check the shape of the file or array.")
         return Ids.of(np.arange(size)), np.arange(size)
-    known = ids if isinstance(ids, Ids) else Ids.of(ids, where=where)
-    given = known.values if isinstance(ids, Ids) else ids
+    given = ids.values if isinstance(ids, Ids) else as_ids(ids, where=where)
+    known = ids if isinstance(ids, Ids) else Ids.of(given, where=where)
     if len(known) != len(given):
         raise InputError(f"{where}: {len(given) - len(known):,} ids are repeated; expected each id once.")
     if len(given) != size:
