@@ -143,7 +143,7 @@ def _frame(source: Any) -> pl.DataFrame:
         return pl.DataFrame({str(name): _from_pandas(source[name]) for name in source.columns})
     if is_sparse(source):
         return rows_of(stored(source, name="matrix"), users=None, items=None, name="matrix")
-    if hasattr(source, "__arrow_c_stream__"):
+    if hasattr(source, "__arrow_c_stream__") and not isinstance(source, pl.Series):
         with suppress(pl.exceptions.PolarsError):  # a single column is no table
             return pl.DataFrame(source)
     raise InputError(

@@ -15,6 +15,7 @@ from truerank.core.calls import checked_arguments
 from truerank.core.errors import InputError
 from truerank.core.ids import Ids, as_ids
 from truerank.core.sizes import check_size
+from truerank.data.matrices import is_sparse
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,8 +42,12 @@ class Product:
         return np.asarray(found if isinstance(found, np.ndarray) else found.toarray())
 
 
+@checked_arguments()
 def product(left: Any, right: Any, *, users: Any = None, items: Any = None, name: str = "scores") -> Product:
     """Scores left · right; ids name the rows of `left` and the columns of `right`, else they are numbered from 0."""
+    left, right = (each if is_sparse(each) else np.asarray(each) for each in (left, right))
+    if any(np.dtype(each.dtype).kind not in "fiub" for each in (left, right)):
+        raise InputError(f"{name}: {left.dtype} times {right.dtype}; expected two matrices of numbers.")
     if left.ndim != 2 or right.ndim != 2 or left.shape[1] != right.shape[0]:
         raise InputError(f"{name}: {left.shape} times {right.shape}; expected [users x d] and [d x items].")
     user_ids, row = population(users, left.shape[0], where=f"{name}, users")
@@ -83,7 +88,7 @@ class Dense:
 @checked_arguments()
 def dense(matrix: Any, *, users: Any = None, items: Any = None, name: str = "scores") -> Dense:
     """Dense scores; without ids, users and items are numbered from 0."""
-    scores = np.asanyarray(matrix)
+    scores = np.asarray(matrix) if isinstance(matrix, np.matrix) else np.asanyarray(matrix)
     if scores.ndim != 2 or scores.dtype.kind not in "fiub":
         raise InputError(
             f"{name}: scores are {scores.dtype} of shape {scores.shape}; expected numbers [users x items]."
