@@ -45,11 +45,12 @@ def is_whole(value: Any) -> bool:
 
 
 def is_number(value: Any) -> bool:
+    """Whether its type is that of numbers; whether its size is right is for the function to say.
+
+    >>> is_number(0.5), is_number(2), is_number("0.5"), is_number(True)
+    (True, True, False, False)
     """
-    >>> is_number(0.5), is_number(2), is_number(float("nan")), is_number("0.5"), is_number(True)
-    (True, True, False, False, False)
-    """
-    return is_whole(value) or (isinstance(value, float | np.floating) and not np.isnan(value))
+    return is_whole(value) or isinstance(value, float | np.floating)
 
 
 def is_names(value: Any) -> bool:

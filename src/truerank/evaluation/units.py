@@ -120,7 +120,7 @@ class Segments:
     def _quantiles(self, n: int) -> dict[str, Bools]:
         """Units in n groups of about equal size, by how active they are; equal units share a group."""
         if not 2 <= n <= MOST_GROUPS:
-            raise InputError(f"{n} quantiles of activity; expected 2 to {MOST_GROUPS:,}.")
+            raise InputError(f"{n} quantiles of activity; expected at least 2, and at most {MOST_GROUPS:,}.")
         activity = self.plan.activity(self.units)
         cuts = np.quantile(activity, np.arange(1, n) / n)
         group = np.searchsorted(cuts, activity, side="left")
