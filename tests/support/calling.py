@@ -11,7 +11,6 @@ from unittest.mock import patch
 
 import truerank.cli
 
-
 HANDLED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGALRM)
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import sys
+import warnings
 
 from truerank.cli import terminal
 from truerank.cli.signals import INTERRUPTED, Interruption
@@ -15,6 +16,7 @@ from truerank.cli.signals import INTERRUPTED, Interruption
 def main() -> None:
     """Run a command: 0 done, 1 internal error, 2 wrong input or call, 3 interrupted; 4 and 5 see `--require`."""
     interruption = Interruption()
+    warnings.formatwarning = _as_line
     try:
         interruption.watch()
         terminal.open_closed()
@@ -46,3 +48,10 @@ def _code_of(error: BaseException, interruption: Interruption) -> int:
     sentence, code = told(error)
     terminal.say(f"truerank: {sentence}")
     return code
+
+
+def _as_line(
+    message: Warning | str, category: type[Warning], filename: str, lineno: int, line: str | None = None
+) -> str:
+    """A warning of a library as one line: what it says, without the place in a source that says nothing to a user."""
+    return f"truerank: {' '.join(str(message).split())}\n"

@@ -167,7 +167,7 @@ class Asking:
 
     metrics: tuple[str, ...] = ()
     estimators: tuple[str, ...] = ()
-    clips: str | None = None
+    clips: tuple[str, ...] = ()
     reward_model: str | None = None
     ties: str = "expected"
     item_groups: Path | None = None
@@ -270,10 +270,13 @@ class Inference:
             raise InputError(f"--threads {self.threads}; expected a whole number from 1.")
 
 
-def clips_of(text: str | None) -> tuple[float, ...] | AutoClip | None:
-    """Limits of weights between commas, or auto."""
-    if text is None:
+def clips_of(texts: Sequence[str]) -> tuple[float, ...] | AutoClip | None:
+    """Limits of weights between commas, or auto; of an option that is repeated all of them, and nothing beside auto."""
+    if not texts:
         return None
+    text = ",".join(texts)
+    if len(texts) > 1 and any(each.strip().lower() == "auto" for each in texts):
+        raise InputError(f"--clip {' --clip '.join(texts)}; expected numbers, or auto alone, which chooses one.")
     if text.strip().lower() == "auto":
         from truerank.uncertainty.clipping import AutoClip
 

@@ -149,7 +149,7 @@ METRIC = many(
     help='As Recall@50, "Recall@{5,50}" or "AP@10(denominator=positives)"; several are allowed.',
 )  # fmt: skip
 ESTIMATOR = many("--estimator", "estimators", metavar="NAME", help="With options as ips(clip=8); several are allowed.")
-CLIP = shared("--clip", "clips", metavar="C,...", help="Upper limits of the weights 1 / propensity, as 1,8,inf.")
+CLIP = many("--clip", "clips", metavar="C,...", help="Upper limits of the weights 1 / propensity, as 1,8,inf.")
 REWARD_MODEL = shared("--reward-model", metavar="MODEL|FILE", help="What doubly-robust predicts rewards with.")
 BASELINE = shared("--baseline", metavar="NAME", help="Compare every model with this one instead of all pairs.")
 

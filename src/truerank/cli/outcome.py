@@ -15,6 +15,7 @@ from truerank.cli import terminal
 from truerank.cli.commands import cli
 from truerank.core.errors import InputError, TruerankError
 from truerank.core.printable import printable
+from truerank.core.sizes import out_of_memory
 
 WRONG, INTERNAL = 2, 1
 _SYSTEM = re.compile(r"\(os error (\d+)\)")  # how errors of polars end that came from the system
@@ -64,8 +65,7 @@ def told(error: BaseException) -> tuple[str, int]:
     if isinstance(error, TruerankError):
         return str(error), WRONG if isinstance(error, InputError) else INTERNAL
     if isinstance(error, MemoryError):
-        reason = str(error).strip().rstrip(".")
-        return f"memory: there is not enough of it{f' ({reason})' if reason else ''}. Ask for less at once.", WRONG
+        return out_of_memory(error), WRONG
     cause = _system_error(error)
     if cause is not None:
         place = os.fsdecode(cause.filename) if isinstance(cause.filename, str | bytes) else "a file"

@@ -17,6 +17,9 @@ Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
 
 
+# between which numbers, weights 1 / chance, their products, and squares and sums of these are numbers again
+LARGEST_NUMBER, LEAST_CHANCE = 1e100, 1e-40
+
 LONG = 2000  # values from which the vectorised exact sum is faster
 LONGER = 2**16  # values for which it is worth to load the compiled one
 MANY = 64  # rows of a group from which it is sorted by itself

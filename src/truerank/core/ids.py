@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -156,14 +156,21 @@ def _series(column: IdColumn, *, where: str) -> pl.Series:
         if column.ndim != 1:
             raise InputError(f"{where}: ids have {column.ndim} dimensions; expected one id per entry.")
         return pl.Series(column.tolist() if column.dtype.kind in "OU" else np.ascontiguousarray(column))
+    if isinstance(column, str | bytes | Set | Mapping | Iterator) or not isinstance(column, Iterable):
+        raise InputError(
+            f"{where}: ids are a {type(column).__name__}; expected a list, an array or a column of whole numbers or "
+            "text, whose order is known."
+        )
     values = list(column)
     wide = any(isinstance(value, int) and abs(value) >= 2**63 for value in values)  # else the first decides the width
     try:
         return pl.Series(values, dtype=pl.Int128 if wide else None, strict=True)
-    except TypeError as error:
-        raise InputError(f"{where}: ids of mixed types; expected whole numbers or text. {error}") from None
     except UnicodeEncodeError as error:
         raise InputError(f"{where}: id {error.object!a} is no text that UTF-8 can hold. Write it otherwise.") from None
+    except (TypeError, ValueError, OverflowError, pl.exceptions.PolarsError) as error:
+        raise InputError(
+            f"{where}: ids of mixed types, or too large; expected whole numbers or text. {error}"
+        ) from None
 
 
 def _same_kind(known: pl.Series, asked: pl.Series, *, where: str) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterator, Mapping
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -171,13 +171,14 @@ class LazyTable:
 def _frame(source: Any) -> pl.DataFrame:
     if isinstance(source, pl.DataFrame):
         return source
-    if type(source).__module__.startswith("pandas"):
+    if type(source).__module__.startswith("pandas") and hasattr(source, "columns"):
         # column by column: needs neither pandas nor pyarrow to be importable here
         return pl.DataFrame({str(name): _from_pandas(source[name]) for name in source.columns})
     if is_sparse(source):
         return rows_of(stored(source, name="matrix"), users=None, items=None, name="matrix")
-    if hasattr(source, "__arrow_c_stream__"):
-        return pl.DataFrame(source)
+    if hasattr(source, "__arrow_c_stream__") and not isinstance(source, pl.Series):
+        with suppress(pl.exceptions.PolarsError):  # a single column is no table
+            return pl.DataFrame(source)
     raise InputError(
         f"cannot read rows from a {type(source).__name__}; expected a path, a polars, pandas or arrow frame, "
         "or a scipy.sparse matrix."

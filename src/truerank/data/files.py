@@ -19,6 +19,7 @@ from typing import IO, cast
 
 import polars as pl
 
+from truerank.core.calls import checked_arguments
 from truerank.core.errors import InputError, some
 from truerank.core.log import Log
 from truerank.data.marker import check_member
@@ -318,6 +319,7 @@ def to_frame(log: Log) -> pl.DataFrame:
     return frame.with_columns(pl.col("label").cast(pl.Int8)) if "label" in log.rewards else frame
 
 
+@checked_arguments()
 def write(log: Log, path: str | Path) -> None:
     """Write a log to Parquet, CSV or TSV, as the ending says."""
     write_table(to_frame(log), Path(path))

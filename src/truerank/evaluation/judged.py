@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from truerank.core.calls import ANYTHING, checked_arguments
 from truerank.core.errors import InputError, RefusedError
 from truerank.core.estimator import Asked, Estimator, Groups, Learned, Learner, clips_of, learn
 from truerank.core.ids import Ids
@@ -26,6 +27,7 @@ from truerank.data.spill import Scratch, scratch
 from truerank.engines.local import map_chunks
 from truerank.estimators import ESTIMATORS
 from truerank.evaluation.asked import DEFAULT_METRICS, Rules, clips_for, interval_for, pairs
+from truerank.evaluation.compare import check_pairs
 from truerank.evaluation.conclude import conclude
 from truerank.evaluation.gather import gathered
 from truerank.evaluation.judged_notes import about_catalogue, about_inclusion, about_scores
@@ -63,6 +65,7 @@ from truerank.uncertainty.intervals import Interval
 PARTS = 40  # groups of users without which fitted models are fitted again
 
 
+@checked_arguments(exclude=ANYTHING)
 def evaluate(
     scores: Mapping[str, Any],
     labels: Any,
@@ -235,6 +238,7 @@ def prepare_judged(
         adjust=call.adjust,
         simultaneous=call.simultaneous,
     )
+    check_pairs(question)
     learned = _learned(question, source, call.exposure, learner, users=judged.users)
     used = any("inclusion" in estimator.about.uses for estimator, _ in question.asked)
     plan = JudgedPlan(

@@ -14,6 +14,7 @@ import polars as pl
 from truerank.core.arrays import Bools, Floats, Ints
 from truerank.core.chance import generator
 from truerank.core.errors import InputError
+from truerank.core.sizes import check_size
 from truerank.data.files import write_table
 from truerank.data.folders import whole_folder
 from truerank.data.whole import whole_file
@@ -287,6 +288,18 @@ def target_table(feed: Feed, log: FeedLog, policy: str) -> pl.DataFrame:
     )
 
 
+def check_feed(settings: FeedSettings) -> None:
+    """Refuse a feed whose tables cannot be held: exposures of kinds, and of sessions, to every item of a pool."""
+    kinds, pool = float(settings.kinds), float(settings.pool)
+    of_kinds = 16.0 * kinds * settings.items + 8.0 * len(settings.policies) * kinds * pool * settings.length
+    views = 8.0 * kinds * settings.days * len(settings.surfaces) * (settings.length + pool)
+    check_size(
+        f"a feed of {settings.sessions:,} sessions, {settings.kinds:,} kinds of users and {settings.items:,} items",
+        memory=of_kinds + views + 8.0 * settings.sessions * pool,
+        instead="Ask for fewer sessions, kinds, days or items, or a smaller pool.",
+    )
+
+
 def write_feed(
     settings: FeedSettings,
     folder: Path,
@@ -299,6 +312,7 @@ def write_feed(
 
     `force` replaces another one.
     """
+    check_feed(settings)
     with whole_folder(folder, kind="feed", force=force) as part:
         paths = _write_files(settings, part, seed=seed, say=say)
     return {name: folder / path.name for name, path in paths.items()}

@@ -18,6 +18,7 @@ import polars as pl
 from truerank.core.chance import library_seed
 from truerank.core.errors import InputError
 from truerank.core.log import Log
+from truerank.core.sizes import check_size
 from truerank.data.cells import safe_cells
 from truerank.data.files import write_table
 from truerank.data.folders import seal, unseal
@@ -30,6 +31,7 @@ from truerank.studies.trials import KEPT, Trial, TrialFile
 
 QUESTION, TRIALS, BEST, TABLE = "question.json", "trials.log", "best.json", "trials.csv"
 KIND = "tuning"
+TRIAL_SECONDS = 5e-3  # that a trial takes at least
 STARTUP = 10  # trials at random before the search learns from them
 
 
@@ -69,6 +71,7 @@ def tune(
     """
     if trials < 1:
         raise InputError(f"{trials} trials; expected a whole number from 1.")
+    check_size(f"a search of {trials:,} trials", seconds=TRIAL_SECONDS * trials, instead="Ask for fewer.")
     searched = {name: each for name, each in space(type(model)).items() if name not in fixed}
     if not searched:
         raise InputError(f"{model.name}: nothing to search; every setting is fixed or has no search space.")

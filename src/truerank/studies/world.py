@@ -15,6 +15,7 @@ from truerank.core.chance import cell_uniforms, generator
 from truerank.core.errors import InputError
 from truerank.core.ids import Ids
 from truerank.core.log import Log
+from truerank.core.sizes import check_size
 from truerank.data.files import write_table
 from truerank.data.folders import whole_folder
 from truerank.data.read import read
@@ -22,6 +23,7 @@ from truerank.sampling.designs import UniformDesign
 from truerank.sampling.pools import Members, PoolOrder
 
 POSITIVE = ">3"
+CELL_BYTES = 80.0  # that the arrays of one pair of user and item take while a world is drawn
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +88,12 @@ def make_world(settings: WorldSettings | None = None, *, seed: int) -> World:
     ((50, 40), 250, True)
     """
     settings = WorldSettings() if settings is None else settings
+    check_size(
+        f"a world of {settings.users:,} users x {settings.items:,} items",
+        memory=CELL_BYTES * settings.users * settings.items
+        + 8.0 * settings.clusters * (settings.users + settings.items),
+        instead="Ask for fewer users, items or clusters.",
+    )
     rng = generator(seed, "world")
     users, items = Ids.of(np.arange(settings.users)), Ids.of(np.arange(settings.items))
     appeal, popularity = _appeal(settings, rng)

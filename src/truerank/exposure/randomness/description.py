@@ -6,12 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from truerank.core.calls import ANYTHING, checked_arguments
 from truerank.core.ids import IdColumn, Ids
 from truerank.core.log import Log
 from truerank.core.options import Drawn
 from truerank.data.describe import summary
 from truerank.data.read import VALUE_NAMES, as_table, read
-from truerank.data.rules import PositiveRule
+from truerank.data.rules import RULE, PositiveRule
 from truerank.exposure.randomness.tests import Randomness, randomness
 
 
@@ -23,6 +24,7 @@ class Description:
     randomness: Randomness | None
 
 
+@checked_arguments(train=ANYTHING, positive=RULE)
 def describe(
     source: Any,
     *,

@@ -16,6 +16,7 @@ import numpy.typing as npt
 import polars as pl
 
 from truerank.core.arrays import Ints
+from truerank.core.calls import Wanted, checked_arguments
 from truerank.core.errors import InputError, some
 from truerank.core.ids import IdColumn, Ids
 from truerank.core.ranking import Scores
@@ -134,6 +135,7 @@ KEYS = {*DENSE_KEYS, *FACTOR_KEYS, *SPARSE_KEYS, "indices", "indptr", "row", "co
 BIASES = {"user_bias", "item_bias"}
 
 
+@checked_arguments()
 def read_scores(
     path: str | Path,
     *,
@@ -155,6 +157,10 @@ def read_scores(
     return lists(path, columns=columns, name=str(path))
 
 
+SCORES = Wanted("scores, as truerank.read_scores gives them", lambda value: isinstance(value, Scores))
+
+
+@checked_arguments(scores=SCORES)
 def write_scores(scores: Scores, path: str | Path, *, progress: Callable[[int, int], None] | None = None) -> None:
     """Write scores as `.npz`: factors as they are, anything else as a dense matrix, a block of users at a time.
 

@@ -11,8 +11,11 @@ import numpy.typing as npt
 from scipy.sparse import csr_array
 
 from truerank.core.arrays import Ints, as_doubles, check_unmasked
+from truerank.core.calls import checked_arguments
 from truerank.core.errors import InputError
-from truerank.core.ids import Ids
+from truerank.core.ids import Ids, as_ids
+from truerank.core.sizes import check_size
+from truerank.data.matrices import is_sparse
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,8 +42,12 @@ class Product:
         return np.asarray(found if isinstance(found, np.ndarray) else found.toarray())
 
 
+@checked_arguments()
 def product(left: Any, right: Any, *, users: Any = None, items: Any = None, name: str = "scores") -> Product:
     """Scores left · right; ids name the rows of `left` and the columns of `right`, else they are numbered from 0."""
+    left, right = (each if is_sparse(each) else np.asarray(each) for each in (left, right))
+    if any(np.dtype(each.dtype).kind not in "fiub" for each in (left, right)):
+        raise InputError(f"{name}: {left.dtype} times {right.dtype}; expected two matrices of numbers.")
     if left.ndim != 2 or right.ndim != 2 or left.shape[1] != right.shape[0]:
         raise InputError(f"{name}: {left.shape} times {right.shape}; expected [users x d] and [d x items].")
     user_ids, row = population(users, left.shape[0], where=f"{name}, users")
@@ -78,9 +85,10 @@ class Dense:
         return found if self.column is None else found[:, self.column]
 
 
+@checked_arguments()
 def dense(matrix: Any, *, users: Any = None, items: Any = None, name: str = "scores") -> Dense:
     """Dense scores; without ids, users and items are numbered from 0."""
-    scores = np.asanyarray(matrix)
+    scores = np.asarray(matrix) if isinstance(matrix, np.matrix) else np.asanyarray(matrix)
     check_unmasked(scores, where=name)
     if scores.ndim != 2 or scores.dtype.kind not in "fiub":
         raise InputError(
@@ -142,6 +150,7 @@ class Factors:
             yield left, result
 
 
+@checked_arguments()
 def factors(
     user_factors: Any,
     item_factors: Any,
@@ -246,10 +255,10 @@ class Function:
         return np.concatenate(parts)
 
 
+@checked_arguments()
 def function(call: Callable[[Ints], Any], *, users: Any, items: Any, name: str = "scores") -> Function:
     """Scores from a callable over the given users and items, in the order given."""
-    user_ids, row = population(users, len(users), where=f"{name}, users")
-    item_ids, column = population(items, len(items), where=f"{name}, items")
+    (user_ids, row), (item_ids, column) = _declared(users, items, name=name)
     return Function(lambda rows: np.asarray(call(row[rows]))[:, column], user_ids, item_ids, name)
 
 
@@ -275,10 +284,10 @@ class PerUser:
         return result
 
 
+@checked_arguments()
 def per_user(call: Callable[[int], Any], *, users: Any, items: Any, name: str = "scores") -> PerUser:
     """Scores from a callable of one user's position over the given users and items, in the order given."""
-    user_ids, row = population(users, len(users), where=f"{name}, users")
-    item_ids, column = population(items, len(items), where=f"{name}, items")
+    (user_ids, row), (item_ids, column) = _declared(users, items, name=name)
 
     def in_order(position: int) -> Any:
         found = np.asarray(call(int(row[position])))
@@ -287,12 +296,23 @@ def per_user(call: Callable[[int], Any], *, users: Any, items: Any, name: str = 
     return PerUser(in_order, user_ids, item_ids, name)
 
 
+def _declared(users: Any, items: Any, *, name: str) -> list[tuple[Ids, Ints]]:
+    """Users and items that a callable knows, with their places in the order given."""
+    found = []
+    for kind, ids in (("users", users), ("items", items)):
+        where = f"{name}, {kind}"
+        given = ids if isinstance(ids, Ids) else as_ids(ids, where=where)
+        found.append(population(given, len(given), where=where))
+    return found
+
+
 def population(ids: Any, size: int, *, where: str) -> tuple[Ids, Ints]:
     """The ids in sorted order, and where each stands in the array it describes."""
     if ids is None:
+        check_size(f"{where}: {size:,} ids", memory=16.0 * size, instead="Check the shape of the file or array.")
         return Ids.places(size), np.arange(size)
-    known = ids if isinstance(ids, Ids) else Ids.of(ids, where=where)
-    given = known.values if isinstance(ids, Ids) else ids
+    given = ids.values if isinstance(ids, Ids) else as_ids(ids, where=where)
+    known = ids if isinstance(ids, Ids) else Ids.of(given, where=where)
     if len(known) != len(given):
         raise InputError(f"{where}: {len(given) - len(known):,} ids are repeated; expected each id once.")
     if len(given) != size:

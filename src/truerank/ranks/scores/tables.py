@@ -14,15 +14,17 @@ import numpy.typing as npt
 import polars as pl
 
 from truerank.core.arrays import Floats, Ints, frozen
+from truerank.core.calls import checked_arguments
 from truerank.core.errors import InputError
 from truerank.core.ids import Ids
-from truerank.data.read import as_table, column, find_column, odd_value
+from truerank.data.read import as_table, check_columns, column, find_column, odd_value
 from truerank.ranks.scores.scores import Lists
 
 COUNTED = 512  # length of lists up to which comparing all with all beats sorting
 WORTH_IT = 200_000  # rows below which loading the compiled loops costs more than it saves
 
 
+@checked_arguments()
 def lists(source: Any, *, columns: Mapping[str, str] | None = None, name: str | None = None) -> Lists:
     """Scores from a table of all pairs or of top lists; -inf is never recommended.
 
@@ -34,7 +36,7 @@ def lists(source: Any, *, columns: Mapping[str, str] | None = None, name: str | 
     where = name or where
     if len(table) == 0:
         raise InputError(f"{where}: no rows; expected scores of user-item pairs.")
-    mapping = dict(columns or {})
+    mapping = check_columns(columns)
     (users, user), (items, item) = (
         Ids.factorise(column(table, key, mapping, where=where), where=f"{where}, column {key!r}")
         for key in ("user", "item")

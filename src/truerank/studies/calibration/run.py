@@ -16,6 +16,7 @@ import polars as pl
 
 from truerank.core.errors import some
 from truerank.core.results import BETTER, INSUFFICIENT, WORSE, Results
+from truerank.core.sizes import check_size
 from truerank.data.growing import BLOCK as ENDING
 from truerank.data.growing import Blocks, keep_question, working
 from truerank.studies.calibration.ranked_worlds import RankedWorld
@@ -77,6 +78,9 @@ def said_of(results: Results, run: int) -> Iterator[tuple[Any, ...]]:
         yield run, what, pair.metric, pair.estimator, pair.difference, pair.low, pair.high, verdict, serious
 
 
+DRAW_SECONDS = 1e-3  # that a draw of one world takes at least
+
+
 def study(
     worlds: Sequence[World],
     folder: Path,
@@ -91,6 +95,12 @@ def study(
     What a block holds depends on world, seed and draw alone, not on the number of processes. Blocks that were altered
     are made again, which is what is to be said; those of a world that has other settings now are refused.
     """
+    check_size(
+        f"a study of {draws:,} draws of {len(worlds):,} worlds",
+        memory=200.0 * draws * len(worlds) / BLOCK,
+        seconds=DRAW_SECONDS * draws * len(worlds),
+        instead="Ask for fewer draws: 2,000 are enough.",
+    )
     with working(folder):
         keep_question(folder / NOTE, {"study": "calibration", "format": FORMAT}, what="study", advice=KEPT)
         damaged = [name for world in worlds for name in kept(world, seed).drop_damaged(_drawn(world, folder, seed))]
