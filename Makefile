@@ -27,7 +27,7 @@ $(VENV)/.torch: $(READY)
 	touch $@
 
 demo: $(VENV)/.library  ## a small world with known truth, end to end
-	$(BIN)/truerank demo
+	$(BIN)/truerank demo --force
 
 test: $(READY) $(WITH_TORCH)  ## the fast tests; TORCH=0 leaves torch out
 	TORCH=$(TORCH) $(BIN)/python -m pytest -n auto -q

@@ -29,8 +29,8 @@ from truerank.core.chance import cell_uniforms, generator
 from truerank.core.ids import Ids
 from truerank.core.log import Log
 from truerank.core.ranking import Scores
-from truerank.data.files import whole_file
 from truerank.data.read import read
+from truerank.data.whole import whole_file
 from truerank.metrics.ndcg import NDCG
 from truerank.studies.reliability import Grid, LabelledWorld, Models, advice_for, study
 from truerank.studies.reliability.draws import LoggerRun, train_shares

@@ -17,7 +17,7 @@ import numpy as np
 from truerank.core.arrays import Floats
 from truerank.core.chance import cell_keys, cell_uniforms
 from truerank.core.log import Log
-from truerank.data.files import whole_file
+from truerank.data.whole import whole_file
 from truerank.evaluation.judged import evaluate
 from truerank.metrics.recall import Recall
 from truerank.models import Side

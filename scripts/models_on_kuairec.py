@@ -21,8 +21,8 @@ import polars as pl
 import kuairec
 from truerank import models
 from truerank.core.log import Log
-from truerank.data.files import whole_file
 from truerank.data.read import read
+from truerank.data.whole import whole_file
 from truerank.evaluation.judged import evaluate
 from truerank.metrics.recall import Recall
 from truerank.models import Labels, Side

@@ -27,7 +27,7 @@ import polars as pl
 import truerank as tr
 from open_bandit import open_bandit_rows
 from truerank.core.arrays import Floats, Ints
-from truerank.data.files import whole_file
+from truerank.data.whole import whole_file
 from truerank.estimators.ranked import RankedEstimator
 from truerank.estimators.ranked.clips import Limited
 from truerank.estimators.ranked.doubly_robust import RankedDoublyRobust

@@ -17,7 +17,7 @@ from reliability_worlds import SEED, STUDIES, Entry, Study
 from truerank import models
 from truerank.core.metric import Metric
 from truerank.core.ranking import Scores
-from truerank.data.files import whole_file
+from truerank.data.whole import whole_file
 from truerank.evaluation.judged import evaluate
 from truerank.models import Side
 from truerank.ranks.kernel.rank import Aligned

@@ -20,7 +20,7 @@ from reliability_models import alone, fitted, note, peak_megabytes, truths
 from reliability_page import page
 from reliability_runs import Run
 from reliability_worlds import SEED, STUDIES, Study
-from truerank.data.files import whole_file
+from truerank.data.whole import whole_file
 from truerank.studies.reliability import Grid, Preset, study
 from truerank.studies.reliability.folder import FORMAT, NOTE
 

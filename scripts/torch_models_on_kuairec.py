@@ -22,9 +22,9 @@ import kuairec
 from truerank import models
 from truerank.core.log import Log
 from truerank.core.ranking import Scores
-from truerank.data.files import whole_file
 from truerank.data.read import read
 from truerank.data.split import popular_first, ure_kuairec
+from truerank.data.whole import whole_file
 from truerank.evaluation.judged import evaluate
 from truerank.metrics.recall import Recall
 from truerank.models import Side

@@ -75,9 +75,11 @@ def run(folder: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixt
         return Outcome(code, *capfd.readouterr())
 
     monkeypatch.delenv("TRUERANK_DEBUG", raising=False)
-    handler = signal.getsignal(signal.SIGTERM)
+    handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
+    monkeypatch.setattr(sys, "unraisablehook", sys.unraisablehook)
     yield call
-    signal.signal(signal.SIGTERM, handler)
+    for number, handler in handlers.items():
+        signal.signal(number, handler)
 
 
 def _table(path: Path, value: str, rows: list[tuple[int, ...]]) -> None:

@@ -135,7 +135,8 @@ def test_one_sentence_for_what_is_wrong(run: Run, study: Path, args: list[str], 
 def test_no_file_of_the_study_is_replaced(run: Run, study: Path) -> None:
     (study / "means.parquet").write_bytes(b"means")
     before = {each.name: each.read_bytes() for each in study.iterdir()}
-    assert set(before) == {"study.json", *(f"{name}.parquet" for name in ("results", "means", "pairs", "logs"))}
+    tables = {f"{name}.parquet" for name in ("results", "means", "pairs", "logs")}
+    assert set(before) == {"study.json", "truerank.json", *tables}
     for name in before:
         found = run("advise", "log.csv", "--study", "study", "--out", f"study/../study/{name}")
         assert found.code == 2
@@ -151,10 +152,11 @@ def test_another_sparsity_is_said_beside_the_own(run: Run, study: Path) -> None:
 
 
 def test_an_unfinished_study_is_refused(run: Run, study: Path) -> None:
-    (study / "results.parquet").unlink()
+    (study / "truerank.json").unlink()
     found = run("advise", "log.csv", "--study", "study")
     assert found.code == 2
-    assert "this study is not finished; the command that began it goes on with it" in found.message
+    assert "study: is not complete" in found.message
+    assert "the command that began it goes on with it" in found.message
 
 
 def test_a_larger_log_in_another_order_gives_the_same(run: Run, study: Path) -> None:

@@ -239,7 +239,7 @@ TABLES = [
     Case(
         "user ids that are not whole",
         FULL,
-        ("labels.csv", "'user'", "2.5", "whole numbers or text"),
+        ("labels.csv", "'user'", "2.5", "text never matches numbers"),
         swap("labels.csv", "2,20,1", "2.5,20,1"),
     ),
     Case(

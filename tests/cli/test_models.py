@@ -97,7 +97,7 @@ def test_features_and_a_random_slice(run: Run, folder: Path) -> None:
             "--fraction does not go with --random",
         ),
         (("tune", "random", "labels.csv", "--out", "t"), "random: nothing to search"),
-        (("tune", "als", "labels.csv", "--out", "labels.csv"), "labels.csv: cannot be made"),
+        (("tune", "als", "labels.csv", "--out", "labels.csv"), "labels.csv: cannot be written"),
     ],
 )
 def test_wrong_calls_say_what_to_do_and_leave_nothing(

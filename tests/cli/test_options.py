@@ -12,7 +12,8 @@ import click
 import pytest
 
 from truerank import estimators
-from truerank.cli import cli, names
+from truerank.cli import names
+from truerank.cli.commands import cli
 from truerank.core.options import Drawn
 from truerank.core.ranking import Ties
 from truerank.data.impressions import Logged
@@ -94,7 +95,7 @@ def test_every_option_is_explained() -> None:
 def test_help_pages_load_nothing_heavy() -> None:
     code = (
         "import sys, contextlib, io\n"
-        "from truerank.cli import cli\n"
+        "from truerank.cli.commands import cli\n"
         f"for words in {[list(path) for path in COMMANDS]!r}:\n"
         "    with contextlib.redirect_stdout(io.StringIO()) as page:\n"
         "        cli.main([*words, '--help'], standalone_mode=False)\n"

@@ -47,7 +47,7 @@ def test_four_pictures_are_written_and_named(run: Run, study: Path) -> None:
     found = run("study", "figures", "study", "--format", "png", "--out", "here", "--samplers", "Full", "--loggers",
                 "uniform", "--of-means")  # fmt: skip
     assert found.code == 0
-    assert sorted(each.name for each in Path("here").iterdir()) == sorted(f"{name}.png" for name in names)
+    assert {each.name for each in Path("here").iterdir()} == {"truerank.json", *(f"{name}.png" for name in names)}
 
 
 def test_refusals_are_one_sentence(run: Run, study: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -65,7 +65,9 @@ def test_refusals_are_one_sentence(run: Run, study: Path, monkeypatch: pytest.Mo
         assert found.out == ""
         assert message in found.message
     (study / "results.parquet").unlink()
-    assert "The same `truerank study reliability` command goes on" in run("study", "figures", "study").message
+    assert "study/results.parquet: is missing" in run("study", "figures", "study").message
+    (study / "truerank.json").unlink()
+    assert "the command that began it goes on with it" in run("study", "figures", "study").message
     monkeypatch.setitem(sys.modules, "altair", None)
     assert "pip install 'truerank[report]'" in run("study", "figures", "study").message
     assert not (study / "figures").exists()

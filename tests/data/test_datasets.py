@@ -15,7 +15,7 @@ import pytest
 from click.testing import CliRunner
 
 from realdata import folder_of
-from truerank.cli import cli
+from truerank.cli.commands import cli
 from truerank.core.errors import InputError
 from truerank.core.log import Log
 from truerank.data import datasets

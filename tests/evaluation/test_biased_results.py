@@ -32,7 +32,10 @@ N_USERS, N_ITEMS = 300, 40
 RNG = np.random.default_rng(1)
 LIKED = RNG.random((N_USERS, N_ITEMS)) < 0.3
 FIRST = np.tile(-np.arange(N_ITEMS, dtype=float), (N_USERS, 1))
-MODELS = {"first": FIRST, "last": -FIRST}
+MODELS = {
+    name: tr.scores.dense(scores, users=range(N_USERS), items=range(N_ITEMS))
+    for name, scores in (("first", FIRST), ("last", -FIRST))
+}
 
 
 def two_rows_in_the_list(label: int) -> pl.DataFrame:

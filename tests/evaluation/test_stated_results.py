@@ -19,7 +19,7 @@ import truerank as tr
 from truerank.core.errors import InputError, RefusedError
 from truerank.core.ids import Ids
 from truerank.core.metric import Metric
-from truerank.core.ranking import Ties
+from truerank.core.ranking import Scores, Ties
 from truerank.core.results import Estimate, Results
 from truerank.estimators.judged.hajek import Hajek
 from truerank.estimators.judged.horvitz_thompson import HorvitzThompson
@@ -52,6 +52,11 @@ def grid(matrix: Sequence[Sequence[float]]) -> pl.DataFrame:
 
 def dense(*rows: Sequence[float]) -> npt.NDArray[np.float64]:
     return np.array(rows, dtype=np.float64)
+
+
+def named(*rows: Sequence[float]) -> Scores:
+    """The same, whose rows and columns have their numbers for ids."""
+    return tr.scores.dense(dense(*rows), users=range(len(rows)), items=range(len(rows[0])))
 
 
 def one(results: Results, metric: Metric | str, *, model: str = "a", estimator: str | None = None) -> Estimate:
@@ -217,7 +222,7 @@ def test_a_cut_off_beyond_the_candidates_of_a_sample() -> None:
 
 
 N = 4
-FLAT = {"a": np.ones((1, N))}
+FLAT = {"a": named([1.0] * N)}
 
 
 @pytest.mark.parametrize("k", [1, 2, 3, 4, 5])
@@ -382,7 +387,7 @@ def test_a_sample_without_a_positive() -> None:
 # -------------------------------------------------------------------------------------------------- exclusions, overlap
 
 
-SCORES3 = {"a": dense([4, 3, 2, 1], [4, 3, 2, 1])}
+SCORES3 = {"a": named([4, 3, 2, 1], [4, 3, 2, 1])}
 LABELS3 = grid([[1, 0, 1, 0], [0, 1, 0, 0]])
 
 
@@ -516,7 +521,7 @@ def test_nan_and_plus_infinity_are_refused(bad: float) -> None:
 
 def test_explicit_candidate_sets() -> None:
     """Only the named items compete: ranks are counted among them, N is their number."""
-    scores = {"a": dense([5, 4, 3, 2, 1], [5, 4, 3, 2, 1])}
+    scores = {"a": named([5, 4, 3, 2, 1], [5, 4, 3, 2, 1])}
     candidates = pl.DataFrame({"user": [0, 0, 0, 1, 1], "item": [1, 3, 4, 2, 4]})
     labels = table([(0, 1, 0), (0, 3, 1), (0, 4, 1), (1, 2, 0), (1, 4, 1)])
     metrics: list[Metric] = [Recall(1), Recall(2), Precision(2)]
@@ -530,7 +535,7 @@ def test_explicit_candidate_sets() -> None:
 
 
 def test_explicit_candidates_lose_what_is_excluded() -> None:
-    scores = {"a": dense([5, 4, 3, 2, 1])}
+    scores = {"a": named([5, 4, 3, 2, 1])}
     candidates = pl.DataFrame({"user": [0, 0, 0], "item": [1, 3, 4]})
     labels = table([(0, 3, 0), (0, 4, 1)])
     results = tr.evaluate(scores, labels, candidates=candidates, exclude=table([(0, 1, 1)]), metrics=[Recall(2)])

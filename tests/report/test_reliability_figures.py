@@ -19,12 +19,14 @@ import pytest
 from small_study import SPARSITIES, small_grid, small_scores, small_train, small_world
 
 from truerank.core.errors import InputError
+from truerank.data.folders import seal
 from truerank.metrics.ndcg import NDCG
 from truerank.metrics.recall import Recall
 from truerank.report.reliability_charts import PictureFormat, charts, described, draw, picture
 from truerank.report.reliability_frames import COLUMNS, Finished, StudyQuestion, Tau, placed, tau_axis, tie_axis
 from truerank.report.reliability_layout import COLOURS, SIZED, SIZELESS, Figure, Panel, PanelLayout, styles, text_width
 from truerank.studies.reliability import study
+from truerank.studies.reliability.folder import KIND
 
 SVG = "{http://www.w3.org/2000/svg}"
 SAMPLERS = (*SIZELESS, *SIZED)
@@ -57,6 +59,7 @@ def another(folder: Path, place: Path, results: pl.DataFrame) -> Path:
     place.mkdir()
     shutil.copy(folder / "study.json", place)
     results.write_parquet(place / "results.parquet")
+    seal(place, kind=KIND, names=("study.json", "results.parquet"))
     return place
 
 
@@ -311,7 +314,7 @@ def test_what_cannot_be_drawn_is_refused(folder: Path, tmp_path: Path) -> None:
     cases: list[tuple[str, Callable[[], object]]] = [
         ("is no folder of a study", lambda: draw(tmp_path)),
         ("is no folder of a study", lambda: draw(tmp_path / "absent")),
-        ("not finished.*same `truerank study reliability` command goes on", lambda: draw(unfinished)),
+        ("not complete.*`truerank study reliability`; the command that began it goes on", lambda: draw(unfinished)),
         ("is no note of a study", lambda: draw(broken)),
         ("is no note of a study", lambda: draw(other)),
         ("lacks the column", lambda: draw(old)),
@@ -320,7 +323,7 @@ def test_what_cannot_be_drawn_is_refused(folder: Path, tmp_path: Path) -> None:
         ("sparsity 0.3 is not in the study; it has 0, 0.5, 0.8", lambda: draw(folder, sparsities=[0.3])),
         ("sampler Best is not in the study; it has Full, ", lambda: draw(folder, samplers=["Best"])),
         ("no sampler is asked for", lambda: draw(folder, samplers=[])),
-        ("is a file; expected a folder", lambda: draw(folder, file)),
+        ("is a file; expected the name of a folder", lambda: draw(folder, file)),
     ]
     for message, call in cases:
         with pytest.raises(InputError, match=message):

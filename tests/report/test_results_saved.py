@@ -22,7 +22,8 @@ from truerank.core.errors import InputError
 from truerank.core.messages import caution, note
 from truerank.core.provenance import Input, Provenance
 from truerank.core.results import Comparison, Estimate, Results
-from truerank.core.units import KeptUnits, UnitTerms
+from truerank.core.units import KeptUnits, UnitFile, UnitTerms
+from truerank.data.folders import seal
 from truerank.estimators.biased.doubly_robust import DoublyRobust
 from truerank.estimators.biased.intervened import Intervened, IntervenedPooled
 from truerank.estimators.biased.ips import IPS
@@ -225,13 +226,15 @@ def test_earlier_results_are_replaced_and_their_units_go(tmp_path: Path) -> None
     CALLS["full"]().save(place)
     earlier = Results.read(place)
     later = replace(CALLS["off policy"](), unit_table=None)
-    later.save(str(place))
+    with pytest.raises(InputError, match=r"holds a set of results already\..*--force"):
+        later.save(str(place))
+    later.save(str(place), force=True)
     assert Results.read(place) == later
     assert [path.name for path in tmp_path.iterdir()] == ["kept"]
-    assert [path.name for path in place.iterdir()] == ["results.json"]
+    assert sorted(path.name for path in place.iterdir()) == ["results.json", "truerank.json"]
     with pytest.raises(InputError, match="cannot be read"):
         earlier.units()
-    CALLS["random"]().save(place)
+    CALLS["random"]().save(place, force=True)
     with pytest.raises(InputError, match="written anew"):
         earlier.units()
 
@@ -239,14 +242,14 @@ def test_earlier_results_are_replaced_and_their_units_go(tmp_path: Path) -> None
 def test_results_can_be_saved_where_they_were_read(tmp_path: Path) -> None:
     results = CALLS["full"]()
     results.save(tmp_path / "kept")
-    Results.read(tmp_path / "kept").save(tmp_path / "kept")
+    Results.read(tmp_path / "kept").save(tmp_path / "kept", force=True)
     assert Results.read(tmp_path / "kept") == results
 
 
 def test_a_folder_with_anything_else_is_refused(tmp_path: Path) -> None:
     (tmp_path / "results.json").write_text("mine")
     (tmp_path / "thesis.txt").write_text("mine")
-    with pytest.raises(InputError, match=r"holds thesis\.txt"):
+    with pytest.raises(InputError, match=r"holds results\.json, thesis\.txt; expected a new or empty folder"):
         CALLS["full"]().save(tmp_path)
     assert (tmp_path / "results.json").read_text() == "mine"
     with pytest.raises(InputError, match="is a file"):
@@ -264,7 +267,7 @@ def test_nothing_is_left_of_a_save_that_fails(tmp_path: Path) -> None:
     before = (tmp_path / "kept" / "results.json").read_bytes()
     for place in ("kept", "new"):
         with pytest.raises(MemoryError):
-            replace(CALLS["random"](), unit_table=Broken()).save(tmp_path / place)
+            replace(CALLS["random"](), unit_table=Broken()).save(tmp_path / place, force=True)
     assert [path.name for path in tmp_path.iterdir()] == ["kept"]
     assert (tmp_path / "kept" / "results.json").read_bytes() == before
 
@@ -290,9 +293,13 @@ def test_nothing_is_left_of_a_save_that_fails(tmp_path: Path) -> None:
 )
 def test_what_is_no_result_is_refused(content: bytes, reason: str, tmp_path: Path) -> None:
     (tmp_path / "results.json").write_bytes(content)
-    for place in (tmp_path, tmp_path / "results.json"):
-        with pytest.raises(InputError, match=reason):
-            Results.read(place)
+    with pytest.raises(InputError, match=reason):
+        Results.read(tmp_path / "results.json")
+    with pytest.raises(InputError, match=r"is not complete \(it has no truerank\.json\)"):
+        Results.read(tmp_path)
+    seal(tmp_path, kind="set of results", names=["results.json"])
+    with pytest.raises(InputError, match=reason):
+        Results.read(tmp_path)
 
 
 def test_fields_of_another_type_are_refused(tmp_path: Path) -> None:
@@ -321,11 +328,13 @@ def test_units_that_are_none_are_refused(tmp_path: Path) -> None:
     results = CALLS["full"]()
     results.save(tmp_path / "kept")
     (tmp_path / "kept" / "units.parquet").write_bytes(b"no parquet")
+    with pytest.raises(InputError, match=r"units\.parquet: was altered"):
+        Results.read(tmp_path / "kept")
     with pytest.raises(InputError, match="cannot be read as Parquet"):
-        Results.read(tmp_path / "kept").units()
+        UnitFile.of(tmp_path / "kept" / "units.parquet").frame()
     pl.DataFrame({"x": [1]}).write_parquet(tmp_path / "kept" / "units.parquet")
     with pytest.raises(InputError, match="columns x; expected unit"):
-        Results.read(tmp_path / "kept").units()
+        UnitFile.of(tmp_path / "kept" / "units.parquet").frame()
 
 
 # --------------------------------------------------------------------------------------------------------------- shown

@@ -11,13 +11,14 @@ import numpy as np
 import polars as pl
 import pytest
 from small_study import small_grid, small_scores, small_train, small_world
-from tiny_advice import PAIRS, tiny_look, tiny_studied, write_studied
+from tiny_advice import PAIRS, sealed, tiny_look, tiny_studied, write_studied
 
 from truerank.core.arrays import Floats
 from truerank.core.errors import InputError, RefusedError
 from truerank.core.ids import Ids
 from truerank.core.log import Log
 from truerank.core.ranking import Scores
+from truerank.data.marker import MARKER
 from truerank.exposure.loggers.expose import Logger, Order
 from truerank.exposure.loggers.popularity import PopularityLogger
 from truerank.exposure.loggers.positivity import PositivityLogger
@@ -383,21 +384,27 @@ def test_only_a_finished_study_is_read(tmp_path: Path) -> None:
     for name, content in kept.items():
         for broken in (b"", content[:100], content[: len(content) // 2], b"x" * 1000):
             (folder / name).write_bytes(broken)
-            with pytest.raises(InputError, match=f"{name}: cannot be read"):
+            with pytest.raises(InputError, match=f"{name}: was altered"):
                 Studied.read(folder)
+            with pytest.raises(InputError, match=f"{name}: cannot be read"):
+                Studied.read(sealed(folder))
         for column in pl.read_parquet(content).columns:
             pl.read_parquet(content).drop(column).write_parquet(folder / name)
             if column in ("repetitions",) and name != "logs.parquet":
                 continue
             with pytest.raises(InputError, match=f"{name}: no column '{column}'"):
-                Studied.read(folder)
+                Studied.read(sealed(folder))
         pl.read_parquet(content).clear().write_parquet(folder / name)
         with pytest.raises(InputError, match=f"{name}: no rows"):
-            Studied.read(folder)
+            Studied.read(sealed(folder))
         (folder / name).unlink()
-        with pytest.raises(InputError, match="not finished" if name == "results.parquet" else f"no {name}"):
+        with pytest.raises(InputError, match=f"{name}: is missing"):
             Studied.read(folder)
         (folder / name).write_bytes(content)
+        sealed(folder)
+    (folder / MARKER).unlink()
+    with pytest.raises(InputError, match=r"not complete.*the command that began it goes on with it"):
+        Studied.read(folder)
 
 
 # ------------------------------------------------------------------------------------------------------ against studies

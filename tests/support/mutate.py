@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import io
 import random
 import warnings
@@ -24,13 +25,21 @@ ODD = [
 ]  # fmt: skip
 
 
-def csv(separator: str = ",") -> bytes:
-    rows = [("user", "item", "label"), *((*pair, sum(pair) % 3 % 2) for pair in PAIRS)]
-    return "".join(separator.join(map(str, row)) + "\n" for row in rows).encode()
+def csv(separator: str = ",", *, before: str = "") -> bytes:
+    """Labels of all pairs; ids are text where they have something before them."""
+    rows = [("user", "item", "label")]
+    rows += [(f"{before}{user}", f"{before}{item}", str((user + item) % 3 % 2)) for user, item in PAIRS]
+    return "".join(separator.join(row) + "\n" for row in rows).encode()
 
 
-def qrels() -> bytes:
-    return "".join(f"{user} 0 {item} {sum((user, item)) % 3 % 2}\n" for user, item in PAIRS).encode()
+def qrels(*, before: str = "") -> bytes:
+    return "".join(f"{before}{u} 0 {before}{i} {(u + i) % 3 % 2}\n" for u, i in PAIRS).encode()
+
+
+def top(*, before: str = "") -> bytes:
+    """Lists of a model, of all pairs."""
+    lines = [f"{before}{user},{before}{item},{user * item % 7}\n" for user, item in PAIRS]
+    return "".join(["user,item,score\n", *lines]).encode()
 
 
 def run() -> bytes:
@@ -203,6 +212,14 @@ BINARY: tuple[Mutation, ...] = (flip, overwrite, truncate, behead, insert, delet
 PLAIN: tuple[Mutation, ...] = (flip, overwrite, truncate, behead, insert, delete, repeat)
 
 
+def packed(data: bytes, rng: random.Random) -> bytes:
+    """The text within is damaged, and packed again so that its check sum holds."""
+    return gzip.compress(rng.choice(TEXT)(gzip.decompress(data), rng), mtime=0)
+
+
+PACKED: tuple[Mutation, ...] = (*PLAIN, *(packed,) * 4)
+
+
 def damaged(valid: bytes, mutations: tuple[Mutation, ...], *, kind: str, number: int) -> bytes:
     """Input `number` of a kind: one to three mutations of a valid file."""
     rng = random.Random(f"{kind}/{number}")
@@ -216,6 +233,7 @@ def damaged(valid: bytes, mutations: tuple[Mutation, ...], *, kind: str, number:
             ValueError,
             NotImplementedError,
             EOFError,
+            OSError,
             IndexError,
             RuntimeError,
             zlib.error,

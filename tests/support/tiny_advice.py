@@ -8,8 +8,10 @@ from typing import Any
 
 import polars as pl
 
+from truerank.data.folders import seal
+from truerank.data.marker import MARKER
 from truerank.studies.reliability import Studied
-from truerank.studies.reliability.folder import FORMAT
+from truerank.studies.reliability.folder import FORMAT, KIND
 from truerank.studies.reliability.logs import Look
 
 # (difference, sd) at each sparsity, by (sampler, size)
@@ -97,6 +99,12 @@ def write_studied(studied: Studied, folder: Path) -> Path:
     (folder / "study.json").write_text(f'{{"format": {FORMAT}}}')
     for name in ("results", "pairs", "logs"):
         getattr(studied, name).write_parquet(folder / f"{name}.parquet")
+    return sealed(folder)
+
+
+def sealed(folder: Path) -> Path:
+    """The same folder, its study finished with the files that it holds."""
+    seal(folder, kind=KIND, names=[each.name for each in folder.iterdir() if each.name != MARKER])
     return folder
 
 

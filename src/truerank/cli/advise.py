@@ -65,14 +65,15 @@ def advise(
     \b
     truerank advise log.parquet --study study --n-items 10728
     """
+    from truerank.data.marker import MARKER
     from truerank.metrics import parse
     from truerank.report.advice import advice_csv, advice_plain, advice_text
-    from truerank.report.text import as_json
+    from truerank.report.text import as_json, encoded
     from truerank.studies.reliability.advice import advise as ask
     from truerank.studies.reliability.folder import FILES
     from truerank.studies.reliability.studied import Studied
 
-    kept = () if study is None else (study / name for name in FILES)
+    kept = () if study is None else (study / name for name in (*FILES, MARKER))
     output.check([InputFile("log", log), *reading.files(), *kept])
     if study is None:
         raise InputError(
@@ -93,5 +94,7 @@ def advise(
     if output.chosen_form == "json":
         output.deliver(as_json(advice_plain(advice, top=top)))
         return
-    written = advice_csv if output.chosen_form == "csv" else advice_text
-    output.deliver(written(advice, top=top).encode())
+    if output.chosen_form == "csv":
+        output.deliver(advice_csv(advice, top=top).encode())
+        return
+    output.deliver(encoded(advice_text(advice, top=top)))

@@ -65,7 +65,7 @@ def _known(counts: PublishedSize) -> dict[str, int]:
 
 
 def _listed(rows: list[dict[str, Any]], form: str) -> bytes:
-    from truerank.report.text import as_csv, as_json, as_lines
+    from truerank.report.text import as_csv, as_json, as_lines, encoded
 
     if form == "json":
         return as_json({"datasets": rows})
@@ -77,7 +77,7 @@ def _listed(rows: list[dict[str, Any]], form: str) -> bytes:
         }
         for row in rows
     ]
-    return as_csv(flat) if form == "csv" else "\n".join(map(as_lines, flat)).encode()
+    return as_csv(flat) if form == "csv" else encoded("\n".join(map(as_lines, flat)))
 
 
 def _counted(counts: dict[str, int]) -> str:

@@ -123,7 +123,7 @@ def evaluate(
     from truerank.core.ids import Ids
     from truerank.evaluation.judged import evaluate as run
 
-    showing.check(clip=asking.clips, reward_model=asking.reward_model)
+    showing.check(clip=asking.clips or None, reward_model=asking.reward_model)
     files = [InputFile("labels", labels), *scoring.files(), *reading.files(), *showing.files(), *asking.files(),
              *output.files()]  # fmt: skip
     model, reading = showing.model(reading)

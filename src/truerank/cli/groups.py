@@ -81,11 +81,12 @@ class Reading:
         if path is None:
             return None
         from truerank.core.ids import as_ids
-        from truerank.data.read import as_table, column
+        from truerank.data.batches import LazyTable
+        from truerank.data.read import column
 
-        table, where = as_table(path)
-        alone = table.columns[0] if len(table.columns) == 1 else None
-        ids = table[alone] if alone is not None else column(table, kind, self.mapping(), where=where)
+        rows = LazyTable.of(path)
+        mapping = {kind: rows.columns[0]} if len(rows.columns) == 1 else self.mapping()
+        ids, where = column(rows.as_written(mapping).read(), kind, mapping, where=rows.where), rows.where
         return as_ids(ids, where=f"{where}, column {ids.name!r}")
 
     def users(self) -> Ids | None:
@@ -100,7 +101,7 @@ class Reading:
         from truerank.core.ids import as_ids
         from truerank.data.read import as_table, column
 
-        table, where = as_table(path)
+        table, where = as_table(path, self.mapping(ranked=True))
         ids = column(table, kind, self.mapping(), where=where)
         groups = column(table, "group", self.mapping(ranked=True), where=where)
         return as_ids(ids, where=f"{where}, column {ids.name!r}").alias("id").to_frame().with_columns(group=groups)
@@ -167,7 +168,7 @@ class Asking:
 
     metrics: tuple[str, ...] = ()
     estimators: tuple[str, ...] = ()
-    clips: str | None = None
+    clips: tuple[str, ...] = ()
     reward_model: str | None = None
     ties: str = "expected"
     item_groups: Path | None = None
@@ -270,10 +271,13 @@ class Inference:
             raise InputError(f"--threads {self.threads}; expected a whole number from 1.")
 
 
-def clips_of(text: str | None) -> tuple[float, ...] | AutoClip | None:
-    """Limits of weights between commas, or auto."""
-    if text is None:
+def clips_of(texts: Sequence[str]) -> tuple[float, ...] | AutoClip | None:
+    """Limits of weights between commas, or auto; of an option that is repeated all of them, and nothing beside auto."""
+    if not texts:
         return None
+    text = ",".join(texts)
+    if len(texts) > 1 and any(each.strip().lower() == "auto" for each in texts):
+        raise InputError(f"--clip {' --clip '.join(texts)}; expected numbers, or auto alone, which chooses one.")
     if text.strip().lower() == "auto":
         from truerank.uncertainty.clipping import AutoClip
 

@@ -112,10 +112,10 @@ def intervene(
 
     reading.mapping()  # names that are wrong are refused first
     chosen, out, fraction = intervening.chosen(), output.place, intervening.fraction
-    output.check([log, train, random])
+    output.check([log, train, random], results=False)
     if out.suffix.lower() not in (".parquet", *SEPARATORS):
         raise InputError(f"{out}: unknown ending {out.suffix!r}; expected .parquet, .csv or .tsv.")
-    table, pairs = _pairs(log, reading)
+    table, pairs = _pairs(log, reading, as_fields=out.suffix.lower() in SEPARATORS)
     if inclusion and INCLUSION in table.columns:
         raise InputError(f"{log}: has a column {INCLUSION!r} already; rename it, or leave --inclusion out.")
     fit, shown = reading.pairs(train), reading.pairs(random)
@@ -131,18 +131,20 @@ def intervene(
     output.say([*interventions.unseen_notes(pairs, chosen, fit), *said])
 
 
-def _pairs(path: Path, reading: Reading) -> tuple[pl.DataFrame, Log]:
-    """The table as it is, and its users and items in the order of its rows."""
+def _pairs(path: Path, reading: Reading, *, as_fields: bool) -> tuple[pl.DataFrame, Log]:
+    """The table as it is, and its users and items in the order of its rows; its fields as text if that is wanted."""
     from truerank.core.ids import Ids
     from truerank.core.log import Log
-    from truerank.data.read import as_table, column
+    from truerank.data.batches import LazyTable
+    from truerank.data.read import column
 
-    table, where = as_table(path)
+    rows = LazyTable.of(path, columns=reading.mapping())
+    table, where = rows.read(), rows.where
     (users, user), (items, item) = (
         Ids.factorise(column(table, key, reading.mapping(), where=where, strict=True), where=f"{where}, column {key!r}")
         for key in ("user", "item")
     )
-    return table, Log(users, items, user, item, {}, source=where)
+    return rows.fields().read() if as_fields else table, Log(users, items, user, item, {}, source=where)
 
 
 def _about(log: Log, drawn: Log, strategy: Strategy, *, fraction: float) -> list[str]:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from truerank.cli import terminal
 from truerank.cli.groups import InputFile, Reading, input_files, settings_of
 from truerank.cli.options import (
     COLUMNS,
@@ -51,7 +52,6 @@ from truerank.core.errors import InputError
 
 if TYPE_CHECKING:
     from truerank.studies.objectives import TuningObjective
-    from truerank.studies.tuning import Tuned
 
 
 READING = (COLUMNS, POSITIVE, POPULATION, ITEMS)
@@ -121,7 +121,7 @@ def _features(path: Path | None, kind: str, reading: Reading) -> pl.DataFrame | 
         return None
     from truerank.data.read import as_table, column
 
-    table, where = as_table(path)
+    table, where = as_table(path, reading.mapping())
     ids = column(table, kind, reading.mapping(), where=where)
     return table.drop(ids.name).insert_column(0, ids.alias(kind))
 
@@ -164,7 +164,7 @@ def _row(cls: Any) -> dict[str, Any]:
 
 
 def _content(rows: list[dict[str, Any]], form: str, *, long: bool) -> bytes:
-    from truerank.report.text import as_csv, as_json, as_lines
+    from truerank.report.text import as_csv, as_json, as_lines, encoded
 
     if form == "json":
         return as_json({"models": rows})
@@ -183,7 +183,7 @@ def _content(rows: list[dict[str, Any]], form: str, *, long: bool) -> bytes:
     for row, source in zip(flat, rows, strict=True):
         shown = {key: value for key, value in row.items() if value != "" and not (long and key == "settings")}
         blocks.append(as_lines(shown, width=width) + (_explained(source["settings"], width=width) if long else ""))
-    return "\n".join(blocks).encode()
+    return encoded("\n".join(blocks))
 
 
 def _explained(settings: list[dict[str, Any]], *, width: int) -> str:
@@ -214,13 +214,15 @@ def train(*, name: str, log: Path, learning: Learning, reading: Reading, seed: i
     truerank evaluate random.parquet --positive ">3" --exposure random --exclude train.parquet --scores als=als.npz
     """
     from truerank import models
-    from truerank.ranks.scores.files import write_scores
+    from truerank.ranks.scores.files import ids_array, write_scores
 
-    output.check([InputFile("log", log), *learning.files(), *reading.files()])
+    output.check([InputFile("log", log), *learning.files(), *reading.files()], results=False)
     if output.place.suffix != ".npz":
         raise InputError(f"--out {output.place}: expected a name that ends in .npz.")
     model = models.make(name, learning.chosen())
     learnt, side = learning.read(log, reading)
+    for kind, ids in (("users", learnt.users), ("items", learnt.items)):
+        ids_array(ids, f"{log}, {kind}")  # what could not be written is refused before it is learnt from
     output.say(about(learnt))
     start = time.monotonic()
     with output.progress() as report:
@@ -286,7 +288,6 @@ def tune(
         output.say([f"what was tried is kept in {output.place}; the same call goes on from there."])
         raise
     output.say(tuned.notes)
-    _keep(tuned, output.place, objective=str(objective))
     resumed = f", {tuned.resumed} of them from before" if tuned.resumed else ""
     output.say([f"{len(tuned.trials)} trials{resumed}; best {tuned.value:.4f}: {objective}"])
     given = {
@@ -294,7 +295,7 @@ def tune(
         "--user-features": learning.user_features, "--item-features": learning.item_features, "--items": reading.items,
         "--population": reading.population, "--seed": seed,
     }  # fmt: skip
-    click.echo(_command(name, log, tuned.model, given=given))
+    terminal.show(_command(name, log, tuned.model, given=given))
 
 
 def _command(name: str, log: Path, model: Any, *, given: Mapping[str, object]) -> str:
@@ -302,7 +303,9 @@ def _command(name: str, log: Path, model: Any, *, given: Mapping[str, object]) -
     words = ["truerank", "train", name, str(log)]
     for option, value in given.items():
         words += [] if value is None else [option, str(value)]
-    for key, value in _settings(model).items():
+    from truerank.studies.tuning import settings_of
+
+    for key, value in settings_of(model).items():
         words += ["--set", f"{key}={value}"]
     return shlex.join([*words, "--out", f"{name}.npz"])
 
@@ -320,23 +323,3 @@ def _objective(metric: str, estimator: str | None, fraction: float | None, *, ra
     if fraction is not None:
         raise InputError("--fraction does not go with --random MAR: settings are judged on the slice. Leave one out.")
     return RandomSlice(metrics.parse(metric), None if estimator is None else estimators.parse(estimator))
-
-
-def _settings(model: Any) -> dict[str, Any]:
-    return {field.name: getattr(model, field.name) for field in dataclasses.fields(model)}
-
-
-def _keep(tuned: Tuned, folder: Path, *, objective: str) -> None:
-    import polars as pl
-
-    from truerank.data.files import whole_file, write_table
-    from truerank.report.text import as_json
-
-    best = {"model": tuned.model.name, "settings": _settings(tuned.model), "value": tuned.value, "objective": objective}
-    with whole_file(folder / "best.json") as temporary:
-        temporary.write_bytes(as_json(best))
-    rows = [
-        {"trial": at, **trial.settings, "value": trial.value, "seconds": trial.seconds, "reason": trial.reason}
-        for at, trial in enumerate(tuned.trials)
-    ]
-    write_table(pl.DataFrame(rows, infer_schema_length=None), folder / "trials.csv")

@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 
 import click
 
+from truerank.cli.limits import check_space
 from truerank.core.errors import InputError
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -65,7 +66,21 @@ def choice(flag: str, values: Sequence[str], *, help: str, default: str | None =
 
 
 class Sections(click.Command):
-    """A command whose help lists its options by group."""
+    """A command whose help lists its options by group; quiet, it keeps notes of the library to itself too."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        check_space()
+        if not ctx.params.get("quiet"):
+            return super().invoke(ctx)
+        import logging
+
+        logger = logging.getLogger("truerank")
+        before = logger.level
+        logger.setLevel(logging.ERROR)
+        try:
+            return super().invoke(ctx)
+        finally:
+            logger.setLevel(before)
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         sections: dict[str, list[tuple[str, str]]] = {}
@@ -134,7 +149,7 @@ METRIC = many(
     help='As Recall@50, "Recall@{5,50}" or "AP@10(denominator=positives)"; several are allowed.',
 )  # fmt: skip
 ESTIMATOR = many("--estimator", "estimators", metavar="NAME", help="With options as ips(clip=8); several are allowed.")
-CLIP = shared("--clip", "clips", metavar="C,...", help="Upper limits of the weights 1 / propensity, as 1,8,inf.")
+CLIP = many("--clip", "clips", metavar="C,...", help="Upper limits of the weights 1 / propensity, as 1,8,inf.")
 REWARD_MODEL = shared("--reward-model", metavar="MODEL|FILE", help="What doubly-robust predicts rewards with.")
 BASELINE = shared("--baseline", metavar="NAME", help="Compare every model with this one instead of all pairs.")
 
@@ -172,6 +187,7 @@ FORMAT = formatted(["table", "json", "csv"]).here(
     "What the results look like; by default a table, or what the ending of --out says."
 )
 OUT = shared("-o", "--out", type=PATH, metavar="PATH", help="Write the results to a file.")
+FORCE = shared("--force", is_flag=True, help="Replace the folder that is there, if truerank made all that it holds.")
 QUIET = shared("--quiet", is_flag=True, help="No messages and no progress on standard error.")
 
 # ---------------------------------------------------------------------------------------------------- parts of commands

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -13,8 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from truerank.cli import terminal
 from truerank.cli.groups import InputFile, Reading, input_files
-from truerank.cli.options import PATH, SharedOption, shared
+from truerank.cli.options import FORCE, PATH, SharedOption, shared
 from truerank.cli.progress import Report, progress
 from truerank.core.errors import InputError
 
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from truerank.core.requirements import Requirement
     from truerank.core.results import Results
 
+FORMS = {"": "table", ".txt": "table", ".json": "json", ".csv": "csv"}  # by the ending of --out
 LONGEST_NAME = 200  # leaves room for the temporary name beside it
 HASHED = 2**28  # bytes of an input up to which its hash is taken without being asked for
 
@@ -36,6 +37,7 @@ def remembered(unit: str) -> tuple[SharedOption, ...]:
         ),
         shared("--units", type=PATH, metavar="FILE", help=f"Write what every {unit} contributed to a Parquet file."),
         shared("--save", type=PATH, metavar="DIR", help="Write a folder that Results.read reads back."),
+        FORCE.here("Replace the folder of --save, if truerank made all that it holds."),
         shared("--hash", is_flag=True, help="Hash every input; else those up to 256 MB are, to name them for good."),
     )  # fmt: skip
 
@@ -50,13 +52,21 @@ class Output:
     units: Path | None = None
     save: Path | None = None
     hash: bool = False
+    force: bool = False
     quiet: bool = False
 
     @property
     def chosen_form(self) -> str:
         """The form asked for; by default a table, or what the ending of the file says."""
-        ending = "" if self.out is None else self.out.suffix
-        return self.format or (ending[1:] if ending in (".json", ".csv") else "table")
+        if self.format is not None:
+            return self.format
+        ending = "" if self.out is None else self.out.suffix.lower()
+        if ending not in FORMS:
+            raise InputError(
+                f"--out {self.out}: unknown ending {ending!r}; expected {', '.join(filter(None, FORMS))} or none. "
+                "Choose one of them, or say what to write: --format."
+            )
+        return FORMS[ending]
 
     @property
     def place(self) -> Path:
@@ -69,19 +79,28 @@ class Output:
         """The table of groups, which is read."""
         return input_files(groups=None if self.by is None or _is_count(self.by) else Path(self.by))
 
-    def check(self, inputs: Iterable[InputFile | Path | None] = ()) -> None:
-        """Refuse what cannot be written, or would replace an input, before any work is done."""
+    def check(self, inputs: Iterable[InputFile | Path | None] = (), *, results: bool = True) -> None:
+        """Refuse what cannot be written, or would replace an input, before any work is done.
+
+        `results` says that the ending of --out tells what results look like.
+        """
         read = [each.path if isinstance(each, InputFile) else each for each in inputs]
         for option, path in (("--out", self.out), ("--units", self.units)):
             check_out(path, inputs=read, option=option)
+        if results:
+            self.chosen_form  # noqa: B018
         if self.units is not None and self.units.suffix.lower() != ".parquet":
             raise InputError(f"--units {self.units}: expected a name that ends in .parquet.")
         if self.save is not None and (not self.save.resolve().parent.is_dir() or self.save.is_file()):
             raise InputError(f"--save {self.save}: cannot be made there. Choose the name of a new folder.")
+        if self.save is not None:
+            from truerank.data.folders import check_place
+
+            check_place(self.save, force=self.force)
 
     def say(self, lines: Iterable[str]) -> None:
         for line in () if self.quiet else lines:
-            click.echo(line, err=True)
+            terminal.say(line)
 
     def progress(self) -> AbstractContextManager[Report | None]:
         return progress(quiet=self.quiet)
@@ -89,13 +108,19 @@ class Output:
     def deliver(self, content: bytes) -> None:
         """Content to a file, whole or not at all, or to standard output."""
         if self.out is None:
-            sys.stdout.buffer.write(content)
-            sys.stdout.buffer.flush()
+            terminal.write(content)
             return
-        from truerank.data.files import whole_file
+        from truerank.data.whole import whole_file
 
-        with whole_file(self.out) as temporary:
-            temporary.write_bytes(content)
+        try:
+            with whole_file(self.out) as temporary:
+                temporary.write_bytes(content)
+        except BrokenPipeError:
+            pass  # --out is a pipe whose reader has left
+        except OSError as error:
+            raise InputError(
+                f"--out {self.out}: cannot be written ({error.strerror}). Make room, or choose another place."
+            ) from None
 
     def results(
         self,
@@ -117,11 +142,11 @@ class Output:
 
             write_table(made.units(), self.units)
         if self.save is not None:
-            made.save(self.save)
+            made.save(self.save, force=self.force)
         self.deliver(self._rendered(made, groups))
         outcomes = [rule.outcome(made) for rule in required]
         for _, sentence in outcomes:
-            click.echo(sentence, err=True)  # also when quiet: it explains the exit code
+            terminal.say(sentence)  # also when quiet: it explains the exit code
         code = max((int(outcome) for outcome, _ in outcomes), default=0)
         if code:
             raise click.exceptions.Exit(code)
@@ -133,9 +158,8 @@ class Output:
             return document.encode(results, groups=groups)
         if self.chosen_form == "csv":
             return frames.csv(results, groups=groups)
-        to_terminal = self.out is None and sys.stdout.isatty()
-        width = shutil.get_terminal_size().columns if to_terminal else None
-        return text.render(results, groups=groups, width=width, color=to_terminal, for_cli=True).encode()
+        width = terminal.width() if self.out is None else None
+        return text.render(results, groups=groups, width=width, color=width is not None, for_cli=True).encode()
 
 
 def check_out(out: Path | None, *, inputs: Iterable[Path | None] = (), option: str = "--out") -> None:

@@ -8,7 +8,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-import click
+from truerank.cli.terminal import say
+from truerank.core.printable import printable
 
 Report = Callable[[str, int, int], None]  # what is done, how much of it, of how much
 
@@ -26,8 +27,8 @@ def progress(*, quiet: bool) -> Iterator[Report | None]:
     from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
     bar = Progress(
-        TextColumn("{task.description}"), BarColumn(), TextColumn("{task.percentage:>3.0f}%"), TimeRemainingColumn(),
-        console=Console(stderr=True), transient=True,
+        TextColumn("{task.description}", markup=False), BarColumn(), TextColumn("{task.percentage:>3.0f}%"),
+        TimeRemainingColumn(), console=Console(stderr=True), transient=True,
     )  # fmt: skip
     shown = _Bar(bar)
     try:
@@ -46,7 +47,7 @@ class _Bar:
             self.bar.start()
             self.started = True
         if what not in self.tasks:
-            self.tasks[what] = self.bar.add_task(what, total=total)
+            self.tasks[what] = self.bar.add_task(printable(what), total=total)
         self.bar.update(self.tasks[what], completed=done, total=total)
 
 
@@ -64,7 +65,7 @@ class _Lines:
         self.due = now + 10
         # what was there at the first report may come from an earlier run and says nothing of the pace
         seconds = (now - begin) / (done - before) * (total - done) if done > before else 0.0
-        click.echo(f"{what}: {done:,} of {total:,} ({done / max(total, 1):.0%}){_left(seconds)}", err=True)
+        say(f"{what}: {done:,} of {total:,} ({done / max(total, 1):.0%}){_left(seconds)}")
 
 
 def _left(seconds: float) -> str:

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import click
 
+from truerank.cli import terminal
 from truerank.cli.names import choices, defaults
-from truerank.cli.options import N_ITEMS, N_USERS, OUT, QUIET, SEED, Sections, count, grouped, shared
+from truerank.cli.options import FORCE, N_ITEMS, N_USERS, OUT, QUIET, SEED, Sections, count, grouped, shared
 from truerank.cli.output import Output
 
 WORLD = defaults("studies/world", "WorldSettings")
@@ -30,7 +31,7 @@ def simulate() -> None:
 @count("--shown", default=WORLD["shown"], help="Items in a user's training log.")
 @count("--judged", default=WORLD["judged"], help="Randomly exposed items per user.")
 @SEED
-@grouped(Output, FOLDER, QUIET)
+@grouped(Output, FOLDER, FORCE, QUIET)
 def world(
     *,
     n_users: int,
@@ -48,16 +49,18 @@ def world(
     Writes truth.parquet (every pair), train.parquet (what a deployed system showed: popular and liked items more
     often), random.parquet (uniformly random unseen items) and items.parquet. Ratings are 1 to 5; 4 and 5 are positive.
     """
+    from truerank.data.folders import check_place
     from truerank.studies.world import POSITIVE, WorldSettings, make_world, write_world
 
     settings = WorldSettings(
         users=n_users, items=n_items, clusters=clusters, density=density, disliking=disliking, shown=shown,
         judged=judged,
     )  # fmt: skip
+    check_place(output.place, force=output.force)
     output.say([f"drawing {n_users:,} users x {n_items:,} items"])
     with output.progress() as report:
         made = make_world(settings, seed=seed)
-        paths = write_world(made, output.place, say=report)
+        paths = write_world(made, output.place, force=output.force, say=report)
     positive = made.rating > 3
     _list(paths)
     output.say(
@@ -86,7 +89,7 @@ def world(
     "that depend on the item before (3), trust in high ranks (4), items the logger never shows (5). Can be repeated.",
 )
 @SEED
-@grouped(Output, FOLDER, QUIET)
+@grouped(Output, FOLDER, FORCE, QUIET)
 def feed(
     *,
     n_sessions: int,
@@ -114,7 +117,7 @@ def feed(
         loggers=n_loggers, broken=frozenset(map(Broken, broken)),
     )  # fmt: skip
     with output.progress() as report:
-        paths = write_feed(settings, output.place, seed=seed, say=report)
+        paths = write_feed(settings, output.place, seed=seed, force=output.force, say=report)
     _list(paths)
     lost = ", ".join(str(assumption) for assumption in sorted(settings.broken))
     made = -(-n_sessions // settings.visits) * settings.visits
@@ -125,4 +128,4 @@ def feed(
 
 def _list(paths: Mapping[str, Path]) -> None:
     for name, path in paths.items():
-        click.echo(f"{name:8} {path}")
+        terminal.show(f"{name:8} {path}")

@@ -9,12 +9,14 @@ from typing import TYPE_CHECKING
 
 import click
 
+from truerank.cli import terminal
 from truerank.cli.groups import Inference, Reading, Scoring
 from truerank.cli.names import choices, constant
 from truerank.cli.options import (
     BOOTSTRAP,
     COLUMNS,
     EXCLUDE,
+    FORCE,
     ITEMS,
     LEVEL,
     METRIC,
@@ -191,7 +193,7 @@ def reliability(
         raise
     output.say(studied.notes)
     for name in (RESULTS, MEANS, PAIRS, LOGS):
-        click.echo(f"{Path(name).stem:8} {output.place / name}")
+        terminal.show(f"{Path(name).stem:8} {output.place / name}")
 
 
 def _train(path: Path, reading: Reading, *, own: str | None, loggers: Sequence[Logger]) -> Log:
@@ -229,6 +231,7 @@ ALL = "Only these.  [default: all of the study]"
     Output,
     formatted(choices("report/reliability_charts", "PictureFormat"), default="svg"),
     OUT.here("The folder to write to.  [default: DIR/figures]"),
+    FORCE,
 )
 def figures(
     *,
@@ -264,9 +267,10 @@ def figures(
         loggers=None if loggers is None else listed(loggers),
         sparsities=None if sparsities is None else numbers(sparsities, "--sparsities", kind=float),
         samplers=None if samplers is None else listed(samplers),
+        force=output.force,
     )
     for question, path in paths.items():
-        click.echo(f"{question.value:16} {path}")
+        terminal.show(f"{question.value:16} {path}")
 
 
 study.add_command(figures)
@@ -298,8 +302,9 @@ def calibration(*, draws: int, inference: Inference, output: Output) -> None:
     place = output.place
     try:
         with output.progress() as report:
-            run(worlds(), place, draws=draws, seed=inference.seed, processes=inference.threads, progress=report)
+            notes = run(worlds(), place, draws=draws, seed=inference.seed, processes=inference.threads, progress=report)
     except KeyboardInterrupt:
         output.say([f"{place}: what is done is kept; the same command goes on from there."])
         raise
-    click.echo(f"calibration {write(worlds(), place, seed=inference.seed)}")
+    output.say(notes)
+    terminal.show(f"calibration {write(worlds(), place, seed=inference.seed)}")

@@ -10,10 +10,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from truerank.core.errors import InputError
+
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
 
+
+# between which numbers, weights 1 / chance, their products, and squares and sums of these are numbers again
+LARGEST_NUMBER, LEAST_CHANCE = 1e100, 1e-40
 
 LONG = 2000  # values from which the vectorised exact sum is faster
 LONGER = 2**16  # values for which it is worth to load the compiled one
@@ -25,6 +30,31 @@ def frozen(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
     """The same array, read-only."""
     array.setflags(write=False)
     return array
+
+
+def check_unmasked(array: npt.NDArray[Any], *, where: str) -> None:
+    """Refuse a masked array of which something is masked: whatever stands below the mask is no value."""
+    hidden = int(np.count_nonzero(np.ma.getmaskarray(array))) if isinstance(array, np.ma.MaskedArray) else 0
+    if hidden:
+        raise InputError(
+            f"{where}: {hidden:,} values are masked; expected a value everywhere. Fill them first: with -inf the "
+            "scores of items that are never recommended."
+        )
+
+
+def as_doubles(values: npt.NDArray[Any], *, where: str) -> Floats:
+    """Numbers as float64; those that float64 cannot tell from their neighbours are refused.
+
+    >>> as_doubles(np.array([1, 2**53]), where="scores").tolist()
+    [1.0, 9007199254740992.0]
+    """
+    large = values.size > 0 and values.dtype.kind in "iu" and max(int(values.max()), -int(values.min())) > 2**53
+    if large or (values.dtype.kind == "f" and values.dtype.itemsize > 8):
+        raise InputError(
+            f"{where}: {values.dtype} numbers {'beyond 2^53 ' if large else ''}are finer than float64, in which scores "
+            "are compared; neighbours would tie. Give a table user, item, score, or the ranks of items as scores."
+        )
+    return values.astype(np.float64)
 
 
 def exact_sum(values: Floats) -> float:

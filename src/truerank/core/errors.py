@@ -4,14 +4,20 @@
     └── InputError          a file, a frame, an option or a combination of them is wrong (exit code 2)
         └── RefusedError    the question has no honest answer: the message says why and what to ask instead
 
-A message is one or two sentences: where, what was found, what was expected, what to do.
+A message is one or two sentences: where, what was found, what was expected, what to do. It may quote data of any kind
+and length, and ends on a terminal: an error makes it printable when it is made.
 """
 
 from __future__ import annotations
 
+from truerank.core.printable import sentence
+
 
 class TruerankError(Exception):
     """Anything this library raises on purpose."""
+
+    def __init__(self, message: object = "") -> None:
+        super().__init__(sentence(str(message)))
 
 
 class InputError(TruerankError):

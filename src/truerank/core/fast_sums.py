@@ -5,15 +5,15 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import numba as nb
 import numpy as np
 
 from truerank.core.arrays import LEAST, MOST, Floats
+from truerank.core.compiled import compiled
 
 BLOCK = 1024  # numbers whose parts stay in the nearest cache
 
 
-@nb.njit(cache=True, nogil=True, boundscheck=False)
+@compiled(boundscheck=False)
 def looked_at(bits: Any) -> tuple[int, bool]:
     """The largest of the bits without the sign, and whether all numbers are the same; [numbers] as whole numbers."""
     most, all_have, some_have = 0, -1, 0
@@ -24,7 +24,7 @@ def looked_at(bits: Any) -> tuple[int, bool]:
     return most, all_have == some_have
 
 
-@nb.njit(cache=True, nogil=True, boundscheck=False, fastmath={"reassoc"})
+@compiled(boundscheck=False, fastmath={"reassoc"})
 def in_any_order(parts: Any, n: int) -> float:
     """Their sum, several at a time: for parts whose sums have no rounding error."""
     total = 0.0
@@ -33,7 +33,7 @@ def in_any_order(parts: Any, n: int) -> float:
     return total
 
 
-@nb.njit(cache=True, nogil=True, boundscheck=False)
+@compiled(boundscheck=False)
 def split(values: Any, large: float, parts: Any, rest: Any) -> None:
     """What adding and subtracting a large power of two splits off each number, and what is left of it."""
     for i in range(values.shape[0]):
@@ -43,7 +43,7 @@ def split(values: Any, large: float, parts: Any, rest: Any) -> None:
         rest[i] = x - part
 
 
-@nb.njit(cache=True, nogil=True, boundscheck=False)
+@compiled(boundscheck=False)
 def extracted(values: Floats, first: float, second: float) -> tuple[float, float, float]:
     """The sums of what two large powers of two split off each number, and of what is left (see `exact_sum`).
 
@@ -62,7 +62,7 @@ def extracted(values: Floats, first: float, second: float) -> tuple[float, float
     return total, more, left
 
 
-@nb.njit(cache=True, nogil=True, boundscheck=False)
+@compiled(boundscheck=False)
 def line(x: Any, y: Any, slope: float, scale: float) -> Any:
     """(x + slope y) scale, in one pass."""
     out = np.empty(x.shape[0])
@@ -71,7 +71,7 @@ def line(x: Any, y: Any, slope: float, scale: float) -> Any:
     return out
 
 
-@nb.njit(cache=True, nogil=True, boundscheck=False, fastmath={"reassoc", "contract"})
+@compiled(boundscheck=False, fastmath={"reassoc", "contract"})
 def moments_of_block(effect: Any, leverage: Any, out: Any) -> None:
     """Add the number of clusters that contribute and the sums over them to `out`."""
     n, variance, squares, cubes, fourths = 0.0, 0.0, 0.0, 0.0, 0.0
@@ -98,7 +98,7 @@ def moments_of_block(effect: Any, leverage: Any, out: Any) -> None:
     out[7] += scaled_squares
 
 
-@nb.njit(cache=True, nogil=True, boundscheck=False)
+@compiled(boundscheck=False)
 def summed(effect: Any, leverage: Any) -> Any:
     """The sums of all blocks."""
     out = np.zeros(8)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from truerank.core.arrays import check_unmasked
 from truerank.core.errors import InputError, some
 
 Keys = npt.NDArray[np.uint64]
@@ -21,10 +22,12 @@ IdColumn: TypeAlias = "pl.Series | npt.NDArray[Any] | Iterable[Any]"
 class Ids:
     """Distinct ids in sorted order; a position in it stands for the id everywhere inside the library.
 
-    Sorting makes every result independent of the order of rows in a file.
+    Sorting makes every result independent of the order of rows in a file. `numbered` says that nobody gave them: they
+    are the places of rows or columns of a matrix, from 0, which are the ids of other data only if that can be shown.
     """
 
     values: pl.Series
+    numbered: bool = False
 
     @classmethod
     def of(cls, column: IdColumn, *, where: str = "ids") -> Ids:
@@ -34,6 +37,15 @@ class Ids:
         ['10', '30']
         """
         return cls(as_ids(column, where=where).unique().sort())
+
+    @classmethod
+    def places(cls, size: int) -> Ids:
+        """The rows or columns of a matrix that has no ids, numbered from 0.
+
+        >>> Ids.places(3).texts()
+        ['0', '1', '2']
+        """
+        return cls(pl.Series(np.arange(size)), numbered=True)
 
     @classmethod
     def factorise(cls, column: IdColumn, *, where: str = "ids") -> tuple[Ids, npt.NDArray[np.int64]]:
@@ -126,7 +138,8 @@ def as_ids(column: IdColumn, *, where: str) -> pl.Series:
         numbers = series.cast(pl.Int64, strict=False)
         return series.cast(pl.Int128) if numbers.null_count() else numbers
     if kind.is_float():
-        bad = ~(series.is_finite() & (series.round(0) == series) & (series.abs() < 2**53))
+        exact = 2**53 if kind == pl.Float64 else 2**24  # beyond it neighbours are rounded to each other
+        bad = ~(series.is_finite() & (series.round(0) == series) & (series.abs() < exact))
         if not bool(bad.any()):
             return series.cast(pl.Int64)
         series = series.filter(bad)
@@ -139,13 +152,25 @@ def _series(column: IdColumn, *, where: str) -> pl.Series:
     if isinstance(column, pl.Series):
         return column
     if isinstance(column, np.ndarray):
+        check_unmasked(column, where=where)
         if column.ndim != 1:
             raise InputError(f"{where}: ids have {column.ndim} dimensions; expected one id per entry.")
         return pl.Series(column.tolist() if column.dtype.kind in "OU" else np.ascontiguousarray(column))
+    if isinstance(column, str | bytes | Set | Mapping | Iterator) or not isinstance(column, Iterable):
+        raise InputError(
+            f"{where}: ids are a {type(column).__name__}; expected a list, an array or a column of whole numbers or "
+            "text, whose order is known."
+        )
+    values = list(column)
+    wide = any(isinstance(value, int) and abs(value) >= 2**63 for value in values)  # else the first decides the width
     try:
-        return pl.Series(list(column), strict=True)
-    except TypeError as error:
-        raise InputError(f"{where}: ids of mixed types; expected whole numbers or text. {error}") from None
+        return pl.Series(values, dtype=pl.Int128 if wide else None, strict=True)
+    except UnicodeEncodeError as error:
+        raise InputError(f"{where}: id {error.object!a} is no text that UTF-8 can hold. Write it otherwise.") from None
+    except (TypeError, ValueError, OverflowError, pl.exceptions.PolarsError) as error:
+        raise InputError(
+            f"{where}: ids of mixed types, or too large; expected whole numbers or text. {error}"
+        ) from None
 
 
 def _same_kind(known: pl.Series, asked: pl.Series, *, where: str) -> None:

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
+from truerank.core.calls import checked_arguments
 from truerank.core.errors import InputError, some
 from truerank.core.messages import Message
 from truerank.core.provenance import Provenance, comparable, plain
@@ -40,7 +41,8 @@ class Evidence:
     def __post_init__(self) -> None:
         for name in ("df", "largest", "balance", "balance_z", "lost", "unsupported"):
             number = getattr(self, name)
-            object.__setattr__(self, name, None if number is None or not math.isfinite(number) else float(number))
+            if number is not None and (type(number) is not float or not math.isfinite(number)):
+                object.__setattr__(self, name, float(number) if math.isfinite(number) else None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -125,7 +127,8 @@ class Comparison:
     reasons: tuple[Message, ...] = ()
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "clip", _limit(self.clip))
+        if self.clip is not None:
+            object.__setattr__(self, "clip", _limit(self.clip))
 
     @property
     def reason_texts(self) -> tuple[str, ...]:
@@ -220,6 +223,7 @@ class Results:
             )
         return self.segments(segment)
 
+    @checked_arguments()
     def compare(self, model: str, baseline: str) -> tuple[Comparison, ...]:
         """All comparisons of two models, as model - baseline."""
         pair = {model, baseline}
@@ -231,6 +235,7 @@ class Results:
             )
         return tuple(comparison if comparison.model == model else comparison.turned() for comparison in of_pair)
 
+    @checked_arguments()
     def require(self, rule: str) -> tuple[int, str]:
         """Whether "als > pop: Recall@50, pooled" is met: 0 shown, 4 insufficient, 5 not shown; with a sentence."""
         from truerank.core.requirements import Requirement
@@ -244,13 +249,18 @@ class Results:
 
         return document.encode(self)
 
-    def save(self, path: str | Path) -> None:
-        """Write a folder with `results.json` and, where units are held, `units.parquet`: whole or not at all."""
+    @checked_arguments()
+    def save(self, path: str | Path, *, force: bool = False) -> None:
+        """Write a folder with `results.json` and, where units are held, `units.parquet`: whole or not at all.
+
+        The folder is new or empty; `force` replaces one that holds earlier results and nothing else.
+        """
         from truerank.report import document
 
-        document.save(self, Path(path))
+        document.save(self, Path(path), force=force)
 
     @staticmethod
+    @checked_arguments()
     def read(path: str | Path) -> Results:
         """The results of a saved folder, or of a JSON file, which has no units."""
         from truerank.report import document

@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterator, Mapping
-from contextlib import nullcontext
-from dataclasses import dataclass
+from contextlib import nullcontext, suppress
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
 from truerank.core.errors import InputError
-from truerank.data.files import reading, scan_path
+from truerank.data.files import Scanned, reading, scan_path
 from truerank.data.matrices import is_sparse, rows_of, stored
 
 BATCH_ROWS = 2**20
 BATCH_BYTES = 2**26
 LOOKED_AT = 1024  # rows that tell how large a row is
+WRITTEN = ("user", "item", "session", "surface", "group", "logger")  # columns of ids and names, as they are written
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,10 +31,15 @@ class Piece:
     rows: pl.LazyFrame
     n_rows: int
     seekable: bool = True
-    path: Path | None = None
+    file: Scanned | None = None
+
+    @classmethod
+    def of(cls, file: Scanned, schema: Mapping[str, pl.DataType]) -> Piece:
+        """The rows of a file in these types."""
+        return cls(file.typed(schema), file.n_rows, file.seekable, file)
 
     def reading(self) -> Any:
-        return nullcontext() if self.path is None else reading(self.path)
+        return nullcontext() if self.file is None else reading(self.file.path)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,13 +51,19 @@ class LazyTable:
     where: str
 
     @classmethod
-    def of(cls, source: Any, *, name: str | None = None) -> LazyTable:
+    def of(cls, source: Any, *, name: str | None = None, columns: Mapping[str, str] | None = None) -> LazyTable:
         """From a path, a folder of parts, a glob, a polars, pandas or arrow frame, or a scipy.sparse matrix.
+
+        `columns` maps this library's names to the source's: those that hold ids are read as they are written.
 
         >>> table = LazyTable.of(pl.DataFrame({"user": [1, 2, 3]}))
         >>> table.n_rows, [len(batch) for batch in table.batches(most=2)]
         (3, [2, 1])
         """
+        return cls._of(source, name).as_written(columns or {})
+
+    @classmethod
+    def _of(cls, source: Any, name: str | None) -> LazyTable:
         if isinstance(source, LazyTable):
             return source
         if isinstance(source, str | Path):
@@ -66,8 +78,29 @@ class LazyTable:
     @classmethod
     def _at(cls, path: Path, where: str) -> LazyTable:
         parts, schema = scan_path(path)
-        pieces = (Piece(part.typed(schema), part.n_rows, part.seekable, part.path) for part in parts)
-        return cls(tuple(pieces), schema, where)
+        return cls(tuple(Piece.of(part, schema) for part in parts), schema, where)
+
+    def as_written(self, columns: Mapping[str, str]) -> LazyTable:
+        """The same rows, in which ids and names are what stands in the file.
+
+        A column of a text table whose fields are no plain whole numbers may be one of numbers (1e3, 7.0) or of true and
+        false; as ids these are text, because 1e3 and 1000 are two ids.
+        """
+        names = {name for key in WRITTEN for name in (key, columns.get(key, key))}
+        return self._as_text([name for name in names if self.schema.get(name) in (pl.Float64, pl.Boolean)])
+
+    def fields(self) -> LazyTable:
+        """The same rows, in which all columns of text tables are the text that stands there."""
+        return self._as_text(self.columns)
+
+    def _as_text(self, names: Collection[str]) -> LazyTable:
+        """These columns as text, where they are that in the files; the types of others stay."""
+        files = [piece.file for piece in self.pieces if piece.file is not None]
+        texts = {name for name in names if files and all(file.is_text(name) for file in files)}
+        if all(self.schema[name] == pl.String for name in texts):
+            return self
+        schema = {name: pl.String() if name in texts else kind for name, kind in self.schema.items()}
+        return replace(self, pieces=tuple(Piece.of(file, schema) for file in files), schema=schema)
 
     @property
     def columns(self) -> list[str]:
@@ -83,7 +116,7 @@ class LazyTable:
 
     @property
     def in_memory(self) -> bool:
-        return self.seekable and all(piece.path is None for piece in self.pieces)
+        return self.seekable and all(piece.file is None for piece in self.pieces)
 
     def read(self, columns: Collection[str] | None = None) -> pl.DataFrame:
         """All rows at once."""
@@ -138,13 +171,14 @@ class LazyTable:
 def _frame(source: Any) -> pl.DataFrame:
     if isinstance(source, pl.DataFrame):
         return source
-    if type(source).__module__.startswith("pandas"):
+    if type(source).__module__.startswith("pandas") and hasattr(source, "columns"):
         # column by column: needs neither pandas nor pyarrow to be importable here
         return pl.DataFrame({str(name): _from_pandas(source[name]) for name in source.columns})
     if is_sparse(source):
         return rows_of(stored(source, name="matrix"), users=None, items=None, name="matrix")
-    if hasattr(source, "__arrow_c_stream__"):
-        return pl.DataFrame(source)
+    if hasattr(source, "__arrow_c_stream__") and not isinstance(source, pl.Series):
+        with suppress(pl.exceptions.PolarsError):  # a single column is no table
+            return pl.DataFrame(source)
     raise InputError(
         f"cannot read rows from a {type(source).__name__}; expected a path, a polars, pandas or arrow frame, "
         "or a scipy.sparse matrix."
@@ -152,7 +186,9 @@ def _frame(source: Any) -> pl.DataFrame:
 
 
 def _from_pandas(series: Any) -> pl.Series:
-    array = series.to_numpy()
+    # numbers with nulls become doubles in numpy, which rounds large ones
+    with_nulls = hasattr(series.dtype, "numpy_dtype") and bool(series.isna().any())
+    array = series.astype(object).to_numpy() if with_nulls else series.to_numpy()
     if array.dtype == object:
         return pl.Series([None if _missing(value) else value for value in array.tolist()])
     return pl.Series(array)

@@ -7,7 +7,8 @@ import glob
 import gzip
 import operator
 import os
-import tempfile
+import re
+import stat
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -18,12 +19,16 @@ from typing import IO, cast
 
 import polars as pl
 
+from truerank.core.calls import checked_arguments
 from truerank.core.errors import InputError, some
 from truerank.core.log import Log
+from truerank.data.marker import check_member
 from truerank.data.text import ENDINGS as TREC
 from truerank.data.text import TextTypes, parsed, read_trec
+from truerank.data.whole import whole_file
 
 SEPARATORS = {".csv": ",", ".tsv": "\t", ".txt": "\t"}
+BLOCK = 2**24  # bytes of a text that are looked through at a time
 EXPECTED = ".parquet, .csv or .tsv, or TREC .qrels, .run or .trec; text also with .gz"
 
 
@@ -58,11 +63,14 @@ class Scanned:
     def seekable(self) -> bool:
         return self.kind not in SEPARATORS
 
+    def is_text(self, name: str) -> bool:
+        """Whether a column is text in the file, whatever its fields can be read as."""
+        return self.text is not None and name in self.text.possible
+
     def typed(self, schema: Mapping[str, pl.DataType]) -> pl.LazyFrame:
         """The named columns in these types, perhaps wider ones than its own."""
-        fields = self.text.possible if self.text is not None else ()
         return self.rows.select(
-            (parsed(name, kind) if name in fields else pl.col(name).cast(kind)).alias(name)
+            (parsed(name, kind) if self.is_text(name) else pl.col(name).cast(kind)).alias(name)
             for name, kind in schema.items()
         )
 
@@ -111,6 +119,7 @@ def reading(path: Path) -> Iterator[None]:
 
 def _text(path: Path, *, separator: str) -> tuple[pl.LazyFrame, TextTypes]:
     """The fields of a text table, and what types they may have, from one pass over all of it."""
+    _check_returns(path, separator=separator.encode())
     try:
         rows = _scan_text(path, separator=separator)
         return rows, TextTypes.of(rows)
@@ -131,7 +140,34 @@ def _scan_text(path: Path, *, separator: str, unpacked: bytes | None = None) -> 
     codecs.getincrementaldecoder("utf-8-sig")().decode(first)
     source = path if unpacked is None else unpacked
     fields = pl.scan_csv(source, separator=separator, infer_schema=False, glob=False)
+    _check_header(path, fields.collect_schema().names(), first)
     return fields.filter(~pl.all_horizontal(pl.all().is_null()))  # blank lines
+
+
+def _check_returns(path: Path, *, separator: bytes) -> None:
+    """Refuse a carriage return at the end of a field that does not end a line: polars would drop it from the field."""
+    odd, last, quotes = re.compile(rb"\r(?=[\r" + separator + b"])"), b"", 0
+    with _open(path) as stream:
+        while more := stream.read(BLOCK):
+            block, counted = last + more, len(last)  # a return may be the last of a block
+            for found in odd.finditer(block) if b"\r" in block else ():
+                quotes += block.count(b'"', counted, found.start())
+                counted = max(counted, found.start())
+                if quotes % 2 == 0:
+                    raise InputError(
+                        f"{path}: a carriage return stands at the end of a field within a line; expected lines that "
+                        "end with LF or CRLF. Remove it, or put the field in quotes."
+                    )
+            quotes += block.count(b'"', counted)
+            last = block[-1:]
+
+
+def _check_header(path: Path, names: Sequence[str], line: bytes) -> None:
+    """Refuse two columns of one name, of which polars calls the second NAME_duplicated_0."""
+    for name in names:
+        first = name.rpartition("_duplicated_")[0]
+        if first in names and name.encode() not in line:
+            raise InputError(f"{path}: two columns are called {first!r}; expected each name once. Rename one of them.")
 
 
 def _open(path: Path) -> IO[bytes]:
@@ -144,52 +180,39 @@ def _bytes(path: Path) -> bytes:
 
 
 def check_readable(path: Path) -> None:
-    """Refuse what is no file that can be opened."""
+    """Refuse what cannot be opened, has a name that cannot be shown, or was altered in a folder that truerank wrote.
+
+    A pipe is refused, too: files are read more than once, and it may never begin.
+    """
     try:
+        str(path).encode()
+        kind = path.stat().st_mode
+        if not stat.S_ISREG(kind) and not stat.S_ISDIR(kind):
+            raise InputError(
+                f"{path}: is a pipe or a device; expected a file, which can be read twice. Save it to one first."
+            )
         path.open("rb").close()
+    except UnicodeEncodeError:
+        shown = os.fsencode(path).decode(errors="backslashreplace")
+        raise InputError(f"{shown}: the name is not UTF-8. Rename the file.") from None
     except IsADirectoryError:
         raise InputError(f"{path}: is a folder; expected a file.") from None
     except (FileNotFoundError, NotADirectoryError):
         raise InputError(f"{path}: no such file. Check the path.") from None
     except OSError as error:
         raise InputError(f"{path}: cannot be read ({error.strerror}). Check the path.") from None
+    check_member(path)
 
 
-def write_table(table: pl.DataFrame, path: Path) -> None:
-    """Write a table in the format told by the ending."""
-    with whole_file(path) as temporary:
+def write_table(table: pl.DataFrame, path: Path, *, advice: str | None = None) -> None:
+    """Write a table in the format told by the ending; `advice` is what to do where it cannot be written."""
+    with whole_file(path, advice=advice) as temporary:
         if path.suffix.lower() == ".parquet":
             table.write_parquet(temporary, compression="zstd")
         elif path.suffix.lower() in SEPARATORS:
             table.write_csv(temporary, separator=SEPARATORS[path.suffix.lower()])
         else:
             raise InputError(f"{path}: unknown ending {path.suffix!r}; expected .parquet, .csv or .tsv.")
-
-
-@contextmanager
-def whole_file(path: Path) -> Iterator[Path]:
-    """A temporary name beside `path` that becomes `path` if all goes well and vanishes if not."""
-    if path.exists() and not path.is_file() and not path.is_dir():
-        yield path  # a pipe or a device is written to, never replaced
-        return
-    path = path.resolve()
-    try:
-        handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".part", dir=path.parent)
-        os.close(handle)
-    except OSError as error:
-        raise InputError(f"{path}: cannot be written ({error.strerror}). Choose another place.") from None
-    temporary = Path(name)
-    try:
-        yield temporary
-        mask = os.umask(0)
-        os.umask(mask)
-        temporary.chmod(0o666 & ~mask)
-        try:
-            temporary.replace(path)
-        except OSError as error:
-            raise InputError(f"{path}: cannot be written ({error.strerror}). Choose another place.") from None
-    finally:
-        temporary.unlink(missing_ok=True)
 
 
 def scan_path(path: Path) -> tuple[list[Scanned], dict[str, pl.DataType]]:
@@ -296,6 +319,7 @@ def to_frame(log: Log) -> pl.DataFrame:
     return frame.with_columns(pl.col("label").cast(pl.Int8)) if "label" in log.rewards else frame
 
 
+@checked_arguments()
 def write(log: Log, path: str | Path) -> None:
     """Write a log to Parquet, CSV or TSV, as the ending says."""
     write_table(to_frame(log), Path(path))

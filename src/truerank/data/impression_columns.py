@@ -8,13 +8,13 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from truerank.core.arrays import Bools, Floats, Ints, frozen
+from truerank.core.arrays import LEAST_CHANCE, Bools, Floats, Ints, frozen
 from truerank.core.errors import InputError
 from truerank.core.ids import Ids
 from truerank.core.log import Pairs
 from truerank.data.facts import Facts
 from truerank.data.impressions import Array, Impressions, Logged
-from truerank.data.read import VALUE_NAMES, column, find_column, finite_numbers, is_binary
+from truerank.data.read import CHANCE, VALUE_NAMES, column, find_column, finite_numbers, is_binary
 
 MOST_POSITION = 2**31 - 1
 
@@ -81,7 +81,7 @@ class ImpressionColumns:
         if found is None:
             return None
         values = self._finite(found)
-        self._refuse((values <= 0) | (values > 1), values, key, "a probability in (0, 1]")
+        self._refuse((values < LEAST_CHANCE) | (values > 1), values, key, CHANCE)
         return self._sorted(values.to_numpy())
 
     def viewed(self) -> Bools | None:

@@ -39,6 +39,8 @@ def stored(matrix: Any, *, name: str) -> Stored:
     >>> found.row.tolist(), found.column.tolist(), found.value.tolist()
     ([0, 1], [1, 0], [2, 3])
     """
+    if not is_sparse(matrix):
+        raise InputError(f"{name}: a {type(matrix).__name__}; expected a scipy.sparse matrix [users x items].")
     if len(matrix.shape) != 2 or np.dtype(matrix.dtype).kind not in "fiub":
         raise InputError(
             f"{name}: a sparse {matrix.dtype} array of shape {matrix.shape}; expected numbers [users x items]."
@@ -85,4 +87,4 @@ def population(ids: IdColumn | Ids | None, size: int, *, where: str) -> Ids:
     """All rows or columns of a matrix, also those without an entry."""
     if isinstance(ids, Ids):
         return ids
-    return Ids.of(np.arange(size) if ids is None else ids, where=where)
+    return Ids.places(size) if ids is None else Ids.of(ids, where=where)

@@ -3,25 +3,27 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 import numpy as np
 import polars as pl
 
-from truerank.core.arrays import Floats, Ints, frozen
+from truerank.core.arrays import LARGEST_NUMBER, LEAST_CHANCE, Floats, Ints, frozen
+from truerank.core.calls import checked_arguments
 from truerank.core.errors import InputError
 from truerank.core.ids import IdColumn, Ids
 from truerank.core.log import Log
 from truerank.data.batches import LazyTable
 from truerank.data.matrices import is_sparse, population, rows_of, stored
-from truerank.data.rules import ALL, PositiveRule
+from truerank.data.rules import ALL, RULE, PositiveRule
 
 VALUE_NAMES = ("label", "reward", "rating", "value")
 KEYS = ("user", "item", *VALUE_NAMES, "score", "rank", "propensity", "position", "session", "time", "inclusion")
 RANKED_KEYS = ("viewed", "candidates", "surface", "group", "logger", "exposure", "prediction")
 
 
+@checked_arguments(positive=RULE)
 def read(
     source: Any,
     *,
@@ -54,8 +56,8 @@ def read(
         users = population(users, entries.shape[0], where=f"{where}, users")
         items = population(items, entries.shape[1], where=f"{where}, items")
     else:
-        table, where = as_table(source)
-        where, mapping = name or where, dict(columns or {})
+        table, where = as_table(source, columns)
+        where, mapping = name or where, check_columns(columns)
     rule = PositiveRule.parse(positive) if isinstance(positive, str) else positive
     return log_of(table, mapping, rule=rule, users=users, items=items, values=values, where=where)
 
@@ -105,9 +107,21 @@ def _order(user: Ints, item: Ints, n_items: int) -> Ints:
     return np.arange(len(cell)) if (cell[1:] >= cell[:-1]).all() else np.argsort(cell, kind="stable")
 
 
-def as_table(source: Any) -> tuple[pl.DataFrame, str]:
-    """A polars frame of the source, and its name in messages."""
-    table = LazyTable.of(source)
+def check_columns(columns: Mapping[str, str] | None, *, also: Iterable[str] = ()) -> dict[str, str]:
+    """The mapping, whose keys must be names that mean something here; `also` are names that the caller chose."""
+    known = (*KEYS, *RANKED_KEYS, *also)
+    for key in columns or {}:
+        if key not in known:
+            raise InputError(f"columns: nothing is called {key!r} here; expected keys among {', '.join(known)}.")
+    return dict(columns or {})
+
+
+def as_table(source: Any, columns: Mapping[str, str] | None = None) -> tuple[pl.DataFrame, str]:
+    """A polars frame of the source with ids as they are written, and its name in messages.
+
+    `columns` maps this library's names to the source's.
+    """
+    table = LazyTable.of(source, columns=columns)
     return table.read(), table.where
 
 
@@ -213,6 +227,13 @@ def finite_numbers(values: pl.Series, *, where: str, before: int = 0) -> pl.Seri
     if bool(bad.any()):
         row = int(bad.arg_true()[0])
         raise InputError(f"{where}: row {before + row + 1} is {values[row]!r}; expected a finite number in every row.")
+    large = numbers.abs() > LARGEST_NUMBER
+    if bool(large.any()):
+        row = int(large.arg_true()[0])
+        raise InputError(
+            f"{where}: row {before + row + 1} is {numbers[row]:g}; expected numbers up to {LARGEST_NUMBER:g}, whose "
+            "sums and squares are numbers too. Use another unit."
+        )
     return numbers
 
 
@@ -224,16 +245,19 @@ def odd_value(values: pl.Series) -> Any:
     return odd[0] if len(odd) else values[0]
 
 
+CHANCE = f"a probability in (0, 1], and no less than {LEAST_CHANCE:g}: no row stands for more than 1e40 rows"
+
+
 def checked(
     table: pl.DataFrame, key: str, mapping: Mapping[str, str], *, where: str, before: int = 0
 ) -> Floats | Ints | None:
-    """A propensity in (0, 1], an inclusion in [0, 1] or a position of 1 or more, where there is such a column."""
+    """A propensity in (0, 1] (not next to 0), an inclusion in [0, 1] or a position from 1, where there is a column."""
     found = find_column(table, key, mapping, strict=key in mapping)
     if found is None:
         return None
     numbers = finite_numbers(found, where=f"{where}, column {found.name!r}", before=before)
     if key == "propensity":
-        bad, expected = (numbers <= 0) | (numbers > 1), "a probability in (0, 1]"
+        bad, expected = (numbers < LEAST_CHANCE) | (numbers > 1), CHANCE
     elif key == "inclusion":
         bad, expected = (numbers < 0) | (numbers > 1), "a probability in [0, 1]"
     else:

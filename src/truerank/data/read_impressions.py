@@ -10,18 +10,21 @@ import numpy as np
 import polars as pl
 
 from truerank.core.arrays import Ints, frozen
+from truerank.core.calls import checked_arguments
 from truerank.core.chance import cell_keys
 from truerank.core.errors import InputError
 from truerank.core.ids import IdColumn, Ids, Keys
+from truerank.data.batches import LazyTable
 from truerank.data.facts import Facts
 from truerank.data.impression_columns import ImpressionColumns, Whole, check_sessions, notes_of, reward_keys
 from truerank.data.impressions import Impressions, Logged
-from truerank.data.read import VALUE_NAMES, as_table, column, find_column, located
+from truerank.data.read import VALUE_NAMES, check_columns, column, find_column, located
 from truerank.data.recognise import with_users
 
 OTHERS = ("position", "propensity", "viewed", "surface", "group", "logger", "time", "candidates")
 
 
+@checked_arguments()
 def read_impressions(
     source: Any,
     *,
@@ -45,15 +48,24 @@ def read_impressions(
     >>> log.n_units, log.unit.tolist(), log.reward("like").tolist()
     (2, [0, 1, 1], [1, 0, 1])
     """
-    table, where = as_table(source)
-    where = name or where
+    lazy = LazyTable.of(source, columns=columns)
+    table, where = lazy.read(), name or lazy.where
 
     def made(mapping: Mapping[str, str]) -> Impressions:
+        written = lazy.as_written(mapping)  # users may be recognised by the name of their column
         return impressions_of(
-            table, mapping, rewards=rewards, extra=extra, sessions=sessions, logged=logged, where=where, whole=None
+            table if written is lazy else written.read(),
+            mapping,
+            rewards=rewards,
+            extra=extra,
+            sessions=sessions,
+            logged=logged,
+            where=where,
+            whole=None,
         )
 
-    found, said = with_users(table.columns, dict(columns or {}), made, taken=[*(rewards or ()), *extra])
+    mapping = check_columns(columns, also=(*(rewards or ()), *extra))
+    found, said = with_users(table.columns, mapping, made, taken=[*(rewards or ()), *extra])
     facts = {key: Facts.of(values) for key, values in found.rewards.items()}
     empty = found.n_units - int(np.count_nonzero(np.diff(found.unit, prepend=-1)))
     n_users = None if found.users is None else len(found.users)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import polars as pl
 
+from truerank.core.calls import Wanted
 from truerank.core.errors import InputError
 
 _COMPARE = {
@@ -52,3 +53,6 @@ class PositiveRule:
 
     def __str__(self) -> str:
         return ALL if self.comparison == ALL else f"{self.comparison}{self.threshold:g}"
+
+
+RULE = Wanted('a rule such as ">3", or all', lambda value: isinstance(value, str | PositiveRule))

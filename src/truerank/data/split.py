@@ -9,6 +9,7 @@ from dataclasses import replace
 import numpy as np
 
 from truerank.core.arrays import Bools, Floats, Ints, frozen, sums_by
+from truerank.core.calls import checked_arguments
 from truerank.core.chance import cell_uniforms
 from truerank.core.errors import InputError
 from truerank.core.ids import Ids
@@ -19,12 +20,14 @@ from truerank.sampling.pools import Members, PoolOrder, Share, row_keys
 PER_USER = "split per user"  # the purpose that its chance is keyed by
 
 
+@checked_arguments()
 def split_random(log: Log, fraction: float, *, seed: int) -> tuple[Log, Log]:
     """Each row goes to the first part with probability 1 - `fraction`, to the second with `fraction`."""
     _check(fraction)
     return _parts(log, BernoulliDesign(fraction).draw(Members.of(log), seed=seed, purpose="split random"))
 
 
+@checked_arguments()
 def split_per_user(log: Log, fraction: float, *, seed: int) -> tuple[Log, Log]:
     """Of each user's n rows, floor(fraction n) drawn uniformly go to the second part.
 
@@ -37,6 +40,7 @@ def split_per_user(log: Log, fraction: float, *, seed: int) -> tuple[Log, Log]:
     return _parts(log, UniformDesign(Share(fraction)).draw(Members.of(log), seed=seed, purpose=PER_USER))
 
 
+@checked_arguments()
 def split_by_time(log: Log, fraction: float) -> tuple[Log, Log]:
     """The latest `fraction` of rows go to the second part; rows of the same time stay together, in the second."""
     _check(fraction)

@@ -14,6 +14,7 @@ import numpy as np
 import polars as pl
 
 from truerank.core.arrays import Bools
+from truerank.core.calls import checked_arguments
 from truerank.core.errors import InputError
 from truerank.core.ids import IdColumn, Ids, as_ids
 from truerank.core.log import Log
@@ -22,9 +23,9 @@ from truerank.data.facts import Facts
 from truerank.data.impression_columns import ImpressionColumns, Whole, reward_keys
 from truerank.data.impressions import Impressions, Logged
 from truerank.data.partition import Keyed, Progress
-from truerank.data.read import checked, column, find_column, located, log_of, value_key, values_of
+from truerank.data.read import check_columns, checked, column, find_column, located, log_of, value_key, values_of
 from truerank.data.read_impressions import OTHERS, impressions_of
-from truerank.data.rules import PositiveRule
+from truerank.data.rules import RULE, PositiveRule
 
 DENSE = 2**27  # whole numbers below it are collected in a table of flags
 WAITING = 2**22  # ids that are kept before repeated ones are removed
@@ -117,6 +118,7 @@ class LogSchema:
         )
 
 
+@checked_arguments(positive=RULE)
 def scan(
     source: Any,
     *,
@@ -138,7 +140,7 @@ def scan(
     >>> schema.users.texts(), schema.values.maximum, schema.read(rows[1:2]).rewards["rating"].tolist()
     (['a', 'b'], 5.0, [0.0])
     """
-    table, mapping = LazyTable.of(source, name=name), dict(columns or {})
+    table, mapping = LazyTable.of(source, name=name, columns=columns), check_columns(columns)
     where, empty = table.where, pl.DataFrame(schema=dict(table.schema))
     rule = PositiveRule.parse(positive) if isinstance(positive, str) else positive
     pair = {key: column(empty, key, mapping, where=where, strict=values).name for key in ("user", "item")}
@@ -232,7 +234,10 @@ def survey_impressions(
     progress: Progress | None = None,
 ) -> ImpressionSchema:
     """One pass over what `read_impressions` would read."""
-    table, mapping = LazyTable.of(source, name=name), dict(columns or {})
+    table, mapping = (
+        LazyTable.of(source, name=name, columns=columns),
+        check_columns(columns, also=(*(rewards or ()), *extra)),
+    )
     where, empty = table.where, pl.DataFrame(schema=dict(table.schema))
     if table.n_rows == 0:
         raise InputError(f"{where}: no rows; expected one row for each item that was viewed.")

@@ -61,7 +61,9 @@ def _numbers(column: pl.Series, line: pl.Series, *, what: str, where: str) -> pl
     if bool(bad.any()):
         row = int(bad.arg_true()[0])
         raise InputError(f"{where}: line {line[row]}, {what} is {column[row]!r}; expected a number.")
-    return numbers
+    large = what == "score" and bool((numbers.abs() > 2**53).any())  # whole numbers that doubles would round
+    whole = column.cast(pl.Int128, strict=False) if large else None
+    return numbers if whole is None or whole.null_count() else whole
 
 
 def _expected(widths: tuple[int, ...]) -> str:
@@ -105,7 +107,7 @@ class TextTypes:
 
     def ids(self) -> TextTypes:
         """Of columns that hold ids and nothing else: whole numbers or text."""
-        return TextTypes(self.n_rows, {name: kinds & {"whole"} for name, kinds in self.possible.items()})
+        return TextTypes(self.n_rows, {name: kinds & INTEGERS.keys() for name, kinds in self.possible.items()})
 
     def schema(self) -> dict[str, pl.DataType]:
         return {name: _type(kinds) for name, kinds in self.possible.items()}

@@ -4,23 +4,20 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from truerank.core.errors import TruerankError
-from truerank.core.estimator import Asked, Clipping, Estimator
+from truerank.core.errors import RefusedError, TruerankError
+from truerank.core.estimator import Asked, Estimator
 from truerank.core.messages import Message, warning
-from truerank.core.multiple import holm
-from truerank.core.results import Comparison, Estimate, Evidence, Results
+from truerank.core.results import Estimate, Results
 from truerank.core.terms import Terms
+from truerank.evaluation.compare import ComparedTerms, Judged, clip_of, compared, family_of, in_order
 from truerank.evaluation.measure import Measured
-from truerank.evaluation.question import Adjust, Cell, Pair, Plan, Points
+from truerank.evaluation.question import Cell, Pair, Plan, Points
 from truerank.evaluation.units import Segments, UnitsOf
-from truerank.uncertainty.intervals import common
 from truerank.uncertainty.spreads import Bounds, Spread, at_a_bound, within
-from truerank.uncertainty.verdicts import doubts, verdict_of
 
 
 def conclude(plan: Plan, measured: Measured, *, n_rows: int | None = None) -> Results:
@@ -32,9 +29,9 @@ def conclude(plan: Plan, measured: Measured, *, n_rows: int | None = None) -> Re
         raise TruerankError(f"{n_rows:,} rows went in, and {measured.n_rows:,} were measured.")  # never in silence
     question = plan.question
     estimates: dict[Cell, Estimate] = {}
-    comparisons: dict[tuple[Pair, int], Comparison] = {}
     values: dict[Cell, Spread] = {}
     differences: dict[tuple[Pair, int], Spread] = {}
+    judged: dict[tuple[Pair, int], Judged] = {}
     together = _levels(plan, measured)
     for number, (estimator, asked) in enumerate(question.asked):
         models = [model for model in question.models if (model, number) in measured.terms]
@@ -51,17 +48,18 @@ def conclude(plan: Plan, measured: Measured, *, n_rows: int | None = None) -> Re
             values[cell] = inside = _bounded(known, bounds, n, level=question.level)
             dropped = _interval_outside(known, inside)
             estimates[cell] = _estimate(plan, measured, cell, terms[model], inside, said=dropped)
+        between = ComparedTerms.of(plan, measured, number, terms if pairs else {})
+        apart = None if bounds is None else _apart(bounds)
         for pair, spread in paired.items():
-            both = common(terms[pair[0]], terms[pair[1]])
-            known = plan.known(number, spread, both)
-            differences[pair, number] = known = within(known, None if bounds is None else _apart(bounds))
-            comparisons[pair, number] = _comparison(plan, measured, (pair, number), both, known, level=together[number])
+            both = between.both(pair)
+            differences[pair, number] = known = within(plan.known(number, spread, both), apart)
+            judged[pair, number] = between.judged(pair, both, known)
     remarks = plan.remarks(measured, Points(values, differences))
-    ordered = [estimates[cell] for cell in _ordered(plan, estimates)]
+    ordered = [estimates[cell] for cell in in_order(plan, estimates)]
     remembers = plan.keeps_units and measured.kept
     return Results(
         estimates=tuple(ordered),
-        comparisons=_adjusted(plan, comparisons, untested=remarks.untested),
+        comparisons=compared(plan, differences, judged, levels=together, untested=remarks.untested),
         messages=(*plan.messages(measured, ordered), *remarks.messages),
         provenance=plan.provenance(measured, remarks),
         unit_table=UnitsOf(plan, measured) if remembers else None,
@@ -78,13 +76,9 @@ def _levels(plan: Plan, measured: Measured) -> list[float]:
     size: dict[int, int] = {}
     for number in numbers:
         models = [model for model in question.models if (model, number) in measured.terms]
-        family = _family(plan, number)
+        family = family_of(plan, number)
         size[family] = size.get(family, 0) + len(question.pairs(models))
-    return [1 - (1 - question.level) / max(size[_family(plan, number)], 1) for number in numbers]
-
-
-def _family(plan: Plan, number: int) -> int:
-    return 0 if plan.question.adjust is Adjust.ALL else plan.family(number)
+    return [1 - (1 - question.level) / max(size[family_of(plan, number)], 1) for number in numbers]
 
 
 def _apart(bounds: Bounds) -> Bounds:
@@ -116,23 +110,17 @@ def _interval_outside(spread: Spread, inside: Spread) -> tuple[Message, ...]:
     return (warning("interval-outside", sentence, numbers={"low": spread.low, "high": spread.high}),)
 
 
-def _ordered(plan: Plan, cells: Iterable[tuple[Any, int]]) -> list[tuple[Any, int]]:
-    """Cells in the order of output: by what is asked, then by model (or pair) in the order given, then by clip."""
-    place = {who: at for at, who in enumerate(dict.fromkeys(who for who, _ in cells))}
-
-    def key(cell: tuple[Any, int]) -> tuple[int, ...]:
-        first, *last = plan.order(cell[1])
-        return first, place[cell[0]], *last
-
-    return sorted(cells, key=key)
-
-
 def _estimate(
     plan: Plan, measured: Measured, cell: Cell, terms: Terms, spread: Spread, *, said: tuple[Message, ...]
 ) -> Estimate:
     model, number = cell
     estimator, asked = plan.question.asked[number]
     metric, cutoff = plan.named(estimator, asked)
+    if math.isinf(spread.value) or math.isinf(spread.stderr):
+        raise RefusedError(
+            f"{model}, {metric}, {estimator.about.name}: values or weights are so large that their sum is no number. "
+            "Use another unit for rewards, or limit the weights (clip)."
+        )
     return Estimate(
         model=model,
         metric=metric,
@@ -152,99 +140,16 @@ def _estimate(
         evidence=plan.evidence(cell, spread, measured),
         ess=plan.effective(cell, terms, measured),
         reward=asked.reward,
-        clip=_limit(estimator, asked),
+        clip=clip_of(estimator, asked),
         segment=asked.segment,
         assumptions=plan.assumptions(estimator),
         warnings=(*plan.warnings(cell, terms, measured), *said, *plan.doubts(cell, measured)),
     )
 
 
-def _comparison(
-    plan: Plan, measured: Measured, cell: tuple[Pair, int], both: tuple[Terms, Terms], spread: Spread, *, level: float
-) -> Comparison:
-    (model, baseline), number = cell
-    estimator, asked = plan.question.asked[number]
-    defined = both[0].defined & both[1].defined
-    of = [message for name in cell[0] for message in plan.doubts((name, number), measured)]
-    reasons = doubts(
-        *both,
-        spread,
-        of=list(dict.fromkeys(of)),
-        unseen=(plan.unseen((model, number), measured), plan.unseen((baseline, number), measured)),
-        cluster=plan.cluster,
-        level=plan.question.level,
-    )
-    return Comparison(
-        model=model,
-        baseline=baseline,
-        metric=plan.named(estimator, asked)[0],
-        estimator=estimator.about.name,
-        difference=spread.value,
-        stderr=spread.stderr,
-        low=spread.low,
-        high=spread.high,
-        level=plan.question.level,
-        interval_level=level,
-        p=spread.p,
-        units=int(measured.size[defined].sum()),
-        clusters=int(np.count_nonzero(both[0].clusters.has(defined))),
-        evidence=_weaker(spread, [plan.evidence((name, number), spread, measured) for name in cell[0]]),
-        reward=asked.reward,
-        clip=_limit(estimator, asked),
-        segment=asked.segment,
-        reasons=reasons,
-    )
-
-
-def _weaker(spread: Spread, both: Sequence[Evidence]) -> Evidence:
-    """What a difference rests on: its own spread, and of what concerns lists and weights the worse of both models."""
-
-    def worst(name: str) -> float | None:
-        return max((value for value in (getattr(each, name) for each in both) if value is not None), default=None)
-
-    checked = [each for each in both if each.balance is not None]
-    least = max(checked, key=lambda each: abs((each.balance or 0.0) - 1), default=Evidence())
-    return Evidence(
-        informative=spread.informative,
-        df=spread.df,
-        largest=spread.largest,
-        balance=least.balance,
-        balance_z=least.balance_z,
-        lost=worst("lost"),
-        unsupported=worst("unsupported"),
-    )
-
-
-def _adjusted(
-    plan: Plan,
-    comparisons: Mapping[tuple[Pair, int], Comparison],
-    *,
-    untested: frozenset[tuple[Pair, int]],
-) -> tuple[Comparison, ...]:
-    """The comparisons in the order of output, with p by Holm over those of its family, and the verdict that follows."""
-    families: dict[int, list[tuple[Pair, int]]] = {}
-    for cell in comparisons:
-        families.setdefault(_family(plan, cell[1]), []).append(cell)
-    judged: dict[tuple[Pair, int], Comparison] = {}
-    for cells in families.values():
-        # of a curve to choose from only the chosen difference is a test
-        tested = np.array([math.nan if cell in untested else comparisons[cell].p for cell in cells], dtype=np.float64)
-        size = int(np.count_nonzero(~np.isnan(tested)))
-        for cell, p in zip(cells, holm(tested).tolist(), strict=True):
-            found = comparisons[cell]
-            verdict = verdict_of(found.difference, p, level=found.level, reasons=found.reasons)
-            judged[cell] = dataclasses.replace(found, p_adjusted=p, family=max(size, 1), verdict=verdict)
-    return tuple(judged[cell] for cell in _ordered(plan, comparisons))
-
-
 def _estimand(plan: Plan, estimator: Estimator, asked: Asked) -> str:
     words = estimator.estimand(asked, plan.unit)
     return words if asked.segment is None else f"{words}; only items of {asked.segment} earn"
-
-
-def _limit(estimator: Estimator, asked: Asked) -> float | None:
-    """Where weights were cut, None where they were not."""
-    return None if estimator.about.clipping is Clipping.NONE or math.isinf(asked.clip) else asked.clip
 
 
 def _settings(estimator: Estimator) -> dict[str, Any]:

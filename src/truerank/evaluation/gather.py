@@ -10,7 +10,6 @@ import tempfile
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import reduce
 from pathlib import Path
 from typing import Any
 
@@ -89,7 +88,7 @@ class Store:
         self.size.append(part.size)
         by_place = {key: each for key, each in part.tallies.items() if isinstance(each, ByPlace)}
         self.placed.append(by_place)
-        self.summed = added(self.summed, {key: each for key, each in part.tallies.items() if key not in by_place})
+        self.summed = added([self.summed, {key: each for key, each in part.tallies.items() if key not in by_place}])
         self.n_rows += part.n_rows
         self.clusters.append(next(iter(part.terms.values())).clusters)
         try:
@@ -114,7 +113,7 @@ class Store:
         if order is not None:
             place, size, clusters = place[order], size[order], clusters.take(order)
         terms = StoredTerms(self, order, clusters)
-        tallies = added(self.summed, reduce(added, self.placed))
+        tallies = added([self.summed, *self.placed])
         return Measured(place, size, terms, tallies, self.n_rows, kept=False)
 
     def read(self, cell: Cell, order: Ints | None, clusters: Clusters) -> Terms:

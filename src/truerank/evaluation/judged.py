@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from truerank.core.calls import ANYTHING, checked_arguments
 from truerank.core.errors import InputError, RefusedError
 from truerank.core.estimator import Asked, Estimator, Groups, Learned, Learner, clips_of, learn
 from truerank.core.ids import Ids
@@ -27,6 +28,7 @@ from truerank.data.spill import Scratch, scratch
 from truerank.engines.local import map_chunks
 from truerank.estimators import ESTIMATORS
 from truerank.evaluation.asked import DEFAULT_METRICS, Rules, clips_for, interval_for, pairs
+from truerank.evaluation.compare import check_pairs
 from truerank.evaluation.conclude import conclude
 from truerank.evaluation.gather import gathered
 from truerank.evaluation.judged_notes import about_catalogue, about_holdout, about_inclusion, about_scores
@@ -47,6 +49,7 @@ from truerank.evaluation.judged_source import (
 )
 from truerank.evaluation.like import Tool, tool_named
 from truerank.evaluation.measure import measure
+from truerank.evaluation.numbering import check_numbers
 from truerank.evaluation.question import Adjust, Question
 from truerank.evaluation.units import items_by_group
 from truerank.exposure.kinds import EXPOSURES, BiasedExposure, Exposure, FullExposure, HoldoutExposure, RandomExposure
@@ -64,6 +67,7 @@ from truerank.uncertainty.intervals import Interval
 PARTS = 40  # groups of users without which fitted models are fitted again
 
 
+@checked_arguments(exclude=ANYTHING)
 def evaluate(
     scores: Mapping[str, Any],
     labels: Any,
@@ -223,11 +227,11 @@ def prepare_judged(
         gains_of(metric, sample)  # labels or grades that it cannot use are refused before any work
     # two sources may share a name, so they are told apart by their role
     others = {f"{source_of(part)} ({role})": part.items for role, part in rows.items() if role != "candidates"}
+    known = {name: as_scores(each, name=name) for name, each in scores.items()}
+    beside = {role: part for role, part in rows.items() if role != "labels"}
+    numbered = check_numbers(known, {source_of(judged): judged, **beside}, items=call.items)
     models = whole_tables(
-        {
-            name: as_scores(each, name=name) if call.like is None else call.like.scores(as_scores(each, name=name))
-            for name, each in scores.items()
-        },
+        known if call.like is None else {name: call.like.scores(each) for name, each in known.items()},
         others=others,
         items=call.items,
         n_items=call.n_items,
@@ -271,6 +275,7 @@ def prepare_judged(
         adjust=call.adjust,
         simultaneous=call.simultaneous,
     )
+    check_pairs(question)
     learned = _learned(question, source, call.exposure, learner, users=judged.users)
     used = any("inclusion" in estimator.about.uses for estimator, _ in question.asked)
     plan = JudgedPlan(
@@ -300,6 +305,7 @@ def prepare_judged(
             *([] if used or sample.inclusion is None else about_inclusion(source_of(judged), n_rows_of(judged))),
         ),
         scored=(
+            *numbered,
             *about_scores(models, judged.users, catalogue.items),
             *about_catalogue(
                 models,

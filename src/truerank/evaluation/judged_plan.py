@@ -165,6 +165,7 @@ class JudgedPlan:
             name=model,
             progress=None if report is None else lambda done, total: report(f"ranking {model}", done, total),
             aligned=aligned,
+            n_models=len(self.models),
         )
         views = {
             pool: RankView(each, aligned.scores, model, ties=self.ties, seed=self.question.seed)

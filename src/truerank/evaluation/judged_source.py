@@ -13,6 +13,7 @@ import numpy as np
 import polars as pl
 
 from truerank.core.arrays import Ints
+from truerank.core.calls import shown
 from truerank.core.errors import InputError
 from truerank.core.ids import Ids
 from truerank.core.log import Log
@@ -33,6 +34,9 @@ def check_call(scores: Mapping[str, Any], *, baseline: str | None, level: float)
         raise InputError(f"level {level:g}; expected a number between 0 and 1, such as 0.95.")
     if not isinstance(scores, Mapping):
         raise InputError(f"scores are a {type(scores).__name__}; expected a name for each model: {{name: scores}}.")
+    odd = [name for name in scores if not isinstance(name, str)]
+    if odd:
+        raise InputError(f"a model is called {shown(odd[0])}; expected text as the name of each model.")
     if not scores:
         raise InputError("no scores given; expected at least one model, as NAME=FILE.")
     if baseline is not None and baseline not in scores:

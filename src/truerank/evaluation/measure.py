@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -80,7 +79,7 @@ def join(parts: Sequence[Measured]) -> Measured:
         clusters = next(iter(terms.values())).clusters.take(order) if terms else None
         terms = {cell: each.take(order, clusters) for cell, each in terms.items()} if clusters is not None else terms
         place, size = place[order], size[order]
-    tallies = reduce(added, (part.tallies for part in parts))
+    tallies = added(part.tallies for part in parts)
     single = [part.single for part in parts if part.single is not None]
     return Measured(
         place,
@@ -92,10 +91,17 @@ def join(parts: Sequence[Measured]) -> Measured:
     )
 
 
-def added(first: Tallies, second: Tallies) -> Tallies:
-    """Counts of both."""
-    return {key: first[key] + second[key] if key in first and key in second else first.get(key, second.get(key))
-            for key in (*first, *(key for key in second if key not in first))}  # fmt: skip
+def added(parts: Iterable[Tallies]) -> Tallies:
+    """The counts of all parts.
+
+    >>> added([{("a",): 1}, {("b",): 2}, {("a",): 3}])
+    {('a',): 4, ('b',): 2}
+    """
+    total: dict[tuple[Any, ...], Any] = {}
+    for part in parts:
+        for key, count in part.items():
+            total[key] = total[key] + count if key in total else count
+    return total
 
 
 def measure(plan: Plan, chunk: Any) -> Measured:
@@ -107,7 +113,7 @@ def measure(plan: Plan, chunk: Any) -> Measured:
         terms |= _terms(plan, chunk, model, sight)
     if plan.learned.refits:
         terms |= _refitted(plan, chunk, sights, terms)
-    tallies: Tallies = reduce(added, (sight.tallies() for sight in sights.values()), plan.counted(chunk))
+    tallies: Tallies = added([plan.counted(chunk), *(sight.tallies() for sight in sights.values())])
     place = plan.places(chunk)
     measured = Measured(place, np.ones(len(place), dtype=np.int64), terms, tallies, plan.n_rows(chunk))
     rows = by_cluster(measured)

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from truerank.core.calls import ANYTHING, NUMBERS, Wanted, checked_arguments
 from truerank.core.errors import InputError, RefusedError
 from truerank.core.estimator import Asked, Estimator, Groups, Learned, Learner, clips_of, learn
 from truerank.core.language import as_value, as_values
@@ -24,6 +25,7 @@ from truerank.estimators.ranked import RANKED, RankedEstimator
 from truerank.estimators.ranked.ips import RankedIPS
 from truerank.estimators.ranked.normalisers import Normaliser, RankedContext
 from truerank.estimators.ranked.snips import RankedSNIPS
+from truerank.evaluation.compare import check_pairs
 from truerank.evaluation.conclude import conclude
 from truerank.evaluation.gather import gathered
 from truerank.evaluation.measure import measure
@@ -47,6 +49,11 @@ MOST_UNITS = 2**20  # of which each is kept
 Report = Callable[[str, int, int], None]
 
 
+@checked_arguments(
+    log=ANYTHING,
+    clips=Wanted("a list of numbers, or AutoClip()", lambda value: isinstance(value, AutoClip) or NUMBERS.fits(value)),
+    reward_range=Wanted("two numbers", lambda value: NUMBERS.fits(value) and len(value) == 2),
+)
 def off_policy(
     log: Any,
     targets: Mapping[str, Any],
@@ -182,6 +189,7 @@ def prepare(
         baseline=baseline,
         seed=seed,
     )
+    check_pairs(question)
     learned = _learned(question, source, looking, contexts)
     return RankedPlan(
         question=question,

@@ -110,7 +110,7 @@ def _cut(
     source: Any, log: Impressions, edges: Ints, *, name: str, columns: Mapping[str, str] | None
 ) -> list[pl.DataFrame]:
     """The rows of a table for the units of each chunk; those of sessions that the log does not have come first."""
-    table, where = as_table(source)
+    table, where = as_table(source, columns)
     where = name if where in ("frame", "matrix") else where
     session = column(table, "session", dict(columns or {}), where=where)
     unit = log.unit_of_session(session, where=f"{where}, column 'session'")
@@ -244,7 +244,7 @@ def _brought(
 
 
 def _keyed(target: Target, name: str, columns: Mapping[str, str] | None) -> Keyed:
-    table = LazyTable.of(target, name=None if isinstance(target, str | Path) else name)
+    table = LazyTable.of(target, name=None if isinstance(target, str | Path) else name, columns=columns)
     empty = pl.DataFrame(schema=dict(table.schema))
     return Keyed(table, column(empty, "session", dict(columns or {}), where=table.where).name)
 

@@ -119,8 +119,8 @@ class Segments:
 
     def _quantiles(self, n: int) -> dict[str, Bools]:
         """Units in n groups of about equal size, by how active they are; equal units share a group."""
-        if n < 2:
-            raise InputError(f"{n} quantiles of activity; expected at least 2.")
+        if not 2 <= n <= MOST_GROUPS:
+            raise InputError(f"{n} quantiles of activity; expected at least 2, and at most {MOST_GROUPS:,}.")
         activity = self.plan.activity(self.units)
         cuts = np.quantile(activity, np.arange(1, n) / n)
         group = np.searchsorted(cuts, activity, side="left")
@@ -195,5 +195,5 @@ def _frame(segment: Any, *, what: str) -> pl.DataFrame:
         raise problem
     try:
         return pl.DataFrame(segment)
-    except (TypeError, ValueError, pl.exceptions.PolarsError):
+    except (TypeError, ValueError, OverflowError, RecursionError, pl.exceptions.PolarsError):
         raise problem from None

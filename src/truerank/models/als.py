@@ -10,7 +10,7 @@ from truerank.core.log import Log
 from truerank.core.values import check, text_of
 from truerank.models import NOTHING_BESIDE, Labels, Progress, Side
 from truerank.models.implicit_library import FACTORS, ITERATIONS, REGULARISATION, as_input, callback
-from truerank.models.matrix import counts, one_thread
+from truerank.models.matrix import check_factors, counts, one_thread
 from truerank.models.settings import WholeNumbers, load, setting
 from truerank.ranks.scores.scores import Factors, factors
 
@@ -49,6 +49,7 @@ class ALS:
     def fit(self, log: Log, *, seed: int, side: Side = NOTHING_BESIDE, progress: Progress | None = None) -> Factors:
         confidence = counts(log)
         confidence.data[:] = 1 + self.alpha * confidence.data
+        check_factors(self.name, log, self.factors)
         library = load("implicit.cpu.als", install='"truerank[models]"', who=self.name)
         with one_thread():
             model = library.AlternatingLeastSquares(

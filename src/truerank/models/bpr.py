@@ -10,7 +10,7 @@ from truerank.core.log import Log
 from truerank.core.values import check, text_of
 from truerank.models import NOTHING_BESIDE, Labels, Progress, Side
 from truerank.models.implicit_library import FACTORS, ITERATIONS, REGULARISATION, as_input, callback
-from truerank.models.matrix import one_thread, positives
+from truerank.models.matrix import check_factors, one_thread, positives
 from truerank.models.settings import LogUniform, load, setting
 from truerank.ranks.scores.scores import Factors, factors
 
@@ -48,6 +48,7 @@ class BPR:
 
     def fit(self, log: Log, *, seed: int, side: Side = NOTHING_BESIDE, progress: Progress | None = None) -> Factors:
         liked = as_input(positives(log))
+        check_factors(self.name, log, self.factors)
         library = load("implicit.cpu.bpr", install='"truerank[models]"', who=self.name)
         with one_thread():
             model = library.BayesianPersonalizedRanking(

@@ -11,6 +11,7 @@ from scipy.linalg import lapack
 from truerank.core.arrays import Floats
 from truerank.core.errors import InputError
 from truerank.core.log import Log
+from truerank.core.sizes import check_size
 from truerank.core.values import check, text_of
 from truerank.models import NOTHING_BESIDE, Labels, Progress, Side
 from truerank.models.matrix import one_thread, positives
@@ -46,6 +47,13 @@ class EASE:
 
     def fit(self, log: Log, *, seed: int, side: Side = NOTHING_BESIDE, progress: Progress | None = None) -> Product:
         liked = positives(log)
+        n = len(log.items)
+        check_size(
+            f"{self.name} of {n:,} items, whose weights are {n:,} x {n:,} numbers,",
+            memory=12.0 * n * n,  # the inverse, and the weights made from it
+            seconds=n**3 / 1e12,
+            instead="Leave rare items out, or use a model without such a matrix, such as ials.",
+        )
         if progress is not None:
             progress("inverting", 0, 1)
         gram = (liked.T @ liked).toarray(order="F")

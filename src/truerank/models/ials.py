@@ -13,9 +13,10 @@ from truerank.core.chance import cell_uniforms
 from truerank.core.errors import InputError
 from truerank.core.ids import Keys
 from truerank.core.log import Log
+from truerank.core.sizes import check_size
 from truerank.core.values import check, text_of
 from truerank.models import NOTHING_BESIDE, Labels, Progress, Side
-from truerank.models.matrix import one_thread
+from truerank.models.matrix import check_factors, one_thread
 from truerank.models.neighbours import Preference, matrix_of
 from truerank.models.settings import OneOf, setting
 from truerank.ranks.scores.scores import Factors, factors
@@ -62,6 +63,12 @@ class IALS:
                 f"{log.source}: values down to {by_user.data.min():g}; {self.name} needs values from 0, as they are "
                 "confidences too. Shift them, or learn from positives: rows=positives."
             )
+        check_factors(self.name, log, self.factors, bytes_each=8.0)
+        check_size(
+            f"{self.name} with {self.factors:,} factors, of which each round solves {self.factors:,} equations,",
+            memory=16.0 * self.factors**2,
+            instead="Take fewer factors.",
+        )
         by_item = by_user.T.tocsr()
         user, item = (_start(keys, self.factors, seed=seed) for keys in (log.users.keys(), log.items.keys()))
         with one_thread():

@@ -9,6 +9,7 @@ from typing import Any
 from truerank.core.log import Log
 from truerank.core.values import check, text_of
 from truerank.models import NOTHING_BESIDE, Progress, Side
+from truerank.models.matrix import check_factors
 from truerank.models.recipes import (
     AutoDebias,
     Bias,
@@ -33,6 +34,7 @@ def learned(title: str, name: str, *, backbone: type[Any], method: type[Any]) ->
     def fit(
         self: Any, log: Log, *, seed: int, side: Side = NOTHING_BESIDE, progress: Progress | None = None
     ) -> Factors:
+        check_factors(name, log, self.dimensions)
         load("torch", install=f"'truerank[{EXTRA}]'", who=name)
         from truerank.models.learners.train import train
 

@@ -15,7 +15,7 @@ from truerank.core.log import Log
 from truerank.core.values import check, text_of
 from truerank.models import NOTHING_BESIDE, Labels, Progress, Side
 from truerank.models.features import indicators
-from truerank.models.matrix import one_thread, positives
+from truerank.models.matrix import check_factors, one_thread, positives
 from truerank.models.settings import LogUniform, OneOf, WholeNumbers, load, setting
 from truerank.ranks.scores.scores import Factors, factors
 
@@ -67,6 +67,7 @@ class LightFM:
         liked = coo_matrix((liked.data.astype(np.float32), (liked.row, liked.col)), shape=liked.shape)
         user_features = indicators(side.user_features, log.users, kind="user")
         item_features = indicators(side.item_features, log.items, kind="item")
+        check_factors(self.name, log, self.components, bytes_each=12.0)  # with the state of adadelta
         library = load("lightfm", install='"truerank[lightfm]"', who=self.name)
         with one_thread():
             model = library.LightFM(

@@ -12,6 +12,7 @@ from scipy.sparse import csr_array
 from truerank.core.arrays import Bools, Floats
 from truerank.core.errors import InputError
 from truerank.core.log import Log
+from truerank.core.sizes import check_size
 
 
 @contextmanager
@@ -36,6 +37,15 @@ def check_rows(log: Log) -> None:
     """Refuse a log without rows."""
     if len(log) == 0:
         raise InputError(f"{log.source}: no rows; expected pairs of users and items to learn from.")
+
+
+def check_factors(name: str, log: Log, n: int, *, bytes_each: float = 4.0) -> None:
+    """Refuse factors of users and items, and products of them, that cannot be held."""
+    check_size(
+        f"{name} with {n:,} factors for {len(log.users):,} users and {len(log.items):,} items",
+        memory=bytes_each * n * (len(log.users) + len(log.items)),
+        instead="Take fewer factors.",
+    )
 
 
 def check_both_classes(log: Log) -> None:

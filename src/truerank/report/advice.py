@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import math
 from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
+from truerank.report.text import as_csv
 from truerank.studies.reliability.advice import Advice
 from truerank.studies.reliability.advice_figures import Choice
 from truerank.studies.reliability.advice_words import outside, verdict, warnings
@@ -65,7 +64,6 @@ def advice_plain(advice: Advice, *, top: int) -> dict[str, Any]:
 
 def advice_csv(advice: Advice, *, top: int) -> str:
     """A row for each choice."""
-    stream = io.StringIO()
     scenario = {
         "metric": advice.metric,
         "users": advice.users,
@@ -80,10 +78,7 @@ def advice_csv(advice: Advice, *, top: int) -> str:
         | {"not_clearly_worse": each in advice.not_worse}
         for each in _shown(advice, top)
     ]
-    writer = csv.DictWriter(stream, list(rows[0]), lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows)
-    return stream.getvalue()
+    return as_csv(rows).decode()
 
 
 def _shown(advice: Advice, top: int) -> list[Choice]:

@@ -1,7 +1,8 @@
-"""What the demo finds, told on standard output."""
+"""What the demo finds, told as text."""
 
 from __future__ import annotations
 
+import io
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -10,7 +11,8 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from truerank.report.text import WIDE
+from truerank.data.folders import whole_folder
+from truerank.report.text import console_on
 from truerank.studies.demo import (
     DRAWS,
     METRIC,
@@ -34,20 +36,23 @@ from truerank.studies.demo import (
 Say = Callable[[str, int, int], None]
 
 
-def show(out: Path, *, seed: int, progress: AbstractContextManager[Say | None]) -> None:
-    """Run the demo, leave its files in a folder, and print what it finds."""
-    console = Console(highlight=False)
-    if not console.is_terminal:
-        console = Console(highlight=False, width=WIDE)
-    with progress as report:
+def story(out: Path, *, seed: int, force: bool, progress: AbstractContextManager[Say | None], width: int | None) -> str:
+    """Run the demo, leave its files in a folder (`force` replaces that of another demo), and tell what it finds.
+
+    For a terminal of `width` columns, or uncut.
+    """
+    stream = io.StringIO()
+    console = console_on(stream, width=width, color=width is not None)
+    with progress as report, whole_folder(out, kind="demo", force=force) as place:
         if report is not None:
             report("making a world and fitting models", 0, DRAWS + 1)
-        world, models, paths = prepare(out, seed=seed)
+        world, models, made = prepare(place, seed=seed)
         findings = find(world, models, seed=seed, say=report)
         biased = find_biased(world, models, seed=seed, say=report)
-        feed = earned(out / "feed", seed=seed, say=report)
+        feed = earned(place / "feed", seed=seed, say=report)
         options = variants(world, models["ease"])
-        reliable = trusted(world, models, out / "study", seed=seed, say=report)
+        reliable = trusted(world, models, place / "study", seed=seed, say=report)
+    paths = {name: out / path.relative_to(place) for name, path in made.items()}
     positive = world.rating > 3
     console.print(
         f"A world of {len(world.users):,} users and {len(world.items):,} items whose every rating is known: "
@@ -106,6 +111,7 @@ def show(out: Path, *, seed: int, progress: AbstractContextManager[Say | None]) 
         "says whether that is shown. `truerank models` lists more recommenders to compare with.",
         soft_wrap=True,
     )
+    return stream.getvalue()
 
 
 def _say_why(console: Console, findings: list[Finding]) -> None:

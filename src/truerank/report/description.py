@@ -11,7 +11,7 @@ from truerank.core.ranking import Scores
 from truerank.exposure.randomness.description import Description
 from truerank.ranks.scores.scores import Factors, Lists
 from truerank.report.checks import randomness_flat, randomness_plain, randomness_text
-from truerank.report.text import as_csv, as_json, as_lines
+from truerank.report.text import as_csv, as_json, as_lines, encoded
 
 
 def described(parts: Mapping[str, Description], form: str) -> bytes:
@@ -32,7 +32,7 @@ def described(parts: Mapping[str, Description], form: str) -> bytes:
     for part, of in parts.items():
         table = listed(of.summary if part == "" else {part: of.summary}, form)
         text = "" if of.randomness is None else "\n" + randomness_text(of.randomness)
-        blocks.append(table + text.encode())
+        blocks.append(table + encoded(text))
     return b"\n".join(blocks)
 
 
@@ -60,7 +60,7 @@ def listed(summary: Mapping[str, Any], form: str) -> bytes:
     }
     if form == "csv":
         return as_csv([{"what": name, "value": value} for name, value in texts.items()])
-    return as_lines(texts).encode()
+    return encoded(as_lines(texts))
 
 
 def _prefixed(values: dict[str, Any]) -> dict[str, Any]:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from typing import Any
 
 import polars as pl
 
 from truerank.core.errors import InputError
-from truerank.core.results import Comparison, Estimate, Results
+from truerank.core.results import Comparison, Estimate, Evidence, Results
+from truerank.data.cells import safe_cells
 
 TEXT, NUMBER, COUNT = pl.String, pl.Float64, pl.Int64
 
@@ -38,12 +39,12 @@ BOTH: dict[str, Any] = {
 
 def estimates(results: Results) -> pl.DataFrame:
     """One row per estimate; lists are joined by semicolons."""
-    return pl.DataFrame([_estimate(estimate) for estimate in results.estimates], schema=ESTIMATES)
+    return pl.DataFrame(_estimate_columns(results.estimates), schema=ESTIMATES)
 
 
 def comparisons(results: Results) -> pl.DataFrame:
     """One row per comparison."""
-    return pl.DataFrame([_comparison(comparison) for comparison in results.comparisons], schema=COMPARISONS)
+    return pl.DataFrame(_comparison_columns(results.comparisons), schema=COMPARISONS)
 
 
 def clips(results: Results) -> pl.DataFrame:
@@ -77,15 +78,15 @@ def csv(results: Results, *, groups: Mapping[str, Results] | None = None) -> byt
     if groups:
         parts = [_both(within).with_columns(pl.lit(name).alias("group")) for name, within in groups.items()]
         frame = pl.concat([frame.with_columns(pl.lit(None, dtype=TEXT).alias("group")), *parts])
-    return frame.with_columns(pl.col(NUMBER).fill_nan(None)).write_csv().encode()
+    return safe_cells(frame.with_columns(pl.col(NUMBER).fill_nan(None))).write_csv().encode()
 
 
 def _both(results: Results) -> pl.DataFrame:
-    rows = [{"kind": "estimate", "baseline": None, **_estimate(estimate)} for estimate in results.estimates]
-    for comparison in results.comparisons:
-        row = _comparison(comparison)
-        rows.append({"kind": "comparison", "value": row.pop("difference"), **row})
-    return pl.DataFrame(rows, schema=BOTH)
+    parts = [
+        estimates(results).with_columns(kind=pl.lit("estimate")),
+        comparisons(results).rename({"difference": "value"}).with_columns(kind=pl.lit("comparison")),
+    ]
+    return pl.concat([pl.DataFrame(schema=BOTH), *parts], how="diagonal")
 
 
 def as_pandas(frame: pl.DataFrame) -> Any:
@@ -101,26 +102,27 @@ def _limit(estimate: Estimate) -> float:
     return math.inf if estimate.clip is None else estimate.clip
 
 
-def _estimate(estimate: Estimate) -> dict[str, Any]:
-    return _fields(estimate) | {
-        "settings": _options(estimate.settings),
-        "assumptions": "; ".join(estimate.assumptions),
-        "warnings": "; ".join(estimate.warning_texts),
-        "warning_codes": "; ".join(message.code for message in estimate.warnings),
+def _estimate_columns(values: Sequence[Estimate]) -> dict[str, list[Any]]:
+    return _columns(values, Estimate) | {
+        "settings": [_options(value.settings) for value in values],
+        "assumptions": ["; ".join(value.assumptions) for value in values],
+        "warnings": ["; ".join(value.warning_texts) for value in values],
+        "warning_codes": ["; ".join(message.code for message in value.warnings) for value in values],
     }
 
 
-def _comparison(comparison: Comparison) -> dict[str, Any]:
-    return _fields(comparison) | {
-        "reasons": "; ".join(comparison.reason_texts),
-        "reason_codes": "; ".join(message.code for message in comparison.reasons),
+def _comparison_columns(values: Sequence[Comparison]) -> dict[str, list[Any]]:
+    return _columns(values, Comparison) | {
+        "reasons": ["; ".join(value.reason_texts) for value in values],
+        "reason_codes": ["; ".join(message.code for message in value.reasons) for value in values],
     }
 
 
-def _fields(value: Estimate | Comparison) -> dict[str, Any]:
-    flat = {field.name: getattr(value, field.name) for field in fields(value)}
-    evidence = flat.pop("evidence")
-    return flat | {field.name: getattr(evidence, field.name) for field in fields(evidence)}
+def _columns(values: Sequence[Any], kind: type[Estimate] | type[Comparison]) -> dict[str, list[Any]]:
+    """The fields of values as columns, those of their evidence among them; of half a million rows each is one list."""
+    own = {field.name: [getattr(value, field.name) for value in values] for field in fields(kind)}
+    evidence = own.pop("evidence")
+    return own | {field.name: [getattr(each, field.name) for each in evidence] for field in fields(Evidence)}
 
 
 def _options(settings: Mapping[str, Any]) -> str:

@@ -9,8 +9,8 @@ from typing import Any
 
 import polars as pl
 
-from truerank.core.errors import InputError
-from truerank.data.files import whole_file
+from truerank.data.folders import check_place, whole_folder
+from truerank.data.whole import whole_file
 from truerank.models.settings import load
 from truerank.report.reliability_frames import Finished, StudyQuestion, Tau
 from truerank.report.reliability_layout import FONT, SPACING, TITLE_FONT, Figure, figure, text_width
@@ -283,13 +283,15 @@ def draw(
     loggers: Sequence[str] | None = None,
     sparsities: Sequence[float] | None = None,
     samplers: Sequence[str] | None = None,
+    force: bool = False,
 ) -> dict[StudyQuestion, Path]:
     """Write the four figures of a finished study into `out` (`figures` in its folder) and tell where they are.
 
     Panels are loggers x sparsities; in each, resolution (share of pairs of models that tie), fidelity, robustness or
     predictive power (Kendall's τ-b) of one metric against the number of sampled negatives, a line with its interval for
     each sampler. `loggers`, `sparsities` and `samplers` choose a part; a sampler looks the same in every part. Nothing
-    is written unless all four could be drawn; the same study gives the same bytes (SVG, PNG).
+    is written unless all four could be drawn, into a new folder; `force` replaces that of other figures. The same study
+    gives the same bytes (SVG, PNG).
     """
     altair(FIGURE_WHO)
     form = PictureFormat(form)
@@ -297,15 +299,11 @@ def draw(
         folder, metric=metric, tau=tau, loggers=loggers, sparsities=sparsities, samplers=samplers
     )  # fmt: skip
     place = Path(folder) / "figures" if out is None else Path(out)
-    if place.exists() and not place.is_dir():
-        raise InputError(f"{place}: is a file; expected a folder for the figures. Choose another place.")
+    check_place(place, force=force)
     made = {question: picture(each, form, who=FIGURE_WHO) for question, each in charts(figures).items()}
-    try:
-        place.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InputError(f"{place}: cannot be made a folder ({error.strerror}). Choose another place.") from None
-    paths = {question: place / f"{question.value}.{form.value}" for question in made}
-    for question, path in paths.items():
-        with whole_file(path) as temporary:
-            temporary.write_bytes(made[question])
-    return paths
+    names = {question: f"{question.value}.{form.value}" for question in made}
+    with whole_folder(place, kind="set of figures", force=force) as part:
+        for question, name in names.items():
+            with whole_file(part / name) as temporary:
+                temporary.write_bytes(made[question])
+    return {question: place / name for question, name in names.items()}

@@ -20,7 +20,8 @@ import polars as pl
 
 from truerank.core.errors import InputError
 from truerank.data.files import read_table
-from truerank.studies.reliability.folder import FORMAT, NOTE, RESULTS
+from truerank.data.marker import check_folder
+from truerank.studies.reliability.folder import EXPECTED, FORMAT, KIND, NOTE, RESULTS
 
 SCENARIO = ("logger", "sparsity", "sampler", "size")
 PREFERRED = "nDCG@100"  # the metric of the published figures
@@ -75,10 +76,7 @@ class Finished:
             raise InputError(f"{note}: is no note of a study; {expected}.") from None
         if known.get("format") != FORMAT:
             raise InputError(f"{folder}: a study of another version, whose figures mean something else. Run it again.")
-        if not table.is_file():
-            raise InputError(
-                f"{folder}: the study is not finished. The same `truerank study reliability` command goes on with it."
-            )
+        check_folder(folder, kind=KIND, expected=EXPECTED)
         results = read_table(table)
         needed = {*SCENARIO, "metric", "question", "undefined", "users", "repetitions", *COLUMNS[Tau.LEFT_OUT]}
         lacking = sorted(needed - set(results.columns))

@@ -7,17 +7,23 @@ import html
 import io
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
 
 import msgspec
-from rich.console import Console
+from rich.console import Console, ConsoleOptions, ConsoleRenderable, RenderHook, RenderResult
+from rich.segment import Segment
 from rich.table import Table
 from rich.text import Text
 
+from truerank.core.printable import printable
 from truerank.core.results import BETTER, NOT_SHOWN, WORSE, Comparison, Estimate, Results
+from truerank.data.cells import safe_cell
 
 Chosen = set[tuple[str, float | None]]
+MANY_LINES = 500  # of one table, beyond which it shows the highest values alone
+MANY_MODELS = 20  # that it then shows
 WIDE = 10_000  # of text that no terminal cuts
 
 
@@ -34,9 +40,7 @@ def render(
     The same within `groups` of units stands after the whole, each under its name.
     """
     stream = io.StringIO()
-    console = Console(
-        file=stream, width=width or WIDE, force_terminal=color, color_system="auto" if color else None, highlight=False
-    )
+    console = console_on(stream, width=width, color=color)
     print_results(results, console, for_cli=for_cli)
     for name, within in (groups or {}).items():
         console.print(Text(f"\n{name}", style="bold underline"))
@@ -44,19 +48,52 @@ def render(
     return stream.getvalue()
 
 
+def console_on(stream: io.StringIO, *, width: int | None, color: bool) -> Console:
+    """A console for a terminal of `width` columns, or uncut, that shows data without what a terminal would obey."""
+    system: Any = "auto" if color else None
+    console = Console(file=stream, width=width or WIDE, force_terminal=color, color_system=system, highlight=False)
+    console.push_render_hook(_Harmless())
+    return console
+
+
+class _Harmless(RenderHook):
+    """Texts and cells are laid out first and then made printable, so that only styles of ours become sequences."""
+
+    def process_renderables(self, renderables: list[ConsoleRenderable]) -> list[ConsoleRenderable]:
+        return [_Written(each) for each in renderables]
+
+
+@dataclass(frozen=True, slots=True)
+class _Written:
+    inner: ConsoleRenderable
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        for text, style, control in console.render(self.inner, options):
+            yield Segment(printable(text, lines=True), style, control)
+
+
+def encoded(text: str) -> bytes:
+    """Plain text as it goes out, without what a terminal would obey."""
+    return printable(text, lines=True).encode()
+
+
 def print_results(results: Results, console: Console, *, for_cli: bool) -> None:
     """Estimates under what they estimate, differences under their estimates, assumptions and warnings at the end."""
     unit = f"{results.provenance.unit}s"
     for (metric, estimator, estimand, reward, _), run in groupby(results.estimates, key=_question):
-        group = list(run)
+        every = list(run)
+        differences = _differences(results, every)
+        group, shown = best(every, differences)
         console.print(Text(f"{metric}, {estimator}", style="bold").append(f": {estimand}", style="not bold"))
         chosen = _chosen(results, estimator, reward)
         console.print(_estimates(group, unit=unit, chosen=chosen))
-        differences = _differences(results, group)
-        if differences:
-            console.print(_comparisons(differences, chosen=chosen))
-        if any(comparison.units < max(estimate.units for estimate in group) for comparison in differences):
-            console.print(f"Over the {unit} that both models have: {', '.join(_over(differences, unit))}.")
+        if shown:
+            console.print(_comparisons(shown, chosen=chosen))
+        most = max(estimate.units for estimate in group)
+        if any(comparison.units < most for comparison in shown):
+            console.print(f"Over the {unit} that both models have: {', '.join(_over(shown, unit))}.")
+        if len(group) < len(every) or len(shown) < len(differences):
+            console.print(_left_out(group, every, shown, differences))
         console.print()
     if results.comparisons:
         console.print(f"Differences are paired, from the same {unit}; {_adjusted(results)}.")
@@ -103,6 +140,35 @@ def _differences(results: Results, group: Sequence[Estimate]) -> list[Comparison
     """The comparisons of the estimates in a group, and of no others of the same estimator."""
     shown = {_same(estimate) for estimate in group}
     return [comparison for comparison in results.comparisons if _same(comparison) in shown]
+
+
+def best(
+    estimates: Sequence[Estimate], differences: Sequence[Comparison]
+) -> tuple[Sequence[Estimate], Sequence[Comparison]]:
+    """What a table shows: all that a reader can take in, else the highest values and the differences among them.
+
+    A baseline that all were compared with stays, whatever its value.
+    """
+    names = dict.fromkeys(estimate.model for estimate in estimates)
+    if len(names) <= MANY_MODELS or (len(estimates) <= MANY_LINES and len(differences) <= MANY_LINES):
+        return estimates, differences
+    ranked = sorted(estimates, key=lambda each: -math.inf if math.isnan(each.value) else each.value, reverse=True)
+    kept = set(list(dict.fromkeys(estimate.model for estimate in ranked))[:MANY_MODELS])
+    baselines = {comparison.baseline for comparison in differences}
+    kept |= baselines if len(baselines) == 1 else set()
+    return (
+        [estimate for estimate in estimates if estimate.model in kept],
+        [each for each in differences if each.model in kept and each.baseline in kept],
+    )
+
+
+def _left_out(
+    group: Sequence[Estimate], every: Sequence[Estimate], shown: Sequence[Comparison], all_of: Sequence[Comparison]
+) -> str:
+    return (
+        f"The highest {len(group):,} of {len(every):,} values and {len(shown):,} of {len(all_of):,} differences; the "
+        "others are in JSON and CSV."
+    )
 
 
 def _chosen(results: Results, estimator: str, reward: str) -> Chosen:
@@ -228,9 +294,15 @@ COMPARISONS = ("metric", "estimator", "difference", "clip", "value", "interval",
 
 def render_html(results: Results) -> str:
     """Estimates, their differences, warnings and messages."""
-    parts = [_html_table(ESTIMATES, (_estimate(estimate) for estimate in results.estimates))]
-    if results.comparisons:
-        parts.append(_html_table(COMPARISONS, (_comparison(comparison) for comparison in results.comparisons)))
+    groups = [list(run) for _, run in groupby(results.estimates, key=_question)]
+    tables = [best(group, _differences(results, group)) for group in groups]
+    estimates = [estimate for group, _ in tables for estimate in group]
+    comparisons = [comparison for _, shown in tables for comparison in shown]
+    parts = [_html_table(ESTIMATES, (_estimate(estimate) for estimate in estimates))]
+    if comparisons:
+        parts.append(_html_table(COMPARISONS, (_comparison(comparison) for comparison in comparisons)))
+    if len(estimates) < len(results.estimates) or len(comparisons) < len(results.comparisons):
+        parts.append(f"<p>{_left_out(estimates, results.estimates, comparisons, results.comparisons)}</p>")
     warnings = dict.fromkeys(text for estimate in results.estimates for text in estimate.warning_texts)
     warnings |= dict.fromkeys(text for comparison in results.comparisons for text in comparison.reason_texts)
     sentences = [*(f"! {text}" for text in warnings), *results.notes]
@@ -276,11 +348,11 @@ def as_json(content: Any) -> bytes:
 
 
 def as_csv(rows: Sequence[Mapping[str, Any]]) -> bytes:
-    """A line for each row, all with the names of the first."""
+    """A line for each row, all with the names of the first; nothing that a spreadsheet would run."""
     stream = io.StringIO()
     writer = csv.DictWriter(stream, list(rows[0]), lineterminator="\n")
     writer.writeheader()
-    writer.writerows(rows)
+    writer.writerows({name: safe_cell(value) for name, value in row.items()} for row in rows)
     return stream.getvalue().encode()
 
 
@@ -292,4 +364,4 @@ def as_lines(values: Mapping[str, Any], *, width: int | None = None) -> str:
     first items  a, b
     """
     wide = width or max(len(name) for name in values)
-    return "".join(f"{name:{wide}}  {value}\n" for name, value in values.items())
+    return "".join(f"{printable(name):{wide}}  {printable(str(value))}\n" for name, value in values.items())

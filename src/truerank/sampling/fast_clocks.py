@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-import numba as nb
 import numpy as np
 
+from truerank.core.compiled import compiled
 
-@nb.njit(cache=True, nogil=True, boundscheck=False)
+
+@compiled(boundscheck=False)
 def _join(count: Any, p: float, most: int) -> None:
     """One more member, rung with probability p, in the distribution of how many have rung; `most` can have by now."""
     q = 1 - p
@@ -20,7 +21,7 @@ def _join(count: Any, p: float, most: int) -> None:
         before = now
 
 
-@nb.njit(cache=True, nogil=True, boundscheck=False)
+@compiled(boundscheck=False)
 def add_without_each(rung: Any, density: Any, found: Any) -> None:
     """`clocks.add_without_each` for all members: found[i, r - 1] += Σ over nodes of density x P(r - 1 others rung)."""
     n_nodes, n = rung.shape
@@ -54,7 +55,7 @@ def add_without_each(rung: Any, density: Any, found: Any) -> None:
                 n_waiting += 2
 
 
-@nb.njit(cache=True, nogil=True, boundscheck=False)
+@compiled(boundscheck=False)
 def all_joined(rung: Any, found: Any) -> None:
     """found[node, r] = P(r of the members have rung), for zeros given."""
     for node in range(rung.shape[0]):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
@@ -49,7 +48,7 @@ from truerank.ranks.scores.files import write_scores
 from truerank.studies.feed import FeedSettings
 from truerank.studies.feed_truth import write_feed
 from truerank.studies.reliability import Grid, study
-from truerank.studies.world import World, WorldSettings, make_world, write_world
+from truerank.studies.world import World, WorldSettings, make_world, write_tables
 
 METRIC = NDCG(10)
 SPARSITY = 0.95
@@ -78,8 +77,6 @@ class Trusted:
 
 def trusted(world: World, models: Mapping[str, Scores], folder: Path, *, seed: int, say: Say | None) -> list[Trusted]:
     """Study the world of the demo, and what came out where 95 % of it is hidden by a logger that likes the popular."""
-    if (folder / "study.json").is_file():
-        shutil.rmtree(folder)  # of an earlier demo, perhaps with another seed
     grid = Grid.of(loggers=LOGGERS, samplers=SAMPLERS, sparsities=(0.5, SPARSITY), sizes=SIZES, metrics=(METRIC,))
     found = study(
         models, world.truth, folder, grid=grid, train=world.train, exclude=world.train, seed=seed, progress=say
@@ -311,7 +308,7 @@ def variants(world: World, scores: Scores) -> list[tuple[str, float, str]]:
 def prepare(folder: Path, *, seed: int) -> tuple[World, dict[str, Scores], dict[str, Path]]:
     """A world, fitted models, and all of it as files in a folder."""
     world = make_world(WorldSettings(), seed=seed)
-    paths = write_world(world, folder)
+    paths = write_tables(world, folder)
     paths["biased"] = folder / "biased.parquet"
     biased = biased_log(world, seed=seed)
     # one value column, as in the other files: labels follow from ratings

@@ -14,7 +14,10 @@ import polars as pl
 from truerank.core.arrays import Bools, Floats, Ints
 from truerank.core.chance import generator
 from truerank.core.errors import InputError
-from truerank.data.files import whole_file, write_table
+from truerank.core.sizes import check_size
+from truerank.data.files import write_table
+from truerank.data.folders import whole_folder
+from truerank.data.whole import whole_file
 from truerank.studies.feed import REWARDS, Broken, Feed, FeedSettings, make_feed
 
 STOP = 0.7  # CASCADE: the chance to stop scrolling after a reward of any kind
@@ -285,14 +288,39 @@ def target_table(feed: Feed, log: FeedLog, policy: str) -> pl.DataFrame:
     )
 
 
+def check_feed(settings: FeedSettings) -> None:
+    """Refuse a feed whose tables cannot be held: exposures of kinds, and of sessions, to every item of a pool."""
+    kinds, pool = float(settings.kinds), float(settings.pool)
+    of_kinds = 16.0 * kinds * settings.items + 8.0 * len(settings.policies) * kinds * pool * settings.length
+    views = 8.0 * kinds * settings.days * len(settings.surfaces) * (settings.length + pool)
+    check_size(
+        f"a feed of {settings.sessions:,} sessions, {settings.kinds:,} kinds of users and {settings.items:,} items",
+        memory=of_kinds + views + 8.0 * settings.sessions * pool,
+        instead="Ask for fewer sessions, kinds, days or items, or a smaller pool.",
+    )
+
+
 def write_feed(
-    settings: FeedSettings, folder: Path, *, seed: int = 0, say: Callable[[str, int, int], None] | None = None
+    settings: FeedSettings,
+    folder: Path,
+    *,
+    seed: int = 0,
+    force: bool = False,
+    say: Callable[[str, int, int], None] | None = None,
 ) -> dict[str, Path]:
-    """Write log.parquet, a table of exposures for each policy, and truth.json; the paths by name."""
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InputError(f"{folder}: cannot be made ({error.strerror}). Choose another place.") from None
+    """Write a folder with log.parquet, a table of exposures for each policy, and truth.json; the paths by name.
+
+    `force` replaces another one.
+    """
+    check_feed(settings)
+    with whole_folder(folder, kind="feed", force=force) as part:
+        paths = _write_files(settings, part, seed=seed, say=say)
+    return {name: folder / path.name for name, path in paths.items()}
+
+
+def _write_files(
+    settings: FeedSettings, folder: Path, *, seed: int, say: Callable[[str, int, int], None] | None
+) -> dict[str, Path]:
     steps = len(settings.policies) + 2
 
     def step(what: str, at: int) -> None:

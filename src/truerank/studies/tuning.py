@@ -5,35 +5,34 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import itertools
-import json
 import time
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
+import polars as pl
 
 from truerank.core.chance import library_seed
 from truerank.core.errors import InputError
 from truerank.core.log import Log
-from truerank.data.files import whole_file
+from truerank.core.sizes import check_size
+from truerank.data.cells import safe_cells
+from truerank.data.files import write_table
+from truerank.data.folders import seal, unseal
+from truerank.data.growing import keep_question, working
+from truerank.data.whole import whole_file
 from truerank.models import NOTHING_BESIDE, Model, Progress, Side
 from truerank.models.settings import LogUniform, OneOf, Search, WholeNumbers, load, space
 from truerank.studies.objectives import Task, TuningObjective
+from truerank.studies.trials import KEPT, Trial, TrialFile
 
-QUESTION, TRIALS = "question.json", "trials.log"
+QUESTION, TRIALS, BEST, TABLE = "question.json", "trials.log", "best.json", "trials.csv"
+KIND = "tuning"
+TRIAL_SECONDS = 5e-3  # that a trial takes at least
 STARTUP = 10  # trials at random before the search learns from them
-
-
-@dataclass(frozen=True, slots=True)
-class Trial:
-    """Settings that were tried, with their value; None and the reason where they could not be fitted."""
-
-    settings: Mapping[str, Any]
-    value: float | None
-    reason: str | None
-    seconds: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,37 +71,50 @@ def tune(
     """
     if trials < 1:
         raise InputError(f"{trials} trials; expected a whole number from 1.")
+    check_size(f"a search of {trials:,} trials", seconds=TRIAL_SECONDS * trials, instead="Ask for fewer.")
     searched = {name: each for name, each in space(type(model)).items() if name not in fixed}
     if not searched:
         raise InputError(f"{model.name}: nothing to search; every setting is fixed or has no search space.")
     task = objective.task(log, side, labels=model.labels, seed=seed)
     optuna = load("optuna", install='"truerank[tune]"', who="tuning")
-    load("optuna.storages.journal", install='"truerank[tune]"', who="tuning")
     # last of all checks: a refused call must not leave its question in the way of the corrected one
-    _check_question(folder, _question(model, log, side, searched, str(objective), seed=seed))
+    question = _question(model, log, side, searched, str(objective), seed=seed)
     before = optuna.logging.get_verbosity()
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     try:
-        notes = _mended(folder / TRIALS)
-        work = _Work(optuna, _study(optuna, folder), task, model, searched, seed)
-        grid = _grid(searched, at_most=trials)
-        tried = [each.settings for each in _in_order(_finished(work.study), grid)]
-        resumed = len(tried)
-        left = [None] * (trials - resumed) if grid is None else [each for each in grid if each not in tried]
-        for at, settings in enumerate(left):
-            if progress is not None:
-                progress(f"tuning {model.name}", resumed + at, resumed + len(left))
-            work.step(settings)
-        found = _in_order(_finished(work.study), grid)
-        if all(each.value is None for each in found):
-            _forget(folder)
-            raise InputError(
-                f"{model.name}: none of {len(found)} trials could be fitted, so none is kept; the last: "
-                f"{found[-1].reason}"
-            )
-        return _tuned(model, found, resumed=resumed, notes=notes)
+        with working(folder):
+            asked = keep_question(folder / QUESTION, question, what="search", advice=KEPT)
+            file = TrialFile(folder / TRIALS, asked)
+            tried, notes = file.read()
+            work = _Work(optuna, file, task, model, searched, seed, tried)
+            found, resumed = _searched(work, _grid(searched, at_most=trials), trials, progress)
+            if all(each.value is None for each in found):
+                _forget(folder)
+                raise InputError(
+                    f"{model.name}: none of {len(found)} trials could be fitted, so none is kept; the last: "
+                    f"{found[-1].reason}"
+                )
+            tuned = _tuned(model, found, resumed=resumed, notes=notes)
+            _keep(tuned, folder, objective=str(objective))
+            return tuned
     finally:
         optuna.logging.set_verbosity(before)
+
+
+def _searched(
+    work: _Work, grid: list[dict[str, Any]] | None, trials: int, progress: Progress | None
+) -> tuple[list[Trial], int]:
+    """All trials, and how many of them were there before."""
+    tried = [each.settings for each in _in_order(work.tried, grid)]
+    resumed = len(tried)
+    left = [None] * (trials - resumed) if grid is None else [each for each in grid if each not in tried]
+    if left:
+        unseal(work.file.path.parent)
+    for at, settings in enumerate(left):
+        if progress is not None:
+            progress(f"tuning {work.model.name}", resumed + at, resumed + len(left))
+        work.step(settings)
+    return _in_order(work.tried, grid), resumed
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,33 +122,44 @@ class _Work:
     """What all trials of a search share."""
 
     optuna: Any
-    study: Any
+    file: TrialFile
     task: Task
     model: Any
     searched: Mapping[str, Search]
     seed: int
+    tried: list[Trial]  # so far, as they are in the file
 
     def step(self, settings: Mapping[str, Any] | None) -> None:
         """Fit and judge these settings, or those that Optuna wants to see next, and keep what was found."""
-        finished = _finished(self.study)
+        wanted = self._wanted() if settings is None else dict(settings)
+        start = time.monotonic()
+        known = next((each for each in self.tried if each.settings == wanted), None)
+        value, reason = (known.value, known.reason) if known is not None else self._judged(wanted)
+        trial = Trial(wanted, value, reason, time.monotonic() - start)
+        self.file.add(trial)
+        self.tried.append(trial)
+
+    def _wanted(self) -> dict[str, Any]:
+        """What to try next; the study is made anew, so that it depends on what was tried alone."""
+        space = {name: _distribution(self.optuna, each) for name, each in self.searched.items()}
         # a sampler of its own for each trial: the stream does not depend on when the search was interrupted
-        self.study.sampler = self.optuna.samplers.TPESampler(
+        sampler = self.optuna.samplers.TPESampler(
             n_startup_trials=STARTUP,
             constant_liar=False,
-            seed=library_seed(self.seed, f"tuning trial {len(finished)}"),
+            seed=library_seed(self.seed, f"tuning trial {len(self.tried)}"),
         )
-        if settings is not None:
-            self.study.enqueue_trial(dict(settings))
-        trial = self.study.ask({name: _distribution(self.optuna, each) for name, each in self.searched.items()})
-        start = time.monotonic()
-        known = next((each for each in finished if each.settings == trial.params), None)
-        value, reason = (known.value, known.reason) if known is not None else self._judged(trial.params)
-        trial.set_user_attr("seconds", time.monotonic() - start)
-        if value is None:
-            trial.set_user_attr("reason", reason)
-            self.study.tell(trial, state=self.optuna.trial.TrialState.FAIL)
-        else:
-            self.study.tell(trial, value)
+        study = self.optuna.create_study(direction="maximize", sampler=sampler)
+        states = self.optuna.trial.TrialState
+        study.add_trials(
+            self.optuna.trial.create_trial(
+                params=dict(each.settings),
+                distributions=space,
+                value=each.value,
+                state=states.FAIL if each.value is None else states.COMPLETE,
+            )
+            for each in self.tried
+        )
+        return dict(study.ask(space).params)
 
     def _judged(self, settings: Mapping[str, Any]) -> tuple[float | None, str | None]:
         try:
@@ -144,58 +167,6 @@ class _Work:
             return self.task.judge(model.fit(self.task.log, seed=self.seed, side=self.task.side)), None
         except InputError as error:
             return None, str(error)
-
-
-def _mended(path: Path) -> tuple[str, ...]:
-    """Drop a last line that was not written to its end; what was going on then is asked for again."""
-    try:
-        lines = path.read_bytes().splitlines(keepends=True) if path.exists() else []
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read ({error.strerror}). Choose another folder.") from None
-    damaged = [at for at, line in enumerate(lines) if not _is_entry(line)]
-    if not damaged:
-        return ()
-    if damaged != [len(lines) - 1]:
-        raise InputError(
-            f"{path}: line {damaged[0] + 1} of {len(lines)} is damaged. Restore the file, or choose another folder."
-        )
-    with whole_file(path) as temporary:
-        temporary.write_bytes(b"".join(lines[:-1]))
-    return (f"{path}: the last line was incomplete and has been dropped; its trial is done again.",)
-
-
-def _is_entry(line: bytes) -> bool:
-    try:
-        return line.endswith(b"\n") and "op_code" in dict(json.loads(line))
-    except (ValueError, TypeError):
-        return False
-
-
-def _study(optuna: Any, folder: Path) -> Any:
-    backend = optuna.storages.journal.JournalFileBackend(str(folder / TRIALS))
-    study = optuna.create_study(
-        storage=optuna.storages.JournalStorage(backend), study_name="tuning", direction="maximize", load_if_exists=True
-    )
-    states = optuna.trial.TrialState
-    for _ in study.get_trials(deepcopy=False, states=(states.WAITING,)):
-        study.ask()  # planned and not begun: taken from the queue, so that it does not come before what is planned now
-    for left in study.get_trials(deepcopy=False, states=(states.RUNNING,)):
-        study.tell(left.number, state=states.FAIL)  # interrupted; asked for again
-    return study
-
-
-def _finished(study: Any) -> list[Trial]:
-    """Trials with a value or a reason why they have none, in the order in which they were asked for."""
-    return [
-        Trial(
-            dict(each.params),
-            each.value if each.state.name == "COMPLETE" else None,
-            each.user_attrs.get("reason"),
-            float(each.user_attrs.get("seconds", 0.0)),
-        )
-        for each in study.get_trials(deepcopy=False)
-        if each.state.name == "COMPLETE" or "reason" in each.user_attrs
-    ]
 
 
 def _in_order(trials: list[Trial], grid: list[dict[str, Any]] | None) -> list[Trial]:
@@ -296,23 +267,21 @@ def _digest(arrays: Iterable[Any]) -> str:
     return found.hexdigest()
 
 
-def _check_question(folder: Path, question: dict[str, Any]) -> None:
-    """Keep the question in a new folder; refuse a folder that holds another."""
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InputError(f"{folder}: cannot be made ({error.strerror}). Choose another place.") from None
-    path = folder / QUESTION
-    if not path.exists():
-        if any(folder.iterdir()):
-            raise InputError(f"{folder}: holds other files; expected a new folder, or one of a search to go on with.")
-        with whole_file(path) as temporary:
-            temporary.write_text(json.dumps(question, indent=1))
-        return
-    try:
-        found = json.loads(path.read_text())
-        other = [name for name in question if found.get(name) != question[name]]
-    except (ValueError, AttributeError, OSError):
-        raise InputError(f"{path}: cannot be read. Choose another folder.") from None
-    if other:
-        raise InputError(f"{folder}: holds a search with another {' and '.join(other)}. Choose another folder.")
+def _keep(tuned: Tuned, folder: Path, *, objective: str) -> None:
+    """The best settings and the table of all trials; with the marker the search is finished."""
+    unseal(folder)
+    best = {"model": tuned.model.name, "settings": settings_of(tuned.model), "value": tuned.value}
+    with whole_file(folder / BEST, advice=KEPT) as temporary:
+        content = msgspec.json.encode({**best, "objective": objective})
+        temporary.write_bytes(msgspec.json.format(content, indent=2) + b"\n")
+    rows = [
+        {"trial": at, **trial.settings, "value": trial.value, "seconds": trial.seconds, "reason": trial.reason}
+        for at, trial in enumerate(tuned.trials)
+    ]
+    write_table(safe_cells(pl.DataFrame(rows, infer_schema_length=None)), folder / TABLE, advice=KEPT)
+    seal(folder, kind=KIND, names=(QUESTION, TRIALS, BEST, TABLE), advice=KEPT)
+
+
+def settings_of(model: Any) -> dict[str, Any]:
+    """The settings of a model by name."""
+    return {field.name: getattr(model, field.name) for field in dataclasses.fields(model)}

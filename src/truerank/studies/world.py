@@ -15,12 +15,15 @@ from truerank.core.chance import cell_uniforms, generator
 from truerank.core.errors import InputError
 from truerank.core.ids import Ids
 from truerank.core.log import Log
+from truerank.core.sizes import check_size
 from truerank.data.files import write_table
+from truerank.data.folders import whole_folder
 from truerank.data.read import read
 from truerank.sampling.designs import UniformDesign
 from truerank.sampling.pools import Members, PoolOrder
 
 POSITIVE = ">3"
+CELL_BYTES = 80.0  # that the arrays of one pair of user and item take while a world is drawn
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +88,12 @@ def make_world(settings: WorldSettings | None = None, *, seed: int) -> World:
     ((50, 40), 250, True)
     """
     settings = WorldSettings() if settings is None else settings
+    check_size(
+        f"a world of {settings.users:,} users x {settings.items:,} items",
+        memory=CELL_BYTES * settings.users * settings.items
+        + 8.0 * settings.clusters * (settings.users + settings.items),
+        instead="Ask for fewer users, items or clusters.",
+    )
     rng = generator(seed, "world")
     users, items = Ids.of(np.arange(settings.users)), Ids.of(np.arange(settings.items))
     appeal, popularity = _appeal(settings, rng)
@@ -97,12 +106,17 @@ def make_world(settings: WorldSettings | None = None, *, seed: int) -> World:
     return World(rating, users, items, train, _judge(rating, train, settings.judged, seed=seed))
 
 
-def write_world(world: World, folder: Path, *, say: Callable[[str, int, int], None] | None = None) -> dict[str, Path]:
-    """Write truth, train, random and items as Parquet; the paths by name."""
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InputError(f"{folder}: cannot be made ({error.strerror}). Choose another place.") from None
+def write_world(
+    world: World, folder: Path, *, force: bool = False, say: Callable[[str, int, int], None] | None = None
+) -> dict[str, Path]:
+    """Write a folder of truth, train, random and items as Parquet; the paths by name. `force` replaces another one."""
+    with whole_folder(folder, kind="world", force=force) as part:
+        paths = write_tables(world, part, say=say)
+    return {name: folder / path.name for name, path in paths.items()}
+
+
+def write_tables(world: World, folder: Path, *, say: Callable[[str, int, int], None] | None = None) -> dict[str, Path]:
+    """The tables of a world as files in a folder that is there; the paths by name."""
     tables: dict[str, Callable[[], pl.DataFrame]] = {
         "truth": lambda: _ratings(world.truth),
         "train": lambda: _ratings(world.train),

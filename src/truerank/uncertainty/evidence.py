@@ -48,6 +48,8 @@ def whole(terms: Terms) -> Smooth:
 def judged_spread(spread: Spread, terms: Sequence[Terms]) -> Spread:
     """The spread of a value or a difference from judged rows; unknown where weighted rows show none."""
     parts = [whole(part) for part in terms]
+    if len(parts) > 1 and not any(part.weighting for part in parts):
+        return spread
     blind = [shows_no_spread(part) and (len(parts) == 1 or part.weighting is not None) for part in parts]
     return spread.without_interval() if any(blind) else spread
 

@@ -17,9 +17,12 @@ from typing import ClassVar, Protocol, TypeVar
 import numpy as np
 
 from truerank.core.arrays import Floats, exact_sum, sums_by
+from truerank.core.calls import WHOLE, is_whole, shown
 from truerank.core.errors import InputError, RefusedError
 from truerank.core.rows import SampledRows
+from truerank.core.sizes import check_size
 from truerank.core.terms import Smooth, Terms
+from truerank.uncertainty.pairs import spreads_of_pairs, worth_a_batch
 from truerank.uncertainty.resampling import MOST_REPLICATES, replicates_of
 from truerank.uncertainty.spreads import ROUNDING, Influences, Moments, Spread, interval, unit_of
 
@@ -174,6 +177,44 @@ def difference_of(first: Terms, second: Terms, known: Mapping[int, Influences] |
     return one.minus(other, informative=first.n_informative(second))
 
 
+def _by_units(
+    terms: Mapping[Name, Terms], pairs: Sequence[tuple[Name, Name]]
+) -> dict[tuple[bytes, ...], list[tuple[Name, Name]]]:
+    """Pairs whose two terms define the same units, and pairs of those that define some units with those of others."""
+    packed = {name: np.packbits(part.defined).tobytes() for name, part in terms.items()}
+    found: dict[tuple[bytes, ...], list[tuple[Name, Name]]] = {}
+    for first, second in pairs:
+        units = tuple({packed[first]: None, packed[second]: None})
+        found.setdefault(units, []).append((first, second))
+    return found
+
+
+def _restricted(terms: Mapping[Name, Terms], pairs: Sequence[tuple[Name, Name]]) -> dict[Name, Terms]:
+    """The terms of these pairs on the units that both of each define, which are the same for all of them."""
+    first, second = pairs[0]
+    both = terms[first].defined & terms[second].defined
+    return {name: terms[name].restrict(both) for name in dict.fromkeys(name for pair in pairs for name in pair)}
+
+
+def _differences(
+    terms: Mapping[Name, Terms], pairs: Sequence[tuple[Name, Name]], known: Mapping[int, Influences], *, level: float
+) -> dict[tuple[Name, Name], Spread]:
+    """The spreads of differences of terms of the same units: many at once where that pays, else one by one."""
+    names = list(dict.fromkeys(name for pair in pairs for name in pair))
+    parts = {name: part for name in names if isinstance(part := terms[name], Smooth)}
+    found: dict[tuple[Name, Name], Spread] = {}
+    if len(parts) == len(names) and worth_a_batch(parts[names[0]], len(pairs)):
+        own = {name: known.get(id(part)) or influences(part) for name, part in parts.items()}
+        own = {name: each for name, each in own.items() if not math.isnan(each.value)}
+        defined = [(first, second) for first, second in pairs if first in own and second in own]
+        found = spreads_of_pairs(parts, own, defined, level=level) if defined else {}
+    for first, second in pairs:
+        if (first, second) not in found:
+            alone = difference_of(terms[first], terms[second], known)
+            found[first, second] = alone.spread(level=level, difference=True)
+    return found
+
+
 @dataclass(frozen=True, slots=True)
 class Population:
     """For the population that the units were drawn from, by linearisation.
@@ -199,13 +240,13 @@ class Population:
         self, terms: Mapping[Name, Terms], pairs: Sequence[tuple[Name, Name]], *, level: float
     ) -> tuple[dict[Name, Spread], dict[tuple[Name, Name], Spread]]:
         alone = {id(part): influences(part) for part in terms.values()}
-
-        def difference(first: Name, second: Name) -> Influences:
-            return difference_of(*common(terms[first], terms[second]), alone)
-
+        found: dict[tuple[Name, Name], Spread] = {}
+        for units, of_units in _by_units(terms, pairs).items():
+            shared = terms if len(units) == 1 else _restricted(terms, of_units)
+            found |= _differences(shared, of_units, alone, level=level)
         return (
             {name: alone[id(part)].spread(level=level) for name, part in terms.items()},
-            {pair: difference(*pair).spread(level=level, difference=True) for pair in pairs},
+            {pair: found[pair] for pair in pairs},
         )
 
 
@@ -233,10 +274,13 @@ class Bootstrap:
     refits: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
-        if not 2 <= self.replicates <= MOST_REPLICATES:
+        if not is_whole(self.replicates) or not 2 <= self.replicates <= MOST_REPLICATES:
+            samples = f"{self.replicates:,}" if is_whole(self.replicates) else shown(self.replicates)
             raise InputError(
-                f"a bootstrap of {self.replicates:,} samples; expected 2 to {MOST_REPLICATES:,}, and 1,000 is enough."
+                f"a bootstrap of {samples} samples; expected 2 to {MOST_REPLICATES:,}, and 1,000 is enough."
             )
+        if not WHOLE.fits(self.seed):
+            raise InputError(f"a bootstrap with seed {shown(self.seed)}; expected a whole number.")
 
     def spreads(
         self, terms: Mapping[Name, Terms], pairs: Sequence[tuple[Name, Name]], *, level: float
@@ -244,6 +288,13 @@ class Bootstrap:
         shared = {pair: common(terms[pair[0]], terms[pair[1]]) for pair in pairs}
         every = (*terms.values(), *(one for two in shared.values() for one in two))
         wanted = list({id(part): part for part in every}.values())
+        n_clusters = len(wanted[0].clusters) if wanted else 0
+        check_size(
+            f"a bootstrap of {self.replicates:,} samples of {n_clusters:,} clusters for {len(terms):,} values",
+            memory=8.0 * self.replicates * len(wanted),
+            seconds=1e-9 * self.replicates * n_clusters,
+            instead="Take fewer samples: 1,000 are enough.",
+        )
         drawn = replicates_of(wanted, n=self.replicates, seed=self.seed)
         by_terms = {id(part): values for part, values in zip(wanted, drawn, strict=True)}
         return (

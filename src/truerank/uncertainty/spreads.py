@@ -254,6 +254,8 @@ def within(spread: Spread, bounds: Bounds | None) -> Spread:
     if bounds is None or math.isnan(spread.stderr):
         return spread
     low, high = bounds
+    if low <= spread.low and spread.high <= high:
+        return spread
     if spread.low > high or spread.high < low:
         return spread.without_interval()
     return replace(spread, low=max(spread.low, low), high=min(spread.high, high))

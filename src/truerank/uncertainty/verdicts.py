@@ -96,10 +96,10 @@ def _hangs_on_one(first: Terms, second: Terms, spread: Spread, *, level: float) 
 
 def _about_unseen(spread: Spread, unseen: tuple[UnseenExposure, UnseenExposure]) -> list[Message]:
     """Nothing where the sign of the interval would stay with the worst that could be unseen."""
-    share = max(each.share for each in unseen)
+    own, other = unseen
+    share = max(own.share, other.share)
     if not share > MUCH_LOST:
         return []
-    own, other = unseen
     low, high = spread.low - own.fall - other.reach, spread.high + own.reach + other.fall
     if low > 0 or high < 0:
         return []

@@ -12,8 +12,8 @@ from numbers import Real
 
 import numpy as np
 
-from truerank.core.arrays import Bools, Floats
-from truerank.core.errors import InputError
+from truerank.core.arrays import LEAST_CHANCE, Bools, Floats
+from truerank.core.errors import InputError, RefusedError
 from truerank.core.estimator import Asked, Learned
 from truerank.core.log import Log
 from truerank.core.metric import Additive, Metric
@@ -120,6 +120,12 @@ def propensity_of(log: Log, learned: Learned) -> Floats:
     if learner is None:
         return column_of(log, "propensity")
     found: Floats = learned[learner].at(log)
+    if found.min(initial=1.0) < LEAST_CHANCE:
+        raise RefusedError(
+            f"{log.source}: the fitted propensities go down to {found.min():.3g}; expected no less than "
+            f"{LEAST_CHANCE:g}, as no row stands for more than 1e40 rows. Use another model of propensities, or a "
+            "smaller power."
+        )
     return found
 
 

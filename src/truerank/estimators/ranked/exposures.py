@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from truerank.core.arrays import Bools, Floats, Ints, sums_by
+from truerank.core.arrays import LEAST_CHANCE, Bools, Floats, Ints, sums_by
 from truerank.core.errors import RefusedError
 from truerank.core.estimator import Asked
 from truerank.core.ids import Keys
@@ -70,9 +70,9 @@ class Exposures:
         return self.target.exposure(rows), self.inverse(rows)
 
     def inverse(self, rows: Rows = None) -> Floats:
-        """1/ε0 of rows, 0 where ε0 is."""
+        """1/ε0 of rows, 0 where ε0 is, or next to it."""
         logged = self.logging.exposure(rows)
-        never = logged == 0
+        never = logged < LEAST_CHANCE
         if never.any():
             return np.divide(1.0, logged, out=np.zeros(len(logged)), where=~never)
         return 1.0 / logged
@@ -154,7 +154,7 @@ class Exposures:
         Whatever the target; `without` are units that do not matter.
         """
         for rows in blocks(len(self.log), None):
-            never = self.logging.exposure(rows) == 0
+            never = self.logging.exposure(rows) < LEAST_CHANCE
             if not never.any():
                 continue
             row = np.arange(rows.start, rows.stop)[never]
@@ -179,9 +179,11 @@ class Exposures:
         log = self.log
         place = "" if log.position is None else f" at position {log.position[row]}"
         what = "was viewed" if self.views_known else "has a reward"
+        exposure = float(self.logging.exposure(np.array([row]))[0])
+        given, weight = (f"an exposure of {exposure:.3g}", "beyond 1e40") if exposure else ("no exposure", "infinite")
         return (
-            f"{log.source}: an item{place} {what} although the logging policy gives it no exposure: its weight is "
-            "infinite, and dropping it would lose rewards in silence. Use a position model without that cut-off, or "
+            f"{log.source}: an item{place} {what} although the logging policy gives it {given}: its weight is "
+            f"{weight}, and dropping it would lose rewards in silence. Use a position model without that cut-off, or "
             "leave such rows out of the log to count rewards above the cut-off only."
         )
 

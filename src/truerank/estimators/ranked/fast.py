@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-import numba as nb
 import numpy as np
 
+from truerank.core.compiled import compiled
 
-@nb.njit(cache=True, nogil=True, boundscheck=False)
+
+@compiled(boundscheck=False)
 def add_clipped(unit: Any, gain: Any, limited: Any, clips: Any, out: Any) -> None:
     """Add Σ gain · min(m, limited) of each unit to `out` [clips x units]; units ascend.
 
@@ -32,7 +33,7 @@ def add_clipped(unit: Any, gain: Any, limited: Any, clips: Any, out: Any) -> Non
             out[k, u] = total[k]
 
 
-@nb.njit(cache=True, nogil=True, boundscheck=False)
+@compiled(boundscheck=False)
 def add_cells(cell: Any, value: Any, high: Any, low: Any, count: Any) -> None:
     """Add values to cells, with what rounding loses in `low` (Knuth's two-sum), and count them."""
     for i in range(cell.shape[0]):
@@ -44,7 +45,7 @@ def add_cells(cell: Any, value: Any, high: Any, low: Any, count: Any) -> None:
         count[c] += 1.0
 
 
-@nb.njit(cache=True, nogil=True, boundscheck=False)
+@compiled(boundscheck=False)
 def add_bins(scale: Any, limited: Any, clips: Any, sums: Any) -> None:
     """Add what every clip needs: rows of weight scale · limited go to the bin of what is limited among the clips.
 

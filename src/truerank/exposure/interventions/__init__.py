@@ -12,6 +12,7 @@ from dataclasses import replace
 import numpy as np
 
 from truerank.core.arrays import Ints, frozen
+from truerank.core.calls import checked_arguments
 from truerank.core.errors import InputError
 from truerank.core.language import as_value
 from truerank.core.log import Log
@@ -24,6 +25,7 @@ named = STRATEGIES.named
 parse = STRATEGIES.parse
 
 
+@checked_arguments()
 def intervene(
     log: Log,
     strategy: Strategy | str,
@@ -61,6 +63,7 @@ def drawn_rows(
     return design.draw(seed=seed)
 
 
+@checked_arguments()
 def with_inclusion(
     log: Log,
     strategy: Strategy | str,

@@ -14,6 +14,7 @@ from typing import ClassVar, Protocol
 import numpy as np
 
 from truerank.core.arrays import Bools, Floats, Ints, frozen, sums_by
+from truerank.core.calls import checked_arguments
 from truerank.core.errors import InputError
 from truerank.core.language import Kind, as_value
 from truerank.core.log import Log
@@ -90,6 +91,7 @@ class Order:
         return shown_propensities(start, self.weight, positive, size=size)
 
 
+@checked_arguments()
 def expose(
     world: Log,
     logger: Logger | str,

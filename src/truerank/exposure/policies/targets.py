@@ -170,7 +170,7 @@ def _from_table(
     only: Mapping[str, str],
 ) -> Policy:
     """From a table session, item and rank or exposure, in the order of sessions and items."""
-    table, where = as_table(source)
+    table, where = as_table(source, columns)
     where, mapping = (name if where in ("frame", "matrix") else where), dict(columns or {})
     session = column(table, "session", mapping, where=where)
     unit = log.unit_of_session(session, where=f"{where}, column 'session'")

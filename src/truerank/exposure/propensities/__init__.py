@@ -16,6 +16,7 @@ from typing import Any, ClassVar, Protocol, runtime_checkable
 import numpy as np
 
 from truerank.core.arrays import Floats
+from truerank.core.calls import ANYTHING, CANDIDATES, checked_arguments
 from truerank.core.errors import InputError
 from truerank.core.estimator import Groups, Learned, Learner, Tally, learn
 from truerank.core.language import Kind, as_value
@@ -101,6 +102,7 @@ class PropensityLearner:
             return self.model.fit(tally, given=self)
 
 
+@checked_arguments(candidates=CANDIDATES, model=ANYTHING)
 def fit_propensities(
     model: PropensityModel | str,
     log: Log,

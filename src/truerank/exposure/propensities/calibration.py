@@ -24,6 +24,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from truerank.core.arrays import Bools, Floats, Ints, frozen
+from truerank.core.calls import CANDIDATES, Wanted, checked_arguments
 from truerank.core.errors import InputError, some
 from truerank.core.log import Log, Pairs
 from truerank.core.options import Drawn
@@ -172,6 +173,12 @@ class Calibration:
     notes: tuple[str, ...]
 
 
+FITTED = Wanted(
+    "what truerank.fit_propensities gives", lambda value: hasattr(value, "at") and hasattr(value, "description")
+)
+
+
+@checked_arguments(candidates=CANDIDATES, fitted=FITTED)
 def calibration(
     fitted: Fitted,
     log: Log,

@@ -6,12 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from truerank.core.calls import ANYTHING, checked_arguments
 from truerank.core.ids import IdColumn, Ids
 from truerank.core.log import Log
 from truerank.core.options import Drawn
 from truerank.data.describe import summary
 from truerank.data.read import VALUE_NAMES, as_table, read
-from truerank.data.rules import PositiveRule
+from truerank.data.rules import RULE, PositiveRule
 from truerank.exposure.randomness.tests import Randomness, randomness
 
 
@@ -23,6 +24,7 @@ class Description:
     randomness: Randomness | None
 
 
+@checked_arguments(train=ANYTHING, positive=RULE)
 def describe(
     source: Any,
     *,
@@ -52,6 +54,6 @@ def _read_train(train: Any, columns: Mapping[str, str] | None, positive: str | P
     """Training pairs, with labels where there is a value column."""
     if train is None or isinstance(train, Log):
         return train
-    table, where = as_table(train)
+    table, where = as_table(train, columns)
     valued = any((columns or {}).get(name, name) in table.columns for name in VALUE_NAMES)
     return read(table, columns=columns, positive=positive if valued else None, values=valued, name=where)

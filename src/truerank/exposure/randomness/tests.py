@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from truerank.core.arrays import Floats
+from truerank.core.calls import checked_arguments
 from truerank.core.chance import cell_uniforms
 from truerank.core.errors import InputError
 from truerank.core.log import Log, Pairs
@@ -73,6 +74,7 @@ class Randomness:
     notes: tuple[str, ...]
 
 
+@checked_arguments()
 def randomness(log: Log, *, train: Log | None = None, drawn: Drawn | str | None = None, seed: int = 0) -> Randomness:
     """Test whether a log was shown at random; `train` is what was known before, where there is such a log.
 

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from typing import Any
 
-import numba as nb
 import numpy as np
 from llvmlite import ir
 from numba.core import types
 from numba.extending import intrinsic
+
+from truerank.core.compiled import compiled
 
 LANES = 32  # scores compared by one vector instruction sequence; tile widths are multiples of it
 
@@ -48,7 +49,7 @@ count_above = _counter(">")
 count_reaching = _counter(">=")
 
 
-@nb.njit(cache=True, nogil=True, boundscheck=False)
+@compiled(boundscheck=False)
 def count_tile(tile: Any, n_users: int, start: Any, threshold: Any, above: Any, reaching: Any) -> None:
     """Add, for each threshold of each user of a tile, how many scores are above it and how many reach it.
 
@@ -91,7 +92,7 @@ def count_tile(tile: Any, n_users: int, start: Any, threshold: Any, above: Any, 
             reaching[j] += b0
 
 
-@nb.njit(cache=True, nogil=True, boundscheck=False)
+@compiled(boundscheck=False)
 def mask_tile(tile: Any, left: int, n_users: int, pointer: Any, stop: Any, item: Any) -> None:
     """Set the excluded items of each user within a tile to -inf; `pointer` walks along each user's sorted items."""
     right = left + tile.shape[1]
@@ -103,7 +104,7 @@ def mask_tile(tile: Any, left: int, n_users: int, pointer: Any, stop: Any, item:
         pointer[u] = at
 
 
-@nb.njit(cache=True, nogil=True, boundscheck=False)
+@compiled(boundscheck=False)
 def count_recommended(tile: Any, n_users: int, recommended: Any) -> None:
     """Add how many scores of each user are above -inf."""
     for u in range(n_users):
@@ -113,7 +114,7 @@ def count_recommended(tile: Any, n_users: int, recommended: Any) -> None:
         recommended[u] += count
 
 
-@nb.njit(cache=True, nogil=True, boundscheck=False)
+@compiled(boundscheck=False)
 def count_within(start: Any, threshold: Any, above: Any, reaching: Any, recommended: Any) -> None:
     """The same for candidates that are the asked items themselves; for a few items per user."""
     for u in range(len(start) - 1):
@@ -124,7 +125,7 @@ def count_within(start: Any, threshold: Any, above: Any, reaching: Any, recommen
                 reaching[j] += threshold[i] >= threshold[j]
 
 
-@nb.njit(cache=True, nogil=True, boundscheck=False)
+@compiled(boundscheck=False)
 def sum_tables(
     start: Any, above: Any, tied: Any, deepest: int, by_rank: Any, walk_rank: Any, walk_hit: Any,
     sums: Any, walks: Any, shared: Any,
@@ -173,7 +174,7 @@ def sum_tables(
 SHORT = 24  # up to this length insertion beats splitting
 
 
-@nb.njit(cache=True, nogil=True)
+@compiled()
 def bucket(user: Any, item: Any, score: Any, start: Any) -> tuple[Any, Any]:
     """Items and scores with the rows of each user side by side; start[u] is where user u begins."""
     place = start[:-1].copy()
@@ -186,13 +187,13 @@ def bucket(user: Any, item: Any, score: Any, start: Any) -> tuple[Any, Any]:
     return items, scores
 
 
-@nb.njit(cache=True, nogil=True, inline="always")
+@compiled(inline="always")
 def _before(score: Any, item: Any, other_score: Any, other_item: Any) -> Any:
     """Higher scores come first; of equal ones the lower item, so that the order of rows in a file is forgotten."""
     return score > other_score or (score == other_score and item < other_item)
 
 
-@nb.njit(cache=True, nogil=True)
+@compiled()
 def _insert(item: Any, score: Any, low: int, high: int) -> None:
     for i in range(low + 1, high):
         s, t = score[i], item[i]
@@ -205,7 +206,7 @@ def _insert(item: Any, score: Any, low: int, high: int) -> None:
         item[j + 1] = t
 
 
-@nb.njit(cache=True, nogil=True)
+@compiled()
 def order_lists(item: Any, score: Any, start: Any, first: int, last: int) -> None:
     """Sort the lists of users first ... last - 1 in place, best first (quicksort on both columns, middle of three)."""
     stack = np.empty((128, 2), np.int64)
@@ -244,7 +245,7 @@ def order_lists(item: Any, score: Any, start: Any, first: int, last: int) -> Non
             _insert(item, score, low, high)
 
 
-@nb.njit(cache=True, nogil=True, boundscheck=False)
+@compiled(boundscheck=False)
 def count_lists(item: Any, score: Any, start: Any, first: int, last: int, longest: int) -> None:
     """Sort lists as `order_lists` does, up to the order of equal scores, by comparing each item with its whole list.
 
@@ -272,7 +273,7 @@ def count_lists(item: Any, score: Any, start: Any, first: int, last: int, longes
             score[begin + i] = scores[i]
 
 
-@nb.njit(cache=True, nogil=True)
+@compiled()
 def repeated(item: Any, start: Any, n_items: int) -> int:
     """The place of an item that a user lists twice, -1 where there is none."""
     seen = np.zeros(n_items, np.int64)
@@ -284,7 +285,7 @@ def repeated(item: Any, start: Any, n_items: int) -> int:
     return -1
 
 
-@nb.njit(cache=True, nogil=True)
+@compiled()
 def count_ordered(score: Any, start: Any, first: int, last: int, above: Any, tied: Any) -> None:
     """For each place of each ordered list, how many listed items score above it and how many others equal it."""
     for user in range(first, last):
@@ -299,7 +300,7 @@ def count_ordered(score: Any, start: Any, first: int, last: int, above: Any, tie
             at = end
 
 
-@nb.njit(cache=True, nogil=True)
+@compiled()
 def look_up(
     row: Any, start: Any, item: Any, better: Any, equal: Any, asked_start: Any, asked: Any,
     gone_start: Any, gone: Any, n_items: int, distinct: bool, above: Any, tied: Any, recommended: Any,

@@ -23,6 +23,7 @@ from truerank.ranks.scores.scores import TILE_USERS, Factors, Lists
 BLOCK_CELLS = 2**24  # scores held at once by one thread
 FEW_ROWS = 64  # judged items per user up to which counting beats sorting
 LIST_USERS = 4096  # users whose lists are looked through at a time
+LIST_CELLS = 200  # that a list costs the plain kernel beside its own
 WORTH_IT = 2**24  # cells below which loading the compiled kernel costs more than it saves
 
 Progress = Callable[[int, int], None]
@@ -174,12 +175,13 @@ def rank(
     progress: Progress | None = None,
     fast: bool | None = None,
     aligned: Aligned | None = None,
+    n_models: int = 1,
 ) -> tuple[Ranks, ...]:
     """The ranks of all rows of `log` (sorted by user) within each of several pools; scores are computed once.
 
     A unit without scores has rank infinity everywhere and `scored` false. The `fast` kernel gives the same ranks as
-    the plain one; by default it is used where it can be and pays. `aligned` are the scores already laid over the users
-    and items of the log.
+    the plain one; by default it is used where it can be and pays, with so many models to rank in all. `aligned` are
+    the scores already laid over the users and items of the log.
     """
     if aligned is None:
         aligned = Aligned.of(scores, users=log.users, items=log.items, name=name)
@@ -197,7 +199,7 @@ def rank(
         streams=aligned.column is None and aligned.finite,
     )
     units = np.flatnonzero(scored)
-    kernel, size = _kernel(work, len(units), fast=fast)
+    kernel, size = _kernel(work, len(units) * n_models, fast=fast)
     size = min(block_users or size, size)
     blocks = [units[i : i + size] for i in range(0, len(units), size)]
     _run(kernel, blocks, threads=threads, total=len(units), progress=progress)
@@ -214,18 +216,19 @@ def rank(
 
 
 def _always_finite(scores: Scores) -> bool:
-    """Whether scores are finite whatever the rounding: |p · q| <= |p| |q| stays far from the end of float32."""
+    """Whether scores are finite whatever the rounding: |p · q| <= |p| |q| stays far from the end of numbers."""
     if not isinstance(scores, Factors):
         return False
-    longest = [float(np.square(side, dtype=np.float64).sum(axis=1).max(initial=0)) for side in scores.sides]
+    with np.errstate(over="ignore"):  # what is too large is seen to be
+        longest = [float(np.square(side, dtype=np.float64).sum(axis=1).max(initial=0)) for side in scores.sides]
     return longest[0] * longest[1] < 1e74
 
 
-def _kernel(work: _Work, n_units: int, *, fast: bool | None) -> tuple[Callable[[Ints], int], int]:
+def _kernel(work: _Work, n_lists: int, *, fast: bool | None) -> tuple[Callable[[Ints], int], int]:
     """The way to rank that can be used and pays, and how many users at a time it takes."""
     n_items = max(1, len(work.log.items))
     of_rows = max(1, BLOCK_CELLS // n_items)
-    wanted = (n_units * n_items >= WORTH_IT and find_spec("numba") is not None) if fast is None else fast
+    wanted = (n_lists * (n_items + LIST_CELLS) >= WORTH_IT and find_spec("numba") is not None) if fast is None else fast
     count = np.diff(work.start)
     found = work.aligned.scores
     lists = work.aligned.column is None and isinstance(found, Lists) and len(found.item) < 2**31

@@ -50,18 +50,18 @@ class FactorTiles:
     """Products of one tile of users with tiles of items, all of one fixed shape; no row of scores is ever stored."""
 
     factors: Factors
-    users: npt.NDArray[np.float32]  # a whole tile, filled up with zeros
+    users: Matrix  # a whole tile, filled up with zeros
 
     @classmethod
     def of(cls, factors: Factors, rows: Ints) -> FactorTiles:
-        users = np.zeros((TILE_USERS, factors.user.shape[1]), dtype=np.float32)
+        users = np.zeros((TILE_USERS, factors.user.shape[1]), dtype=factors.user.dtype)
         users[: len(rows)] = factors.user[rows]
         return cls(factors, users)
 
     def of_items(self, start: Ints, item: Ints) -> Matrix:
         distinct, at = np.unique(item, return_inverse=True)
         user = np.repeat(np.arange(len(start) - 1), np.diff(start))
-        result = np.empty(len(item), dtype=np.float32)
+        result = np.empty(len(item), dtype=self.users.dtype)
         for left, product in self.factors.products(self.users, self.factors.item[distinct]):
             inside = (at >= left) & (at < left + product.shape[1])
             result[inside] = product[user[inside], at[inside] - left]

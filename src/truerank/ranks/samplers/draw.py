@@ -15,6 +15,7 @@ from typing import ClassVar, Protocol
 import numpy as np
 
 from truerank.core.arrays import Bools, Floats, Ints, frozen
+from truerank.core.calls import checked_arguments
 from truerank.core.errors import InputError, some
 from truerank.core.ids import Ids
 from truerank.core.language import Kind, as_value
@@ -246,6 +247,7 @@ class SampledNegatives:
         return Inclusion(value, approximate)
 
 
+@checked_arguments()
 def sample_candidates(
     log: Log,
     sampler: Sampler | str,

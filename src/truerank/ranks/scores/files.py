@@ -13,13 +13,16 @@ from typing import IO, Any
 
 import numpy as np
 import numpy.typing as npt
+import polars as pl
 
 from truerank.core.arrays import Ints
+from truerank.core.calls import Wanted, checked_arguments
 from truerank.core.errors import InputError, some
-from truerank.core.ids import IdColumn
+from truerank.core.ids import IdColumn, Ids
 from truerank.core.ranking import Scores
-from truerank.data.files import check_readable, whole_file
+from truerank.data.files import check_readable
 from truerank.data.matrices import Stored
+from truerank.data.whole import whole_file
 from truerank.ranks.scores.matrices import from_stored
 from truerank.ranks.scores.scores import TILE_USERS, Factors, dense, factors
 from truerank.ranks.scores.tables import lists
@@ -130,9 +133,9 @@ SPARSE_KEYS = ("format", "shape", "data")  # what scipy.sparse.save_npz writes, 
 PLACES = {"csr": ("indices", "indptr"), "csc": ("indices", "indptr"), "coo": ("row", "col")}
 KEYS = {*DENSE_KEYS, *FACTOR_KEYS, *SPARSE_KEYS, "indices", "indptr", "row", "col", "users", "items"}
 BIASES = {"user_bias", "item_bias"}
-MOST = float(np.finfo(np.float32).max)
 
 
+@checked_arguments()
 def read_scores(
     path: str | Path,
     *,
@@ -154,13 +157,16 @@ def read_scores(
     return lists(path, columns=columns, name=str(path))
 
 
+SCORES = Wanted("scores, as truerank.read_scores gives them", lambda value: isinstance(value, Scores))
+
+
+@checked_arguments(scores=SCORES)
 def write_scores(scores: Scores, path: str | Path, *, progress: Callable[[int, int], None] | None = None) -> None:
     """Write scores as `.npz`: factors as they are, anything else as a dense matrix, a block of users at a time.
 
     The same scores make the same bytes.
     """
-    ids = {"users": scores.users.values.to_numpy(), "items": scores.items.values.to_numpy()}
-    ids = {name: np.array(values.tolist()) if values.dtype == object else values for name, values in ids.items()}
+    ids = {"users": ids_array(scores.users, "users"), "items": ids_array(scores.items, "items")}
     with whole_file(Path(path)) as temporary, temporary.open("wb") as stream, zipfile.ZipFile(stream, "w") as archive:
         if isinstance(scores, Factors):
             write_array(archive, "user_factors", scores.user.shape, scores.user.dtype, [scores.user])
@@ -171,6 +177,28 @@ def write_scores(scores: Scores, path: str | Path, *, progress: Callable[[int, i
             write_array(archive, "scores", shape, first.dtype, _blocks(scores, progress))
         for name, values in ids.items():
             write_array(archive, name, values.shape, values.dtype, [values])
+
+
+def ids_array(ids: Ids, name: str) -> npt.NDArray[Any]:
+    """Ids as an array that reads back as the same; those that none can hold are refused.
+
+    >>> ids_array(Ids.of(["b", "a"]), "users").tolist()
+    ['a', 'b']
+    """
+    values = ids.values
+    if values.dtype == pl.Int128:
+        fits = bool((values >= 0).all()) and values[-1] < 2**64
+        if not fits:
+            raise InputError(
+                f"{name}: ids such as {values[-1]} do not fit into the whole numbers of .npz; expected less than 2^64 "
+                "and none below 0 beside those above 2^63. Write them as text, such as with a letter in front."
+            )
+        return values.cast(pl.UInt64).to_numpy()
+    if not ids.is_text:
+        return values.to_numpy()
+    if bool(values.str.ends_with("\0").any()):
+        raise InputError(f"{name}: ids that end in a NUL cannot be kept as text of .npz. Write them without it.")
+    return np.array(values.to_list(), dtype=str)
 
 
 def _blocks(scores: Scores, progress: Callable[[int, int], None] | None) -> Iterator[npt.NDArray[np.floating]]:
@@ -185,12 +213,10 @@ def _from_npz(path: Path, *, users: IdColumn | None, items: IdColumn | None) -> 
     check_readable(path)
     arrays = read_arrays(path, KEYS | BIASES)
     name = str(path)
-    users, items = arrays.get("users", users), arrays.get("items", items)
+    users, items = _own(arrays, "users", users, name=name), arrays.get("items", items)
     if all(key in arrays for key in DENSE_KEYS):
         return dense(arrays["scores"], users=users, items=items, name=name)
     if all(key in arrays for key in FACTOR_KEYS):
-        for key in (*FACTOR_KEYS, *sorted(BIASES & arrays.keys())):
-            _check_size(arrays[key], name=f"{name}, {key}")
         return factors(
             *(arrays[key] for key in FACTOR_KEYS),
             user_bias=arrays.get("user_bias"),
@@ -208,15 +234,17 @@ def _from_npz(path: Path, *, users: IdColumn | None, items: IdColumn | None) -> 
     )
 
 
-def _check_size(array: Any, *, name: str) -> None:
-    """Factors are multiplied in single precision: what does not fit there would be infinite."""
-    if array.dtype.kind != "f":
-        return
-    if not np.isfinite(array).all():
-        raise InputError(f"{name}: values that are not finite numbers; expected finite numbers.")
-    largest = float(np.abs(array).max(initial=0))
-    if largest > MOST:
-        raise InputError(f"{name}: values up to {largest:.3g}; expected at most {MOST:.3g}. Rescale them.")
+def _own(arrays: Mapping[str, Any], key: str, given: IdColumn | None, *, name: str) -> IdColumn | None:
+    """The ids that a file has, else those that were given; both must be the same."""
+    own: IdColumn | None = arrays.get(key, given)
+    if own is not None and given is not None and own is not given:
+        found, named = Ids.of(own, where=f"{name}, {key}"), Ids.of(given, where=f"--{key}")
+        if found != named:
+            raise InputError(
+                f"{name}: has {key} of its own (such as {some(found.texts()[:3])}), which are not those that --{key} "
+                f"(Python: {key}=) names (such as {some(named.texts()[:3])}). Leave that out, or name the same."
+            )
+    return own
 
 
 def _stored(arrays: Mapping[str, Any], *, name: str) -> Stored:

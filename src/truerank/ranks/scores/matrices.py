@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from truerank.core.arrays import frozen
+from truerank.core.calls import checked_arguments
 from truerank.core.errors import InputError
 from truerank.core.ids import IdColumn, Ids
 from truerank.data.matrices import Stored, population, rows_of, stored
@@ -15,6 +16,7 @@ from truerank.ranks.scores.scores import Lists
 from truerank.ranks.scores.tables import lists
 
 
+@checked_arguments()
 def sparse(
     matrix: Any, *, users: IdColumn | Ids | None = None, items: IdColumn | Ids | None = None, name: str = "scores"
 ) -> Lists:

@@ -10,9 +10,12 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_array
 
-from truerank.core.arrays import Ints
+from truerank.core.arrays import Ints, as_doubles, check_unmasked
+from truerank.core.calls import checked_arguments
 from truerank.core.errors import InputError
-from truerank.core.ids import Ids
+from truerank.core.ids import Ids, as_ids
+from truerank.core.sizes import check_size
+from truerank.data.matrices import is_sparse
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,8 +42,12 @@ class Product:
         return np.asarray(found if isinstance(found, np.ndarray) else found.toarray())
 
 
+@checked_arguments()
 def product(left: Any, right: Any, *, users: Any = None, items: Any = None, name: str = "scores") -> Product:
     """Scores left · right; ids name the rows of `left` and the columns of `right`, else they are numbered from 0."""
+    left, right = (each if is_sparse(each) else np.asarray(each) for each in (left, right))
+    if any(np.dtype(each.dtype).kind not in "fiub" for each in (left, right)):
+        raise InputError(f"{name}: {left.dtype} times {right.dtype}; expected two matrices of numbers.")
     if left.ndim != 2 or right.ndim != 2 or left.shape[1] != right.shape[0]:
         raise InputError(f"{name}: {left.shape} times {right.shape}; expected [users x d] and [d x items].")
     user_ids, row = population(users, left.shape[0], where=f"{name}, users")
@@ -78,15 +85,17 @@ class Dense:
         return found if self.column is None else found[:, self.column]
 
 
+@checked_arguments()
 def dense(matrix: Any, *, users: Any = None, items: Any = None, name: str = "scores") -> Dense:
     """Dense scores; without ids, users and items are numbered from 0."""
-    scores = np.asanyarray(matrix)
+    scores = np.asarray(matrix) if isinstance(matrix, np.matrix) else np.asanyarray(matrix)
+    check_unmasked(scores, where=name)
     if scores.ndim != 2 or scores.dtype.kind not in "fiub":
         raise InputError(
             f"{name}: scores are {scores.dtype} of shape {scores.shape}; expected numbers [users x items]."
         )
-    if scores.dtype.kind != "f" or scores.dtype == np.float16:
-        scores = scores.astype(np.float64)
+    if scores.dtype not in (np.float32, np.float64):
+        scores = as_doubles(scores, where=name)
     user_ids, row = population(users, scores.shape[0], where=f"{name}, users")
     item_ids, column = population(items, scores.shape[1], where=f"{name}, items")
     same_order = bool((column == np.arange(len(column))).all())
@@ -97,13 +106,15 @@ def dense(matrix: Any, *, users: Any = None, items: Any = None, name: str = "sco
 class Factors:
     """Scores p_u · q_i + b_i from factors; computed in tiles of one fixed shape, never stored.
 
+    Both sides are of one precision: single where that holds every number exactly, which is twice as fast, else double.
+
     >>> p, q = np.array([[1.0, 2.0]]), np.array([[3.0, 4.0], [0.0, 1.0]])
     >>> factors(p, q).block(np.array([0])).tolist()
     [[11.0, 2.0]]
     """
 
-    user: npt.NDArray[np.float32]
-    item: npt.NDArray[np.float32]
+    user: Matrix
+    item: Matrix
     users: Ids
     items: Ids
     depth: None = None
@@ -114,8 +125,8 @@ class Factors:
 
     def block(self, rows: Ints) -> Matrix:
         n, width = len(rows), len(self.items)
-        result = np.empty((n, width), dtype=np.float32)
-        tile = np.zeros((TILE_USERS, self.user.shape[1]), dtype=np.float32)
+        result = np.empty((n, width), dtype=self.user.dtype)
+        tile = np.zeros((TILE_USERS, self.user.shape[1]), dtype=self.user.dtype)
         for start in range(0, n, TILE_USERS):
             part = rows[start : start + TILE_USERS]
             tile[: len(part)] = self.user[part]
@@ -124,23 +135,22 @@ class Factors:
                 here[:] = product[: len(part), : here.shape[1]]
         return result
 
-    def products(
-        self, users: npt.NDArray[np.float32], item: npt.NDArray[np.float32]
-    ) -> Iterator[tuple[int, npt.NDArray[np.float32]]]:
+    def products(self, users: Matrix, item: Matrix) -> Iterator[tuple[int, Matrix]]:
         """(first item, scores [users x items]) of one whole tile of users with all the given items, tile by tile.
 
         The same array is filled again for each tile; beyond the last item it holds zeros.
         """
-        result = np.empty((len(users), TILE_ITEMS), dtype=np.float32)
+        result = np.empty((len(users), TILE_ITEMS), dtype=self.user.dtype)
         for left in range(0, len(item), TILE_ITEMS):
             part = item[left : left + TILE_ITEMS]
             if len(part) < TILE_ITEMS:
-                part = np.concatenate([part, np.zeros((TILE_ITEMS - len(part), item.shape[1]), dtype=np.float32)])
+                part = np.concatenate([part, np.zeros((TILE_ITEMS - len(part), item.shape[1]), dtype=item.dtype)])
             with np.errstate(over="ignore", invalid="ignore"):  # infinite scores are refused where they are used
                 np.matmul(users, part.T, out=result)
             yield left, result
 
 
+@checked_arguments()
 def factors(
     user_factors: Any,
     item_factors: Any,
@@ -155,7 +165,7 @@ def factors(
 
     A user's bias is the same for all items: it changes no rank, and in the sum it would only cost precision.
     """
-    p, q = np.asarray(user_factors), np.asarray(item_factors)
+    p, q = (_unmasked(side, where=name) for side in (user_factors, item_factors))
     if p.ndim != 2 or q.ndim != 2 or p.shape[1] != q.shape[1]:
         raise InputError(
             f"{name}: user_factors {p.shape} and item_factors {q.shape}; expected [users x d] and [items x d]."
@@ -163,14 +173,29 @@ def factors(
     b_user = _bias(user_bias, len(p), name=f"{name}, user_bias")
     b_item = _bias(item_bias, len(q), name=f"{name}, item_bias")
     if b_item is not None:
-        p, q = np.column_stack([p, np.ones(len(p))]), np.column_stack([q, b_item])
+        p, q = np.column_stack([p, np.ones(len(p), dtype=p.dtype)]), np.column_stack([q, b_item])
     user_ids, row = population(users, len(p), where=f"{name}, users")
     item_ids, column = population(items, len(q), where=f"{name}, items")
     for what, values in (("user factors", p), ("item factors or bias", q), ("user bias", b_user)):
         if values is not None and (values.dtype.kind not in "fiu" or not np.isfinite(values).all()):
             raise InputError(f"{name}: {what} hold values that are not finite numbers; expected finite numbers.")
-    side = [np.ascontiguousarray(each, dtype=np.float32) for each in (p[row], q[column])]
-    return Factors(side[0], side[1], user_ids, item_ids)
+    # double precision only where single would round: it takes twice the time
+    kind = np.float32 if all(_is_single(side) for side in (p, q)) else np.float64
+    user, item = (side.astype(kind) if kind == np.float32 else as_doubles(side, where=name) for side in (p, q))
+    return Factors(np.ascontiguousarray(user[row]), np.ascontiguousarray(item[column]), user_ids, item_ids)
+
+
+def _is_single(values: npt.NDArray[Any]) -> bool:
+    """Whether single precision holds these numbers exactly."""
+    if values.dtype.kind in "iub":
+        return values.size == 0 or max(int(values.max()), -int(values.min())) <= 2**24
+    with np.errstate(over="ignore"):
+        return values.dtype in (np.float32, np.float16) or bool((values.astype(np.float32) == values).all())
+
+
+def _unmasked(values: Any, *, where: str) -> npt.NDArray[Any]:
+    check_unmasked(values, where=where)
+    return np.asarray(values)
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,14 +250,15 @@ class Function:
                     f"{self.name}: the callable gave shape {found.shape} for {TILE_USERS} users; "
                     f"expected ({TILE_USERS}, {len(self.items)})."
                 )
-            parts.append(found[: len(part)] if found.dtype.kind == "f" else found[: len(part)].astype(np.float64))
+            found = found[: len(part)]
+            parts.append(found if found.dtype in (np.float32, np.float64) else as_doubles(found, where=self.name))
         return np.concatenate(parts)
 
 
+@checked_arguments()
 def function(call: Callable[[Ints], Any], *, users: Any, items: Any, name: str = "scores") -> Function:
     """Scores from a callable over the given users and items, in the order given."""
-    user_ids, row = population(users, len(users), where=f"{name}, users")
-    item_ids, column = population(items, len(items), where=f"{name}, items")
+    (user_ids, row), (item_ids, column) = _declared(users, items, name=name)
     return Function(lambda rows: np.asarray(call(row[rows]))[:, column], user_ids, item_ids, name)
 
 
@@ -254,14 +280,14 @@ class PerUser:
                 raise InputError(
                     f"{self.name}: scores of shape {found.shape} for one user; expected ({len(self.items)},)."
                 )
-            result[at] = found
+            result[at] = as_doubles(found, where=self.name)
         return result
 
 
+@checked_arguments()
 def per_user(call: Callable[[int], Any], *, users: Any, items: Any, name: str = "scores") -> PerUser:
     """Scores from a callable of one user's position over the given users and items, in the order given."""
-    user_ids, row = population(users, len(users), where=f"{name}, users")
-    item_ids, column = population(items, len(items), where=f"{name}, items")
+    (user_ids, row), (item_ids, column) = _declared(users, items, name=name)
 
     def in_order(position: int) -> Any:
         found = np.asarray(call(int(row[position])))
@@ -270,12 +296,23 @@ def per_user(call: Callable[[int], Any], *, users: Any, items: Any, name: str = 
     return PerUser(in_order, user_ids, item_ids, name)
 
 
+def _declared(users: Any, items: Any, *, name: str) -> list[tuple[Ids, Ints]]:
+    """Users and items that a callable knows, with their places in the order given."""
+    found = []
+    for kind, ids in (("users", users), ("items", items)):
+        where = f"{name}, {kind}"
+        given = ids if isinstance(ids, Ids) else as_ids(ids, where=where)
+        found.append(population(given, len(given), where=where))
+    return found
+
+
 def population(ids: Any, size: int, *, where: str) -> tuple[Ids, Ints]:
     """The ids in sorted order, and where each stands in the array it describes."""
     if ids is None:
-        return Ids.of(np.arange(size)), np.arange(size)
-    known = ids if isinstance(ids, Ids) else Ids.of(ids, where=where)
-    given = known.values if isinstance(ids, Ids) else ids
+        check_size(f"{where}: {size:,} ids", memory=16.0 * size, instead="Check the shape of the file or array.")
+        return Ids.places(size), np.arange(size)
+    given = ids.values if isinstance(ids, Ids) else as_ids(ids, where=where)
+    known = ids if isinstance(ids, Ids) else Ids.of(given, where=where)
     if len(known) != len(given):
         raise InputError(f"{where}: {len(given) - len(known):,} ids are repeated; expected each id once.")
     if len(given) != size:
@@ -289,7 +326,7 @@ def population(ids: Any, size: int, *, where: str) -> tuple[Ids, Ints]:
 def _bias(bias: Any, size: int, *, name: str) -> npt.NDArray[Any] | None:
     if bias is None:
         return None
-    values = np.asarray(bias)
+    values = _unmasked(bias, where=name)
     if values.shape != (size,):
         raise InputError(f"{name}: shape {values.shape}; expected ({size},).")
     return values

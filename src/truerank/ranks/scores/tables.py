@@ -14,15 +14,17 @@ import numpy.typing as npt
 import polars as pl
 
 from truerank.core.arrays import Floats, Ints, frozen
+from truerank.core.calls import checked_arguments
 from truerank.core.errors import InputError
 from truerank.core.ids import Ids
-from truerank.data.read import as_table, column, find_column, odd_value
+from truerank.data.read import as_table, check_columns, column, find_column, odd_value
 from truerank.ranks.scores.scores import Lists
 
 COUNTED = 512  # length of lists up to which comparing all with all beats sorting
 WORTH_IT = 200_000  # rows below which loading the compiled loops costs more than it saves
 
 
+@checked_arguments()
 def lists(source: Any, *, columns: Mapping[str, str] | None = None, name: str | None = None) -> Lists:
     """Scores from a table of all pairs or of top lists; -inf is never recommended.
 
@@ -30,11 +32,11 @@ def lists(source: Any, *, columns: Mapping[str, str] | None = None, name: str | 
     >>> top.depth, top.block(np.array([0, 1])).tolist()
     (2, [[0.0, -1.0], [-inf, 0.0]])
     """
-    table, where = as_table(source)
+    table, where = as_table(source, columns)
     where = name or where
     if len(table) == 0:
         raise InputError(f"{where}: no rows; expected scores of user-item pairs.")
-    mapping = dict(columns or {})
+    mapping = check_columns(columns)
     (users, user), (items, item) = (
         Ids.factorise(column(table, key, mapping, where=where), where=f"{where}, column {key!r}")
         for key in ("user", "item")
@@ -126,6 +128,22 @@ def _refuse_repeated(users: Ids, items: Ids, user: Ints, item: Ints, *, where: s
     )
 
 
+def _doubles(numbers: pl.Series) -> pl.Series:
+    """Scores as float64 in the same order: of those that float64 would round to each other, their places among all.
+
+    >>> _doubles(pl.Series([2**60 + 1, 2**60, 7])).to_list()
+    [3.0, 2.0, 1.0]
+    """
+    rounds = numbers.dtype.is_decimal() or (numbers.dtype.is_integer() and _size(numbers) > 2**53)
+    return (numbers.rank("dense") if rounds else numbers).cast(pl.Float64)
+
+
+def _size(numbers: pl.Series) -> int:
+    """The largest of them, whatever the sign."""
+    known = numbers.drop_nulls()
+    return max(int(known.max()), -int(known.min())) if len(known) else 0  # type: ignore[arg-type]
+
+
 def _scores(table: pl.DataFrame, mapping: Mapping[str, str], *, where: str) -> Floats:
     ranks = find_column(table, "rank", mapping)
     scores = find_column(table, "score", mapping)
@@ -138,7 +156,7 @@ def _scores(table: pl.DataFrame, mapping: Mapping[str, str], *, where: str) -> F
     if not found.dtype.is_numeric():
         odd = odd_value(found)
         raise InputError(f"{where}, column {found.name!r}: {found.dtype} values such as {odd!r}; expected numbers.")
-    numbers = found.cast(pl.Float64)
+    numbers = _doubles(found)
     bad = numbers.is_null() | numbers.is_nan() | (numbers == np.inf)
     if scores is None:
         bad = bad | (numbers < 1) | (numbers != numbers.round(0))

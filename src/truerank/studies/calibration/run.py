@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 import math
 import os
 from collections.abc import Callable, Iterator, Sequence
@@ -13,12 +14,19 @@ from typing import Any
 
 import polars as pl
 
+from truerank.core.errors import some
 from truerank.core.results import BETTER, INSUFFICIENT, WORSE, Results
-from truerank.data.files import whole_file
+from truerank.core.sizes import check_size
+from truerank.data.growing import BLOCK as ENDING
+from truerank.data.growing import Blocks, keep_question, working
 from truerank.studies.calibration.ranked_worlds import RankedWorld
 from truerank.studies.calibration.worlds import World
+from truerank.version import __version__
 
 BLOCK = 50  # draws that are written together
+NOTE = "study.json"
+FORMAT = 1  # of the blocks; another one is another study
+KEPT = "What was done before is kept: make room and start the same study again to go on."
 Report = Callable[[str, int, int], None]
 
 
@@ -35,14 +43,18 @@ class Block:
     @property
     def path(self) -> Path:
         name = self.world.name.replace(" ", "-").replace("%", "")
-        return self.folder / f"{name}.{self.seed}.{self.first}-{self.last}.parquet"
+        return self.folder / f"{name}.{self.seed}.{self.first}-{self.last}{ENDING}"
 
     def make(self) -> None:
         """Draw, and write the block whole or not at all."""
         rows = [row for run in range(self.first, self.last) for row in said_of(self.world.draw(self.seed, run), run)]
         frame = pl.DataFrame(rows, schema=SCHEMA, orient="row")
-        with whole_file(self.path) as temporary:
-            frame.write_parquet(temporary)
+        kept(self.world, self.seed).write(frame, self.path)
+
+
+def kept(world: World, seed: int) -> Blocks:
+    """The blocks of a world as it is now: those drawn with other settings, or by another version, are none of them."""
+    return Blocks(f"calibration {FORMAT}, truerank {__version__}, seed {seed}: {world!r}".encode(), KEPT)
 
 
 SCHEMA: dict[str, Any] = {
@@ -66,6 +78,9 @@ def said_of(results: Results, run: int) -> Iterator[tuple[Any, ...]]:
         yield run, what, pair.metric, pair.estimator, pair.difference, pair.low, pair.high, verdict, serious
 
 
+DRAW_SECONDS = 1e-3  # that a draw of one world takes at least
+
+
 def study(
     worlds: Sequence[World],
     folder: Path,
@@ -74,12 +89,34 @@ def study(
     seed: int,
     processes: int | None = None,
     progress: Report | None = None,
-) -> None:
+) -> tuple[str, ...]:
     """Make the blocks that are missing; worlds take turns, so that a stopped study has some draws of each.
 
-    What a block holds depends on world, seed and draw alone, not on the number of processes.
+    What a block holds depends on world, seed and draw alone, not on the number of processes. Blocks that were altered
+    are made again, which is what is to be said; those of a world that has other settings now are refused.
     """
-    folder.mkdir(parents=True, exist_ok=True)
+    check_size(
+        f"a study of {draws:,} draws of {len(worlds):,} worlds",
+        memory=200.0 * draws * len(worlds) / BLOCK,
+        seconds=DRAW_SECONDS * draws * len(worlds),
+        instead="Ask for fewer draws: 2,000 are enough.",
+    )
+    with working(folder):
+        keep_question(folder / NOTE, {"study": "calibration", "format": FORMAT}, what="study", advice=KEPT)
+        damaged = [name for world in worlds for name in kept(world, seed).drop_damaged(_drawn(world, folder, seed))]
+        _draw(worlds, folder, draws=draws, seed=seed, processes=processes, progress=progress)
+    return (f"{folder}: {some(damaged)} had been altered and was made again.",) if damaged else ()
+
+
+def _drawn(world: World, folder: Path, seed: int) -> list[Path]:
+    """The blocks of a world that are there."""
+    name = Block(world, seed, 0, 0, folder).path.name.rsplit(".", 2)[0]
+    return sorted(folder.glob(f"{glob.escape(name)}.*{ENDING}"))
+
+
+def _draw(
+    worlds: Sequence[World], folder: Path, *, draws: int, seed: int, processes: int | None, progress: Report | None
+) -> None:
     blocks = [
         Block(world, seed, first, min(first + BLOCK, draws), folder)
         for first in range(0, draws, BLOCK)
@@ -111,13 +148,12 @@ def truths(world: World, seed: int) -> dict[tuple[str, str, str], float]:
 
 def read(world: World, folder: Path, *, seed: int) -> pl.DataFrame:
     """All draws of a world that are there, with the truth beside them."""
-    name = Block(world, seed, 0, 0, folder).path.name.rsplit(".", 2)[0]
-    parts = sorted(folder.glob(f"{name}.*.parquet"))
+    parts = _drawn(world, folder, seed)
     if not parts:
         return pl.DataFrame(schema={**SCHEMA, "truth": pl.Float64})
     # a block that was cut short by fewer draws lies beside the longer one that came later
     key = ["run", "what", "metric", "estimator"]
-    drawn = pl.concat([pl.read_parquet(part) for part in parts]).unique(key, keep="first", maintain_order=True)
+    drawn = pl.concat([kept(world, seed).read(part) for part in parts]).unique(key, keep="first", maintain_order=True)
     known = truths(world, seed)
     keys = drawn.select("what", "metric", "estimator").rows()
     truth = [known.get(key, known.get((key[0], "", ""), math.nan)) for key in keys]

@@ -7,8 +7,10 @@ from pathlib import Path
 
 import polars as pl
 
-from truerank.data.files import whole_file
-from truerank.studies.calibration.run import read
+from truerank.data.files import write_table
+from truerank.data.folders import seal, unseal
+from truerank.data.growing import working
+from truerank.studies.calibration.run import KEPT, read
 from truerank.studies.calibration.worlds import World
 
 RESULTS = "calibration.parquet"
@@ -66,7 +68,9 @@ def summaries(worlds: Sequence[World], folder: Path, *, seed: int) -> pl.DataFra
 def write(worlds: Sequence[World], folder: Path, *, seed: int) -> Path:
     """The summary as a file beside the draws."""
     path = folder / RESULTS
-    found = summaries(worlds, folder, seed=seed)
-    with whole_file(path) as temporary:
-        found.write_parquet(temporary)
+    with working(folder):
+        found = summaries(worlds, folder, seed=seed)
+        unseal(folder)
+        write_table(found, path, advice=KEPT)
+        seal(folder, kind="calibration study", names=(RESULTS,), advice=KEPT)
     return path

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
-import numba as nb
 import numpy as np
 
+from truerank.core.compiled import compiled
 from truerank.studies.reliability.worlds import Mark
 
 LIKED = int(Mark.LIKED)
 FEW = 12  # members from which on putting each in its place is fastest
 
 
-@nb.njit(cache=True, nogil=True, boundscheck=False)
+@compiled(boundscheck=False)
 def put_first(key: Any, item: Any, size: int, n: int) -> None:
     """Put the n members with the smallest (key, item) of the first `size` in front, in any order (Hoare's FIND)."""
     left, right, wanted = 0, size - 1, n - 1
@@ -52,7 +52,7 @@ def put_first(key: Any, item: Any, size: int, n: int) -> None:
         key[j + 1], item[j + 1] = k, m
 
 
-@nb.njit(cache=True, nogil=True, boundscheck=False)
+@compiled(boundscheck=False)
 def smallest(key: Any, among: Any, n: Any, found: Any) -> None:
     """Mark, for each row, the n members of `among` with the smallest keys."""
     n_items = key.shape[1]
@@ -69,7 +69,7 @@ def smallest(key: Any, among: Any, n: Any, found: Any) -> None:
             found[u, items[at]] = 1
 
 
-@nb.njit(cache=True, nogil=True, boundscheck=False)
+@compiled(boundscheck=False)
 def levels(clock: Any, left: Any, positive: Any, sizes: Any, level: Any) -> None:
     """At how many sparsities each cell is shown, of sizes[user, sparsity] that fall; the first positive at all."""
     n_items, n_sparsities = clock.shape[1], sizes.shape[1]
@@ -92,7 +92,7 @@ def levels(clock: Any, left: Any, positive: Any, sizes: Any, level: Any) -> None
             level[u, first] = n_sparsities
 
 
-@nb.njit(cache=True, nogil=True, boundscheck=False)
+@compiled(boundscheck=False)
 def count_levels(level: Any, mark: Any, rows: Any, liked: Any) -> None:
     """Add, for each item, how many users see it at exactly each number of sparsities, and how many of them like it."""
     for u in range(level.shape[0]):

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from typing import Any
 
-import numba as nb
 import numpy as np
 
+from truerank.core.compiled import compiled
 from truerank.studies.reliability.fast_draws import put_first
 from truerank.studies.reliability.scenarios import CandidateKind
 from truerank.studies.reliability.worlds import Mark
@@ -24,7 +24,7 @@ FULL, EXPOSED, DRAWN_WITH_POSITIVES = (
 OTHER, LIKED, EXCLUDED = int(Mark.OTHER), int(Mark.LIKED), int(Mark.EXCLUDED)
 
 
-@nb.njit(cache=True, nogil=True, boundscheck=False)
+@compiled(boundscheck=False)
 def _walk(
     order: Any, finite: Any, liked: Any, pool: Any, most: int, beyond: int, bin_of: Any, full: Any, ranked: Any
 ) -> None:
@@ -51,7 +51,7 @@ def _walk(
             bin_of[i, m] = above
 
 
-@nb.njit(cache=True, nogil=True, boundscheck=False)
+@compiled(boundscheck=False)
 def _values(
     histogram: Any, ranked: Any, n_liked: int, table: Any, of: Any, divisor: Any, sums: Any, value: Any
 ) -> None:
@@ -72,7 +72,7 @@ def _values(
             value[q, m] = sums[of[q]] / divisor[q, n_liked]
 
 
-@nb.njit(cache=True, nogil=True, boundscheck=False)
+@compiled(boundscheck=False)
 def _signs(value: Any, short: Any, sign: Any) -> tuple[int, int]:
     """The order of every pair of models; how many are equal, and how many are after rounding to 4 decimals."""
     n_models = len(value)
@@ -90,7 +90,7 @@ def _signs(value: Any, short: Any, sign: Any) -> tuple[int, int]:
     return equal, rounded
 
 
-@nb.njit(cache=True, nogil=True, boundscheck=False)
+@compiled(boundscheck=False)
 def _agreement(a: Any, b: Any) -> int:
     """Concordant minus discordant pairs."""
     found = 0
@@ -99,7 +99,7 @@ def _agreement(a: Any, b: Any) -> int:
     return found
 
 
-@nb.njit(cache=True, nogil=True, boundscheck=False)
+@compiled(boundscheck=False)
 def evaluate_users(
     group: Any, order: Any, finite: Any, level: Any, mark: Any, time: Any, pool: Any, weight: Any,
     kind: Any, as_exposed: Any, size_start: Any, sizes: Any, last: float,
@@ -189,7 +189,7 @@ def evaluate_users(
                             sums_of_models[group[u], s, c, q, m] += np.int64(np.rint(value[q, m] * scale))
 
 
-@nb.njit(cache=True, nogil=True, boundscheck=False)
+@compiled(boundscheck=False)
 def count_pairs(mean: Any, rounding: Any, out: Any) -> None:
     """Fill out[resample, sparsity, candidates] with (tied pairs, agreement with the same log's Full, with the same
     candidates at sparsity 0, with Full at sparsity 0) of mean[resample, sparsity, candidates, model].

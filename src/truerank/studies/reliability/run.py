@@ -17,25 +17,31 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from truerank.core.arrays import Floats, Ints
-from truerank.core.errors import InputError
+from truerank.core.errors import InputError, some
 from truerank.core.ids import Ids
 from truerank.core.log import Log
+from truerank.core.sizes import check_size
+from truerank.data.growing import Blocks, keep_question, working
 from truerank.evaluation.judged import as_scores
 from truerank.evaluation.judged_plan import Report
+from truerank.evaluation.numbering import check_numbers
 from truerank.exposure.loggers.uniform import UniformLogger
 from truerank.ranks.candidates import whole_tables
 from truerank.ranks.samplers.draw import ItemCounts, SamplerWeights
 from truerank.studies.reliability.draws import CandidateCounts, LoggerRun, train_shares
-from truerank.studies.reliability.folder import FORMAT, MEANS, PAIRS, RESULTS, Folder, WorkBlock, working
+from truerank.studies.reliability.folder import FORMAT, KEPT, MEANS, NOTE, PAIRS, RESULTS, Folder, WorkBlock
 from truerank.studies.reliability.grid import Grid, default_loggers
 from truerank.studies.reliability.logs import table_of_logs
 from truerank.studies.reliability.order_of_means import Resampling, grouped
 from truerank.studies.reliability.scenarios import Compared, MetricTables, Scenarios
 from truerank.studies.reliability.summary import Summary, Tables, runs
 from truerank.studies.reliability.worlds import LabelledWorld, Models, Orders
+from truerank.uncertainty.resampling import MOST_REPLICATES
 
 BLOCK_CELLS = 2**23  # items of all models of a block of users
 BLOCK_USERS = 256
+BLOCK_BYTES, BLOCK_SECONDS = 100.0, 1e-3  # that a block of users takes at least, whatever is in it
+VALUE_SECONDS = 1e-8  # that one value of one user and model takes at least
 
 Result = TypeVar("Result")
 
@@ -78,28 +84,35 @@ def study(
     ends with the same files, byte by byte. `threads` and `fast` never change a bit.
     """
     grid = Grid.of(loggers=default_loggers(train=train is not None)) if grid is None else grid
-    if resamples < 2:
-        raise InputError(f"{resamples} resamples; expected a whole number from 2, and 1,000 is enough.")
+    if not 2 <= resamples <= MOST_REPLICATES:
+        raise InputError(f"{resamples:,} resamples; expected 2 to {MOST_REPLICATES:,}, and 1,000 is enough.")
     if not 0 < level < 1:
         raise InputError(f"level {level:g}; expected a number between 0 and 1, such as 0.95.")
     for name, given in (("threads", threads), ("block_users", block_users)):
         if given is not None and given < 1:
             raise InputError(f"{name} is {given}; expected a whole number from 1.")
     known = {name: as_scores(each, name=name) for name, each in scores.items()}
+    numbered = check_numbers(known, {labels.source: labels})
     every = Ids.union({name: each.items for name, each in known.items()}) if known else None
     world = LabelledWorld.of(labels, items=every, exclude=exclude)
     known = whole_tables(known, others={world.log.source: world.items}, items=None, n_items=None)
     models = Models.of(known, world, seed=seed)
     work = _Work.of(grid, world, models, train, seed=seed, block_users=block_users, fast=fast)
     resampling = Resampling(resamples, level, seed)
-    with working(Path(out)) as folder, threadpool_limits(limits=1, user_api="blas"):
-        folder.note(work.described() | {"resamples": resamples, "level": level})
+    damaged: list[str] = []
+    with working(Path(out)) as place, threadpool_limits(limits=1, user_api="blas"):
+        asked = work.described() | {"resamples": resamples, "level": level}
+        folder = Folder(place, Blocks(keep_question(place / NOTE, asked, what="study", advice=KEPT), KEPT))
         if not folder.finished:
+            folder.blocks.mkdir(exist_ok=True)
+            damaged = folder.damaged()
             _run(work, folder, resampling, threads=threads or os.cpu_count() or 1, progress=progress)
         if folder.blocks.is_dir():
             folder.clear()
         results, means, pairs = (folder.read_table(name) for name in (RESULTS, MEANS, PAIRS))
-    return Found(results, means, pairs, work.notes(n_evaluated=int(results["users"].to_numpy().max())))
+    notes = work.notes(n_evaluated=int(results["users"].to_numpy().max()))
+    again = (f"{place}: {some(damaged)} had been altered and was made again.",) if damaged else ()
+    return Found(results, means, pairs, (*(message.text for message in numbered), *notes, *again))
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,6 +145,8 @@ class _Work:
         units = np.flatnonzero(models.scored & (world.positive.count > 0))
         if len(units) == 0:
             raise InputError(f"{world.log.source}: no user with a positive has scores of every model. Check the ids.")
+        size = block_users or max(1, min(BLOCK_USERS, BLOCK_CELLS // (len(models) * world.n_items)))
+        _check_work(grid, world, n_blocks=-(-len(units) // size), n_users=len(units), n_models=len(models))
         shares = train_shares(train, world.items)
         _check_samplers(grid, world, shares)
         tables = MetricTables.of_metrics(
@@ -153,7 +168,6 @@ class _Work:
             )
             for repetition in range(grid.repetitions)
         )
-        size = block_users or max(1, min(BLOCK_USERS, BLOCK_CELLS // (len(models) * world.n_items)))
         units, group = grouped(units, world.users.keys()[units], seed=seed)
         blocks, groups = tuple(runs(units, size)), tuple(runs(group, size))
         return cls(grid, world, models, exposing, tables, train, shares, blocks, groups, seed)
@@ -325,6 +339,19 @@ def _counter(progress: Report | None, what: str, *, total: int, done: int) -> Ca
             progress(what, at, total)
 
     return say
+
+
+def _check_work(grid: Grid, world: LabelledWorld, *, n_blocks: int, n_users: int, n_models: int) -> None:
+    """Refuse a study that cannot be held or finished: every logger of every repetition is counted, then evaluated."""
+    n_runs, n_sparsities = float(grid.repetitions * len(grid.loggers)), len(grid.sparsities)
+    n_candidates = sum(max(len(family.sizes), 1) for family in grid.families)
+    check_size(
+        f"a study of {grid.repetitions:,} repetitions, {len(grid.loggers):,} loggers, {n_sparsities:,} sparsities and "
+        f"{n_candidates:,} sets of candidates",
+        memory=n_runs * n_sparsities * world.n_items + BLOCK_BYTES * n_runs * n_blocks,
+        seconds=n_runs * (BLOCK_SECONDS * n_blocks + VALUE_SECONDS * n_sparsities * n_candidates * n_users * n_models),
+        instead="Study fewer of them.",
+    )
 
 
 def _check_samplers(grid: Grid, world: LabelledWorld, shares: Floats | None) -> None:

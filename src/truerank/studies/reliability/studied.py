@@ -14,7 +14,8 @@ import polars as pl
 
 from truerank.core.arrays import Floats
 from truerank.core.errors import InputError, some
-from truerank.studies.reliability.folder import FORMAT, LOGS, NOTE, PAIRS, RESULTS
+from truerank.data.marker import check_folder
+from truerank.studies.reliability.folder import EXPECTED, FORMAT, KIND, LOGS, NOTE, PAIRS, RESULTS
 from truerank.studies.reliability.logs import FIGURES, Look, Seen
 
 Candidates = tuple[str, int | None]  # sampler, size
@@ -44,20 +45,14 @@ class Studied:
 
     @classmethod
     def read(cls, folder: str | Path) -> Studied:
-        """Refused where the folder holds no finished study of this format."""
+        """Refused where the folder holds no finished study of this format, or one that was altered."""
         path = Path(folder)
         if not (path / NOTE).is_file():
             raise InputError(
                 f"{path}: no study here (no {NOTE}); expected the folder of a finished `truerank study reliability`."
             )
         _check_format(path / NOTE)
-        if not (path / RESULTS).is_file():
-            raise InputError(f"{path}: this study is not finished; the command that began it goes on with it.")
-        for name in (PAIRS, LOGS):
-            if not (path / name).is_file():
-                raise InputError(
-                    f"{path}: no {name}; the study was made before this file was part of one. Run it in a new folder."
-                )
+        check_folder(path, kind=KIND, expected=EXPECTED)
         results, pairs, logs = (_table(path / name, needed) for name, needed in _NEEDED.items())
         return cls(results, pairs, logs, str(path))
 

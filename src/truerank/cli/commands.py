@@ -1,0 +1,86 @@
+"""The commands: thin, and each loads only when it is called."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import click
+
+from truerank.cli.terminal import drop_output
+from truerank.version import __version__
+
+# command: (module, name in it, one line for the help page)
+COMMANDS = {
+    "evaluate": (
+        "truerank.cli.evaluate",
+        "evaluate",
+        "Which recommender is better, by how much, and how sure is that.",
+    ),
+    "offpolicy": (
+        "truerank.cli.offpolicy",
+        "offpolicy",
+        "Would the new ranker win: from a log of the old one.",
+    ),
+    "intervene": (
+        "truerank.cli.intervene",
+        "intervene",
+        "Draw a less biased test set from a biased log.",
+    ),
+    "models": ("truerank.cli.learning", "models", "The recommenders that can be trained, and their settings."),
+    "train": ("truerank.cli.learning", "train", "Train a recommender on a log and write its scores."),
+    "tune": ("truerank.cli.learning", "tune", "Search for good settings of a recommender, resumably."),
+    "study": ("truerank.cli.study", "study", "Measure how far a way to evaluate can be trusted."),
+    "advise": ("truerank.cli.advise", "advise", "Which candidates to sample on a log like yours, by a study."),
+    "simulate": ("truerank.cli.simulate", "simulate", "Make data whose truth is known."),
+    "data": ("truerank.cli.data", "data", "Look at data files, and at public datasets."),
+    "demo": ("truerank.cli.demo", "demo", "A small world with known truth, end to end."),
+}
+
+
+@contextmanager
+def _readers_may_leave() -> Iterator[None]:
+    """A pipe that nobody reads any more is no error, which it is to click."""
+    try:
+        yield
+    except BrokenPipeError:
+        drop_output()
+        raise click.exceptions.Exit(0) from None
+
+
+class LazyGroup(click.Group):
+    """A group that imports a command only to run it or to show its own help."""
+
+    def make_context(self, *args: Any, **settings: Any) -> click.Context:
+        with _readers_may_leave():
+            return super().make_context(*args, **settings)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        with _readers_may_leave():
+            return super().invoke(ctx)
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in COMMANDS:
+            return None
+        module, name, _ = COMMANDS[cmd_name]
+        command: click.Command = getattr(importlib.import_module(module), name)
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, line) for name, (_, _, line) in COMMANDS.items()])
+
+
+@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 120})
+@click.version_option(__version__, prog_name="truerank")
+def cli() -> None:
+    """Tell which recommender is truly better, from data that shows only part of the truth.
+
+    Start with `truerank demo`: it makes a small world, hides it, evaluates recommenders in every way, and leaves the
+    files for you to play with.
+    """

@@ -1,0 +1,83 @@
+"""How a command ends: its exit code, and one sentence for whatever went wrong."""
+
+from __future__ import annotations
+
+import errno
+import io
+import os
+import re
+import sys
+from collections.abc import Sequence
+
+import click
+
+from truerank.cli import terminal
+from truerank.cli.commands import cli
+from truerank.core.errors import InputError, TruerankError
+from truerank.core.printable import printable
+from truerank.core.sizes import out_of_memory
+
+WRONG, INTERNAL = 2, 1
+_SYSTEM = re.compile(r"\(os error (\d+)\)")  # how errors of polars end that came from the system
+_REMEDIES = {
+    errno.ENOSPC: "Make room, or choose another place.",
+    errno.EDQUOT: "Make room, or choose another place.",
+    errno.EFBIG: "Raise the limit of file sizes (ulimit -f), or choose another place.",
+    errno.EMFILE: "Raise the limit of open files (ulimit -n).",
+    errno.ENFILE: "Raise the limit of open files (ulimit -n).",
+}
+
+
+def run() -> int:
+    """The exit code of a command that ended as it should, or by a mistake in how it was called."""
+    try:
+        _check_arguments(sys.argv[1:])
+        code = cli.main(standalone_mode=False)  # click gives the code of an Exit back
+        terminal.flush()
+        return code if isinstance(code, int) else 0
+    except click.exceptions.Exit as stop:
+        return stop.exit_code
+    except click.Abort:
+        raise KeyboardInterrupt from None
+    except click.ClickException as error:
+        stream = io.StringIO()
+        error.show(stream)
+        terminal.tell(printable(stream.getvalue(), lines=True))
+        return WRONG
+
+
+def _check_arguments(arguments: Sequence[str]) -> None:
+    """Refuse what is no UTF-8: it can neither be shown, nor stand in results, nor name a column."""
+    for each in arguments:
+        try:
+            each.encode()
+        except UnicodeEncodeError:
+            shown = each.encode(errors="surrogateescape").decode(errors="backslashreplace")
+            raise InputError(f"{shown}: not UTF-8; expected names of files, columns and models in UTF-8.") from None
+
+
+def told(error: BaseException) -> tuple[str, int]:
+    """One sentence about an error, and its exit code.
+
+    >>> told(OSError(28, "No space left on device", "results.json"))
+    ('results.json: cannot be read or written (No space left on device). Make room, or choose another place.', 2)
+    """
+    if isinstance(error, TruerankError):
+        return str(error), WRONG if isinstance(error, InputError) else INTERNAL
+    if isinstance(error, MemoryError):
+        return out_of_memory(error), WRONG
+    cause = _system_error(error)
+    if cause is not None:
+        place = os.fsdecode(cause.filename) if isinstance(cause.filename, str | bytes) else "a file"
+        remedy = _REMEDIES.get(cause.errno or 0, "Check the path, or choose another place.")
+        return f"{place}: cannot be read or written ({cause.strerror or cause}). {remedy}", WRONG
+    sentence = f"internal error, {type(error).__name__}: {error}. Set TRUERANK_DEBUG=1 to see where, and report it."
+    return sentence, INTERNAL
+
+
+def _system_error(error: BaseException) -> OSError | None:
+    """What the system refused, also where polars tells it."""
+    if isinstance(error, OSError) and not isinstance(error, ConnectionError):
+        return error
+    found = _SYSTEM.search(str(error)) if type(error).__module__.startswith("polars") else None
+    return None if found is None else OSError(int(found[1]), os.strerror(int(found[1])))

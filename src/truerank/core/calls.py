@@ -1,0 +1,166 @@
+"""Arguments of public functions: what one of a name can be is said once, and checked where a call comes in.
+
+Names mean the same in every function (`seed`, `level`, `threads`, `columns`), so one table says what they can be. None
+is allowed where it is the default. What is data (frames, scores, ids) is checked by what reads it.
+"""
+
+from __future__ import annotations
+
+import inspect
+import os
+from collections.abc import Callable, Mapping, Sequence, Set
+from dataclasses import dataclass
+from functools import wraps
+from typing import Any, ParamSpec, TypeVar
+
+import numpy as np
+
+from truerank.core.errors import InputError
+from truerank.core.ids import Ids
+from truerank.core.log import Log
+from truerank.core.options import Drawn
+from truerank.core.ranking import Candidates
+
+Arguments = ParamSpec("Arguments")
+Result = TypeVar("Result")
+
+LONGEST = 80  # characters of a wrong value in a message
+LARGEST_SEED = 2**63
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What an argument can be: in words, and as a test."""
+
+    words: str
+    fits: Callable[[Any], bool]
+
+
+def is_whole(value: Any) -> bool:
+    """
+    >>> is_whole(3), is_whole(np.int64(3)), is_whole(True), is_whole(3.0), is_whole("3")
+    (True, True, False, False, False)
+    """
+    return isinstance(value, int | np.integer) and not isinstance(value, bool)
+
+
+def is_number(value: Any) -> bool:
+    """Whether its type is that of numbers; whether its size is right is for the function to say.
+
+    >>> is_number(0.5), is_number(2), is_number("0.5"), is_number(True)
+    (True, True, False, False)
+    """
+    return is_whole(value) or isinstance(value, float | np.floating)
+
+
+def is_names(value: Any) -> bool:
+    """Whether it maps text to text."""
+    return isinstance(value, Mapping) and all(isinstance(each, str) for pair in value.items() for each in pair)
+
+
+def is_several(value: Any) -> bool:
+    """Whether it is a row of values, in an order: no text, which would be taken letter by letter, no set, no stream."""
+    if isinstance(value, np.ndarray):
+        return value.ndim == 1
+    return isinstance(value, Sequence) and not isinstance(value, str | bytes)
+
+
+def is_texts(value: Any) -> bool:
+    """Whether it is several texts; their order does not matter, so that a set will do."""
+    many = isinstance(value, Sequence | Set | np.ndarray) and not isinstance(value, str | bytes)
+    return many and all(isinstance(each, str) for each in value)
+
+
+def is_named(value: Any) -> bool:
+    """Whether it maps names, which are text, to something."""
+    return isinstance(value, Mapping) and all(isinstance(name, str) for name in value)
+
+
+WHOLE = Wanted("a whole number", lambda value: is_whole(value) and abs(int(value)) < LARGEST_SEED)
+COUNT = Wanted("a whole number from 1", lambda value: is_whole(value) and 1 <= int(value) < LARGEST_SEED)
+NUMBER = Wanted("a number", is_number)
+FLAG = Wanted("True or False", lambda value: isinstance(value, bool | np.bool_))
+TEXT = Wanted("text", lambda value: isinstance(value, str))
+PATH = Wanted("the path of a file", lambda value: isinstance(value, str | os.PathLike) and str(value) != "")
+NAMES = Wanted('a mapping of names, such as {"user": "user_id"}', is_names)
+NUMBERS = Wanted("a list of numbers", lambda value: is_several(value) and all(map(is_number, value)))
+TEXTS = Wanted("a list of names", is_texts)
+SEVERAL = Wanted("a list of values", is_several)
+NAMED = Wanted("a name for each: {name: ...}", is_named)
+IDS = Wanted("ids, as truerank gives them (log.items)", lambda value: isinstance(value, Ids))
+LOG = Wanted("a log, as truerank.read gives it", lambda value: isinstance(value, Log))
+CANDIDATES = Wanted("candidates, as truerank gives them", lambda value: isinstance(value, Candidates))
+DRAWN = Wanted(f"how items were drawn: {' or '.join(Drawn)}", lambda value: isinstance(value, str))
+INTERVAL = Wanted(
+    "truerank.Population(), truerank.Bootstrap(1000) or truerank.Design()",
+    lambda value: not isinstance(value, type) and hasattr(value, "spreads") and hasattr(value, "needs_rows"),
+)
+FUNCTION = Wanted("a function to call", callable)
+ANYTHING = Wanted("anything", lambda value: True)
+
+BY_NAME: dict[str, Wanted] = {
+    "seed": WHOLE,
+    **dict.fromkeys(("threads", "block_users", "n_items", "n_bins", "size", "replicates"), COUNT),
+    **dict.fromkeys(("level", "fraction", "sparsity"), NUMBER),
+    **dict.fromkeys(("simultaneous", "values", "keep_positive", "propensities"), FLAG),
+    **dict.fromkeys(("name", "baseline", "kind"), TEXT),
+    "path": PATH,
+    "columns": NAMES,
+    **dict.fromkeys(("metrics", "estimators"), SEVERAL),
+    "clips": NUMBERS,
+    **dict.fromkeys(("rewards", "extra"), TEXTS),
+    **dict.fromkeys(("targets", "loggers"), NAMED),
+    "pool": IDS,
+    "drawn": DRAWN,
+    "interval": INTERVAL,
+    **dict.fromkeys(("model", "rule"), TEXT),
+    **dict.fromkeys(("log", "world", "train", "random", "exclude"), LOG),
+    **dict.fromkeys(("progress", "call"), FUNCTION),
+}
+
+
+def checked_arguments(
+    **others: Wanted,
+) -> Callable[[Callable[Arguments, Result]], Callable[Arguments, Result]]:
+    """A function that refuses arguments in one sentence where they cannot be; `others` are special to it.
+
+    >>> @checked_arguments()
+    ... def draw(*, seed: int) -> int:
+    ...     return seed
+    >>> draw(seed="7")
+    Traceback (most recent call last):
+    truerank.core.errors.InputError: draw: seed is '7' (str); expected a whole number.
+    """
+
+    def decorated(function: Callable[Arguments, Result]) -> Callable[Arguments, Result]:
+        parameters = inspect.signature(function).parameters
+        wanted = {name: others.get(name, BY_NAME.get(name)) for name in parameters}
+        places = list(parameters)
+
+        @wraps(function)
+        def call(*args: Arguments.args, **kwargs: Arguments.kwargs) -> Result:
+            given = {**dict(zip(places, args, strict=False)), **kwargs}
+            for name, value in given.items():
+                expected = wanted.get(name)
+                if expected is None or (value is None and parameters[name].default is None):
+                    continue
+                if not expected.fits(value):
+                    raise InputError(f"{function.__name__}: {name} is {shown(value)}; expected {expected.words}.")
+            return function(*args, **kwargs)
+
+        return call
+
+    return decorated
+
+
+def shown(value: Any) -> str:
+    """A wrong value for a message, cut where it is long, with its type.
+
+    >>> shown(0.5), shown("x" * 200)[-16:]
+    ('0.5 (float)', 'xxxxxxxxx… (str)')
+    """
+    try:
+        text = " ".join(repr(value).split())
+    except Exception:  # an object that cannot even be shown
+        text = "an object"
+    return f"{text if len(text) <= LONGEST else f'{text[: LONGEST - 1]}…'} ({type(value).__name__})"

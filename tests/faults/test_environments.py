@@ -1,0 +1,173 @@
+"""Commands wherever they run: a promised exit code, one sentence or none, and the bytes of a plain run."""
+
+from __future__ import annotations
+
+import os
+import resource
+import shutil
+import subprocess
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+
+import pytest
+from processes import COMMANDS, PLAIN, QUICK, Ended, Surroundings, as_user, copy, judge, prepare, run
+
+NO_HOME = {"HOME": None, "XDG_CACHE_HOME": None, "NUMBA_CACHE_DIR": None}
+NOBODY, STRANGER = 65534, 54321  # the second has no entry among the users, and so no home at all
+PLAIN_LETTERS = {"LANG": "C", "LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+LITTLE = 600_000 * 1024  # bytes of addresses in which polars used to spin for ever, deaf to SIGTERM
+REFUSED = frozenset({2})
+CLOSED_ERR, FULL_ERR = "2>&-", "2>/dev/full"
+ENVIRONMENTS = [
+    Surroundings("no home", variables=NO_HOME),
+    Surroundings("nobody", before=as_user(NOBODY), variables=NO_HOME),
+    Surroundings("stranger", before=as_user(STRANGER), variables=NO_HOME),
+    Surroundings("closed input", redirections="<&-"),
+    Surroundings("closed messages", redirections=CLOSED_ERR),
+    Surroundings("full messages", redirections=FULL_ERR),
+    Surroundings("all closed", redirections=f"<&- {CLOSED_ERR}"),
+    Surroundings("plain letters", variables=PLAIN_LETTERS),
+    Surroundings("ascii streams", variables={"PYTHONIOENCODING": "ascii"}),
+    Surroundings("wide streams", variables={"PYTHONIOENCODING": "utf-16"}),
+    Surroundings("little memory", limits={resource.RLIMIT_AS: LITTLE}, codes=REFUSED),
+    Surroundings("no large files", limits={resource.RLIMIT_FSIZE: 0}, codes=REFUSED),
+]
+OUTPUTS = [
+    Surroundings("reader left", redirections="| true", shown=True),
+    Surroundings("reader left early", redirections="| head -c 1", shown=True),
+    Surroundings("full output", redirections=">/dev/full", shown=True, codes=REFUSED),
+    Surroundings("closed output", redirections=">&-", shown=True, codes=REFUSED),
+    Surroundings("closed output and messages", redirections=f">&- {CLOSED_ERR}", shown=True, codes=REFUSED),
+]
+SHOWING = [name for name, command in COMMANDS.items() if command.shows]
+# a spread: each surrounding once, the commands in turn
+SPREAD = [(place, QUICK[at % len(QUICK)]) for at, place in enumerate(ENVIRONMENTS)]
+SHOWN_SPREAD = [(place, ("models", "describe")[at % 2]) for at, place in enumerate(OUTPUTS)]
+
+
+@pytest.fixture(scope="module")
+def inputs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("inputs")
+    prepare(folder, study=False)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def studied(inputs: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("studied")
+    prepare(folder, study=True)
+    return folder
+
+
+@cache
+def plain(name: str, inputs: Path) -> Ended:
+    """What a command gives where all is well."""
+    folder = copy(inputs, inputs.parent / f"plain-{inputs.name}-{name}")
+    found = run(COMMANDS[name], folder)
+    assert found.code == 0, found.err
+    assert found.made, name
+    return found
+
+
+def check(name: str, place: Surroundings, inputs: Path, folder: Path) -> Ended:
+    found = run(COMMANDS[name], copy(inputs, folder / "here"), within=place)
+    judge(found, PLAIN_ENDED if place.shown or place.codes == REFUSED else plain(name, inputs), within=place)
+    return found
+
+
+PLAIN_ENDED = Ended(0, b"", "", {})  # where no file is compared
+
+
+@pytest.mark.parametrize(("place", "name"), SPREAD, ids=[f"{place.name}-{name}" for place, name in SPREAD])
+def test_a_command_does_the_same_wherever_it_runs(place: Surroundings, name: str, inputs: Path, tmp_path: Path) -> None:
+    check(name, place, inputs, tmp_path)
+
+
+@pytest.mark.parametrize(("place", "name"), SHOWN_SPREAD, ids=[f"{place.name}-{name}" for place, name in SHOWN_SPREAD])
+def test_results_that_cannot_be_shown_are_refused_and_readers_may_leave(
+    place: Surroundings, name: str, inputs: Path, tmp_path: Path
+) -> None:
+    check(name, place, inputs, tmp_path)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", COMMANDS)
+@pytest.mark.parametrize("place", ENVIRONMENTS, ids=lambda place: place.name)
+def test_every_command_does_the_same_wherever_it_runs(
+    place: Surroundings, name: str, studied: Path, tmp_path: Path
+) -> None:
+    check(name, place, studied, tmp_path)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", SHOWING)
+@pytest.mark.parametrize("place", OUTPUTS, ids=lambda place: place.name)
+def test_every_command_can_tell_whether_it_was_heard(
+    place: Surroundings, name: str, studied: Path, tmp_path: Path
+) -> None:
+    check(name, place, studied, tmp_path)
+
+
+def test_a_reader_that_left_changes_no_verdict(inputs: Path, tmp_path: Path) -> None:
+    """What --require asks is answered by the exit code, whoever reads the rest: random scores are no better."""
+    require = ("--require", "b > pop: Recall@5")
+    command = replace(COMMANDS["evaluate"], words=(*COMMANDS["evaluate"].words, *require))
+    expected = run(command, copy(inputs, tmp_path / "plain"), within=Surroundings("shown", shown=True))
+    assert expected.code in (4, 5)
+    found = run(command, copy(inputs, tmp_path / "here"), within=OUTPUTS[0])
+    assert found.code == expected.code, found.err
+
+
+# ----------------------------------------------------------------------------------------------------------- container
+
+CONTAINER = """
+set -e
+mount --make-rprivate /
+mount --bind "$1" "$1"
+mount -o remount,bind,ro /
+for place in /tmp /var/tmp /dev/shm; do mountpoint -q $place && mount -o remount,bind,ro $place || true; done
+cd "$1"
+shift
+exec "$@"
+"""
+
+
+def container(folder: Path) -> tuple[str, ...]:
+    """What starts a process in a system where only one folder can be written to, as a user without a name."""
+    start = ("unshare", "--mount") if os.getuid() == 0 else ("unshare", "--mount", "--map-root-user")
+    begin = (*start, "bash", "-c", CONTAINER, "bash", str(folder))
+    if shutil.which("unshare") is None or subprocess.run([*begin, "true"], capture_output=True, check=False).returncode:
+        pytest.skip("no namespaces may be made here")
+    return (*begin, *as_user(STRANGER))
+
+
+def in_container(name: str, inputs: Path, folder: Path) -> Ended:
+    here = copy(inputs, folder / "here")
+    place = Surroundings("container", before=container(here), variables=NO_HOME | {"TMPDIR": None})
+    found = run(COMMANDS[name], here, within=place)
+    judge(found, plain(name, inputs), within=place)
+    assert not (here / "~").exists()
+    return found
+
+
+def test_a_kernel_runs_in_a_container_that_keeps_nothing(inputs: Path, tmp_path: Path) -> None:
+    found = in_container("offpolicy", inputs, tmp_path)
+    notes = [line for line in found.err.splitlines() if "compiled code is kept in memory only" in line]
+    assert len(notes) == 1, found.err
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_runs_in_a_container(name: str, studied: Path, tmp_path: Path) -> None:
+    in_container(name, studied, tmp_path)
+
+
+def test_plain_surroundings_are_judged_too(inputs: Path) -> None:
+    """The judge can fail: what differs in a byte is found, and a code that was not promised."""
+    found = plain("describe", inputs)
+    changed = Ended(0, b"", "", {name: content + b"x" for name, content in found.made.items()})
+    with pytest.raises(AssertionError):
+        judge(changed, found, within=PLAIN)
+    with pytest.raises(AssertionError):
+        judge(Ended(1, b"", "truerank: internal error", {}), found, within=PLAIN)

@@ -1,0 +1,129 @@
+"""The n-th write, rename, open or fsync fails, or the process is killed there: an exit code, one sentence, no mix."""
+
+from __future__ import annotations
+
+import itertools
+import shutil
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from commands import COMMANDS, Writing, copy, made, make_inputs, readable
+from failing import FAILURES, KINDS, Case, Ended, Server, library
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """A command undisturbed: its starting point, what was there before it and after it, and how many calls it makes."""
+
+    start: Path
+    inputs: Path
+    old: dict[str, bytes]
+    new: dict[str, bytes]
+    counts: dict[str, int]
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    found = Server(library(tmp_path_factory.mktemp("library")))
+    yield found
+    found.close()
+
+
+@pytest.fixture(scope="module")
+def inputs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return make_inputs(tmp_path_factory.mktemp("inputs") / "inputs")
+
+
+def known(server: Server, writing: Writing, inputs: Path, folder: Path) -> Known:
+    start = writing.prepare(inputs, folder / "start")
+    if writing.before is not None:
+        assert server.run(Case(writing.before, str(start))).code == 0
+    old = made(start, inputs)
+    whole = copy(start, folder / "whole")
+    ended = server.run(Case(writing.words, str(whole)))
+    assert ended.code == 0, ended.err
+    return Known(start, inputs, old, made(whole, inputs), ended.counts)
+
+
+def judge(writing: Writing, of: Known, ended: Ended, place: Path) -> None:
+    """What is allowed: done, with all that is made; or one sentence (or a kill) and the old, or nothing to be read."""
+    found = made(place, of.inputs)
+    if ended.code == 0:
+        assert found == of.new
+        return
+    if ended.code != -9:
+        said = ended.err.strip().splitlines()
+        assert ended.code == 2, ended.err
+        assert said[-1].startswith("truerank: ")
+        assert sum(line.startswith("truerank: ") for line in said) == 1
+        assert "internal error" not in ended.err
+        assert "Traceback" not in ended.err
+        assert ".part" not in said[-1]
+        assert not [name for name in found if ".part" in name], "half-written files were left"
+    if writing.grows:
+        return  # judged by going on
+    visible = {name: content for name, content in found.items() if ".part" not in name and not name.startswith(".")}
+    if not (place / "made").is_dir():
+        # single files: each is as before or as after
+        assert all(content in (of.old.get(name), of.new.get(name)) for name, content in visible.items())
+    elif readable(place):
+        assert visible in (of.old, of.new)
+    else:
+        assert writing.empty, f"{sorted(visible)} cannot be read"
+
+
+def goes_on(server: Server, writing: Writing, of: Known, place: Path) -> None:
+    """The same call again, undisturbed: the same bytes as if nothing had been, and nothing else left."""
+    again = server.run(Case(writing.words, str(place)))
+    if again.code == 2 and "already" in again.err:  # it was complete, and is not replaced
+        assert readable(place)
+    else:
+        assert again.code == 0, again.err
+    assert made(place, of.inputs) == of.new
+
+
+def check(server: Server, writing: Writing, inputs: Path, folder: Path) -> int:
+    """Let every n-th call of every kind fail in every way; how many cases that were."""
+    of = known(server, writing, inputs, folder)
+    ran = 0
+    for kind, failure in itertools.product(KINDS, FAILURES):
+        n = of.counts[kind]
+        for nth in range(1, n + 1):
+            place = copy(of.start, folder / "case")
+            ended = server.run(Case(writing.words, str(place), kind, nth, failure))
+            try:
+                judge(writing, of, ended, place)
+                goes_on(server, writing, of, place)
+            except AssertionError as error:
+                raise AssertionError(f"{writing.name}: {kind} {nth} of {n}, {failure}: {error}") from error
+            shutil.rmtree(place)
+            ran += 1
+    return ran
+
+
+@pytest.mark.parametrize("writing", COMMANDS, ids=lambda each: each.name)
+def test_some_calls_that_fail(server: Server, inputs: Path, tmp_path: Path, writing: Writing) -> None:
+    # turns over kinds and failures, so that all commands together stay quick
+    of = known(server, writing, inputs, tmp_path)
+    assert sum(of.counts.values()) > 0
+    turn = COMMANDS.index(writing)
+    for at, kind in enumerate(KINDS):
+        n, failure = of.counts[kind], list(FAILURES)[(turn + at) % len(FAILURES)]
+        if not n:
+            continue
+        nth = 1 + (7 * turn + 3 * at) % n
+        place = copy(of.start, tmp_path / f"case {at}")
+        judge(writing, of, server.run(Case(writing.words, str(place), kind, nth, failure)), place)
+        goes_on(server, writing, of, place)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("writing", COMMANDS, ids=lambda each: each.name)
+def test_every_call_that_fails(
+    server: Server, inputs: Path, tmp_path: Path, writing: Writing, record_property: Callable[[str, object], None]
+) -> None:
+    ran = check(server, writing, inputs, tmp_path)
+    record_property("cases", ran)
+    assert ran > 0

@@ -1,0 +1,337 @@
+"""Folders of several files: nothing of the user is overwritten, nothing half old and half new, nothing altered."""
+
+from __future__ import annotations
+
+import os
+import stat
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+import polars as pl
+import pytest
+from small_study import small_grid, small_scores, small_train, small_world
+
+from truerank.core.errors import InputError
+from truerank.data import folders
+from truerank.data.files import read_table, write_table
+from truerank.data.folders import check_place, whole_folder
+from truerank.data.growing import Blocks, DamagedBlockError, OtherBlockError, working
+from truerank.data.marker import MARKER, check_folder
+from truerank.data.whole import is_free, whole_file
+from truerank.studies.calibration import run as calibration
+from truerank.studies.calibration.judged_worlds import JudgedWorld
+from truerank.studies.reliability import Studied, study
+from truerank.studies.trials import Trial, TrialFile
+from truerank.studies.world import WorldSettings, make_world, write_world
+
+SMALL = WorldSettings(users=20, items=15, clusters=2, shown=3, judged=3)
+KIND = "thing"
+
+
+def write_thing(path: Path, text: str = "new", *, force: bool = False) -> None:
+    with whole_folder(path, kind=KIND, force=force) as part:
+        (part / "a.txt").write_text(text)
+        (part / "in").mkdir()
+        (part / "in" / "b.txt").write_text(text)
+
+
+def write_half(path: Path) -> None:
+    with whole_folder(path, kind=KIND, force=True) as part:
+        (part / "a.txt").write_text("half")
+        raise RuntimeError
+
+
+def names(path: Path) -> list[str]:
+    return sorted(each.relative_to(path).as_posix() for each in path.rglob("*") if each.is_file())
+
+
+# -------------------------------------------------------------------------------------------- B3: files of the user
+
+
+@pytest.mark.parametrize("force", [False, True])
+def test_a_folder_with_files_of_the_user_is_never_written_to(tmp_path: Path, force: bool) -> None:
+    (tmp_path / "train.parquet").write_text("mine")
+    with pytest.raises(InputError, match=r"holds train\.parquet; expected a new or empty folder"):
+        write_world(make_world(SMALL, seed=1), tmp_path, force=force)
+    assert names(tmp_path) == ["train.parquet"]
+    assert (tmp_path / "train.parquet").read_text() == "mine"
+
+
+def test_force_replaces_only_what_truerank_made(tmp_path: Path) -> None:
+    write_thing(tmp_path / "x", "old")
+    with pytest.raises(InputError, match=r"holds a thing already\..*--force"):
+        write_thing(tmp_path / "x")
+    (tmp_path / "x" / "notes.txt").write_text("mine")
+    with pytest.raises(InputError, match=r"holds a thing, and notes\.txt that truerank did not write so"):
+        write_thing(tmp_path / "x", force=True)
+    (tmp_path / "x" / "notes.txt").unlink()
+    (tmp_path / "x" / "in" / "b.txt").write_text("my own")
+    with pytest.raises(InputError, match=r"and in/b\.txt that"):
+        write_thing(tmp_path / "x", force=True)
+    (tmp_path / "x" / "in" / "b.txt").write_text("old")
+    write_thing(tmp_path / "x", force=True)
+    assert (tmp_path / "x" / "in" / "b.txt").read_text() == "new"
+    assert names(tmp_path) == ["x/a.txt", "x/in/b.txt", f"x/{MARKER}"]
+
+
+def test_an_empty_folder_stays_the_same_folder(tmp_path: Path) -> None:
+    """A mounted folder cannot be renamed away, and a shell may stand in it."""
+    place = tmp_path / "x"
+    place.mkdir(mode=0o700)
+    before = place.stat().st_ino, place.stat().st_mode
+    write_thing(place)
+    assert (place.stat().st_ino, place.stat().st_mode) == before
+    assert names(tmp_path) == ["x/a.txt", "x/in/b.txt", f"x/{MARKER}"]
+
+
+def test_two_at_once_the_second_is_refused(tmp_path: Path) -> None:
+    with whole_folder(tmp_path / "x", kind=KIND) as part:
+        (part / "a.txt").write_text("first")
+        with pytest.raises(InputError, match="x: another process is working in this folder"):
+            write_thing(tmp_path / "x")
+    assert (tmp_path / "x" / "a.txt").read_text() == "first"
+
+
+def test_what_fails_leaves_nothing_and_keeps_the_old(tmp_path: Path) -> None:
+    write_thing(tmp_path / "x", "old")
+    for place in ("x", "y"):
+        with pytest.raises(RuntimeError):
+            write_half(tmp_path / place)
+    assert names(tmp_path) == ["x/a.txt", "x/in/b.txt", f"x/{MARKER}"]
+    assert (tmp_path / "x" / "a.txt").read_text() == "old"
+
+
+# ------------------------------------------------------------------------------------------------ B4: mixed worlds
+
+
+def test_a_mixed_world_is_refused_file_by_file(tmp_path: Path) -> None:
+    """New truth, old rest: what a kill between two files once left, and evaluate took."""
+    write_world(make_world(SMALL, seed=1), tmp_path / "one")
+    write_world(make_world(SMALL, seed=2), tmp_path / "two")
+    (tmp_path / "one" / "truth.parquet").write_bytes((tmp_path / "two" / "truth.parquet").read_bytes())
+    with pytest.raises(InputError, match=r"one/truth\.parquet: was altered after truerank wrote it"):
+        read_table(tmp_path / "one" / "truth.parquet")
+    assert len(read_table(tmp_path / "one" / "train.parquet"))
+    with pytest.raises(InputError, match=r"truth\.parquet: was altered"):
+        check_folder(tmp_path / "one", kind="world", expected="a world")
+    (tmp_path / "one" / MARKER).unlink()  # the user takes the folder over
+    assert len(read_table(tmp_path / "one" / "truth.parquet"))
+
+
+@pytest.mark.parametrize("damage", ["missing", "cut", "flipped", "marker"])
+def test_an_incomplete_or_altered_folder_is_refused_by_name(tmp_path: Path, damage: str) -> None:
+    write_thing(tmp_path / "x")
+    path = tmp_path / "x" / "in" / "b.txt"
+    change: dict[str, tuple[Callable[[], object], str]] = {
+        "missing": (path.unlink, r"in/b\.txt: is missing"),
+        "cut": (lambda: path.write_text("ne"), r"in/b\.txt: was altered"),
+        "flipped": (lambda: path.write_text("nex"), r"in/b\.txt: was altered"),
+        "marker": ((tmp_path / "x" / MARKER).unlink, rf"x: is not complete \(it has no {MARKER}\)"),
+    }
+    act, message = change[damage]
+    act()
+    with pytest.raises(InputError, match=message):
+        check_folder(tmp_path / "x", kind=KIND, expected="a thing")
+
+
+def test_where_folders_cannot_change_places_the_old_one_comes_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two renames instead of one: after a kill between them, the next call finds the old one aside."""
+    monkeypatch.setattr(folders, "exchange", lambda *_: False)
+    write_thing(tmp_path / "x", "old")
+    write_thing(tmp_path / "x", "newer", force=True)
+    assert names(tmp_path) == ["x/a.txt", "x/in/b.txt", f"x/{MARKER}"]
+    (tmp_path / "x").rename(tmp_path / ".x.old")
+    with pytest.raises(InputError, match="holds a thing already"):
+        write_thing(tmp_path / "x")
+    assert (tmp_path / "x" / "a.txt").read_text() == "newer"
+    assert names(tmp_path) == ["x/a.txt", "x/in/b.txt", f"x/{MARKER}"]
+
+
+# --------------------------------------------------------------------------------- B5: blocks, trials, and B12: studies
+
+
+def test_no_flipped_byte_of_a_block_goes_unnoticed(tmp_path: Path) -> None:
+    blocks = Blocks(b"question", "")
+    path = tmp_path / "a.block"
+    blocks.write(pl.DataFrame({"x": [1, 2, 3]}), path)
+    whole = path.read_bytes()
+    assert blocks.read(path)["x"].to_list() == [1, 2, 3]
+    for at in range(len(whole)):
+        path.write_bytes(whole[:at] + bytes([whole[at] ^ 1]) + whole[at + 1 :])
+        with pytest.raises(DamagedBlockError, match=r"a\.block: is not the block that was written"):
+            blocks.read(path)
+    path.write_bytes(whole[:-1])
+    assert blocks.drop_damaged([path]) == ["a.block"]
+    assert not path.exists()
+
+
+def test_a_block_in_the_place_of_another_and_one_of_another_question(tmp_path: Path) -> None:
+    blocks = Blocks(b"question", "")
+    blocks.write(pl.DataFrame({"x": [1]}), tmp_path / "a.block")
+    (tmp_path / "b.block").write_bytes((tmp_path / "a.block").read_bytes())
+    with pytest.raises(DamagedBlockError):
+        blocks.read(tmp_path / "b.block")
+    with pytest.raises(OtherBlockError, match=r"another version of the question\. Choose a new folder"):
+        Blocks(b"another", "").read(tmp_path / "a.block")
+
+
+class StoppedError(Exception):
+    """A study was stopped on purpose."""
+
+
+def run_study(out: Path, *, stop: bool = False) -> tuple[str, ...]:
+    world = small_world()
+
+    def progress(what: str, done: int, total: int) -> None:
+        if stop and what == "summing up":
+            raise StoppedError
+
+    return study(
+        small_scores(world), world, out, grid=small_grid(repetitions=1), train=small_train(), resamples=5, threads=1,
+        fast=False, block_users=6, progress=progress,
+    ).notes  # fmt: skip
+
+
+def test_altered_and_exchanged_blocks_are_made_again_and_said(tmp_path: Path) -> None:
+    run_study(tmp_path / "whole")
+    with pytest.raises(StoppedError):
+        run_study(tmp_path / "part", stop=True)
+    blocks = sorted((tmp_path / "part" / "blocks").glob("*.block"))
+    first, second = (
+        each for each in blocks if each.name.endswith(("b0000000.block", "b0000001.block")) and "l000" in each.name
+    )
+    second.write_bytes(first.read_bytes())
+    content = bytearray(first.read_bytes())
+    content[len(content) // 2] ^= 4
+    first.write_bytes(content)
+    notes = run_study(tmp_path / "part")
+    assert f"{first.name}, {second.name} had been altered and was made again." in notes[-1]
+    for name in ("results.parquet", "means.parquet", "pairs.parquet", "logs.parquet"):
+        assert (tmp_path / "part" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
+
+
+def test_a_tampered_study_is_refused_in_one_sentence(tmp_path: Path) -> None:
+    run_study(tmp_path / "x")
+    for name in ("results.parquet", "pairs.parquet", "logs.parquet"):
+        path = tmp_path / "x" / name
+        kept = path.read_bytes()
+        pl.read_parquet(kept).head(1).write_parquet(path)  # loggers and pairs are gone: once a KeyError or IndexError
+        for read in (Studied.read, run_study):
+            with pytest.raises(InputError, match=f"{name}: was altered after truerank wrote it"):
+                read(tmp_path / "x")
+        path.write_bytes(kept)
+    assert Studied.read(tmp_path / "x").metrics
+
+
+def test_draws_of_another_version_of_a_world_are_refused(tmp_path: Path) -> None:
+    world = JudgedWorld("users", 20)
+    calibration.study([world], tmp_path, draws=1, seed=1, processes=1)
+    with pytest.raises(InputError, match="another version of the question"):
+        calibration.study([JudgedWorld("users", 20, interval="design")], tmp_path, draws=1, seed=1, processes=1)
+    (block,) = tmp_path.glob("*.block")
+    whole = block.read_bytes()
+    block.write_bytes(whole[:-1] + bytes([whole[-1] ^ 1]))
+    (note,) = calibration.study([world], tmp_path, draws=1, seed=1, processes=1)
+    assert f"{block.name} had been altered and was made again" in note
+    assert block.read_bytes() == whole
+
+
+def test_no_flipped_byte_of_a_trial_goes_unnoticed(tmp_path: Path) -> None:
+    file = TrialFile(tmp_path / "trials.log", b"question")
+    trials = [Trial({"factors": at}, at / 2, None, 0.1) for at in range(3)]
+    for each in trials:
+        file.add(each)
+    whole = file.path.read_bytes()
+    lines = whole.splitlines(keepends=True)
+    last = len(whole) - len(lines[-1])
+    assert file.read() == (trials, ())
+    for at in range(len(whole)):
+        file.path.write_bytes(whole[:at] + bytes([whole[at] ^ 1]) + whole[at + 1 :])
+        if at >= last - 1:  # the last line, or the end of the one before it: made again
+            assert file.read()[0] == trials[: 2 if at >= last else 1]
+        else:
+            with pytest.raises(InputError, match=r"trials\.log: line [12] of [234] is damaged"):
+                file.read()
+    file.path.write_bytes(b"".join([lines[1], lines[0], lines[2]]))
+    with pytest.raises(InputError, match="line 1 of 3 is damaged"):
+        file.read()
+
+
+# ----------------------------------------------------------------------------------- B7: one lock, B12: the umask
+
+
+def test_the_lock_of_a_living_process_stands_and_that_of_a_dead_one_does_not(tmp_path: Path) -> None:
+    with (
+        working(tmp_path / "x"),
+        pytest.raises(InputError, match="another process is working"),
+        working(tmp_path / "x"),
+    ):
+        pass
+    assert (tmp_path / "x" / ".lock").exists()
+    with working(tmp_path / "x"):
+        pass
+
+
+def test_the_umask_is_never_changed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = os.umask(0o027)
+    try:
+        monkeypatch.setattr(os, "umask", lambda mask: pytest.fail("the umask belongs to all threads"))
+        with whole_file(tmp_path / "a.txt") as temporary:
+            temporary.write_text("a")
+        write_thing(tmp_path / "x")
+    finally:
+        monkeypatch.undo()
+        os.umask(before)
+    assert stat.S_IMODE((tmp_path / "a.txt").stat().st_mode) == 0o640
+    assert stat.S_IMODE((tmp_path / "x").stat().st_mode) == 0o750
+
+
+def test_what_a_killed_process_left_is_removed_and_a_living_one_is_not_disturbed(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    (tmp_path / ".a.csv.part").write_text("half")
+    write_table(pl.DataFrame({"x": [1]}), path)
+    assert names(tmp_path) == ["a.csv"]
+    with whole_file(path) as first, whole_file(path) as second:
+        assert first != second
+        first.write_text("first")
+        second.write_text("second")
+    assert path.read_text() == "first"  # the last to finish
+    assert names(tmp_path) == ["a.csv"]
+
+
+def test_threads_do_not_disturb_each_other(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    tables = [pl.DataFrame({"x": [at] * 100}) for at in range(8)]
+    threads = [threading.Thread(target=write_table, args=(table, path)) for table in tables]
+    for each in threads:
+        each.start()
+    for each in threads:
+        each.join()
+    assert any(pl.read_csv(path).equals(table) for table in tables)
+    assert names(tmp_path) == ["a.csv"]
+
+
+def test_a_free_lock_is_taken_once(tmp_path: Path) -> None:
+    path = tmp_path / "lock"
+    one, two = (os.open(path, os.O_RDWR | os.O_CREAT) for _ in range(2))
+    assert is_free(one)
+    assert not is_free(two)
+    os.close(one)
+    assert is_free(two)
+    os.close(two)
+
+
+def test_a_place_that_is_a_file_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "x").write_text("mine")
+    with pytest.raises(InputError, match="x: is a file; expected the name of a folder"):
+        check_place(tmp_path / "x", force=True)
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+def test_a_full_disk_is_said_as_such() -> None:
+    refused = pytest.raises(InputError, match=r"/dev/full: cannot be written \(No space left on device\)\. Make room")
+    with refused, whole_file(Path("/dev/full")) as place:
+        place.write_bytes(b"x")

@@ -1,0 +1,144 @@
+"""What reaches a terminal: data never as sequences that it would obey, messages never longer than can be read."""
+
+from __future__ import annotations
+
+import os
+import pty
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from processes import NEVER, TRUERANK, environment
+
+import truerank as tr
+from truerank.core.errors import InputError
+from truerank.core.printable import LONGEST_SENTENCE, printable, sentence
+
+EVIL = "\x1b]0;owned\x07\x1b[31mred\x9b\u202e\x7f"
+OBEYED = (b"\x1b]", b"\x1b[31mred", b"\x07", "\x9b".encode(), "\u202e".encode(), b"\x7f")
+
+
+def on_terminal(folder: Path, *words: str | bytes) -> tuple[int, bytes]:
+    """The exit code of a command and all that a terminal got from it."""
+    control, terminal = pty.openpty()
+    process = subprocess.Popen(
+        [*TRUERANK, *words], cwd=folder, env=environment({"TERM": "xterm-256color"}),
+        stdin=terminal, stdout=terminal, stderr=terminal,
+    )  # fmt: skip
+    os.close(terminal)
+    parts = []
+    while True:
+        try:
+            part = os.read(control, 65536)
+        except OSError:  # the other end is closed
+            break
+        if not part:
+            break
+        parts.append(part)
+    os.close(control)
+    return process.wait(timeout=60), b"".join(parts)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Labels and scores whose users, items, columns and names hold what a terminal obeys."""
+    folder = tmp_path_factory.mktemp("evil")
+    users, items = [f"u{at}{EVIL}" for at in range(3)], [f"i{at}{EVIL}" for at in range(4)]
+    pairs = [(user, item) for user in users for item in items]
+    rows = [f"{user},{item},{at % 2},{at}" for at, (user, item) in enumerate(pairs)]
+    (folder / "labels.csv").write_text("\n".join([f"user,item,label,x{EVIL}", *rows]) + "\n")
+    rows = [f"{user},{item},{at * 7 % 5}" for at, (user, item) in enumerate(pairs)]
+    (folder / "scores.csv").write_text("\n".join(["user,item,score", *rows]) + "\n")
+    (folder / f"{EVIL}.csv").write_text("a,b\n1,2\n")
+    (folder / "empty.csv").write_text(f"{EVIL},b\n1,2\n")
+    (folder / "groups.csv").write_text("\n".join(["user,group", *(f"{user},g{EVIL}" for user in users)]) + "\n")
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("words", "code"),
+    [
+        (("evaluate", "labels.csv", "--scores", f"m{EVIL}=scores.csv", "--metric", "Recall@2"), 0),
+        (("evaluate", "labels.csv", "--scores", "m=scores.csv", "--metric", "Recall@2", "--by", "groups.csv"), 0),
+        (("evaluate", "labels.csv", "--scores", f"m=no{EVIL}.csv"), 2),
+        (("evaluate", "labels.csv", "--scores", "m=scores.csv", "--metric", f"Recall@2{EVIL}"), 2),
+        (("data", "describe", "labels.csv"), 0),
+        (("data", "describe", f"{EVIL}.csv"), 2),
+        (("data", "describe", "empty.csv"), 2),
+        (("data", "describe", "labels.csv", f"--{EVIL}"), 2),
+        ((f"{EVIL}",), 2),
+    ],
+)
+def test_data_is_not_obeyed(words: tuple[str, ...], code: int, folder: Path) -> None:
+    found, shown = on_terminal(folder, *words)
+    assert found == code, shown
+    assert not [each for each in OBEYED if each in shown], shown
+    assert not NEVER.search(shown.decode(errors="replace")), shown
+
+
+def test_documents_keep_what_the_data_say(folder: Path) -> None:
+    words = ("evaluate", "labels.csv", "--scores", f"m{EVIL}=scores.csv", "--metric", "Recall@2", "--format", "json")
+    ended = subprocess.run([*TRUERANK, *words], cwd=folder, env=environment({}), capture_output=True, check=True)
+    assert "\\u001b]0;owned\\u0007" in ended.stdout.decode()
+
+
+@pytest.mark.parametrize("words", [("data", "describe"), ("train", "popularity")])
+def test_names_that_are_no_text_are_told(words: tuple[str, ...], tmp_path: Path) -> None:
+    """A file name of bytes that are no UTF-8."""
+    name = os.fsencode(tmp_path) + b"/\xff\xfe.csv"
+    more = ("--out", "a.npz") if words[0] == "train" else ()
+    call = [*TRUERANK, *words, name, *more]
+    missing = subprocess.run(call, cwd=tmp_path, env=environment({}), capture_output=True, check=False)
+    assert missing.returncode == 2
+    assert b"\\xff\\xfe.csv: no such file" in missing.stderr
+
+
+def test_a_message_never_fills_the_screen(tmp_path: Path) -> None:
+    path = tmp_path / "long.csv"
+    path.write_text("user,item,label\n" + "a,b," + "x" * 1_000_000 + "\n" + "c,d,1\n")
+    with pytest.raises(InputError) as refused:
+        tr.read(path, positive=">3")
+    assert len(str(refused.value)) < LONGEST_SENTENCE
+    path.write_text("user,item,label\n" + "a,b," + "x " * 500_000 + "\n" + "c,d,1\n")
+    with pytest.raises(InputError) as refused:
+        tr.read(path, positive=">3")
+    assert len(str(refused.value)) < LONGEST_SENTENCE
+
+
+def test_all_that_is_no_text_is_written_out() -> None:
+    for code in (*range(0x20), *range(0x7F, 0xA0), 0x202E, 0x2066, 0x2028, 0xDC80):
+        shown = printable(f"a{chr(code)}b")
+        assert shown.startswith("a\\")
+        assert shown.isprintable()
+        shown.encode()
+    assert printable("a\nb\tc\x1b", lines=True) == "a\nb\tc\\x1b"
+    assert printable("naïve 東京 👩\u200d🔬 é") == "naïve 東京 👩\u200d🔬 é"
+    assert sentence("short") == "short"
+
+
+def test_no_pipe_is_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.csv")
+    (tmp_path / "labels.csv").write_text("user,item,label\n1,2,1\n")
+    for words in (["data", "describe", "pipe.csv"], ["evaluate", "labels.csv", "--scores", "m=pipe.csv"]):
+        ended = subprocess.run(
+            [*TRUERANK, *words],
+            cwd=tmp_path,
+            env=environment({}),
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=60,
+        )
+        assert ended.returncode == 2
+        assert "pipe.csv: is a pipe or a device" in ended.stderr
+
+
+@pytest.mark.parametrize("name", ["r.html", "r.md", "r.xlsx", "r.parquet"])
+def test_an_ending_that_is_not_known_is_refused(name: str, tmp_path: Path) -> None:
+    words = [sys.executable, "-P", "-m", "truerank", "models", "--out", name]
+    ended = subprocess.run(words, cwd=tmp_path, env=environment({}), capture_output=True, text=True, check=False)
+    assert ended.returncode == 2
+    assert "unknown ending" in ended.stderr
+    assert ".txt, .json, .csv" in ended.stderr
+    assert not list(tmp_path.iterdir())

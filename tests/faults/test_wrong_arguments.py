@@ -1,0 +1,284 @@
+"""Wrong values thrown at every argument of every public function: an answer or an error of truerank, nothing raw."""
+
+from __future__ import annotations
+
+import datetime
+import decimal
+import fractions
+import inspect
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+from click.testing import CliRunner
+from scipy.sparse import csr_array
+
+import truerank as tr
+from truerank.cli.commands import cli
+from truerank.core.calls import BY_NAME
+from truerank.core.errors import InputError, TruerankError
+from truerank.core.ids import Ids
+from truerank.exposure.policies.targets import RankColumn
+
+pytestmark = pytest.mark.filterwarnings("ignore:the matrix subclass")
+
+N = 40
+USER, ITEM = np.divmod(np.arange(N * 6), 6)
+ROWS = {"user": USER, "item": ITEM, "label": (np.arange(N * 6) % 3 == 0).astype(int), "time": np.arange(N * 6)}
+LABELS = pl.DataFrame(ROWS | {"propensity": 0.5})
+LOG = tr.read(LABELS)
+SCORES = {name: np.random.default_rng(at).random((N, 6)) for at, name in enumerate("ab")}
+SHOWN = pl.DataFrame(
+    {
+        "session": np.repeat(np.arange(20), 3),
+        "item": np.tile([1, 2, 3], 20),
+        "position": np.tile([1, 2, 3], 20),
+        "reward": np.random.default_rng(3).random(60),
+        "rank": np.tile([3, 1, 2], 20),
+    }
+)
+DENSE = tr.scores.dense(SCORES["a"])
+LISTED = pl.DataFrame({"user": [1, 1], "item": [2, 3], "score": [0.5, 0.1]})
+FEATURES = pl.DataFrame({"user": np.arange(N), "age": np.arange(N)})
+
+
+# made anew for every call: a generator can be used once
+FEW: dict[str, Callable[[], Any]] = {
+    "none": lambda: None,
+    "whole number": lambda: 7,
+    "beyond 128 bits": lambda: 10**40,
+    "number": lambda: 0.5,
+    "not a number": lambda: float("nan"),
+    "true": lambda: True,
+    "text": lambda: "0.9",
+    "list": lambda: [1, 2],
+    "nested": lambda: [[1], [2]],
+    "set": lambda: {1, 2},
+    "mapping": lambda: {1: 2},
+    "unknown column": lambda: {"usr": "user"},
+    "generator": lambda: (each for each in [1, 2]),
+    "object": object,
+    "matrix": lambda: np.matrix([[1, 2]]),
+    "frame": lambda: pl.DataFrame({"x": [1]}),
+    "series": lambda: pl.Series([1, 2]),
+}
+MORE: dict[str, Callable[[], Any]] = {
+    "negative": lambda: -1,
+    "infinite": lambda: float("inf"),
+    "empty text": lambda: "",
+    "bytes": lambda: b"x",
+    "empty list": list,
+    "list of texts": lambda: ["a"],
+    "tuple": lambda: (1,),
+    "empty mapping": dict,
+    "mapping of texts": lambda: {"user": "x"},
+    "range": lambda: range(3),
+    "class": lambda: object,
+    "array": lambda: np.zeros(3),
+    "array of objects": lambda: np.array([object()], dtype=object),
+    "cube": lambda: np.zeros((2, 2, 2)),
+    "empty frame": pl.DataFrame,
+    "lazy frame": lambda: pl.DataFrame({"x": [1]}).lazy(),
+    "complex": lambda: 1j,
+    "fraction": lambda: fractions.Fraction(1, 2),
+    "decimal": lambda: decimal.Decimal("0.5"),
+    "date": lambda: datetime.date(2020, 1, 1),
+    "number of numpy": lambda: np.int64(3),
+    "log": lambda: LOG,
+    "module": lambda: os,
+}
+
+
+def _calls() -> dict[str, tuple[Callable[..., Any], dict[str, Any]]]:
+    """Every public function with a call that works."""
+    results = tr.evaluate(SCORES, LABELS)
+    return {
+        "read": (tr.read, {"source": LABELS}),
+        "scan": (tr.scan, {"source": LABELS}),
+        "read_impressions": (tr.read_impressions, {"source": SHOWN}),
+        "read_features": (tr.read_features, {"source": FEATURES, "kind": "user"}),
+        "write": (tr.write, {"log": LOG, "path": "o.parquet"}),
+        "split_by_time": (tr.split_by_time, {"log": LOG, "fraction": 0.5}),
+        "split_per_user": (tr.split_per_user, {"log": LOG, "fraction": 0.5, "seed": 0}),
+        "split_random": (tr.split_random, {"log": LOG, "fraction": 0.5, "seed": 0}),
+        "evaluate": (tr.evaluate, {"scores": SCORES, "labels": LABELS, "metrics": ["Recall@2"]}),
+        "off_policy": (tr.off_policy, {"log": SHOWN, "targets": {"new": RankColumn("rank")}, "position": "log"}),
+        "intervene": (tr.intervene, {"log": LOG, "strategy": "full", "seed": 0}),
+        "with_inclusion": (tr.with_inclusion, {"log": LOG, "strategy": "full"}),
+        "expose": (tr.expose, {"world": LOG, "logger": "uniform", "sparsity": 0.5, "seed": 0}),
+        "fit_propensities": (tr.fit_propensities, {"model": "power:0.5", "log": LOG}),
+        "calibration": (
+            tr.calibration, {"fitted": tr.fit_propensities("power:0.5", LOG), "log": LOG, "random": LOG}
+        ),
+        "describe": (tr.describe, {"source": LABELS}),
+        "randomness": (tr.randomness, {"log": LOG}),
+        "sample_candidates": (tr.sample_candidates, {"log": LOG, "sampler": "Random@2", "seed": 0}),
+        "read_scores": (tr.read_scores, {"path": "s.npz"}),
+        "write_scores": (tr.write_scores, {"scores": DENSE, "path": "s2.npz"}),
+        "Bootstrap": (tr.Bootstrap, {}),
+        "scores.dense": (tr.scores.dense, {"matrix": SCORES["a"]}),
+        "scores.factors": (tr.scores.factors, {"user_factors": SCORES["a"], "item_factors": SCORES["a"]}),
+        "scores.sparse": (tr.scores.sparse, {"matrix": csr_array(SCORES["a"])}),
+        "scores.product": (tr.scores.product, {"left": csr_array(SCORES["a"]), "right": np.eye(6)}),
+        "scores.lists": (tr.scores.lists, {"source": LISTED}),
+        "scores.function": (tr.scores.function, {"call": lambda rows: rows, "users": [1, 2], "items": [3, 4]}),
+        "scores.per_user": (tr.scores.per_user, {"call": lambda row: row, "users": [1, 2], "items": [3, 4]}),
+        "Results.by": (results.by, {"segment": 2}),
+        "Results.compare": (results.compare, {"model": "a", "baseline": "b"}),
+        "Results.require": (results.require, {"rule": "a > b: Recall@10"}),
+        "Results.save": (results.save, {"path": "saved"}),
+        "Results.read": (results.read, {"path": "saved"}),
+    }  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def calls(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    before = Path.cwd()
+    os.chdir(tmp_path_factory.mktemp("arguments"))
+    try:
+        tr.write_scores(DENSE, "s.npz")
+        tr.evaluate(SCORES, LABELS).save("saved")
+        yield _calls()
+    finally:
+        os.chdir(before)
+
+
+NAMES = [
+    "read",
+    "scan",
+    "read_impressions",
+    "read_features",
+    "write",
+    "split_by_time",
+    "split_per_user",
+    "split_random",
+    "evaluate",
+    "off_policy",
+    "intervene",
+    "with_inclusion",
+    "expose",
+    "fit_propensities",
+    "calibration",
+    "describe",
+    "randomness",
+    "sample_candidates",
+    "read_scores",
+    "write_scores",
+    "Bootstrap",
+    "scores.dense",
+    "scores.factors",
+    "scores.sparse",
+    "scores.product",
+    "scores.lists",
+    "scores.function",
+    "scores.per_user",
+    "Results.by",
+    "Results.compare",
+    "Results.require",
+    "Results.save",
+    "Results.read",
+]
+
+
+def _thrown(call: Callable[..., Any], works: dict[str, Any], values: dict[str, Callable[[], Any]]) -> int:
+    """Throw values at each argument in turn; how many errors of truerank came back."""
+    refused = 0
+    for name in inspect.signature(call).parameters:
+        for what, made in values.items():
+            if name in ("progress", "call") and callable(made()):
+                continue  # what a function of the user's own raises is its own
+            try:
+                call(**{**works, name: made()})
+            except TruerankError:
+                refused += 1
+            except Exception as error:
+                pytest.fail(f"{name}={what}: {type(error).__name__}: {error}")
+    return refused
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_wrong_arguments_are_errors_of_truerank(name: str, calls: Any) -> None:
+    call, works = calls[name]
+    call(**works)
+    assert _thrown(call, works, FEW) > 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", NAMES)
+def test_more_wrong_arguments_are_errors_of_truerank(name: str, calls: Any) -> None:
+    import pandas as pd
+
+    call, works = calls[name]
+    pandas = {"series of pandas": lambda: pd.Series([1, 2]), "frame of pandas": lambda: pd.DataFrame({"x": [1]})}
+    assert _thrown(call, works, MORE | pandas) > 0
+
+
+def test_every_public_function_is_thrown_at(calls: Any) -> None:
+    found = {name for name in dir(tr) if inspect.isfunction(getattr(tr, name)) and not name.startswith("_")}
+    found |= {f"scores.{name}" for name in dir(tr.scores) if inspect.isfunction(getattr(tr.scores, name))}
+    own = {name for name in found if not name.rpartition(".")[2].startswith(("_", "of_stub"))}
+    again = {"scores.read_scores", "scores.write_scores"}  # the same functions in their room
+    assert set(calls) == set(NAMES)
+    assert own - again <= set(NAMES), own - again - set(NAMES)
+
+
+# ------------------------------------------------------------------------------------------- what each sentence says
+
+UNTYPED: Any = tr  # what a type checker would not let pass
+SAID: dict[str, tuple[Callable[[], Any], str]] = {
+    "level": (lambda: UNTYPED.evaluate(SCORES, LABELS, level="0.9"), "level is '0.9' (str); expected a number"),
+    "threads": (lambda: UNTYPED.evaluate(SCORES, LABELS, threads="2"), "threads is '2' (str); expected a whole number"),
+    "positive": (lambda: UNTYPED.read(LABELS, positive=4), "positive is 4 (int); expected a rule such as"),
+    "a function": (lambda: UNTYPED.read(LABELS, positive=max), "expected a rule such as"),
+    "columns": (lambda: UNTYPED.read(LABELS, columns="user"), "columns is 'user' (str); expected a mapping of names"),
+    "unknown column": (
+        lambda: UNTYPED.read(LABELS, columns={"usr": "user"}),
+        "'usr' here; expected keys among user, item",
+    ),
+    "set": (lambda: UNTYPED.scores.dense(SCORES["a"], items={1, 2, 3, 4, 5, 6}), "ids are a set; expected a list"),
+    "generator": (lambda: UNTYPED.scores.dense(SCORES["a"], items=(each for each in range(6))), "ids are a generator"),
+    "large ids": (lambda: Ids.of([10**40]), "too large; expected whole numbers or text"),
+    "a name": (lambda: UNTYPED.evaluate({1: SCORES["a"]}, LABELS), "a model is called 1 (int); expected text"),
+    "a column": (lambda: UNTYPED.read(pl.Series([1])), "cannot read rows from a Series"),
+}
+
+
+@pytest.mark.parametrize("what", SAID)
+def test_the_sentence_says_what_was_found_and_expected(what: str) -> None:
+    call, words = SAID[what]
+    with pytest.raises(InputError) as refusal:
+        call()
+    assert words in str(refusal.value)
+
+
+def test_a_matrix_of_numpy_is_an_array() -> None:
+    found = tr.evaluate({"a": np.matrix(SCORES["a"])}, LABELS, metrics=["Recall@2"])
+    assert found.estimates[0].value == tr.evaluate({"a": SCORES["a"]}, LABELS, metrics=["Recall@2"]).estimates[0].value
+
+
+def test_a_column_of_pandas_names_ids() -> None:
+    pd = pytest.importorskip("pandas")
+    named = tr.scores.dense(SCORES["a"], users=pd.Series(np.arange(N)), items=pd.Series(np.arange(6)))
+    assert named.items.texts() == [str(each) for each in range(6)]
+
+
+def test_clips_are_numbers_or_auto_alone(tmp_path: Path) -> None:
+    SHOWN.write_parquet(tmp_path / "log.parquet")
+    call = ["offpolicy", str(tmp_path / "log.parquet"), "--target", "new=@rank", "--position", "log", "--quiet"]
+    found = CliRunner().invoke(cli, [*call, "--clip", "auto", "--clip", "3"])
+    assert isinstance(found.exception, InputError)
+    assert str(found.exception).startswith("--clip auto --clip 3; expected numbers, or auto alone")
+    both = CliRunner().invoke(cli, [*call, "--format", "csv", "--clip", "3", "--clip", "8"])
+    one = CliRunner().invoke(cli, [*call, "--format", "csv", "--clip", "3,8"])
+    assert both.exit_code == 0
+    assert both.stdout == one.stdout
+
+
+def test_the_table_of_names_is_used() -> None:
+    """A name that no public function has would be a check that cannot fail."""
+    known = {name for call, _ in _calls().values() for name in inspect.signature(call).parameters}
+    assert set(BY_NAME) <= known, set(BY_NAME) - known

@@ -1,0 +1,61 @@
+"""The command line called in this process as a user calls it: its exit code and what it wrote."""
+
+from __future__ import annotations
+
+import io
+import signal
+import sys
+from dataclasses import dataclass
+from typing import Any
+from unittest.mock import patch
+
+import truerank.cli
+
+HANDLED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGALRM)
+
+
+class TooLongError(BaseException):
+    """No handler of the code under test may catch it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Called:
+    """How a call ended: the exit code, or what else happened, and both streams."""
+
+    code: int | str
+    out: str
+    err: str
+
+
+def call(*arguments: str, seconds: int = 20) -> Called:
+    """Run a command; `seconds` after which it is taken for one that hangs."""
+    out, err = (io.TextIOWrapper(io.BytesIO(), encoding="utf-8", write_through=True) for _ in range(2))
+    handlers = {number: signal.getsignal(number) for number in HANDLED}
+    hook = sys.unraisablehook
+    signal.signal(signal.SIGALRM, _too_long)
+    signal.alarm(seconds)
+    try:
+        with patch.object(sys, "argv", ["truerank", *arguments]), patch("sys.stdout", out), patch("sys.stderr", err):
+            code = _code(seconds)
+    finally:
+        signal.alarm(0)
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
+        sys.unraisablehook = hook
+    return Called(code, *(stream.buffer.getvalue().decode() for stream in (out, err)))
+
+
+def _code(seconds: int) -> int | str:
+    try:
+        truerank.cli.main()
+    except SystemExit as stop:
+        return stop.code if isinstance(stop.code, int) else str(stop.code)
+    except TooLongError:
+        return f"longer than {seconds} seconds"
+    except BaseException as error:
+        return f"{type(error).__name__}: {error}"
+    return 0
+
+
+def _too_long(signum: int, frame: Any) -> Any:
+    raise TooLongError

@@ -1,0 +1,118 @@
+"""Every command that writes, small, with what a look at its folder may find: the old, the new, or a refusal."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+from small_study import small_scores, small_train, small_world
+
+from truerank.core.errors import InputError
+from truerank.data.files import write
+from truerank.data.marker import MARKER, check_folder, read_marker
+from truerank.ranks.scores.files import write_scores
+
+WORLD = "simulate world --out made --n-users 30 --n-items 20 --clusters 2 --shown 4 --judged 3"
+FEED = "simulate feed --out made --n-sessions 20 --kinds 2 --n-items 20 --pool 6 --n-candidates 4 --length 3 --days 2"
+EVALUATE = "evaluate labels.parquet --exposure random --scores m0.npz --scores m1.npz --metric Recall@3 --quiet"
+STUDY = (
+    "study reliability world.parquet --train train.parquet --scores m0.npz --scores m1.npz --sparsities 0,0.5 "
+    "--sizes 1 --samplers Random --loggers uniform --metric nDCG@10 --bootstrap 5 --threads 1 --out made"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Writing:
+    """A command, what it makes (a folder or a file called `made`), and what lies there before."""
+
+    name: str
+    words: tuple[str, ...]
+    before: tuple[str, ...] | None = None  # the command that made what is there
+    empty: bool = False  # there is an empty folder
+    grows: bool = False  # stopped, the same call goes on
+
+    def prepare(self, inputs: Path, place: Path) -> Path:
+        """A folder with what the command reads, and nothing else."""
+        place.mkdir(parents=True)
+        for each in inputs.iterdir():
+            os.link(each, place / each.name)
+        if self.empty:
+            (place / "made").mkdir()
+        return place
+
+
+def words(text: str) -> tuple[str, ...]:
+    return tuple(text.split())
+
+
+COMMANDS = (
+    Writing("world", words(WORLD)),
+    Writing("world again", words(f"{WORLD} --seed 2 --force"), before=words(f"{WORLD} --seed 1")),
+    Writing("world in an empty folder", words(WORLD), empty=True),
+    Writing("feed", words(FEED)),
+    Writing("feed again", words(f"{FEED} --seed 2 --force"), before=words(f"{FEED} --seed 1")),
+    Writing("results", words(f"{EVALUATE} --save made")),
+    Writing("results again", words(f"{EVALUATE} --metric Recall@5 --save made --force"),
+            before=words(f"{EVALUATE} --save made")),
+    Writing("one file", words(f"{EVALUATE} --format json --out made")),
+    Writing("one file again", words(f"{EVALUATE} --metric Recall@5 --format csv --out made"),
+            before=words(f"{EVALUATE} --format csv --out made")),
+    Writing("units", words(f"{EVALUATE} --units made.parquet --out made")),
+    Writing("test set", words("intervene labels.parquet --strategy full --out made.parquet --quiet")),
+    Writing("model", words("train item-knn train.parquet --out made.npz --quiet")),
+    Writing("tuning", words("tune item-knn world.parquet --trials 2 --metric Recall@3 --out made --quiet"), grows=True),
+    Writing("study", words(STUDY), grows=True),
+)  # fmt: skip
+
+
+def make_inputs(folder: Path) -> Path:
+    """Labels, a fully known world, training data and two models."""
+    folder.mkdir()
+    world = small_world()
+    write(world, folder / "world.parquet")
+    write(small_train(), folder / "train.parquet")
+    for name, each in small_scores(world, n_models=2).items():
+        write_scores(each, folder / f"{name}.npz")
+    judged = np.sort(np.random.default_rng(0).choice(len(world), 100, replace=False))
+    write(world.select(judged), folder / "labels.parquet")
+    return folder
+
+
+def made(place: Path, inputs: Path) -> dict[str, bytes]:
+    """What a command has left beside its inputs, by name; seconds are no result, locks no content."""
+    known = {each.name for each in inputs.iterdir()}
+    found = {}
+    for path in sorted(place.rglob("*")):
+        name = path.relative_to(place).as_posix()
+        if path.is_file() and name not in known and path.name != ".lock":
+            found[name] = _without_seconds(path)
+    return found
+
+
+def _without_seconds(path: Path) -> bytes:
+    if path.name == "trials.csv":
+        return pl.read_csv(path).drop("seconds").write_csv().encode()
+    if path.name == "trials.log" or (path.name == MARKER and b'"tuning"' in path.read_bytes()):
+        return b""  # times, and checksums of times
+    return path.read_bytes()
+
+
+def readable(place: Path) -> bool:
+    """Whether the folder `made` looks whole to a reader."""
+    try:
+        marker = read_marker(place / "made")
+        if marker is not None:
+            check_folder(place / "made", kind=marker.kind, expected="what was made")
+        return marker is not None
+    except InputError:
+        return False
+
+
+def copy(place: Path, into: Path) -> Path:
+    """The same files again, for a case of its own."""
+    shutil.copytree(place, into, copy_function=shutil.copy2)
+    return into
