@@ -83,9 +83,11 @@ class Reading:
         from truerank.core.ids import as_ids
         from truerank.data.batches import LazyTable
         from truerank.data.read import column
+        from truerank.data.recognise import with_usual
 
         rows = LazyTable.of(path)
-        mapping = {kind: rows.columns[0]} if len(rows.columns) == 1 else self.mapping()
+        alone = len(rows.columns) == 1
+        mapping = {kind: rows.columns[0]} if alone else with_usual(rows.columns, self.mapping(), (kind,))
         ids, where = column(rows.as_written(mapping).read(), kind, mapping, where=rows.where), rows.where
         return as_ids(ids, where=f"{where}, column {ids.name!r}")
 
@@ -99,11 +101,11 @@ class Reading:
     def groups(self, path: Path, kind: str) -> pl.DataFrame:
         """A table of users or items, and the group of each."""
         from truerank.core.ids import as_ids
-        from truerank.data.read import as_table, column
+        from truerank.data.read import column, known_table
 
-        table, where = as_table(path, self.mapping(ranked=True))
-        ids = column(table, kind, self.mapping(), where=where)
-        groups = column(table, "group", self.mapping(ranked=True), where=where)
+        table, mapping, where, _ = known_table(path, self.mapping(ranked=True), (kind,))
+        ids = column(table, kind, mapping, where=where)
+        groups = column(table, "group", mapping, where=where)
         return as_ids(ids, where=f"{where}, column {ids.name!r}").alias("id").to_frame().with_columns(group=groups)
 
     def log(self, path: Path, **more: Any) -> Log:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
 import numpy as np
@@ -70,6 +70,7 @@ class Log:
     inclusion: Floats | None = None
     complete: bool = False
     source: str = "labels"
+    notes: tuple[str, ...] = field(default=(), compare=False)  # what to say of how it was read
 
     def __len__(self) -> int:
         return len(self.user)

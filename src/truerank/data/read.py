@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Collection, Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from truerank.core.ids import IdColumn, Ids
 from truerank.core.log import Log
 from truerank.data.batches import LazyTable
 from truerank.data.matrices import is_sparse, population, rows_of, stored
+from truerank.data.recognise import JUDGED, PAIR, taken, with_usual
 from truerank.data.rules import ALL, RULE, PositiveRule
 
 VALUE_NAMES = ("label", "reward", "rating", "value")
@@ -49,6 +51,7 @@ def read(
     >>> log.users.texts(), log.label.tolist()
     (['a', 'b'], [0.0, 1.0])
     """
+    said: tuple[str, ...] = ()
     if is_sparse(source):
         where, mapping = name or "matrix", dict[str, str]()
         entries = stored(source, name=where)
@@ -56,10 +59,10 @@ def read(
         users = population(users, entries.shape[0], where=f"{where}, users")
         items = population(items, entries.shape[1], where=f"{where}, items")
     else:
-        table, where = as_table(source, columns)
-        where, mapping = name or where, check_columns(columns)
+        table, mapping, where, said = known_table(source, columns, JUDGED if values else PAIR, name=name)
     rule = PositiveRule.parse(positive) if isinstance(positive, str) else positive
-    return log_of(table, mapping, rule=rule, users=users, items=items, values=values, where=where)
+    log = log_of(table, mapping, rule=rule, users=users, items=items, values=values, where=where)
+    return replace(log, notes=said)
 
 
 def log_of(
@@ -114,6 +117,15 @@ def check_columns(columns: Mapping[str, str] | None, *, also: Iterable[str] = ()
         if key not in known:
             raise InputError(f"columns: nothing is called {key!r} here; expected keys among {', '.join(known)}.")
     return dict(columns or {})
+
+
+def known_table(
+    source: Any, columns: Mapping[str, str] | None, kinds: Collection[str], *, name: str | None = None
+) -> tuple[pl.DataFrame, dict[str, str], str, tuple[str, ...]]:
+    """A frame of the source, which of its columns are what, its name in messages, and what was recognised."""
+    rows, given = LazyTable.of(source, columns=columns), check_columns(columns)
+    mapping, where = with_usual(rows.columns, given, kinds), name or rows.where
+    return rows.as_written(mapping).read(), mapping, where, taken(where, given, mapping)
 
 
 def as_table(source: Any, columns: Mapping[str, str] | None = None) -> tuple[pl.DataFrame, str]:

@@ -10,8 +10,22 @@ from truerank.core.errors import InputError
 USUAL = {
     "user": (
         "user", "user_id", "uid", "visitor", "visitor_id", "customer", "customer_id", "member_id", "account_id",
+        "reviewer_id",
     ),
+    "item": (
+        "item", "item_id", "iid", "movie", "movie_id", "video", "video_id", "product", "product_id", "article_id",
+        "track_id", "song_id", "artist_id", "book_id", "isbn", "asin", "parent_asin", "sku", "joke_id", "recipe_id",
+        "business_id", "content_id", "news_id", "game_id", "anime_id",
+    ),
+    "label": ("click", "clicked", "is_click", "like", "liked", "is_like", "purchased", "is_purchase", "interacted"),
+    "rating": ("rating", "ratings", "stars", "star_rating", "overall", "grade", "relevance", "preference", "r_ui"),
+    "score": ("score", "prediction", "predicted", "predicted_rating", "pred", "est"),
+    "time": ("time", "timestamp", "ts", "datetime", "event_time", "unix_review_time"),
 }  # fmt: skip
+JUDGED = ("user", "item", "label", "rating", "time")
+SCORED = ("user", "item", "score")
+PAIR = ("user", "item")
+VALUES = ("label", "reward", "rating", "value")  # of which a table has one
 
 NAME_THEM = "name one with {option:columns user=NAME|columns=dict(user=NAME)}"
 
@@ -19,12 +33,12 @@ T = TypeVar("T")
 
 
 def plain(name: str) -> str:
-    """A name without what differs between spellings.
+    """A name without what differs between spellings, and without the type that RecBole writes behind it.
 
-    >>> [plain(name) for name in ("user_id", "userId", "User-ID", "USERID")]
+    >>> [plain(name) for name in ("user_id", "userId", "User-ID", "user_id:token")]
     ['userid', 'userid', 'userid', 'userid']
     """
-    return "".join(sign for sign in name.lower() if sign.isalnum())
+    return "".join(sign for sign in name.partition(":")[0].lower() if sign.isalnum())
 
 
 def recognised(columns: Sequence[str], kind: str, *, taken: Collection[str] = ()) -> list[str]:
@@ -35,6 +49,41 @@ def recognised(columns: Sequence[str], kind: str, *, taken: Collection[str] = ()
     """
     names = {plain(name) for name in USUAL[kind]}
     return [name for name in columns if plain(name) in names and name not in taken]
+
+
+def with_usual(columns: Sequence[str], mapping: Mapping[str, str], kinds: Collection[str]) -> dict[str, str]:
+    """The mapping, and the columns that are called as these kinds usually are, where exactly one is.
+
+    What somebody has named, or what has this library's own name, is not looked for; nor is a value where there is one.
+
+    >>> with_usual(["userId", "movieId", "rating", "timestamp"], {}, JUDGED)
+    {'user': 'userId', 'item': 'movieId', 'time': 'timestamp'}
+    >>> with_usual(["uid", "visitor", "item"], {}, PAIR)
+    {}
+    """
+    found = dict(mapping)
+    valued = any(key in columns or key in mapping for key in VALUES)
+    for kind in kinds:
+        if kind not in USUAL or kind in mapping or kind in columns or (kind in VALUES and valued):
+            continue
+        names = recognised(columns, kind, taken=found.values())
+        if len(names) == 1:
+            found[kind] = names[0]
+            valued = valued or kind in VALUES
+    return found
+
+
+def taken(where: str, given: Mapping[str, str], mapping: Mapping[str, str]) -> tuple[str, ...]:
+    """What to say of columns that were recognised; nothing where there was none.
+
+    >>> taken("ratings.csv", {}, {"user": "userId", "item": "movieId"})
+    ("ratings.csv: 'userId' is taken for the user, 'movieId' for the item.",)
+    """
+    new = [f"{name!r} {{}}for the {kind}" for kind, name in mapping.items() if kind not in given]
+    if not new:
+        return ()
+    first, *rest = new
+    return (f"{where}: {', '.join([first.format('is taken '), *(each.format('') for each in rest)])}.",)
 
 
 def with_users(

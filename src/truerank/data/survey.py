@@ -25,6 +25,7 @@ from truerank.data.impressions import Impressions, Logged
 from truerank.data.partition import Keyed, Progress
 from truerank.data.read import check_columns, checked, column, find_column, located, log_of, value_key, values_of
 from truerank.data.read_impressions import OTHERS, impressions_of
+from truerank.data.recognise import JUDGED, PAIR, taken, with_usual
 from truerank.data.rules import RULE, PositiveRule
 
 DENSE = 2**27  # whole numbers below it are collected in a table of flags
@@ -94,6 +95,7 @@ class LogSchema:
     rule: PositiveRule | None = None
     values: Facts | None = None
     with_values: bool = True
+    notes: tuple[str, ...] = ()  # what to say of how it is read
 
     def has(self, key: str) -> bool:
         """Whether there is a column for it."""
@@ -140,7 +142,9 @@ def scan(
     >>> schema.users.texts(), schema.values.maximum, schema.read(rows[1:2]).rewards["rating"].tolist()
     (['a', 'b'], 5.0, [0.0])
     """
-    table, mapping = LazyTable.of(source, name=name, columns=columns), check_columns(columns)
+    table, given = LazyTable.of(source, name=name, columns=columns), check_columns(columns)
+    mapping = with_usual(table.columns, given, JUDGED if values else PAIR)
+    table = table.as_written(mapping)
     where, empty = table.where, pl.DataFrame(schema=dict(table.schema))
     rule = PositiveRule.parse(positive) if isinstance(positive, str) else positive
     pair = {key: column(empty, key, mapping, where=where, strict=values).name for key in ("user", "item")}
@@ -177,6 +181,7 @@ def scan(
         rule=rule,
         values=facts if key else None,
         with_values=values,
+        notes=taken(where, given, mapping),
     )
 
 

@@ -16,6 +16,7 @@ from truerank.core.errors import InputError, RefusedError
 from truerank.core.estimator import Asked, Estimator, Groups, Learned, Learner, clips_of, learn
 from truerank.core.ids import Ids
 from truerank.core.language import as_value, as_values
+from truerank.core.log import Log
 from truerank.core.messages import note
 from truerank.core.metric import Metric
 from truerank.core.options import ListsAre
@@ -25,6 +26,7 @@ from truerank.core.results import Results
 from truerank.core.threads import one_blas_thread
 from truerank.data.matrices import is_sparse
 from truerank.data.spill import Scratch, scratch
+from truerank.data.survey import LogSchema
 from truerank.engines.local import map_chunks
 from truerank.estimators import ESTIMATORS
 from truerank.evaluation.asked import DEFAULT_METRICS, Rules, clips_for, interval_for, pairs
@@ -299,6 +301,7 @@ def prepare_judged(
             versions=versions(),
         ),
         said=(
+            *(note("columns", sentence) for part in (*rows.values(), *models.values()) for sentence in notes_of(part)),
             *(note("chunks", sentence) for sentence in source.notes),
             *left_out,
             *(about_holdout(source_of(judged), first_rows(judged)) if held_out else ()),
@@ -317,6 +320,11 @@ def prepare_judged(
         description=_description(call.exposure, learner, learned),
     )
     return plan, source
+
+
+def notes_of(read: Rows | Scores) -> tuple[str, ...]:
+    """What is to be said of how rows or scores were read."""
+    return read.notes if isinstance(read, Log | LogSchema | Lists) else ()
 
 
 def as_scores(source: Any, *, name: str) -> Scores:

@@ -217,6 +217,7 @@ class Lists:
     depth: int | None
     every_pair: bool
     closed: bool = False  # `items` is the whole catalogue, also those that nobody lists
+    notes: tuple[str, ...] = ()  # what to say of how they were read
 
     def block(self, rows: Ints) -> Matrix:
         result = np.full((len(rows), len(self.items)), -np.inf, dtype=np.float64)

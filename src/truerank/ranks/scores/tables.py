@@ -17,7 +17,8 @@ from truerank.core.arrays import Floats, Ints, frozen
 from truerank.core.calls import checked_arguments
 from truerank.core.errors import InputError
 from truerank.core.ids import Ids
-from truerank.data.read import as_table, check_columns, column, find_column, odd_value
+from truerank.data.read import column, find_column, known_table, odd_value
+from truerank.data.recognise import SCORED
 from truerank.ranks.scores.scores import Lists
 
 COUNTED = 512  # length of lists up to which comparing all with all beats sorting
@@ -32,11 +33,9 @@ def lists(source: Any, *, columns: Mapping[str, str] | None = None, name: str | 
     >>> top.depth, top.block(np.array([0, 1])).tolist()
     (2, [[0.0, -1.0], [-inf, 0.0]])
     """
-    table, where = as_table(source, columns)
-    where = name or where
+    table, mapping, where, said = known_table(source, columns, SCORED, name=name)
     if len(table) == 0:
         raise InputError(f"{where}: no rows; expected scores of user-item pairs.")
-    mapping = check_columns(columns)
     (users, user), (items, item) = (
         Ids.factorise(column(table, key, mapping, where=where), where=f"{where}, column {key!r}")
         for key in ("user", "item")
@@ -63,6 +62,7 @@ def lists(source: Any, *, columns: Mapping[str, str] | None = None, name: str | 
         distinct=not tied.any(),
         depth=int(count.max(initial=0)),
         every_pair=len(table) == len(users) * len(items),
+        notes=said,
     )
 
 
