@@ -16,8 +16,7 @@ from truerank.data.survey import scan
 MOVIELENS = pl.DataFrame(
     {"userId": [1, 1, 2], "movieId": [10, 20, 10], "rating": [4.0, 3.5, 5.0], "timestamp": [1, 2, 3]}
 )
-    {"userId": [1, 1, 2], "movieId": [10, 20, 10], "rating": [4.0, 3.5, 5.0], "timestamp": [1, 2, 3]}
-)
+RECBOLE = ["user_id:token", "item_id:token", "rating:float"]
 
 
 @pytest.mark.parametrize(
@@ -25,7 +24,7 @@ MOVIELENS = pl.DataFrame(
     [
         (["userId", "movieId", "rating", "timestamp"], {"user": "userId", "item": "movieId", "time": "timestamp"}),
         (["user_id", "item_id", "stars"], {"user": "user_id", "item": "item_id", "rating": "stars"}),
-        (["user_id:token", "item_id:token", "rating:float"], {"user": "user_id:token", "item": "item_id:token", "rating": "rating:float"}),
+        (RECBOLE, {"user": RECBOLE[0], "item": RECBOLE[1], "rating": RECBOLE[2]}),
         (["visitor_id", "asin", "clicked"], {"user": "visitor_id", "item": "asin", "label": "clicked"}),
         (["user", "item", "label", "clicked"], {}),
         (["uid", "visitor", "iid"], {"item": "iid"}),  # two could be users

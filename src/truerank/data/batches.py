@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Set
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -171,9 +171,12 @@ class LazyTable:
 def _frame(source: Any) -> pl.DataFrame:
     if isinstance(source, pl.DataFrame):
         return source
-    if type(source).__module__.startswith("pandas") and hasattr(source, "columns"):
+    if is_pandas(source):
         # column by column: needs neither pandas nor pyarrow to be importable here
-        return pl.DataFrame({str(name): _from_pandas(source[name]) for name in source.columns})
+        named = source.reset_index() if any(name is not None for name in source.index.names) else source
+        return pl.DataFrame({str(name): _from_pandas(named[name]) for name in named.columns})
+    if isinstance(source, Mapping):
+        return by_user(source)
     if is_sparse(source):
         return rows_of(stored(source, name="matrix"), users=None, items=None, name="matrix")
     if hasattr(source, "__arrow_c_stream__") and not isinstance(source, pl.Series):
@@ -181,8 +184,46 @@ def _frame(source: Any) -> pl.DataFrame:
             return pl.DataFrame(source)
     raise InputError(
         f"cannot read rows from a {type(source).__name__}; expected a path, a polars, pandas or arrow frame, "
-        "or a scipy.sparse matrix."
+        "a scipy.sparse matrix, or a dict of users: {user: [items]} or {user: {item: value}}."
     )
+
+
+def is_pandas(source: Any) -> bool:
+    """Whether it is a table of pandas, which need not be importable here."""
+    return type(source).__module__.startswith("pandas") and hasattr(source, "columns")
+
+
+def by_user(source: Mapping[Any, Any], *, value: str = "score") -> pl.DataFrame:
+    """Rows of a dict: items of each user, best first where they are a list, with a value where they are a dict.
+
+    A dict of columns is a table as it is.
+
+    >>> by_user({"u": ["b", "a"], "v": ["c"]}).rows()
+    [('u', 'b', 1), ('u', 'a', 2), ('v', 'c', 1)]
+    >>> by_user({"u": {"b": 0.5}}).to_dicts()
+    [{'user': 'u', 'item': 'b', 'score': 0.5}]
+    """
+    if {"user", "item"} <= {*source}:
+        return pl.DataFrame(dict(source))
+    rows: list[tuple[Any, ...]] = []
+    valued = any(isinstance(items, Mapping) for items in source.values())
+    for user, items in source.items():
+        if valued != isinstance(items, Mapping) or isinstance(items, str | bytes) or not isinstance(items, Iterable):
+            raise InputError(
+                f"a dict of users: {user!r} has a {type(items).__name__}; expected the items of each user, as "
+                "{user: [items]} or {user: {item: value}}."
+            )
+        if isinstance(items, Mapping):
+            rows += [(user, item, value) for item, value in items.items()]
+        else:
+            listed = sorted(items, key=str) if isinstance(items, Set) else items
+            rows += [(user, item, rank) for rank, item in enumerate(listed, start=1)]
+    users, of_items, numbers = zip(*rows, strict=True) if rows else ((), (), ())
+    columns = {"user": list(users), "item": list(of_items), value if valued else "rank": list(numbers)}
+    try:
+        return pl.DataFrame({name: pl.Series(name, values, strict=True) for name, values in columns.items()})
+    except (TypeError, ValueError, OverflowError, pl.exceptions.PolarsError) as error:
+        raise InputError(f"a dict of users: ids or values of mixed types. {error}") from None
 
 
 def _from_pandas(series: Any) -> pl.Series:

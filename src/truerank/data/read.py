@@ -15,7 +15,7 @@ from truerank.core.calls import checked_arguments
 from truerank.core.errors import InputError
 from truerank.core.ids import IdColumn, Ids
 from truerank.core.log import Log
-from truerank.data.batches import LazyTable
+from truerank.data.batches import LazyTable, by_user
 from truerank.data.matrices import is_sparse, population, rows_of, stored
 from truerank.data.recognise import JUDGED, PAIR, taken, with_usual
 from truerank.data.rules import ALL, RULE, PositiveRule
@@ -37,6 +37,7 @@ def read(
     name: str | None = None,
 ) -> Log:
     """A Log from a Parquet, CSV, TSV or TREC qrels file, or from a polars, pandas or arrow frame.
+    A dict gives the items of each user, {user: [items]}, or their values, {user: {item: rating}}.
 
     A folder of part files and a glob are read as one file. Text files may be gzipped. Of a scipy.sparse matrix every
     stored entry is a row, explicit zeros too; `users` and `items` then name its rows and columns in their order, which
@@ -59,7 +60,8 @@ def read(
         users = population(users, entries.shape[0], where=f"{where}, users")
         items = population(items, entries.shape[1], where=f"{where}, items")
     else:
-        table, mapping, where, said = known_table(source, columns, JUDGED if values else PAIR, name=name)
+        rows = by_user(source, value="rating") if isinstance(source, Mapping) else source
+        table, mapping, where, said = known_table(rows, columns, JUDGED if values else PAIR, name=name)
     rule = PositiveRule.parse(positive) if isinstance(positive, str) else positive
     log = log_of(table, mapping, rule=rule, users=users, items=items, values=values, where=where)
     return replace(log, notes=said)

@@ -9,8 +9,6 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
-import numpy as np
-
 from truerank.core.calls import ANYTHING, checked_arguments
 from truerank.core.errors import InputError, RefusedError
 from truerank.core.estimator import Asked, Estimator, Groups, Learned, Learner, clips_of, learn
@@ -24,7 +22,6 @@ from truerank.core.provenance import Input, Provenance, versions
 from truerank.core.ranking import JudgedChunk, Pool, Scores, Ties
 from truerank.core.results import Results
 from truerank.core.threads import one_blas_thread
-from truerank.data.matrices import is_sparse
 from truerank.data.spill import Scratch, scratch
 from truerank.data.survey import LogSchema
 from truerank.engines.local import map_chunks
@@ -61,9 +58,8 @@ from truerank.metrics import METRICS
 from truerank.metrics.worth import gains_of, reward_of
 from truerank.ranks.candidates import Overlap, catalogue_of, whole_tables
 from truerank.ranks.kernel.rank import Aligned
-from truerank.ranks.scores.matrices import sparse
-from truerank.ranks.scores.scores import Lists, dense
-from truerank.ranks.scores.tables import lists
+from truerank.ranks.scores.given import as_scores
+from truerank.ranks.scores.scores import Lists
 from truerank.uncertainty.intervals import Interval
 
 PARTS = 40  # groups of users without which fitted models are fitted again
@@ -325,21 +321,6 @@ def prepare_judged(
 def notes_of(read: Rows | Scores) -> tuple[str, ...]:
     """What is to be said of how rows or scores were read."""
     return read.notes if isinstance(read, Log | LogSchema | Lists) else ()
-
-
-def as_scores(source: Any, *, name: str) -> Scores:
-    """Scores of a matrix or a frame; what is Scores already stays."""
-    if isinstance(source, Scores):
-        return source
-    if isinstance(source, np.ndarray):
-        return dense(source, name=name)
-    if is_sparse(source):
-        return sparse(source, name=name)
-    if callable(source):
-        raise InputError(
-            f"{name}: a function needs users and items: truerank.scores.function(call, users=..., items=...)."
-        )
-    return lists(source, name=name)
 
 
 def _learned(

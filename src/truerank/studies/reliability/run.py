@@ -22,12 +22,12 @@ from truerank.core.ids import Ids
 from truerank.core.log import Log
 from truerank.core.sizes import check_size
 from truerank.data.growing import Blocks, keep_question, working
-from truerank.evaluation.judged import as_scores
 from truerank.evaluation.judged_plan import Report
 from truerank.evaluation.numbering import check_numbers
 from truerank.exposure.loggers.uniform import UniformLogger
 from truerank.ranks.candidates import whole_tables
 from truerank.ranks.samplers.draw import ItemCounts, SamplerWeights
+from truerank.ranks.scores.given import as_scores
 from truerank.studies.reliability.draws import CandidateCounts, LoggerRun, train_shares
 from truerank.studies.reliability.folder import FORMAT, KEPT, MEANS, NOTE, PAIRS, RESULTS, Folder, WorkBlock
 from truerank.studies.reliability.grid import Grid, default_loggers
