@@ -24,12 +24,14 @@ from truerank.core.errors import InputError, some
 from truerank.core.log import Log
 from truerank.data.marker import check_member
 from truerank.data.text import ENDINGS as TREC
-from truerank.data.text import TextTypes, parsed, read_trec
+from truerank.data.text import MOVIELENS, TextTypes, parsed, read_movielens, read_trec
 from truerank.data.whole import whole_file
 
-SEPARATORS = {".csv": ",", ".tsv": "\t", ".txt": "\t"}
+# RecBole writes tables with tabs under endings of its own
+SEPARATORS = {".csv": ",", ".tsv": "\t", ".txt": "\t", ".inter": "\t", ".item": "\t", ".user": "\t"}
+BY_LINES = {*TREC, *MOVIELENS}
 BLOCK = 2**24  # bytes of a text that are looked through at a time
-EXPECTED = ".parquet, .csv or .tsv, or TREC .qrels, .run or .trec; text also with .gz"
+EXPECTED = ".parquet, .csv or .tsv, TREC .qrels, .run or .trec, RecBole .inter, or MovieLens .dat; text also with .gz"
 
 
 def kind_of(path: Path) -> str:
@@ -41,8 +43,8 @@ def kind_of(path: Path) -> str:
     ending = path.suffix.lower()
     if ending == ".gz":
         inner = Path(path.stem).suffix.lower()
-        return inner if inner in SEPARATORS or inner in TREC else ""
-    return ending if ending == ".parquet" or ending in SEPARATORS or ending in TREC else ""
+        return inner if inner in SEPARATORS or inner in BY_LINES else ""
+    return ending if ending == ".parquet" or ending in SEPARATORS or ending in BY_LINES else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,8 +88,9 @@ def scan_file(path: Path) -> Scanned:
             rows = pl.scan_parquet(path, glob=False)
             n_rows = int(rows.select(pl.len()).collect().item())
             return Scanned(path, kind, rows, n_rows, dict(rows.collect_schema()))
-        if kind in TREC:
-            rows = read_trec(_bytes(path), ending=kind, where=str(path)).lazy()
+        if kind in BY_LINES:
+            read_lines = read_trec if kind in TREC else read_movielens
+            rows = read_lines(_bytes(path), ending=kind, where=str(path)).lazy()
             types = TextTypes.of(rows.select(pl.col(pl.String))).ids()
             return Scanned(path, kind, rows, types.n_rows, {**rows.collect_schema(), **types.schema()}, types)
         rows, types = _text(path, separator=SEPARATORS[kind])

@@ -23,7 +23,7 @@ def read_trec(data: bytes, *, ending: str, where: str) -> pl.DataFrame:
     A relevance below 0 (junk, in TREC's web tracks) is read as 0, not relevant, as trec_eval counts it. So relevance
     0/1 is a label as it is; graded relevance needs a positive rule. Of a run the score orders the items; its rank and
     its tag are left out, as trec_eval ignores them. Ties follow this library's policies, not the order of docnos.
-    Ids are the text that stands there.
+    Ids are the text that stands there. Lines that begin with # are comments, as for trec_eval 10.
 
     >>> read_trec(b"q1 0 d7 2\\nq1 0 d8 -2\\n", ending=".qrels", where="x")["rating"].to_list()
     [2.0, 0.0]
@@ -33,8 +33,9 @@ def read_trec(data: bytes, *, ending: str, where: str) -> pl.DataFrame:
     lines = pl.Series(data.decode("utf-8-sig").split("\n"), dtype=pl.String)
     fields = lines.str.extract_all(r"[^ \t\r\x0b\x0c]+")
     width = fields.list.len()
-    number = (width > 0).arg_true() + 1
-    fields, width = fields.filter(width > 0), width.filter(width > 0)
+    said = (width > 0) & ~lines.str.starts_with("#")
+    number = said.arg_true() + 1
+    fields, width = fields.filter(said), width.filter(said)
     if len(fields) == 0:
         raise InputError(f"{where}: the file is empty; expected lines of {_expected(ENDINGS[ending])}.")
     allowed = (int(width[0]),) if int(width[0]) in ENDINGS[ending] else ENDINGS[ending]
@@ -51,6 +52,33 @@ def read_trec(data: bytes, *, ending: str, where: str) -> pl.DataFrame:
             **({"score": value} if run else {"rating": value.clip(lower_bound=0)}),
         }
     )
+
+
+MOVIELENS = {".dat": "::", ".data": "\t"}  # separators of its files without a header
+
+
+def read_movielens(data: bytes, *, ending: str, where: str) -> pl.DataFrame:
+    """The ratings of MovieLens as it comes: `ratings.dat` (user::item::rating::time) or `u.data`, without a header.
+
+    >>> read_movielens(b"1::1193::5::978300760\\n", ending=".dat", where="x").rows()
+    [('1', '1193', 5.0, 978300760)]
+    """
+    lines = pl.Series([line for line in data.decode("utf-8-sig").splitlines() if line], dtype=pl.String)
+    fields = lines.str.split(MOVIELENS[ending])
+    wrong = fields.list.len() != 4
+    if len(fields) == 0 or bool(wrong.any()):
+        at = f"line {int(wrong.arg_true()[0]) + 1} is another" if len(fields) else "the file is empty"
+        raise InputError(
+            f"{where}: expected the ratings of MovieLens, lines of user, item, rating and time with "
+            f"{MOVIELENS[ending]!r} between them; {at}. Save other tables as .csv or .tsv with a header."
+        )
+    number = pl.Series(range(1, len(fields) + 1))
+    time = fields.list.get(3).cast(pl.Int64, strict=False)
+    if time.null_count():
+        row = int(time.is_null().arg_true()[0])
+        raise InputError(f"{where}: line {row + 1}, time is {fields.list.get(3)[row]!r}; expected a whole number.")
+    rating = _numbers(fields.list.get(2), number, what="rating", where=where)
+    return pl.DataFrame({"user": fields.list.get(0), "item": fields.list.get(1), "rating": rating, "time": time})
 
 
 def _numbers(column: pl.Series, line: pl.Series, *, what: str, where: str) -> pl.Series:
