@@ -183,7 +183,7 @@ def formatted(forms: Sequence[str], *, default: str | None = None) -> SharedOpti
     return choice("--format", forms, default=default, help="What the results look like.")
 
 
-FORMAT = formatted(["table", "json", "csv"]).here(
+FORMAT = formatted(["table", "json", "csv", "markdown", "latex"]).here(
     "What the results look like; by default a table, or what the ending of --out says."
 )
 OUT = shared("-o", "--out", type=PATH, metavar="PATH", help="Write the results to a file.")

@@ -23,7 +23,8 @@ if TYPE_CHECKING:
     from truerank.core.requirements import Requirement
     from truerank.core.results import Results
 
-FORMS = {"": "table", ".txt": "table", ".json": "json", ".csv": "csv"}  # by the ending of --out
+# by the ending of --out
+FORMS = {"": "table", ".txt": "table", ".json": "json", ".csv": "csv", ".md": "markdown", ".tex": "latex"}
 LONGEST_NAME = 200  # leaves room for the temporary name beside it
 HASHED = 2**28  # bytes of an input up to which its hash is taken without being asked for
 
@@ -152,8 +153,12 @@ class Output:
             raise click.exceptions.Exit(code)
 
     def _rendered(self, results: Results, groups: Mapping[str, Results]) -> bytes:
-        from truerank.report import document, frames, text
+        from truerank.report import document, frames, markup, text
 
+        if self.chosen_form in ("markdown", "latex"):
+            write = markup.markdown if self.chosen_form == "markdown" else markup.latex
+            parts = [write(results), *(f"{name}\n\n{write(within)}" for name, within in groups.items())]
+            return "\n".join(parts).encode()
         if self.chosen_form == "json":
             return document.encode(results, groups=groups)
         if self.chosen_form == "csv":

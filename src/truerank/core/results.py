@@ -187,6 +187,18 @@ class Results:
 
         return frames.estimates(self)
 
+    def markdown(self) -> str:
+        """A table of all models for a README or an issue: the best in bold, what is shown marked, estimands below."""
+        from truerank.report import markup
+
+        return markup.markdown(self)
+
+    def latex(self) -> str:
+        """The same for a paper, with booktabs."""
+        from truerank.report import markup
+
+        return markup.latex(self)
+
     def comparisons_table(self) -> pl.DataFrame:
         """The comparisons as a polars frame."""
         from truerank.report import frames
