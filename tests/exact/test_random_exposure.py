@@ -328,7 +328,7 @@ def test_auc_among_judged_items_is_unbiased_for_a_user_given_both_classes(scores
         frame = pl.DataFrame({"user": [0] * n, "item": list(members), "label": [labels[i] for i in members]})
         if frame["label"].n_unique() < 2:
             continue
-        model = {"m": np.array([scores])}
+        model = {"m": tr.scores.dense([scores], users=[0], items=range(6))}
         (estimate,) = tr.evaluate(
             model, tr.read(frame), exposure=RandomExposure(), metrics=[AUC()], estimators=[Traditional()]
         ).estimates

@@ -203,7 +203,7 @@ def test_bad_input_is_explained() -> None:
         "one of the two": lambda: expose(WORLD, UniformLogger(), seed=0),
         "sparsity or a size": lambda: expose(WORLD, UniformLogger(), sparsity=0.5, size=3, seed=0),
         "sparsity 1.5": lambda: expose(WORLD, UniformLogger(), sparsity=1.5, seed=0),
-        "a size of -1": lambda: expose(WORLD, UniformLogger(), size=-1, seed=0),
+        "size is -1": lambda: expose(WORLD, UniformLogger(), size=-1, seed=0),
         "more than once, such as user 0, item 1": lambda: expose(twice, UniformLogger(), size=1, seed=0),
         "give train=": lambda: expose(WORLD, PopularityLogger(), size=1, seed=0),
         "PositivityLogger.published": lambda: expose(WORLD, PositivityLogger.released(), size=1, seed=0),

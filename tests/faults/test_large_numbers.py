@@ -143,7 +143,10 @@ def test_a_warning_of_a_library_has_no_path() -> None:
 
 def test_a_command_shows_warnings_without_a_path(tmp_path: Path) -> None:
     """In a process of its own, as a user calls it: whatever a library warns of is one line without a source."""
-    code = "import warnings, truerank.cli as c; c.cli.main = lambda **_: warnings.warn('odd', RuntimeWarning); c.main()"
+    code = (
+        "import warnings, truerank.cli as c, truerank.cli.outcome as o; "
+        "o.cli.main = lambda **_: warnings.warn('odd', RuntimeWarning); c.main()"
+    )
     path = os.pathsep.join(each for each in sys.path if each)
     environment = {**os.environ, "PYTHONPATH": path}
     environment.pop("PYTHONWARNINGS", None)

@@ -26,8 +26,8 @@ from truerank.core.errors import InputError
         (OSError("4096 requested and 0 written"), "a file", "4096 requested and 0 written"),  # numpy has no number
         (PermissionError(errno.EACCES, os.strerror(errno.EACCES), b"a\xff"), "a", "Permission denied"),
         (pl.exceptions.ComputeError("No space left on device (os error 28)"), "a file", "No space left on device"),
-        (MemoryError("Unable to allocate 1 TiB"), "memory", "Unable to allocate 1 TiB"),
-        (MemoryError(), "memory", "not enough"),
+        (MemoryError("Unable to allocate 1 TiB"), "there is not enough memory", "Unable to allocate 1 TiB"),
+        (MemoryError(), "there is not enough memory", "Take less"),
     ],
 )
 def test_what_the_system_refuses_is_no_internal_error(error: Exception, place: str, reason: str) -> None:

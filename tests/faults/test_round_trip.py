@@ -136,7 +136,18 @@ def evaluated(path: Path) -> list[str] | None:
     model, units, saved = path.with_name("model.npz"), path.with_name("units.parquet"), path.with_name("saved")
     if refused(call("train", "popularity", str(path), "--out", str(model), "--quiet")):
         return None
-    options = ("--metric", "Recall@1", "--exposure", "random", "--units", str(units), "--save", str(saved), "--quiet")
+    options = (
+        "--metric",
+        "Recall@1",
+        "--exposure",
+        "random",
+        "--units",
+        str(units),
+        "--save",
+        str(saved),
+        "--force",
+        "--quiet",
+    )
     outcome = call("evaluate", str(path), "--scores", f"m={model}", *options)
     if refused(outcome):
         return None

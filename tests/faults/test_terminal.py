@@ -91,7 +91,7 @@ def test_names_that_are_no_text_are_told(words: tuple[str, ...], tmp_path: Path)
     call = [*TRUERANK, *words, name, *more]
     missing = subprocess.run(call, cwd=tmp_path, env=environment({}), capture_output=True, check=False)
     assert missing.returncode == 2
-    assert b"\\xff\\xfe.csv: no such file" in missing.stderr
+    assert b"\\xff\\xfe.csv: not UTF-8" in missing.stderr
 
 
 def test_a_message_never_fills_the_screen(tmp_path: Path) -> None:

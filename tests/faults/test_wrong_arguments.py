@@ -130,7 +130,7 @@ def _calls() -> dict[str, tuple[Callable[..., Any], dict[str, Any]]]:
         "Results.by": (results.by, {"segment": 2}),
         "Results.compare": (results.compare, {"model": "a", "baseline": "b"}),
         "Results.require": (results.require, {"rule": "a > b: Recall@10"}),
-        "Results.save": (results.save, {"path": "saved"}),
+        "Results.save": (results.save, {"path": "saved", "force": True}),
         "Results.read": (results.read, {"path": "saved"}),
     }  # fmt: skip
 

@@ -168,7 +168,7 @@ def test_files(tmp_path: Path) -> None:
     feed = make_feed(settings, seed=1)
     assert target_table(feed, draw_log(feed, seed=1), "better").equals(target)
     (tmp_path / "file").write_text("")
-    with pytest.raises(InputError, match="cannot be made"):
+    with pytest.raises(InputError, match="cannot be written"):
         write_feed(settings, tmp_path / "file" / "feed")
 
 

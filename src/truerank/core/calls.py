@@ -102,7 +102,7 @@ BY_NAME: dict[str, Wanted] = {
     "seed": WHOLE,
     **dict.fromkeys(("threads", "block_users", "n_items", "n_bins", "size", "replicates"), COUNT),
     **dict.fromkeys(("level", "fraction", "sparsity"), NUMBER),
-    **dict.fromkeys(("simultaneous", "values", "keep_positive", "propensities"), FLAG),
+    **dict.fromkeys(("simultaneous", "values", "keep_positive", "propensities", "force"), FLAG),
     **dict.fromkeys(("name", "baseline", "kind"), TEXT),
     "path": PATH,
     "columns": NAMES,

@@ -12,9 +12,9 @@ import numpy as np
 import polars as pl
 
 from truerank.data.files import read_table, write_table
-from truerank.data.folders import seal
+from truerank.data.folders import seal, unseal
 from truerank.data.growing import BLOCK, Blocks
-from truerank.data.marker import MARKER, check_folder
+from truerank.data.marker import check_folder, read_marker
 from truerank.studies.reliability.draws import CandidateCounts
 from truerank.studies.reliability.order_of_means import GroupSums
 from truerank.studies.reliability.scenarios import FIGURES, Compared
@@ -55,8 +55,12 @@ class Folder:
 
     @property
     def finished(self) -> bool:
-        """Whether all is done; a finished study of which a file was altered is refused."""
-        if not (self.path / MARKER).is_file():
+        """Whether all is done; a finished study of which a file is gone is made again, one that was altered refused."""
+        marker = read_marker(self.path)
+        if marker is None:
+            return False
+        if not all((self.path / name).is_file() for name in marker.files):
+            unseal(self.path)
             return False
         check_folder(self.path, kind=KIND, expected=EXPECTED)
         return True
