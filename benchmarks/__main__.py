@@ -1,4 +1,4 @@
-"""python -m benchmarks lists|ranks|offpolicy|grid|start|stream [--json] [--rounds N], or page: all of them, into docs/performance.md."""
+"""python -m benchmarks lists|ranks|offpolicy|grid|start|stream|pairs [--json] [--rounds N], or page: all of them, into docs/performance.md."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import json
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
-    parser.add_argument("workload", choices=["lists", "ranks", "offpolicy", "grid", "start", "stream", "page"])
+    parser.add_argument("workload", choices=["lists", "ranks", "offpolicy", "grid", "start", "stream", "pairs", "page"])
     parser.add_argument("--json", action="store_true", help="one JSON object on standard output")
     parser.add_argument("--rounds", type=int, help="interleaved rounds")
     parser.add_argument("--scale", type=float, help="of stream: a share of its size")

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import math
 import os
+import time
 from contextlib import suppress
+from functools import lru_cache
 from pathlib import Path
 
 from truerank.core.errors import InputError
@@ -70,7 +72,15 @@ def out_of_memory(error: MemoryError) -> str:
 
 
 def available_memory() -> float:
-    """Bytes that this process can still take: of the machine, of its container, of its own limit; the least of them."""
+    """Bytes that this process can still take: of the machine, of its container, of its own limit; the least of them.
+
+    Looked up at most once a second: a call with a thousand models asks for each of them.
+    """
+    return _available(PROC, CGROUPS, int(time.monotonic()))
+
+
+@lru_cache(maxsize=1)
+def _available(proc: Path, groups: Path, second: int) -> float:
     return min((*_of_machine(), *_of_container(), *_of_process()), default=math.inf)
 
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from truerank.core.errors import RefusedError, TruerankError
 from truerank.core.estimator import Asked, Estimator
+from truerank.core.garbage import without_collecting
 from truerank.core.messages import Message, warning
 from truerank.core.results import Estimate, Results
 from truerank.core.terms import Terms
@@ -20,6 +21,7 @@ from truerank.evaluation.units import Segments, UnitsOf
 from truerank.uncertainty.spreads import Bounds, Spread, at_a_bound, within
 
 
+@without_collecting()
 def conclude(plan: Plan, measured: Measured, *, n_rows: int | None = None) -> Results:
     """What was measured, with how sure it is; `n_rows` went in, and as many must have been measured.
 

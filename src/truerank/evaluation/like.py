@@ -57,7 +57,7 @@ class Tool:
         asked = list(metrics)
         forms = {metric: self.form(metric) for metric in asked}
         changed = [f"{metric} is {form}" for metric, form in forms.items() if metric != form]
-        chosen = "; ".join([*changed, f"users: {self.users.users}"])
+        chosen = "; ".join([*changed, f"means are over {self.users.users}"])
         return [
             note("like", f"as {self.name} has it: {chosen}."),
             *(
