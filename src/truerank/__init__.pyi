@@ -7,11 +7,9 @@ from truerank.core.results import Results as Results
 from truerank.data import datasets as datasets
 from truerank.data.features import read_features as read_features
 from truerank.data.files import write as write
+from truerank.data.holding_out import split as split
 from truerank.data.read import read as read
 from truerank.data.read_impressions import read_impressions as read_impressions
-from truerank.data.split import split_by_time as split_by_time
-from truerank.data.split import split_per_user as split_per_user
-from truerank.data.split import split_random as split_random
 from truerank.data.survey import scan as scan
 from truerank.evaluation.judged import evaluate as evaluate
 from truerank.evaluation.ranked import off_policy as off_policy

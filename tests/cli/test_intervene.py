@@ -156,7 +156,7 @@ BAD = {
     ),
     "text ids": (f"intervene heldout.csv --train text.csv {COLUMNS} --strategy skew", "text never matches numbers"),
     "repeated pair": (f"intervene twice.csv {COLUMNS} --strategy reg", "1 pairs occur more than once"),
-    "no such column": ("intervene heldout.csv --strategy reg", "no column 'user'"),
+    "no such column": ("intervene heldout.csv --strategy reg --columns user=nobody", "no column 'nobody'"),
     "no such file": ("intervene absent.csv --strategy reg", "absent.csv: no such file"),
     "no rows": (f"intervene empty.csv {COLUMNS} --strategy reg", "empty.csv: no rows"),
     "inclusion there": (

@@ -38,7 +38,7 @@ def test_written_logs_read_back(log: tr.Log, tmp_path: Path, ending: str) -> Non
 
 
 def test_random_split_is_a_partition_of_about_the_right_size(log: tr.Log) -> None:
-    first, second = tr.split_random(log, 0.3, seed=1)
+    first, second = tr.split(log, "random", 0.3, seed=1)
     assert pairs(first) | pairs(second) == pairs(log)
     assert not pairs(first) & pairs(second)
     assert abs(len(second) - 180) < 3 * np.sqrt(600 * 0.3 * 0.7)
@@ -46,7 +46,7 @@ def test_random_split_is_a_partition_of_about_the_right_size(log: tr.Log) -> Non
 
 
 def test_per_user_split_takes_the_floor_of_each_users_share(log: tr.Log) -> None:
-    first, second = tr.split_per_user(log, 0.3, seed=1)
+    first, second = tr.split(log, "user", 0.3, seed=1)
     assert pairs(first) | pairs(second) == pairs(log)
     count = np.bincount(log.user, minlength=40)
     assert (np.bincount(second.user, minlength=40) == np.floor(0.3 * count)).all()
@@ -54,25 +54,28 @@ def test_per_user_split_takes_the_floor_of_each_users_share(log: tr.Log) -> None
 
 def test_splits_do_not_depend_on_the_order_of_rows(log: tr.Log) -> None:
     shuffled = log.select(np.random.default_rng(3).permutation(len(log)))
-    for split in (tr.split_random, tr.split_per_user):
-        assert pairs(split(log, 0.3, seed=1)[1]) == pairs(split(shuffled, 0.3, seed=1)[1])
-        assert pairs(split(log, 0.3, seed=1)[1]) != pairs(split(log, 0.3, seed=2)[1])
+    for by in ("random", "user"):
+        assert pairs(tr.split(log, by, 0.3, seed=1).test) == pairs(tr.split(shuffled, by, 0.3, seed=1).test)
+        assert pairs(tr.split(log, by, 0.3, seed=1).test) != pairs(tr.split(log, by, 0.3, seed=2).test)
+        one, other = (tr.split(each, by, folds=3, seed=1) for each in (log, shuffled))
+        assert [pairs(part.test) for part in one] == [pairs(part.test) for part in other]
+    assert pairs(tr.split(log, "last").test) == pairs(tr.split(shuffled, "last").test)
 
 
 def test_split_by_time_keeps_equal_times_together(log: tr.Log) -> None:
-    first, second = tr.split_by_time(log, 0.25)
+    first, second = tr.split(log, "time", 0.25)
     assert first.time is not None
     assert second.time is not None
     assert first.time.max() < second.time.min()
     assert len(second) >= 150
     with pytest.raises(InputError, match="needs a time column"):
-        tr.split_by_time(tr.read(pl.DataFrame({"user": [1], "item": [1], "label": [1]})), 0.5)
+        tr.split(tr.read(pl.DataFrame({"user": [1], "item": [1], "label": [1]})), "time", 0.5)
 
 
 @pytest.mark.parametrize("fraction", [0, 1, -0.5, 2])
 def test_fractions_are_checked(log: tr.Log, fraction: float) -> None:
     with pytest.raises(InputError, match="between 0 and 1"):
-        tr.split_random(log, fraction, seed=1)
+        tr.split(log, "random", fraction, seed=1)
 
 
 def test_raw_values_stay_beside_the_label() -> None:

@@ -89,7 +89,7 @@ def test_an_incomplete_last_line_is_dropped_and_said(tmp_path: Path, name: str, 
 def test_the_best_value_is_that_of_the_best_model(tmp_path: Path) -> None:
     found = search(tmp_path / "a", trials=5)
     assert found.value == max(each.value for each in found.trials if each.value is not None)
-    train, held = tr.split_per_user(WORLD.train, 0.2, seed=1)
+    train, held = tr.split(WORLD.train, "user", 0.2, seed=1)
     results = tr.evaluate(
         {"best": found.model.fit(train, seed=1)}, held, exclude=train, metrics=[Recall(10)],
         exposure=FullExposure(Unlisted.NEGATIVE),

@@ -15,8 +15,6 @@ from truerank.cli.output import Output
 from truerank.core.errors import InputError
 
 if TYPE_CHECKING:
-    import polars as pl
-
     from truerank.core.log import Log
     from truerank.exposure.interventions.design import Strategy
 
@@ -108,6 +106,7 @@ def intervene(
     import polars as pl
 
     from truerank.data.files import SEPARATORS, write_table
+    from truerank.data.tables import as_fields
     from truerank.exposure import interventions
 
     reading.mapping()  # names that are wrong are refused first
@@ -115,7 +114,7 @@ def intervene(
     output.check([log, train, random], results=False)
     if out.suffix.lower() not in (".parquet", *SEPARATORS):
         raise InputError(f"{out}: unknown ending {out.suffix!r}; expected .parquet, .csv or .tsv.")
-    table, pairs = _pairs(log, reading, as_fields=out.suffix.lower() in SEPARATORS)
+    table, pairs = as_fields(log, reading.mapping(), text=out.suffix.lower() in SEPARATORS)
     if inclusion and INCLUSION in table.columns:
         raise InputError(f"{log}: has a column {INCLUSION!r} already; rename it, or leave --inclusion out.")
     fit, shown = reading.pairs(train), reading.pairs(random)
@@ -129,22 +128,6 @@ def intervene(
         said = _about(pairs, pairs.select(rows), chosen, fraction=fraction)
     write_table(table, out)
     output.say([*interventions.unseen_notes(pairs, chosen, fit), *said])
-
-
-def _pairs(path: Path, reading: Reading, *, as_fields: bool) -> tuple[pl.DataFrame, Log]:
-    """The table as it is, and its users and items in the order of its rows; its fields as text if that is wanted."""
-    from truerank.core.ids import Ids
-    from truerank.core.log import Log
-    from truerank.data.batches import LazyTable
-    from truerank.data.read import column
-
-    rows = LazyTable.of(path, columns=reading.mapping())
-    table, where = rows.read(), rows.where
-    (users, user), (items, item) = (
-        Ids.factorise(column(table, key, reading.mapping(), where=where, strict=True), where=f"{where}, column {key!r}")
-        for key in ("user", "item")
-    )
-    return rows.fields().read() if as_fields else table, Log(users, items, user, item, {}, source=where)
 
 
 def _about(log: Log, drawn: Log, strategy: Strategy, *, fraction: float) -> list[str]:

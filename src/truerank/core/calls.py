@@ -100,8 +100,8 @@ ANYTHING = Wanted("anything", lambda value: True)
 
 BY_NAME: dict[str, Wanted] = {
     "seed": WHOLE,
-    **dict.fromkeys(("threads", "block_users", "n_items", "n_bins", "size", "replicates"), COUNT),
-    **dict.fromkeys(("level", "fraction", "sparsity"), NUMBER),
+    **dict.fromkeys(("threads", "block_users", "n_items", "n_bins", "size", "replicates", "folds"), COUNT),
+    **dict.fromkeys(("level", "fraction", "sparsity", "test"), NUMBER),
     **dict.fromkeys(("simultaneous", "values", "keep_positive", "propensities", "force"), FLAG),
     **dict.fromkeys(("name", "baseline", "kind"), TEXT),
     "path": PATH,

@@ -1,4 +1,4 @@
-"""Split a log in two: at random, per user, or by time. Chance is keyed by cell, so the order of rows is irrelevant."""
+"""Splits of logs, and those of the papers. Chance is keyed by cell, so the order of rows is irrelevant."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from dataclasses import replace
 import numpy as np
 
 from truerank.core.arrays import Bools, Floats, Ints, frozen, sums_by
-from truerank.core.calls import checked_arguments
 from truerank.core.chance import cell_uniforms
 from truerank.core.errors import InputError
 from truerank.core.ids import Ids
@@ -20,14 +19,28 @@ from truerank.sampling.pools import Members, PoolOrder, Share, row_keys
 PER_USER = "split per user"  # the purpose that its chance is keyed by
 
 
-@checked_arguments()
+def split_rows(log: Log, by: str, fraction: float, *, seed: int) -> Ints:
+    """The rows of the second part: by `time` the latest share of all, at `random` each with that chance, by `user` a
+    share of each user's rows.
+    """
+    _check(fraction)
+    if by == "random":
+        return BernoulliDesign(fraction).draw(Members.of(log), seed=seed, purpose="split random")
+    if by == "user":
+        return UniformDesign(Share(fraction)).draw(Members.of(log), seed=seed, purpose=PER_USER)
+    if log.time is None:
+        raise InputError(f"{log.source}: a split by time needs a time column. Name it with --columns time=NAME.")
+    n_late = int(np.floor(fraction * len(log) + 1e-9))
+    if n_late == 0:
+        return np.zeros(0, dtype=np.int64)
+    return np.flatnonzero(log.time >= np.sort(log.time)[len(log) - n_late])
+
+
 def split_random(log: Log, fraction: float, *, seed: int) -> tuple[Log, Log]:
     """Each row goes to the first part with probability 1 - `fraction`, to the second with `fraction`."""
-    _check(fraction)
-    return _parts(log, BernoulliDesign(fraction).draw(Members.of(log), seed=seed, purpose="split random"))
+    return _parts(log, split_rows(log, "random", fraction, seed=seed))
 
 
-@checked_arguments()
 def split_per_user(log: Log, fraction: float, *, seed: int) -> tuple[Log, Log]:
     """Of each user's n rows, floor(fraction n) drawn uniformly go to the second part.
 
@@ -36,20 +49,7 @@ def split_per_user(log: Log, fraction: float, *, seed: int) -> tuple[Log, Log]:
     >>> [len(part) for part in split_per_user(log, 0.4, seed=0)]
     [3, 1]
     """
-    _check(fraction)
-    return _parts(log, UniformDesign(Share(fraction)).draw(Members.of(log), seed=seed, purpose=PER_USER))
-
-
-@checked_arguments()
-def split_by_time(log: Log, fraction: float) -> tuple[Log, Log]:
-    """The latest `fraction` of rows go to the second part; rows of the same time stay together, in the second."""
-    _check(fraction)
-    if log.time is None:
-        raise InputError(f"{log.source}: a split by time needs a time column. Name it with --columns time=NAME.")
-    n_late = int(np.floor(fraction * len(log) + 1e-9))
-    if n_late == 0:
-        return _parts(log, np.zeros(0, dtype=np.int64))
-    return _parts(log, np.flatnonzero(log.time >= np.sort(log.time)[len(log) - n_late]))
+    return _parts(log, split_rows(log, "user", fraction, seed=seed))
 
 
 def _parts(log: Log, rows: Ints) -> tuple[Log, Log]:

@@ -1,0 +1,56 @@
+"""truerank split."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from truerank.cli.groups import Reading
+from truerank.cli.names import choices
+from truerank.cli.options import COLUMNS, FORCE, OUT, PATH, QUIET, SEED, Sections, choice, grouped, shared
+from truerank.cli.output import Output
+
+
+@click.command(cls=Sections)
+@click.argument("log", type=PATH)
+@choice(
+    "--by", choices("data/holding_out", "SplitBy"), default="time",
+    help="The latest rows; the last row of each user; a random share of rows; a random share of each user's rows.",
+)  # fmt: skip
+@shared("--test", type=float, default=0.2, show_default=True, help="The share of rows to hold out; not for last.")
+@shared("--folds", type=int, metavar="K", help="K pairs of parts in which each row is tested once; random or user.")
+@grouped(Reading, COLUMNS)
+@SEED
+@grouped(Output, OUT.here("The folder to write.", required=True), FORCE, QUIET)
+def split(*, log: Path, by: str, test: float, folds: int | None, reading: Reading, seed: int, output: Output) -> None:
+    """Hold a part of a log out: train and test files for an ordinary evaluation.
+
+    LOG is a table of users and items; its rows go to DIR/train and DIR/test with all their columns, under the names
+    they have, as Parquet, or as CSV if LOG is text. With --folds to DIR/fold-1 ... Evaluate with
+
+    \b
+    truerank split ratings.csv --by time --test 0.2 --out parts
+    truerank evaluate parts/test.csv --exposure holdout --exclude parts/train.csv --scores als=als.csv
+    """
+    from truerank.data.files import SEPARATORS, kind_of, write_table
+    from truerank.data.folders import check_place, whole_folder
+    from truerank.data.holding_out import SplitBy, SplitParts, about_split, folds_of, held_out
+    from truerank.data.tables import as_fields
+
+    place = output.place
+    check_place(place.resolve(), force=output.force)
+    is_text = kind_of(log) in SEPARATORS
+    table, rows = as_fields(log, reading.mapping(), text=is_text)
+    way = SplitBy(by)
+    held = [held_out(rows, way, test, seed=seed)] if folds is None else folds_of(rows, way, folds, seed=seed)
+    ending = ".csv" if is_text else ".parquet"
+    with whole_folder(place, kind="split", force=output.force) as part:
+        for number, tested in enumerate(held, start=1):
+            within = part if folds is None else part / f"fold-{number}"
+            within.mkdir(exist_ok=True)
+            write_table(table.filter(~tested), within / f"train{ending}")
+            write_table(table.filter(tested), within / f"test{ending}")
+    for number, tested in enumerate(held, start=1):
+        name = "" if folds is None else f"fold {number}: "
+        output.say(f"{name}{line}" for line in about_split(SplitParts(rows.select(~tested), rows.select(tested))))
