@@ -151,7 +151,7 @@ def test_several_loggers(run: Run, folder: Path) -> None:
 
 def test_results_remember_sessions(run: Run, folder: Path) -> None:
     (folder / "groups.csv").write_text("session,group\n1,early\n2,early\n3,late\n4,late\n")
-    call = f"{CALL} --estimator ips --by groups.csv --units result/u.parquet --save result/saved"
+    call = f"{CALL} --estimator ips --within groups.csv --units result/u.parquet --save result/saved"
     content: dict[str, Any] = called(run, call)
     values = [content["groups"][name]["estimates"][1]["value"] for name in ("early", "late")]
     assert sum(values) / 2 == content["estimates"][1]["value"]

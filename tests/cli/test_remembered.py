@@ -38,7 +38,7 @@ def parsed(run: Run, call: str) -> dict[str, Any]:
 
 @pytest.mark.usefixtures("groups")
 def test_groups_answer_the_same_question(run: Run, folder: Path) -> None:
-    content = parsed(run, f"{CALL} --by groups.csv")
+    content = parsed(run, f"{CALL} --within groups.csv")
     assert sorted(content["groups"]) == ["new", "old"]
     lines = (folder / "labels.csv").read_text().splitlines(keepends=True)
     (folder / "old.csv").write_text("".join(line for line in lines if line.startswith(("user", "1,", "2,"))))
@@ -56,17 +56,17 @@ def test_groups_by_activity(run: Run, folder: Path) -> None:
     (folder / "labels.csv").write_text(
         "\n".join([line for line in lines if not line.startswith(("1,5", "2,5"))]) + "\n"
     )
-    content = parsed(run, f"{CALL.replace('labels.csv', 'labels.csv --exposure random')} --by 2")
+    content = parsed(run, f"{CALL.replace('labels.csv', 'labels.csv --exposure random')} --within 2")
     assert list(content["groups"]) == ["activity 4 to 4", "activity 5 to 5"]
 
 
 @pytest.mark.usefixtures("groups")
 def test_groups_in_a_table_and_in_csv(run: Run) -> None:
-    whole, shown = run(*CALL.split()).out, run(*CALL.split(), "--by", "groups.csv").out
+    whole, shown = run(*CALL.split()).out, run(*CALL.split(), "--within", "groups.csv").out
     assert shown.startswith(whole)
     assert shown[len(whole) :].count("Recall@2, full:") == 2
     assert "\nnew\n" in shown
-    frame = pl.read_csv(io.StringIO(run(*CALL.split(), "--by", "groups.csv", "--format", "csv").out))
+    frame = pl.read_csv(io.StringIO(run(*CALL.split(), "--within", "groups.csv", "--format", "csv").out))
     assert frame["group"].unique().sort().to_list() == [None, "new", "old"]
     assert frame.filter(pl.col("group").is_null()).height == frame.height // 3
     assert "group" not in pl.read_csv(io.StringIO(run(*CALL.split(), "--format", "csv").out)).columns
@@ -75,7 +75,7 @@ def test_groups_in_a_table_and_in_csv(run: Run) -> None:
 @pytest.mark.usefixtures("groups")
 def test_the_schema_knows_groups(run: Run) -> None:
     jsonschema = pytest.importorskip("jsonschema")
-    jsonschema.validate(parsed(run, f"{CALL} --by groups.csv"), document.schema())
+    jsonschema.validate(parsed(run, f"{CALL} --within groups.csv"), document.schema())
 
 
 @pytest.mark.parametrize(
@@ -89,7 +89,7 @@ def test_the_schema_knows_groups(run: Run) -> None:
 )
 def test_groups_that_are_none(run: Run, folder: Path, by: str, words: str) -> None:
     (folder / "text.csv").write_text("user,group\na,x\nb,y\n")
-    outcome = run(*CALL.split(), "--by", by, "--quiet", "--units", "result/u.parquet", "--save", "result/s")
+    outcome = run(*CALL.split(), "--within", by, "--quiet", "--units", "result/u.parquet", "--save", "result/s")
     assert (outcome.code, outcome.out) == (2, "")
     assert words in outcome.message
     assert not list((folder / "result").iterdir())

@@ -100,7 +100,7 @@ def test_groups_and_populations_are_named_as_written(here: Path) -> None:
     Path("scores.csv").write_text("user,item,score\n1e3,1,2\n1e3,2,1\n1000,1,1\n1000,2,2\n")
     Path("groups.csv").write_text("user,group\n1e3,1e1\n1000,10\n")
     Path("people.csv").write_text("who\n1e3\n1000\n")
-    within = ("--by", "groups.csv", "--population", "people.csv")
+    within = ("--within", "groups.csv", "--population", "people.csv")
     outcome = call("evaluate", "labels.csv", "--scores", "m=scores.csv", *within, *RECALL)
     assert value(outcome) == 0.5
     groups = json.loads(outcome.out)["groups"]

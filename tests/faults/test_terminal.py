@@ -60,7 +60,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ("words", "code"),
     [
         (("evaluate", "labels.csv", "--scores", f"m{EVIL}=scores.csv", "--metric", "Recall@2"), 0),
-        (("evaluate", "labels.csv", "--scores", "m=scores.csv", "--metric", "Recall@2", "--by", "groups.csv"), 0),
+        (("evaluate", "labels.csv", "--scores", "m=scores.csv", "--metric", "Recall@2", "--within", "groups.csv"), 0),
         (("evaluate", "labels.csv", "--scores", f"m=no{EVIL}.csv"), 2),
         (("evaluate", "labels.csv", "--scores", "m=scores.csv", "--metric", f"Recall@2{EVIL}"), 2),
         (("data", "describe", "labels.csv"), 0),

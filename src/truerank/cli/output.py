@@ -33,7 +33,7 @@ def remembered(unit: str) -> tuple[SharedOption, ...]:
     """Options of what results remember of single units."""
     return (
         shared(
-            "--by", metavar="FILE|N",
+            "--within", metavar="FILE|N",
             help=f"Also the same within groups: a table {unit},group, or N groups by how many rows {unit}s have.",
         ),
         shared("--units", type=PATH, metavar="FILE", help=f"Write what every {unit} contributed to a Parquet file."),
@@ -49,7 +49,7 @@ class Output:
 
     format: str | None = None
     out: Path | None = None
-    by: str | None = None
+    within: str | None = None
     units: Path | None = None
     save: Path | None = None
     hash: bool = False
@@ -78,7 +78,7 @@ class Output:
 
     def files(self) -> list[InputFile]:
         """The table of groups, which is read."""
-        return input_files(groups=None if self.by is None or _is_count(self.by) else Path(self.by))
+        return input_files(groups=None if self.within is None or _is_count(self.within) else Path(self.within))
 
     def check(self, inputs: Iterable[InputFile | Path | None] = (), *, results: bool = True) -> None:
         """Refuse what cannot be written, or would replace an input, before any work is done.
@@ -134,7 +134,7 @@ class Output:
         """Say what there is to say, and write results with what they were made of; leave with what was required."""
         self.say(message.said(for_cli=True) for message in results.messages)
         made = recorded(results, files, most=None if self.hash else HASHED)
-        groups = {} if self.by is None else dict(made.by(_segment(self.by, reading, unit=made.provenance.unit)))
+        groups = {} if self.within is None else dict(made.by(_segment(self.within, reading, unit=made.provenance.unit)))
         for within in groups.values():
             own = [message for message in within.messages if message not in results.messages]
             self.say(message.said(for_cli=True) for message in own if message.severity != "note")
