@@ -205,8 +205,8 @@ TABLES = [
     Case(
         "user column with another name",
         FULL,
-        ("labels.csv", "no column 'user'", "user_id, item, label", "--columns user=user_id"),
-        swap("labels.csv", "user,", "user_id,"),
+        ("labels.csv", "no column 'user'", "users_id, item, label", "--columns user=users_id"),
+        swap("labels.csv", "user,", "users_id,"),
     ),
     # the remedy is to name the column, not to say which values are positive
     Case("no value column", FULL, ("labels.csv", "--columns label="), without_column(2)),
@@ -602,7 +602,7 @@ OPTIONS = [
     Case("unlisted negatives in a sample", f"{RANDOM} --unlisted negative", ("--unlisted negative", "--exposure full")),
     Case("one bootstrap sample", f"{FULL} --bootstrap 1", ("--bootstrap 1", "at least 2")),
     Case("no thread", f"{FULL} --threads 0", ("--threads 0", "from 1")),
-    Case("unknown exposure", f"{FULL} --exposure some", ("'--exposure'", "'some'", "'full', 'random'")),
+    Case("unknown exposure", f"{FULL} --exposure some", ("'--exposure'", "'some'", "'full', 'holdout', 'random'")),
     Case("unknown ties", f"{FULL} --ties lucky", ("'--ties'", "'lucky'", "'expected'")),
     Case("unknown format", f"{FULL} --format xml", ("'--format'", "'xml'", "'json'")),
     Case("unknown option", f"{FULL} --metrics Recall@2", ("'--metrics'", "--metric")),

@@ -33,11 +33,17 @@ def handles(process: subprocess.Popen[str], number: signal.Signals) -> bool:
     return bool(int(caught, 16) & 1 << (number - 1))
 
 
+def _as_in_a_terminal() -> None:
+    """Tests may run in the background or under nohup, where signals are ignored, and children inherit that."""
+    for number in SIGNALS:
+        signal.signal(number, signal.SIG_DFL)
+
+
 def interrupt(words: tuple[str, ...], folder: Path, number: signal.Signals, *, after: float) -> tuple[int, str]:
     """The exit code and messages of a command that gets a signal so long after it began to handle signals."""
     process = subprocess.Popen(
         [*TRUERANK, *words], cwd=folder, env=environment({}), text=True,
-        stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+        stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, preexec_fn=_as_in_a_terminal,  # noqa: PLW1509 - takes no lock
     )  # fmt: skip
     while process.poll() is None and not handles(process, signal.SIGHUP):
         time.sleep(0.002)

@@ -26,7 +26,7 @@ from truerank.core.estimator import Asked
 from truerank.core.ids import Ids
 from truerank.core.log import Log
 from truerank.core.metric import Additive, Listwise, Metric
-from truerank.core.options import Denominator
+from truerank.core.options import Denominator, Discount
 from truerank.core.ranking import Candidates, Ranks, Ties
 from truerank.estimators.judged.full import Full
 from truerank.metrics.recall import Recall
@@ -206,7 +206,11 @@ def test_value_is_a_share(name: str, world: World, ties: Ties) -> None:
 def test_gain_is_at_most_ideal(world: World, ties: Ties) -> None:
     relevant = world.labels.sum(axis=1)
     for metric, found in values_of("DCG", world, ties=ties).items():
-        ideal = [sum(1 / math.log2(r + 1) for r in range(1, int(min(n, metric.cutoff or n)) + 1)) for n in relevant]
+        late = getattr(metric, "discount", None) is Discount.ORIGINAL
+        worth = [
+            1 / (max(1.0, math.log2(r)) if late else math.log2(r + 1)) for r in range(1, world.labels.shape[1] + 1)
+        ]
+        ideal = [sum(worth[: int(min(n, metric.cutoff or n))]) for n in relevant]
         assert (found >= 0).all()
         assert (found <= np.array(ideal) + TOLERANCE).all(), str(metric)
 

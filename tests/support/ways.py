@@ -26,7 +26,7 @@ from truerank.estimators.biased.rewards import GivenRewards
 from truerank.evaluation.judged import JudgedCall, prepare_judged
 from truerank.evaluation.judged_plan import JudgedPlan
 from truerank.exposure import propensities
-from truerank.exposure.kinds import BiasedExposure, Exposure, FullExposure, RandomExposure, Unlisted
+from truerank.exposure.kinds import BiasedExposure, Exposure, FullExposure, HoldoutExposure, RandomExposure, Unlisted
 from truerank.uncertainty.intervals import Interval
 
 N_USERS, N_ITEMS = 17, 14
@@ -134,6 +134,8 @@ def exposures(about: About) -> Iterator[Exposure]:
         return
     if Exposed.FULL in about.exposures:
         yield FullExposure()
+    if Exposed.HOLDOUT in about.exposures:
+        yield HoldoutExposure()
     if Exposed.RANDOM in about.exposures:
         yield RandomExposure()
         yield RandomExposure(RATE)

@@ -16,7 +16,7 @@ from truerank.cli.signals import INTERRUPTED, Interruption
 def main() -> None:
     """Run a command: 0 done, 1 internal error, 2 wrong input or call, 3 interrupted; 4 and 5 see `--require`."""
     interruption = Interruption()
-    warnings.formatwarning = _as_line
+    usual, warnings.formatwarning = warnings.formatwarning, _as_line
     try:
         interruption.watch()
         terminal.open_closed()
@@ -30,6 +30,8 @@ def main() -> None:
         except KeyboardInterrupt:  # one more, while the first was told
             code = INTERRUPTED
         interruption.leave(code)
+    finally:
+        warnings.formatwarning = usual
     if code:
         sys.exit(code)
 

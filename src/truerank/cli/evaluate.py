@@ -16,7 +16,6 @@ from truerank.cli.options import (
     COLUMNS,
     ESTIMATOR,
     EXCLUDE,
-    FORMAT,
     ITEMS,
     LEVEL,
     METRIC,
@@ -27,6 +26,7 @@ from truerank.cli.options import (
     POSITIVE,
     QUIET,
     REQUIRE,
+    RESULTS_FORMAT,
     REWARD_MODEL,
     SCORES,
     SEED,
@@ -98,7 +98,7 @@ ESTIMATORS = ", ".join(names("estimators/judged", "estimators/biased", about=Tru
     SEED.here("For random ties and the bootstrap."),
     THREADS,
 )  # fmt: skip
-@grouped(Output, FORMAT, OUT, *remembered("user"), QUIET)
+@grouped(Output, RESULTS_FORMAT, OUT, *remembered("user"), QUIET)
 def evaluate(
     *,
     labels: Path,

@@ -17,12 +17,12 @@ from truerank.cli.options import (
     CLIP,
     COLUMNS,
     ESTIMATOR,
-    FORMAT,
     LEVEL,
     OUT,
     PATH,
     QUIET,
     REQUIRE,
+    RESULTS_FORMAT,
     REWARD_MODEL,
     SEED,
     SIMULTANEOUS,
@@ -127,7 +127,7 @@ class Policies:
     SEED.here("For folds and the bootstrap."),
     THREADS,
 )
-@grouped(Output, FORMAT, OUT, *remembered("session"), QUIET)
+@grouped(Output, RESULTS_FORMAT, OUT, *remembered("session"), QUIET)
 def offpolicy(
     *, log: Path, policies: Policies, reading: Reading, asking: Asking, inference: Inference, output: Output
 ) -> None:

@@ -183,9 +183,9 @@ def formatted(forms: Sequence[str], *, default: str | None = None) -> SharedOpti
     return choice("--format", forms, default=default, help="What the results look like.")
 
 
-FORMAT = formatted(["table", "json", "csv", "markdown", "latex"]).here(
-    "What the results look like; by default a table, or what the ending of --out says."
-)
+LOOK = "What the results look like; by default a table, or what the ending of --out says."
+FORMAT = formatted(["table", "json", "csv"]).here(LOOK)
+RESULTS_FORMAT = formatted(["table", "json", "csv", "markdown", "latex"]).here(LOOK)
 OUT = shared("-o", "--out", type=PATH, metavar="PATH", help="Write the results to a file.")
 FORCE = shared("--force", is_flag=True, help="Replace the folder that is there, if truerank made all that it holds.")
 QUIET = shared("--quiet", is_flag=True, help="No messages and no progress on standard error.")

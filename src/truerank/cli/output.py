@@ -23,8 +23,9 @@ if TYPE_CHECKING:
     from truerank.core.requirements import Requirement
     from truerank.core.results import Results
 
-# by the ending of --out
-FORMS = {"": "table", ".txt": "table", ".json": "json", ".csv": "csv", ".md": "markdown", ".tex": "latex"}
+# by the ending of --out: of every command, and of those that evaluate
+PLAIN_FORMS = {"": "table", ".txt": "table", ".json": "json", ".csv": "csv"}
+FORMS = {**PLAIN_FORMS, ".md": "markdown", ".tex": "latex"}
 LONGEST_NAME = 200  # leaves room for the temporary name beside it
 HASHED = 2**28  # bytes of an input up to which its hash is taken without being asked for
 
@@ -59,15 +60,23 @@ class Output:
     @property
     def chosen_form(self) -> str:
         """The form asked for; by default a table, or what the ending of the file says."""
+        return self._form(PLAIN_FORMS)
+
+    @property
+    def results_form(self) -> str:
+        """The same of estimates and comparisons, which also go into papers and READMEs."""
+        return self._form(FORMS)
+
+    def _form(self, forms: Mapping[str, str]) -> str:
         if self.format is not None:
             return self.format
         ending = "" if self.out is None else self.out.suffix.lower()
-        if ending not in FORMS:
+        if ending not in forms:
             raise InputError(
-                f"--out {self.out}: unknown ending {ending!r}; expected {', '.join(filter(None, FORMS))} or none. "
+                f"--out {self.out}: unknown ending {ending!r}; expected {', '.join(filter(None, forms))} or none. "
                 "Choose one of them, or say what to write: --format."
             )
-        return FORMS[ending]
+        return forms[ending]
 
     @property
     def place(self) -> Path:
@@ -89,7 +98,7 @@ class Output:
         for option, path in (("--out", self.out), ("--units", self.units)):
             check_out(path, inputs=read, option=option)
         if results:
-            self.chosen_form  # noqa: B018
+            self.results_form  # noqa: B018
         if self.units is not None and self.units.suffix.lower() != ".parquet":
             raise InputError(f"--units {self.units}: expected a name that ends in .parquet.")
         if self.save is not None and (not self.save.resolve().parent.is_dir() or self.save.is_file()):
@@ -155,13 +164,13 @@ class Output:
     def _rendered(self, results: Results, groups: Mapping[str, Results]) -> bytes:
         from truerank.report import document, frames, markup, text
 
-        if self.chosen_form in ("markdown", "latex"):
-            write = markup.markdown if self.chosen_form == "markdown" else markup.latex
+        if self.results_form in ("markdown", "latex"):
+            write = markup.markdown if self.results_form == "markdown" else markup.latex
             parts = [write(results), *(f"{name}\n\n{write(within)}" for name, within in groups.items())]
             return "\n".join(parts).encode()
-        if self.chosen_form == "json":
+        if self.results_form == "json":
             return document.encode(results, groups=groups)
-        if self.chosen_form == "csv":
+        if self.results_form == "csv":
             return frames.csv(results, groups=groups)
         width = terminal.width() if self.out is None else None
         return text.render(results, groups=groups, width=width, color=width is not None, for_cli=True).encode()

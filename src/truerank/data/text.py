@@ -6,6 +6,7 @@ what was written. Numbers with a point or an exponent may be written in any usua
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -33,7 +34,9 @@ def read_trec(data: bytes, *, ending: str, where: str) -> pl.DataFrame:
     lines = pl.Series(data.decode("utf-8-sig").split("\n"), dtype=pl.String)
     fields = lines.str.extract_all(r"[^ \t\r\x0b\x0c]+")
     width = fields.list.len()
-    said = (width > 0) & ~lines.str.starts_with("#")
+    comment = lines.str.starts_with("#")
+    _check_comments(fields.filter(comment), comment, ending=ending, where=where)
+    said = (width > 0) & ~comment
     number = said.arg_true() + 1
     fields, width = fields.filter(said), width.filter(said)
     if len(fields) == 0:
@@ -52,6 +55,17 @@ def read_trec(data: bytes, *, ending: str, where: str) -> pl.DataFrame:
             **({"score": value} if run else {"rating": value.clip(lower_bound=0)}),
         }
     )
+
+
+def _check_comments(fields: pl.Series, comment: pl.Series, *, ending: str, where: str) -> None:
+    """A line with # at its beginning that could be a row all the same is neither left out nor taken in silence."""
+    for row, parts in zip(comment.arg_true().to_list(), fields.to_list(), strict=True):
+        number = parts[4 if len(parts) == 6 else 3] if len(parts) in ENDINGS[ending] else ""
+        if re.fullmatch(r"[-+]?[0-9.]+([eE][-+]?[0-9]+)?", number):
+            raise InputError(
+                f"{where}: line {row + 1} begins with #, as a comment, but has the fields of a row. Remove it, or "
+                "write its id without the #."
+            )
 
 
 MOVIELENS = {".dat": "::", ".data": "\t"}  # separators of its files without a header

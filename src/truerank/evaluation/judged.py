@@ -110,7 +110,7 @@ def evaluate(
     the intervals of differences so that those of such a family hold together.
     `block_users` and `threads` change speed and memory, never a bit of the results.
 
-    >>> import polars as pl
+    >>> import numpy as np, polars as pl
     >>> scores = {"a": np.array([[3.0, 2, 1], [3, 2, 1]]), "b": np.array([[1.0, 2, 3], [3, 1, 2]])}
     >>> labels = {"user": [0, 0, 0, 1, 1, 1], "item": [0, 1, 2, 0, 1, 2], "label": [1, 0, 0, 1, 0, 0]}
     >>> results = evaluate(scores, pl.DataFrame(labels), metrics=["Recall@1"])
