@@ -79,6 +79,7 @@ DRAWN = {
     Exposed.RANDOM: RNG.random((N_USERS, N_ITEMS)) < RATE,
     Exposed.BIASED: RNG.random((N_USERS, N_ITEMS)) < CHANCE,
 }
+DRAWN[Exposed.HOLDOUT] = DRAWN[Exposed.BIASED]  # what was held out of a log is a part of what it happened to show
 DRAWN[Exposed.RANDOM][4] = DRAWN[Exposed.BIASED][7] = False  # users without a row
 SIDE: dict[str, Any] = {
     "random": frame(RNG.random((N_USERS, N_ITEMS)) < 0.3).select(
