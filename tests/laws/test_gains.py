@@ -107,11 +107,15 @@ def by_hand(metric: Any, scores: Floats, grades: Floats) -> float:
             total, looks = total + looks * stop / r, looks * (1 - stop)
         return total
     gain = grades if metric.gain is Gain.LINEAR else 2**grades - 1
-    dcg = math.fsum(gain[item] / math.log2(r + 1) for r, item in enumerate(best_first[: metric.k], start=1))
+
+    def below(rank: int) -> float:
+        return math.log2(rank + 1) if metric.discount is Discount.SMOOTH else max(1.0, math.log2(rank))
+
+    dcg = math.fsum(gain[item] / below(r) for r, item in enumerate(best_first[: metric.k], start=1))
     if isinstance(metric, DCG):
         return dcg
     best = sorted(gain, reverse=True) if metric.ideal is Ideal.POSITIVES else [max(gain)] * metric.k
-    ideal = math.fsum(g / math.log2(r + 1) for r, g in enumerate(best[: metric.k], start=1))
+    ideal = math.fsum(g / below(r) for r, g in enumerate(best[: metric.k], start=1))
     return dcg / ideal if ideal else math.nan
 
 
