@@ -22,7 +22,7 @@ from truerank.core.errors import InputError
 from truerank.core.ids import Ids
 from truerank.core.log import Log
 from truerank.core.metric import Metric
-from truerank.core.options import Denominator, Gain, Ideal
+from truerank.core.options import Denominator, Discount, Gain, Ideal
 from truerank.core.ranking import Candidates, Ranks, Ties
 from truerank.estimators.judged.full import Full
 from truerank.metrics.average_precision import AveragePrecision
