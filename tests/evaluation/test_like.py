@@ -126,7 +126,7 @@ def test_trec_eval_with_ties_and_missing_queries(tool: str) -> None:
         assert estimate.units == len(expected)
 
 
-@pytest.mark.filterwarnings("ignore:ast.*deprecated:DeprecationWarning")  # of its parser, on Python 3.12 and newer
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of its parser, on Python 3.12 and newer
 def test_ir_measures_counts_queries_without_a_list_as_zero() -> None:
     ir_measures: Any = pytest.importorskip("ir_measures")
     qrels, run = trec_case()
