@@ -345,7 +345,7 @@ def test_notebooks_show_escaped_values_differences_and_messages() -> None:
     assert "<b>" not in shown
     assert "&lt;b&gt;" in shown
     assert shown.count("<table>") == 2
-    assert "exclude= dropped 2\nrows" in shown
+    assert "exclude= dropped 2\\nrows" in shown
     assert "only n_items=3 of 3 &lt;b&gt;&amp;&lt;/b&gt;" in shown
     plain = CALLS["one model"]()._repr_html_()
     assert plain.count("<table>") == 1

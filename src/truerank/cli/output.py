@@ -162,16 +162,22 @@ class Output:
             raise click.exceptions.Exit(code)
 
     def _rendered(self, results: Results, groups: Mapping[str, Results]) -> bytes:
-        from truerank.report import document, frames, markup, text
-
         if self.results_form in ("markdown", "latex"):
+            from truerank.report import markup
+
             write = markup.markdown if self.results_form == "markdown" else markup.latex
             parts = [write(results), *(f"{name}\n\n{write(within)}" for name, within in groups.items())]
             return "\n".join(parts).encode()
         if self.results_form == "json":
+            from truerank.report import document
+
             return document.encode(results, groups=groups)
         if self.results_form == "csv":
+            from truerank.report import frames
+
             return frames.csv(results, groups=groups)
+        from truerank.report import text
+
         width = terminal.width() if self.out is None else None
         return text.render(results, groups=groups, width=width, color=width is not None, for_cli=True).encode()
 

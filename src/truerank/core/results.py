@@ -293,11 +293,9 @@ class Results:
     __hash__ = None  # type: ignore[assignment]
 
     def __repr__(self) -> str:
-        models = dict.fromkeys(estimate.model for estimate in self.estimates)
-        return (
-            f"Results({len(self.estimates):,} estimates of {some(list(map(repr, models))) or 'no model'}, "
-            f"{len(self.comparisons):,} comparisons, {len(self.messages):,} messages)"
-        )
+        from truerank.report import text
+
+        return text.brief(self)
 
     def __str__(self) -> str:
         from truerank.report import text
@@ -305,9 +303,9 @@ class Results:
         return text.render(self)
 
     def _repr_html_(self) -> str:
-        from truerank.report import text
+        from truerank.report import notebook
 
-        return text.render_html(self)
+        return notebook.as_html(self)
 
 
 def _limit(clip: float | None) -> float | None:
