@@ -24,6 +24,7 @@ COMMANDS = {
         "offpolicy",
         "Would the new ranker win: from a log of the old one.",
     ),
+    "report": ("truerank.cli.report", "report", "One HTML page of results or of a study, to look at."),
     "intervene": (
         "truerank.cli.intervene",
         "intervene",

@@ -17,11 +17,12 @@ VALUE = "no comparison"
 
 @dataclass(frozen=True, slots=True)
 class Headline:
-    """What one question shows; `verdict` is that of its comparisons, or that there are none."""
+    """What one question shows; `verdict` is the best of its comparisons, or that there are none."""
 
     question: str
     verdict: str
     sentence: str
+    badge: str  # the verdict in a few words
 
 
 def headlines(results: Results) -> list[Headline]:
@@ -32,10 +33,12 @@ def headlines(results: Results) -> list[Headline]:
 def headline(question: ShownQuestion) -> Headline:
     leader = question.leader
     if leader is None:
-        return Headline(question.label, INSUFFICIENT, f"Nothing can be said of {question.metric}: it has no value.")
+        return Headline(question.label, INSUFFICIENT, f"Nothing can be said of {question.at}: it has no value.",
+                        INSUFFICIENT)  # fmt: skip
     if not question.differences:
-        value = f"{leader.model} has {number(leader.value)} at {question.metric}{_sure(leader.low, leader.high, leader.level)}"
-        return Headline(question.label, VALUE, f"{value}. There is nothing to compare it with.")
+        value = f"{leader.model} has {number(leader.value)} at {question.at}"
+        sure = _sure(leader.low, leader.high, leader.level)
+        return Headline(question.label, VALUE, f"{value}{sure}. There is nothing to compare it with.", VALUE)
     if len(question.differences) == 1:
         return _of_two(question, question.differences[0])
     return _of_baseline(question) if question.baseline is not None else _of_leader(question, leader.model)
@@ -66,14 +69,15 @@ def _reason(comparison: Comparison) -> str:
 
 def _of_two(question: ShownQuestion, found: Comparison) -> Headline:
     towards = found.turned() if found.difference < 0 else found
-    model, other, at = towards.model, towards.baseline, question.metric
+    model, other, at = towards.model, towards.baseline, question.at
     sentences = {
         BETTER: f"{model} is better than {other} at {at}: {difference_text(towards)}.",
         WORSE: f"{other} is better than {model} at {at}: {difference_text(towards.turned())}.",
         NOT_SHOWN: f"It is not shown that {model} is better than {other} at {at}: {difference_text(towards)}.",
         INSUFFICIENT: f"Nothing can be said of {model} against {other} at {at}: {_reason(towards)}.",
     }
-    return Headline(question.label, BETTER if towards.verdict == WORSE else towards.verdict, sentences[towards.verdict])
+    verdict = BETTER if towards.verdict == WORSE else towards.verdict
+    return Headline(question.label, verdict, sentences[towards.verdict], verdict)
 
 
 def _of_leader(question: ShownQuestion, leader: str) -> Headline:
@@ -83,7 +87,7 @@ def _of_leader(question: ShownQuestion, leader: str) -> Headline:
     own.sort(key=lambda each: each.difference)  # the closest first
     better, rest = _with(own, BETTER), [each for each in own if each.verdict not in (BETTER, INSUFFICIENT)]
     unclear = _with(own, INSUFFICIENT)
-    at, parts = question.metric, list[str]()
+    at, parts = question.at, list[str]()
     if better:
         every = f"all {len(better)} others" if len(better) == len(own) > FEW else _named(better)
         closest = f", closest to {better[0].baseline}" if len(better) > 1 else ""
@@ -94,28 +98,31 @@ def _of_leader(question: ShownQuestion, leader: str) -> Headline:
         parts.append(f"it is not shown to be better than {_named(rest)}: {difference_text(rest[0])}")
     if unclear:
         parts.append(f"nothing can be said of it against {_named(unclear)}: {_reason(unclear[0])}")
-    found = BETTER if len(better) == len(own) else NOT_SHOWN if rest or better else INSUFFICIENT
-    return Headline(question.label, found, f"{'; '.join(parts)}.")
+    found = BETTER if better else NOT_SHOWN if rest else INSUFFICIENT
+    badge = f"better than {len(better)} of {len(own)}" if 0 < len(better) < len(own) else found
+    return Headline(question.label, found, f"{'; '.join(parts)}.", badge)
 
 
 def _of_baseline(question: ShownQuestion) -> Headline:
     """Each model against the baseline, the largest difference first."""
     ordered = sorted(question.differences, key=lambda each: -each.difference)
     words = {
-        BETTER: "better than {}",
-        WORSE: "worse than {}",
-        NOT_SHOWN: "not shown to differ from {}",
-        INSUFFICIENT: "nothing can be said against {}",
+        BETTER: "is better",
+        WORSE: "is worse",
+        NOT_SHOWN: "is not shown to differ",
+        INSUFFICIENT: "nothing can be said of it",
     }
-    parts = []
-    for kind, text in words.items():
-        own = _with(ordered, kind)
-        told = [f"{each.model} ({_reason(each) if kind == INSUFFICIENT else difference_text(each)})" for each in own]
-        if told:
-            parts.append(f"{text.format(question.baseline)}: {some(told, most=FEW)}")
+    told = [
+        f"{each.model}: {words[each.verdict]}, "
+        f"{_reason(each) if each.verdict == INSUFFICIENT else difference_text(each)}"
+        for each in ordered
+    ]
     found = next(kind for kind in (BETTER, NOT_SHOWN, WORSE, INSUFFICIENT) if _with(ordered, kind))
-    sentence = f"At {question.metric}, {'; '.join(parts)}."
-    return Headline(question.label, found, sentence)
+    n = len(_with(ordered, found))
+    badge = f"{found}: {n} of {len(ordered)}" if n < len(ordered) else found
+    listed = "; ".join(told[:FEW]) + (f"; and {len(told) - FEW:,} more" if len(told) > FEW else "")
+    sentence = f"Compared with {question.baseline} at {question.at}. {listed}."
+    return Headline(question.label, found, sentence, badge)
 
 
 def _with(differences: Sequence[Comparison], verdict: str) -> list[Comparison]:
@@ -123,4 +130,5 @@ def _with(differences: Sequence[Comparison], verdict: str) -> list[Comparison]:
 
 
 def _named(differences: Sequence[Comparison]) -> str:
-    return some([each.baseline for each in differences], most=FEW)
+    names = [each.baseline for each in differences]
+    return f"{', '.join(names[:-1])} and {names[-1]}" if 1 < len(names) <= FEW else some(names, most=FEW)

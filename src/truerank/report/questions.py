@@ -22,6 +22,7 @@ class ShownQuestion:
     """
 
     label: str
+    at: str  # the same in a sentence
     metric: str
     estimator: str
     reward: str
@@ -72,10 +73,11 @@ def shown_questions(results: Results, *, segment: str | None = None) -> list[Sho
         (choice["of"], choice["estimator"], choice["reward"]): choice["clip"]
         for choice in results.provenance.details.get("chosen", ())
     }
-    rewards = len({key[2] for key in estimates})
+    rewards, metrics = len({key[2] for key in estimates}), [key[0] for key in estimates]
     return [
         ShownQuestion(
             ", ".join((key[0], key[1], *([key[2]] if rewards > 1 else []))),
+            key[0] if metrics.count(key[0]) == 1 else f"{key[0]} ({', '.join(key[1 : 3 if rewards > 1 else 2])})",
             *key,
             every[0].estimand,
             _highest_first([each for each in every if _limit(each.clip) == _main(each.model, every, chosen)]),

@@ -8,13 +8,15 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from truerank.core.errors import InputError, some
-from truerank.core.messages import Severity
+from truerank.core.messages import Message, Severity
 from truerank.core.provenance import Input, Provenance
 from truerank.core.results import Comparison, Estimate, Results
 from truerank.data.whole import whole_file
 from truerank.report.answers import adjusted, assumptions, warnings
+from truerank.report.document import RESULTS
 from truerank.report.headlines import headlines
 from truerank.report.numbers import clip_text
+from truerank.report.page.of_study import study_report
 from truerank.report.page.render import Claim, Page, Section, render
 from truerank.report.page.tables import MOST, CellKind, PageTable, TableColumn
 from truerank.report.plots.clips import clips
@@ -22,12 +24,13 @@ from truerank.report.plots.differences import differences
 from truerank.report.plots.evidence import evidence
 from truerank.report.plots.intervals import intervals
 from truerank.report.plots.over_k import over_k
-from truerank.report.plots.panels import Panel, library
+from truerank.report.plots.panels import PlotPanel, library
 from truerank.report.plots.positions import positions
 from truerank.report.plots.segments import item_groups, segments
 from truerank.report.plots.units import units
 from truerank.report.plots.weights import weights
 from truerank.report.questions import shown_questions
+from truerank.studies.reliability.folder import NOTE
 
 OPEN = 6  # panels of a section before the others are folded
 QUESTIONS = 4  # whose single units and groups are drawn
@@ -50,6 +53,20 @@ def check_name(path: Path, *, what: str = "") -> None:
     if path.suffix.lower() not in (".html", ".htm"):
         raise InputError(f"{what}{path}: a report is a page; expected a name that ends in .html.")
     library()
+
+
+def report_of(path: Path, *, metric: str | None = None) -> bytes:
+    """The report of what a path holds: results in a folder or a JSON file, or a finished reliability study."""
+    if (path / NOTE).is_file():
+        return study_report(path, metric=metric)
+    if metric is not None:
+        raise InputError(f"--metric {metric}: a report of results has all their metrics; leave it out.")
+    if path.is_dir() and not (path / RESULTS).is_file():
+        raise InputError(
+            f"{path}: holds neither results ({RESULTS}) nor a study ({NOTE}); expected the folder of --save, its JSON, "
+            "or the folder of `truerank study reliability`."
+        )
+    return report(Results.read(path))
 
 
 def report(results: Results, *, groups: Mapping[str, Results] | None = None) -> bytes:
@@ -80,10 +97,7 @@ def results_page(results: Results, *, groups: Mapping[str, Results]) -> Page:
     return Page(
         title=f"truerank report: {some(models)}",
         question=_question(models),
-        claims=tuple(
-            Claim(each.verdict, each.sentence, each.question if _several(results) else "")
-            for each in headlines(results)
-        ),
+        claims=tuple(Claim(each.verdict, each.badge, each.sentence) for each in headlines(results)),
         sections=tuple(section for section in sections if section is not None),
         facts=_facts(results),
     )
@@ -99,12 +113,6 @@ def _divided(results: Results) -> Mapping[str, Results]:
     return results.by(ACTIVITY)
 
 
-def _several(results: Results) -> bool:
-    """Whether a metric is asked of several estimators or rewards, so that a sentence must say of which it is."""
-    questions = shown_questions(results)
-    return len({each.metric for each in questions}) < len(questions)
-
-
 def _question(models: Sequence[str]) -> str:
     if len(models) < 2:
         return f"How good is {some(list(models)) or 'nothing'}?"
@@ -115,25 +123,29 @@ def _facts(results: Results) -> tuple[tuple[str, str], ...]:
     provenance = results.provenance
     return (
         *((name, f"{n:,}") for name, n in provenance.counts.items() if n is not None),
-        *((name, str(provenance.settings[name])) for name in ("exposure", "position") if provenance.settings.get(name)),
+        *((name, str(provenance.settings[name])) for name in ("exposure",) if provenance.settings.get(name)),
     )
 
 
-def _panels(panels: Sequence[Panel]) -> dict[str, Any]:
-    return {"panels": tuple(panels[:OPEN]), "more": tuple(panels[OPEN:])}
+def _panels(panels: Sequence[PlotPanel]) -> dict[str, Any]:
+    at = OPEN if len(panels) > OPEN + 2 else len(panels)
+    return {"panels": tuple(panels[:at]), "more": tuple(panels[at:])}
 
 
-def _drawn(name: str, title: str, panels: Sequence[Panel], texts: Sequence[str] = ()) -> Section | None:
+def _drawn(name: str, title: str, panels: Sequence[PlotPanel], texts: Sequence[str] = ()) -> Section | None:
     if not panels and not texts:
         return None
     return Section(name=name, title=title, texts=tuple(texts), **_panels(panels))
 
 
 def _estimands(results: Results) -> tuple[str, ...]:
-    found = {each.estimand: each.label for each in reversed(shown_questions(results))}
-    lines = [f"{label}: {estimand}." for estimand, label in reversed(found.items())]
-    kept = lines[:OPEN]
-    return (*kept, *([f"And {len(lines) - OPEN:,} more estimands, in the table."] if len(lines) > OPEN else []))
+    """What each question estimates; cut-offs of one metric together."""
+    found: dict[tuple[str, str], None] = {}
+    for each in shown_questions(results):
+        k = each.estimates[0].k
+        general = [text if k is None else text.replace(f"@{k}", "@K") for text in (each.label, each.estimand)]
+        found[general[0], general[1]] = None
+    return tuple(f"{label}: {estimand}." for label, estimand in found)
 
 
 def _about_differences(results: Results, unit: str) -> tuple[str, ...]:
@@ -168,7 +180,7 @@ def _estimates(results: Results) -> PageTable:
             TableColumn("left out", COUNT, [each.undefined for each in entries]),
             *([TableColumn("effective rows", NUMBER, [each.ess for each in entries])]
               if any(each.ess is not None for each in entries) else []),
-            TableColumn("warnings", TEXT, ["; ".join(message.code for message in each.warnings) for each in entries]),
+            *_told("warnings", ["; ".join(message.code for message in each.warnings) for each in entries]),
         ),
         cut,
     )  # fmt: skip
@@ -189,7 +201,7 @@ def _comparisons(results: Results) -> PageTable:
             TableColumn("p", P, [each.p for each in entries]),
             TableColumn("p adjusted", P, [each.p_adjusted for each in entries]),
             TableColumn("verdict", TEXT, [each.verdict for each in entries]),
-            TableColumn("reasons", TEXT, ["; ".join(each.reason_texts) for each in entries]),
+            *_told("reasons", ["; ".join(each.reason_texts) for each in entries]),
         ),
         cut,
     )  # fmt: skip
@@ -217,6 +229,11 @@ def _numbers(entries: Sequence[Estimate | Comparison], *names: str) -> list[Tabl
     return [TableColumn(words.get(name, name), NUMBER, [getattr(each, name) for each in entries]) for name in names]
 
 
+def _told(name: str, texts: list[str]) -> list[TableColumn]:
+    """A column of texts, where there are any."""
+    return [TableColumn(name, TEXT, texts)] if any(texts) else []
+
+
 def _levels(results: Results) -> str:
     levels = dict.fromkeys(f"{100 * each.level:.4g} %" for each in results.estimates)
     return " or ".join(levels)
@@ -237,8 +254,12 @@ def _points(results: Results, unit: str) -> tuple[tuple[str, str], ...]:
         *(("assumed", each.removeprefix("Assumed: ")) for each in assumptions(results)),
         ("left out", left),
         *((Severity.WARNING.value, each) for each in warnings(results, for_cli=for_cli)),
-        *((each.severity.value, each.said(for_cli=for_cli)) for each in results.messages),
+        *((each.severity.value, each.said(for_cli=for_cli)) for each in sorted(results.messages, key=_importance)),
     )
+
+
+def _importance(message: Message) -> int:
+    return [Severity.WARNING, Severity.CAUTION, Severity.NOTE].index(message.severity)
 
 
 def _provenance(provenance: Provenance) -> Section:

@@ -9,9 +9,9 @@
   // ------------------------------------------------------------------------------------------------------- charts
 
   // Expressions of charts are interpreted, so that the page needs no right to make programs from text.
-  const options = () => ({
+  const options = (narrow) => ({
     actions: false, renderer: "svg", ast: true, defaultStyle: false, tooltip: { disableDefaultStyle: true },
-    config: copyOf(data.config),
+    config: narrow ? { ...data.config, axis: { ...data.config.axis, labelLimit: 110 }, axisQuantitative: { tickCount: 4 } } : copyOf(data.config),
   });
 
   function fitted(chart) {
@@ -27,7 +27,8 @@
   async function drawn(id) {
     const figure = document.getElementById(id);
     if (views.has(id) || !figure) return views.get(id);
-    const promise = vegaEmbed(figure.querySelector(".drawing"), fitted(data.charts[id]), options()).then((made) => made.view);
+    const place = figure.querySelector(".drawing");
+    const promise = vegaEmbed(place, fitted(data.charts[id]), options(place.clientWidth < 420)).then((made) => made.view);
     views.set(id, promise);
     const view = await promise;
     figure.dataset.drawn = "yes";
@@ -208,8 +209,9 @@
         for (const column of columns) {
           const cell = document.createElement("td");
           cell.textContent = column.text(column.at(row));
-          if (column.kind === "text") cell.dir = "auto";
-          else cell.className = "n";
+          if (column.kind !== "text") cell.className = "n";
+          else cell.dir = "auto";
+          if (cell.textContent.length > 30) cell.className = "long";
           line.append(cell);
         }
         return line;

@@ -15,7 +15,7 @@ import msgspec
 from truerank.core.printable import printable
 from truerank.models.settings import load
 from truerank.report.page.tables import PageTable
-from truerank.report.plots.panels import CONFIG, Panel
+from truerank.report.plots.panels import CONFIG, PlotPanel
 from truerank.report.reliability_charts import INSTALL
 from truerank.version import __version__
 
@@ -27,12 +27,12 @@ class Claim:
     """A sentence of the answer with its verdict."""
 
     verdict: str
+    badge: str
     sentence: str
-    about: str = ""
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class LegendEntry:
     """One entry of a legend that filters: its name, colour, and whether its line is dashed."""
 
     name: str
@@ -50,13 +50,13 @@ class Section:
     name: str
     title: str
     texts: tuple[str, ...] = ()
-    panels: tuple[Panel, ...] = ()
-    more: tuple[Panel, ...] = ()
+    panels: tuple[PlotPanel, ...] = ()
+    more: tuple[PlotPanel, ...] = ()
     tables: tuple[PageTable, ...] = ()
     points: tuple[tuple[str, str], ...] = ()  # (kind, sentence)
     facts: tuple[tuple[str, str], ...] = ()
     code: str | None = None
-    choices: tuple[Choice, ...] = ()
+    choices: tuple[LegendEntry, ...] = ()
     wide: bool = False
 
 
@@ -78,7 +78,7 @@ def render(page: Page) -> bytes:
     for section in page.sections:
         for at, panel in enumerate((*section.panels, *section.more)):
             charts[f"{section.name}-{at}"] = {
-                "spec": specification(panel.chart), "title": printable(panel.title),
+                "spec": specification(panel), "title": printable(panel.title),
                 "sentence": printable(panel.sentence), "wide": section.wide,
             }  # fmt: skip
         for at, table in enumerate(section.tables):
@@ -101,17 +101,18 @@ def render(page: Page) -> bytes:
 
 def one_chart(chart: Any, *, title: str) -> bytes:
     """A page with nothing but one chart."""
-    panel = Panel(title, title, chart)
+    panel = PlotPanel(title, title, chart)
     return render(Page(title=title, question=title, sections=(
         Section(name="chart", title="Chart", panels=(panel,), wide=True),)))  # fmt: skip
 
 
-def specification(chart: Any) -> dict[str, Any]:
+def specification(panel: PlotPanel) -> dict[str, Any]:
     """A chart without what the page says once for all of them."""
-    spec: dict[str, Any] = dict(chart.to_dict(validate=False))
+    spec: dict[str, Any] = dict(panel.chart.to_dict(validate=False))
     for name in ("$schema", "config"):
         spec.pop(name, None)
-    return spec
+    given = [{"name": name, "value": value} for name, value in panel.parameters.items()]
+    return spec | ({"params": [*spec.get("params", ()), *given]} if given else {})
 
 
 def embedded(content: Mapping[str, Any]) -> str:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from truerank.core.errors import InputError
-from truerank.report.plots.panels import Panel, composed
+from truerank.report.plots.panels import PlotPanel, composed
 from truerank.report.plots.plot import Plot
 
 if TYPE_CHECKING:
@@ -91,7 +91,7 @@ class Plots:
         return _plot("Position models", positions(self.results), "no position model was fitted.")
 
 
-def _plot(title: str, panels: Sequence[Panel], nothing: str) -> Plot:
+def _plot(title: str, panels: Sequence[PlotPanel], nothing: str) -> Plot:
     return Plot(composed(panels, nothing=nothing), title)
 
 

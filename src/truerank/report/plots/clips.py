@@ -9,22 +9,22 @@ import polars as pl
 from truerank.core.results import Results
 from truerank.report.frames import clips as clips_frame
 from truerank.report.numbers import clip_text
-from truerank.report.plots.panels import MOST_COLOURS, Panel, Rows, inline, library, model_colour, tooltips
+from truerank.report.plots.panels import MOST_COLOURS, PlotPanel, Rows, inline, library, model_colour, tooltips
 
 HEIGHT = 200
 
 
-def clips(results: Results) -> list[Panel]:
+def clips(results: Results) -> list[PlotPanel]:
     """Two panels for each estimator and reward with more than one clip."""
     frame = clips_frame(results).filter(pl.col("segment").is_null())
-    found: list[Panel] = []
+    found: list[PlotPanel] = []
     for (metric, estimator, reward), part in frame.group_by(["metric", "estimator", "reward"], maintain_order=True):
         models = part["model"].unique(maintain_order=True).to_list()[:MOST_COLOURS]
         title = f"{metric}, {estimator}" if metric.startswith(reward) else f"{metric}, {estimator}, {reward}"
         rows = _rows(part.filter(pl.col("model").is_in(models)))
         order = list(dict.fromkeys(row["clip"] for row in sorted(rows, key=lambda row: row["at"])))
-        found.append(Panel(title, _of_value(rows), _values(rows, models, order, str(metric))))
-        found.append(Panel(title, _of_error(rows, models), _errors(rows, models, order)))
+        found.append(PlotPanel(title, _of_value(rows), _values(rows, models, order, str(metric))))
+        found.append(PlotPanel(title, _of_error(rows, models), _errors(rows, models, order)))
     return found
 
 

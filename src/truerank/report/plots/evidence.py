@@ -10,7 +10,7 @@ from truerank.report.plots.panels import (
     BLUE,
     INK,
     MOST_COLOURS,
-    Panel,
+    PlotPanel,
     Rows,
     inline,
     library,
@@ -25,7 +25,7 @@ from truerank.uncertainty.verdicts import FEWEST, HALF, MUCH_LOST
 ROW = 26
 
 
-def balance(results: Results) -> list[Panel]:
+def balance(results: Results) -> list[PlotPanel]:
     """How much of each list the rows stand for, 100 % where all of it; nothing where that cannot be known."""
     questions = shown_questions(results)
     found = [(question, each) for question in questions for each in question.estimates[:MOST_COLOURS]
@@ -36,21 +36,22 @@ def balance(results: Results) -> list[Panel]:
         {"question": question.label, "model": each.model, "share": each.evidence.balance, "z": each.evidence.balance_z}
         for question, each in found
     ]
-    chart = _by_model(rows, title="share of the list that the rows stand for", at=1.0)
-    return [Panel("balance of the list", _of_balance(rows), chart)]
+    chart = _by_model(rows, title="share of the list that the rows stand for", at=1.0, zero=False)
+    return [PlotPanel("balance of the list", _of_balance(rows), chart)]
 
 
-def evidence(results: Results) -> list[Panel]:
+def evidence(results: Results) -> list[PlotPanel]:
     """Balance, clusters that tell models apart, what one cluster holds, weight lost and exposure without support."""
     questions = shown_questions(results)
+    weighed = bool(results.provenance.details.get("diagnostics"))  # then `weights` tells it in full
     return [
         *balance(results),
         *_informative(questions, cluster=results.provenance.details.get("cluster", results.provenance.unit)),
         *_shares(questions, "largest", "largest share of one cluster", HALF,
                  "one cluster holds {share:.0%} of the variance of {model} at {question}"),
-        *_shares(questions, "lost", "weight lost to clips", MUCH_LOST,
+        *_shares([] if weighed else questions, "lost", "weight lost to clips", MUCH_LOST,
                  "a clip takes {share:.1%} of the weight of {model} at {question} away"),
-        *_shares(questions, "unsupported", "exposure without support", MUCH_LOST,
+        *_shares([] if weighed else questions, "unsupported", "exposure without support", MUCH_LOST,
                  "{share:.1%} of what {model} would show at {question} is not in the data"),
     ]  # fmt: skip
 
@@ -65,7 +66,7 @@ def _of_balance(rows: Rows) -> str:
     return f"Rows stand for the lists of models; furthest off is {about}, {abs(worst['z']):.1f} errors, {said}."
 
 
-def _informative(questions: list[ShownQuestion], *, cluster: str) -> list[Panel]:
+def _informative(questions: list[ShownQuestion], *, cluster: str) -> list[PlotPanel]:
     found: list[tuple[ShownQuestion, Comparison]] = [
         (question, each) for question in questions for each in question.told(MOST_COLOURS)
     ]
@@ -82,10 +83,10 @@ def _informative(questions: list[ShownQuestion], *, cluster: str) -> list[Panel]
         f"At least {least['n']:,} {cluster}s tell two models apart ({least['pair']} at {least['question']}): "
         f"{enough} a verdict, which needs {FEWEST}."
     )
-    return [Panel(f"{cluster}s that tell models apart", sentence, _clusters(rows, cluster=cluster))]
+    return [PlotPanel(f"{cluster}s that tell models apart", sentence, _clusters(rows, cluster=cluster))]
 
 
-def _shares(questions: list[ShownQuestion], name: str, title: str, limit: float, text: str) -> list[Panel]:
+def _shares(questions: list[ShownQuestion], name: str, title: str, limit: float, text: str) -> list[PlotPanel]:
     found: list[tuple[ShownQuestion, Estimate]] = [
         (question, each)
         for question in questions
@@ -101,10 +102,10 @@ def _shares(questions: list[ShownQuestion], name: str, title: str, limit: float,
     most = max(rows, key=lambda row: row["share"])
     said = text.format(**most)
     end = f"above {limit:.0%}, where it may change what is said" if most["share"] > limit else f"below {limit:.0%}"
-    return [Panel(title, f"At most, {said}: {end}.", _by_model(rows, title=title, at=limit))]
+    return [PlotPanel(title, f"At most, {said}: {end}.", _by_model(rows, title=title, at=limit, zero=True))]
 
 
-def _by_model(rows: Rows, *, title: str, at: float) -> Any:
+def _by_model(rows: Rows, *, title: str, at: float, zero: bool) -> Any:
     alt = library()
     models = list(dict.fromkeys(row["model"] for row in rows))[:MOST_COLOURS]
     labels = list(dict.fromkeys(row["question"] for row in rows))
@@ -116,7 +117,7 @@ def _by_model(rows: Rows, *, title: str, at: float) -> Any:
         .encode(
             y=alt.Y("question:N", sort=named(labels), title=None, axis=alt.Axis(ticks=False)),
             yOffset=alt.YOffset("model:N", sort=named(models)),
-            x=alt.X("share:Q", title=title, axis=alt.Axis(format="%"), scale=alt.Scale(zero=False, padding=10)),
+            x=alt.X("share:Q", title=title, axis=alt.Axis(format="%"), scale=alt.Scale(zero=zero, padding=10)),
             color=colour,
             shape=shape,
             tooltip=tooltips(alt, question="question:N", model="model:N", share="share:Q"),

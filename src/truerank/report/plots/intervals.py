@@ -6,22 +6,22 @@ from typing import Any
 
 from truerank.core.results import Results
 from truerank.report.numbers import interval, number
-from truerank.report.plots.panels import BLUE, Panel, Rows, inline, library, named, rows_height, tooltips, zooming
+from truerank.report.plots.panels import BLUE, PlotPanel, Rows, inline, library, named, rows_height, tooltips, zooming
 from truerank.report.questions import ShownQuestion, shown_questions
 
 
-def intervals(results: Results) -> list[Panel]:
+def intervals(results: Results) -> list[PlotPanel]:
     """The highest values of each question; where there are very many models, their first twenty and the baseline."""
     return [_panel(question, unit=results.provenance.unit) for question in shown_questions(results)]
 
 
-def _panel(question: ShownQuestion, *, unit: str) -> Panel:
+def _panel(question: ShownQuestion, *, unit: str) -> PlotPanel:
     shown = question.top()
     rows: Rows = [
         {"model": each.model, "value": each.value, "low": each.low, "high": each.high, "units": each.units}
         for each in shown
     ]
-    return Panel(question.label, _sentence(question, len(shown)), _chart(rows, question.metric, unit=unit))
+    return PlotPanel(question.label, _sentence(question, len(shown)), _chart(rows, question.metric, unit=unit))
 
 
 def _sentence(question: ShownQuestion, shown: int) -> str:
@@ -41,7 +41,7 @@ def _chart(rows: Rows, metric: str, *, unit: str) -> Any:
     y = alt.Y("model:N", sort=named([row["model"] for row in rows]), title=None, axis=alt.Axis(grid=False, ticks=False))
     tips = tooltips(alt, model="model:N", value="value:Q", low="low:Q", high="high:Q", **{f"{unit}s": "units:Q"})
     base = alt.Chart(inline(rows)).encode(y=y)
-    bars = base.mark_rule(color=BLUE, strokeWidth=3, opacity=0.45).encode(
+    bars = base.mark_rule(color=BLUE, strokeWidth=3, opacity=0.6).encode(
         x=alt.X("low:Q", scale=alt.Scale(zero=False, nice=True, padding=8), title=metric), x2="high:Q"
     )
     points = base.mark_point(color=BLUE, filled=True, size=70, opacity=1).encode(x=x, tooltip=tips)

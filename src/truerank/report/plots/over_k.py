@@ -7,7 +7,7 @@ from typing import Any
 from truerank.core.results import Estimate, Results
 from truerank.report.plots.panels import (
     MOST_COLOURS,
-    Panel,
+    PlotPanel,
     Rows,
     inline,
     library,
@@ -19,7 +19,7 @@ from truerank.report.questions import ShownQuestion, shown_questions
 HEIGHT = 220
 
 
-def over_k(results: Results) -> list[Panel]:
+def over_k(results: Results) -> list[PlotPanel]:
     """A panel for each metric with more than one cut-off, by estimator."""
     families: dict[tuple[str, str, str], list[ShownQuestion]] = {}
     for question in shown_questions(results):
@@ -34,13 +34,13 @@ def over_k(results: Results) -> list[Panel]:
     ]
 
 
-def _panel(title: str, metric: str, questions: list[ShownQuestion]) -> Panel:
+def _panel(title: str, metric: str, questions: list[ShownQuestion]) -> PlotPanel:
     models = [each.model for each in questions[-1].estimates[:MOST_COLOURS]]
     found = [each for question in questions for each in question.estimates if each.model in models]
     rows: Rows = [
         {"model": each.model, "k": each.k, "value": each.value, "low": each.low, "high": each.high} for each in found
     ]
-    return Panel(title, _sentence(questions, len(models)), _chart(rows, models, metric))
+    return PlotPanel(title, _sentence(questions, len(models)), _chart(rows, models, metric))
 
 
 def _sentence(questions: list[ShownQuestion], shown: int) -> str:

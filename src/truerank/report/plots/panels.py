@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from truerank.core.errors import InputError
@@ -19,12 +19,12 @@ STEP = 22  # pixels of a row
 INK = "currentColor"  # of text and lines: black on white, and on a page whatever its text has
 FAINT = 0.14
 BLUE, VERMILION, GREY = COLOURS[0], COLOURS[1], "#7f7f7f"
-# verdicts differ in colour, shape and filling, so that each alone tells them apart
+# verdicts differ in colour and shape, and those that say who is better are filled
 VERDICTS = {
-    BETTER: (BLUE, "circle", BLUE),
-    WORSE: (VERMILION, "square", VERMILION),
-    NOT_SHOWN: (GREY, "circle", "transparent"),
-    INSUFFICIENT: (GREY, "diamond", "transparent"),
+    BETTER: (BLUE, "circle"),
+    WORSE: (VERMILION, "square"),
+    NOT_SHOWN: (GREY, "triangle-up"),
+    INSUFFICIENT: (GREY, "diamond"),
 }
 MOST_COLOURS = len(COLOURS)
 
@@ -34,14 +34,16 @@ CONFIG: dict[str, Any] = {
     "axis": {
         "labelColor": INK, "titleColor": INK, "tickColor": INK, "domainColor": INK, "gridColor": INK,
         "gridOpacity": FAINT, "domainOpacity": 0.4, "tickOpacity": 0.4, "labelFontSize": 12, "titleFontSize": 12,
-        "titleFontWeight": "normal", "labelLimit": 150,
+        "titleFontWeight": "normal", "labelLimit": 200,
     },
+    "axisQuantitative": {"tickCount": 6, "labelFlush": False},
     "legend": {
         "labelColor": INK, "titleColor": INK, "orient": "top", "title": None, "labelFontSize": 12, "labelLimit": 160,
-        "symbolStrokeWidth": 1.5,
+        "symbolStrokeWidth": 1.5, "symbolOpacity": 1,
     },
     "title": {"color": INK, "subtitleColor": INK, "anchor": "start", "frame": "group", "fontSize": 13,
               "subtitleFontSize": 12, "offset": 8},
+    "header": {"labelColor": INK, "titleColor": INK},
     "text": {"color": INK},
     "rule": {"color": INK},
 }  # fmt: skip
@@ -50,12 +52,16 @@ Rows = list[dict[str, Any]]
 
 
 @dataclass(frozen=True, slots=True)
-class Panel:
-    """One small chart: what it is about, what it shows in a sentence, and its specification without either."""
+class PlotPanel:
+    """One small chart: what it is about, what it shows in a sentence, and its specification without either.
+
+    `parameters` are what a page gives the chart, and can change.
+    """
 
     title: str
     sentence: str
     chart: Any
+    parameters: Mapping[str, Any] = field(default_factory=dict)
 
 
 def library() -> Any:
@@ -63,7 +69,7 @@ def library() -> Any:
     return altair(WHO)
 
 
-def composed(panels: Sequence[Panel], *, nothing: str) -> Any:
+def composed(panels: Sequence[PlotPanel], *, nothing: str) -> Any:
     """Panels as one chart, two side by side, each under its sentence; without any, why there is nothing to draw."""
     if not panels:
         raise InputError(f"nothing to draw: {nothing}")
@@ -111,14 +117,14 @@ def zooming() -> Any:
     )
 
 
-def verdict_scales(alt: Any, present: Sequence[str]) -> tuple[Any, Any, Any]:
-    """Stroke, shape and filling of the verdicts that are there."""
+def verdict_scales(alt: Any, present: Sequence[str]) -> tuple[Any, Any]:
+    """Colours and shapes of the verdicts that are there."""
     kinds = [kind for kind in VERDICTS if kind in present]
 
     def scale(at: int) -> Any:
         return alt.Scale(domain=kinds, range=[VERDICTS[kind][at] for kind in kinds])
 
-    return scale(0), scale(1), scale(2)
+    return scale(0), scale(1)
 
 
 def model_colour(alt: Any, names: Sequence[str]) -> tuple[Any, Any]:

@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from truerank.core.results import Results
-from truerank.report.plots.panels import BLUE, VERMILION, Panel, Rows, inline, library, tooltips
+from truerank.report.plots.panels import BLUE, VERMILION, PlotPanel, Rows, inline, library, tooltips
 
 HEIGHT = 200
 SMALL = 0.01
 KINDS = {"log": (VERMILION, "circle"), "model": (BLUE, "square")}
 
 
-def positions(results: Results) -> list[Panel]:
+def positions(results: Results) -> list[PlotPanel]:
     """A panel for each place that a position model was fitted to; nothing where none was fitted."""
     details = results.provenance.details
     fits = {each["place"]: each for each in details.get("fits", ())}
@@ -21,7 +21,7 @@ def positions(results: Results) -> list[Panel]:
         own = [each for each in details.get("views", ()) if each["place"] == place]
         if own:
             title = "position model" if len(fits) == 1 else f"position model of {place}"
-            found.append(Panel(title, _sentence(fit), _chart(own)))
+            found.append(PlotPanel(title, _sentence(fit), _chart(own)))
     return found
 
 

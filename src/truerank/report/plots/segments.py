@@ -8,13 +8,13 @@ from typing import Any
 
 from truerank.core.results import BETTER, WORSE, Comparison, Results
 from truerank.report.plots.differences import difference_chart, pair
-from truerank.report.plots.panels import MOST_COLOURS, Panel, Rows, inline, library, model_colour, named, tooltips
+from truerank.report.plots.panels import MOST_COLOURS, PlotPanel, Rows, inline, library, model_colour, named, tooltips
 from truerank.report.questions import ShownQuestion, segments_of, shown_questions
 
 STEP = 14
 
 
-def segments(results: Results, groups: Mapping[str, Results], *, most: int | None = None) -> list[Panel]:
+def segments(results: Results, groups: Mapping[str, Results], *, most: int | None = None) -> list[PlotPanel]:
     """Two panels for each question (the first `most`): the main difference by group, and values by group."""
     within = {name: shown_questions(each) for name, each in groups.items()}
     return [panel for question in shown_questions(results)[:most] for panel in _panels(question, within)]
@@ -32,7 +32,7 @@ def item_groups(results: Results) -> dict[str, Results]:
     }
 
 
-def _panels(whole: ShownQuestion, within: Mapping[str, list[ShownQuestion]]) -> list[Panel]:
+def _panels(whole: ShownQuestion, within: Mapping[str, list[ShownQuestion]]) -> list[PlotPanel]:
     same = {
         name: question
         for name, questions in within.items()
@@ -52,7 +52,7 @@ def _panels(whole: ShownQuestion, within: Mapping[str, list[ShownQuestion]]) -> 
             for name, each in by_group.items() if each is not None
         ]  # fmt: skip
         if rows:
-            found.append(Panel(whole.label, _sentence(rows, main), difference_chart(rows, whole.metric, by="group")))
+            found.append(PlotPanel(whole.label, _sentence(rows, main), difference_chart(rows, whole.metric, by="group")))
     values: Rows = [
         {"group": name, "model": each.model, "value": each.value, "low": each.low, "high": each.high,
          "units": each.units}
@@ -61,7 +61,7 @@ def _panels(whole: ShownQuestion, within: Mapping[str, list[ShownQuestion]]) -> 
     if values:
         rest = f" The highest {len(models)} models." if len(models) < len(whole.estimates) else ""
         text = f"{whole.metric} of each model within each group.{rest}"
-        found.append(Panel(whole.label, text, _values(values, models, list(same), whole.metric)))
+        found.append(PlotPanel(whole.label, text, _values(values, models, list(same), whole.metric)))
     return found
 
 

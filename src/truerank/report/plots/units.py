@@ -12,9 +12,8 @@ from truerank.core.results import Comparison, Results
 from truerank.report.plots.differences import pair
 from truerank.report.plots.panels import (
     BLUE,
-    GREY,
     VERMILION,
-    Panel,
+    PlotPanel,
     Rows,
     inline,
     library,
@@ -28,16 +27,16 @@ MOST_PAIRS = 10
 MOST_ROWS = 12
 BINS = 24
 SAME = 1e-12
-PARTS = {"loses": VERMILION, "same": GREY, "gains": BLUE}
+PARTS = {"loses": VERMILION, "same": "#b4b4b4", "gains": BLUE}
 HEIGHT = 180
 
 
-def units(results: Results, *, most: int | None = None) -> list[Panel]:
+def units(results: Results, *, most: int | None = None) -> list[PlotPanel]:
     """For each question (the first `most`): who gains and loses, by how much, and how values are spread."""
     if results.unit_table is None:
         return []
     frame, unit = results.units(), f"{results.provenance.unit}s"
-    found: list[Panel] = []
+    found: list[PlotPanel] = []
     for question in shown_questions(results)[:most]:
         values = _values(frame, question)
         if values is not None:
@@ -68,16 +67,16 @@ def _values(frame: pl.DataFrame, question: ShownQuestion) -> pl.DataFrame | None
     return table
 
 
-def _panels(question: ShownQuestion, values: pl.DataFrame, *, unit: str) -> list[Panel]:
+def _panels(question: ShownQuestion, values: pl.DataFrame, *, unit: str) -> list[PlotPanel]:
     pairs = question.told(MOST_PAIRS)
     gaps = {pair(each): _gap(values, each) for each in pairs}
     gaps = {name: gap for name, gap in gaps.items() if len(gap)}
     found = []
     if gaps:
         first = next(iter(gaps))
-        found.append(Panel(question.label, _who(first, gaps[first], unit), _gains(gaps)))
+        found.append(PlotPanel(question.label, _who(first, gaps[first], unit), _gains(gaps)))
         if (abs(gaps[first]) > SAME).any():
-            found.append(Panel(question.label, _how_much(first, gaps[first], unit), _histogram(gaps[first], first, unit)))
+            found.append(PlotPanel(question.label, _how_much(first, gaps[first], unit), _histogram(gaps[first], first, unit)))
     spread = _spread(question, values, unit=unit)
     return [*found, *([] if spread is None else [spread])]
 
@@ -129,8 +128,8 @@ def _how_much(name: str, gap: Floats, unit: str) -> str:
     moved = gap[abs(gap) > SAME]
     low, middle, high = np.quantile(moved, [0.1, 0.5, 0.9])
     return (
-        f"{name}, the {len(moved):,} {unit} whose own value differs: half by less than {middle:+.3g}, "
-        f"one in ten below {low:+.3g}, one in ten above {high:+.3g}."
+        f"{name}, the {len(moved):,} {unit} whose own value differs: the middle one by {middle:+.3g}, "
+        f"one in ten by {low:+.3g} or less, one in ten by {high:+.3g} or more."
     )
 
 
@@ -159,7 +158,7 @@ def _histogram(gap: Floats, name: str, unit: str) -> Any:
     )
 
 
-def _spread(question: ShownQuestion, values: pl.DataFrame, *, unit: str) -> Panel | None:
+def _spread(question: ShownQuestion, values: pl.DataFrame, *, unit: str) -> PlotPanel | None:
     """How many units have which value of their own, a strip for each model."""
     shown = [each.model for each in question.estimates[:MOST_ROWS] if values[each.model].drop_nulls().len()]
     own = {name: values[name].drop_nulls().to_numpy().astype(np.float64) for name in shown}
@@ -182,7 +181,7 @@ def _spread(question: ShownQuestion, values: pl.DataFrame, *, unit: str) -> Pane
         f"Of the {len(first):,} {unit} of {shown[0]}, {zero:,} have 0; half have at most {np.median(first):.3g}, "
         f"one in ten at least {np.quantile(first, 0.9):.3g}."
     )
-    return Panel(question.label, sentence, _strips(rows, shown, unit=unit))
+    return PlotPanel(question.label, sentence, _strips(rows, shown, unit=unit))
 
 
 def _strips(rows: Rows, models: list[str], *, unit: str) -> Any:

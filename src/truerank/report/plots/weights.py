@@ -10,7 +10,7 @@ from truerank.report.plots.panels import (
     BLUE,
     INK,
     MOST_COLOURS,
-    Panel,
+    PlotPanel,
     Rows,
     inline,
     library,
@@ -24,7 +24,7 @@ from truerank.uncertainty.weights import MUCH_CLIPPED, UNSUPPORTED
 HEIGHT = 180
 
 
-def weights(results: Results) -> list[Panel]:
+def weights(results: Results) -> list[PlotPanel]:
     """Effective rows and lost weight over clips, then support; nothing where no weights were recorded."""
     found = results.provenance.details.get("diagnostics", ())
     models = list(dict.fromkeys(each["model"] for each in found))[:MOST_COLOURS]
@@ -37,10 +37,10 @@ def weights(results: Results) -> list[Panel]:
         return []
     order = list(dict.fromkeys(row["clip"] for row in rows))
     return [
-        Panel("effective rows", _of_rows(rows), _curve(rows, models, order, "share", "effective share of rows")),
-        *([Panel("weight lost to clips", _of_lost(rows), _curve(rows, models, order, "lost", "share of weight lost"))]
+        PlotPanel("effective rows", _of_rows(rows), _curve(rows, models, order, "share", "effective share of rows")),
+        *([PlotPanel("weight lost to clips", _of_lost(rows), _curve(rows, models, order, "lost", "share of weight lost"))]
           if len(order) > 1 else []),
-        Panel("support", _of_support(rows), _support(_last(rows))),
+        PlotPanel("support", _of_support(rows), _support(_last(rows))),
     ]  # fmt: skip
 
 
