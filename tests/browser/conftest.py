@@ -68,7 +68,7 @@ def browser() -> Iterator[Any]:
         launched.close()
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def opened(browser: Any) -> Iterator[Open]:
     """Open a file: every request that is not for the file itself is blocked and noted."""
     contexts = []

@@ -9,8 +9,8 @@
   // ------------------------------------------------------------------------------------------------------- charts
 
   // Expressions of charts are interpreted, so that the page needs no right to make programs from text.
-  const options = (narrow) => ({
-    actions: false, renderer: "svg", ast: true, defaultStyle: false, tooltip: { disableDefaultStyle: true },
+  const options = (narrow, told = "told") => ({
+    actions: false, renderer: "svg", ast: true, defaultStyle: false, tooltip: { disableDefaultStyle: true, id: told },
     config: narrow ? { ...data.config, axis: { ...data.config.axis, labelLimit: 110 }, axisQuantitative: { tickCount: 4 } } : copyOf(data.config),
   });
 
@@ -104,7 +104,7 @@
     dialog.showModal();
     const spec = fitted(chart);
     if (!chart.wide && typeof spec.height === "number") spec.height = Math.max(spec.height * 1.6, 300);
-    const made = await vegaEmbed(place, spec, options());
+    const made = await vegaEmbed(place, spec, options(place.clientWidth < 420, "told-enlarged"));
     if (hidden.size) await choose(made.view);
     dialog.addEventListener("close", () => made.view.finalize(), { once: true });
   }
