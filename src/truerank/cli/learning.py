@@ -228,7 +228,7 @@ def train(*, name: str, log: Path, learning: Learning, reading: Reading, seed: i
     with output.progress() as report:
         scores = model.fit(learnt, seed=seed, side=side, progress=report)
         took = time.monotonic() - start
-        write_scores(scores, output.place, progress=None if report is None else lambda n, of: report("writing", n, of))
+        write_scores(scores, output.place, progress=report)
     size = f"{len(learnt.users):,} users x {len(learnt.items):,} items, {len(learnt):,} rows"
     output.say([f"{name}: {size}, fitted in {took:.1f} s, scores in {output.place}"])
 

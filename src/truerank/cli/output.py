@@ -15,8 +15,8 @@ import click
 from truerank.cli import terminal
 from truerank.cli.groups import InputFile, Reading, input_files
 from truerank.cli.options import FORCE, PATH, SharedOption, shared
-from truerank.cli.progress import Report, progress
 from truerank.core.errors import InputError
+from truerank.core.progress import Progress, watching
 
 if TYPE_CHECKING:
     from truerank.core.provenance import Input
@@ -112,8 +112,8 @@ class Output:
         for line in () if self.quiet else lines:
             terminal.say(line)
 
-    def progress(self) -> AbstractContextManager[Report | None]:
-        return progress(quiet=self.quiet)
+    def progress(self) -> AbstractContextManager[Progress | None]:
+        return watching(not self.quiet)
 
     def deliver(self, content: bytes) -> None:
         """Content to a file, whole or not at all, or to standard output."""

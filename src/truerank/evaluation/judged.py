@@ -18,6 +18,7 @@ from truerank.core.log import Log
 from truerank.core.messages import note
 from truerank.core.metric import Metric
 from truerank.core.options import ListsAre
+from truerank.core.progress import Progress, Watching, watching
 from truerank.core.provenance import Input, Provenance, versions
 from truerank.core.ranking import JudgedChunk, Pool, Scores, Ties
 from truerank.core.results import Results
@@ -31,7 +32,7 @@ from truerank.evaluation.compare import check_pairs
 from truerank.evaluation.conclude import conclude
 from truerank.evaluation.gather import gathered
 from truerank.evaluation.judged_notes import about_catalogue, about_holdout, about_inclusion, about_scores
-from truerank.evaluation.judged_plan import JudgedContext, JudgedPlan, Report, settings_of
+from truerank.evaluation.judged_plan import JudgedContext, JudgedPlan, settings_of
 from truerank.evaluation.judged_source import (
     CatalogueLayout,
     JudgedSource,
@@ -91,7 +92,7 @@ def evaluate(
     seed: int = 0,
     threads: int | None = None,
     block_users: int | None = None,
-    progress: Report | None = None,
+    progress: Watching = None,
 ) -> Results:
     """Evaluate recommenders on labels, with intervals and paired comparisons.
 
@@ -108,7 +109,8 @@ def evaluate(
     its items earn, ranks stay among all candidates.
     p is adjusted over the comparisons of one metric and estimator, or over all (`adjust="all"`); `simultaneous` widens
     the intervals of differences so that those of such a family hold together.
-    `block_users` and `threads` change speed and memory, never a bit of the results.
+    `block_users` and `threads` change speed and memory, never a bit of the results. `progress=True` shows how far it
+    is, as a bar in a terminal or a notebook; a function is told (what, done, of how much).
 
     >>> import numpy as np, polars as pl
     >>> scores = {"a": np.array([[3.0, 2, 1], [3, 2, 1]]), "b": np.array([[1.0, 2, 3], [3, 1, 2]])}
@@ -140,19 +142,19 @@ def evaluate(
     check_call(scores, baseline=baseline, level=level)
     check_sizes(threads=threads, block_users=block_users, n_items=n_items)
     workers = threads or os.cpu_count() or 1
-    with scratch() as space:
+    with watching(progress) as say, scratch() as space:
         plan, source = prepare_judged(
-            scores, labels, call, exclude=exclude, candidates=candidates, space=space, progress=progress
+            scores, labels, call, exclude=exclude, candidates=candidates, space=space, progress=say
         )
         if source.n_chunks == 1:  # threads are within the only chunk, or over chunks
-            plan = replace(plan, threads=workers, block_users=block_users, progress=progress)
+            plan = replace(plan, threads=workers, block_users=block_users, progress=say)
         else:
             plan = replace(plan, block_users=block_users)
         work = map_chunks(
             partial(measure, plan),
             source,
             threads=workers if source.n_chunks > 1 else 1,
-            progress=None if source.n_chunks == 1 else progress,
+            progress=None if source.n_chunks == 1 else say,
         )
         with gathered(work) as measured:
             return conclude(plan, measured, n_rows=plan.n_judged)
@@ -207,7 +209,7 @@ def prepare_judged(
     exclude: Any = None,
     candidates: Any = None,
     space: Scratch,
-    progress: Report | None = None,
+    progress: Progress | None = None,
 ) -> tuple[JudgedPlan, JudgedSource]:
     """prepare(Question, sources) -> Plan, and the rows in chunks of whole users."""
     given = {"labels": labels, "exclude": exclude, "candidates": candidates}

@@ -15,6 +15,7 @@ from truerank.core.estimator import Asked, Clipping, Estimator, Exposed, Learned
 from truerank.core.ids import Ids
 from truerank.core.messages import Message, note
 from truerank.core.metric import Additive, Metric
+from truerank.core.progress import Progress
 from truerank.core.provenance import Provenance
 from truerank.core.ranking import JudgedChunk, Pool, Ranks, RankView, Ties
 from truerank.core.results import Estimate, Evidence
@@ -47,7 +48,6 @@ from truerank.uncertainty.verdicts import UnseenExposure
 
 EVERY_LABEL = (Exposed.FULL, Exposed.HOLDOUT)  # known, or taken to be
 
-Report = Callable[[str, int, int], None]
 BalanceOf = Callable[[JudgedChunk, Ranks, Additive], tuple[Balance, Floats]]
 
 
@@ -124,7 +124,7 @@ class JudgedPlan:
     description: str | None = None  # of the propensities
     threads: int = 1  # within a chunk
     block_users: int | None = None
-    progress: Report | None = field(default=None, repr=False)
+    progress: Progress | None = field(default=None, repr=False)
     unit: str = "user"
     cluster: str = "user"
     keeps_units: bool = True  # users are clusters, too

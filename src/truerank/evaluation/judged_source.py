@@ -17,8 +17,9 @@ from truerank.core.calls import shown
 from truerank.core.errors import InputError
 from truerank.core.ids import Ids
 from truerank.core.log import Log
+from truerank.core.progress import Progress
 from truerank.core.ranking import JudgedChunk, Pool, Scores
-from truerank.data.partition import MEMORY_BYTES, MEMORY_ROWS, Chunks, Progress, together
+from truerank.data.partition import MEMORY_BYTES, MEMORY_ROWS, Chunks, together
 from truerank.data.read import read
 from truerank.data.spill import Scratch
 from truerank.data.survey import LogSchema, scan
