@@ -213,7 +213,7 @@ def interval(
     Hall's (1992) transformation for skewness k. For differences it may only widen, because the skewness of a sample
     leans with its mean; p is never below 2^(1 - informative), that of all of them on one side.
     """
-    from scipy.special import stdtr, stdtrit  # loads slowly, and what is refused needs none of it
+    from truerank.core.special import stdtr, stdtrit  # loads slowly, and what is refused needs none of it
 
     df, k = moments.df, moments.skewness
     t = float(stdtrit(df, (1 + level) / 2))

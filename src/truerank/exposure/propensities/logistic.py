@@ -272,6 +272,6 @@ def _optimum(cells: PairSample, x_user: Floats, x_item: Floats, *, strength: flo
 
 
 def _sigmoid(x: Floats) -> Floats:
-    from scipy.special import expit
+    from truerank.core.special import expit
 
     return np.asarray(expit(x), dtype=np.float64)
