@@ -369,7 +369,7 @@ def test_pandas_frames_have_the_same_rows() -> None:
 
 def test_without_pandas_the_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pandas", None)
-    with pytest.raises(InputError, match=r"truerank\[pandas\]"):
+    with pytest.raises(InputError, match=r"pip install pandas, or pip install '\.\[pandas\]' in a checkout"):
         CALLS["full"]().pandas()
 
 

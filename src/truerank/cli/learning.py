@@ -48,7 +48,7 @@ from truerank.cli.options import (
     shared,
 )
 from truerank.cli.output import Output
-from truerank.core.errors import InputError
+from truerank.core.errors import InputError, extra
 
 if TYPE_CHECKING:
     from truerank.studies.objectives import TuningObjective
@@ -171,7 +171,7 @@ def _content(rows: list[dict[str, Any]], form: str, *, long: bool) -> bytes:
     flat = [
         {
             **row,
-            "needs": "" if row["needs"] is None else f'pip install "truerank[{row["needs"]}]"',
+            "needs": "" if row["needs"] is None else f"pip install {extra(row['needs'])}",
             "settings": " ".join(f"{setting['name']}={setting['default']}" for setting in row["settings"]),
         }
         for row in rows

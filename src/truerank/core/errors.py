@@ -36,3 +36,12 @@ def some(values: list[str], *, most: int = 5) -> str:
     """
     shown = ", ".join(values[:most])
     return shown if len(values) <= most else f"{shown} and {len(values) - most:,} more"
+
+
+def extra(name: str) -> str:
+    """What pip has to install for an extra of truerank, which is on no index: it is installed from its source.
+
+    >>> extra("report")
+    "'.[report]' in a checkout of truerank"
+    """
+    return f"'.[{name}]' in a checkout of truerank"

@@ -55,7 +55,7 @@ class Model(Protocol):
     """A recommender before it has seen data: a frozen dataclass whose fields are made by `settings.setting`.
 
     The same log, settings and seed give the same scores to the last bit. `needs` names the extra to install, as in
-    pip install "truerank[models]"; None if the core is enough.
+    pip install '.[models]'; None if the core is enough.
     """
 
     name: ClassVar[str]

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from truerank.core.chance import library_seed
+from truerank.core.errors import extra
 from truerank.core.log import Log
 from truerank.core.progress import Watching, watching
 from truerank.core.values import check, text_of
@@ -51,7 +52,7 @@ class ALS:
         confidence = counts(log)
         confidence.data[:] = 1 + self.alpha * confidence.data
         check_factors(self.name, log, self.factors)
-        library = load("implicit.cpu.als", install='"truerank[models]"', who=self.name)
+        library = load("implicit.cpu.als", install=extra("models"), who=self.name)
         with watching(progress) as say, one_thread():
             model = library.AlternatingLeastSquares(
                 factors=self.factors,

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from truerank.core.chance import library_seed
+from truerank.core.errors import extra
 from truerank.core.log import Log
 from truerank.core.progress import Watching, watching
 from truerank.core.values import check, text_of
@@ -50,7 +51,7 @@ class BPR:
     def fit(self, log: Log, *, seed: int, side: Side = NOTHING_BESIDE, progress: Watching = None) -> Factors:
         liked = as_input(positives(log))
         check_factors(self.name, log, self.factors)
-        library = load("implicit.cpu.bpr", install='"truerank[models]"', who=self.name)
+        library = load("implicit.cpu.bpr", install=extra("models"), who=self.name)
         with watching(progress) as say, one_thread():
             model = library.BayesianPersonalizedRanking(
                 factors=self.factors,

@@ -6,6 +6,7 @@ import typing
 from dataclasses import field, fields, make_dataclass
 from typing import Any
 
+from truerank.core.errors import extra
 from truerank.core.log import Log
 from truerank.core.progress import Watching, watching
 from truerank.core.values import check, text_of
@@ -34,7 +35,7 @@ def learned(title: str, name: str, *, backbone: type[Any], method: type[Any]) ->
 
     def fit(self: Any, log: Log, *, seed: int, side: Side = NOTHING_BESIDE, progress: Watching = None) -> Factors:
         check_factors(name, log, self.dimensions)
-        load("torch", install=f"'truerank[{EXTRA}]'", who=name)
+        load("torch", install=extra(EXTRA), who=name)
         from truerank.models.learners.train import train
 
         own: list[Any] = [part(**{each.name: getattr(self, each.name) for each in fields(part)}) for part in parts]

@@ -10,7 +10,7 @@ import numpy as np
 from scipy.sparse import coo_matrix
 
 from truerank.core.chance import library_seed
-from truerank.core.errors import InputError
+from truerank.core.errors import InputError, extra
 from truerank.core.log import Log
 from truerank.core.progress import Watching, watching
 from truerank.core.values import check, text_of
@@ -69,7 +69,7 @@ class LightFM:
         user_features = indicators(side.user_features, log.users, kind="user")
         item_features = indicators(side.item_features, log.items, kind="item")
         check_factors(self.name, log, self.components, bytes_each=12.0)  # with the state of adadelta
-        library = load("lightfm", install='"truerank[lightfm]"', who=self.name)
+        library = load("lightfm", install=extra("lightfm"), who=self.name)
         with watching(progress) as say, one_thread():
             model = library.LightFM(
                 no_components=self.components,

@@ -9,7 +9,7 @@ from typing import Any
 
 import polars as pl
 
-from truerank.core.errors import InputError
+from truerank.core.errors import InputError, extra
 from truerank.core.results import Comparison, Estimate, Evidence, Results
 from truerank.data.cells import safe_cells
 
@@ -94,7 +94,9 @@ def as_pandas(frame: pl.DataFrame) -> Any:
     try:
         import pandas as pd
     except ImportError:
-        raise InputError("pandas is not installed; install it with: pip install 'truerank[pandas]'.") from None
+        raise InputError(
+            f"pandas is not installed; install it with: pip install pandas, or pip install {extra('pandas')}."
+        ) from None
     return pd.DataFrame(frame.to_dict(as_series=False), columns=frame.columns)
 
 

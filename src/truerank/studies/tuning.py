@@ -16,7 +16,7 @@ import numpy as np
 import polars as pl
 
 from truerank.core.chance import library_seed
-from truerank.core.errors import InputError
+from truerank.core.errors import InputError, extra
 from truerank.core.log import Log
 from truerank.core.progress import Progress, Watching, watching
 from truerank.core.sizes import check_size
@@ -77,7 +77,7 @@ def tune(
     if not searched:
         raise InputError(f"{model.name}: nothing to search; every setting is fixed or has no search space.")
     task = objective.task(log, side, labels=model.labels, seed=seed)
-    optuna = load("optuna", install='"truerank[tune]"', who="tuning")
+    optuna = load("optuna", install=extra("tune"), who="tuning")
     # last of all checks: a refused call must not leave its question in the way of the corrected one
     question = _question(model, log, side, searched, str(objective), seed=seed)
     before = optuna.logging.get_verbosity()
