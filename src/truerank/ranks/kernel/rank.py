@@ -23,6 +23,7 @@ from truerank.ranks.scores.scores import TILE_USERS, Factors, Lists
 
 BLOCK_CELLS = 2**24  # scores held at once by one thread
 FEW_ROWS = 64  # judged items per user up to which counting beats sorting
+FEW_CELLS = 2**16  # judged items x candidates of a user up to which it does too: sorting has a cost of its own
 LIST_USERS = 4096  # users whose lists are looked through at a time
 LIST_CELLS = 200  # that a list costs the plain kernel beside its own
 WORTH_IT = 2**24  # cells below which loading the compiled kernel costs more than it saves
@@ -237,7 +238,7 @@ def _kernel(work: _Work, n_lists: int, *, fast: bool | None) -> tuple[Callable[[
     count = np.diff(work.start)
     found = work.aligned.scores
     lists = work.aligned.column is None and isinstance(found, Lists) and len(found.item) < 2**31
-    few = bool(fast) or len(work.log) <= FEW_ROWS * len(count)
+    few = bool(fast) or len(work.log) <= max(FEW_ROWS, FEW_CELLS / n_items) * len(count)
     if wanted and lists and all(pool.only is None for pool in work.pools):
         return work.listed, LIST_USERS
     # a pool of its own that is no larger than the judged items is the judged items
