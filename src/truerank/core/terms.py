@@ -195,6 +195,14 @@ class Terms(Protocol):
     def defined(self) -> Bools: ...
     @property
     def clusters(self) -> Clusters: ...
+    @property
+    def whole(self) -> Smooth:
+        """The sums of rows behind the value, as they are with all rows together."""
+        ...
+
+    def unit_values(self) -> Floats:
+        """The value of each row alone, NaN where it has none."""
+        ...
 
     def value(self) -> float: ...
     def values(self, weights: Floats) -> Floats:
@@ -250,6 +258,13 @@ class Smooth:
     rows: SampledRows | None = None
     weighting: Weighting | None = None
     known: dict[str, Floats] = field(default_factory=dict, init=False, repr=False)  # totals, once they were summed
+
+    @property
+    def whole(self) -> Smooth:
+        return self
+
+    def unit_values(self) -> Floats:
+        return np.where(self.defined, self.form.values(self.sums), math.nan)
 
     def totals(self) -> Floats:
         if "totals" not in self.known:

@@ -14,7 +14,7 @@ from truerank.core.arrays import Bools, Floats, Ints, equal_parts
 from truerank.core.estimator import Asked, Clipping, Estimator, Exposed, Learned
 from truerank.core.ids import Ids
 from truerank.core.messages import Message, note
-from truerank.core.metric import Additive, Metric
+from truerank.core.metric import Additive, Metric, OfCounts, is_directed
 from truerank.core.provenance import Provenance
 from truerank.core.ranking import JudgedChunk, Pool, Ranks, RankView, Ties
 from truerank.core.results import Estimate, Evidence
@@ -35,17 +35,16 @@ from truerank.evaluation.judged_notes import (
     not_random,
     unequal_judging,
 )
+from truerank.evaluation.judged_source import EVERY_LABEL
 from truerank.evaluation.measure import ByPlace, Measured
 from truerank.evaluation.question import Cell, Points, Question, Remarks, Tallies
 from truerank.exposure.randomness.items import JudgedItems
 from truerank.metrics.worth import bounds_of, relevant
 from truerank.ranks.kernel.rank import Aligned, rank
 from truerank.uncertainty.balance import Balance, unbalanced, unchecked, uniform_balance, weighted_balance
-from truerank.uncertainty.evidence import Listed, equally_weighted, judged_spread, warnings_of, whole
+from truerank.uncertainty.evidence import Listed, equally_weighted, judged_spread, warnings_of
 from truerank.uncertainty.spreads import Bounds, Spread
 from truerank.uncertainty.verdicts import UnseenExposure
-
-EVERY_LABEL = (Exposed.FULL, Exposed.HOLDOUT)  # known, or taken to be
 
 Report = Callable[[str, int, int], None]
 BalanceOf = Callable[[JudgedChunk, Ranks, Additive], tuple[Balance, Floats]]
@@ -231,6 +230,9 @@ class JudgedPlan:
     def named(self, estimator: Estimator, asked: Asked) -> tuple[str, int | None]:
         return str(asked.metric), asked.metric.cutoff
 
+    def directed(self, estimator: Estimator, asked: Asked) -> bool:
+        return is_directed(asked.metric)
+
     def assumptions(self, estimator: Estimator) -> tuple[str, ...]:
         fitted = [self.description] if self.description is not None and estimator.about.weighs else []
         return (*estimator.about.assumptions, *fitted)
@@ -243,10 +245,12 @@ class JudgedPlan:
 
     def equal_clusters(self, cell: Cell, terms: Terms, measured: Measured) -> float:
         """By what the denominator holds, or for means by the judged part of each user's list (Hájek's denominator)."""
-        if whole(terms).exact:  # every label is known: all of each list was judged
+        if isinstance(self.question.asked[cell[1]][1].metric, OfCounts):
+            return 0.0  # no mean of clusters
+        if terms.whole.exact:  # every label is known: all of each list was judged
             return float(terms.n_independent())
         parts: ByPlace | None = self._of_list("stand-for", cell, measured)
-        return equally_weighted(whole(terms)) or (0.0 if parts is None else equal_parts(parts.value))
+        return equally_weighted(terms.whole) or (0.0 if parts is None else equal_parts(parts.value))
 
     def evidence(self, cell: Cell, spread: Spread, measured: Measured) -> Evidence:
         balance: Balance | None = self._of_list("balance", cell, measured)
@@ -261,6 +265,8 @@ class JudgedPlan:
         )
 
     def doubts(self, cell: Cell, measured: Measured) -> tuple[Message, ...]:
+        if self.question.asked[cell[1]][0].about.of_lists:
+            return ()  # whatever the judged rows are
         items: JudgedItems | None = measured.tallies.get(("items",))
         return (*unbalanced(self._of_list("balance", cell, measured), cell[0]), *not_random(items))
 
@@ -296,14 +302,14 @@ class JudgedPlan:
         estimator, asked = self.question.asked[cell[1]]
         if estimator.about.clipping is Clipping.NONE or math.isinf(asked.clip):
             return None
-        weighting = whole(measured.terms[cell]).weighting
+        weighting = measured.terms[cell].whole.weighting
         return None if weighting is None or math.isnan(weighting.lost) else weighting.lost
 
     def family(self, number: int) -> int:
         return number
 
     def effective(self, cell: Cell, terms: Terms, measured: Measured) -> float | None:
-        weighting = whole(terms).weighting
+        weighting = terms.whole.weighting
         return None if weighting is None else weighting.effective
 
     def warnings(self, cell: Cell, terms: Terms, measured: Measured) -> tuple[Message, ...]:

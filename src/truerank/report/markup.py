@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from itertools import groupby
 
 from truerank.core.printable import printable
-from truerank.core.results import BETTER, WORSE, Estimate, Results
+from truerank.core.results import SHOWN_ABOVE, SHOWN_BELOW, Estimate, Results
 from truerank.report.text import clip_text, number
 
 HIGHER, LOWER, BEST = "↑", "↓", "*"
@@ -25,6 +25,9 @@ class _Column:
 
     @property
     def best(self) -> float:
+        """The largest value, NaN where a larger one is not better."""
+        if not all(each.directed for each in self.of.values()):
+            return math.nan
         return max((each.value for each in self.of.values() if not math.isnan(each.value)), default=math.nan)
 
 
@@ -122,12 +125,12 @@ def _marks(results: Results, columns: Sequence[_Column]) -> dict[tuple[int, str]
         any_estimate = next(iter(column.of.values()))
         mine = [each for each in results.comparisons if _asks_the_same(each, any_estimate)]
         if baseline is not None:
-            signs = {BETTER: HIGHER, WORSE: LOWER}
+            signs = {**dict.fromkeys(SHOWN_ABOVE, HIGHER), **dict.fromkeys(SHOWN_BELOW, LOWER)}
             found |= {(at, each.model): signs[each.verdict] for each in mine if each.verdict in signs}
             continue
         for model, estimate in column.of.items():
-            beaten = {each.baseline for each in mine if each.model == model and each.verdict == BETTER}
-            beaten |= {each.model for each in mine if each.baseline == model and each.verdict == WORSE}
+            beaten = {each.baseline for each in mine if each.model == model and each.verdict in SHOWN_ABOVE}
+            beaten |= {each.model for each in mine if each.baseline == model and each.verdict in SHOWN_BELOW}
             if estimate.value == column.best and len(column.of) > 1 and beaten == {*column.of} - {model}:
                 found[at, model] = BEST
     return found

@@ -18,7 +18,7 @@ from rich.table import Table
 from rich.text import Text
 
 from truerank.core.printable import printable
-from truerank.core.results import BETTER, NOT_SHOWN, WORSE, Comparison, Estimate, Results
+from truerank.core.results import NOT_SHOWN, SHOWN_ABOVE, SHOWN_BELOW, Comparison, Estimate, Results
 from truerank.data.cells import safe_cell
 
 Chosen = set[tuple[str, float | None]]
@@ -238,9 +238,11 @@ def _adjusted(results: Results) -> str:
 
 
 def _verdict(comparison: Comparison) -> str:
-    """Who is better, where that is shown; a verdict of another kind in its own words."""
-    better = {"better": comparison.model, "worse": comparison.baseline}.get(comparison.verdict)
-    return comparison.verdict if better is None else f"{better} is better"
+    """Who is better (or higher), where that is shown; a verdict of another kind in its own words."""
+    for shown, who in ((SHOWN_ABOVE, comparison.model), (SHOWN_BELOW, comparison.baseline)):
+        if comparison.verdict in shown:
+            return f"{who} is {SHOWN_ABOVE[shown.index(comparison.verdict)]}"
+    return comparison.verdict
 
 
 def _table(first: str, *others: str) -> Table:
@@ -333,7 +335,9 @@ def _comparison(comparison: Comparison) -> tuple[str, ...]:
         number(comparison.difference),
         interval(comparison.low, comparison.high),
         p_value(comparison.p_adjusted),
-        f"{comparison.model} is {comparison.verdict}" if comparison.verdict in (BETTER, WORSE) else comparison.verdict,
+        f"{comparison.model} is {comparison.verdict}"
+        if comparison.verdict in (*SHOWN_ABOVE, *SHOWN_BELOW)
+        else comparison.verdict,
     )
 
 

@@ -12,7 +12,6 @@ from truerank.core.estimator import Estimator
 from truerank.core.messages import Message, caution, warning
 from truerank.core.metric import Metric
 from truerank.core.ranking import Pool
-from truerank.core.refits import Refitted
 from truerank.core.rows import Weighting
 from truerank.core.terms import Ratio, Smooth, Terms
 from truerank.metrics.worth import Pairwise, bounds_of
@@ -36,18 +35,9 @@ class Listed:
     short: int
 
 
-def whole(terms: Terms) -> Smooth:
-    """The sums behind terms, without what was refitted."""
-    if isinstance(terms, Refitted):
-        return terms.whole
-    if isinstance(terms, Smooth):
-        return terms
-    raise TypeError(f"{type(terms).__name__} has no sums per unit")
-
-
 def judged_spread(spread: Spread, terms: Sequence[Terms]) -> Spread:
     """The spread of a value or a difference from judged rows; unknown where weighted rows show none."""
-    parts = [whole(part) for part in terms]
+    parts = [part.whole for part in terms]
     if len(parts) > 1 and not any(part.weighting for part in parts):
         return spread
     blind = [shows_no_spread(part) and (len(parts) == 1 or part.weighting is not None) for part in parts]
@@ -67,7 +57,7 @@ def warnings_of(
     estimator: Estimator, metric: Metric, terms: Terms, listed: Listed, *, clip: float, exactly_these: bool
 ) -> tuple[Message, ...]:
     """The warnings of one estimate; `exactly_these` units are meant, or the population they come from."""
-    sums, about = whole(terms), estimator.about
+    sums, about = terms.whole, estimator.about
     n = len(sums.defined)
     messages: list[Message] = []
     if listed.unscored:
@@ -86,11 +76,12 @@ def warnings_of(
     messages += _about_the_interval(sums, exactly_these=exactly_these)
     messages += [] if exactly_these or sums.exact else about_unequal(sums, cluster="user")
     if listed.short:
+        empty = "what they have is their list" if about.of_lists else "the empty places count as misses"
         messages.append(
             caution(
                 "short-lists",
-                f"{_of(listed.short, n)} are recommended fewer than {metric.cutoff} items, and the empty places "
-                "count as misses; if exclusions have shortened top lists, give longer ones",
+                f"{_of(listed.short, n)} are recommended fewer than {metric.cutoff} items, and {empty}; "
+                "if exclusions have shortened top lists, give longer ones",
             )
         )
     return tuple(messages)
