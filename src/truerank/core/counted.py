@@ -100,7 +100,8 @@ class Inequality:
         change = sums_by(row, n - 1.0 - 2.0 * fewer[item], n=n_rows) - 2.0 * _equal_pairs(count[item], row, n_rows)
         total = count.sum() - np.bincount(row, minlength=n_rows)
         apart = self._apart(count) + change
-        return np.divide(apart, self.n_items * total, out=np.full(n_rows, math.nan), where=total > 0)
+        found: Floats = np.divide(apart, self.n_items * total, out=np.full(n_rows, math.nan), where=total > 0)
+        return found
 
     def shares(self, count: Ints, row: Ints, item: Ints, *, n_rows: int) -> tuple[Floats, Floats]:
         ordered, n = np.sort(count), int(self.n_items)
@@ -195,7 +196,7 @@ class CountedItems:
 
     def leverage(self) -> Floats:
         there = self.clusters.has(self.defined)
-        return there / max(np.count_nonzero(there), 1)
+        return there.astype(np.float64) / max(1, int(np.count_nonzero(there)))
 
     def n_independent(self) -> int:
         return int(np.count_nonzero(self.clusters.has(self.defined)))

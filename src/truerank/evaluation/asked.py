@@ -132,24 +132,25 @@ def pairs(
 ) -> tuple[list[MetricWith], list[Message]]:
     """Every metric with every estimator that can give it; messages on the pairs left out."""
     able: list[MetricWith] = []
-    reasons: dict[tuple[int, int], tuple[str, str]] = {}
+    reasons: dict[tuple[int, str], tuple[str, str]] = {}
     chosen = DEFAULT_METRICS[rules.exposure.exposed] if metrics is None else tuple(dict.fromkeys(metrics))
     given = None if given_estimators is None else tuple(dict.fromkeys(given_estimators))
     for i, metric in enumerate(chosen):
-        for j, estimator in enumerate(_chosen(metric, given, rules.exposure)):
+        for estimator in _chosen(metric, given, rules.exposure):
             reason = rules.refusal(metric, estimator)
             if reason is None:
                 able.append((metric, estimator))
             else:
-                reasons[i, j] = (f"{metric} with {estimator.about.name}", reason)
+                reasons[i, estimator.about.name] = (f"{metric} with {estimator.about.name}", reason)
     used_metrics = {str(metric) for metric, _ in able}
     used_estimators = {estimator.about.name for _, estimator in able}
     for i, metric in enumerate(chosen):
         if metrics is not None and str(metric) not in used_metrics:
             raise RefusedError(_together(reason for (at, _), reason in reasons.items() if at == i))
-    for j, estimator in enumerate(given or ()):
-        if estimator.about.name not in used_estimators:
-            raise RefusedError(_together(reason for (_, at), reason in reasons.items() if at == j))
+    for name in [estimator.about.name for estimator in given or ()]:
+        if name not in used_estimators:
+            said = _together(reason for (_, of), reason in reasons.items() if of == name)
+            raise RefusedError(said or f"{name}: nothing that is asked for looks at labels; leave --estimator out.")
     if not able:
         raise RefusedError(_together(reasons.values()))
     return able, [caution("left-out-question", f"left out: {what}: {reason}") for what, reason in reasons.values()]

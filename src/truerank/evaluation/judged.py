@@ -47,11 +47,11 @@ from truerank.evaluation.judged_source import (
     source_of,
 )
 from truerank.evaluation.like import Tool, tool_named
+from truerank.evaluation.list_facts import known_facts, list_facts
 from truerank.evaluation.measure import measure
 from truerank.evaluation.numbering import check_numbers
 from truerank.evaluation.question import Adjust, Question
 from truerank.evaluation.units import items_by_group
-from truerank.evaluation.list_facts import known_facts, list_facts
 from truerank.exposure.kinds import EXPOSURES, BiasedExposure, Exposure, FullExposure, HoldoutExposure, RandomExposure
 from truerank.exposure.propensities import Fitted
 from truerank.exposure.propensities.given import GivenValues
@@ -263,7 +263,8 @@ def prepare_judged(
     if call.like is None:
         asked, left_out = pairs(call.metrics, call.estimators, rules)
     else:
-        asked, left_out = pairs(call.chosen_metrics, [call.like.users], rules)
+        labelled = any(not isinstance(metric, OfLists) for metric in call.chosen_metrics)
+        asked, left_out = pairs(call.chosen_metrics, [call.like.users] if labelled else None, rules)
         left_out += call.like.said(DEFAULT_METRICS[call.exposure.exposed] if call.metrics is None else call.metrics)
     clips = clips_for(call.clips, asked)
     segments = items_by_group(call.item_groups, catalogue.items)

@@ -79,10 +79,10 @@ def _rows(features: Floats, distance: Distance) -> Floats:
     if distance is Distance.HAMMING:
         return features
     length = np.sqrt(np.square(features).sum(axis=1, keepdims=True))
-    return np.divide(features, length, out=np.zeros_like(features), where=length > 0)
+    return np.asarray(np.divide(features, length, out=np.zeros_like(features), where=length > 0))
 
 
 def _apart(rows: Floats, first: Ints, second: Ints, distance: Distance) -> Floats:
     if distance is Distance.HAMMING:
-        return np.count_nonzero(rows[first] != rows[second], axis=1).astype(np.float64)
+        return np.asarray((rows[first] != rows[second]).sum(axis=1), dtype=np.float64)
     return np.asarray(1.0 - (rows[first] * rows[second]).sum(axis=1))

@@ -58,7 +58,7 @@ class ListedItems:
         """The mean of values of listed items over each unit's list, NaN where it is empty."""
         n = self.lists.length
         total = sums_by(self.lists.unit, values, n=len(n))
-        return np.divide(total, n, out=np.full(len(n), math.nan), where=n > 0)
+        return np.asarray(np.divide(total, n, out=np.full(len(n), math.nan), where=n > 0))
 
 
 def mean_of(values: Floats) -> tuple[Floats, Floats]:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 import numpy as np
 
 from truerank.core.arrays import Floats
 from truerank.core.metric import ListNeed, cutoff
-from truerank.core.options import InformationUnit
+from truerank.core.options import Denominator, InformationUnit
 from truerank.core.values import Count, check, text_of
 from truerank.metrics.listed import ListedItems, mean_of
 
@@ -19,8 +19,8 @@ class Novelty:
     """The mean self-information of a user's top K: -log2(users of the training log with the item / all its users).
 
     RecTools' MeanInvUserFreq. An item that nobody has counts as if one user had it. `unit=share` divides by log2 of the
-    number of users, so that 1 is an item of one user (RePlay's Surprisal). The mean is over the items of the list,
-    which may be fewer than K.
+    number of users, so that 1 is an item of one user. The mean is over the items of the list, which may be fewer than
+    K; `denominator=cutoff` divides by K (both together are RePlay's Surprisal).
 
     >>> import polars as pl, truerank as tr
     >>> lists = pl.DataFrame({"user": [1, 1], "item": ["a", "b"], "rank": [1, 2]})
@@ -33,6 +33,7 @@ class Novelty:
 
     k: Count
     unit: InformationUnit = InformationUnit.BITS
+    denominator: Literal[Denominator.LIST, Denominator.CUTOFF] = Denominator.LIST
     name: ClassVar[str] = "Novelty"
     on_full_labels: ClassVar[str] = "users with a recommended item"
     directed: ClassVar[bool] = False
@@ -59,4 +60,7 @@ class Novelty:
         if self.unit is InformationUnit.SHARE:
             most = np.log2(train.n_users)
             information = information / most if most > 0 else np.zeros(len(information))
-        return mean_of(lists.means(information))
+        mean = lists.means(information)
+        if self.denominator is Denominator.CUTOFF:
+            mean = mean * lists.lists.length / self.k
+        return mean_of(mean)

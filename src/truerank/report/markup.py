@@ -24,9 +24,13 @@ class _Column:
     of: Mapping[str, Estimate]
 
     @property
+    def directed(self) -> bool:
+        return all(each.directed for each in self.of.values())
+
+    @property
     def best(self) -> float:
         """The largest value, NaN where a larger one is not better."""
-        if not all(each.directed for each in self.of.values()):
+        if not self.directed:
             return math.nan
         return max((each.value for each in self.of.values() if not math.isnan(each.value)), default=math.nan)
 
@@ -148,13 +152,16 @@ def _caption(results: Results) -> str:
     baseline = results.provenance.settings.get("baseline")
     units = max((each.units for each in results.estimates), default=0)
     level = results.provenance.settings.get("level", 0.95)
+    bare = [column.title for column in columns if not column.directed]
+    sides = f" ({HIGHER} higher and {LOWER} lower in {', '.join(bare)})" if baseline is not None else ""
+    none = f"; of {', '.join(bare)} no side is better" if bare else ""
     marks = (
-        f"{HIGHER} better and {LOWER} worse than {baseline}"
+        f"{HIGHER} better and {LOWER} worse than {baseline}{sides if bare else ''}"
         if baseline is not None
         else f"{BEST} better than every other model"
     )
     adjusted = f"shown at the {1 - float(level):.0%} level with paired tests, adjusted for the number of comparisons"
-    return f"{estimands}. Up to {units:,} {results.provenance.unit}s. Best in bold; {marks}, {adjusted}."
+    return f"{estimands}. Up to {units:,} {results.provenance.unit}s. Best in bold{none}; {marks}, {adjusted}."
 
 
 def _for_markdown(text: str) -> str:

@@ -89,12 +89,12 @@ def _best(matrix: np.ndarray, block: Ints, pool: Candidates, k: int) -> _Found:
     scores = np.array(matrix)  # what is no candidate is struck out
     if pool.only is not None:
         kept = np.zeros(scores.shape, dtype=bool)
-        for at, members in _members(pool.only, block):
-            kept[at, members] = True
+        for row, members in _members(pool.only, block):
+            kept[row, members] = True
         scores[~kept] = -np.inf
     if pool.exclude is not None:
-        for at, gone in _members(pool.exclude, block):
-            scores[at, gone] = -np.inf
+        for row, gone in _members(pool.exclude, block):
+            scores[row, gone] = -np.inf
     n_items = scores.shape[1]
     if k < n_items:
         last = np.partition(scores, n_items - k, axis=1)[:, n_items - k, None]
