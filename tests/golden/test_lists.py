@@ -23,7 +23,7 @@ SAME = [
     ("rectools", "IntraListDiversity", "Diversity@{k}"),
     ("rectools", "Serendipity", "Serendipity@{k}"),
     ("replay", "Coverage", "Coverage@{k}(among=train)"),
-    ("replay", "Surprisal", "Novelty@{k}(unit=share, denominator=cutoff)"),
+    ("replay", "Surprisal", "Novelty@{k}(unit=share,denominator=cutoff)"),
 ]
 
 
@@ -85,7 +85,7 @@ def test_like_takes_the_forms_of_the_tool() -> None:
     found = evaluated(metrics=["Coverage@3", "Novelty@3"], item_features=None, like="replay")
     assert [each.metric for each in found.estimates] == [
         "Coverage@3(among=train)",
-        "Novelty@3(unit=share, denominator=cutoff)",
+        "Novelty@3(unit=share,denominator=cutoff)",
     ]
     assert found.estimates[0].value == pytest.approx(stored("replay")["Coverage@3"]["all"], abs=1e-9)
     assert any("RePlay calls this Surprisal" in text for text in found.notes)
