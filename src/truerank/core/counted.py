@@ -3,7 +3,8 @@
 Coverage and inequality are functions of the counts of items over all lists, not ratios of sums: more users cover more.
 What is estimated is therefore the value that as many users drawn alike would have. That a value of n users is around
 its own mean is known from the values without each user, the jackknife: the sum of squares of what each user adds is on
-average at least the variance (Efron and Stein 1981), so that intervals hold at least as often as they say.
+average at least the variance (Efron and Stein 1981), so that intervals hold at least as often as they say. Where no
+user adds anything alone, users of a kind that was not drawn are all that could move coverage (the rule of three).
 """
 
 from __future__ import annotations
@@ -32,6 +33,10 @@ class CountForm(Protocol):
         """The value without the items of each row, none of which has an item twice."""
         ...
 
+    def reach(self, length: int) -> float:
+        """How far a list of so many items, all of them in no other, moves the value at most; 0 where not known."""
+        ...
+
     def shares(self, count: Ints, row: Ints, item: Ints, *, n_rows: int) -> tuple[Floats, Floats]:
         """Parts of each row, given the counts of all: Σ of the first over Σ of the second is the value."""
         ...
@@ -56,6 +61,9 @@ class Covered:
         covered = np.count_nonzero(self._counts(count))
         alone = self._counts(count)[item] == 1
         return (covered - np.bincount(row[alone], minlength=n_rows)) / self.n_items
+
+    def reach(self, length: int) -> float:
+        return length / self.n_items
 
     def shares(self, count: Ints, row: Ints, item: Ints, *, n_rows: int) -> tuple[Floats, Floats]:
         counted = self._counts(count)[item]
@@ -102,6 +110,9 @@ class Inequality:
         apart = self._apart(count) + change
         found: Floats = np.divide(apart, self.n_items * total, out=np.full(n_rows, math.nan), where=total > 0)
         return found
+
+    def reach(self, length: int) -> float:
+        return 0.0  # it also depends on who is left
 
     def shares(self, count: Ints, row: Ints, item: Ints, *, n_rows: int) -> tuple[Floats, Floats]:
         ordered, n = np.sort(count), int(self.n_items)
@@ -193,6 +204,10 @@ class CountedItems:
             own = np.bincount(self.item[of == cluster], minlength=self.n_known)
             alone[cluster] = self.form.value(count - own)
         return alone
+
+    def reach(self) -> float:
+        """How far a user unlike all of these could move the value."""
+        return self.form.reach(int(np.diff(self.start).max(initial=0)))
 
     def leverage(self) -> Floats:
         there = self.clusters.has(self.defined)

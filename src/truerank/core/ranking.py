@@ -104,16 +104,16 @@ class Ranks:
 class TopLists:
     """What each unit is recommended, best first: unit u has `item[start[u]:start[u + 1]]`, positions in the catalogue.
 
-    `split` tells of which units a tie was cut: equals of the last item are not in the list.
+    `tied` says whether the candidate after an item, in the list or not, scores as high.
 
-    >>> lists = TopLists(np.array([0, 3, 4]), np.array([5, 2, 9, 2]), np.array([False, True]))
-    >>> lists.top(2).item.tolist(), lists.rank.tolist()
-    ([5, 2, 2], [1.0, 2.0, 3.0, 1.0])
+    >>> lists = TopLists(np.array([0, 3, 4]), np.array([5, 2, 9, 2]), np.array([False, True, False, False]))
+    >>> lists.top(2).item.tolist(), lists.rank.tolist(), lists.top(2).split.tolist()
+    ([5, 2, 2], [1.0, 2.0, 3.0, 1.0], [True, False])
     """
 
     start: Ints
     item: Ints
-    split: Bools
+    tied: Bools
 
     @property
     def length(self) -> Ints:
@@ -131,7 +131,15 @@ class TopLists:
         """The first k places of each list."""
         kept = self.rank <= k
         start = np.concatenate([[0], np.cumsum(np.minimum(self.length, k))])
-        return TopLists(start, self.item[kept], self.split)
+        return TopLists(start, self.item[kept], self.tied[kept])
+
+    @property
+    def split(self) -> Bools:
+        """Of which units a tie was cut: equals of the last item are not in the list."""
+        found = np.zeros(len(self.start) - 1, dtype=bool)
+        some = self.length > 0
+        found[some] = self.tied[self.start[1:][some] - 1]
+        return found
 
 
 # ------------------------------------------------------------------------------------------------------ chunk and view

@@ -16,7 +16,7 @@ from truerank.core.ids import Ids
 from truerank.core.messages import Message, note
 from truerank.core.metric import Additive, Metric, OfCounts, is_directed
 from truerank.core.provenance import Provenance
-from truerank.core.ranking import JudgedChunk, Pool, Ranks, RankView, Ties
+from truerank.core.ranking import JudgedChunk, Pool, Ranks, RankView, Ties, TopLists
 from truerank.core.results import Estimate, Evidence
 from truerank.core.terms import Terms
 from truerank.estimators.biased.weighing import is_recall, propensity_of
@@ -87,6 +87,8 @@ class JudgedSight:
             # the number of candidates may be unknown
             short = ranks.scored & (ranks.n_recommended < cutoff) & ~(ranks.n_recommended >= ranks.n_candidates)
             counted[self.model, "short", pool, cutoff] = self._users(short)
+            for lists in (each for each in self.views[pool].listed.values() if isinstance(each, TopLists)):
+                counted[self.model, "cut", pool, cutoff] = self._users(lists.top(cutoff).split)
         return counted if self.balance is None else counted | self._balances(self.balance)
 
     def _balances(self, balance: BalanceOf) -> dict[tuple[Any, ...], Any]:
@@ -316,8 +318,13 @@ class JudgedPlan:
         model, number = cell
         estimator, asked = self.question.asked[number]
         metric: Metric = asked.metric
-        short = measured.tallies.get((model, "short", estimator.about.pool, metric.cutoff))
-        listed = Listed(int(measured.tallies[model, "unscored"].sum()), 0 if short is None else int(short.sum()))
+        of_list = (estimator.about.pool, metric.cutoff)
+        short, cut = (measured.tallies.get((model, what, *of_list)) for what in ("short", "cut"))
+        listed = Listed(
+            int(measured.tallies[model, "unscored"].sum()),
+            0 if short is None else int(short.sum()),
+            int(cut.sum()) if cut is not None and estimator.about.of_lists else 0,
+        )
         exactly_these = self.question.interval.needs_rows
         return (
             *warnings_of(estimator, metric, terms, listed, clip=asked.clip, exactly_these=exactly_these),

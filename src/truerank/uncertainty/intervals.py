@@ -18,6 +18,7 @@ import numpy as np
 
 from truerank.core.arrays import Floats, exact_sum, sums_by
 from truerank.core.calls import WHOLE, is_whole, shown
+from truerank.core.counted import CountedItems
 from truerank.core.errors import InputError, RefusedError
 from truerank.core.refits import Refitted
 from truerank.core.rows import SampledRows
@@ -167,7 +168,8 @@ def influences(terms: Terms) -> Influences:
     if math.isnan(value):
         return Influences(value, np.zeros(0), np.zeros(0), 0.0, 0)
     stratum = terms.clusters.stratum if isinstance(terms, Smooth) else None
-    return Influences(value, terms.influence(), terms.leverage(), abs(value), terms.n_informative(), stratum)
+    reach = terms.reach() if isinstance(terms, CountedItems) else 0.0
+    return Influences(value, terms.influence(), terms.leverage(), abs(value), terms.n_informative(), stratum, reach)
 
 
 def difference_of(first: Terms, second: Terms, known: Mapping[int, Influences] | None = None) -> Influences:
@@ -314,7 +316,7 @@ class Bootstrap:
         known = redrawn[~np.isnan(redrawn)]
         stderr = float(np.std(known, ddof=1)) if len(known) >= 2 else 0.0
         if not stderr > 0:
-            return Spread.unknown(of.value, informative=of.informative)
+            return of.spread(level=level) if of.reach > 0 else Spread.unknown(of.value, informative=of.informative)
         return replace(of, stratum=None).spread(level=level, difference=difference, stderr=stderr)
 
 

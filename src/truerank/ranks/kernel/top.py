@@ -46,8 +46,7 @@ def top_lists(aligned: Aligned, log: Log, *, pool: Candidates, k: int, seed: int
     units = np.flatnonzero(aligned.row >= 0)
     lists = aligned.scores if aligned.column is None and isinstance(aligned.scores, Lists) else None
     size = LIST_USERS if lists is not None else max(1, min(TILE_USERS, CELLS_AT_ONCE // max(1, n_items)))
-    kept: list[_Found] = []
-    split = np.zeros(n_units, dtype=bool)
+    kept: list[tuple[_Found, Bools]] = []
     with one_blas_thread():
         for block in (units[at : at + size] for at in range(0, len(units), size)):
             if lists is not None:
@@ -56,13 +55,12 @@ def top_lists(aligned: Aligned, log: Log, *, pool: Candidates, k: int, seed: int
                 matrix = aligned.block(block)
                 check_block(matrix, block, users=log.users, items=log.items, name=name)
                 found = _best(matrix, block, pool, k)
-            chosen, cut = _ordered(found, log, k=k, seed=seed)
-            split[cut] = True
-            kept.append(chosen)
-    unit = np.concatenate([np.zeros(0, dtype=np.int64), *(part.unit for part in kept)])
-    item = np.concatenate([np.zeros(0, dtype=np.int64), *(part.item for part in kept)])
-    start = np.concatenate([[0], np.cumsum(np.bincount(unit, minlength=n_units))])
-    return TopLists(start, item, split)
+            kept.append(_ordered(found, log, k=k, seed=seed))
+    none = np.zeros(0, dtype=np.int64)
+    unit = np.concatenate([none, *(part.unit for part, _ in kept)])
+    item = np.concatenate([none, *(part.item for part, _ in kept)])
+    tied = np.concatenate([none.astype(bool), *(each for _, each in kept)])
+    return TopLists(np.concatenate([[0], np.cumsum(np.bincount(unit, minlength=n_units))]), item, tied)
 
 
 def _listed(aligned: Aligned, lists: Lists, block: Ints, pool: Candidates, n_items: int) -> _Found:
@@ -108,16 +106,15 @@ def _members(pairs: Pairs, block: Ints) -> Iterator[tuple[int, Ints]]:
     return ((at, pairs.of_unit(unit)) for at, unit in enumerate(block.tolist()))
 
 
-def _ordered(found: _Found, log: Log, *, k: int, seed: int) -> tuple[_Found, Ints]:
-    """The first k of each unit by score, equal scores by key; and the units of which a tie was cut."""
+def _ordered(found: _Found, log: Log, *, k: int, seed: int) -> tuple[_Found, Bools]:
+    """The first k of each unit by score, equal scores by key; and which of them the next one equals."""
     order = np.lexsort((-found.score, found.unit))
     unit, score = found.unit[order], found.score[order]
-    same = (np.diff(unit) == 0) & (np.diff(score) == 0)
+    same = np.append((np.diff(unit) == 0) & (np.diff(score) == 0), False)[: len(unit)]
     if same.any():
         keys = cell_keys(seed, "ties", log.users.keys()[found.unit], log.items.keys()[found.item])
         order = np.lexsort((keys, -found.score, found.unit))
     place = np.arange(len(unit)) - np.searchsorted(unit, unit, side="left")
     kept = place < k
-    cut = unit[1:][same & kept[:-1] & ~kept[1:]]
     chosen = order[kept]
-    return _Found(unit[kept], found.item[chosen], found.score[chosen]), cut
+    return _Found(unit[kept], found.item[chosen], found.score[chosen]), same[kept]
