@@ -91,3 +91,18 @@ def test_like_takes_the_forms_of_the_tool() -> None:
     assert any("RePlay calls this Surprisal" in text for text in found.notes)
     same = evaluated(metrics=["Novelty@3"], item_features=None, like="rectools").estimates[0]
     assert same.value == pytest.approx(stored("rectools")["MeanInvUserFreq@3"]["all"], abs=1e-9)
+
+
+def test_the_page_of_definitions_has_these_numbers() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "definitions.md").read_text()
+    table_at = page.index("| of lists | here |")
+    rows = [
+        [cell.strip() for cell in line.strip("|").split("|")] for line in page[table_at:].split("\n\n")[0].splitlines()
+    ]
+    for metric, here, tool, there in rows[2:]:
+        features = {} if metric.startswith("Diversity") else {"item_features": None}
+        assert f"{evaluated(metrics=[metric], **features).estimates[0].value:.4f}" == here, metric
+        if tool:
+            name, _, theirs = tool.partition(" ")
+            assert f"{stored(name)[theirs]['all']:.4f}" == there, tool
+    assert {row[2].split(" ")[-1].split("@")[0] for row in rows[2:]} == {theirs for _, theirs, _ in SAME} | {""}
