@@ -11,6 +11,7 @@ import polars as pl
 import pytest
 
 import truerank as tr
+from truerank.core.ids import Ids
 from truerank.core.results import Results
 
 HERE = Path(__file__).parent / "lists"
@@ -49,7 +50,7 @@ def evaluated(**how: Any) -> Results:
         table("test"),
         exposure="holdout",
         exclude=table("train"),
-        items=table("features")["item"],
+        items=Ids.of(table("features")["item"]),
         **({"item_features": table("features")} | how),
     )
 

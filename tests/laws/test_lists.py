@@ -62,7 +62,7 @@ def evaluated(scores: Any = SCORES, metrics: Sequence[Any] = METRICS, **how: Any
 def top(k: int) -> list[list[int]]:
     """Lists by hand: candidates in falling order of score."""
     able = [[i for i in range(N_ITEMS) if not TRAIN[u, i] and SCORES[u, i] > -np.inf] for u in range(N_USERS)]
-    return [sorted(items, key=lambda i, u=u: -SCORES[u, i])[:k] for u, items in enumerate(able)]
+    return [[i for _, i in sorted((-SCORES[u, i], i) for i in items)[:k]] for u, items in enumerate(able)]
 
 
 POPULAR = TRAIN.sum(axis=0)
@@ -188,7 +188,7 @@ def lists_of(scores: Any, *, k: int, seed: int = 0, exclude: bool = True, only: 
 def test_every_shape_of_scores_gives_the_same_lists(k: int, monkeypatch: pytest.MonkeyPatch) -> None:
     user, item = np.divmod(np.arange(N_USERS * N_ITEMS), N_ITEMS)
     table = pl.DataFrame({"user": user, "item": item, "score": TIED.ravel()})
-    ids = {"users": np.arange(N_USERS), "items": np.arange(N_ITEMS)}
+    ids: dict[str, Any] = {"users": np.arange(N_USERS), "items": np.arange(N_ITEMS)}
     shapes = [
         dense(TIED), factors(WIDE, TALL), as_lists(table), function(lambda rows: TIED[rows], **ids),
         dense(TIED[:, ::-1], users=np.arange(N_USERS), items=np.arange(N_ITEMS)[::-1]),

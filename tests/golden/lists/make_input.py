@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import csv
 import random
+from collections.abc import Sequence
 from pathlib import Path
 
 HERE = Path(__file__).parent
@@ -40,7 +41,7 @@ def main() -> None:
     write("features", ("item", "size", "new", "kind"), features)
 
 
-def write(name: str, head: tuple[str, ...], rows: list[tuple[int, ...]]) -> None:
+def write(name: str, head: tuple[str, ...], rows: Sequence[tuple[int, ...]]) -> None:
     with (HERE / f"{name}.csv").open("w", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(head)
