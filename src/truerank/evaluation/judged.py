@@ -16,7 +16,7 @@ from truerank.core.ids import Ids
 from truerank.core.language import as_value, as_values
 from truerank.core.log import Log
 from truerank.core.messages import note
-from truerank.core.metric import Metric
+from truerank.core.metric import ListNeed, Metric, OfLists
 from truerank.core.options import ListsAre
 from truerank.core.progress import Progress, Watching, watching
 from truerank.core.provenance import Input, Provenance, versions
@@ -48,6 +48,7 @@ from truerank.evaluation.judged_source import (
     source_of,
 )
 from truerank.evaluation.like import Tool, tool_named
+from truerank.evaluation.list_facts import known_facts, list_facts
 from truerank.evaluation.measure import measure
 from truerank.evaluation.numbering import check_numbers
 from truerank.evaluation.question import Adjust, Question
@@ -56,6 +57,7 @@ from truerank.exposure.kinds import EXPOSURES, BiasedExposure, Exposure, FullExp
 from truerank.exposure.propensities import Fitted
 from truerank.exposure.propensities.given import GivenValues
 from truerank.metrics import METRICS
+from truerank.metrics.listed import ListFacts
 from truerank.metrics.worth import gains_of, reward_of
 from truerank.ranks.candidates import Overlap, catalogue_of, whole_tables
 from truerank.ranks.kernel.rank import Aligned
@@ -83,6 +85,7 @@ def evaluate(
     lists: ListsAre | str | None = None,
     like: str | None = None,
     item_groups: Any = None,
+    item_features: Any = None,
     baseline: str | None = None,
     ties: Ties | str = Ties.EXPECTED,
     interval: Interval | None = None,
@@ -107,6 +110,8 @@ def evaluate(
     where an estimator has no clip of its own.
     `item_groups` (a mapping from item to group, or a frame of both) asks everything again for each group of items: only
     its items earn, ranks stay among all candidates.
+    Metrics of lists, such as "Coverage@10" or "Novelty@10", look at what is recommended instead of labels; popularity
+    is counted in `exclude`, the training log, and `item_features` (a frame or a file) tell how different items are.
     p is adjusted over the comparisons of one metric and estimator, or over all (`adjust="all"`); `simultaneous` widens
     the intervals of differences so that those of such a family hold together.
     `block_users` and `threads` change speed and memory, never a bit of the results. `progress=True` shows how far it
@@ -131,6 +136,7 @@ def evaluate(
         lists=None if lists is None else as_value(lists, ListsAre),
         like=None if like is None else tool_named(like),
         item_groups=item_groups,
+        item_features=item_features,
         baseline=baseline,
         ties=as_value(ties, Ties),
         interval=interval,
@@ -174,6 +180,7 @@ class JudgedCall:
     lists: ListsAre | None = None
     like: Tool | None = None
     item_groups: Any = None
+    item_features: Any = None
     baseline: str | None = None
     ties: Ties = Ties.EXPECTED
     interval: Interval | None = None
@@ -224,7 +231,8 @@ def prepare_judged(
     check_rows(judged)
     sample = call.exposure.labelled(first_rows(judged))
     for metric in call.chosen_metrics:
-        gains_of(metric, sample)  # labels or grades that it cannot use are refused before any work
+        if not isinstance(metric, OfLists) or ListNeed.LABELS in metric.needs:
+            gains_of(metric, sample)  # labels or grades that it cannot use are refused before any work
     # two sources may share a name, so they are told apart by their role
     others = {f"{source_of(part)} ({role})": part.items for role, part in rows.items() if role != "candidates"}
     known = {name: as_scores(each, name=name) for name, each in scores.items()}
@@ -252,11 +260,13 @@ def prepare_judged(
         catalogue.n_items,
         explicit=candidates is not None,
         complete_lists=frozenset(models if complete else ()),
+        facts=known_facts(exclude, call.item_features, n_items=catalogue.n_items, exposed=call.exposure.exposed),
     )
     if call.like is None:
         asked, left_out = pairs(call.metrics, call.estimators, rules)
     else:
-        asked, left_out = pairs(call.chosen_metrics, [call.like.users], rules)
+        labelled = any(not isinstance(metric, OfLists) for metric in call.chosen_metrics)
+        asked, left_out = pairs(call.chosen_metrics, [call.like.users] if labelled else None, rules)
         left_out += call.like.said(DEFAULT_METRICS[call.exposure.exposed] if call.metrics is None else call.metrics)
     clips = clips_for(call.clips, asked)
     segments = items_by_group(call.item_groups, catalogue.items)
@@ -266,7 +276,7 @@ def prepare_judged(
             (estimator, Asked(metric, reward_of(metric, sample), clip, segment))
             for metric, estimator in asked
             for clip in clips_of(estimator, clips)
-            for segment in (None, *(() if estimator.about.predicts else segments))
+            for segment in (None, *(() if estimator.about.predicts or estimator.about.of_lists else segments))
         ),
         interval=interval,
         level=call.level,
@@ -276,7 +286,9 @@ def prepare_judged(
         simultaneous=call.simultaneous,
     )
     check_pairs(question)
-    learned = _learned(question, source, call.exposure, learner, users=judged.users)
+    metrics = [each.metric for _, each in question.asked]
+    lists = list_facts(metrics, source, catalogue, train=rows.get("exclude"), features=call.item_features)
+    learned = _learned(question, source, call.exposure, learner, users=judged.users, lists=lists)
     used = any("inclusion" in estimator.about.uses for estimator, _ in question.asked)
     plan = JudgedPlan(
         question=question,
@@ -326,7 +338,13 @@ def notes_of(read: Rows | Scores) -> tuple[str, ...]:
 
 
 def _learned(
-    question: Question, source: JudgedSource, exposure: Exposure, learner: Learner | None, *, users: Ids
+    question: Question,
+    source: JudgedSource,
+    exposure: Exposure,
+    learner: Learner | None,
+    *,
+    users: Ids,
+    lists: ListFacts,
 ) -> Learned:
     """What estimators must know of all users: propensities, reward models."""
     context = {
@@ -343,6 +361,7 @@ def _learned(
         "rate": exposure.rate if isinstance(exposure, RandomExposure) else None,
         "propensity": learner,
         "users": users,
+        "lists": lists,
     }
     if not wanted:
         return Learned(facts=facts)
