@@ -7,6 +7,7 @@ import decimal
 import fractions
 import inspect
 import os
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -189,8 +190,10 @@ def _thrown(call: Callable[..., Any], works: dict[str, Any], values: dict[str, C
                 continue  # what a function of the user's own raises is its own
             try:
                 call(**{**works, name: made()})
-            except TruerankError:
+            except TruerankError as error:
                 refused += 1
+                if re.search(r"(?<![\w-])--[a-z]", str(error)):
+                    pytest.fail(f"{name}={what}: a flag of the command line in Python: {error}")
             except Exception as error:
                 pytest.fail(f"{name}={what}: {type(error).__name__}: {error}")
     return refused

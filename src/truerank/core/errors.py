@@ -4,20 +4,32 @@
     └── InputError          a file, a frame, an option or a combination of them is wrong (exit code 2)
         └── RefusedError    the question has no honest answer: the message says why and what to ask instead
 
-A message is one or two sentences: where, what was found, what was expected, what to do. It may quote data of any kind
-and length, and ends on a terminal: an error makes it printable when it is made.
+A message is one or two sentences: where, what was found, what was expected, what to do. Options in it are named as
+`wording.worded` says, so that Python callers read arguments and the command line its own flags. It may quote data of
+any kind and length, and ends on a terminal: an error makes it printable when it is made.
 """
 
 from __future__ import annotations
 
 from truerank.core.printable import sentence
+from truerank.core.wording import worded
 
 
 class TruerankError(Exception):
-    """Anything this library raises on purpose."""
+    """Anything this library raises on purpose; `text` names options in a way that either reader can be told.
+
+    >>> error = InputError("no catalogue; give {option:items FILE}.")
+    >>> str(error), error.said(for_cli=True)
+    ('no catalogue; give items=....', 'no catalogue; give --items FILE.')
+    """
 
     def __init__(self, message: object = "") -> None:
-        super().__init__(sentence(str(message)))
+        self.text = message.text if isinstance(message, TruerankError) else str(message)
+        super().__init__(self.said(for_cli=False))
+
+    def said(self, *, for_cli: bool) -> str:
+        """The sentence with options as the command line or Python spells them."""
+        return sentence(worded(self.text, for_cli=for_cli))
 
 
 class InputError(TruerankError):

@@ -12,6 +12,7 @@ from truerank.core.arrays import LEAST_CHANCE, Bools, Floats, Ints, frozen
 from truerank.core.errors import InputError
 from truerank.core.ids import Ids
 from truerank.core.log import Pairs
+from truerank.core.wording import columns_option
 from truerank.data.facts import Facts
 from truerank.data.impressions import Array, Impressions, Logged
 from truerank.data.read import CHANCE, VALUE_NAMES, column, find_column, finite_numbers, is_binary
@@ -192,7 +193,7 @@ def reward_keys(
         found = f"several value columns ({', '.join(keys)})" if keys else "no value column"
         raise InputError(
             f"{where}: {found}; found {', '.join(columns)}. "
-            "Name the rewards: --reward NAME, several times for several (Python: rewards=[...])."
+            "Name the rewards: {cli:--reward NAME, several times for several|rewards=[...]}."
         )
     return keys
 
@@ -235,7 +236,8 @@ def _check_places(log: Impressions) -> None:
         row = int(np.searchsorted(log.unit, unit))
         raise InputError(
             f"{log.source}: {_place(log, row)} has two items at one position; expected each position once in "
-            "a session and surface. Give each list a session of its own, or name the surface: --columns surface=NAME."
+            "a session and surface. Give each list a session of its own, or name the surface: "
+            f"{columns_option('surface', by='truerank.read_impressions')}."
         )
 
 

@@ -15,6 +15,7 @@ from truerank.core.calls import checked_arguments
 from truerank.core.errors import InputError
 from truerank.core.ids import IdColumn, Ids
 from truerank.core.log import Log
+from truerank.core.wording import columns_option
 from truerank.data.batches import LazyTable, by_user
 from truerank.data.matrices import is_sparse, population, rows_of, stored
 from truerank.data.recognise import JUDGED, PAIR, taken, with_usual
@@ -139,8 +140,19 @@ def as_table(source: Any, columns: Mapping[str, str] | None = None) -> tuple[pl.
     return table.read(), table.where
 
 
-def column(table: pl.DataFrame, key: str, mapping: Mapping[str, str], *, where: str, strict: bool = False) -> pl.Series:
-    """The column that stands for `key`: the mapped one or, unless `strict`, the one of that name."""
+def column(
+    table: pl.DataFrame,
+    key: str,
+    mapping: Mapping[str, str],
+    *,
+    where: str,
+    strict: bool = False,
+    by: str = "truerank.read",
+) -> pl.Series:
+    """The column that stands for `key`: the mapped one or, unless `strict`, the one of that name.
+
+    `by` is what reads it in Python, where a name can be given.
+    """
     found = find_column(table, key, mapping, strict=strict)
     if found is not None:
         return found
@@ -149,10 +161,7 @@ def column(table: pl.DataFrame, key: str, mapping: Mapping[str, str], *, where: 
     missing = f"{where}: no column {wanted!r}; found {', '.join(table.columns) or 'no columns'}."
     if key not in (*KEYS, *RANKED_KEYS):  # a name that the caller chose: there is nothing to map
         raise InputError(f"{missing} Did you mean {close[0]!r}?")
-    raise InputError(
-        f"{missing} "
-        f'Name the one that holds the {key}: --columns {key}={close[0]} (Python: columns={{"{key}": "{close[0]}"}}).'
-    )
+    raise InputError(f"{missing} Name the one that holds the {key}: {columns_option(key, close[0], by=by)}.")
 
 
 def find_column(table: pl.DataFrame, key: str, mapping: Mapping[str, str], *, strict: bool = False) -> pl.Series | None:
@@ -186,12 +195,12 @@ def value_key(columns: Collection[str], mapping: Mapping[str, str], rule: Positi
     if len(keys) > 1:
         raise InputError(
             f"{where}: several value columns ({', '.join(keys)}); expected one. "
-            f"Say which holds the label: --columns label={keys[0]}."
+            f"Say which holds the label: {columns_option('label', keys[0])}."
         )
     if not keys and rule is not None and rule.comparison != ALL:
         raise InputError(
             f"{where}: no value column for the rule {rule}; found {', '.join(columns)}. "
-            "Name the one that holds the values: --columns label=NAME."
+            f"Name the one that holds the values: {columns_option('label')}."
         )
     return keys[0] if keys else ""
 
@@ -215,8 +224,8 @@ def _rewards(
     raw = "value" if key == "label" else key  # the name label is kept for what is 0 or 1
     if rule is not None and rule.comparison == ALL and binary and not bool((numbers == 1.0).all()):
         raise InputError(
-            f"{where}: each row is said to be positive, but column {numbers.name!r} has 0. Leave --positive out, or "
-            "remove those rows."
+            f"{where}: each row is said to be positive, but column {numbers.name!r} has 0. Leave "
+            "{option:positive} out, or remove those rows."
         )
     if rule is not None:
         labels = rule.apply(numbers).cast(pl.Float64).to_numpy()

@@ -65,7 +65,7 @@ class Rules:
         if estimator.about.needs_size and math.isnan(self.n_items):
             return (
                 "top lists do not tell how many candidates there are, which it needs. "
-                "Give the catalogue: --items FILE or --n-items N."
+                "Give the catalogue: {option:items FILE} or {option:n_items N}."
             )
         reason = self._other_exposure(estimator) or self._without_scale(estimator)
         if reason is not None:
@@ -73,7 +73,7 @@ class Rules:
         if self.interval.needs_rows and not estimator.about.design:
             return (
                 f"an interval for exactly these users is known for {', '.join(with_design())}; "
-                "use --interval population."
+                "use {option:interval population|interval=Population()}."
             )
         if self.ties not in estimator.about.ties:
             usable = ", ".join(sorted(estimator.about.ties))
@@ -86,7 +86,7 @@ class Rules:
             return None
         use = ", ".join(names_for(here))
         if Exposed.BIASED in able:
-            return "it is for logs with propensities; say --exposure biased (Python: exposure=BiasedExposure())."
+            return "it is for logs with propensities; say {option:exposure biased}."
         if here is Exposed.BIASED:
             return f"it does not correct for unequal exposure; use {use}."
         if estimator.about.complete:
@@ -114,7 +114,7 @@ class Rules:
                 return (
                     f"{name} lists at most {each.depth} items per user, which is not deep enough; "
                     f"use a cut-off up to {each.depth}, or longer lists; if these are all it would ever show, say "
-                    "--lists complete (Python: lists='complete')."
+                    "{option:lists complete}."
                 )
         return None
 
@@ -195,7 +195,7 @@ def clips_for(given: Sequence[float] | None, asked: Sequence[MetricWith]) -> tup
     if all(about.clipping is Clipping.NONE for about in used):
         able = [cls.about.name for cls in estimators.catalogue().values() if cls.about.clipping is not Clipping.NONE]
         names = ", ".join(about.name for about in used)
-        raise InputError(f"--clip cuts weights, which {names} has not; add {' or '.join(able)}.")
+        raise InputError(f"{{option:clip|clips=}} cuts weights, which {names} has not; add {' or '.join(able)}.")
     return tuple(dict.fromkeys(float(clip) for clip in given))
 
 
@@ -204,8 +204,8 @@ def interval_for(given: Interval | None, *, fitted: bool) -> Interval:
     chosen = Population() if given is None else given
     if fitted and not chosen.refits:
         raise RefusedError(
-            "the propensities are fitted to the same users, which this interval would take as given. Leave --bootstrap "
-            "and --interval out (Python: interval=): the interval then fits them again without each part of the users; "
-            "or give propensities in a column."
+            "the propensities are fitted to the same users, which this interval would take as given. Leave "
+            "{cli:--bootstrap and --interval|interval=} out: the interval then fits them again without each part of "
+            "the users; or give propensities in a column."
         )
     return chosen

@@ -183,13 +183,13 @@ class JudgedCall:
     def __post_init__(self) -> None:
         if self.overlap is Overlap.KEEP and not isinstance(self.exposure, FullExposure | HoldoutExposure):
             raise RefusedError(
-                "--overlap keep makes the candidates depend on which items were judged, so a sample of them stands "
-                "for nothing; use --overlap drop, or leave --exclude out."
+                "{option:overlap keep} makes the candidates depend on which items were judged, so a sample of them "
+                "stands for nothing; use {option:overlap drop}, or leave {option:exclude} out."
             )
         if self.like is not None and not (isinstance(self.exposure, HoldoutExposure) and self.estimators is None):
             raise RefusedError(
-                f"--like {self.like.name} chooses metrics and users as that tool does, for --exposure holdout alone; "
-                "leave --estimator out, or --like."
+                f"{{option:like {self.like.name}}} chooses metrics and users as that tool does, for "
+                "{option:exposure holdout} alone; leave {option:estimator|estimators=} out, or {option:like}."
             )
 
     @property

@@ -261,9 +261,7 @@ def _check(targets: Any, *, baseline: str | None, level: float) -> None:
     if not 0 < level < 1:
         raise InputError(f"level {level:g}; expected a number between 0 and 1, such as 0.95.")
     if not isinstance(targets, Mapping) or not targets:
-        raise InputError(
-            "no targets given; expected at least one, as NAME=FILE or NAME=@COLUMN (Python: {name: table})."
-        )
+        raise InputError("no targets given; expected at least one, as {cli:NAME=FILE or NAME=@COLUMN|{name: table}}.")
     if baseline is not None and baseline not in targets:
         raise InputError(f"baseline {baseline!r} is not among the targets; expected one of {', '.join(targets)}.")
 
@@ -276,8 +274,8 @@ def _interval(asked: Interval | None, *, fitted: bool) -> Interval:
     if fitted and not asked.refits:
         raise RefusedError(
             "a bootstrap does not go with a fitted position model: it would take the fit as given. Leave "
-            "--bootstrap out (the interval then refits the model without each part of the log), or give the fitted "
-            "model itself, as yule:1.5."
+            "{option:bootstrap|interval=} out (the interval then refits the model without each part of the log), or "
+            "give the fitted model itself, as yule:1.5."
         )
     return asked
 

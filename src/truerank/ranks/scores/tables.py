@@ -17,11 +17,13 @@ from truerank.core.arrays import Floats, Ints, frozen
 from truerank.core.calls import checked_arguments
 from truerank.core.errors import InputError
 from truerank.core.ids import Ids
+from truerank.core.wording import columns_option
 from truerank.data.read import column, find_column, known_table, odd_value
 from truerank.data.recognise import SCORED
 from truerank.ranks.scores.scores import Lists
 
 COUNTED = 512  # length of lists up to which comparing all with all beats sorting
+LISTS = "truerank.scores.lists"  # what reads such tables in Python, as errors name it
 WORTH_IT = 200_000  # rows below which loading the compiled loops costs more than it saves
 
 
@@ -37,7 +39,7 @@ def lists(source: Any, *, columns: Mapping[str, str] | None = None, name: str | 
     if len(table) == 0:
         raise InputError(f"{where}: no rows; expected scores of user-item pairs.")
     (users, user), (items, item) = (
-        Ids.factorise(column(table, key, mapping, where=where), where=f"{where}, column {key!r}")
+        Ids.factorise(column(table, key, mapping, where=where, by=LISTS), where=f"{where}, column {key!r}")
         for key in ("user", "item")
     )
     score = _scores(table, mapping, where=where)
@@ -151,7 +153,7 @@ def _scores(table: pl.DataFrame, mapping: Mapping[str, str], *, where: str) -> F
     if found is None:
         raise InputError(
             f"{where}: no column 'score' or 'rank'; found {', '.join(table.columns)}. "
-            "Name the one that holds the score: --columns score=NAME."
+            f"Name the one that holds the score: {columns_option('score', by=LISTS)}."
         )
     if not found.dtype.is_numeric():
         odd = odd_value(found)
