@@ -121,7 +121,7 @@ def test_the_walk_finds_what_it_looks_for() -> None:
 
 def test_an_error_is_told_in_the_words_of_the_reader() -> None:
     error = InputError("no catalogue; give {option:items FILE} or {option:n_items N}.")
-    assert str(error) == "no catalogue; give items=... or n_items=...."
+    assert str(error) == "no catalogue; give items= or n_items=."
     assert told(error)[0] == "no catalogue; give --items FILE or --n-items N."
     again = InputError(error)  # raised again, as where a folder is named as the user knows it
     assert told(again)[0] == told(error)[0]

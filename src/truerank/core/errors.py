@@ -20,7 +20,7 @@ class TruerankError(Exception):
 
     >>> error = InputError("no catalogue; give {option:items FILE}.")
     >>> str(error), error.said(for_cli=True)
-    ('no catalogue; give items=....', 'no catalogue; give --items FILE.')
+    ('no catalogue; give items=.', 'no catalogue; give --items FILE.')
     """
 
     def __init__(self, message: object = "") -> None:
@@ -40,11 +40,12 @@ class RefusedError(InputError):
     """The question has no honest answer from this data."""
 
 
-def some(values: list[str], *, most: int = 5) -> str:
-    """Name a few of many values for a message.
+def some(values: list[str], *, most: int = 5, total: int | None = None) -> str:
+    """Name a few of many values for a message; `total` counts them where these are only the first.
 
-    >>> some(["a", "b", "c"], most=2)
-    'a, b and 1 more'
+    >>> some(["a", "b", "c"], most=2), some(["a", "b"], total=71)
+    ('a, b and 1 more', 'a, b and 69 more')
     """
-    shown = ", ".join(values[:most])
-    return shown if len(values) <= most else f"{shown} and {len(values) - most:,} more"
+    named = values[:most]
+    more = (len(values) if total is None else total) - len(named)
+    return f"{', '.join(named)} and {more:,} more" if more else ", ".join(named)

@@ -22,7 +22,7 @@ def worded(text: str, *, for_cli: bool) -> str:
     >>> worded(text, for_cli=True)
     'give --items FILE, or use --bootstrap 1000'
     >>> worded(text, for_cli=False)
-    'give items=..., or use interval=Bootstrap(1000)'
+    'give items=, or use interval=Bootstrap(1000)'
     """
     either = _WORDS.sub(lambda words: (words["cli"] if for_cli else words["python"]) or "", text)
     return _OPTION.sub(_for_cli if for_cli else _for_python, either)
@@ -47,8 +47,6 @@ def _for_python(option: re.Match[str]) -> str:
     name, value = option["name"], option["value"]
     if option["python"] is not None:
         return str(option["python"])
-    if value is None:
+    if value is None or _PLACEHOLDER.fullmatch(value):
         return f"{name}="
-    if _PLACEHOLDER.fullmatch(value):
-        return f"{name}=..."
     return f"{name}={value}" if _NUMERIC.fullmatch(value) else f'{name}="{value}"'

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from truerank import estimators
 from truerank.core.errors import InputError, RefusedError
 from truerank.core.estimator import About, Clipping, Estimator, Exposed
+from truerank.core.log import Log
 from truerank.core.messages import Message, caution
 from truerank.core.metric import Metric
 from truerank.core.ranking import Pool, Scores, Ties
@@ -25,6 +26,7 @@ from truerank.metrics.ndcg import NDCG
 from truerank.metrics.precision import Precision
 from truerank.metrics.recall import Recall
 from truerank.metrics.reciprocal_rank import ReciprocalRank
+from truerank.metrics.worth import gains_of
 from truerank.uncertainty.intervals import Interval, Population
 
 PARTIAL: tuple[Metric, ...] = (Recall(10), Recall(50), Precision(10), DCG(10))
@@ -123,32 +125,38 @@ class Rules:
         return estimator.about.pool is Pool.JUDGED or self.explicit
 
 
+def usable(metrics: Sequence[Metric], sample: Log) -> tuple[list[Metric], list[Message]]:
+    """The metrics for which rows have labels or grades, and what to say of the others; refused if all are others."""
+    able: list[Metric] = []
+    refused: dict[Metric, InputError] = {}
+    for metric in metrics:
+        try:
+            gains_of(metric, sample)
+            able.append(metric)
+        except InputError as error:
+            refused[metric] = error
+    if not able:
+        raise next(iter(refused.values()), InputError("no metrics given; expected at least one."))
+    return able, [caution("left-out-question", f"left out: {each}: {why.text}") for each, why in refused.items()]
+
+
 def pairs(
-    metrics: Sequence[Metric] | None, given_estimators: Sequence[Estimator] | None, rules: Rules
+    metrics: Sequence[Metric], given_estimators: Sequence[Estimator] | None, rules: Rules
 ) -> tuple[list[MetricWith], list[Message]]:
-    """Every metric with every estimator that can give it; messages on the pairs left out."""
+    """Every metric with every estimator that can give it; messages on the pairs left out; refused if none is left."""
     able: list[MetricWith] = []
-    reasons: dict[tuple[int, int], tuple[str, str]] = {}
-    chosen = DEFAULT_METRICS[rules.exposure.exposed] if metrics is None else tuple(dict.fromkeys(metrics))
+    reasons: list[tuple[str, str]] = []
     given = None if given_estimators is None else tuple(dict.fromkeys(given_estimators))
-    for i, metric in enumerate(chosen):
-        for j, estimator in enumerate(given or defaults(metric, rules.exposure)):
+    for metric in dict.fromkeys(metrics):
+        for estimator in given or defaults(metric, rules.exposure):
             reason = rules.refusal(metric, estimator)
             if reason is None:
                 able.append((metric, estimator))
             else:
-                reasons[i, j] = (f"{metric} with {estimator.about.name}", reason)
-    used_metrics = {str(metric) for metric, _ in able}
-    used_estimators = {estimator.about.name for _, estimator in able}
-    for i, metric in enumerate(chosen):
-        if metrics is not None and str(metric) not in used_metrics:
-            raise RefusedError(_together(reason for (at, _), reason in reasons.items() if at == i))
-    for j, estimator in enumerate(given or ()):
-        if estimator.about.name not in used_estimators:
-            raise RefusedError(_together(reason for (_, at), reason in reasons.items() if at == j))
+                reasons.append((f"{metric} with {estimator.about.name}", reason))
     if not able:
-        raise RefusedError(_together(reasons.values()))
-    return able, [caution("left-out-question", f"left out: {what}: {reason}") for what, reason in reasons.values()]
+        raise RefusedError(_together(reasons))
+    return able, [caution("left-out-question", f"left out: {what}: {reason}") for what, reason in reasons]
 
 
 def _together(reasons: Iterable[tuple[str, str]]) -> str:

@@ -18,6 +18,7 @@ from truerank.core.errors import InputError
 from truerank.core.ids import Ids
 from truerank.core.log import Log
 from truerank.core.ranking import JudgedChunk, Pool, Scores
+from truerank.data.batches import UNNAMED
 from truerank.data.partition import MEMORY_BYTES, MEMORY_ROWS, Chunks, Progress, together
 from truerank.data.read import read
 from truerank.data.spill import Scratch
@@ -143,7 +144,7 @@ Rows = Log | LogSchema  # rows in memory, or what is known of rows that are read
 def rows_of(source: Any, *, role: str, values: bool, progress: Progress | None = None) -> Rows:
     """The rows of a source: a Log as it is, a file as what is known of it, anything else read at once."""
     if isinstance(source, Log):
-        return source
+        return replace(source, source=role) if source.source in UNNAMED else source
     if isinstance(source, LogSchema):
         return _in_memory(source)
     if isinstance(source, str | Path):

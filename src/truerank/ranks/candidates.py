@@ -257,7 +257,7 @@ def _same_items(first: str, reference: Ids, name: str, items: Ids) -> None:
     extra = items.values.filter(reference.locate(items, where=f"{name}, items against those of {first}") < 0)
     missing = reference.values.filter(items.locate(reference) < 0)
     differences = [
-        f"{len(part):,} items only in {owner} ({some([str(x) for x in part.head(4).to_list()], most=3)})"
+        f"{len(part):,} items only in {owner} ({some([str(x) for x in part.head(3).to_list()], total=len(part))})"
         for owner, part in ((first, missing), (name, extra))
         if len(part)
     ]
@@ -270,7 +270,7 @@ def _same_items(first: str, reference: Ids, name: str, items: Ids) -> None:
 def _inside(catalogue: Ids, items: Ids, *, where: str) -> None:
     outside = items.values.filter(catalogue.locate(items, where=where) < 0)
     if len(outside):
-        shown = some([str(x) for x in outside.head(4).to_list()], most=3)
+        shown = some([str(x) for x in outside.head(3).to_list()], total=len(outside))
         raise InputError(
             f"{where}: {len(outside):,} items are not in the catalogue ({shown}). Remove them or add them."
         )

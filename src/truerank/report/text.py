@@ -17,6 +17,7 @@ from rich.segment import Segment
 from rich.table import Table
 from rich.text import Text
 
+from truerank.core.messages import Severity
 from truerank.core.printable import printable
 from truerank.core.results import BETTER, NOT_SHOWN, WORSE, Comparison, Estimate, Results
 from truerank.data.cells import safe_cell
@@ -99,6 +100,10 @@ def print_results(results: Results, console: Console, *, for_cli: bool) -> None:
         console.print(f"Differences are paired, from the same {unit}; {_adjusted(results)}.")
     for assumption in _assumptions(results):
         console.print(Text("Assumed", style="dim").append(assumption, style="default"))
+    if not for_cli:  # the command line has said it all on standard error
+        for message in results.messages:
+            if message.severity is not Severity.NOTE:
+                console.print(Text("! ", style="yellow").append(str(message), style="default"))
     for sentence in _warnings(results, for_cli=for_cli):
         console.print(Text("! ", style="yellow").append(sentence, style="default"))
 
