@@ -114,8 +114,11 @@ def test_a_cut_off_too_deep_is_left_out_beside_one_that_is_not() -> None:
     results = tr.evaluate({"a": TOP}, labels, exposure=RandomExposure(), n_items=100, estimators=[Pooled()],
                           metrics=[Recall(2)])  # fmt: skip
     assert one(results, "Recall@2").value == 0.5
+    both = tr.evaluate({"a": TOP}, labels, exposure=RandomExposure(), n_items=100, metrics=[Recall(2), Recall(5)])
+    assert [estimate.metric for estimate in both.estimates] == ["Recall@2"]
+    assert [note for note in both.notes if note.startswith("left out: Recall@5 with pooled")]
     with pytest.raises(RefusedError, match="Recall@5 with pooled"):
-        tr.evaluate({"a": TOP}, labels, exposure=RandomExposure(), n_items=100, metrics=[Recall(2), Recall(5)])
+        tr.evaluate({"a": TOP}, labels, exposure=RandomExposure(), n_items=100, metrics=[Recall(5)])
 
 
 def test_a_list_shorter_than_the_cut_off_has_empty_places() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -14,10 +13,7 @@ import pytest
 from calling import call as called
 
 import truerank as tr
-
-sys.path.insert(0, str(Path(__file__).parent))
-
-from stored import NAMES, check, live, load, script
+from newcomers import NAMES, check, live, load, script
 
 INSTALLED = [name for name in ("pandas", "implicit", *NAMES) if find_spec(name) is not None]
 
@@ -97,11 +93,12 @@ def test_the_same_from_files_on_the_command_line(name: str, tmp_path: Path) -> N
 
 def test_implicit_factors_in_a_file(tmp_path: Path) -> None:
     made = live("implicit", tmp_path)
-    model, ids = made["model"], {"users": np.asarray(made["users"]), "items": np.asarray(made["items"])}
-    np.savez(tmp_path / "als.npz", user_factors=model.user_factors, item_factors=model.item_factors, **ids)
+    model, users, items = made["model"], np.asarray(made["users"]), np.asarray(made["items"])
+    arrays = {"user_factors": model.user_factors, "item_factors": model.item_factors, "users": users, "items": items}
+    np.savez(tmp_path / "als.npz", **arrays)
     for part in ("train", "test"):
         rows = made[part].tocoo()
-        frame = pd.DataFrame({"user_id": ids["users"][rows.row], "item_id": ids["items"][rows.col]})
+        frame = pd.DataFrame({"user_id": users[rows.row], "item_id": items[rows.col]})
         frame.to_csv(tmp_path / f"{part}.csv", index=False)
     call: list[Any] = ["evaluate", tmp_path / "test.csv", "--exclude", tmp_path / "train.csv", "--like", "implicit"]
     call += ["--exposure", "holdout", "--scores", f"als={tmp_path}/als.npz", "--out", tmp_path / "found.json"]

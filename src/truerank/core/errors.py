@@ -24,7 +24,7 @@ class TruerankError(Exception):
     """
 
     def __init__(self, message: object = "") -> None:
-        self.text = message.text if isinstance(message, TruerankError) else str(message)
+        self.text: str = message.text if isinstance(message, TruerankError) else str(message)
         super().__init__(self.said(for_cli=False))
 
     def said(self, *, for_cli: bool) -> str:

@@ -237,8 +237,8 @@ def by_row(rows: Sequence[Any]) -> pl.DataFrame:
     """
     kinds = {getattr(row, "_fields", len(row)) if isinstance(row, tuple) else None for row in rows}
     kind = kinds.pop() if len(kinds) == 1 else None
-    names = kind if isinstance(kind, tuple) else {2: ("user", "item"), 3: ("user", "item", "rating")}.get(kind)
-    if names is None:
+    names = kind if isinstance(kind, tuple) else ("user", "item", "rating")[: kind or 0]
+    if len(names) < 2 or (isinstance(kind, int) and kind > 3):
         raise InputError(
             "a list of rows: expected (user, item) or (user, item, rating) in every row, or named tuples of one kind."
         )

@@ -63,7 +63,7 @@ def about_holdout(source: str, rows: Log) -> list[Message]:
             caution(
                 "relevant-rows",
                 f"{source}: rows with a {name} above 0 count as relevant; for another rule say, as an example, "
-                '{option:positive ">3"|positive=">3"}.',
+                '{option:positive ">3"|truerank.read(..., positive=">3")}.',
             )
         ]
     else:

@@ -56,7 +56,7 @@ def top(
     # a user to whom nothing is recommended is one of the model's all the same
     alone = np.flatnonzero(~known.any(axis=1))
     nothing = pl.DataFrame({"user": user[alone], "item": item[np.zeros(len(alone), int)], "score": -np.inf})
-    return lists(pl.concat([table, nothing.cast(dict(table.schema))]) if len(alone) else table, name=name)
+    return lists(pl.concat([table, nothing]) if len(alone) else table, name=name)
 
 
 def _items(listed: npt.NDArray[Any], items: IdColumn | Ids | None, *, name: str) -> Any:

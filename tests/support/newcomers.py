@@ -1,4 +1,4 @@
-"""What libraries gave that need environments of their own: `python tests/newcomers/stored.py NAME` stores it again.
+"""What libraries gave that need environments of their own: `python tests/support/newcomers.py NAME` stores it again.
 
 NAME is lenskit, ranx, recbole or rectools, with that library and truerank installed. Its recommendations are stored as
 they came out, and its own numbers; before that, truerank must give these numbers for the live objects.
@@ -6,27 +6,29 @@ they came out, and its own numbers; before that, truerank must give these number
 
 from __future__ import annotations
 
-import importlib
 import json
 import math
 import sys
 import tempfile
 from importlib.metadata import version
+from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
-HERE = Path(__file__).parent
-FOLDER = HERE / "stored"
+SCRIPTS = Path(__file__).parents[1] / "newcomers"
+FOLDER = SCRIPTS / "stored"
 NAMES = ("lenskit", "ranx", "recbole", "rectools")
 
 
 def script(name: str) -> ModuleType:
-    sys.path.insert(0, str(HERE))
-    try:
-        return importlib.import_module(f"with_{name}")
-    finally:
-        sys.path.remove(str(HERE))
+    """The first steps with a library."""
+    spec = spec_from_file_location(f"with_{name}", SCRIPTS / f"with_{name}.py")
+    if spec is None or spec.loader is None:
+        raise ImportError(name)
+    module = module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
 
 
 def live(name: str, folder: Path) -> dict[str, Any]:
