@@ -11,7 +11,7 @@ import polars as pl
 from truerank.core.arrays import Bools, as_array
 from truerank.core.calls import checked_arguments
 from truerank.core.errors import InputError
-from truerank.core.ids import IdColumn, Ids
+from truerank.core.ids import IdColumn, Ids, as_ids
 from truerank.data.matrices import named
 from truerank.ranks.scores.scores import Lists
 from truerank.ranks.scores.tables import lists
@@ -63,8 +63,8 @@ def _items(listed: npt.NDArray[Any], items: IdColumn | Ids | None, *, name: str)
     """The id of each recommended item."""
     if items is None:
         return listed.tolist() if listed.dtype.kind in "UO" else listed
-    given = items.values if isinstance(items, Ids) else items
-    size = len(given)  # type: ignore[arg-type]
+    given = items.values if isinstance(items, Ids) else as_ids(items, where=f"{name}, items")
+    size = len(given)
     ids = named(given, size, where=f"{name}, items")
     if listed.dtype.kind not in "iu" or int(listed.max()) >= size or ids is None:
         shown = listed.max() if listed.dtype.kind in "iu" else listed[0]
