@@ -7,9 +7,11 @@ READY := $(VENV)/.ready
 # TORCH=0 leaves torch and its tests out
 TORCH ?= 1
 WITH_TORCH := $(if $(filter 0,$(TORCH)),,$(VENV)/.torch)
+# RecTools needs numpy 1.26, so it has an environment of its own
+RECTOOLS ?= .venv-rectools
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: demo test test-all check coverage biased published-bias intervened bench-setup bench format clean position-fits models-on-kuairec debiased-learners offpolicy-study advice-check reliability-coverage reliability-study calibration release-check
+.PHONY: demo test test-all test-rectools check coverage biased published-bias intervened bench-setup bench format clean position-fits models-on-kuairec debiased-learners offpolicy-study advice-check reliability-coverage reliability-study calibration release-check
 
 # the library alone is all the demo needs; tests also need peers and models of other libraries
 $(VENV)/.library: pyproject.toml constraints.txt
@@ -32,7 +34,18 @@ demo: $(VENV)/.library  ## a small world with known truth, end to end
 test: $(READY) $(WITH_TORCH)  ## the fast tests; TORCH=0 leaves torch out
 	TORCH=$(TORCH) $(BIN)/python -m pytest -n auto -q
 
-test-all: $(READY) $(WITH_TORCH)  ## every test, also on newer Pythons where they are found, there without torch
+$(RECTOOLS)/.ready: pyproject.toml constraints-rectools.txt
+	$(PYTHON) -m venv $(RECTOOLS)
+	$(RECTOOLS)/bin/python -m pip install --quiet --disable-pip-version-check --constraint constraints-rectools.txt \
+	  --only-binary :all: --editable . rectools pytest pytest-xdist hypothesis pyarrow
+	touch $@
+
+test-rectools: $(RECTOOLS)/.ready  ## RecTools itself, and a fast part of the tests on numpy 1.26
+	$(RECTOOLS)/bin/python -m pytest -n auto -q tests/newcomers tests/evaluation/test_like.py tests/evaluation/test_holdout.py \
+	  tests/ranks tests/data/test_formats.py tests/data/test_recognised.py tests/golden/test_golden.py \
+	  src/truerank/core src/truerank/data src/truerank/ranks src/truerank/metrics src/truerank/estimators src/truerank/evaluation
+
+test-all: $(READY) $(WITH_TORCH) test-rectools  ## every test, also on newer Pythons where they are found, there without torch
 	TORCH=$(TORCH) $(BIN)/python -m pytest -n auto -q -m ""
 	@for version in 3.12 3.13; do \
 	  found=; for name in python$$version $$HOME/.pyenv/versions/$$version.*/bin/python; do \

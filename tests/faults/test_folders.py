@@ -60,7 +60,7 @@ def test_a_folder_with_files_of_the_user_is_never_written_to(tmp_path: Path, for
 
 def test_force_replaces_only_what_truerank_made(tmp_path: Path) -> None:
     write_thing(tmp_path / "x", "old")
-    with pytest.raises(InputError, match=r"holds a thing already\..*--force"):
+    with pytest.raises(InputError, match=r"holds a thing already\..*force=True"):
         write_thing(tmp_path / "x")
     (tmp_path / "x" / "notes.txt").write_text("mine")
     with pytest.raises(InputError, match=r"holds a thing, and notes\.txt that truerank did not write so"):

@@ -83,7 +83,7 @@ def advise(
         raise InputError("--items and --n-items both say what could have been shown; give one of them.")
     metric = only(metrics, "--metric")
     studied = Studied.read(study)
-    shown = reading.log(log, items=reading.ids(reading.items, "item"))
+    shown = reading.log(log, items=reading.of("items").ids(reading.items, "item"))
     advice = ask(
         shown, studied, metric=None if metric is None else str(parse(metric)), n_items=reading.n_items,
         logger=study_logger, sparsity=sparsity, users=n_users,

@@ -137,7 +137,7 @@ def evaluate(
     required = inference.required(scoring.paths())
     output.check(files)
     scoring.check()
-    items = reading.ids(reading.items, "item")
+    items = reading.of("items").ids(reading.items, "item")
     users = reading.users()
     estimators = asking.chosen_estimators(scoring, reading, items=items)
     exposure = showing.made(model, reading)
@@ -151,12 +151,14 @@ def evaluate(
             metrics=metrics,
             estimators=estimators,
             clips=clips,
-            exclude=reading.scan_pairs(scoring.exclude, progress=report),
+            exclude=reading.of("exclude").scan_pairs(scoring.exclude, progress=report),
             overlap=scoring.overlap,
-            candidates=reading.scan_pairs(scoring.candidates, progress=report),
+            candidates=reading.of("candidates").scan_pairs(scoring.candidates, progress=report),
             items=None if items is None else Ids.of(items),
-            item_groups=None if asking.item_groups is None else reading.groups(asking.item_groups, "item"),
-            item_features=showing.features(reading) if compared else None,
+            item_groups=None
+            if asking.item_groups is None
+            else reading.of("item_groups").groups(asking.item_groups, "item"),
+            item_features=showing.features(reading.of("item_features")) if compared else None,
             n_items=reading.n_items,
             lists=scoring.lists,
             like=showing.like,

@@ -226,4 +226,4 @@ def _is_count(text: str) -> bool:
 
 def _segment(text: str, reading: Reading, *, unit: str) -> Any:
     """Groups of units: so many quantiles of activity, or a table of users (or sessions) and their groups."""
-    return int(text) if _is_count(text) else reading.groups(Path(text), unit)
+    return int(text) if _is_count(text) else reading.of("within").groups(Path(text), unit)

@@ -118,13 +118,14 @@ class Showing:
             return HoldoutExposure()
         if self.exposure == "random":
             return RandomExposure(self.rate)
-        columns = reading.mapping()
         uses = frozenset() if model is None else model.uses
         user, item = (
-            None if path is None or f"{kind}_features" not in uses else read_features(path, kind=kind, columns=columns)
+            None
+            if path is None or f"{kind}_features" not in uses
+            else read_features(path, kind=kind, columns=reading.of(f"{kind}_features").mapping())
             for kind, path in (("user", self.user_features), ("item", self.item_features))
         )
-        random = None if self.random is None else reading.log(self.random)
+        random = None if self.random is None else reading.of("random").log(self.random)
         return BiasedExposure(model, random=random, user_features=user, item_features=item)
 
     def features(self, reading: Reading) -> Features | None:

@@ -32,6 +32,13 @@ def frozen(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
     return array
 
 
+def as_array(values: Any) -> npt.NDArray[Any]:
+    """An array of what other libraries compute with, also in the memory of a graphics card."""
+    if hasattr(values, "detach"):  # a tensor of torch
+        return np.asarray(values.detach().cpu())
+    return np.asarray(values.to_numpy() if hasattr(values, "to_numpy") else values)
+
+
 def check_unmasked(array: npt.NDArray[Any], *, where: str) -> None:
     """Refuse a masked array of which something is masked: whatever stands below the mask is no value."""
     hidden = int(np.count_nonzero(np.ma.getmaskarray(array))) if isinstance(array, np.ma.MaskedArray) else 0

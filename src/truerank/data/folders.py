@@ -44,7 +44,7 @@ def whole_folder(path: Path, *, kind: str, force: bool = False) -> Iterator[Path
         try:
             yield part
         except InputError as error:  # by the name that the user knows
-            raise type(error)(str(error).replace(str(part), str(path))) from None
+            raise type(error)(error.text.replace(str(part), str(path))) from None
         with writing(path):
             _finish(part, kind=kind)
             check_place(path, force=force)
@@ -76,8 +76,8 @@ def check_place(path: Path, *, force: bool = False) -> None:
         )
     if not force:
         raise InputError(
-            f"{path}: holds a {found.kind} already. Choose another folder, or replace it with --force "
-            "(Python: force=True)."
+            f"{path}: holds a {found.kind} already. Choose another folder, or replace it with "
+            "{option:force|force=True}."
         )
 
 

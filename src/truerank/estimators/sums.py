@@ -99,7 +99,7 @@ class UniformSample:
         if np.isnan(n).any():
             raise RefusedError(
                 "top lists do not tell how many candidates there are, which this estimator needs. "
-                "Give the catalogue: --items FILE or --n-items N (Python: items= or n_items=)."
+                "Give the catalogue: {option:items FILE} or {option:n_items N}."
             )
         judged = n if log.complete else np.bincount(log.unit, minlength=log.n_units).astype(np.float64)
         if rate is not None and not log.complete:

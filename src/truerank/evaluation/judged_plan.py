@@ -38,6 +38,7 @@ from truerank.evaluation.judged_notes import (
 )
 from truerank.evaluation.judged_source import EVERY_LABEL
 from truerank.evaluation.measure import ByPlace, Measured
+from truerank.evaluation.mistakes import about_seen, seen_items
 from truerank.evaluation.question import Cell, Points, Question, Remarks, Tallies
 from truerank.exposure.randomness.items import JudgedItems
 from truerank.metrics.worth import bounds_of, relevant
@@ -217,6 +218,7 @@ class JudgedPlan:
             ("dropped",): chunk.dropped,
             ("empty",): int(np.count_nonzero(chunk.pools[Pool.JUDGED].count == 0)),
             ("excluded",): 0 if pool.exclude is None else len(pool.exclude.item),
+            **seen_items(self.models, chunk),
             ("active",): ByPlace(
                 chunk.unit, np.zeros(len(chunk.unit)) if active is None else active.count.astype(np.float64)
             ),
@@ -374,6 +376,7 @@ class JudgedPlan:
                 for reason, parts in self.learned.failures.items()
             ),
             *(message for model in self.question.models for message in about_ranks(model, measured.tallies)),
+            *(message for model in self.question.models for message in about_seen(model, measured.tallies)),
             *differing_orders(estimates),
         ]
 

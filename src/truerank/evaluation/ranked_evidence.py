@@ -68,6 +68,6 @@ def _single(terms: Terms, who: str, *, strata: bool) -> str | None:
     if linear and clusters.stratum is not None and (np.bincount(clusters.stratum[used]) == 1).any():
         return (
             f"a logger has a single {who}, and the spread within it needs at least two; leave that logger out, "
-            "or use --bootstrap"
+            "or use {option:bootstrap 1000|interval=Bootstrap(1000)}"
         )
     return None

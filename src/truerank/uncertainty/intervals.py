@@ -63,7 +63,7 @@ def design_moments(terms: Smooth, residual: Floats) -> Moments:
     if len(alone) == 1:
         raise RefusedError(
             "one user has a single judged item, which tells nothing about chance within that user. "
-            "Use --interval population, or leave that user out."
+            "Use {option:interval population|interval=Population()}, or leave that user out."
         )
     share = np.divide(n, size, out=np.ones(n_units), where=several)
     factor = np.zeros(n_units)
@@ -113,7 +113,7 @@ def _rows(terms: Smooth) -> SampledRows:
     if terms.rows is None:
         raise RefusedError(
             "an interval for exactly these users needs the single judged rows, which this estimator does not give. "
-            "Use --interval population, or another estimator."
+            "Use {option:interval population|interval=Population()}, or another estimator."
         )
     return terms.rows
 

@@ -26,7 +26,7 @@ from truerank.exposure.propensities.given import column_of
 from truerank.metrics.worth import expected_worth
 
 POSITIVE = "every candidate had a chance to be shown (propensity above 0), and the propensities are right"
-EVERYONE = "every user counts, also those to whom nothing was shown (declare them with --population)"
+EVERYONE = "every user counts, also those to whom nothing was shown (all of them declared)"
 ASSUMED = (POSITIVE, EVERYONE)
 
 

@@ -250,7 +250,10 @@ class RankedDoublyRobust:
                 "(or exposure), or use ips."
             )
         if not context.views_known and not context.logging_models:
-            return "views are unknown and no position model says how likely they were; give --position, or use ips."
+            return (
+                "views are unknown and no position model says how likely they were; give {option:position MODEL}, or "
+                "use ips."
+            )
         return None
 
     def estimand(self, asked: Asked, unit: str = "session") -> str:

@@ -56,7 +56,7 @@ class RankedSNIPS:
         if self.normaliser is Normaliser.SESSION and not context.total:
             return (
                 f"a value per session needs all items that {context.target} would rank; give a table "
-                "session,item,rank, or a column candidates with their number, or use --normaliser impression."
+                "session,item,rank, or a column candidates with their number, or use {option:normaliser impression}."
             )
         return None
 

@@ -14,7 +14,7 @@ from truerank.core.errors import InputError
 from truerank.core.ids import Ids
 from truerank.data.impressions import Array, Impressions, Logged
 from truerank.data.read import as_table, column, find_column, finite_numbers
-from truerank.exposure.policies.policies import Policy, WholeList, differs, rules_of
+from truerank.exposure.policies.policies import POSITION, Policy, WholeList, differs, rules_of
 from truerank.exposure.positions.places import Positions
 
 
@@ -86,9 +86,7 @@ def policy_of(
 
 def _by_rank(key: str, log: Impressions, *, name: str, positions: Positions | None) -> Policy:
     if positions is None:
-        raise InputError(
-            f"{name}: a column of ranks needs a position model: --position log|exp:0.9|yule:1.5|fit:yule|FILE."
-        )
+        raise InputError(f"{name}: a column of ranks needs a position model: {POSITION}.")
     if key == "position" and log.position is not None:
         rank: Array = log.position
     else:
@@ -235,7 +233,7 @@ def _exposure_or_rank(
             raise InputError(f"{where}: row {row + 1}, exposure is {values[row]:g}; expected a number from 0 to 1.")
         return values, None
     if ranks is None or positions is None:
-        raise InputError(f"{where}: ranks need a position model: --position log|exp:0.9|yule:1.5|fit:yule|FILE.")
+        raise InputError(f"{where}: ranks need a position model: {POSITION}.")
     values = finite_numbers(ranks, where=f"{where}, column {ranks.name!r}").to_numpy()
     rank = values.astype(np.int64)
     bad = (values < 1) | (values != rank)

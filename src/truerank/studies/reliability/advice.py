@@ -178,11 +178,13 @@ def _look(log: Log, *, n_items: int | None, logger: str | None, sparsity: float 
         if logger is None or sparsity is None:
             raise RefusedError(
                 f"{log.source}: positives alone do not show what else was exposed. Give a log with negatives, or say "
-                "how it was exposed: --study-logger NAME --sparsity S (Python: logger=, sparsity=)."
+                "how it was exposed: {option:study_logger NAME|logger=...} and {option:sparsity S}."
             )
         return _several(Liked.of_log(log, n_items=n_items), log)
     if not (log.label == 1).any():
-        raise InputError(f"{log.source}: no positive label; expected users who like something. Check --positive.")
+        raise InputError(
+            f"{log.source}: no positive label; expected users who like something. Check {{option:positive}}."
+        )
     return _several(Look.of_log(log, n_items=n_items), log)
 
 

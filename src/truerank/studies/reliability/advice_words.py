@@ -150,11 +150,11 @@ def _exposure(advice: Advice, look: Look) -> Iterator[str]:
         each for each, far in zip(others, apart, strict=True) if far > NEAR and each.distance < 2 * logger.distance
     ]
     if alike and logger.distance > NEAR and logger == advice.loggers[0]:
-        yield f"{alike[0].logger} is nearly as near as {logger.logger}; see --study-logger {alike[0].logger} too."
+        yield f"{alike[0].logger} is nearly as near as {logger.logger}; ask about it as the logger too."
     if logger.logger == str(UniformLogger()) and logger.distance <= FAR:
         yield (
-            "Your log looks as if it was shown at random. `truerank data describe` tests that; if so, `truerank "
-            "evaluate --exposure random` estimates what all labels would say, and no candidates need to be sampled."
+            "Your log looks as if it was shown at random. `truerank data describe` tests that; if so, an "
+            "evaluation with random exposure estimates what all labels would say, and no candidates need to be sampled."
         )
     if look.rows < look.items:
         yield f"Items have {look.rows / look.items:.1f} rows on average: spread and lift are noisy."
