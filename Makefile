@@ -9,7 +9,7 @@ TORCH ?= 1
 WITH_TORCH := $(if $(filter 0,$(TORCH)),,$(VENV)/.torch)
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: demo test test-all check coverage biased published-bias intervened bench-setup bench format clean position-fits models-on-kuairec debiased-learners offpolicy-study advice-check reliability-coverage reliability-study calibration
+.PHONY: demo test test-all check coverage biased published-bias intervened bench-setup bench format clean position-fits models-on-kuairec debiased-learners offpolicy-study advice-check reliability-coverage reliability-study shipped-study pictures calibration
 
 # the library alone is all the demo needs; tests also need peers and models of other libraries
 $(VENV)/.library: pyproject.toml constraints.txt
@@ -26,7 +26,7 @@ $(VENV)/.torch: $(READY)
 	$(PIP) --editable '.[torch]'
 	touch $@
 
-demo: $(VENV)/.library  ## a small world with known truth, end to end
+demo: $(VENV)/.library  ## a small world with known truth: one question, one picture
 	$(BIN)/truerank demo --force
 
 test: $(READY) $(WITH_TORCH)  ## the fast tests; TORCH=0 leaves torch out
@@ -84,6 +84,13 @@ advice-check: $(READY)  ## advice from a study against fresh logs, into docs/res
 
 reliability-study: $(READY)  ## the claims about sampled candidates on KuaiRec and Jester, into docs/results/reliability.md
 	PYTHONPATH=scripts $(BIN)/python scripts/reliability_study.py
+
+shipped-study: $(READY)  ## the study that comes with the package, on KuaiRec and Jester, into src/truerank/studies/reliability/shipped
+	PYTHONPATH=scripts $(BIN)/python scripts/shipped_study.py
+
+pictures: $(READY)  ## the pictures of the README and of the tutorials, into docs/figures
+	PYTHONPATH=scripts $(BIN)/python scripts/first_picture.py
+	PYTHONPATH=scripts $(BIN)/python scripts/tutorial_pictures.py
 
 bench-setup:  ## one environment per peer of the benchmarks, in .bench
 	@for peer in ranx rectools pytrec_eval; do \
