@@ -6,10 +6,11 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+from scipy.stats import hypergeom
 
-from truerank.studies.calibration.judged_worlds import JudgedWorld
+from truerank.studies.calibration.judged_worlds import JudgedWorld, _population
 from truerank.studies.calibration.ranked_worlds import RankedWorld
-from truerank.studies.calibration.run import SCHEMA, Block, read, study, truths
+from truerank.studies.calibration.run import SCHEMA, Block, read, study
 from truerank.studies.calibration.summary import EQUAL, VALUE, summaries, summary
 from truerank.studies.calibration.worlds import World, worlds
 
@@ -17,13 +18,14 @@ WORLDS: tuple[World, ...] = (
     JudgedWorld("users", 20),
     JudgedWorld("biased", 20, biased=True, estimators=("ips", "snips")),
     JudgedWorld("design", 20, interval="design"),
+    JudgedWorld("full", 20, full=True, metrics=("nDCG@20",), estimators=("full",)),
     RankedWorld("sessions", 20),
 )
 
 
 @pytest.mark.parametrize("world", WORLDS, ids=lambda world: world.name)
 def test_two_models_are_equal_in_truth_and_a_third_is_not(world: World) -> None:
-    known = truths(world, 1)
+    known = world.true_values(1)
     equal = [value for (what, _, _), value in known.items() if what == "b - a"]
     assert equal == pytest.approx([0.0] * len(equal), abs=1e-12)
     assert all(abs(value) > 1e-4 for (what, _, _), value in known.items() if what == "c - a")
@@ -87,3 +89,20 @@ def test_there_are_enough_worlds_each_with_a_name_of_its_own() -> None:
     assert len({Block(world, 0, 0, 1, Path()).path for world in every}) == len(every) >= 30
     assert {world.n_users for world in every} >= {5, 10, 20, 50, 200, 1000}
     assert any(world.ample for world in every)
+
+
+def test_the_published_mean_is_held_against_what_it_estimates() -> None:
+    """Recall of users by their chance to have a judged relevant item, here by the hypergeometric distribution."""
+    world = JudgedWorld("published", 20, metrics=("Recall@20",), estimators=("published",))
+    units = world.truth(1).units().filter(pl.col("model") == "a").sort("unit")
+    n_relevant = _population(world.n_items, world.active, world.excluded, 1, ties=world.ties).labels.sum(axis=1)
+    kept = hypergeom.sf(0, world.n_items, n_relevant, world.judged)
+    recall = units["value"].fill_null(0.0).to_numpy()
+    truth = world.true_values(1)["a", "Recall@20", "published"]
+    assert truth == pytest.approx(kept @ recall / kept.sum(), rel=1e-12)
+    assert truth != pytest.approx(recall[n_relevant > 0].mean(), rel=1e-3)
+
+
+@pytest.mark.parametrize("world", worlds(), ids=lambda world: world.name)
+def test_every_world_can_be_drawn(world: World) -> None:
+    assert {each.estimator for each in world.draw(1, 0).estimates} == set(world.estimators)

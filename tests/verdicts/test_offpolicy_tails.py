@@ -90,3 +90,29 @@ def test_the_tail_index_of_known_distributions() -> None:
         assert tail_index(np.sort(drawn)[:-1]) == pytest.approx(tail_index(drawn), abs=0.01)
     assert np.isnan(tail_index(np.ones(49)))
     assert tail_index(np.ones(60)) == 0
+
+
+def test_heavy_rewards_are_said_also_where_sums_of_users_look_tame() -> None:
+    """60 users with five lognormal rewards each: in some draws the users' sums show no tail, the rewards always do."""
+    tame = 0
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        said = codes_of(np.exp(2.0 * rng.normal(size=300)), sessions=np.full(60, 5.0), seed=seed)
+        tame += not said & TAILS
+        assert "heavy-tailed-rewards" in said
+    assert tame >= 2
+
+
+@pytest.mark.parametrize("kind", ["counts", "seconds", "prices"])
+def test_rewards_with_an_end_are_not_called_heavy(kind: str) -> None:
+    said = 0
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        n = 1500
+        drawn = {
+            "counts": rng.poisson(1.0, n),
+            "seconds": rng.exponential(size=n),
+            "prices": np.where(rng.random(n) < 0.05, 50.0, 1.0),  # a click and a purchase
+        }
+        said += "heavy-tailed-rewards" in codes_of(drawn[kind].astype(float), sessions=np.full(300, 5.0), seed=seed)
+    assert said <= 1

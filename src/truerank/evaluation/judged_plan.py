@@ -40,7 +40,14 @@ from truerank.evaluation.question import Cell, Points, Question, Remarks, Tallie
 from truerank.exposure.randomness.items import JudgedItems
 from truerank.metrics.worth import bounds_of, relevant
 from truerank.ranks.kernel.rank import Aligned, rank
-from truerank.uncertainty.balance import Balance, unbalanced, unchecked, uniform_balance, weighted_balance
+from truerank.uncertainty.balance import (
+    Balance,
+    quiet_weights,
+    unbalanced,
+    unchecked,
+    uniform_balance,
+    weighted_balance,
+)
 from truerank.uncertainty.evidence import Listed, equally_weighted, judged_spread, warnings_of, whole
 from truerank.uncertainty.spreads import Bounds, Spread
 from truerank.uncertainty.verdicts import UnseenExposure
@@ -313,9 +320,12 @@ class JudgedPlan:
         short = measured.tallies.get((model, "short", estimator.about.pool, metric.cutoff))
         listed = Listed(int(measured.tallies[model, "unscored"].sum()), 0 if short is None else int(short.sum()))
         exactly_these = self.question.interval.needs_rows
+        balance: Balance | None = self._of_list("balance", cell, measured)
+        unlimited = estimator.about.weighs and math.isinf(asked.clip)
         return (
             *warnings_of(estimator, metric, terms, listed, clip=asked.clip, exactly_these=exactly_these),
-            *unchecked(self._of_list("balance", cell, measured)),
+            *unchecked(balance),
+            *(quiet_weights(balance, whole(terms), recall=is_recall(metric)) if unlimited else ()),
             *(unequal_judging(measured.tallies) if self._expands(estimator) else ()),
             *(heavy_rows_missing(measured.tallies) if estimator.about.needs_scale else ()),
         )

@@ -41,6 +41,7 @@ from truerank.uncertainty.evidence import equally_weighted, whole
 from truerank.uncertainty.intervals import common
 from truerank.uncertainty.spreads import Bounds, Spread
 from truerank.uncertainty.support import SupportTally, TargetSums, about_bounds, unseen_of
+from truerank.uncertainty.tails import RewardTally, heavy_rewards
 from truerank.uncertainty.verdicts import UnseenExposure
 from truerank.uncertainty.weights import WeightDiagnostics, WeightTally, tail_length
 
@@ -118,7 +119,12 @@ class RankedPlan:
         return RankedSight(model, view, self.clips, self.limits, tail_length(self.facts.n_rows), shared.unweighed)
 
     def counted(self, chunk: RankedChunk) -> Tallies:
-        return {}
+        most = tail_length(self.facts.n_rows) + 1
+        return {
+            ("rewards", name): RewardTally.of(rewards, most=most)
+            for name, rewards in chunk.log.rewards.items()
+            if not self.facts.rewards[name].binary
+        }
 
     # ---- for conclude
 
@@ -193,6 +199,7 @@ class RankedPlan:
         estimator, asked = self.question.asked[cell[1]]
         n = int(measured.size[terms.defined].sum())
         messages = about_value(self.facts, asked, terms, n_units=n, strata=self.question.interval.refits)
+        messages += heavy_rewards(measured.tallies.get(("rewards", asked.reward)))
         if estimator.about.clipping is not Clipping.NONE:
             rows = "viewed rows" if self.facts.logged is Logged.VIEWED else "displayed rows"
             messages += self._diagnosed(cell, measured).warnings(asked.clip, rows=rows, beyond=estimator.about.beyond)

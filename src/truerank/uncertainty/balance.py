@@ -16,12 +16,15 @@ from truerank.core.arrays import Bools, Floats, Ints, sums_by
 from truerank.core.messages import Message, caution, warning
 from truerank.core.metric import Additive
 from truerank.core.ranking import JudgedChunk, Ranks
+from truerank.core.terms import Smooth
 from truerank.estimators.sums import UniformSample, worth_of_list
 from truerank.metrics.worth import expected_worth, known_divisor
+from truerank.uncertainty.intervals import influences
 
 FAR = 3.0  # standard errors
 MUCH = 0.02  # of the places
 FEWEST_ROWS = 9.0  # expected in the lists, below which chance alone leaves nothing to see
+LARGER = 1.5  # errors as the weights make them against what the interval says; between users it says more, not less
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,3 +210,34 @@ def unchecked(balance: Balance | None) -> list[Message]:
     )
     sentence = f"whether the judged rows stand for the lists cannot be checked: {why}"
     return [caution("balance-unchecked", sentence, numbers={"rows": balance.rows})]
+
+
+def quiet_weights(balance: Balance | None, terms: Smooth, *, recall: bool) -> list[Message]:
+    """That heavy rows of the lists happen to have no relevant item, so that the error does not show what they weigh.
+
+    Whatever the labels, a list with a share p of relevant places has Var Σ w y / π of about p (1 - p) Σ w² (1 - π) / π²
+    over its judged rows, if heavy ones are as often relevant as light ones. That is a part of the error of the value
+    (for recall, of its numerator); where it is larger than the error that the relevant rows show, the next heavy row
+    that is relevant changes value and error at once.
+    """
+    if balance is None or not balance.known > 0:
+        return []
+    value, (earned, divided) = terms.value(), terms.totals()[:2]
+    share = min(max(earned / balance.known, 0.0), 1.0)
+    per = divided / (1 - value) if recall and value < 1 else float(terms.n_defined)
+    if not per > 0:
+        return []
+    implied = math.sqrt(share * (1 - share) * balance.variance) / per
+    effect = influences(terms).effect
+    error = math.sqrt(float((effect**2).sum()))
+    if not (error > 0 and implied > LARGER * error):
+        return []
+    return [
+        warning(
+            "quiet-weights",
+            f"rows of these lists weigh so much that the error should be about {implied:.2g}, {implied / error:.1f} "
+            "times what the interval says: the heaviest of them happen not to be relevant, and one that is would "
+            "change the value",
+            numbers={"implied": implied, "error": error},
+        )
+    ]

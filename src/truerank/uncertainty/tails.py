@@ -7,6 +7,7 @@ them. So it is judged by the slope of the upper part of what was seen, which har
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -15,6 +16,7 @@ from truerank.core.messages import Message, caution, warning
 from truerank.core.terms import Smooth
 from truerank.uncertainty.intervals import influences
 from truerank.uncertainty.spreads import Influences
+from truerank.uncertainty.weights import tail_length
 
 UPPER = 0.2  # the part of clusters that the tail is judged by
 LEAST = 10  # members of it
@@ -40,8 +42,61 @@ def tail_index(values: Floats) -> float:
     n = int(UPPER * len(above))
     if n < LEAST:
         return math.nan
-    upper = np.partition(above, len(above) - n - 1)[-n - 1 :]
+    return _slope(np.partition(above, len(above) - n - 1)[-n - 1 :])
+
+
+def _slope(upper: Floats) -> float:
+    """The mean of log(x / x0) over the numbers above the smallest, x0; the first of them is the smallest."""
     return float(np.log(upper[1:] / upper[0]).mean())
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RewardTally:
+    """How many rewards there are, and the largest of them, ascending, at most `most`; those of other rows add.
+
+    Their tail is judged by more numbers than there are clusters, and whatever a target makes of them. The part of them
+    that is the tail becomes smaller as they become many: an interval for many forgives more.
+
+    >>> rewards = (np.arange(1000, 0, -1) / 1000.0) ** -0.8
+    >>> both = RewardTally.of(rewards[:500], most=200) + RewardTally.of(rewards[500:], most=200)
+    >>> both.n, round(both.index, 1)
+    (1000, 0.8)
+    """
+
+    n: int
+    largest: Floats
+    most: int
+
+    @classmethod
+    def of(cls, rewards: Floats, *, most: int) -> RewardTally:
+        sizes = np.abs(rewards[rewards != 0]).astype(np.float64)
+        return cls(len(sizes), np.sort(sizes)[-most:], most)
+
+    def __add__(self, other: RewardTally) -> RewardTally:
+        largest = np.sort(np.concatenate([self.largest, other.largest]))[-self.most :]
+        return RewardTally(self.n + other.n, largest, self.most)
+
+    @property
+    def index(self) -> float:
+        """The tail index of the rewards, NaN where too few, or too few different ones such as prices, are in it."""
+        n = min(tail_length(self.n), len(self.largest) - 1)
+        upper = self.largest[max(len(self.largest) - n - 1, 0) :]
+        return math.nan if len(np.unique(upper)) <= LEAST else _slope(upper)
+
+
+def heavy_rewards(rewards: RewardTally | None) -> list[Message]:
+    """That rewards themselves have a heavy tail, whoever earned them: the largest may not be in the data."""
+    if rewards is None or not rewards.index > HEAVY:
+        return []
+    return [
+        warning(
+            "heavy-tailed-rewards",
+            f"the largest of the {rewards.n:,} rewards have a tail index of {rewards.index:.2f} (above {HEAVY}): few "
+            "make most of what is earned, and larger ones may not be in the data; then the interval is too short. "
+            "Limit rewards to what matters, or take their logarithm",
+            numbers={"tail": rewards.index, "rewards": rewards.n},
+        )
+    ]
 
 
 def about_tails(terms: Smooth, *, cluster: str) -> list[Message]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
@@ -22,9 +23,12 @@ from truerank.ranks.scores.scores import TILE_USERS, Factors, Lists
 
 BLOCK_CELLS = 2**24  # scores held at once by one thread
 FEW_ROWS = 64  # judged items per user up to which counting beats sorting
+FEW_CELLS = 2**16  # judged items x candidates of a user up to which it does too: sorting has a cost of its own
 LIST_USERS = 4096  # users whose lists are looked through at a time
 LIST_CELLS = 200  # that a list costs the plain kernel beside its own
 WORTH_IT = 2**24  # cells below which loading the compiled kernel costs more than it saves
+WORTH_USING = 2**14  # cells below which it saves nothing, once it is loaded
+COMPILED = "truerank.ranks.kernel.fast"
 
 Progress = Callable[[int, int], None]
 
@@ -228,11 +232,13 @@ def _kernel(work: _Work, n_lists: int, *, fast: bool | None) -> tuple[Callable[[
     """The way to rank that can be used and pays, and how many users at a time it takes."""
     n_items = max(1, len(work.log.items))
     of_rows = max(1, BLOCK_CELLS // n_items)
-    wanted = (n_lists * (n_items + LIST_CELLS) >= WORTH_IT and find_spec("numba") is not None) if fast is None else fast
+    cells = n_lists * (n_items + LIST_CELLS)
+    pays = cells >= (WORTH_USING if COMPILED in sys.modules else WORTH_IT)
+    wanted = (pays and find_spec("numba") is not None) if fast is None else fast
     count = np.diff(work.start)
     found = work.aligned.scores
     lists = work.aligned.column is None and isinstance(found, Lists) and len(found.item) < 2**31
-    few = bool(fast) or len(work.log) <= FEW_ROWS * len(count)
+    few = bool(fast) or len(work.log) <= max(FEW_ROWS, FEW_CELLS / n_items) * len(count)
     if wanted and lists and all(pool.only is None for pool in work.pools):
         return work.listed, LIST_USERS
     # a pool of its own that is no larger than the judged items is the judged items

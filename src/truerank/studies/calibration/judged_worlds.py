@@ -6,6 +6,7 @@ alike for anybody; `c` is worse.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -23,6 +24,7 @@ from truerank.uncertainty.intervals import Bootstrap, Design, Interval
 
 TWINS = 1500  # pairs of users in a population
 MODELS = ("a", "b", "c")
+PUBLISHED = "published"
 RARE = 0.001  # the propensity of what is hardly ever shown
 
 
@@ -33,7 +35,8 @@ class JudgedWorld:
     `judged` items of each user are drawn, or between 1 and 200 where it is None; `active` is the share of users with a
     relevant item. `ties` rounds scores to few values; `excluded` candidates are left out for every second user. With
     `biased` exposure items have propensities of .1 to .6, and a share of `rare` ones a thousandth. Where they are
-    `fitted`, the log does not have them: a logistic model of the feature that they follow from is fitted to it.
+    `fitted`, the log does not have them: a logistic model of the feature that they follow from is fitted to it. With
+    `full` labels every candidate is judged.
     """
 
     name: str
@@ -45,6 +48,7 @@ class JudgedWorld:
     biased: bool = False
     rare: float = 0.0
     fitted: bool = False
+    full: bool = False
     interval: str = "population"
     n_items: int = 200
     metrics: tuple[str, ...] = ("Recall@20", "Precision@20")
@@ -54,6 +58,10 @@ class JudgedWorld:
     def ample(self) -> bool:
         """Whether so much is known that nothing should be warned of."""
         return self.n_users >= 1000 and self.active >= 0.5 and self.judged is not None and not self.rare
+
+    def n_draws(self, asked: int) -> int:
+        """Of the draws that are asked for: a quarter where each fits a model again without every group of users."""
+        return -(-asked // 4) if self.fitted else asked
 
     def draw(self, seed: int, run: int) -> Results:
         """The results of one draw of users and of what is judged."""
@@ -70,6 +78,32 @@ class JudgedWorld:
         population = _population(self.n_items, self.active, self.excluded, seed, ties=self.ties)
         unit = self._these(seed) if self.interval == "design" else np.arange(2 * TWINS)
         return self._evaluated(population, unit, population.candidates[unit], whole=True, interval=None)
+
+    def true_values(self, seed: int) -> dict[tuple[str, str, str], float]:
+        """The estimand of each value and difference, by what, metric and estimator."""
+        results = self.truth(seed)
+        values = {(each.model, each.metric, each.estimator): each.value for each in results.estimates}
+        if PUBLISHED in self.estimators:
+            values |= self._kept_means(results, seed)
+        return values | {
+            (f"{model} - a", metric, estimator): value - values["a", metric, estimator]
+            for (model, metric, estimator), value in values.items()
+            if model != "a"
+        }
+
+    def _kept_means(self, results: Results, seed: int) -> dict[tuple[str, str, str], float]:
+        """What the published mean estimates: users by their chance π to have a judged relevant item.
+
+        Σ π R / Σ π over users with a relevant item, π = 1 - C(N - N⁺, N-bar) / C(N, N-bar), with no exclusions.
+        """
+        relevant = _population(self.n_items, self.active, self.excluded, seed, ties=self.ties).labels.sum(axis=1)
+        draws = math.comb(self.n_items, self.judged or 0)
+        kept = np.array([1 - math.comb(self.n_items - int(n), self.judged or 0) / draws for n in relevant])
+        units = results.units().filter(pl.col("estimator") == PUBLISHED, pl.col("defined"))
+        weighed = units.with_columns(pl.Series("kept", kept[units["unit"].to_numpy()]))
+        mean = (pl.col("kept") * pl.col("value")).sum() / pl.col("kept").sum()
+        means = weighed.group_by("model", "metric").agg(mean)
+        return {(model, metric, PUBLISHED): float(value) for model, metric, value in means.rows()}
 
     def _these(self, seed: int) -> Ints:
         """The users of a world of design intervals: whole pairs of twins, so that equal models are equal here too."""
@@ -91,6 +125,8 @@ class JudgedWorld:
         return (np.arange(self.n_items) % 11) / 5 - 1
 
     def _exposure(self, *, whole: bool) -> Exposure | str:
+        if self.full:
+            return "full"
         if not self.fitted or whole:
             return "biased" if self.biased else "random"
         features = pl.DataFrame({"item": np.arange(self.n_items), "feature": self._feature()})
@@ -99,6 +135,8 @@ class JudgedWorld:
     def _shown(self, population: UserPopulation, unit: Ints, rng: np.random.Generator) -> Bools:
         chance = rng.random((len(unit), self.n_items))
         allowed = population.candidates[unit]
+        if self.full:
+            return allowed
         if self.biased:
             return allowed & (chance < self._propensity())
         sizes = allowed.sum(axis=1)
@@ -121,8 +159,9 @@ class JudgedWorld:
         if self.biased and (whole or not self.fitted):
             columns["propensity"] = np.ones(len(row)) if whole else self._propensity()[item]
         out_row, out_item = np.nonzero(~population.candidates[unit])
+        users, items = np.arange(len(unit)), np.arange(self.n_items)
         return evaluate(
-            {name: dense(population.scores[name][unit]) for name in MODELS},
+            {name: dense(population.scores[name][unit], users=users, items=items) for name in MODELS},
             pl.DataFrame(columns),
             exposure=self._exposure(whole=whole),
             exclude=pl.DataFrame({"user": out_row, "item": out_item}) if len(out_row) else None,

@@ -71,19 +71,35 @@ class RankedWorld:
         )
         return off_policy(
             frame,
-            {name: RankColumn(name) for name in MODELS},
+            self._targets(population, user[owner]),
             position="log",
             estimators=self.estimators,
             baseline="a",
             threads=1,
         )
 
-    def true_values(self, seed: int) -> dict[str, float]:
-        """The mean reward per session of each ranker, over the population."""
+    def _targets(self, population: Viewers, user: Ints) -> dict[str, RankColumn | pl.DataFrame]:
+        """Ranks as columns of the log; as tables of whole lists where rewards of unseen items are predicted."""
+        if "doubly-robust" not in self.estimators:
+            return {name: RankColumn(name) for name in MODELS}
+        session, item = np.repeat(np.arange(len(user)), LENGTH), np.tile(np.arange(LENGTH), len(user))
+        return {
+            name: pl.DataFrame({"session": session, "item": item, "rank": population.ranks[name][user].ravel()})
+            for name in MODELS
+        }
+
+    def n_draws(self, asked: int) -> int:
+        """Of the draws that are asked for."""
+        return asked
+
+    def true_values(self, seed: int) -> dict[tuple[str, str, str], float]:
+        """The mean reward per session of each ranker over the population, and differences, whatever the estimator."""
         population = _viewers(self.pareto, seed)
         earned = {name: (population.liking / np.log2(population.ranks[name] + 1)).sum(axis=1) for name in MODELS}
         weight = population.sessions / population.sessions.sum()
-        return {name: float(weight @ values) for name, values in earned.items()}
+        values = {name: float(weight @ each) for name, each in earned.items()}
+        apart = {(f"{name} - a", "", ""): value - values["a"] for name, value in values.items() if name != "a"}
+        return {(name, "", ""): value for name, value in values.items()} | apart
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -8,6 +8,8 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
+from importlib import import_module
+from importlib.util import find_spec
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
@@ -19,7 +21,7 @@ from truerank.core.results import BETTER, INSUFFICIENT, WORSE, Results
 from truerank.core.sizes import check_size
 from truerank.data.growing import BLOCK as ENDING
 from truerank.data.growing import Blocks, keep_question, working
-from truerank.studies.calibration.ranked_worlds import RankedWorld
+from truerank.ranks.kernel.rank import COMPILED
 from truerank.studies.calibration.worlds import World
 from truerank.version import __version__
 
@@ -47,6 +49,8 @@ class Block:
 
     def make(self) -> None:
         """Draw, and write the block whole or not at all."""
+        if find_spec("numba") is not None:  # thousands of small draws: the compiled kernel is loaded once for all
+            import_module(COMPILED)
         rows = [row for run in range(self.first, self.last) for row in said_of(self.world.draw(self.seed, run), run)]
         frame = pl.DataFrame(rows, schema=SCHEMA, orient="row")
         kept(self.world, self.seed).write(frame, self.path)
@@ -118,9 +122,10 @@ def _draw(
     worlds: Sequence[World], folder: Path, *, draws: int, seed: int, processes: int | None, progress: Report | None
 ) -> None:
     blocks = [
-        Block(world, seed, first, min(first + BLOCK, draws), folder)
+        Block(world, seed, first, min(first + BLOCK, world.n_draws(draws)), folder)
         for first in range(0, draws, BLOCK)
         for world in worlds
+        if first < world.n_draws(draws)
     ]
     missing = [block for block in blocks if not block.path.exists()]
     done = len(blocks) - len(missing)
@@ -133,19 +138,6 @@ def _draw(
                 progress("drawing worlds", done + at, len(blocks))
 
 
-def truths(world: World, seed: int) -> dict[tuple[str, str, str], float]:
-    """What each value and difference of a world estimates, by what, metric and estimator ('' for any of them)."""
-    if isinstance(world, RankedWorld):
-        values = world.true_values(seed)
-        found = {(model, "", ""): value for model, value in values.items()}
-        return found | {(f"{model} - a", "", ""): value - values["a"] for model, value in values.items()}
-    results = world.truth(seed)
-    found = {(each.model, each.metric, each.estimator): each.value for each in results.estimates}
-    for pair in results.comparisons:
-        found[f"{pair.model} - {pair.baseline}", pair.metric, pair.estimator] = pair.difference
-    return found
-
-
 def read(world: World, folder: Path, *, seed: int) -> pl.DataFrame:
     """All draws of a world that are there, with the truth beside them."""
     parts = _drawn(world, folder, seed)
@@ -154,7 +146,7 @@ def read(world: World, folder: Path, *, seed: int) -> pl.DataFrame:
     # a block that was cut short by fewer draws lies beside the longer one that came later
     key = ["run", "what", "metric", "estimator"]
     drawn = pl.concat([kept(world, seed).read(part) for part in parts]).unique(key, keep="first", maintain_order=True)
-    known = truths(world, seed)
+    known = world.true_values(seed)  # '' stands for every metric and every estimator
     keys = drawn.select("what", "metric", "estimator").rows()
     truth = [known.get(key, known.get((key[0], "", ""), math.nan)) for key in keys]
     return drawn.with_columns(pl.Series("truth", truth, dtype=pl.Float64))

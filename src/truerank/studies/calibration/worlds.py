@@ -9,6 +9,9 @@ World = JudgedWorld | RankedWorld
 
 WEIGHED = ("ips", "snips", "doubly-robust")
 FITTED = ("ips", "snips")
+URE = ("published",)
+RANKED = ("ips", "snips", "doubly-robust")
+WHOLE: dict[str, tuple[str, ...]] = {"metrics": ("Recall@20", "nDCG@20", "AP@20"), "estimators": ("full",)}
 
 
 def worlds() -> tuple[World, ...]:
@@ -30,7 +33,10 @@ def worlds() -> tuple[World, ...]:
             for n in (50, 200, 1000)
         ),
         *(JudgedWorld(f"fitted, users {n}", n, biased=True, fitted=True, estimators=FITTED) for n in (50, 200)),
+        *(JudgedWorld(f"published, users {n}", n, metrics=("Recall@20",), estimators=URE) for n in (20, 200, 1000)),
+        *(JudgedWorld(f"full labels, users {n}", n, full=True, **WHOLE) for n in (10, 50, 1000)),
         *(RankedWorld(f"sessions, users {n}", n) for n in (20, 60, 200, 1000)),
+        *(RankedWorld(f"whole lists, users {n}", n, estimators=RANKED) for n in (20, 60, 200)),
         *(RankedWorld(f"Pareto sessions, users {n}", n, pareto=1.2) for n in (20, 60, 200)),
         *(RankedWorld(f"lognormal rewards, users {n}", n, spread=2.0) for n in (60, 200)),
         *(RankedWorld(f"two strong users of {n}", n, strong=2) for n in (20, 200)),
