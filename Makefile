@@ -28,7 +28,7 @@ $(VENV)/.torch: $(READY)
 	$(PIP) --editable '.[torch]'
 	touch $@
 
-demo: $(VENV)/.library  ## a small world with known truth, end to end
+demo: $(VENV)/.library  ## a small world with known truth: one question, one picture
 	$(BIN)/truerank demo --force
 
 test: $(READY) $(WITH_TORCH)  ## the fast tests; TORCH=0 leaves torch out
@@ -97,6 +97,13 @@ advice-check: $(READY)  ## advice from a study against fresh logs, into docs/res
 
 reliability-study: $(READY)  ## the claims about sampled candidates on KuaiRec and Jester, into docs/results/reliability.md
 	PYTHONPATH=scripts $(BIN)/python scripts/reliability_study.py
+
+shipped-study: $(READY)  ## the study that comes with the package, on KuaiRec and Jester, into src/truerank/studies/reliability/shipped
+	PYTHONPATH=scripts $(BIN)/python scripts/shipped_study.py
+
+pictures: $(READY)  ## the pictures of the README and of the tutorials, into docs/figures
+	PYTHONPATH=scripts $(BIN)/python scripts/first_picture.py
+	PYTHONPATH=scripts $(BIN)/python scripts/tutorial_pictures.py
 
 bench-setup:  ## one environment per peer of the benchmarks, in .bench
 	@for peer in ranx rectools pytrec_eval; do \

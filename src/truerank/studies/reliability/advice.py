@@ -63,6 +63,7 @@ class Advice:
     study_repetitions: int
     study_range: tuple[float, float]  # sparsity of the densest and of the sparsest log of this logger
     source: str
+    shipped: tuple[str, ...] = ()  # the worlds whose studies come with the package, of which the nearest was taken
 
     @property
     def best(self) -> Choice:
@@ -84,9 +85,9 @@ class Advice:
         return (known - unknown) / self.all_pairs, (known + unknown) / self.all_pairs
 
 
-def advise(
-    log: Log,
+def advise_by(
     study: str | Path | Studied,
+    log: Log,
     *,
     metric: str | None = None,
     n_items: int | None = None,

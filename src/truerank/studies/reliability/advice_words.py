@@ -122,7 +122,16 @@ def _cause(advice: Advice) -> str:
 
 
 def _with_interval(choice: Choice) -> str:
-    return f"{choice.tau:.2f} (95 % interval {choice.low:.2f} to {choice.high:.2f})"
+    return f"{tau_text(choice.tau)} (95 % interval {tau_text(choice.low)} to {choice.high:.2f})"
+
+
+def tau_text(tau: float) -> str:
+    """Two digits that do not round up to certainty: 1.00 is said of 1 alone.
+
+    >>> tau_text(0.982), tau_text(0.9998), tau_text(1.0)
+    ('0.98', 'over 0.99', '1.00')
+    """
+    return "over 0.99" if 0.995 <= tau < 1 - 1e-9 else f"{tau:.2f}"
 
 
 def warnings(advice: Advice) -> tuple[str, ...]:
