@@ -94,9 +94,11 @@ class Output:
 
         `results` says that the ending of --out tells what results look like.
         """
-        read = [each.path if isinstance(each, InputFile) else each for each in inputs]
+        given = (each.path if isinstance(each, InputFile) else each for each in inputs)
+        read = [path for path in given if path is not None]
         for option, path in (("--out", self.out), ("--units", self.units)):
             check_out(path, inputs=read, option=option)
+        self._check_apart()
         if results:
             self.results_form  # noqa: B018
         if self.units is not None and self.units.suffix.lower() != ".parquet":
@@ -104,9 +106,19 @@ class Output:
         if self.save is not None and (not self.save.resolve().parent.is_dir() or self.save.is_file()):
             raise InputError(f"--save {self.save}: cannot be made there. Choose the name of a new folder.")
         if self.save is not None:
+            from truerank.data.files import files_of
             from truerank.data.folders import check_place
 
-            check_place(self.save, force=self.force)
+            check_place(self.save, force=self.force, inputs=[part for path in read for part in files_of(path)])
+
+    def _check_apart(self) -> None:
+        """Refuse two outputs of which one would replace or hold the other."""
+        named = {"--save": self.save, "--units": self.units, "--out": self.out}
+        places = [(option, path.resolve()) for option, path in named.items() if path is not None]
+        for at, (option, path) in enumerate(places):
+            for before, other in places[:at]:
+                if path.is_relative_to(other):
+                    raise InputError(f"{option} {path}: is what {before} writes. Choose another name for one of them.")
 
     def say(self, lines: Iterable[str]) -> None:
         for line in () if self.quiet else lines:
@@ -176,7 +188,7 @@ class Output:
         return text.render(results, groups=groups, width=width, color=width is not None, for_cli=True).encode()
 
 
-def check_out(out: Path | None, *, inputs: Iterable[Path | None] = (), option: str = "--out") -> None:
+def check_out(out: Path | None, *, inputs: Iterable[Path] = (), option: str = "--out") -> None:
     """Refuse an output that cannot be written, or that would replace an input."""
     if out is None:
         return
@@ -188,10 +200,10 @@ def check_out(out: Path | None, *, inputs: Iterable[Path | None] = (), option: s
         raise InputError(f"{out}: cannot be written, its folder is missing or closed. Choose another place.")
     if not out.exists():
         return
-    from truerank.data.files import parts_of
+    from truerank.data.files import files_of
 
     for path in inputs:
-        if path is not None and out.resolve() in {part.resolve() for part in parts_of(path) or [path]}:
+        if out.resolve() in {part.resolve() for part in files_of(path)}:
             raise InputError(f"{option} {out}: is read as {path}, and would be replaced. Choose another name.")
 
 

@@ -33,13 +33,13 @@ def split(*, log: Path, by: str, test: float, folds: int | None, reading: Readin
     truerank split ratings.csv --by time --test 0.2 --out parts
     truerank evaluate parts/test.csv --exposure holdout --exclude parts/train.csv --scores als=als.csv
     """
-    from truerank.data.files import SEPARATORS, kind_of, write_table
+    from truerank.data.files import SEPARATORS, files_of, kind_of, write_table
     from truerank.data.folders import check_place, whole_folder
     from truerank.data.holding_out import SplitBy, SplitParts, about_split, folds_of, held_out
     from truerank.data.tables import as_fields
 
     place = output.place
-    check_place(place.resolve(), force=output.force)
+    check_place(place.resolve(), force=output.force, inputs=files_of(log))
     is_text = kind_of(log) in SEPARATORS
     table, rows = as_fields(log, reading.mapping(), text=is_text)
     way = SplitBy(by)

@@ -56,12 +56,18 @@ def whole_folder(path: Path, *, kind: str, force: bool = False) -> Iterator[Path
                 _appear(part, path)
 
 
-def check_place(path: Path, *, force: bool = False) -> None:
-    """Refuse a place where no folder can be written without loss, before any work is done."""
+def check_place(path: Path, *, force: bool = False, inputs: Iterable[Path] = ()) -> None:
+    """Refuse a place where no folder can be written without loss, before any work is done.
+
+    `inputs` are what is read to make it: a folder that holds one of them is not replaced.
+    """
     if not os.path.lexists(path):
         return
     if not path.is_dir():
         raise InputError(f"{path}: is a file; expected the name of a folder to write.")
+    within = [each for each in inputs if each.resolve().is_relative_to(path.resolve())]
+    if within:
+        raise InputError(f"{path}: {within[0]} is read from there, and would be replaced. Choose another folder.")
     held = [name for name in files_in(path) if not name.startswith(INSIDE)]
     if (not held and not (path / MARKER).exists()) or _is_interrupted(path):
         return

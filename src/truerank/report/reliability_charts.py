@@ -299,7 +299,7 @@ def draw(
         folder, metric=metric, tau=tau, loggers=loggers, sparsities=sparsities, samplers=samplers
     )  # fmt: skip
     place = Path(folder) / "figures" if out is None else Path(out)
-    check_place(place, force=force)
+    check_place(place, force=force, inputs=[Path(folder)])
     made = {question: picture(each, form, who=FIGURE_WHO) for question, each in charts(figures).items()}
     names = {question: f"{question.value}.{form.value}" for question in made}
     with whole_folder(place, kind="set of figures", force=force) as part:
