@@ -1,6 +1,10 @@
 # make demo and make test do all the set-up themselves; PYTHON chooses the interpreter.
 PYTHON ?= $(firstword $(foreach name,python3.11 python3.12 python3.13 python3,\
             $(if $(shell $(name) -c 'import sys, venv, ensurepip; print(sys.version_info >= (3, 11) or "")' 2>/dev/null),$(name))))
+# newer Pythons that the tests also run on, the newest first; found by name, or where pyenv keeps them
+NEWER := 3.13 3.12
+found = $(firstword $(foreach name,python$(1) $(wildcard $(HOME)/.pyenv/versions/$(1).*/bin/python),\
+          $(if $(shell $(name) -c 'import venv, ensurepip; print(1)' 2>/dev/null),$(name))))
 VENV ?= .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
@@ -9,7 +13,7 @@ TORCH ?= 1
 WITH_TORCH := $(if $(filter 0,$(TORCH)),,$(VENV)/.torch)
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: demo test test-all check coverage biased published-bias intervened bench-setup bench format clean position-fits models-on-kuairec debiased-learners offpolicy-study advice-check reliability-coverage reliability-study calibration
+.PHONY: demo test test-all test-newest check coverage biased published-bias intervened bench-setup bench format clean position-fits models-on-kuairec debiased-learners offpolicy-study advice-check reliability-coverage reliability-study calibration
 
 # the library alone is all the demo needs; tests also need peers and models of other libraries
 $(VENV)/.library: pyproject.toml constraints.txt
@@ -32,16 +36,14 @@ demo: $(VENV)/.library  ## a small world with known truth, end to end
 test: $(READY) $(WITH_TORCH)  ## the fast tests; TORCH=0 leaves torch out
 	TORCH=$(TORCH) $(BIN)/python -m pytest -n auto -q
 
-test-all: $(READY) $(WITH_TORCH)  ## every test, also on newer Pythons where they are found, there without torch
+test-all: $(READY) $(WITH_TORCH)  ## every test, and the fast ones on newer Pythons where they are found
 	TORCH=$(TORCH) $(BIN)/python -m pytest -n auto -q -m ""
-	@for version in 3.12 3.13; do \
-	  found=; for name in python$$version $$HOME/.pyenv/versions/$$version.*/bin/python; do \
-	    [ -n "$$found" ] || { "$$name" -c 'import venv, ensurepip' 2>/dev/null && found=$$name; }; \
-	  done; \
-	  if [ -n "$$found" ]; then \
-	    $(MAKE) test PYTHON=$$found VENV=.venv-$$version TORCH=0 || exit 1; \
-	  else echo "Python $$version not found: skipped"; fi; \
-	done
+	@for version in $(NEWER); do $(MAKE) --no-print-directory test-$$version || exit 1; done
+
+test-newest: test-$(firstword $(foreach version,$(NEWER),$(if $(call found,$(version)),$(version))) $(NEWER))  ## the fast tests on the newest Python found
+
+test-3.%:  ## the fast tests on another Python, without torch, in an environment of its own: make test-3.13
+	@$(if $(call found,3.$*),$(MAKE) --no-print-directory test PYTHON=$(call found,3.$*) VENV=.venv-3.$* TORCH=0,echo "Python 3.$* not found: skipped")
 
 check: $(READY)  ## style and types
 	$(BIN)/ruff format --check src tests scripts benchmarks

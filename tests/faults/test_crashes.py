@@ -22,7 +22,7 @@ from failing import Case, Server, library
 
 WHOLE = [each for each in COMMANDS if not each.grows]
 QUICK = ("world again", "world in an empty folder", "results", "results again", "parts", "folds instead of parts",
-         "units, results and a folder of offpolicy", "one file again")  # fmt: skip
+         "units of offpolicy", "one file again")  # fmt: skip
 STATES = 40  # that a crash may leave in a growing folder and that are gone on with
 MOST = 6  # unsynced changes of which every combination is tried; of more, as many drawn ones
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import stat
 import subprocess
 import threading
 from pathlib import Path
@@ -9,7 +10,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 from calling import Called, call
-from commands import EVALUATE, FEED, OFFPOLICY, SPLIT, make_inputs, words
+from commands import EVALUATE, FEED, OFFPOLICY, SPLIT, WORLD, make_inputs, words
 from processes import TRUERANK, as_user, copy, environment
 
 from truerank.data.marker import check_folder
@@ -32,6 +33,13 @@ def refused(outcome: Called, *said: str) -> None:
     assert outcome.err.count("truerank: ") == 1, outcome.err
     for word in said:
         assert word in outcome.err, outcome.err
+
+
+def as_nobody(command: str, folder: Path) -> Called:
+    """As a user who owns nothing, where this one is root and may do all."""
+    start = [*as_user(NOBODY), *TRUERANK, *words(command)]
+    ended = subprocess.run(start, cwd=folder, env=environment({}), capture_output=True, text=True, check=False)
+    return Called(ended.returncode, ended.stdout, ended.stderr)
 
 
 def test_a_folder_that_is_read_is_not_replaced(here: Path) -> None:
@@ -57,6 +65,54 @@ def test_results_are_not_saved_over_what_they_are_made_of(here: Path) -> None:
     offpolicy = OFFPOLICY.replace("log.parquet", "feed/log.parquet").replace("new.parquet", "feed/better.parquet")
     refused(call(*words(f"{offpolicy} --save feed --force")), "feed/log.parquet is read from there")
     assert contents(here) == before
+
+
+def test_a_folder_is_replaced_by_its_own_kind_only(here: Path) -> None:
+    """--force is meant for the last attempt of the same command, never for a study or a world."""
+    assert call(*words(WORLD)).code == 0
+    before = contents(here)
+    for command in (
+        f"{SPLIT} --force",
+        f"{EVALUATE} --save made --force",
+        f"{FEED} --force",
+        "study figures studied --out made --force",
+        "demo --out made --force",
+    ):
+        refused(call(*words(command)), "holds a world; expected a new or empty folder for a ")
+    refused(call(*words(f"{WORLD} --force".replace("made", "studied"))), "holds a reliability study; expected a new")
+    assert contents(here) == before
+
+
+def test_permissions_stay(here: Path) -> None:
+    """What was private stays private when it is replaced."""
+    Path("r.json").touch()
+    Path("r.json").chmod(0o600)
+    assert call(*words(f"{EVALUATE} --out r.json")).code == 0
+    assert stat.S_IMODE(Path("r.json").stat().st_mode) == 0o600
+    assert call(*words(SPLIT)).code == 0
+    Path("made").chmod(0o700)
+    assert call(*words(f"{SPLIT} --by random --force")).code == 0
+    assert stat.S_IMODE(Path("made").stat().st_mode) == 0o700
+
+
+def test_a_file_that_may_not_be_written_to_is_not_replaced(here: Path) -> None:
+    copied = copy(here, here.parent / "copied")
+    (copied / "r.json").write_text("mine")
+    (copied / "r.json").chmod(0o444)
+    ended = as_nobody(f"{EVALUATE} --out r.json", copied)
+    refused(ended, "r.json: cannot be written (Permission denied)")
+    assert (copied / "r.json").read_text() == "mine"
+    assert not list(copied.glob(".*.part"))
+
+
+def test_links_that_lead_to_each_other(here: Path) -> None:
+    Path("loop").symlink_to("loop")
+    Path("nowhere").symlink_to("missing/there")
+    for command in (f"{EVALUATE} --out loop", f"{EVALUATE} --units loop/u.parquet", f"{EVALUATE} --out nowhere"):
+        refused(call(*words(command)), "cannot be written")
+    for name in ("loop", "nowhere"):
+        refused(call(*words(f"{EVALUATE} --save {name}")), name)
+    refused(call(*words(SPLIT.replace("made", "loop"))), "loop: is a link that leads nowhere")
 
 
 @pytest.mark.parametrize(
@@ -126,10 +182,7 @@ def test_a_folder_that_may_not_be_written_to_is_said_in_one_sentence(here: Path)
     before = contents(copied)
     copied.chmod(0o555)
     for command in (f"{EVALUATE} --out r.json", f"{EVALUATE} --save made", f"{EVALUATE} --units u.parquet", SPLIT):
-        start = [*as_user(NOBODY), *TRUERANK, *words(command)]
-        ended = subprocess.run(start, cwd=copied, env=environment({}), capture_output=True, text=True, check=False)
-        refused(Called(ended.returncode, ended.stdout, ended.stderr), "cannot be")
-        assert "Choose" in ended.stderr
+        refused(as_nobody(command, copied), "cannot be", "Choose")
     assert contents(copied) == before
 
 

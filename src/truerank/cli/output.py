@@ -103,18 +103,20 @@ class Output:
             self.results_form  # noqa: B018
         if self.units is not None and self.units.suffix.lower() != ".parquet":
             raise InputError(f"--units {self.units}: expected a name that ends in .parquet.")
-        if self.save is not None and (not self.save.resolve().parent.is_dir() or self.save.is_file()):
+        if self.save is not None and (not _real(self.save).parent.is_dir() or self.save.is_file()):
             raise InputError(f"--save {self.save}: cannot be made there. Choose the name of a new folder.")
         if self.save is not None:
             from truerank.data.files import files_of
             from truerank.data.folders import check_place
+            from truerank.report.document import KIND
 
-            check_place(self.save, force=self.force, inputs=[part for path in read for part in files_of(path)])
+            parts = [part for path in read for part in files_of(path)]
+            check_place(self.save, kind=KIND, force=self.force, inputs=parts)
 
     def _check_apart(self) -> None:
         """Refuse two outputs of which one would replace or hold the other."""
         named = {"--save": self.save, "--units": self.units, "--out": self.out}
-        places = [(option, path.resolve()) for option, path in named.items() if path is not None]
+        places = [(option, _real(path)) for option, path in named.items() if path is not None]
         for at, (option, path) in enumerate(places):
             for before, other in places[:at]:
                 if path.is_relative_to(other):
@@ -203,7 +205,7 @@ def check_out(out: Path | None, *, inputs: Iterable[Path] = (), option: str = "-
     from truerank.data.files import files_of
 
     for path in inputs:
-        if out.resolve() in {part.resolve() for part in files_of(path)}:
+        if _real(out) in {_real(part) for part in files_of(path)}:
             raise InputError(f"{option} {out}: is read as {path}, and would be replaced. Choose another name.")
 
 
@@ -224,6 +226,12 @@ def _input(file: InputFile, measured: Input | None, *, most: int | None) -> Inpu
     if measured is not None:
         counts = {name: getattr(measured, name) for name in ("rows", "users", "items", "positives")}
     return input_of(file.path, role=file.role, name=file.name, most=most, **counts)
+
+
+def _real(path: Path) -> Path:
+    from truerank.data.whole import real
+
+    return real(path)
 
 
 def _is_count(text: str) -> bool:
