@@ -327,7 +327,7 @@ def test_a_free_lock_is_taken_once(tmp_path: Path) -> None:
 def test_a_place_that_is_a_file_is_refused(tmp_path: Path) -> None:
     (tmp_path / "x").write_text("mine")
     with pytest.raises(InputError, match="x: is a file; expected the name of a folder"):
-        check_place(tmp_path / "x", force=True)
+        check_place(tmp_path / "x", kind="thing", force=True)
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
