@@ -74,8 +74,8 @@ def test_sums_for_all_clips_are_those_of_each(name: str, dense: bool, of: Limite
     """One pass over the rows gives Σ c w of each unit as the formula does, clip by clip."""
     frame = make_log(3, dense=dense)
     view = views(frame, new=RankColumn("new"), other=lists_of(frame, without=3))[name]
-    sums = view.rewards("reward", CLIPS, of)
-    weights = view.clipped_sums(None, None, CLIPS, of)
+    sums = list(view.rewards("reward", CLIPS, of))
+    weights = list(view.clipped_sums(None, None, CLIPS, of))
     for at, clip in enumerate(CLIPS.tolist()):
         weight = view.weights(clip, of=of)
         np.testing.assert_allclose(sums[at], view.by_unit(weight * view.log.reward("reward")), rtol=1e-12, atol=1e-15)

@@ -58,7 +58,7 @@ class Ratio:
         return _line(sums[:, 0], sums[:, 1], -(totals[0] / totals[1]), 1.0 / totals[1])
 
     def leverage(self, sums: Floats, totals: Floats) -> Floats:
-        return np.asarray(sums[:, 1] / totals[1], dtype=np.float64)
+        return _shares(sums[:, 1], totals[1])
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +84,7 @@ class KnownTotal:
         return effect
 
     def leverage(self, sums: Floats, totals: Floats) -> Floats:
-        return np.asarray(sums[:, 1] / totals[1], dtype=np.float64)
+        return _shares(sums[:, 1], totals[1])
 
 
 def _line(x: Floats, y: Floats, slope: float, scale: float) -> Floats:
@@ -97,6 +97,13 @@ def _line(x: Floats, y: Floats, slope: float, scale: float) -> Floats:
     line += x
     line *= scale
     return line
+
+
+def _shares(values: Floats, total: float) -> Floats:
+    """Each as a share of the total."""
+    compiled = compiled_for(len(values))
+    shares: Floats = values / total if compiled is None else compiled.shares_of(values, total)
+    return shares
 
 
 def _quotients(totals: Floats) -> Floats:
@@ -135,9 +142,9 @@ class Clusters:
 
     def sums(self, values: Floats) -> Floats:
         """The sum of values of rows over each cluster."""
-        return values if self._each_alone() else sums_by(self.of_row, values, n=len(self.key))
+        return values if self.each_alone() else sums_by(self.of_row, values, n=len(self.key))
 
-    def _each_alone(self) -> bool:
+    def each_alone(self) -> bool:
         """Whether each row is its own cluster, in order."""
         if "alone" not in self.known:
             n = len(self.key)
@@ -147,7 +154,7 @@ class Clusters:
 
     def has(self, rows: Bools) -> Bools:
         """Which clusters have one of these rows."""
-        if self._each_alone():
+        if self.each_alone():
             return rows
         whole = bool(rows.all())
         if whole and "all" in self.known:
@@ -249,12 +256,13 @@ class Smooth:
     exact: bool = False
     rows: SampledRows | None = None
     weighting: Weighting | None = None
-    known: dict[str, Floats] = field(default_factory=dict, init=False, repr=False)  # totals, once they were summed
+    known: dict[str, Any] = field(default_factory=dict, init=False, repr=False)  # what was summed once
 
     def totals(self) -> Floats:
         if "totals" not in self.known:
             self.known["totals"] = np.array([exact_sum(np.ascontiguousarray(column)) for column in self.sums.T])
-        return self.known["totals"]
+        totals: Floats = self.known["totals"]
+        return totals
 
     def value(self) -> float:
         """The estimate; the same bits whatever the order of rows."""
@@ -285,8 +293,8 @@ class Smooth:
             for own, others in zip(self.sums.T, other.sums.T, strict=True):
                 differ |= self.clusters.sums(own) != self.clusters.sums(others)
             return int(np.count_nonzero(differ))
-        below = self.sums[:, 1]
-        mean = bool(((below == 1) | ~self.defined).all())
+        one = self.sums[:, 1] == 1
+        mean = bool(one.all() or (one | ~self.defined).all())
         telling = self.sums[:, 0 if mean else 1] != 0
         return int(np.count_nonzero(self.clusters.has(telling)))
 

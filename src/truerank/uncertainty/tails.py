@@ -13,8 +13,7 @@ import numpy as np
 from truerank.core.arrays import Floats, equal_parts
 from truerank.core.messages import Message, caution, warning
 from truerank.core.terms import Smooth
-from truerank.uncertainty.intervals import influences
-from truerank.uncertainty.spreads import Influences
+from truerank.uncertainty.spreads import Moments, moments_of
 
 UPPER = 0.2  # the part of clusters that the tail is judged by
 LEAST = 10  # members of it
@@ -81,18 +80,18 @@ def _about_rewards(earned: Floats, cluster: str) -> list[Message]:
 
 def about_unequal(terms: Smooth, *, cluster: str) -> list[Message]:
     """What unequal sizes do: few clusters have much of the error, or the size of a cluster tells of its value."""
-    of = influences(terms)
-    return [*_about_few(of, cluster), *_about_sizes(of, cluster)]
-
-
-def _about_few(of: Influences, cluster: str) -> list[Message]:
-    """Of at least 50 clusters: whether one has much of the error, few decide how large it is, or sizes differ much."""
-    effect = np.abs(of.effect)
-    n, total = int(np.count_nonzero(effect)), float(effect.sum())
-    moments = of.moments()
-    if n < MANY or moments is None:
+    moments = moments_of(terms)
+    if moments is None:
         return []
-    largest, sizes = float(effect.max()) / total, tail_index(of.leverage)
+    return [*_about_few(terms, moments, cluster), *_about_sizes(terms, moments, cluster)]
+
+
+def _about_few(terms: Smooth, moments: Moments, cluster: str) -> list[Message]:
+    """Of at least 50 clusters: whether one has much of the error, few decide how large it is, or sizes differ much."""
+    n, largest = _effects(terms, moments)
+    if n < MANY:
+        return []
+    sizes = tail_index(terms.leverage())
     if not (largest > LARGE or moments.df < FEW_DEGREES or sizes > HEAVY):
         return []
     return [
@@ -105,12 +104,23 @@ def _about_few(of: Influences, cluster: str) -> list[Message]:
     ]
 
 
-def _about_sizes(of: Influences, cluster: str) -> list[Message]:
+def _effects(terms: Smooth, moments: Moments) -> tuple[int, float]:
+    """How many clusters add to the error, and the part of the one that adds most; whatever sources they come from."""
+    if terms.clusters.stratum is None:
+        return int(moments.moved), moments.highest_effect / moments.absolute
+    effect = np.abs(terms.influence())
+    return int(np.count_nonzero(effect)), float(effect.max()) / float(effect.sum())
+
+
+def _about_sizes(terms: Smooth, moments: Moments, cluster: str) -> list[Message]:
     """Whether large clusters have other values than small ones, and they are too few for that not to matter."""
-    used = of.leverage > 0
-    size, effect = of.leverage[used], of.effect[used]
+    if moments.leverages * ENOUGH < 1:  # Σ h is at least 1 over those above 0
+        return []
+    effect, leverage = terms.influence(), terms.leverage()
+    used = leverage > 0
+    size, effect = leverage[used], effect[used]
     n, worth = len(size), equal_parts(size)
-    if n < LEAST or worth > ENOUGH or not size.max() > size.min() or of.moments() is None:
+    if n < LEAST or worth > ENOUGH or not size.max() > size.min():
         return []
     own = effect / size
     related = float(np.corrcoef(size, own)[0, 1]) if own.max() > own.min() else 0.0

@@ -145,8 +145,8 @@ class WeightTally:
         for rows in _weighed(view):
             target, inverse = view.parts(rows)
             n += len(target)
-            weight = target * inverse
             limited = limits.limited(target, inverse)
+            weight = limited if limits is Limited.RATIO else target * inverse
             _add_bins(limits.left(np.ones(len(target)), target), limited, clips, sums)
             high = weight[weight > bound]
             if len(high):
