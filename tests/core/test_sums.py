@@ -13,6 +13,7 @@ from truerank.core.arrays import LONGER, Floats, exact_sum, largest_of
 from truerank.core.terms import Clusters, Smooth, ratio
 from truerank.uncertainty.intervals import Population, around
 from truerank.uncertainty.spreads import Moments, influences, moments_of
+from truerank.uncertainty.tails import tail_index
 
 N = LONGER + 77
 
@@ -68,6 +69,23 @@ def test_largest_has_no_sign() -> None:
     assert largest_of(values) == np.abs(values).max()
     values[7] = -9.0
     assert largest_of(values) == 9.0
+
+
+@pytest.mark.parametrize("name", ["rewards", "signs", "sizes", "large", "same", "zeros", "subnormal"])
+@pytest.mark.parametrize("share", [0.2, 0.0, 0.999])
+def test_the_upper_part_is_that_of_all_in_order(name: str, share: float) -> None:
+    """The largest numbers above 0, and the next smaller one first."""
+    values = columns()[name]
+    above = np.sort(values[values > 0])
+    upper = fast_sums.upper_part(values, share)
+    wanted = above[len(above) - int(share * len(above)) - 1 :] if len(above) else above
+    assert len(upper) == 0 or upper[0] == upper.min()
+    np.testing.assert_array_equal(np.sort(upper), wanted)
+
+
+def test_the_tail_of_even_sizes_is_none() -> None:
+    assert tail_index(np.broadcast_to(np.float64(0.25), (N,))) == tail_index(np.full(N, 0.25)) == 0.0
+    assert math.isnan(tail_index(np.broadcast_to(np.float64(0.0), (N,))))
 
 
 @pytest.mark.parametrize("even", [False, True], ids=["parts of all sizes", "even parts"])

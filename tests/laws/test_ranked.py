@@ -82,6 +82,20 @@ def test_sums_for_all_clips_are_those_of_each(name: str, dense: bool, of: Limite
         np.testing.assert_allclose(weights[at], view.by_unit(weight), rtol=1e-12, atol=1e-15)
 
 
+@pytest.mark.parametrize("of", list(Limited))
+def test_clips_that_nothing_reaches_share_their_sums(of: Limited, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever block of rows has the weights that reach a clip, the bits are those of the clip asked alone."""
+    view = views(make_log(3, dense=True))["new"]
+    clips = np.array([INF, 0.5, 1.3, 1e6, 0.9, 2.5, 1e7])
+    alone = [next(iter(view.clipped_sums(None, None, clips[at : at + 1], of))) for at in range(len(clips))]
+    monkeypatch.setattr("truerank.estimators.ranked.exposures.BLOCK", 7)
+    together = view.clipped_sums(None, None, clips, of, more=1)
+    for sums, wanted in zip(together, alone, strict=True):
+        np.testing.assert_array_equal(sums, wanted)
+    assert together.at[0] == together.at[3] == together.at[6] != together.at[1]
+    assert len(together.rows) == len(set(together.at)) + 1
+
+
 def test_all_questions_at_once_are_answered_as_each_alone() -> None:
     view = views(make_log(3).with_columns(again=2.0 * pl.col("reward")))["new"]
     asked = [Asked(None, reward, clip) for clip in (4.0, 1.0, INF) for reward in ("reward",)]

@@ -11,6 +11,7 @@ from truerank.core.arrays import LEAST, MOST, Floats
 from truerank.core.compiled import compiled
 
 BLOCK = 1024  # numbers whose parts stay in the nearest cache
+SIZE_BITS = 49  # the bits behind sign, exponent and the first three of a number: sizes to an eighth
 
 
 @compiled(boundscheck=False)
@@ -217,3 +218,37 @@ def exact_sum_of_many(values: Floats) -> float | None:
     total = (int(leading) << room) + int(following)
     low, high = (math.ldexp(float(total + error), unit) for error in (-int(beyond), int(beyond)))
     return low if low == high else None
+
+
+@compiled(boundscheck=False)
+def counts_by_size(bits: Any) -> Any:
+    """How many numbers above 0 are of each size; [numbers] as whole numbers."""
+    count = np.zeros(1 << (63 - SIZE_BITS), dtype=np.int64)
+    for i in range(bits.shape[0]):
+        if bits[i] > 0:
+            count[bits[i] >> SIZE_BITS] += 1
+    return count
+
+
+@compiled(boundscheck=False)
+def of_sizes(values: Any, bits: Any, least: int, n: int) -> Any:
+    """The n numbers of a size or above."""
+    found = np.empty(n)
+    at = 0
+    for i in range(bits.shape[0]):
+        if bits[i] >> SIZE_BITS >= least:
+            found[at] = values[i]
+            at += 1
+    return found
+
+
+def upper_part(values: Floats, share: float) -> Floats:
+    """The largest of the numbers above 0, a share of them, and the next one, which stands first."""
+    values = np.ascontiguousarray(values)
+    bits = values.view(np.int64)
+    count = counts_by_size(bits)
+    n = int(share * int(count.sum()))
+    from_top = np.cumsum(count[::-1])
+    step = int(np.searchsorted(from_top, n + 1))
+    candidates = of_sizes(values, bits, len(count) - 1 - step, int(from_top[step])) if step < len(count) else values[:0]
+    return np.partition(candidates, len(candidates) - n - 1)[-n - 1 :] if len(candidates) else candidates

@@ -256,7 +256,7 @@ class Smooth:
     exact: bool = False
     rows: SampledRows | None = None
     weighting: Weighting | None = None
-    known: dict[str, Any] = field(default_factory=dict, init=False, repr=False)  # what was summed once
+    known: dict[Any, Any] = field(default_factory=dict, init=False, repr=False)  # what was summed once
 
     def totals(self) -> Floats:
         if "totals" not in self.known:

@@ -58,7 +58,9 @@ def _has_rows(part: Measured) -> bool:
 
 
 def _bytes(part: Measured) -> int:
-    return sum(_smooth(terms).sums.nbytes for terms in part.terms.values())
+    """Bytes of sums, counted once where several questions share them."""
+    shared = {id(terms): terms for terms in part.terms.values()}
+    return sum(_smooth(terms).sums.nbytes for terms in shared.values())
 
 
 def _smooth(terms: Terms) -> Smooth:

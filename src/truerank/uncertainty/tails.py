@@ -10,7 +10,7 @@ import math
 
 import numpy as np
 
-from truerank.core.arrays import Floats, equal_parts
+from truerank.core.arrays import Floats, compiled_for, equal_parts
 from truerank.core.messages import Message, caution, warning
 from truerank.core.terms import Smooth
 from truerank.uncertainty.spreads import Moments, moments_of
@@ -35,19 +35,33 @@ def tail_index(values: Floats) -> float:
     >>> round(tail_index((np.arange(1000, 0, -1) / 1000.0) ** -0.8), 1), round(tail_index(np.linspace(1, 2, 1000)), 2)
     (0.8, 0.05)
     """
+    upper = _upper(values)
+    return float(np.log(upper[1:] / upper[0]).mean()) if len(upper) > LEAST else math.nan
+
+
+def _upper(values: Floats) -> Floats:
+    """The upper fifth of the numbers above 0, behind the next smaller one."""
+    if values.strides == (0,):  # one number for all
+        n = int(UPPER * len(values)) if values[0] > 0 else 0
+        return np.broadcast_to(values[0], (n + 1,))
+    compiled = compiled_for(len(values))
+    if compiled is not None:
+        upper: Floats = compiled.upper_part(values, UPPER)
+        return upper
     above = values[values > 0]
     n = int(UPPER * len(above))
-    if n < LEAST:
-        return math.nan
-    upper = np.partition(above, len(above) - n - 1)[-n - 1 :]
-    return float(np.log(upper[1:] / upper[0]).mean())
+    return np.partition(above, len(above) - n - 1)[-n - 1 :] if len(above) else above
 
 
 def about_tails(terms: Smooth, *, cluster: str) -> list[Message]:
     """What to know of a value of which few clusters have much: of rewards, of sizes, or of its error."""
-    used = terms.clusters.has(terms.defined)
-    earned = np.abs(terms.clusters.sums(terms.sums[:, 0]))[used]
-    return [*_about_rewards(earned, cluster), *about_unequal(terms, cluster=cluster)]
+    if ("tails", cluster) not in terms.known:  # clips that take nothing away share their terms
+        used = terms.clusters.has(terms.defined)
+        earned = np.abs(terms.clusters.sums(terms.sums[:, 0]))
+        earned = earned if used.all() else earned[used]
+        terms.known["tails", cluster] = [*_about_rewards(earned, cluster), *about_unequal(terms, cluster=cluster)]
+    said: list[Message] = terms.known["tails", cluster]
+    return said
 
 
 def _about_rewards(earned: Floats, cluster: str) -> list[Message]:
