@@ -17,8 +17,8 @@ from pathlib import Path
 import numpy as np
 
 from truerank.core.arrays import Floats, Ints
+from truerank.core.clusters import Clusters
 from truerank.core.counted import CountedItems, CountForm, Covered, Inequality
-from truerank.core.terms import Clusters
 from truerank.uncertainty.intervals import Population
 
 K = 10

@@ -20,6 +20,7 @@ from terms import terms_of
 
 import truerank as tr
 from truerank.core.arrays import Floats, Ints
+from truerank.core.clusters import Clusters
 from truerank.core.errors import RefusedError
 from truerank.core.estimator import Estimator
 from truerank.core.ids import Ids
@@ -27,7 +28,7 @@ from truerank.core.log import Log, Pairs
 from truerank.core.metric import Additive, Metric
 from truerank.core.multiple import holm
 from truerank.core.ranking import Candidates, Ranks
-from truerank.core.terms import Clusters, Smooth, known_total, ratio
+from truerank.core.terms import Smooth, known_total, ratio
 from truerank.estimators.judged.full import Full, Traditional
 from truerank.estimators.judged.hajek import Hajek
 from truerank.estimators.judged.horvitz_thompson import HorvitzThompson

@@ -21,12 +21,12 @@ from hypothesis import strategies as st
 
 import truerank as tr
 from truerank.core.arrays import Ints
+from truerank.core.clusters import Clusters
 from truerank.core.counted import CountedItems, CountForm, Covered, Inequality
 from truerank.core.ids import Ids
 from truerank.core.log import Log, Pairs
 from truerank.core.metric import Metric, OfCounts, OfLists, PerList
 from truerank.core.ranking import Candidates
-from truerank.core.terms import Clusters
 from truerank.ranks.kernel.rank import Aligned
 from truerank.ranks.kernel.top import top_lists
 from truerank.ranks.scores.scores import dense, factors, function

@@ -21,13 +21,14 @@ from terms import all_terms_of
 
 from truerank import estimators, metrics
 from truerank.core.arrays import Bools, Floats, Ints
+from truerank.core.clusters import Clusters
 from truerank.core.estimator import About, Asked, Estimator, Exposed, Learned, Learner
 from truerank.core.ids import Ids
 from truerank.core.log import Log, Pairs
 from truerank.core.metric import Additive, Metric
 from truerank.core.options import Denominator
 from truerank.core.ranking import Candidates, JudgedChunk, Pool, Ranks, RankView, Scores, Ties
-from truerank.core.terms import Clusters, Ratio, Smooth, Terms, known_total, ratio
+from truerank.core.terms import Ratio, Smooth, Terms, known_total, ratio
 from truerank.estimators.biased.doubly_robust import DoublyRobust
 from truerank.estimators.biased.rewards import GivenRewards
 from truerank.estimators.biased.weighing import is_recall

@@ -17,7 +17,8 @@ from typing import Any, Protocol
 import numpy as np
 
 from truerank.core.arrays import Bools, Floats, Ints, sums_by
-from truerank.core.terms import Clusters, Smooth, Terms, ratio
+from truerank.core.clusters import Clusters
+from truerank.core.terms import Smooth, Terms, ratio
 
 # --------------------------------------------------------------------------------------------------------------- forms
 

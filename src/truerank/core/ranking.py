@@ -11,9 +11,9 @@ import numpy as np
 import numpy.typing as npt
 
 from truerank.core.arrays import Bools, Floats, Ints
+from truerank.core.clusters import Clusters
 from truerank.core.ids import Ids
 from truerank.core.log import Log, Pairs
-from truerank.core.terms import Clusters
 
 
 @runtime_checkable

@@ -17,10 +17,10 @@ import numpy.typing as npt
 
 from truerank.core.arrays import Bools, Floats, Ints
 from truerank.core.chance import cell_keys
+from truerank.core.clusters import Clusters
 from truerank.core.errors import InputError
 from truerank.core.ids import IdColumn, Ids, Keys
 from truerank.core.log import Pairs
-from truerank.core.terms import Clusters
 from truerank.core.wording import columns_option
 
 Array = npt.NDArray[Any]

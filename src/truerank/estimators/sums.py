@@ -7,13 +7,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from truerank.core.arrays import Bools, Floats, sums_by
+from truerank.core.clusters import Clusters
 from truerank.core.errors import RefusedError
 from truerank.core.log import Log
 from truerank.core.metric import Additive, Metric, OfLists
 from truerank.core.options import Denominator
 from truerank.core.ranking import JudgedChunk, Ranks, Ties
 from truerank.core.rows import SampledRows
-from truerank.core.terms import Clusters, Smooth, known_total, ratio
+from truerank.core.terms import Smooth, known_total, ratio
 from truerank.metrics.worth import expected_worth, gains_of, known_divisor
 
 # where a relevant item lands must not depend on labels that nobody knows

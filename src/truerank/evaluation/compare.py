@@ -77,7 +77,7 @@ class ComparedTerms:
                 np.packbits(part.defined).tobytes(),
                 NOTHING if of_lists[name] == NOTHING else of_lists[name],
                 plan.doubts((name, number), measured),
-                plan.unseen((name, number), measured),
+                plan.unseen((name, number), part, measured),
             )
             for name, part in terms.items()
         }

@@ -16,11 +16,12 @@ from typing import Any
 import numpy as np
 
 from truerank.core.arrays import Bools, Floats, Ints, two_sum
+from truerank.core.clusters import Clusters
 from truerank.core.counted import CountedItems
 from truerank.core.errors import InputError
 from truerank.core.refits import Refitted
 from truerank.core.rows import Weighting
-from truerank.core.terms import Clusters, Smooth, Terms
+from truerank.core.terms import Smooth, Terms
 from truerank.evaluation.measure import ByPlace, Measured, added, join
 from truerank.evaluation.question import Cell, Tallies
 
@@ -59,7 +60,9 @@ def _has_rows(part: Measured) -> bool:
 
 
 def _bytes(part: Measured) -> int:
-    return sum(_size(terms) for terms in part.terms.values())
+    """Bytes of sums, counted once where several questions share them."""
+    shared = {id(terms): terms for terms in part.terms.values()}
+    return sum(_size(terms) for terms in shared.values())
 
 
 def _size(terms: Terms) -> int:

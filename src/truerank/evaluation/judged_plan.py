@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -17,7 +17,7 @@ from truerank.core.messages import Message, note
 from truerank.core.metric import Additive, Metric, OfCounts, is_directed
 from truerank.core.progress import Progress
 from truerank.core.provenance import Provenance
-from truerank.core.ranking import JudgedChunk, Pool, Ranks, RankView, Ties, TopLists
+from truerank.core.ranking import JudgedChunk, Pool, RankView, Ties
 from truerank.core.results import Estimate, Evidence
 from truerank.core.terms import Terms
 from truerank.estimators.biased.weighing import is_recall, propensity_of
@@ -36,6 +36,7 @@ from truerank.evaluation.judged_notes import (
     not_random,
     unequal_judging,
 )
+from truerank.evaluation.judged_sight import BalanceOf, JudgedSight
 from truerank.evaluation.judged_source import EVERY_LABEL
 from truerank.evaluation.measure import ByPlace, Measured
 from truerank.evaluation.mistakes import about_seen, seen_items
@@ -55,8 +56,6 @@ from truerank.uncertainty.evidence import Listed, equally_weighted, judged_sprea
 from truerank.uncertainty.spreads import Bounds, Spread
 from truerank.uncertainty.verdicts import UnseenExposure
 
-BalanceOf = Callable[[JudgedChunk, Ranks, Additive], tuple[Balance, Floats]]
-
 
 @dataclass(frozen=True, slots=True)
 class JudgedContext:
@@ -65,52 +64,6 @@ class JudgedContext:
     propensity: Any
     asked: tuple[Asked, ...]
     seed: int
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class JudgedSight:
-    """The ranks of a chunk's labels for one model, within every pool that an estimator asks for."""
-
-    model: str
-    chunk: JudgedChunk
-    views: Mapping[Pool, RankView]
-    cutoffs: frozenset[tuple[Pool, int]]
-    checked: tuple[tuple[Pool, Additive], ...] = ()  # whose balance is to be known
-    balance: BalanceOf | None = None
-
-    def view(self, estimator: Estimator, learned: Learned) -> RankView:
-        return self.views[estimator.about.pool]
-
-    def tallies(self) -> Tallies:
-        first, labels = next(iter(self.views.values())).ranks, self.chunk.labels
-        positive = relevant(labels) & first.scored[labels.user]
-        counted: dict[tuple[Any, ...], Any] = {
-            (self.model, "positive"): int(np.count_nonzero(positive)),
-            (self.model, "never"): int(np.count_nonzero(positive & np.isinf(first.above))),
-            (self.model, "tied"): int(np.count_nonzero(first.tied[positive] > 0)),
-            (self.model, "unscored"): self._users(~first.scored),
-        }
-        for pool, cutoff in self.cutoffs:
-            ranks = self.views[pool].ranks
-            # the number of candidates may be unknown
-            short = ranks.scored & (ranks.n_recommended < cutoff) & ~(ranks.n_recommended >= ranks.n_candidates)
-            counted[self.model, "short", pool, cutoff] = self._users(short)
-            for lists in (each for each in self.views[pool].listed.values() if isinstance(each, TopLists)):
-                counted[self.model, "cut", pool, cutoff] = self._users(lists.top(cutoff).split)
-        return counted if self.balance is None else counted | self._balances(self.balance)
-
-    def _balances(self, balance: BalanceOf) -> dict[tuple[Any, ...], Any]:
-        counted: dict[tuple[Any, ...], Any] = {}
-        for pool, metric in self.checked:
-            found, stand_for = balance(self.chunk, self.views[pool].ranks, metric)
-            some = stand_for > 0
-            counted[self.model, "balance", pool, metric] = found
-            counted[self.model, "stand-for", pool, metric] = ByPlace(self.chunk.unit[some], stand_for[some])
-        return counted
-
-    def _users(self, flag: Bools) -> ByPlace:
-        """One for each of these users."""
-        return ByPlace(self.chunk.unit[flag], np.ones(np.count_nonzero(flag)))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -281,7 +234,7 @@ class JudgedPlan:
         items: JudgedItems | None = measured.tallies.get(("items",))
         return (*unbalanced(self._of_list("balance", cell, measured), cell[0]), *not_random(items))
 
-    def unseen(self, cell: Cell, measured: Measured) -> UnseenExposure:
+    def unseen(self, cell: Cell, terms: Terms, measured: Measured) -> UnseenExposure:
         """Weight that a clip took away, and what heavy rows that were not drawn would have stood for."""
         estimator, asked = self.question.asked[cell[1]]
         missing = missing_share(measured.tallies) if estimator.about.needs_scale else 0.0

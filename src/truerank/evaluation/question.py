@@ -165,7 +165,7 @@ class Plan(Protocol):
         """What takes verdicts away from every comparison that rests on a value."""
         ...
 
-    def unseen(self, cell: Cell, measured: Measured) -> UnseenExposure:
+    def unseen(self, cell: Cell, terms: Terms, measured: Measured) -> UnseenExposure:
         """What the data cannot show of a value."""
         ...
 

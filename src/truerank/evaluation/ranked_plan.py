@@ -161,7 +161,7 @@ class RankedPlan:
     def doubts(self, cell: Cell, measured: Measured) -> tuple[Message, ...]:
         return ()
 
-    def unseen(self, cell: Cell, measured: Measured) -> UnseenExposure:
+    def unseen(self, cell: Cell, terms: Terms, measured: Measured) -> UnseenExposure:
         model, number = cell
         estimator, asked = self.question.asked[number]
         weights: WeightTally = measured.tallies[model, "weights", limited_by(estimator)]
@@ -169,7 +169,7 @@ class RankedPlan:
         n_units = int(measured.tallies[model, "known"])
         return unseen_of(
             TargetSums(n_units, weights.n, weights.total, support.total, self._diagnosed(cell, measured)),
-            value=measured.terms[cell].value(),
+            value=terms.value(),
             beyond=estimator.about.beyond,
             per=cast(RankedEstimator, estimator).metric.per,
             rewards=self.facts.rewards[asked.reward].between,
@@ -207,7 +207,7 @@ class RankedPlan:
             rows = "viewed rows" if self.facts.logged is Logged.VIEWED else "displayed rows"
             messages += self._diagnosed(cell, measured).warnings(asked.clip, rows=rows, beyond=estimator.about.beyond)
             between = self.facts.rewards[asked.reward].between
-            messages += about_bounds(terms.value(), self.unseen(cell, measured), between)
+            messages += about_bounds(terms.value(), self.unseen(cell, terms, measured), between)
         if estimator.about.caution:
             messages.append(warning("for-comparison", estimator.about.caution))
         return tuple(messages)

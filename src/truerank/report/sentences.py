@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from truerank.core.errors import InputError
 from truerank.core.results import BETTER, INSUFFICIENT, NOT_SHOWN, WORSE, Comparison, Estimate, Results
-from truerank.report.text import interval, number, p_value
+from truerank.report.numbers import interval, number, p_value
 
 
 def sentence(results: Results, model: str, baseline: str, *, metric: str | None = None) -> str:

@@ -16,9 +16,8 @@ from typing import ClassVar, Protocol, TypeVar
 
 import numpy as np
 
-from truerank.core.arrays import Floats, exact_sum, sums_by
+from truerank.core.arrays import Floats, exact_sum, largest_of, sums_by
 from truerank.core.calls import WHOLE, is_whole, shown
-from truerank.core.counted import CountedItems
 from truerank.core.errors import InputError, RefusedError
 from truerank.core.refits import Refitted
 from truerank.core.rows import SampledRows
@@ -26,7 +25,7 @@ from truerank.core.sizes import check_size
 from truerank.core.terms import Smooth, Terms
 from truerank.uncertainty.pairs import spreads_of_pairs, worth_a_batch
 from truerank.uncertainty.resampling import MOST_REPLICATES, replicates_of
-from truerank.uncertainty.spreads import ROUNDING, Influences, Moments, Spread, interval, unit_of
+from truerank.uncertainty.spreads import ROUNDING, Influences, Moments, Spread, influences, interval, spread_of, unit_of
 
 FEWEST_ALIKE = 10  # units with a single judged item that make a class of like activity
 
@@ -101,11 +100,12 @@ def _design_sums(parts: Sequence[Floats], repeated: Sequence[tuple[Floats, Float
     times = np.concatenate([*(np.ones(len(part)) for part in parts), *(count for _, count in repeated)])
     kept = times > 0
     effect, times = effect[kept], times[kept]
-    unit = unit_of(effect)
+    largest = largest_of(effect)
+    unit = unit_of(largest)
     effect = effect / unit
     squares, cubes, fourths = (exact_sum(times * effect**power) for power in (2, 3, 4))
-    most = float(np.abs(effect).max(initial=0.0))
-    found = Moments.listed(n, [squares, squares, cubes, fourths, 0.0, 0.0, 0.0, 0.0, most])
+    moved, absolute = float(np.count_nonzero(effect)), float(np.abs(effect).sum())
+    found = Moments.listed(n, [squares, squares, cubes, fourths, 0.0, 0.0, 0.0, moved, absolute, 0.0, largest / unit])
     return replace(found, unit=unit)
 
 
@@ -160,16 +160,6 @@ def common(first: Terms, second: Terms) -> tuple[Terms, Terms]:
 
 
 # ---------------------------------------------------------------------------------------------------------- population
-
-
-def influences(terms: Terms) -> Influences:
-    """The value of terms with what each cluster adds to its error."""
-    value = terms.value()
-    if math.isnan(value):
-        return Influences(value, np.zeros(0), np.zeros(0), 0.0, 0)
-    stratum = terms.clusters.stratum if isinstance(terms, Smooth) else None
-    reach = terms.reach() if isinstance(terms, CountedItems) else 0.0
-    return Influences(value, terms.influence(), terms.leverage(), abs(value), terms.n_informative(), stratum, reach)
 
 
 def difference_of(first: Terms, second: Terms, known: Mapping[int, Influences] | None = None) -> Influences:
@@ -228,7 +218,8 @@ class Population:
     usual G / (G - 1) Σ L² and G - 1. Where clusters come from several sources of fixed size, variances are within
     these. Where a model was fitted to the same units, groups of clusters take the place of clusters (jackknife).
 
-    >>> from truerank.core.terms import Clusters, ratio
+    >>> from truerank.core.clusters import Clusters
+    >>> from truerank.core.terms import ratio
     >>> of_two = Clusters(np.arange(4), np.arange(4, dtype=np.uint64), stratum=np.array([0, 0, 1, 1]))
     >>> terms = ratio(np.array([0.0, 2.0, 10.0, 12.0]), np.ones(4), clusters=of_two)
     >>> around(Population(), terms, level=0.95).stderr
@@ -242,13 +233,14 @@ class Population:
     def spreads(
         self, terms: Mapping[Name, Terms], pairs: Sequence[tuple[Name, Name]], *, level: float
     ) -> tuple[dict[Name, Spread], dict[tuple[Name, Name], Spread]]:
-        alone = {id(part): influences(part) for part in terms.values()}
+        paired = {name for pair in pairs for name in pair}
+        alone = {id(part): influences(part) for name, part in terms.items() if name in paired}
         found: dict[tuple[Name, Name], Spread] = {}
         for units, of_units in _by_units(terms, pairs).items():
             shared = terms if len(units) == 1 else _restricted(terms, of_units)
             found |= _differences(shared, of_units, alone, level=level)
         return (
-            {name: alone[id(part)].spread(level=level) for name, part in terms.items()},
+            {name: spread_of(part, alone.get(id(part)), level=level) for name, part in terms.items()},
             {pair: found[pair] for pair in pairs},
         )
 

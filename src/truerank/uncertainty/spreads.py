@@ -13,7 +13,9 @@ from dataclasses import dataclass, fields, replace
 
 import numpy as np
 
-from truerank.core.arrays import Floats, Ints, compiled_for, exact_sum
+from truerank.core.arrays import Floats, Ints, compiled_for, exact_sum, largest_of
+from truerank.core.counted import CountedItems
+from truerank.core.terms import Ratio, Smooth, Terms
 
 ROUNDING = 1e-12  # residuals below this share of what they are made of are rounding
 SMALL, LARGE = 1e-50, 1e50  # between which fourth powers, and sums of them, are numbers
@@ -90,9 +92,7 @@ class Influences:
         if math.isnan(self.value) or not len(effect):
             return None
         found = Moments.of(effect, leverage)
-        if found.n < 2 or not found.highest_leverage < 1:
-            return None
-        if not found.highest_effect > ROUNDING * (self.scale / found.unit) * found.highest_leverage:
+        if not found.show_spread(self.scale):
             return None
         return found if math.isinf(most) else replace(found, df_most=most)
 
@@ -124,6 +124,8 @@ class Moments:
     leverages: float  # Σ h²
     scaled: float  # Σ h² / (1 - h)
     scaled_squares: float  # Σ h⁴ / (1 - h)²
+    moved: float  # how many L are not 0
+    absolute: float  # Σ |L|
     highest_leverage: float
     highest_effect: float
     df_most: float = math.inf  # where something else limits them
@@ -131,16 +133,17 @@ class Moments:
 
     @classmethod
     def of(cls, effect: Floats, leverage: Floats) -> Moments:
-        unit = unit_of(effect)
-        found = cls._of(effect if unit == 1.0 else effect / unit, leverage)
+        largest = largest_of(effect)
+        unit = unit_of(largest)
+        found = cls._of(effect if unit == 1.0 else effect / unit, leverage, largest / unit)
         return found if unit == 1.0 else replace(found, unit=unit)
 
     @classmethod
-    def _of(cls, effect: Floats, leverage: Floats) -> Moments:
+    def _of(cls, effect: Floats, leverage: Floats, largest: float) -> Moments:
         compiled = compiled_for(len(effect))
         if compiled is not None:
-            sums = compiled.moments(effect, leverage).tolist()
-            return cls.listed(int(sums[0]), sums[1:])
+            n, *sums = compiled.moments(effect, leverage)
+            return cls.listed(int(n), [*sums, largest])
         used = (leverage != 0) | (effect != 0)
         effect, h = effect[used], leverage[used]
         square, whole = effect * effect, 1.0 - h
@@ -148,12 +151,27 @@ class Moments:
             scaled = h * h / whole
             columns = (square / whole, square, square * effect, square * square, h * h, scaled, scaled * scaled)
         sums = [exact_sum(column) if np.isfinite(column).all() else math.nan for column in columns]
-        return cls.listed(len(effect), [*sums, float(h.max(initial=0.0)), float(np.abs(effect).max(initial=0.0))])
+        sizes = [float(np.count_nonzero(effect)), float(np.abs(effect).sum())]
+        return cls.listed(len(effect), [*sums, *sizes, float(h.max(initial=0.0)), largest])
+
+    @classmethod
+    def of_ratio(cls, above: Floats, below: Floats, totals: Floats) -> Moments | None:
+        """Those of Σ above / Σ below where each row is a cluster, without arrays of L and h; None where these serve."""
+        compiled = compiled_for(len(above))
+        if compiled is None:
+            return None
+        n, *sums = compiled.moments_of_ratio(above, below, totals)
+        return cls.listed(int(n), sums) if unit_of(sums[-1]) == 1.0 else None
 
     @classmethod
     def listed(cls, n: int, sums: Sequence[float]) -> Moments:
         """Of sums in the order of the fields."""
         return cls(n, **dict(zip(SUMS, sums, strict=True)))
+
+    def show_spread(self, scale: float) -> bool:
+        """Whether there is more than one cluster, and more than the rounding of what residuals are differences of."""
+        several = self.n >= 2 and self.highest_leverage < 1
+        return several and self.highest_effect > ROUNDING * (scale / self.unit) * self.highest_leverage
 
     @property
     def stderr(self) -> float:
@@ -184,13 +202,12 @@ class Moments:
 SUMS = tuple(field.name for field in fields(Moments) if field.name not in {"n", "df_most", "unit"})
 
 
-def unit_of(effect: Floats) -> float:
+def unit_of(largest: float) -> float:
     """1, or a power of two near the largest where its fourth power would overflow or vanish: nothing is rounded by it.
 
-    >>> unit_of(np.array([0.25, -3.0])), unit_of(np.array([2.0**300])) == 2.0**301
+    >>> unit_of(3.0), unit_of(2.0**300) == 2.0**301
     (1.0, True)
     """
-    largest = max(float(effect.max(initial=0.0)), -float(effect.min(initial=0.0)))
     usual = largest == 0 or not math.isfinite(largest) or SMALL < largest < LARGE
     return 1.0 if usual else math.ldexp(1.0, math.frexp(largest)[1])
 
@@ -205,6 +222,50 @@ def _within_strata(effect: Floats, leverage: Floats, stratum: Ints) -> tuple[Flo
     mean = np.array([exact_sum(own[of == number]) / n if n else 0.0 for number, n in enumerate(count.tolist())])
     df = float((count[count > 0] - 1).sum())
     return own - mean[of], np.maximum(leverage[used], 1.0 / count[of]), df
+
+
+# --------------------------------------------------------------------------------------------------------- from terms
+
+
+def influences(terms: Terms) -> Influences:
+    """The value of terms with what each cluster adds to its error."""
+    value = terms.value()
+    if math.isnan(value):
+        return Influences(value, np.zeros(0), np.zeros(0), 0.0, 0)
+    stratum = terms.clusters.stratum if isinstance(terms, Smooth) else None
+    reach = terms.reach() if isinstance(terms, CountedItems) else 0.0
+    return Influences(value, terms.influence(), terms.leverage(), abs(value), terms.n_informative(), stratum, reach)
+
+
+def moments_of(terms: Terms, of: Influences | None = None) -> Moments | None:
+    """What the interval of a value needs of its clusters; None where there is no spread. Looked up if asked before.
+
+    `of` are the influences of its clusters, where these are known.
+    """
+    if not isinstance(terms, Smooth):
+        return (of or influences(terms)).moments()
+    if "moments" not in terms.known:
+        terms.known["moments"] = _moments(terms) if of is None else of.moments()
+    known: Moments | None = terms.known["moments"]
+    return known
+
+
+def _moments(terms: Smooth) -> Moments | None:
+    value, clusters = terms.value(), terms.clusters
+    if isinstance(terms.form, Ratio) and clusters.stratum is None and clusters.each_alone() and not math.isnan(value):
+        found = Moments.of_ratio(terms.sums[:, 0], terms.sums[:, 1], terms.totals())
+        if found is not None:
+            return found if found.show_spread(abs(value)) else None
+    return influences(terms).moments()
+
+
+def spread_of(terms: Terms, of: Influences | None = None, *, level: float) -> Spread:
+    """Value, error and interval by linearisation."""
+    value, moments = terms.value(), moments_of(terms, of)
+    informative = of.informative if of is not None else 0 if math.isnan(value) else terms.n_informative()
+    if moments is None:
+        return Spread.unknown(value, informative=informative)
+    return interval(value, moments.stderr, moments, level=level, difference=False, informative=informative)
 
 
 # ------------------------------------------------------------------------------------------------------------ intervals

@@ -9,10 +9,11 @@ from typing import Any, ClassVar
 import numpy as np
 
 from truerank.core.arrays import Floats
+from truerank.core.clusters import Clusters
 from truerank.core.estimator import About, Asked, Exposed, Learned, Learner
 from truerank.core.metric import Metric
 from truerank.core.ranking import JudgedChunk, Pool, Ranks, RankView
-from truerank.core.terms import Clusters, Smooth, ratio
+from truerank.core.terms import Smooth, ratio
 from truerank.core.values import text_of
 from truerank.estimators.sums import only_labelled
 from truerank.metrics.tables import unit_values_of

@@ -286,7 +286,7 @@ class RankedDoublyRobust:
             expected = sums_by(target.whole.unit, target.listed() * of_list, n=log.n_units)
         one = np.ones(log.n_units)
         residuals = view.clipped_sums(lambda rows: left[rows], None, clips, self.of)
-        return [view.ratio(expected + residual, one) for residual in residuals]
+        return residuals.of_clips([view.ratio(expected + residual, one) for residual in residuals.rows])
 
 
 def seen_share(view: Exposures) -> Floats:
