@@ -143,6 +143,10 @@ class Plan(Protocol):
         """The name of a metric in results, and its cut-off."""
         ...
 
+    def directed(self, estimator: Estimator, asked: Asked) -> bool:
+        """Whether a larger value is better."""
+        ...
+
     def assumptions(self, estimator: Estimator) -> tuple[str, ...]: ...
     def bounds(self, estimator: Estimator, asked: Asked) -> Bounds | None:
         """What a value must lie between, None where nothing is known."""
@@ -161,7 +165,7 @@ class Plan(Protocol):
         """What takes verdicts away from every comparison that rests on a value."""
         ...
 
-    def unseen(self, cell: Cell, measured: Measured) -> UnseenExposure:
+    def unseen(self, cell: Cell, terms: Terms, measured: Measured) -> UnseenExposure:
         """What the data cannot show of a value."""
         ...
 

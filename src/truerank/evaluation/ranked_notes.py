@@ -65,7 +65,7 @@ def about_independence(facts: RankedFacts) -> list[Message]:
             "independent-units",
             f"no column of users: {facts.unit}s are taken as independent of each other. Where one person has several, "
             "intervals are too short and differences too sure; name the column with "
-            "{option:columns user=NAME|columns=dict(user=NAME)}.",
+            '{option:columns user=NAME|truerank.read_impressions(..., columns={"user": "NAME"})}.',
         )
     ]
 
@@ -124,7 +124,7 @@ def about_target(name: str, tallies: Mapping[tuple[Any, ...], Any], facts: Ranke
         yield note(
             "unlogged-sessions",
             f"{name}: it ranks {unlogged:,} sessions that the log does not have; they are left out. If "
-            "nothing was viewed in them they count: declare all sessions with --sessions (Python: sessions=...).",
+            "nothing was viewed in them they count: declare all sessions with {option:sessions FILE}.",
             numbers={"sessions": unlogged},
             about=(name,),
         )

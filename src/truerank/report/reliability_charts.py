@@ -9,13 +9,14 @@ from typing import Any
 
 import polars as pl
 
+from truerank.core.errors import extra
 from truerank.data.folders import check_place, whole_folder
 from truerank.data.whole import whole_file
 from truerank.models.settings import load
 from truerank.report.reliability_frames import Finished, StudyQuestion, Tau
 from truerank.report.reliability_layout import FONT, SPACING, TITLE_FONT, Figure, figure, text_width
 
-INSTALL = "'truerank[report]'"
+INSTALL = extra("report")
 PIXELS = 2  # of a PNG for each of a chart: sharp on paper
 TYPEFACE = "Liberation Sans, Arial, Helvetica, sans-serif"  # the first comes with vl-convert: the same on every machine
 
@@ -49,6 +50,7 @@ def picture(chart: Any, form: PictureFormat, *, who: str) -> bytes:
 
 
 WHO = "a chart"
+KIND = "set of figures"  # of the folder
 CROSS = "M-1,-1L1,1M-1,1L1,-1"
 MARGIN = 7  # pixels between the outermost sizes and the frame
 KEY_HEIGHT, KEY_LINE, KEY_GAP = 20, 26, 22
@@ -308,10 +310,10 @@ def draw(
         folder, metric=metric, tau=tau, loggers=loggers, sparsities=sparsities, samplers=samplers
     )  # fmt: skip
     place = Path(folder) / "figures" if out is None else Path(out)
-    check_place(place, force=force)
+    check_place(place, kind=KIND, force=force, inputs=[Path(folder)])
     made = {question: picture(each, form, who=FIGURE_WHO) for question, each in charts(figures).items()}
     names = {question: f"{question.value}.{form.value}" for question in made}
-    with whole_folder(place, kind="set of figures", force=force) as part:
+    with whole_folder(place, kind=KIND, force=force) as part:
         for question, name in names.items():
             with whole_file(part / name) as temporary:
                 temporary.write_bytes(made[question])

@@ -7,3 +7,4 @@ from truerank.ranks.scores.scores import function as function
 from truerank.ranks.scores.scores import per_user as per_user
 from truerank.ranks.scores.scores import product as product
 from truerank.ranks.scores.tables import lists as lists
+from truerank.ranks.scores.top import top as top
