@@ -1,4 +1,4 @@
-"""The report in a real browser: it opens offline, draws, sorts, searches and copies, for everyone and on every screen."""
+"""The report in a real browser: it opens offline, draws, sorts, searches and copies, on every screen."""
 
 from __future__ import annotations
 
@@ -22,7 +22,10 @@ from truerank.report.page.tables import CellKind, PageTable, TableColumn, cell
 Open = Any  # see conftest
 Opened = Any
 
-EMPTY = "[...document.querySelectorAll('figure')].filter(e => !e.querySelector('svg .role-mark path, svg .role-mark line, svg .role-mark rect')).map(e => e.id)"
+EMPTY = (
+    "[...document.querySelectorAll('figure')].filter("
+    "e => !e.querySelector('svg .role-mark path, svg .role-mark line, svg .role-mark rect')).map(e => e.id)"
+)
 
 
 @pytest.fixture(scope="module")
@@ -143,7 +146,7 @@ def test_every_number_in_a_table_is_one_of_the_results(shown: Opened) -> None:
     known: dict[str, set[str]] = {"#values-table-0": set(), "#differences-table-0": set()}
     for table, part in zip(known, ("estimates", "comparisons"), strict=True):
         for entry in entries[part]:
-            for name, value in entry.items():
+            for value in entry.values():
                 if isinstance(value, int | float) or value is None:
                     plain = math.nan if value is None else float(value)
                     known[table] |= {number(plain), p_value(plain), f"{value:,}" if value is not None else ""}

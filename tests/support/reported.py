@@ -24,7 +24,7 @@ HOSTILE = (
     "</script><img src=x onerror='window.harmed = 2'>",
     "{{7*7}} ${7*7} \"quoted\" 'single' `back` \\",
     "שלום עולם",
-    "🦊 =HYPERLINK(\"http://x.test\")",
+    '🦊 =HYPERLINK("http://x.test")',
 )
 
 

@@ -81,9 +81,7 @@ def recorded(fitted: FittedPositions) -> list[FittedPosition]:
 
 def views(fitted: FittedPositions) -> list[dict[str, Any]]:
     """How many came to each position, in the log and by the model, for the record."""
-    return [
-        {"place": place, **asdict(bucket)} for place, fit in fitted.fits.items() for bucket in fit.goodness.buckets
-    ]
+    return [{"place": place, **asdict(bucket)} for place, fit in fitted.fits.items() for bucket in fit.goodness.buckets]
 
 
 def about_fits(fitted: FittedPositions, asked: Positions, facts: RankedFacts) -> Iterator[Message]:
@@ -194,7 +192,7 @@ def details_of(
     fits: Sequence[FittedPosition],
     views: Sequence[Mapping[str, Any]] = (),
 ) -> dict[str, Any]:
-    """What an off-policy evaluation alone can tell: clips it chose, weights, position fits and what they are fits of."""
+    """What an off-policy evaluation alone can tell: clips it chose, weights, position fits and their data."""
     return {
         "cluster": cluster,
         "chosen": list(chosen),

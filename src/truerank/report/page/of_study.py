@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 import polars as pl
 
-from truerank.report.page.render import LegendEntry, Claim, Page, Section, render
+from truerank.report.page.render import Claim, LegendEntry, Page, Section, render
 from truerank.report.page.tables import CellKind, PageTable, TableColumn
 from truerank.report.plots.panels import INK, PlotPanel
 from truerank.report.reliability_charts import charts
@@ -52,10 +52,14 @@ def study_page(study: Finished, note: dict[str, Any], *, metric: str) -> Page:
                 title="Figures",
                 texts=also,
                 panels=tuple(
-                    PlotPanel(" ".join(figures[each].title), " ".join(figures[each].subtitle), chart,
-                          {"shown": list(live[each].styles)})
+                    PlotPanel(
+                        " ".join(figures[each].title),
+                        " ".join(figures[each].subtitle),
+                        chart,
+                        parameters={"shown": list(live[each].styles)},
+                    )
                     for each, chart in charts(live, live=True).items()
-                ),  # fmt: skip
+                ),
                 choices=_choices(live[StudyQuestion.RESOLUTION]),
                 wide=True,
             ),

@@ -1,6 +1,6 @@
 """Pictures of results: one module per picture, each a function of results that gives panels.
 
-    results --intervals, differences, over_k, ...--> panels --composed--> one chart, or --page--> a report
+results --intervals, differences, over_k, ...--> panels --composed--> one chart, or --page--> a report
 """
 
 from __future__ import annotations

@@ -136,7 +136,9 @@ def _clusters(rows: Rows, *, cluster: str) -> Any:
         .encode(
             y=alt.Y("question:N", sort=named(labels), title=None, axis=alt.Axis(ticks=False)),
             x=alt.X("share:Q", title=f"{cluster}s that tell two models apart (log axis)", scale=alt.Scale(type="log")),
-            tooltip=tooltips(alt, question="question:N", of="pair:N", degrees_of_freedom="df:Q", **{f"{cluster}s": "n:Q"}),
+            tooltip=tooltips(
+                alt, question="question:N", of="pair:N", degrees_of_freedom="df:Q", **{f"{cluster}s": "n:Q"}
+            ),
         )
     )
     limit = alt.Chart(inline([{"at": FEWEST}])).mark_rule(color=INK, strokeDash=[4, 3], opacity=0.7).encode(x="at:Q")

@@ -76,7 +76,9 @@ def _panels(question: ShownQuestion, values: pl.DataFrame, *, unit: str) -> list
         first = next(iter(gaps))
         found.append(PlotPanel(question.label, _who(first, gaps[first], unit), _gains(gaps)))
         if (abs(gaps[first]) > SAME).any():
-            found.append(PlotPanel(question.label, _how_much(first, gaps[first], unit), _histogram(gaps[first], first, unit)))
+            found.append(
+                PlotPanel(question.label, _how_much(first, gaps[first], unit), _histogram(gaps[first], first, unit))
+            )
     spread = _spread(question, values, unit=unit)
     return [*found, *([] if spread is None else [spread])]
 
