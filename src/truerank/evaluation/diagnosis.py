@@ -1,0 +1,413 @@
+"""What a log can tell: which kind it is, what it holds, and which estimators are for it under which assumptions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from truerank.core.calls import checked_arguments
+from truerank.core.errors import InputError
+from truerank.core.estimator import Estimator, Exposed
+from truerank.core.ids import IdColumn, Ids
+from truerank.core.log import Log, Pairs
+from truerank.core.messages import Message, caution, note, warning
+from truerank.core.ranking import Scores
+from truerank.data.batches import LazyTable
+from truerank.data.impressions import Impressions
+from truerank.data.read import VALUE_NAMES, read
+from truerank.data.read_impressions import read_impressions
+from truerank.data.recognise import with_usual
+from truerank.data.rules import RULE, PositiveRule
+from truerank.estimators import ESTIMATORS
+from truerank.estimators.ranked import RANKED, RankedEstimator
+from truerank.estimators.ranked.normalisers import CHOSEN, FIVE, RankedContext
+from truerank.evaluation.asked import DEFAULT_METRICS
+from truerank.exposure.propensities import PROPENSITIES
+from truerank.exposure.propensities.calibration import check_no_repeats
+from truerank.exposure.randomness.items import LARGE
+from truerank.exposure.randomness.tests import Randomness, randomness
+from truerank.uncertainty.verdicts import FEWEST
+
+KINDS = ("user", "item", "label", "rating", "time", "session", "position", "propensity")
+NEARLY = 0.99  # of all pairs labelled
+FEW_POSITIVES = 30
+FAR, MUCH = 3.0, 0.1  # standard errors and share that Σ 1 / propensity may lie off
+# what is known of a target that gives the propensity of each logged item, and of one that ranks all items of a session
+CHOOSING = RankedContext(
+    "the target", views_known=True, whole=False, total=True, ranks=False, models=False, several=False,
+    logging_models=False,
+)  # fmt: skip
+RANKING = RankedContext(
+    "the target", views_known=True, whole=True, total=True, ranks=True, models=True, several=False, logging_models=True
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Usable:
+    """An estimator, and for which of the usual metrics it is valid here; or why it is not."""
+
+    name: str
+    metrics: tuple[str, ...] = ()
+    assumptions: tuple[str, ...] = ()
+    why_not: str = ""
+    caution: str = ""
+
+    @property
+    def valid(self) -> bool:
+        return not self.why_not
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnosis:
+    """What was found in a log.
+
+    `exposed` is what it shows of the truth, `why` the sentence that says so; `columns` are its names of what was
+    recognised; `facts` are counts; `needs_positive` is a rule to start with where values are no labels.
+    """
+
+    source: str
+    exposed: Exposed
+    why: str
+    columns: Mapping[str, str]
+    facts: Mapping[str, float | int]
+    findings: tuple[Message, ...]
+    estimators: tuple[Usable, ...]
+    randomness: Randomness | None = None
+    propensities: bool = False
+    rewards: tuple[str, ...] = ()
+    needs_positive: str | None = None
+    extra: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def enough(self) -> bool:
+        """Whether nothing that was found forbids a decision."""
+        return all(message.severity != "warning" for message in self.findings)
+
+
+@checked_arguments(positive=RULE)
+def diagnose(
+    source: Any,
+    *,
+    columns: Mapping[str, str] | None = None,
+    positive: str | PositiveRule | None = None,
+    exclude: Log | None = None,
+    items: Ids | IdColumn | None = None,
+    n_items: int | None = None,
+    scores: Mapping[str, Scores] | None = None,
+    seed: int = 0,
+) -> Diagnosis:
+    """Look at a log and say what it can tell; `scores` are models that shall be evaluated on it.
+
+    `exclude` are pairs that were known before (training): random items are often drawn among the others.
+
+    >>> import polars as pl
+    >>> user, item = np.divmod(np.arange(40), 4)
+    >>> found = diagnose(pl.DataFrame({"user": user, "item": item, "label": (user + item) % 2}))
+    >>> str(found.exposed), [each.name for each in found.estimators if each.valid][:2]
+    ('full', ['full', 'traditional'])
+    """
+    given = dict(columns or {})
+    rows = LazyTable.of(source, columns=columns)
+    mapping = with_usual(rows.columns, given, KINDS)
+    names = {kind: mapping.get(kind, kind) for kind in KINDS if mapping.get(kind, kind) in rows.columns}
+    names |= {kind: mapping.get(kind, kind) for kind in VALUE_NAMES if mapping.get(kind, kind) in rows.columns}
+    if "position" in names and ("session" in names or "propensity" in names or "user" not in names):
+        return _ranked(source, mapping, names)
+    log = read(source, columns=mapping, positive=positive, items=items, values=_valued(names))
+    return _judged(log, names, excluded=exclude, n_items=n_items, scores=scores or {}, seed=seed)
+
+
+def _valued(names: Mapping[str, str]) -> bool:
+    return any(kind in names for kind in VALUE_NAMES)
+
+
+# --------------------------------------------------------------------------------------------------------------- judged
+
+
+def _judged(
+    log: Log,
+    names: Mapping[str, str],
+    *,
+    excluded: Log | None,
+    n_items: int | None,
+    scores: Mapping[str, Scores],
+    seed: int,
+) -> Diagnosis:
+    if not len(log):
+        raise InputError(f"{log.source}: no rows; expected pairs of users and items.")
+    check_no_repeats(log)
+    catalogue = max(n_items or 0, len(log.items))
+    pairs = len(log.users) * catalogue - (0 if excluded is None else _known_pairs(excluded, log))
+    density = len(log) / max(pairs, len(log))
+    labelled, rule = _labels(log)
+    positives = None if labelled is None else int(np.count_nonzero(labelled))
+    facts: dict[str, float | int] = {
+        "rows": len(log), "users": len(log.users), "items": catalogue, "density": density,
+        "rows_per_user": len(log) / len(log.users),
+    }  # fmt: skip
+    findings: list[Message] = []
+    if positives is not None and labelled is not None:
+        per_user = np.bincount(log.user, weights=labelled, minlength=len(log.users))
+        facts |= {"positives": positives, "users_without_positive": int(np.count_nonzero(per_user == 0))}
+        findings += _about_positives(positives)
+    findings += _about_users(len(log.users))
+    tested = None
+    if positives is not None and positives == len(log):
+        exposed, why = Exposed.HOLDOUT, "every row is a positive: nothing tells what was shown and not liked"
+    elif density == 1:
+        exposed, why = Exposed.FULL, f"every one of {len(log):,} pairs of users and items has a label"
+    elif density >= NEARLY:
+        exposed, why = Exposed.FULL, f"{density:.1%} of all pairs have a label; the others would count as irrelevant"
+        findings.append(caution("pairs-missing", f"{1 - density:.1%} of all pairs have no label"))
+    else:
+        tested = randomness(log, train=excluded, seed=seed)
+        exposed, why, said = _by_exposure(log, tested, pairs, alone=excluded is None)
+        findings += said
+    found = Diagnosis(
+        source=log.source,
+        exposed=exposed,
+        why=why,
+        columns=names,
+        facts=facts,
+        findings=(*findings, *_about_scores(log, scores)),
+        estimators=(),
+        randomness=tested,
+        propensities=log.propensity is not None,
+        needs_positive=rule,
+        extra={"inclusion": log.inclusion is not None, "unlisted": exposed is Exposed.FULL and density < 1},
+    )
+    return replace(found, estimators=tuple(_usable(each(), found) for each in ESTIMATORS.catalogue().values()))
+
+
+def _labels(log: Log) -> tuple[Any, str | None]:
+    """0 or 1 for each row, and the rule to start with where values need one; every row is 1 where there is no value."""
+    if "label" in log.rewards:
+        return log.label, None
+    if not log.rewards:
+        return np.ones(len(log)), None
+    values = next(iter(log.rewards.values()))
+    for value in np.unique(values).tolist():
+        if (values >= value).mean() <= 0.5:
+            return None, f">={value:g}"
+    return None, f">={values.max():g}"
+
+
+def _about_positives(positives: int) -> list[Message]:
+    if positives == 0:
+        return [warning("no-positive", "no row is positive: there is nothing to tell models apart by")]
+    if positives < FEW_POSITIVES:
+        return [
+            warning(
+                "few-positives",
+                f"{positives:,} rows are positive: too few to tell models apart",
+                numbers={"positives": positives},
+            )
+        ]
+    return []
+
+
+def _about_users(users: int) -> list[Message]:
+    if users >= FEWEST:
+        return []
+    sentence = f"{users:,} users: a verdict needs at least {FEWEST} who tell two models apart"
+    return [warning("few-users", sentence, numbers={"users": users})]
+
+
+def _by_exposure(log: Log, tested: Randomness, pairs: int, *, alone: bool) -> tuple[Exposed, str, list[Message]]:
+    """What the test of random exposure and the propensities say."""
+    if log.propensity is not None:
+        constant = bool(np.ptp(log.propensity) == 0)
+        if not (constant and tested.random):
+            why = "rows carry the propensity with which they were shown"
+            return Exposed.BIASED, why, _about_propensities(log, pairs)
+    if tested.random or tested.random is None:
+        return Exposed.RANDOM, tested.verdict.rstrip("."), []
+    effect = 0.0 if tested.unevenness is None else tested.unevenness.effect
+    failed = [check.name for check in tested.checks if check.failed and check.verdict]
+    if effect <= LARGE and failed == ["items"]:
+        said = caution("not-quite-random", f"items were shown unequally by {effect:.0%} of the mean beyond chance")
+        return Exposed.RANDOM, "almost a uniform sample of items for each user", [said]
+    said = [
+        warning(
+            "no-propensities",
+            "how likely each row was shown is not in the log: what is estimated rests on a model of it, which nothing "
+            "here can check. A few randomly exposed items per user would",
+        )
+    ]
+    if alone:
+        unseen = "if items were drawn at random among those a user had not seen, say which were seen ({option:exclude})"
+        said.append(note("drawn-among-unseen", unseen))
+    return Exposed.BIASED, tested.verdict.rstrip("."), said
+
+
+def _known_pairs(excluded: Log, log: Log) -> int:
+    """How many excluded pairs are of users and items of the log."""
+    user, item = log.users.locate(excluded.users)[excluded.user], log.items.locate(excluded.items)[excluded.item]
+    known = (user >= 0) & (item >= 0)
+    return len(Pairs.of(user[known], item[known], n_units=len(log.users)).item)
+
+
+def _about_propensities(log: Log, pairs: int) -> list[Message]:
+    """Each row stands for 1 / π pairs: together for all of them, if propensities are probabilities of exposure."""
+    if log.propensity is None:
+        return []
+    weight = 1 / log.propensity
+    noise = float(np.sqrt(((1 - log.propensity) * weight**2).sum()))
+    stand_for = float(weight.sum())
+    numbers = {"stand_for": stand_for, "pairs": pairs, "smallest": float(log.propensity.min())}
+    if abs(stand_for - pairs) > FAR * noise and abs(stand_for / pairs - 1) > MUCH:
+        return [
+            warning(
+                "propensity-scale",
+                f"the rows stand for {stand_for:,.0f} pairs (Σ 1 / propensity), but there are {pairs:,}: propensities "
+                "are not the probabilities of exposure, users or items are missing, or heavy rows were not drawn; "
+                "only what needs their ratios is valid",
+                numbers=numbers,
+            )
+        ]
+    return [note("propensities", f"Σ 1 / propensity is {stand_for:,.0f}, near the {pairs:,} pairs", numbers=numbers)]
+
+
+def _about_scores(log: Log, scores: Mapping[str, Scores]) -> list[Message]:
+    """Whether models have scores for the users and items of the log."""
+    found: list[Message] = []
+    for name, each in scores.items():
+        users = int(np.count_nonzero(each.users.locate(log.users) >= 0))
+        items = int(np.count_nonzero(each.items.locate(log.items) >= 0))
+        sentence = f"{name}: scores for {users:,} of {len(log.users):,} users and {items:,} of {len(log.items):,} items"
+        numbers = {"users": users, "items": items}
+        if not users or not items:
+            what = "user" if not users else "item"
+            found.append(warning("no-scores", f"{sentence}: no {what} in common, check the ids", numbers=numbers))
+        elif users < len(log.users):
+            found.append(caution("scores-missing", f"{sentence}; the other users are left out", numbers=numbers))
+        else:
+            found.append(note("scores", sentence, numbers=numbers))
+    return found
+
+
+def _usable(estimator: Estimator, of: Diagnosis) -> Usable:
+    """Whether an estimator is for such a log, by what it says of itself."""
+    about = estimator.about
+    usual = DEFAULT_METRICS[of.exposed]
+    if of.exposed not in about.exposures:
+        kinds = " or ".join(sorted(about.exposures))
+        return Usable(about.name, why_not=f"is for {kinds} exposure")
+    if "inclusion" in about.uses and not of.extra.get("inclusion"):
+        return Usable(about.name, why_not="needs the column inclusion of an intervened test set")
+    codes = {message.code for message in of.findings}
+    unscaled = "propensity-scale" in codes or (about.weighs and not of.propensities)
+    if about.needs_scale and unscaled:
+        return Usable(about.name, why_not="needs propensities that are probabilities, not only proportional to them")
+    if of.extra.get("unlisted") and not about.complete:
+        return Usable(about.name, why_not="needs every pair labelled or none missing by a rule of its own")
+    answered = tuple(str(metric) for metric in usual if estimator.refusal(metric) is None)
+    if not answered:
+        return Usable(about.name, why_not=str(estimator.refusal(usual[0])).rstrip("."))
+    return Usable(about.name, answered, about.assumptions, caution=about.caution)
+
+
+# --------------------------------------------------------------------------------------------------------------- ranked
+
+
+def _ranked(source: Any, mapping: Mapping[str, str], names: Mapping[str, str]) -> Diagnosis:
+    values = [names[kind] for kind in VALUE_NAMES if kind in names]
+    if not values:
+        raise InputError(
+            f"{LazyTable.of(source).where}: positions, but no reward: expected a column of what was earned, as reward "
+            "or click. Name it as the label."
+        )
+    others = {kind: name for kind, name in mapping.items() if kind not in VALUE_NAMES}
+    log = read_impressions(source, columns=others, rewards=values[:1])
+    if not len(log):
+        raise InputError(f"{log.source}: no rows; expected impressions.")
+    earned = {name: float(np.asarray(log.reward(name), dtype=np.float64).mean()) for name in values[:1]}
+    reward = values[0]
+    positive = int(np.count_nonzero(np.asarray(log.reward(reward))))
+    facts: dict[str, float | int] = {
+        "rows": len(log), "sessions": log.n_units, "items": len(log.items), "rewarded": positive,
+        "mean_reward": earned[reward],
+    }  # fmt: skip
+    if log.users is not None:
+        facts["users"] = len(log.users)
+    findings = [*_about_positives(positive), *_about_positions(log)]
+    chosen = log.propensity is not None and "session" not in names
+    if log.propensity is not None:
+        smallest, mean = float(log.propensity.min()), float((1 / log.propensity).mean())
+        facts |= {"smallest_propensity": smallest}
+        if chosen and abs(mean / len(log.items) - 1) > MUCH:
+            findings.append(
+                warning(
+                    "propensity-scale",
+                    f"1 / propensity is {mean:,.1f} on average, where {len(log.items):,} items were shown: these are "
+                    "not the propensities of choosing an item",
+                    numbers={"mean": mean, "items": len(log.items)},
+                )
+            )
+    why = (
+        "each row is an item that was chosen with a known propensity"
+        if chosen
+        else "rows are items at positions of sessions, with what they earned"
+    )
+    negative = bool((np.asarray(log.reward(reward)) < 0).any())
+    asked = replace(CHOOSING if chosen else RANKING, reward=reward, negative=negative)
+    usable = tuple(_usable_ranked(cls(), asked, chosen=chosen) for cls in RANKED.catalogue().values())
+    judged = (
+        Usable(name, why_not=f"is for {' or '.join(sorted(cls.about.exposures))} exposure")
+        for name, cls in ESTIMATORS.catalogue().items()
+        if name not in RANKED.catalogue()
+    )
+    return Diagnosis(
+        source=log.source,
+        exposed=Exposed.RANKED,
+        why=why,
+        columns=names,
+        facts=facts,
+        findings=tuple(findings),
+        estimators=(*usable, *judged),
+        propensities=log.propensity is not None,
+        rewards=(reward,),
+        extra={"chosen": chosen},
+    )
+
+
+def _usable_ranked(estimator: RankedEstimator, asked: RankedContext, *, chosen: bool) -> Usable:
+    about, reason = estimator.about, estimator.refusal(asked)
+    if reason is not None:
+        return Usable(about.name, why_not=reason.rstrip("."))
+    assumed = (*(CHOSEN if chosen else FIVE), *about.assumptions, *estimator.metric.assumptions)
+    return Usable(about.name, (f"{asked.reward}, {estimator.metric}",), assumed, caution=about.caution)
+
+
+def _about_positions(log: Impressions) -> list[Message]:
+    """Whether two items stand at one position of a session, and how deep sessions are."""
+    if log.position is None:
+        return []
+    position = np.asarray(log.position, dtype=np.int64)
+    found: list[Message] = []
+    if log.sessions is not None:
+        pairs = Pairs.of(np.asarray(log.unit), position, n_units=log.n_units)
+        twice = len(log) - len(pairs.item)
+        if twice:
+            found.append(
+                warning(
+                    "positions-shared",
+                    f"{twice:,} rows share their position with another of their session: positions are not ranks",
+                    numbers={"rows": twice},
+                )
+            )
+    deepest = int(position.max())
+    found.append(
+        note("positions", f"positions go from {int(position.min())} to {deepest:,}", numbers={"deepest": deepest})
+    )
+    if deepest == 1 and log.sessions is not None:
+        found.append(warning("one-position", "all rows are at position 1: nothing tells positions apart"))
+    return found
+
+
+def propensity_models() -> Sequence[str]:
+    """Models of propensities that need no further data: what a log without propensities can start with."""
+    return [name for name, cls in PROPENSITIES.catalogue().items() if not cls.uses and name != "column"]
