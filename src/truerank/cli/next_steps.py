@@ -16,6 +16,8 @@ STAND_IN = "random"  # a model that knows nothing, in place of one's own
 
 def next_commands(found: Diagnosis, log: Path, reading: Reading, scoring: Scoring) -> list[str]:
     """What to run: with the models that are given, or first with one in their place."""
+    if any(message.code == "repeated-pairs" for message in found.findings):
+        return []  # evaluations refuse such a log
     if found.exposed == "ranked":
         return [_offpolicy(found, log)]
     renamed = {kind: name for kind, name in found.columns.items() if kind not in (name, "propensity")}

@@ -26,7 +26,6 @@ from truerank.estimators.ranked import RANKED, RankedEstimator
 from truerank.estimators.ranked.normalisers import CHOSEN, FIVE, RankedContext
 from truerank.evaluation.asked import DEFAULT_METRICS
 from truerank.exposure.propensities import PROPENSITIES
-from truerank.exposure.propensities.calibration import check_no_repeats
 from truerank.exposure.randomness.items import LARGE
 from truerank.exposure.randomness.tests import Randomness, randomness
 from truerank.uncertainty.verdicts import FEWEST
@@ -138,7 +137,7 @@ def _judged(
 ) -> Diagnosis:
     if not len(log):
         raise InputError(f"{log.source}: no rows; expected pairs of users and items.")
-    check_no_repeats(log)
+    log, repeated = _once(log)
     catalogue = max(n_items or 0, len(log.items))
     pairs = len(log.users) * catalogue - (0 if excluded is None else _known_pairs(excluded, log))
     density = len(log) / max(pairs, len(log))
@@ -148,7 +147,7 @@ def _judged(
         "rows": len(log), "users": len(log.users), "items": catalogue, "density": density,
         "rows_per_user": len(log) / len(log.users),
     }  # fmt: skip
-    findings: list[Message] = []
+    findings = list(repeated)
     if positives is not None and labelled is not None:
         per_user = np.bincount(log.user, weights=labelled, minlength=len(log.users))
         facts |= {"positives": positives, "users_without_positive": int(np.count_nonzero(per_user == 0))}
@@ -180,6 +179,20 @@ def _judged(
         extra={"inclusion": log.inclusion is not None, "unlisted": exposed is Exposed.FULL and density < 1},
     )
     return replace(found, estimators=tuple(_usable(each(), found) for each in ESTIMATORS.catalogue().values()))
+
+
+def _once(log: Log) -> tuple[Log, list[Message]]:
+    """The first row of each pair, and that there are others."""
+    again = (np.diff(log.user) == 0) & (np.diff(log.item) == 0)  # rows are in the order of users and items
+    twice = int(np.count_nonzero(again))
+    if not twice:
+        return log, []
+    sentence = (
+        f"{twice:,} rows repeat a pair that is listed already, where one label per pair is expected: keep one of each, "
+        "or name the session if these are impressions; what follows is of the first of each"
+    )
+    first = np.flatnonzero(np.concatenate([[True], ~again]))
+    return log.select(first), [warning("repeated-pairs", sentence, numbers={"rows": twice})]
 
 
 def _labels(log: Log) -> tuple[Any, str | None]:
@@ -383,22 +396,11 @@ def _usable_ranked(estimator: RankedEstimator, asked: RankedContext, *, chosen: 
 
 
 def _about_positions(log: Impressions) -> list[Message]:
-    """Whether two items stand at one position of a session, and how deep sessions are."""
+    """How deep sessions are, and whether that tells positions apart."""
     if log.position is None:
         return []
     position = np.asarray(log.position, dtype=np.int64)
     found: list[Message] = []
-    if log.sessions is not None:
-        pairs = Pairs.of(np.asarray(log.unit), position, n_units=log.n_units)
-        twice = len(log) - len(pairs.item)
-        if twice:
-            found.append(
-                warning(
-                    "positions-shared",
-                    f"{twice:,} rows share their position with another of their session: positions are not ranks",
-                    numbers={"rows": twice},
-                )
-            )
     deepest = int(position.max())
     found.append(
         note("positions", f"positions go from {int(position.min())} to {deepest:,}", numbers={"deepest": deepest})

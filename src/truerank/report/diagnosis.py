@@ -38,7 +38,10 @@ def diagnosis_text(found: Diagnosis, commands: Sequence[str], *, for_cli: bool =
     parts.append("Not valid here:\n" + "\n".join(f"  {each.name}: {each.why_not}." for each in others))
     if found.needs_positive is not None:
         parts.append(f"Values are no labels: say which count as positive, as here {found.needs_positive}.")
-    parts.append("Next:\n" + "\n".join(f"  {command}" for command in commands))
+    if commands:
+        parts.append("Next:\n" + "\n".join(f"  {command}" for command in commands))
+    else:
+        parts.append("Next: mend the log, and ask again.")
     return "\n\n".join(parts) + "\n"
 
 
