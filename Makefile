@@ -11,7 +11,7 @@ WITH_TORCH := $(if $(filter 0,$(TORCH)),,$(VENV)/.torch)
 RECTOOLS ?= .venv-rectools
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: demo test test-all test-rectools check coverage biased published-bias intervened bench-setup bench format clean position-fits models-on-kuairec debiased-learners offpolicy-study advice-check reliability-coverage reliability-study calibration
+.PHONY: demo test test-all test-rectools check coverage biased published-bias intervened bench-setup bench format clean position-fits models-on-kuairec debiased-learners offpolicy-study advice-check reliability-coverage reliability-study calibration release-check
 
 # the library alone is all the demo needs; tests also need peers and models of other libraries
 $(VENV)/.library: pyproject.toml constraints.txt
@@ -107,6 +107,10 @@ bench-setup:  ## one environment per peer of the benchmarks, in .bench
 
 bench: $(READY) bench-setup  ## the benchmarks, into docs/performance.md
 	$(BIN)/python -m benchmarks page
+
+release-check:  ## an sdist and a wheel, checked, installed afresh and tried; left in dist/, published by nobody
+	@[ -n "$(PYTHON)" ] || { echo "Python 3.11 or newer with venv is needed; set PYTHON=..."; exit 2; }
+	$(PYTHON) scripts/release_check.py --out dist
 
 format: $(READY)
 	$(BIN)/ruff check --fix src tests scripts benchmarks

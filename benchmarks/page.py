@@ -92,12 +92,7 @@ def page(
         f"{grid_found['ms_per_user_and_logger']} ms, in vectorised numpy {grid_found['ms_per_user_and_logger_numpy']} ms: {grid_found['ratio_cpu']} times as long.",
         "",
         *stream_section(stream_found),
-        "## Start",
-        "",
-        "| | ms |",
-        "|---|---|",
-        *(f"| {name.removesuffix(' ms')} | {value} |" for name, value in begin.items() if name.endswith(" ms")),
-        "",
+        *start.section(begin),
         "## How",
         "",
         "Scores are made in tiles that stay in cache, masked, counted against the scores of the judged items with vector compares, and thrown away; the "

@@ -121,14 +121,18 @@ def evaluate(
         --scores als=als.npz --scores pop=pop.parquet --metric "Recall@{10,50}" --metric DCG@50
     """
     from truerank.core.ids import Ids
+    from truerank.core.metric import ListNeed
     from truerank.evaluation.judged import evaluate as run
+    from truerank.evaluation.list_facts import needed
 
-    showing.check(clip=asking.clips or None, reward_model=asking.reward_model)
+    metrics = asking.chosen_metrics()
+    compared = ListNeed.FEATURES in needed(metrics or ())
+    showing.check(compared=compared, clip=asking.clips or None, reward_model=asking.reward_model)
     files = [InputFile("labels", labels), *scoring.files(), *reading.files(), *showing.files(), *asking.files(),
              *output.files()]  # fmt: skip
     model, reading = showing.model(reading)
-    showing.check_uses(model)
-    metrics, clips, interval = asking.chosen_metrics(), asking.chosen_clips(), inference.chosen_interval()
+    showing.check_uses(model, compared=compared)
+    clips, interval = asking.chosen_clips(), inference.chosen_interval()
     inference.check()
     required = inference.required(scoring.paths())
     output.check(files)
@@ -154,6 +158,7 @@ def evaluate(
             item_groups=None
             if asking.item_groups is None
             else reading.of("item_groups").groups(asking.item_groups, "item"),
+            item_features=showing.features(reading) if compared else None,
             n_items=reading.n_items,
             lists=scoring.lists,
             like=showing.like,

@@ -16,11 +16,11 @@ from truerank.core.errors import InputError
 if TYPE_CHECKING:
     import polars as pl
 
-    from truerank.cli.progress import Report
     from truerank.core.estimator import Estimator
     from truerank.core.ids import Ids
     from truerank.core.log import Log
     from truerank.core.metric import Metric
+    from truerank.core.progress import Progress
     from truerank.core.ranking import Scores
     from truerank.core.requirements import Requirement
     from truerank.core.values import Option
@@ -133,14 +133,14 @@ class Reading:
         """Users and items of a file, whatever values it has."""
         return None if path is None else self.log(path, positive=None, values=False)
 
-    def scan(self, path: Path, *, progress: Report | None, **more: Any) -> LogSchema:
+    def scan(self, path: Path, *, progress: Progress | None, **more: Any) -> LogSchema:
         """What a file holds, to be read in chunks."""
         from truerank.data.survey import scan
 
         given = {"positive": self.positive, **more}
         return scan(path, columns=self.mapping(), progress=progress, **given)
 
-    def scan_pairs(self, path: Path | None, *, progress: Report | None) -> LogSchema | None:
+    def scan_pairs(self, path: Path | None, *, progress: Progress | None) -> LogSchema | None:
         return None if path is None else self.scan(path, progress=progress, positive=None, values=False)
 
 

@@ -48,7 +48,7 @@ from truerank.cli.options import (
     shared,
 )
 from truerank.cli.output import Output
-from truerank.core.errors import InputError
+from truerank.core.errors import InputError, extra
 
 if TYPE_CHECKING:
     from truerank.studies.objectives import TuningObjective
@@ -173,7 +173,7 @@ def _content(rows: list[dict[str, Any]], form: str, *, long: bool) -> bytes:
     flat = [
         {
             **row,
-            "needs": "" if row["needs"] is None else f'pip install "truerank[{row["needs"]}]"',
+            "needs": "" if row["needs"] is None else f"pip install {extra(row['needs'])}",
             "settings": " ".join(f"{setting['name']}={setting['default']}" for setting in row["settings"]),
         }
         for row in rows
@@ -230,7 +230,7 @@ def train(*, name: str, log: Path, learning: Learning, reading: Reading, seed: i
     with output.progress() as report:
         scores = model.fit(learnt, seed=seed, side=side, progress=report)
         took = time.monotonic() - start
-        write_scores(scores, output.place, progress=None if report is None else lambda n, of: report("writing", n, of))
+        write_scores(scores, output.place, progress=report)
     size = f"{len(learnt.users):,} users x {len(learnt.items):,} items, {len(learnt):,} rows"
     output.say([f"{name}: {size}, fitted in {took:.1f} s, scores in {output.place}"])
 

@@ -15,8 +15,8 @@ import click
 from truerank.cli import terminal
 from truerank.cli.groups import InputFile, Reading, input_files
 from truerank.cli.options import FORCE, PATH, SharedOption, shared
-from truerank.cli.progress import Report, progress
 from truerank.core.errors import InputError
+from truerank.core.progress import Progress, watching
 
 if TYPE_CHECKING:
     from truerank.core.provenance import Input
@@ -112,8 +112,8 @@ class Output:
         for line in () if self.quiet else lines:
             terminal.say(line)
 
-    def progress(self) -> AbstractContextManager[Report | None]:
-        return progress(quiet=self.quiet)
+    def progress(self) -> AbstractContextManager[Progress | None]:
+        return watching(not self.quiet)
 
     def deliver(self, content: bytes) -> None:
         """Content to a file, whole or not at all, or to standard output."""
@@ -162,16 +162,22 @@ class Output:
             raise click.exceptions.Exit(code)
 
     def _rendered(self, results: Results, groups: Mapping[str, Results]) -> bytes:
-        from truerank.report import document, frames, markup, text
-
         if self.results_form in ("markdown", "latex"):
+            from truerank.report import markup
+
             write = markup.markdown if self.results_form == "markdown" else markup.latex
             parts = [write(results), *(f"{name}\n\n{write(within)}" for name, within in groups.items())]
             return "\n".join(parts).encode()
         if self.results_form == "json":
+            from truerank.report import document
+
             return document.encode(results, groups=groups)
         if self.results_form == "csv":
+            from truerank.report import frames
+
             return frames.csv(results, groups=groups)
+        from truerank.report import text
+
         width = terminal.width() if self.out is None else None
         return text.render(results, groups=groups, width=width, color=width is not None, for_cli=True).encode()
 

@@ -49,3 +49,12 @@ def some(values: list[str], *, most: int = 5, total: int | None = None) -> str:
     named = values[:most]
     more = (len(values) if total is None else total) - len(named)
     return f"{', '.join(named)} and {more:,} more" if more else ", ".join(named)
+
+
+def extra(name: str) -> str:
+    """What pip has to install for an extra of truerank, which is on no index: it is installed from its source.
+
+    >>> extra("report")
+    "'.[report]' in a checkout of truerank"
+    """
+    return f"'.[{name}]' in a checkout of truerank"

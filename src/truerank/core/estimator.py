@@ -77,7 +77,8 @@ class About:
     exposure; `needs_scale` that these must be probabilities, not only proportional to them; `stands` that its rows
     must stand for the places of a list, which is checked; `uses` which optional columns of a log it looks at;
     `predicts` that it has a model of gains; `beyond` what it has in place of rewards that a log cannot show;
-    `left_out` whom it leaves out although they have scores; `caution` what to say beside every number of it.
+    `of_lists` that it looks at what is recommended, not at labels; `left_out` whom it leaves out although they have
+    scores; `caution` what to say beside every number of it.
     """
 
     name: str
@@ -95,6 +96,7 @@ class About:
     uses: frozenset[str] = frozenset()
     predicts: bool = False
     beyond: Beyond = Beyond.MISSING
+    of_lists: bool = False
     left_out: str = ""
     caution: str = ""
 

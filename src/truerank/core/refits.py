@@ -36,6 +36,9 @@ class Refitted:
     def clusters(self) -> Clusters:
         return self.whole.clusters
 
+    def unit_values(self) -> Floats:
+        return self.whole.unit_values()
+
     def value(self) -> float:
         return self.whole.value()
 

@@ -140,8 +140,7 @@ class Clusters:
     def _each_alone(self) -> bool:
         """Whether each row is its own cluster, in order."""
         if "alone" not in self.known:
-            n = len(self.key)
-            self.known["alone"] = len(self.of_row) == n and bool((self.of_row == np.arange(n)).all())
+            self.known["alone"] = bool(np.array_equal(self.of_row, np.arange(len(self.key))))
         alone: bool = self.known["alone"]
         return alone
 
@@ -187,15 +186,18 @@ class Clusters:
 class Terms(Protocol):
     """What units contribute; all that intervals and comparisons know.
 
-    `defined` tells which rows count. `influence` is by cluster, or by group of clusters where a fit was made without
-    each group in turn; two terms of one evaluation have the same clusters, so that their influences can be subtracted.
+    `defined` tells which rows count, `whole` their sums with all rows together, `unit_values` the value of each alone.
+    `influence` is by cluster, or by group of clusters where a fit was made without each group in turn; two terms of one
+    evaluation have the same clusters, so that their influences can be subtracted.
     """
 
     @property
     def defined(self) -> Bools: ...
     @property
     def clusters(self) -> Clusters: ...
-
+    @property
+    def whole(self) -> Smooth: ...
+    def unit_values(self) -> Floats: ...
     def value(self) -> float: ...
     def values(self, weights: Floats) -> Floats:
         """The value under each row of weights of clusters, [replicates x clusters] -> [replicates]."""
@@ -250,6 +252,13 @@ class Smooth:
     rows: SampledRows | None = None
     weighting: Weighting | None = None
     known: dict[str, Floats] = field(default_factory=dict, init=False, repr=False)  # totals, once they were summed
+
+    @property
+    def whole(self) -> Smooth:
+        return self
+
+    def unit_values(self) -> Floats:
+        return np.where(self.defined, self.form.values(self.sums), math.nan)
 
     def totals(self) -> Floats:
         if "totals" not in self.known:

@@ -9,7 +9,7 @@ import numpy as np
 from truerank.core.arrays import Bools, Floats, sums_by
 from truerank.core.errors import RefusedError
 from truerank.core.log import Log
-from truerank.core.metric import Additive, Metric
+from truerank.core.metric import Additive, Metric, OfLists
 from truerank.core.options import Denominator
 from truerank.core.ranking import JudgedChunk, Ranks, Ties
 from truerank.core.rows import SampledRows
@@ -56,6 +56,11 @@ def worth_of_list(metric: Additive, ranks: Ranks, *, power: int = 1) -> Floats:
     return running[np.minimum(ranks.n_recommended, deepest).astype(np.int64)]
 
 
+def only_labelled(metric: Metric) -> str | None:
+    """Why a metric that does not look at labels is not for an estimator that does."""
+    return "it describes lists, whatever is relevant in them; use lists." if isinstance(metric, OfLists) else None
+
+
 def no_known_number(metric: Additive) -> str | None:
     if metric.denominator is Denominator.SMALLER:
         return (
@@ -66,7 +71,10 @@ def no_known_number(metric: Additive) -> str | None:
 
 
 def not_additive(metric: Metric) -> str:
-    return f"partial labels cannot give {metric}: {getattr(metric, 'partial', 'it is not additive')}."
+    return (
+        only_labelled(metric)
+        or f"partial labels cannot give {metric}: {getattr(metric, 'partial', 'it is not additive')}."
+    )
 
 
 UNIFORM = "the judged items of a user are a uniform sample of the user's candidates, drawn without a look at the labels"

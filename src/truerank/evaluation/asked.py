@@ -11,14 +11,16 @@ from truerank.core.errors import InputError, RefusedError
 from truerank.core.estimator import About, Clipping, Estimator, Exposed
 from truerank.core.log import Log
 from truerank.core.messages import Message, caution
-from truerank.core.metric import Metric
+from truerank.core.metric import ListNeed, Metric, OfLists
 from truerank.core.ranking import Pool, Scores, Ties
 from truerank.estimators.biased.snips import SNIPS
 from truerank.estimators.biased.weighing import check_clip
 from truerank.estimators.judged.full import Full
 from truerank.estimators.judged.holdout import Holdout
 from truerank.estimators.judged.horvitz_thompson import HorvitzThompson
+from truerank.estimators.judged.lists import RecommendedLists
 from truerank.estimators.judged.pooled import Pooled
+from truerank.evaluation.list_facts import lacking
 from truerank.exposure.kinds import Exposure, FullExposure, Unlisted
 from truerank.metrics.dcg import DCG
 from truerank.metrics.hit_rate import HitRate
@@ -59,6 +61,7 @@ class Rules:
     n_items: float
     explicit: bool
     complete_lists: frozenset[str] = frozenset()  # models whose lists are all they would ever show
+    facts: frozenset[ListNeed] = frozenset(ListNeed)  # what is known beside lists
 
     def refusal(self, metric: Metric, estimator: Estimator) -> str | None:
         """Why not, and what to use instead; None if it can."""
@@ -80,7 +83,8 @@ class Rules:
         if self.ties not in estimator.about.ties:
             usable = ", ".join(sorted(estimator.about.ties))
             return f"ties {self.ties.value} would make ranks depend on what is unknown; use {usable}."
-        return estimator.refusal(metric) or self._too_shallow(metric, estimator)
+        missing = lacking(metric, self.facts) if isinstance(metric, OfLists) else None
+        return estimator.refusal(metric) or missing or self._too_shallow(metric, estimator)
 
     def _other_exposure(self, estimator: Estimator) -> str | None:
         here, able = self.exposure.exposed, estimator.about.exposures
@@ -110,7 +114,7 @@ class Rules:
         for name, each in self.models.items():
             if each.depth is None or (name in self.complete_lists and not self._within(estimator)):
                 continue
-            if self._within(estimator):
+            if self._within(estimator) and not estimator.about.of_lists:
                 return f"{name} gives top lists, but ranking within a set needs the score of every member."
             if metric.cutoff is None or metric.cutoff > each.depth:
                 return (
@@ -131,7 +135,8 @@ def usable(metrics: Sequence[Metric], sample: Log) -> tuple[list[Metric], list[M
     refused: dict[Metric, InputError] = {}
     for metric in metrics:
         try:
-            gains_of(metric, sample)
+            if not isinstance(metric, OfLists) or ListNeed.LABELS in metric.needs:
+                gains_of(metric, sample)
             able.append(metric)
         except InputError as error:
             refused[metric] = error
@@ -145,18 +150,32 @@ def pairs(
 ) -> tuple[list[MetricWith], list[Message]]:
     """Every metric with every estimator that can give it; messages on the pairs left out; refused if none is left."""
     able: list[MetricWith] = []
+    tried: set[Estimator] = set()
     reasons: list[tuple[str, str]] = []
     given = None if given_estimators is None else tuple(dict.fromkeys(given_estimators))
     for metric in dict.fromkeys(metrics):
-        for estimator in given or defaults(metric, rules.exposure):
+        for estimator in _chosen(metric, given, rules.exposure):
+            tried.add(estimator)
             reason = rules.refusal(metric, estimator)
             if reason is None:
                 able.append((metric, estimator))
             else:
                 reasons.append((f"{metric} with {estimator.about.name}", reason))
+    reasons += [
+        (estimator.about.name, "nothing that is asked for looks at labels; leave {option:estimator|estimators=} out.")
+        for estimator in given or ()
+        if estimator not in tried
+    ]
     if not able:
         raise RefusedError(_together(reasons))
     return able, [caution("left-out-question", f"left out: {what}: {reason}") for what, reason in reasons]
+
+
+def _chosen(metric: Metric, given: Sequence[Estimator] | None, exposure: Exposure) -> Sequence[Estimator]:
+    """The estimators that are asked for, or usual; metrics of lists have one way, whatever is asked of labels."""
+    if isinstance(metric, OfLists) and not any(each.about.of_lists for each in given or ()):
+        return (RecommendedLists(),)
+    return given or defaults(metric, exposure)
 
 
 def _together(reasons: Iterable[tuple[str, str]]) -> str:
@@ -170,7 +189,8 @@ def _together(reasons: Iterable[tuple[str, str]]) -> str:
 def names_for(exposed: Exposed) -> list[str]:
     """The estimators that are for a kind of log, by name: first the defaults, last those for comparison alone."""
     first = [estimator.about.name for estimator in DEFAULT_ESTIMATORS[exposed]]
-    able = {cls.about.name: cls.about for cls in estimators.catalogue().values() if exposed in cls.about.exposures}
+    every = (cls.about for cls in estimators.catalogue().values())
+    able = {about.name: about for about in every if exposed in about.exposures and not about.of_lists}
     others = sorted((name for name in able if name not in first), key=lambda name: _weak(able[name]))
     return [*first, *others]
 

@@ -13,10 +13,11 @@ import numpy as np
 from truerank.core.arrays import Bools, Floats, Ints, equal_parts
 from truerank.core.estimator import Asked, Clipping, Estimator, Exposed, Learned
 from truerank.core.ids import Ids
-from truerank.core.messages import Message, note
-from truerank.core.metric import Additive, Metric
+from truerank.core.messages import Message
+from truerank.core.metric import Additive, Metric, OfCounts, is_directed
+from truerank.core.progress import Progress
 from truerank.core.provenance import Provenance
-from truerank.core.ranking import JudgedChunk, Pool, Ranks, RankView, Ties
+from truerank.core.ranking import JudgedChunk, Pool, Ranks, RankView, Ties, TopLists
 from truerank.core.results import Estimate, Evidence
 from truerank.core.terms import Terms
 from truerank.estimators.biased.weighing import is_recall, propensity_of
@@ -28,6 +29,7 @@ from truerank.evaluation.judged_notes import (
     about_propensities,
     about_randomness,
     about_ranks,
+    about_refits,
     differing_orders,
     expansions,
     heavy_rows_missing,
@@ -35,6 +37,7 @@ from truerank.evaluation.judged_notes import (
     not_random,
     unequal_judging,
 )
+from truerank.evaluation.judged_source import EVERY_LABEL
 from truerank.evaluation.measure import ByPlace, Measured
 from truerank.evaluation.mistakes import about_seen, seen_items
 from truerank.evaluation.question import Cell, Points, Question, Remarks, Tallies
@@ -49,13 +52,10 @@ from truerank.uncertainty.balance import (
     uniform_balance,
     weighted_balance,
 )
-from truerank.uncertainty.evidence import Listed, equally_weighted, judged_spread, warnings_of, whole
+from truerank.uncertainty.evidence import Listed, equally_weighted, judged_spread, warnings_of
 from truerank.uncertainty.spreads import Bounds, Spread
 from truerank.uncertainty.verdicts import UnseenExposure
 
-EVERY_LABEL = (Exposed.FULL, Exposed.HOLDOUT)  # known, or taken to be
-
-Report = Callable[[str, int, int], None]
 BalanceOf = Callable[[JudgedChunk, Ranks, Additive], tuple[Balance, Floats]]
 
 
@@ -96,6 +96,8 @@ class JudgedSight:
             # the number of candidates may be unknown
             short = ranks.scored & (ranks.n_recommended < cutoff) & ~(ranks.n_recommended >= ranks.n_candidates)
             counted[self.model, "short", pool, cutoff] = self._users(short)
+            for lists in (each for each in self.views[pool].listed.values() if isinstance(each, TopLists)):
+                counted[self.model, "cut", pool, cutoff] = self._users(lists.top(cutoff).split)
         return counted if self.balance is None else counted | self._balances(self.balance)
 
     def _balances(self, balance: BalanceOf) -> dict[tuple[Any, ...], Any]:
@@ -132,7 +134,7 @@ class JudgedPlan:
     description: str | None = None  # of the propensities
     threads: int = 1  # within a chunk
     block_users: int | None = None
-    progress: Report | None = field(default=None, repr=False)
+    progress: Progress | None = field(default=None, repr=False)
     unit: str = "user"
     cluster: str = "user"
     keeps_units: bool = True  # users are clusters, too
@@ -240,6 +242,9 @@ class JudgedPlan:
     def named(self, estimator: Estimator, asked: Asked) -> tuple[str, int | None]:
         return str(asked.metric), asked.metric.cutoff
 
+    def directed(self, estimator: Estimator, asked: Asked) -> bool:
+        return is_directed(asked.metric)
+
     def assumptions(self, estimator: Estimator) -> tuple[str, ...]:
         fitted = [self.description] if self.description is not None and estimator.about.weighs else []
         return (*estimator.about.assumptions, *fitted)
@@ -252,10 +257,12 @@ class JudgedPlan:
 
     def equal_clusters(self, cell: Cell, terms: Terms, measured: Measured) -> float:
         """By what the denominator holds, or for means by the judged part of each user's list (Hájek's denominator)."""
-        if whole(terms).exact:  # every label is known: all of each list was judged
+        if isinstance(self.question.asked[cell[1]][1].metric, OfCounts):
+            return 0.0  # no mean of clusters
+        if terms.whole.exact:  # every label is known: all of each list was judged
             return float(terms.n_independent())
         parts: ByPlace | None = self._of_list("stand-for", cell, measured)
-        return equally_weighted(whole(terms)) or (0.0 if parts is None else equal_parts(parts.value))
+        return equally_weighted(terms.whole) or (0.0 if parts is None else equal_parts(parts.value))
 
     def evidence(self, cell: Cell, spread: Spread, measured: Measured) -> Evidence:
         balance: Balance | None = self._of_list("balance", cell, measured)
@@ -270,6 +277,8 @@ class JudgedPlan:
         )
 
     def doubts(self, cell: Cell, measured: Measured) -> tuple[Message, ...]:
+        if self.question.asked[cell[1]][0].about.of_lists:
+            return ()  # whatever the judged rows are
         items: JudgedItems | None = measured.tallies.get(("items",))
         return (*unbalanced(self._of_list("balance", cell, measured), cell[0]), *not_random(items))
 
@@ -305,29 +314,34 @@ class JudgedPlan:
         estimator, asked = self.question.asked[cell[1]]
         if estimator.about.clipping is Clipping.NONE or math.isinf(asked.clip):
             return None
-        weighting = whole(measured.terms[cell]).weighting
+        weighting = measured.terms[cell].whole.weighting
         return None if weighting is None or math.isnan(weighting.lost) else weighting.lost
 
     def family(self, number: int) -> int:
         return number
 
     def effective(self, cell: Cell, terms: Terms, measured: Measured) -> float | None:
-        weighting = whole(terms).weighting
+        weighting = terms.whole.weighting
         return None if weighting is None else weighting.effective
 
     def warnings(self, cell: Cell, terms: Terms, measured: Measured) -> tuple[Message, ...]:
         model, number = cell
         estimator, asked = self.question.asked[number]
         metric: Metric = asked.metric
-        short = measured.tallies.get((model, "short", estimator.about.pool, metric.cutoff))
-        listed = Listed(int(measured.tallies[model, "unscored"].sum()), 0 if short is None else int(short.sum()))
+        of_list = (estimator.about.pool, metric.cutoff)
+        short, cut = (measured.tallies.get((model, what, *of_list)) for what in ("short", "cut"))
+        listed = Listed(
+            int(measured.tallies[model, "unscored"].sum()),
+            0 if short is None else int(short.sum()),
+            int(cut.sum()) if cut is not None and estimator.about.of_lists else 0,
+        )
         exactly_these = self.question.interval.needs_rows
         balance: Balance | None = self._of_list("balance", cell, measured)
         unlimited = estimator.about.weighs and math.isinf(asked.clip)
         return (
             *warnings_of(estimator, metric, terms, listed, clip=asked.clip, exactly_these=exactly_these),
             *unchecked(balance),
-            *(quiet_weights(balance, whole(terms), recall=is_recall(metric)) if unlimited else ()),
+            *(quiet_weights(balance, terms.whole, recall=is_recall(metric)) if unlimited else ()),
             *(unequal_judging(measured.tallies) if self._expands(estimator) else ()),
             *(heavy_rows_missing(measured.tallies) if estimator.about.needs_scale else ()),
         )
@@ -358,12 +372,9 @@ class JudgedPlan:
             *self.scored,
             *about_randomness(tallies.get(("items",))),
             *about_propensities(self.description, measured.tallies),
-            *(
-                note("refit-failed", f"no interval: without {parts:,} parts of the users {reason}")
-                for reason, parts in self.learned.failures.items()
-            ),
-            *(message for model in self.question.models for message in about_ranks(model, measured.tallies)),
-            *(message for model in self.question.models for message in about_seen(model, measured.tallies)),
+            *about_refits(self.learned.failures),
+            *(message for model in self.question.models for message in about_ranks(model, tallies)),
+            *about_seen(self.question.models, tallies),
             *differing_orders(estimates),
         ]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
@@ -15,16 +15,20 @@ import polars as pl
 from truerank.core.arrays import Ints
 from truerank.core.calls import shown
 from truerank.core.errors import InputError
+from truerank.core.estimator import Exposed
 from truerank.core.ids import Ids
 from truerank.core.log import Log
+from truerank.core.progress import Progress
 from truerank.core.ranking import JudgedChunk, Pool, Scores
 from truerank.data.batches import UNNAMED
-from truerank.data.partition import MEMORY_BYTES, MEMORY_ROWS, Chunks, Progress, together
+from truerank.data.partition import MEMORY_BYTES, MEMORY_ROWS, Chunks, together
 from truerank.data.read import read
 from truerank.data.spill import Scratch
 from truerank.data.survey import LogSchema, scan
 from truerank.exposure.kinds import Exposure, FullExposure, RandomExposure
 from truerank.ranks.candidates import Catalogue, Overlap, Setting, chunks_of, lay_out
+
+EVERY_LABEL = (Exposed.FULL, Exposed.HOLDOUT)  # known, or taken to be
 
 Option = TypeVar("Option", bound=StrEnum)
 
@@ -178,6 +182,9 @@ class JudgedSource(Protocol):
     @property
     def notes(self) -> tuple[str, ...]: ...
     def chunk(self, at: int) -> JudgedChunk: ...
+    def train(self) -> Iterator[Log]:
+        """The rows of the excluded log that are not in memory, of whole users at a time, also of others."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,6 +211,9 @@ class HeldRows:
 
     def chunk(self, at: int) -> JudgedChunk:
         return self.chunks[at]
+
+    def train(self) -> Iterator[Log]:
+        return iter(())
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,6 +261,12 @@ class StreamedRows:
         logs = {role: self._log(role, frames.get(role), users, at) for role in self.rows}
         setting = self.layout.lay(logs["labels"], exclude=logs.get("exclude"), candidates=logs.get("candidates"))
         return JudgedChunk(setting.labels, setting.pools, unit, setting.dropped)
+
+    def train(self) -> Iterator[Log]:
+        rows = self.rows["exclude"]
+        if isinstance(rows, LogSchema):
+            frames = (self.tables.chunk(at).get("exclude") for at in range(self.n_chunks))
+            yield from (rows.read(frame) for frame in frames if frame is not None)
 
     def _log(self, role: str, frame: pl.DataFrame | None, users: Ids, at: int) -> Log:
         rows = self.rows[role]

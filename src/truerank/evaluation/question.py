@@ -143,6 +143,10 @@ class Plan(Protocol):
         """The name of a metric in results, and its cut-off."""
         ...
 
+    def directed(self, estimator: Estimator, asked: Asked) -> bool:
+        """Whether a larger value is better."""
+        ...
+
     def assumptions(self, estimator: Estimator) -> tuple[str, ...]: ...
     def bounds(self, estimator: Estimator, asked: Asked) -> Bounds | None:
         """What a value must lie between, None where nothing is known."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -17,6 +17,7 @@ from truerank.core.errors import InputError, RefusedError
 from truerank.core.estimator import Asked, Estimator, Groups, Learned, Learner, clips_of, learn
 from truerank.core.language import as_value, as_values
 from truerank.core.messages import Message, note
+from truerank.core.progress import Watching, watching
 from truerank.core.results import Results
 from truerank.data.impressions import Impressions, Logged, RankedChunk
 from truerank.data.spill import scratch
@@ -46,8 +47,6 @@ from truerank.uncertainty.intervals import Interval, Population
 PARTS = 40  # groups of clusters without which position models are fitted again
 MOST_UNITS = 2**20  # of which each is kept
 
-Report = Callable[[str, int, int], None]
-
 
 @checked_arguments(
     log=ANYTHING,
@@ -75,7 +74,7 @@ def off_policy(
     simultaneous: bool = False,
     seed: int = 0,
     threads: int | None = None,
-    progress: Report | None = None,
+    progress: Watching = None,
 ) -> Results:
     """Estimate the reward that other ranking policies would earn, from the impressions of the deployed one.
 
@@ -85,7 +84,8 @@ def off_policy(
     propensity and targets need exposures. The default estimators are ips and snips, with rewards counted per
     `normaliser`; what of them cannot be had is left out with a note. Each clip limits ε/ε0 (`ips(of=inverse)`: 1/ε0, as
     in the paper); AutoClip() chooses one and reports the whole curve. `reward_range` declares what every reward lies
-    between where they are not 0 or 1: then values that the log cannot show have bounds.
+    between where they are not 0 or 1: then values that the log cannot show have bounds. `progress` is as in
+    `evaluate`.
 
     Two sessions, views halve with every rank; the target turns the list round:
 
@@ -103,7 +103,7 @@ def off_policy(
     chosen = default if estimators is None else as_values(estimators, RANKED, what="estimators")
     _check(targets, baseline=baseline, level=level)
     grid = check_clips(clips.grid if isinstance(clips, AutoClip) else clips)
-    with scratch() as space:
+    with watching(progress) as say, scratch() as space:
         source = source_of(
             log,
             targets,
@@ -114,7 +114,7 @@ def off_policy(
             sessions=sessions,
             logged=as_value(logged, Logged),
             scratch=space,
-            progress=progress,
+            progress=say,
         )
         plan = prepare(
             source,
@@ -135,7 +135,7 @@ def off_policy(
             plan, question=replace(plan.question, adjust=as_value(adjust, Adjust), simultaneous=simultaneous)
         )
         workers = threads or os.cpu_count() or 1
-        work = map_chunks(partial(measure, plan), source, threads=workers, progress=progress)
+        work = map_chunks(partial(measure, plan), source, threads=workers, progress=say)
         with gathered(work) as measured:
             for name, target in targets.items():
                 if is_table(target):

@@ -9,7 +9,7 @@ from truerank.core.messages import Message, caution, warning
 from truerank.core.refits import Refitted
 from truerank.core.terms import Terms
 from truerank.evaluation.ranked_facts import RankedFacts
-from truerank.uncertainty.evidence import FEW_UNITS, whole
+from truerank.uncertainty.evidence import FEW_UNITS
 from truerank.uncertainty.tails import about_tails
 
 FEW_PAYING = 20
@@ -20,7 +20,7 @@ def about_value(facts: RankedFacts, asked: Asked, terms: Terms, *, n_units: int,
 
     `strata` says that the interval is within loggers, where there are several.
     """
-    sums, who = whole(terms), facts.cluster
+    sums, who = terms.whole, facts.cluster
     messages: list[Message] = []
     if n_units < facts.n_units:
         missing = facts.n_units - n_units

@@ -37,7 +37,7 @@ from truerank.evaluation.ranked_notes import (
 )
 from truerank.evaluation.ranked_sight import Looking, RankedSight
 from truerank.uncertainty.clipping import chosen_clip
-from truerank.uncertainty.evidence import equally_weighted, whole
+from truerank.uncertainty.evidence import equally_weighted
 from truerank.uncertainty.intervals import common
 from truerank.uncertainty.spreads import Bounds, Spread
 from truerank.uncertainty.support import SupportTally, TargetSums, about_bounds, unseen_of
@@ -134,6 +134,9 @@ class RankedPlan:
         paper = len(clipped) > 1 and limited_by(estimator) is Limited.INVERSE
         return f"{asked.metric}, clip of the inverse" if paper else str(asked.metric), None
 
+    def directed(self, estimator: Estimator, asked: Asked) -> bool:
+        return True
+
     def assumptions(self, estimator: Estimator) -> tuple[str, ...]:
         base = CHOSEN if self.looking.positions is None and not self.facts.sessions else FIVE
         return (*base, *estimator.about.assumptions, *cast(RankedEstimator, estimator).metric.assumptions)
@@ -142,7 +145,7 @@ class RankedPlan:
         return None
 
     def equal_clusters(self, cell: Cell, terms: Terms, measured: Measured) -> float:
-        return equally_weighted(whole(terms))
+        return equally_weighted(terms.whole)
 
     def evidence(self, cell: Cell, spread: Spread, measured: Measured) -> Evidence:
         found = self._diagnosed(cell, measured)
@@ -177,7 +180,7 @@ class RankedPlan:
 
     def known(self, number: int, spread: Spread, terms: Sequence[Terms]) -> Spread:
         """Where nothing was earned, nothing shows how far from 0 a value may be: no width would be a lie."""
-        earned = any(bool(whole(part).sums[:, 0].any()) for part in terms)
+        earned = any(bool(part.whole.sums[:, 0].any()) for part in terms)
         return spread if earned and not self.learned.failures else spread.without_interval()
 
     def diagnostics(self, model: str, clip: float, of: Limited, measured: Measured) -> WeightDiagnostics:
@@ -252,7 +255,7 @@ class RankedPlan:
         by_rule = estimator.about.clipping is Clipping.CHOSEN
         models = [model for model in self.question.models if (model, numbers[0]) in points.values]
         terms = {
-            model: [whole(measured.terms[model, number]) for number in numbers] if by_rule else [] for model in models
+            model: [measured.terms[model, number].whole for number in numbers] if by_rule else [] for model in models
         }
         what: list[tuple[str, Any, Mapping[Any, Spread]]] = [(model, model, points.values) for model in models]
         what += [(" - ".join(pair), pair, points.differences) for pair in self.question.pairs(models)]

@@ -9,13 +9,14 @@ from typing import Any
 
 import polars as pl
 
+from truerank.core.errors import extra
 from truerank.data.folders import check_place, whole_folder
 from truerank.data.whole import whole_file
 from truerank.models.settings import load
 from truerank.report.reliability_frames import Finished, StudyQuestion, Tau
 from truerank.report.reliability_layout import FONT, SPACING, TITLE_FONT, Figure, figure, text_width
 
-INSTALL = "'truerank[report]'"
+INSTALL = extra("report")
 PIXELS = 2  # of a PNG for each of a chart: sharp on paper
 TYPEFACE = "Liberation Sans, Arial, Helvetica, sans-serif"  # the first comes with vl-convert: the same on every machine
 

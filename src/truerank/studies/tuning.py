@@ -16,8 +16,9 @@ import numpy as np
 import polars as pl
 
 from truerank.core.chance import library_seed
-from truerank.core.errors import InputError
+from truerank.core.errors import InputError, extra
 from truerank.core.log import Log
+from truerank.core.progress import Progress, Watching, watching
 from truerank.core.sizes import check_size
 from truerank.core.wording import worded
 from truerank.data.cells import safe_cells
@@ -25,7 +26,7 @@ from truerank.data.files import write_table
 from truerank.data.folders import seal, unseal
 from truerank.data.growing import keep_question, working
 from truerank.data.whole import whole_file
-from truerank.models import NOTHING_BESIDE, Model, Progress, Side
+from truerank.models import NOTHING_BESIDE, Model, Side
 from truerank.models.settings import LogUniform, OneOf, Search, WholeNumbers, load, space
 from truerank.studies.objectives import Task, TuningObjective
 from truerank.studies.trials import KEPT, Trial, TrialFile
@@ -60,7 +61,7 @@ def tune(
     seed: int,
     side: Side = NOTHING_BESIDE,
     fixed: Collection[str] = (),
-    progress: Progress | None = None,
+    progress: Watching = None,
 ) -> Tuned:
     """Try settings of a model, best first as far as Optuna can tell, until `trials` have been tried.
 
@@ -77,18 +78,18 @@ def tune(
     if not searched:
         raise InputError(f"{model.name}: nothing to search; every setting is fixed or has no search space.")
     task = objective.task(log, side, labels=model.labels, seed=seed)
-    optuna = load("optuna", install='"truerank[tune]"', who="tuning")
+    optuna = load("optuna", install=extra("tune"), who="tuning")
     # last of all checks: a refused call must not leave its question in the way of the corrected one
     question = _question(model, log, side, searched, str(objective), seed=seed)
     before = optuna.logging.get_verbosity()
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     try:
-        with working(folder):
+        with watching(progress) as say, working(folder):
             asked = keep_question(folder / QUESTION, question, what="search", advice=KEPT)
             file = TrialFile(folder / TRIALS, asked)
             tried, notes = file.read()
             work = _Work(optuna, file, task, model, searched, seed, tried)
-            found, resumed = _searched(work, _grid(searched, at_most=trials), trials, progress)
+            found, resumed = _searched(work, _grid(searched, at_most=trials), trials, say)
             if all(each.value is None for each in found):
                 _forget(folder)
                 raise InputError(

@@ -18,7 +18,9 @@ import numpy as np
 
 from truerank.core.arrays import Floats, exact_sum, sums_by
 from truerank.core.calls import WHOLE, is_whole, shown
+from truerank.core.counted import CountedItems
 from truerank.core.errors import InputError, RefusedError
+from truerank.core.refits import Refitted
 from truerank.core.rows import SampledRows
 from truerank.core.sizes import check_size
 from truerank.core.terms import Smooth, Terms
@@ -166,7 +168,8 @@ def influences(terms: Terms) -> Influences:
     if math.isnan(value):
         return Influences(value, np.zeros(0), np.zeros(0), 0.0, 0)
     stratum = terms.clusters.stratum if isinstance(terms, Smooth) else None
-    return Influences(value, terms.influence(), terms.leverage(), abs(value), terms.n_informative(), stratum)
+    reach = terms.reach() if isinstance(terms, CountedItems) else 0.0
+    return Influences(value, terms.influence(), terms.leverage(), abs(value), terms.n_informative(), stratum, reach)
 
 
 def difference_of(first: Terms, second: Terms, known: Mapping[int, Influences] | None = None) -> Influences:
@@ -313,7 +316,7 @@ class Bootstrap:
         known = redrawn[~np.isnan(redrawn)]
         stderr = float(np.std(known, ddof=1)) if len(known) >= 2 else 0.0
         if not stderr > 0:
-            return Spread.unknown(of.value, informative=of.informative)
+            return of.spread(level=level) if of.reach > 0 else Spread.unknown(of.value, informative=of.informative)
         return replace(of, stratum=None).spread(level=level, difference=difference, stderr=stderr)
 
 
@@ -339,24 +342,22 @@ class Design:
         self, terms: Mapping[Name, Terms], pairs: Sequence[tuple[Name, Name]], *, level: float
     ) -> tuple[dict[Name, Spread], dict[tuple[Name, Name], Spread]]:
         return (
-            {name: self._spread(_sampled(part), None, level=level) for name, part in terms.items()},
-            {
-                pair: self._spread(*(_sampled(part) for part in common(terms[pair[0]], terms[pair[1]])), level=level)
-                for pair in pairs
-            },
+            {name: self._spread(part, None, level=level) for name, part in terms.items()},
+            {pair: self._spread(*common(terms[pair[0]], terms[pair[1]]), level=level) for pair in pairs},
         )
 
     @staticmethod
-    def _spread(first: Smooth, second: Smooth | None, *, level: float) -> Spread:
+    def _spread(first: Terms, second: Terms | None, *, level: float) -> Spread:
         value = first.value() - (0.0 if second is None else second.value())
         informative = first.n_informative(second)
-        if first.exact and (second is None or second.exact):
+        own, other = _sampled(first), None if second is None else _sampled(second)
+        if own.exact and (other is None or other.exact):
             # no label is missing, so for exactly these units nothing is left to chance: no width, no test to make
             return Spread(value, math.nan if math.isnan(value) else 0.0, value, value, math.nan, informative)
         if math.isnan(value):
             return Spread.unknown(value, informative=informative)
-        row = residuals(first) if second is None else residuals(first) - residuals(second)
-        moments = design_moments(first, row)
+        row = residuals(own) if other is None else residuals(own) - residuals(other)
+        moments = design_moments(own, row)
         scale = abs(first.value()) + (0.0 if second is None else abs(second.value()))
         if moments.n < 2 or not moments.highest_effect > ROUNDING * (scale / moments.unit) / moments.n:
             return Spread.unknown(value, informative=informative)
@@ -365,6 +366,6 @@ class Design:
 
 
 def _sampled(terms: Terms) -> Smooth:
-    if not isinstance(terms, Smooth):
+    if isinstance(terms, Refitted):
         raise InputError("an interval for exactly these units needs the rows that were judged, and no fitted weights.")
-    return terms
+    return terms.whole

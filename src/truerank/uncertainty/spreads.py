@@ -55,7 +55,8 @@ class Influences:
 
     `scale` is the size of what residuals are differences of: what is below its rounding is 0. `informative` is the
     number of clusters that tell something. `stratum` is the source of fixed size of each cluster, where there are
-    several: how their means differ is no chance.
+    several: how their means differ is no chance. `reach` is how far a cluster unlike all of these could move the value,
+    0 where that is not known.
     """
 
     value: float
@@ -64,6 +65,7 @@ class Influences:
     scale: float
     informative: int
     stratum: Ints | None = None
+    reach: float = 0.0
 
     def minus(self, other: Influences, *, informative: int) -> Influences:
         """The same of the difference of two values."""
@@ -74,6 +76,7 @@ class Influences:
             leverage=np.maximum(self.leverage, other.leverage),
             scale=self.scale + other.scale,
             informative=informative,
+            reach=max(self.reach, other.reach),
         )
 
     def moments(self) -> Moments | None:
@@ -97,6 +100,8 @@ class Influences:
         """Value, error and interval; another standard error takes the place of the linearised one."""
         moments = self.moments()
         if moments is None:
+            if self.reach > 0 and np.count_nonzero(self.leverage) > 1:
+                return unlike_any(self.value, self.reach, level=level, informative=self.informative)
             return Spread.unknown(self.value, informative=self.informative)
         error = moments.stderr if stderr is None else stderr
         return interval(self.value, error, moments, level=level, difference=difference, informative=self.informative)
@@ -213,7 +218,7 @@ def interval(
     Hall's (1992) transformation for skewness k. For differences it may only widen, because the skewness of a sample
     leans with its mean; p is never below 2^(1 - informative), that of all of them on one side.
     """
-    from scipy.special import stdtr, stdtrit  # loads slowly, and what is refused needs none of it
+    from truerank.core.special import stdtr, stdtrit  # loads slowly, and what is refused needs none of it
 
     df, k = moments.df, moments.skewness
     t = float(stdtrit(df, (1 + level) / 2))
@@ -259,6 +264,21 @@ def within(spread: Spread, bounds: Bounds | None) -> Spread:
     if spread.low > high or spread.high < low:
         return spread.without_interval()
     return replace(spread, low=max(spread.low, low), high=min(spread.high, high))
+
+
+def unlike_any(value: float, reach: float, *, level: float, informative: int) -> Spread:
+    """The interval of a value that no single cluster changes: by clusters of a kind of which none was drawn.
+
+    Of a kind that is expected λ times among as many clusters none is drawn with probability e^-λ, so that with 95 % at
+    most -ln(0.05 / 2) = 3.7 of them are missing (the rule of three), each of which moves the value by up to `reach`.
+
+    >>> found = unlike_any(0.5, 0.01, level=0.95, informative=100)
+    >>> round(found.low, 3), round(found.high, 3)
+    (0.463, 0.537)
+    """
+    half = -math.log((1.0 - level) / 2.0) * reach
+    p = min(1.0, 2.0 * math.exp(-abs(value) / reach))
+    return Spread(value, reach, value - half, value + half, p, informative)
 
 
 def at_a_bound(value: float, bounds: Bounds, n: float, *, level: float) -> Spread | None:

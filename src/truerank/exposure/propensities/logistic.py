@@ -9,7 +9,7 @@ import numpy as np
 
 from truerank.core.arrays import Bools, Floats, Ints, frozen, sums_by
 from truerank.core.chance import cell_keys, cell_uniforms
-from truerank.core.errors import InputError
+from truerank.core.errors import InputError, extra
 from truerank.core.estimator import Groups, Learned
 from truerank.core.ids import Ids, Keys
 from truerank.core.log import Log, Pairs
@@ -263,7 +263,7 @@ def _optimum(cells: PairSample, x_user: Floats, x_item: Floats, *, strength: flo
     try:
         from sklearn.linear_model import LogisticRegression
     except ImportError:
-        raise InputError('propensity logistic needs scikit-learn: pip install "truerank[models]".') from None
+        raise InputError(f"propensity logistic needs scikit-learn: pip install {extra('models')}.") from None
     if cells.observed.all() or not cells.observed.any():
         raise InputError(f"{cells.source}: the pairs that were drawn are all in the log or none is; fit to more users.")
     model = LogisticRegression(C=strength, solver="newton-cholesky", tol=1e-10, max_iter=200)
@@ -272,6 +272,6 @@ def _optimum(cells: PairSample, x_user: Floats, x_item: Floats, *, strength: flo
 
 
 def _sigmoid(x: Floats) -> Floats:
-    from scipy.special import expit
+    from truerank.core.special import expit
 
     return np.asarray(expit(x), dtype=np.float64)

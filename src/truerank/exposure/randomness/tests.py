@@ -334,7 +334,7 @@ def _detectable(draws: Draws, dispersion: Dispersion) -> float:
 
     Rates E_i (1 + δ_i) make X² non-central with λ = Σ (δ_i E_i)² / V_i = cv² Σ E_i² / V_i.
     """
-    from scipy.special import chdtri, chndtrinc
+    from truerank.core.special import chdtri, chndtrinc
 
     variance, expected = draws.over_users(draws.spread), draws.over_users(draws.share)
     varies = variance > 1e-9
@@ -393,6 +393,6 @@ def _two_sided(z: float) -> float:
 
 
 def _upper_tail(df: float, statistic: float) -> float:
-    from scipy.special import chdtrc
+    from truerank.core.special import chdtrc
 
     return float(chdtrc(df, statistic))

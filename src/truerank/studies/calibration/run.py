@@ -5,7 +5,7 @@ from __future__ import annotations
 import glob
 import math
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from importlib import import_module
@@ -17,6 +17,7 @@ from typing import Any
 import polars as pl
 
 from truerank.core.errors import some
+from truerank.core.progress import Progress, Watching, watching
 from truerank.core.results import BETTER, INSUFFICIENT, WORSE, Results
 from truerank.core.sizes import check_size
 from truerank.data.growing import BLOCK as ENDING
@@ -29,7 +30,6 @@ BLOCK = 50  # draws that are written together
 NOTE = "study.json"
 FORMAT = 1  # of the blocks; another one is another study
 KEPT = "What was done before is kept: make room and start the same study again to go on."
-Report = Callable[[str, int, int], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +92,7 @@ def study(
     draws: int,
     seed: int,
     processes: int | None = None,
-    progress: Report | None = None,
+    progress: Watching = None,
 ) -> tuple[str, ...]:
     """Make the blocks that are missing; worlds take turns, so that a stopped study has some draws of each.
 
@@ -105,10 +105,10 @@ def study(
         seconds=DRAW_SECONDS * draws * len(worlds),
         instead="Ask for fewer draws: 2,000 are enough.",
     )
-    with working(folder):
+    with watching(progress) as say, working(folder):
         keep_question(folder / NOTE, {"study": "calibration", "format": FORMAT}, what="study", advice=KEPT)
         damaged = [name for world in worlds for name in kept(world, seed).drop_damaged(_drawn(world, folder, seed))]
-        _draw(worlds, folder, draws=draws, seed=seed, processes=processes, progress=progress)
+        _draw(worlds, folder, draws=draws, seed=seed, processes=processes, progress=say)
     return (f"{folder}: {some(damaged)} had been altered and was made again.",) if damaged else ()
 
 
@@ -119,7 +119,7 @@ def _drawn(world: World, folder: Path, seed: int) -> list[Path]:
 
 
 def _draw(
-    worlds: Sequence[World], folder: Path, *, draws: int, seed: int, processes: int | None, progress: Report | None
+    worlds: Sequence[World], folder: Path, *, draws: int, seed: int, processes: int | None, progress: Progress | None
 ) -> None:
     blocks = [
         Block(world, seed, first, min(first + BLOCK, world.n_draws(draws)), folder)

@@ -22,10 +22,10 @@ from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
-from scipy.special import ndtr
 
 from truerank.core.arrays import Bools, Floats
 from truerank.core.errors import InputError, RefusedError
+from truerank.core.special import ndtr
 from truerank.studies.reliability.studied import FULL, Between, Candidates, PairTable, Studied
 
 Z = 1.959963984540054  # of intervals of 95 %
