@@ -361,13 +361,14 @@ class JudgedPlan:
         return Remarks()
 
     def messages(self, measured: Measured, estimates: Sequence[Estimate]) -> Sequence[Message]:
-        tallies = measured.tallies
-        dropped, positives = int(tallies["dropped",]), int(tallies["relevant",])
+        tallies, dropped = measured.tallies, int(measured.tallies["dropped",])
         return [
             *about_overlap(dropped),
             *self.said,
             *([] if self.excluded is None else about_exclusions(int(tallies["excluded",]), *self.excluded)),
-            *about_counts(self.users, n_items=self.n_items, judged=self.n_judged - dropped, positives=positives),
+            *about_counts(
+                self.users, n_items=self.n_items, judged=self.n_judged - dropped, positives=int(tallies["relevant",])
+            ),
             *about_population(len(self.users), int(tallies["empty",])),
             *self.scored,
             *about_randomness(tallies.get(("items",))),
@@ -386,16 +387,3 @@ class JudgedPlan:
             "relevant": int(measured.tallies["relevant",]),
         }
         return replace(self.record, counts=counts)
-
-
-def settings_of(question: Question, *, exposure: object, ties: Ties) -> dict[str, Any]:
-    """The settings of an evaluation, in words that parse back."""
-    return {
-        "models": list(question.models),
-        "exposure": str(exposure),
-        "ties": ties.value,
-        "interval": str(question.interval),
-        "level": question.level,
-        "baseline": question.baseline,
-        "seed": question.seed,
-    }
