@@ -57,6 +57,8 @@ from truerank.uncertainty.evidence import Listed, equally_weighted, judged_sprea
 from truerank.uncertainty.spreads import Bounds, Spread
 from truerank.uncertainty.verdicts import UnseenExposure
 
+MOST_ROWS = 5_000_000  # judged rows of all models and questions, of which what they add is kept
+
 
 @dataclass(frozen=True, slots=True)
 class JudgedContext:
@@ -91,6 +93,12 @@ class JudgedPlan:
     unit: str = "user"
     cluster: str = "user"
     keeps_units: bool = True  # users are clusters, too
+
+    @property
+    def keeps_rows(self) -> bool:
+        """Of uniform draws also for what more of them would show, as long as they are few."""
+        n = self.n_judged * len(self.models) * len(self.question.asked)
+        return self.question.interval.needs_rows or (self.exposed is Exposed.RANDOM and n <= MOST_ROWS)
 
     # ---- for measure
 

@@ -114,6 +114,11 @@ class Plan(Protocol):
         """Whether every unit is kept, or the sums of its cluster alone."""
         ...
 
+    @property
+    def keeps_rows(self) -> bool:
+        """Whether single judged rows are kept: for an interval, or to say what more of them would show."""
+        ...
+
     # ---- for measure
 
     def answers(self, model: str) -> Sequence[int]:
