@@ -25,6 +25,7 @@ COMMANDS = {
         "Would the new ranker win: from a log of the old one.",
     ),
     "plan": ("truerank.cli.plan", "plan", "How many users, judged items or sessions a difference needs."),
+    "report": ("truerank.cli.report", "report", "One HTML page of results or of a study, to look at."),
     "intervene": (
         "truerank.cli.intervene",
         "intervene",

@@ -34,6 +34,7 @@ from truerank.evaluation.ranked_notes import (
     limit,
     recorded,
     source_of_exposures,
+    views,
 )
 from truerank.evaluation.ranked_sight import Looking, RankedSight
 from truerank.uncertainty.clipping import chosen_clip
@@ -349,6 +350,7 @@ class RankedPlan:
                     for clip in self.grid
                 ],
                 fits=[] if looking.learner is None else recorded(self.learned[looking.learner]),
+                views=[] if looking.learner is None else views(self.learned[looking.learner]),
             ),
         )
 
