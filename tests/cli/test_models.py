@@ -32,7 +32,7 @@ def test_one_model_is_explained(run: Run) -> None:
     out = run("models", "sar").out
     assert "similarity=cosine" in out
     assert "cosine or jaccard" in out
-    assert 'pip install "truerank[models]"' in run("models", "als").out
+    assert "pip install '.[models]'" in run("models", "als").out
     assert run("models", "saar").message.endswith("Did you mean sar?")
 
 

@@ -69,5 +69,5 @@ def test_refusals_are_one_sentence(run: Run, study: Path, monkeypatch: pytest.Mo
     (study / "truerank.json").unlink()
     assert "the command that began it goes on with it" in run("study", "figures", "study").message
     monkeypatch.setitem(sys.modules, "altair", None)
-    assert "pip install 'truerank[report]'" in run("study", "figures", "study").message
+    assert "pip install '.[report]'" in run("study", "figures", "study").message
     assert not (study / "figures").exists()

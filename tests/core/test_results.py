@@ -34,7 +34,7 @@ OTHERS: dict[str, Any] = {
     "model": "x", "baseline": "x", "metric": "x", "k": 6, "estimator": "x", "settings": {}, "estimand": "x",
     "value": 0.25, "stderr": 1.0, "low": 1.0, "high": 1.0, "level": 0.5, "interval": "x", "units": 9, "undefined": 9,
     "clusters": 9, "ess": 2.0, "reward": "x", "clip": 2.0, "assumptions": (), "warnings": (), "difference": -1.0,
-    "p": 0.5, "p_adjusted": 0.5, "verdict": "better", "reasons": (note("x", "x"),), "segment": "x",
+    "p": 0.5, "p_adjusted": 0.5, "verdict": "better", "reasons": (note("x", "x"),), "segment": "x", "directed": False,
     "evidence": Evidence(informative=9), "family": 9, "interval_level": 0.5,
 }  # fmt: skip
 
@@ -135,10 +135,16 @@ def test_what_is_not_held_is_refused_with_what_to_do() -> None:
     assert divided.by("activity") == {"activity": results}
 
 
-def test_one_line_says_what_results_hold() -> None:
-    assert repr(Results((ESTIMATE,), (COMPARISON,))) == "Results(1 estimates of 'a', 1 comparisons, 0 messages)"
-    assert "\n" not in repr(Results((replace(ESTIMATE, model="a\nb"),), ()))
+def test_one_screen_says_what_results_hold() -> None:
+    shown = repr(Results((ESTIMATE,), (COMPARISON,))).splitlines()
+    assert shown[0] == "Results(1 estimates of 'a', 1 comparisons, 0 messages)"
+    assert shown[1] == "  Recall@5, pooled: a 0.5000"
+    assert shown[-1] == "print(results) also shows estimands, assumptions and 1 warning."
     assert repr(Results((), ())) == "Results(0 estimates of no model, 0 comparisons, 0 messages)"
+    many = [replace(ESTIMATE, model=f"{at}\n" * 50, metric=f"Recall@{at % 40}") for at in range(400)]
+    lines = repr(Results(tuple(many), ())).splitlines()
+    assert len(lines) <= 24
+    assert all(len(line) <= 120 for line in lines)
 
 
 # ---------------------------------------------------------------------------------------------------------- provenance

@@ -189,7 +189,9 @@ def test_a_missing_library_is_named_with_the_command(monkeypatch: pytest.MonkeyP
         monkeypatch.setitem(sys.modules, module, None)
     log = tr.read(pd.DataFrame({"user": [1, 2], "item": [3, 4]}))
     for name, extra in (("als", "models"), ("bpr", "models"), ("lightfm", "lightfm")):
-        with pytest.raises(InputError, match=rf'{name} needs .* pip install "truerank\[{extra}\]"\.'):
+        with pytest.raises(
+            InputError, match=rf"{name} needs .* pip install '\.\[{extra}\]' in a checkout of truerank\."
+        ):
             models.make(name, {}).fit(log, seed=0)
     with pytest.raises(InputError, match=r"from_lenskit needs lenskit, .* pip install lenskit"):
         tr.models.from_lenskit(None, users=["a"], items=["b"])

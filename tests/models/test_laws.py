@@ -45,7 +45,7 @@ def test_the_guide_names_every_model() -> None:
     for name in NAMES:
         assert f"| `{name}` |" in guide
         needs = models.named(name).needs
-        assert needs is None or f"`truerank[{needs}]`" in next(x for x in guide.splitlines() if f"| `{name}` |" in x)
+        assert needs is None or f"`.[{needs}]`" in next(x for x in guide.splitlines() if f"| `{name}` |" in x)
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -10,7 +10,7 @@ import polars as pl
 
 import truerank as tr
 
-ODD = r"a_b & 50% <script>|x|</script> {y} \ ~^#$"
+ODD = r"[1]* a_b & 50% <script>|x|</script> {y} \ ~^#$x$ --"
 
 
 def results(**how: Any) -> tr.Results:
@@ -55,3 +55,34 @@ def test_latex_is_balanced_and_escaped() -> None:
     assert text.count("{") - text.count(r"\{") == text.count("}") - text.count(r"\}")
     assert r"a\_b \& 50\%" in text
     assert r"\textbf{" in text
+    # a bracket or a star at the begin of a line would be an option of the one before it
+    assert not re.search(r"\\\\\s*[\[*]|rule\s*[\[*]", text)
+    assert "--" not in text
+    assert "$" not in results().markdown().replace(r"\$", "")
+
+
+def test_clips_are_rows_and_rewards_are_named() -> None:
+    rng = np.random.default_rng(2)
+    n = 60
+    session, position = np.repeat(np.arange(n), 3), np.tile([1, 2, 3], n)
+    log = pl.DataFrame(
+        {"session": session, "item": position, "position": position, "click": rng.random(3 * n) < 0.5,
+         "buys": rng.random(3 * n) < 0.2}
+    ).with_columns(pl.col("click", "buys").cast(pl.Int64))  # fmt: skip
+    same = log.select("session", "item", rank="position")
+    turned = log.select("session", "item", rank=4 - pl.col("position"))
+    found = tr.off_policy(
+        log, {"same": same, "turned": turned}, position="exp:0.5", rewards=["click", "buys"], clips=[1, 4]
+    ).markdown()
+    head = found.splitlines()[0]
+    assert head.startswith("| model | clip |")
+    titles = [title.strip() for title in head.split("|")[3:-1]]
+    assert len(set(titles)) == len(titles)
+    assert sum("click" in title for title in titles) == sum("buys" in title for title in titles) == len(titles) / 2
+    assert [line.split("|")[2].strip() for line in found.splitlines()[2:6]] == ["1", "4", "1", "4"]
+
+
+def test_equal_values_have_no_best() -> None:
+    test = pl.DataFrame({"user": [1, 2], "item": [1, 2]})
+    lists = pl.DataFrame({"user": [1, 2], "item": [1, 1], "rank": [1, 1]})
+    assert "**" not in tr.evaluate({"m": lists, "n": lists}, test, exposure="holdout", metrics=["Recall@1"]).markdown()

@@ -342,7 +342,7 @@ def test_a_missing_library_is_named_with_what_to_install(
     folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, library: str
 ) -> None:
     monkeypatch.setitem(sys.modules, library, None)
-    with pytest.raises(InputError, match=rf"needs {library}, which .*pip install 'truerank\[report\]'"):
+    with pytest.raises(InputError, match=rf"needs {library}, which .*pip install '\.\[report\]'"):
         draw(folder, tmp_path / "out")
     assert not (tmp_path / "out").exists()
     assert len(described(folder)) == 4  # what is shown can be looked at without them

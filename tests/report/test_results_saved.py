@@ -226,7 +226,7 @@ def test_earlier_results_are_replaced_and_their_units_go(tmp_path: Path) -> None
     CALLS["full"]().save(place)
     earlier = Results.read(place)
     later = replace(CALLS["off policy"](), unit_table=None)
-    with pytest.raises(InputError, match=r"holds a set of results already\..*--force"):
+    with pytest.raises(InputError, match=r"holds a set of results already\..*force=True"):
         later.save(str(place))
     later.save(str(place), force=True)
     assert Results.read(place) == later
@@ -345,7 +345,7 @@ def test_notebooks_show_escaped_values_differences_and_messages() -> None:
     assert "<b>" not in shown
     assert "&lt;b&gt;" in shown
     assert shown.count("<table>") == 2
-    assert "exclude= dropped 2\nrows" in shown
+    assert "exclude= dropped 2\\nrows" in shown
     assert "only n_items=3 of 3 &lt;b&gt;&amp;&lt;/b&gt;" in shown
     plain = CALLS["one model"]()._repr_html_()
     assert plain.count("<table>") == 1
@@ -369,7 +369,7 @@ def test_pandas_frames_have_the_same_rows() -> None:
 
 def test_without_pandas_the_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pandas", None)
-    with pytest.raises(InputError, match=r"truerank\[pandas\]"):
+    with pytest.raises(InputError, match=r"pip install pandas, or pip install '\.\[pandas\]' in a checkout"):
         CALLS["full"]().pandas()
 
 

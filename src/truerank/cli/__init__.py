@@ -5,6 +5,8 @@ Only what handles signals and closed streams loads before they are handled; all 
 
 from __future__ import annotations
 
+import atexit
+import gc
 import os
 import sys
 import warnings
@@ -16,6 +18,7 @@ from truerank.cli.signals import INTERRUPTED, Interruption
 def main() -> None:
     """Run a command: 0 done, 1 internal error, 2 wrong input or call, 3 interrupted; 4 and 5 see `--require`."""
     interruption = Interruption()
+    atexit.register(gc.freeze)  # a search for garbage at the end of a process would take a quarter of a short command
     usual, warnings.formatwarning = warnings.formatwarning, _as_line
     try:
         interruption.watch()

@@ -47,7 +47,9 @@ if TYPE_CHECKING:
     N_ITEMS.here("How many items could have been shown; by default those in LOG."),
 )
 @file(
-    "--study", metavar="DIR", help="The folder of a finished `truerank study reliability`: which candidates to sample."
+    "--study",
+    metavar="DIR",
+    help="The folder of a finished `truerank study reliability`; by default one that comes with truerank.",
 )
 @shared("--study-logger", metavar="NAME", help="The study's logger to take, instead of the nearest.")
 @METRIC.here("One that was studied; by default nDCG@100, or else the study's last.")
@@ -70,13 +72,15 @@ def advise(
 ) -> None:
     """Say what LOG can tell: its columns, whether exposure looks random, which estimators are valid, what to run next.
 
-    LOG is any table of users and items, with labels or ratings, or of impressions at positions. With --study it also
-    says which sampled candidates keep the true order of models best: LOG's sparsity and the bias of its exposure are
-    compared with those of the study's logs. Positives alone then need --study-logger and --sparsity.
+    LOG is any table of users and items, with labels or ratings, or of impressions at positions. Where exposure is
+    biased, or with --study, it also says which sampled candidates keep the true order of models best: LOG's sparsity
+    and the bias of its exposure are compared with those of the study's logs. Without --study it is the nearest of two
+    that come with truerank, on KuaiRec (short videos) and Jester (jokes). Positives alone need --study-logger and
+    --sparsity for that.
 
     \b
     truerank advise log.parquet --scores als=als.npz --scores pop=pop.parquet
-    truerank advise log.parquet --study study --n-items 10728
+    truerank advise log.parquet --n-items 10728 --study study
     """
     from truerank.data.marker import MARKER
     from truerank.evaluation.diagnosis import diagnose
@@ -89,17 +93,7 @@ def advise(
     output.check([InputFile("log", log), *scoring.files(), *reading.files(), *kept])
     if reading.items is not None and reading.n_items is not None:
         raise InputError("--items and --n-items both say what could have been shown; give one of them.")
-    if study is None:
-        of_study = {"--study-logger": study_logger, "--sparsity": sparsity, "--n-users": n_users, "--metric": metrics}
-        for name, value in of_study.items():
-            if value:
-                raise InputError(
-                    f"{name} goes with --study DIR, the folder of a finished `truerank study reliability`."
-                )
-    items = reading.ids(reading.items, "item")
-    advice = None if study is None else _advice(
-        log, study, reading, metrics, logger=study_logger, sparsity=sparsity, users=n_users, output=output
-    )  # fmt: skip
+    items = reading.of("items").ids(reading.items, "item")
     found = diagnose(
         log,
         columns=reading.mapping(ranked=True),
@@ -109,21 +103,33 @@ def advise(
         n_items=reading.n_items,
         scores=scoring.models(reading, items=items),
     )
+    asked = any((study, study_logger, metrics, sparsity is not None, n_users))
+    advice, why_not = None, ""
+    if asked or found.exposed == "biased":
+        try:
+            advice = _advice(
+                log, study, reading, metrics, logger=study_logger, sparsity=sparsity, users=n_users, output=output
+            )
+        except InputError as error:
+            if asked:
+                raise
+            why_not = str(error)
     commands = next_commands(found, log, reading, scoring)
     if output.chosen_form == "json":
         candidates = None if advice is None else advice_plain(advice, top=top)
         output.deliver(as_json({**diagnosis_plain(found, commands), "candidates": candidates}))
     elif output.chosen_form == "csv":
-        rows = as_csv(diagnosis_rows(found)) if advice is None else advice_csv(advice, top=top).encode()
+        rows = advice_csv(advice, top=top).encode() if advice is not None and asked else as_csv(diagnosis_rows(found))
         output.deliver(rows)
     else:
-        candidates = "" if advice is None else f"\nSampled candidates. {advice_text(advice, top=top)}"
-        output.deliver(encoded(diagnosis_text(found, commands) + candidates))
+        said = f"\nSampled candidates: {why_not}\n" if why_not else ""
+        said = said if advice is None else f"\nSampled candidates. {advice_text(advice, top=top)}"
+        output.deliver(encoded(diagnosis_text(found, commands) + said))
 
 
 def _advice(
     log: Path,
-    study: Path,
+    study: Path | None,
     reading: Reading,
     metrics: tuple[str, ...],
     *,
@@ -134,12 +140,12 @@ def _advice(
 ) -> Advice:
     """What a study says about candidates on such a log."""
     from truerank.metrics import parse
-    from truerank.studies.reliability.advice import advise as ask
+    from truerank.studies.reliability.advising import advise as ask
     from truerank.studies.reliability.studied import Studied
 
     metric = only(metrics, "--metric")
-    studied = Studied.read(study)
-    shown = reading.log(log, items=reading.ids(reading.items, "item"))
+    studied = None if study is None else Studied.read(study)
+    shown = reading.log(log, items=reading.of("items").ids(reading.items, "item"))
     advice = ask(
         shown, studied, metric=None if metric is None else str(parse(metric)), n_items=reading.n_items, logger=logger,
         sparsity=sparsity, users=users,

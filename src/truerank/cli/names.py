@@ -6,6 +6,8 @@ Names come from where they are defined, as the catalogues find them; a test hold
 from __future__ import annotations
 
 import ast
+import re
+import textwrap
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -41,8 +43,8 @@ def constant(module: str, name: str) -> Any:
     >>> constant("data/read", "VALUE_NAMES")
     ('label', 'reward', 'rating', 'value')
     """
-    for line in _parsed(module).body:
-        if isinstance(line, ast.Assign) and any(isinstance(to, ast.Name) and to.id == name for to in line.targets):
+    for line in _statements(module, name):
+        if isinstance(line, ast.Assign):
             return ast.literal_eval(line.value)
     raise LookupError(f"{module} has no constant {name}")
 
@@ -56,27 +58,36 @@ def names(*packages: str, about: bool = False) -> list[str]:
     ['duration', 'popularity', 'positivity', 'uniform']
     """
     modules = sorted(path.relative_to(ROOT).with_suffix("") for each in packages for path in (ROOT / each).glob("*.py"))
-    return [name for module in modules for name in _named(_parsed(str(module)), about=about)]
+    field = "about" if about else "name"
+    lines = [line for module in modules for line in _statements(str(module), field, indent=4)]
+    return [name for line in lines for name in (_of_about(line) if about else _of_name(line))]
 
 
-def _named(tree: ast.Module, *, about: bool) -> Iterator[str]:
-    for kind in tree.body:
-        for line in kind.body if isinstance(kind, ast.ClassDef) else ():
-            field = line.target.id if isinstance(line, ast.AnnAssign) and isinstance(line.target, ast.Name) else ""
-            value = line.value if isinstance(line, ast.AnnAssign) else None
-            if field == "about" and about and isinstance(value, ast.Call):
-                yield from (ast.literal_eval(said.value) for said in value.keywords if said.arg == "name")
-            if field == "name" and not about and isinstance(value, ast.Constant):
-                yield str(value.value)
+def _of_name(line: ast.stmt) -> Iterator[str]:
+    if isinstance(line, ast.AnnAssign) and isinstance(line.value, ast.Constant):
+        yield str(line.value.value)
+
+
+def _of_about(line: ast.stmt) -> Iterator[str]:
+    if isinstance(line, ast.AnnAssign) and isinstance(line.value, ast.Call):
+        yield from (ast.literal_eval(said.value) for said in line.value.keywords if said.arg == "name")
 
 
 def _class(module: str, name: str) -> ast.ClassDef:
-    for line in _parsed(module).body:
-        if isinstance(line, ast.ClassDef) and line.name == name:
+    for line in _statements(module, f"class {name}"):
+        if isinstance(line, ast.ClassDef):
             return line
     raise LookupError(f"{module} has no class {name}")
 
 
+def _statements(module: str, begin: str, *, indent: int = 0) -> list[ast.stmt]:
+    """The statements that begin so, with what is indented below them: to parse whole modules takes far longer."""
+    margin = " " * indent
+    below = rf"(?:(?:{margin}[ )\]}}].*)?\n)*"
+    found = re.findall(rf"^{margin}{begin}\b.*\n{below}", _source(module), flags=re.M)
+    return [line for text in found for line in ast.parse(textwrap.dedent(text)).body]
+
+
 @cache
-def _parsed(module: str) -> ast.Module:
-    return ast.parse((ROOT / f"{module}.py").read_bytes())
+def _source(module: str) -> str:
+    return (ROOT / f"{module}.py").read_text(encoding="utf-8")

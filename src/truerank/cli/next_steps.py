@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from truerank.cli.groups import Reading, Scoring
 
 if TYPE_CHECKING:
-    from truerank.evaluation.diagnosis import Diagnosis
+    from truerank.evaluation.diagnosed import Diagnosis
 
 STAND_IN = "random"  # a model that knows nothing, in place of one's own
 

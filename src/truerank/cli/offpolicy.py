@@ -165,7 +165,7 @@ def offpolicy(
             rewards=list(asking.rewards) or None,
             reward_range=asking.chosen_range(),
             columns=mapping,
-            sessions=reading.ids(policies.sessions, "session"),
+            sessions=reading.of("sessions").ids(policies.sessions, "session"),
             logged=policies.rows,
             loggers=policies.logging(),
             baseline=inference.baseline,

@@ -96,6 +96,7 @@ INTERVAL = Wanted(
     lambda value: not isinstance(value, type) and hasattr(value, "spreads") and hasattr(value, "needs_rows"),
 )
 FUNCTION = Wanted("a function to call", callable)
+PROGRESS = Wanted("True, or a function to call", lambda value: isinstance(value, bool) or callable(value))
 ANYTHING = Wanted("anything", lambda value: True)
 
 BY_NAME: dict[str, Wanted] = {
@@ -115,7 +116,8 @@ BY_NAME: dict[str, Wanted] = {
     "interval": INTERVAL,
     **dict.fromkeys(("model", "rule"), TEXT),
     **dict.fromkeys(("log", "world", "train", "random", "exclude"), LOG),
-    **dict.fromkeys(("progress", "call"), FUNCTION),
+    "progress": PROGRESS,
+    "call": FUNCTION,
 }
 
 

@@ -15,7 +15,8 @@ import polars as pl
 from truerank.core.arrays import Ints
 from truerank.core.errors import InputError
 from truerank.core.ids import as_ids
-from truerank.data.partition import CHUNK_ROWS, Absent, ByHash, Chunks, Keyed, Progress, check_same_kind, in_bytes
+from truerank.core.progress import Progress
+from truerank.data.partition import CHUNK_ROWS, Absent, ByHash, Chunks, Keyed, check_same_kind, in_bytes
 from truerank.data.spill import Scratch, Spill
 
 _SESSION, _CHUNK = "session", "chunk"

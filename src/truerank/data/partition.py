@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -19,6 +19,7 @@ from truerank.core.arrays import Ints, frozen
 from truerank.core.chance import cell_keys
 from truerank.core.errors import InputError
 from truerank.core.ids import Keys, as_ids
+from truerank.core.progress import Progress
 from truerank.data.batches import LazyTable
 from truerank.data.spill import Scratch, Spill
 
@@ -193,9 +194,6 @@ MEMORY_BYTES = 2**28
 CHUNK_ROWS = 2**20
 CHUNK_BYTES = 2**26
 MOST_CHUNKS = 2**13
-
-Progress = Callable[[str, int, int], None]
-"""What is done, rows done, rows in all."""
 
 
 class Cut(Protocol):

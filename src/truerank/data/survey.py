@@ -18,12 +18,23 @@ from truerank.core.calls import checked_arguments
 from truerank.core.errors import InputError
 from truerank.core.ids import IdColumn, Ids, as_ids
 from truerank.core.log import Log
+from truerank.core.progress import Watching, watching
 from truerank.data.batches import LazyTable
 from truerank.data.facts import Facts
 from truerank.data.impression_columns import ImpressionColumns, Whole, reward_keys
 from truerank.data.impressions import Impressions, Logged
-from truerank.data.partition import Keyed, Progress
-from truerank.data.read import check_columns, checked, column, find_column, located, log_of, value_key, values_of
+from truerank.data.partition import Keyed
+from truerank.data.read import (
+    beside_label,
+    check_columns,
+    checked,
+    column,
+    find_column,
+    located,
+    log_of,
+    value_key,
+    values_of,
+)
 from truerank.data.read_impressions import OTHERS, impressions_of
 from truerank.data.recognise import JUDGED, PAIR, taken, with_usual
 from truerank.data.rules import RULE, PositiveRule
@@ -130,7 +141,7 @@ def scan(
     items: Ids | IdColumn | None = None,
     values: bool = True,
     name: str | None = None,
-    progress: Progress | None = None,
+    progress: Watching = None,
 ) -> LogSchema:
     """What a file holds, found in one pass over what `read` would read; its rows are read when it is evaluated.
 
@@ -151,25 +162,34 @@ def scan(
     key = value_key(table.columns, mapping, rule, where=where) if values else ""
     value = column(empty, key, {key: mapping.get(key, key)}, where=where, strict=True).name if key else ""
     others = [find_column(empty, key, mapping) for key in ("propensity", "position", "inclusion", "session", "time")]
-    names = [*pair.values(), *([value] if value else []), *(found.name for found in others if found is not None)]
+    grades = beside_label(table.columns, mapping) if key and rule is None else ""
+    names = [
+        *pair.values(),
+        *([value] if value else []),
+        *([grades] if grades else []),
+        *(found.name for found in others if found is not None),
+    ]
     declared = {
         kind: ids if ids is None or isinstance(ids, Ids) else Ids.of(ids, where=f"{kind}s")
         for kind, ids in (("user", users), ("item", items))
     }
     distinct = {kind: Distinct(f"{where}, column {kind!r}") for kind in pair}
     facts, before = Facts(), 0
-    for batch in table.batches(names):
-        for kind, column_name in pair.items():
-            ids, known = distinct[kind].add(batch[column_name], before), declared[kind]
-            if known is not None:
-                located(known, ids, kind=kind, where=f"{where}, column {kind!r}", before=before)
-        if key:
-            facts += Facts.of(values_of(batch, key, mapping, where=where, before=before).to_numpy())
-        for optional in ("propensity", "position", "inclusion"):
-            checked(batch, optional, mapping, where=where, before=before)
-        before += len(batch)
-        if progress is not None:
-            progress(f"looking through {where}", before, table.n_rows)
+    with watching(progress) as say:
+        for batch in table.batches(names):
+            for kind, column_name in pair.items():
+                ids, known = distinct[kind].add(batch[column_name], before), declared[kind]
+                if known is not None:
+                    located(known, ids, kind=kind, where=f"{where}, column {kind!r}", before=before)
+            if key:
+                facts += Facts.of(values_of(batch, key, mapping, where=where, before=before).to_numpy())
+            if grades:
+                values_of(batch, grades, mapping, where=where, before=before)
+            for optional in ("propensity", "position", "inclusion"):
+                checked(batch, optional, mapping, where=where, before=before)
+            before += len(batch)
+            if say is not None:
+                say(f"looking through {where}", before, table.n_rows)
     populations = {kind: known if known is not None else distinct[kind].ids() for kind, known in declared.items()}
     return LogSchema(
         table=table,
@@ -236,7 +256,7 @@ def survey_impressions(
     extra: Collection[str] = (),
     logged: Logged = Logged.VIEWED,
     name: str | None = None,
-    progress: Progress | None = None,
+    progress: Watching = None,
 ) -> ImpressionSchema:
     """One pass over what `read_impressions` would read."""
     table, mapping = (
@@ -260,24 +280,25 @@ def survey_impressions(
     items, users = Distinct(f"{where}, column 'item'"), Distinct(f"{where}, column 'user'")
     competing = Distinct(f"{where}, column {listed!r}")
     facts, viewed, before = {key: Facts() for key in keys}, True, 0
-    for batch in table.batches(needed):
-        items.add(batch[item], before)
-        if user:
-            users.add(batch[user], before)
-        if listed:
-            competing.add(batch[listed].explode().drop_nulls(), 0)
-        rows = ImpressionColumns(batch, mapping, slice(None), where, before=before)
-        facts = {key: known + Facts.of(rows.reward(key)) for key, known in facts.items()}
-        viewed = viewed and rows.viewed() is None
-        rows.position()
-        rows.probability("propensity")
-        for key in ("surface", "group", "logger"):
-            rows.filled(key)
-        for key in extra:
-            rows.number(key)
-        before += len(batch)
-        if progress is not None:
-            progress(f"looking through {where}", before, table.n_rows)
+    with watching(progress) as say:
+        for batch in table.batches(needed):
+            items.add(batch[item], before)
+            if user:
+                users.add(batch[user], before)
+            if listed:
+                competing.add(batch[listed].explode().drop_nulls(), 0)
+            rows = ImpressionColumns(batch, mapping, slice(None), where, before=before)
+            facts = {key: known + Facts.of(rows.reward(key)) for key, known in facts.items()}
+            viewed = viewed and rows.viewed() is None
+            rows.position()
+            rows.probability("propensity")
+            for key in ("surface", "group", "logger"):
+                rows.filled(key)
+            for key in extra:
+                rows.number(key)
+            before += len(batch)
+            if say is not None:
+                say(f"looking through {where}", before, table.n_rows)
     return ImpressionSchema(
         table=table,
         mapping=mapping,

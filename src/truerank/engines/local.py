@@ -8,8 +8,8 @@ from itertools import islice
 from typing import Protocol, TypeVar
 
 from truerank.core.arrays import Ints
+from truerank.core.progress import Progress
 from truerank.core.threads import one_blas_thread
-from truerank.data.partition import Progress
 
 Result = TypeVar("Result")
 Chunk_co = TypeVar("Chunk_co", covariant=True)

@@ -151,6 +151,7 @@ def _estimate(
         reward=asked.reward,
         clip=clip_of(estimator, asked),
         segment=asked.segment,
+        directed=plan.directed(estimator, asked),
         assumptions=plan.assumptions(estimator),
         warnings=(*plan.warnings(cell, terms, measured), *said, *plan.doubts(cell, measured)),
     )

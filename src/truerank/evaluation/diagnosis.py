@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -16,15 +16,13 @@ from truerank.core.log import Log, Pairs
 from truerank.core.messages import Message, caution, note, warning
 from truerank.core.ranking import Scores
 from truerank.data.batches import LazyTable
-from truerank.data.impressions import Impressions
 from truerank.data.read import VALUE_NAMES, read
-from truerank.data.read_impressions import read_impressions
 from truerank.data.recognise import with_usual
 from truerank.data.rules import RULE, PositiveRule
 from truerank.estimators import ESTIMATORS
-from truerank.estimators.ranked import RANKED, RankedEstimator
-from truerank.estimators.ranked.normalisers import CHOSEN, FIVE, RankedContext
 from truerank.evaluation.asked import DEFAULT_METRICS
+from truerank.evaluation.diagnosed import Diagnosis, Usable, about_positives
+from truerank.evaluation.diagnosis_ranked import ranked_diagnosis
 from truerank.exposure.propensities import PROPENSITIES
 from truerank.exposure.randomness.items import LARGE
 from truerank.exposure.randomness.tests import Randomness, randomness
@@ -32,58 +30,7 @@ from truerank.uncertainty.verdicts import FEWEST
 
 KINDS = ("user", "item", "label", "rating", "time", "session", "position", "propensity")
 NEARLY = 0.99  # of all pairs labelled
-FEW_POSITIVES = 30
 FAR, MUCH = 3.0, 0.1  # standard errors and share that Σ 1 / propensity may lie off
-# what is known of a target that gives the propensity of each logged item, and of one that ranks all items of a session
-CHOOSING = RankedContext(
-    "the target", views_known=True, whole=False, total=True, ranks=False, models=False, several=False,
-    logging_models=False,
-)  # fmt: skip
-RANKING = RankedContext(
-    "the target", views_known=True, whole=True, total=True, ranks=True, models=True, several=False, logging_models=True
-)
-
-
-@dataclass(frozen=True, slots=True)
-class Usable:
-    """An estimator, and for which of the usual metrics it is valid here; or why it is not."""
-
-    name: str
-    metrics: tuple[str, ...] = ()
-    assumptions: tuple[str, ...] = ()
-    why_not: str = ""
-    caution: str = ""
-
-    @property
-    def valid(self) -> bool:
-        return not self.why_not
-
-
-@dataclass(frozen=True, slots=True)
-class Diagnosis:
-    """What was found in a log.
-
-    `exposed` is what it shows of the truth, `why` the sentence that says so; `columns` are its names of what was
-    recognised; `facts` are counts; `needs_positive` is a rule to start with where values are no labels.
-    """
-
-    source: str
-    exposed: Exposed
-    why: str
-    columns: Mapping[str, str]
-    facts: Mapping[str, float | int]
-    findings: tuple[Message, ...]
-    estimators: tuple[Usable, ...]
-    randomness: Randomness | None = None
-    propensities: bool = False
-    rewards: tuple[str, ...] = ()
-    needs_positive: str | None = None
-    extra: Mapping[str, Any] = field(default_factory=dict)
-
-    @property
-    def enough(self) -> bool:
-        """Whether nothing that was found forbids a decision."""
-        return all(message.severity != "warning" for message in self.findings)
 
 
 @checked_arguments(positive=RULE)
@@ -114,7 +61,7 @@ def diagnose(
     names = {kind: mapping.get(kind, kind) for kind in KINDS if mapping.get(kind, kind) in rows.columns}
     names |= {kind: mapping.get(kind, kind) for kind in VALUE_NAMES if mapping.get(kind, kind) in rows.columns}
     if "position" in names and ("session" in names or "propensity" in names or "user" not in names):
-        return _ranked(source, mapping, names)
+        return ranked_diagnosis(source, mapping, names)
     log = read(source, columns=mapping, positive=positive, items=items, values=_valued(names))
     return _judged(log, names, excluded=exclude, n_items=n_items, scores=scores or {}, seed=seed)
 
@@ -151,7 +98,7 @@ def _judged(
     if positives is not None and labelled is not None:
         per_user = np.bincount(log.user, weights=labelled, minlength=len(log.users))
         facts |= {"positives": positives, "users_without_positive": int(np.count_nonzero(per_user == 0))}
-        findings += _about_positives(positives)
+        findings += about_positives(positives)
     findings += _about_users(len(log.users))
     tested = None
     if positives is not None and positives == len(log):
@@ -206,20 +153,6 @@ def _labels(log: Log) -> tuple[Any, str | None]:
         if (values >= value).mean() <= 0.5:
             return None, f">={value:g}"
     return None, f">={values.max():g}"
-
-
-def _about_positives(positives: int) -> list[Message]:
-    if positives == 0:
-        return [warning("no-positive", "no row is positive: there is nothing to tell models apart by")]
-    if positives < FEW_POSITIVES:
-        return [
-            warning(
-                "few-positives",
-                f"{positives:,} rows are positive: too few to tell models apart",
-                numbers={"positives": positives},
-            )
-        ]
-    return []
 
 
 def _about_users(users: int) -> list[Message]:
@@ -321,93 +254,6 @@ def _usable(estimator: Estimator, of: Diagnosis) -> Usable:
     if not answered:
         return Usable(about.name, why_not=str(estimator.refusal(usual[0])).rstrip("."))
     return Usable(about.name, answered, about.assumptions, caution=about.caution)
-
-
-# --------------------------------------------------------------------------------------------------------------- ranked
-
-
-def _ranked(source: Any, mapping: Mapping[str, str], names: Mapping[str, str]) -> Diagnosis:
-    values = [names[kind] for kind in VALUE_NAMES if kind in names]
-    if not values:
-        raise InputError(
-            f"{LazyTable.of(source).where}: positions, but no reward: expected a column of what was earned, as reward "
-            "or click. Name it as the label."
-        )
-    others = {kind: name for kind, name in mapping.items() if kind not in VALUE_NAMES}
-    log = read_impressions(source, columns=others, rewards=values[:1])
-    if not len(log):
-        raise InputError(f"{log.source}: no rows; expected impressions.")
-    earned = {name: float(np.asarray(log.reward(name), dtype=np.float64).mean()) for name in values[:1]}
-    reward = values[0]
-    positive = int(np.count_nonzero(np.asarray(log.reward(reward))))
-    facts: dict[str, float | int] = {
-        "rows": len(log), "sessions": log.n_units, "items": len(log.items), "rewarded": positive,
-        "mean_reward": earned[reward],
-    }  # fmt: skip
-    if log.users is not None:
-        facts["users"] = len(log.users)
-    findings = [*_about_positives(positive), *_about_positions(log)]
-    chosen = log.propensity is not None and "session" not in names
-    if log.propensity is not None:
-        smallest, mean = float(log.propensity.min()), float((1 / log.propensity).mean())
-        facts |= {"smallest_propensity": smallest}
-        if chosen and abs(mean / len(log.items) - 1) > MUCH:
-            findings.append(
-                warning(
-                    "propensity-scale",
-                    f"1 / propensity is {mean:,.1f} on average, where {len(log.items):,} items were shown: these are "
-                    "not the propensities of choosing an item",
-                    numbers={"mean": mean, "items": len(log.items)},
-                )
-            )
-    why = (
-        "each row is an item that was chosen with a known propensity"
-        if chosen
-        else "rows are items at positions of sessions, with what they earned"
-    )
-    negative = bool((np.asarray(log.reward(reward)) < 0).any())
-    asked = replace(CHOOSING if chosen else RANKING, reward=reward, negative=negative)
-    usable = tuple(_usable_ranked(cls(), asked, chosen=chosen) for cls in RANKED.catalogue().values())
-    judged = (
-        Usable(name, why_not=f"is for {' or '.join(sorted(cls.about.exposures))} exposure")
-        for name, cls in ESTIMATORS.catalogue().items()
-        if name not in RANKED.catalogue()
-    )
-    return Diagnosis(
-        source=log.source,
-        exposed=Exposed.RANKED,
-        why=why,
-        columns=names,
-        facts=facts,
-        findings=tuple(findings),
-        estimators=(*usable, *judged),
-        propensities=log.propensity is not None,
-        rewards=(reward,),
-        extra={"chosen": chosen},
-    )
-
-
-def _usable_ranked(estimator: RankedEstimator, asked: RankedContext, *, chosen: bool) -> Usable:
-    about, reason = estimator.about, estimator.refusal(asked)
-    if reason is not None:
-        return Usable(about.name, why_not=reason.rstrip("."))
-    assumed = (*(CHOSEN if chosen else FIVE), *about.assumptions, *estimator.metric.assumptions)
-    return Usable(about.name, (f"{asked.reward}, {estimator.metric}",), assumed, caution=about.caution)
-
-
-def _about_positions(log: Impressions) -> list[Message]:
-    """How deep sessions are, and whether that tells positions apart."""
-    if log.position is None:
-        return []
-    position = np.asarray(log.position, dtype=np.int64)
-    found: list[Message] = []
-    deepest = int(position.max())
-    found.append(
-        note("positions", f"positions go from {int(position.min())} to {deepest:,}", numbers={"deepest": deepest})
-    )
-    if deepest == 1 and log.sessions is not None:
-        found.append(warning("one-position", "all rows are at position 1: nothing tells positions apart"))
-    return found
 
 
 def propensity_models() -> Sequence[str]:

@@ -14,11 +14,12 @@ import polars as pl
 from truerank.core.arrays import Ints
 from truerank.core.errors import InputError
 from truerank.core.ids import Ids, Keys
+from truerank.core.progress import Progress
 from truerank.data.batches import LazyTable
 from truerank.data.impression_columns import notes_of
 from truerank.data.impressions import Impressions, Logged, RankedChunk
 from truerank.data.owners import Owners, follow
-from truerank.data.partition import MEMORY_BYTES, MEMORY_ROWS, Chunks, Keyed, Progress, together
+from truerank.data.partition import MEMORY_BYTES, MEMORY_ROWS, Chunks, Keyed, together
 from truerank.data.read import as_table, column
 from truerank.data.read_impressions import read_impressions
 from truerank.data.recognise import with_users

@@ -6,7 +6,7 @@ a model needs beyond the core (implicit, lightfm, torch) is imported only when i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, ClassVar, Protocol
@@ -15,10 +15,9 @@ import polars as pl
 
 from truerank.core.language import Kind, changed
 from truerank.core.log import Log
+from truerank.core.progress import Watching
 from truerank.core.ranking import Scores
 from truerank.core.rooms import room
-
-Progress = Callable[[str, int, int], None]  # what is being done, how much of it, out of how much
 
 
 class Labels(StrEnum):
@@ -56,7 +55,7 @@ class Model(Protocol):
     """A recommender before it has seen data: a frozen dataclass whose fields are made by `settings.setting`.
 
     The same log, settings and seed give the same scores to the last bit. `needs` names the extra to install, as in
-    pip install "truerank[models]"; None if the core is enough.
+    pip install '.[models]'; None if the core is enough.
     """
 
     name: ClassVar[str]
@@ -64,7 +63,7 @@ class Model(Protocol):
     needs: ClassVar[str | None]
     labels: ClassVar[Labels]
 
-    def fit(self, log: Log, *, seed: int, side: Side = NOTHING_BESIDE, progress: Progress | None = None) -> Scores: ...
+    def fit(self, log: Log, *, seed: int, side: Side = NOTHING_BESIDE, progress: Watching = None) -> Scores: ...
 
 
 RECOMMENDERS: Kind[Model] = Kind("model", __name__, Model)

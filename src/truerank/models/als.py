@@ -6,9 +6,11 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from truerank.core.chance import library_seed
+from truerank.core.errors import extra
 from truerank.core.log import Log
+from truerank.core.progress import Watching, watching
 from truerank.core.values import check, text_of
-from truerank.models import NOTHING_BESIDE, Labels, Progress, Side
+from truerank.models import NOTHING_BESIDE, Labels, Side
 from truerank.models.implicit_library import FACTORS, ITERATIONS, REGULARISATION, as_input, callback
 from truerank.models.matrix import check_factors, counts, one_thread
 from truerank.models.settings import WholeNumbers, load, setting
@@ -46,19 +48,17 @@ class ALS:
     def __post_init__(self) -> None:
         check(self)
 
-    def fit(self, log: Log, *, seed: int, side: Side = NOTHING_BESIDE, progress: Progress | None = None) -> Factors:
+    def fit(self, log: Log, *, seed: int, side: Side = NOTHING_BESIDE, progress: Watching = None) -> Factors:
         confidence = counts(log)
         confidence.data[:] = 1 + self.alpha * confidence.data
         check_factors(self.name, log, self.factors)
-        library = load("implicit.cpu.als", install='"truerank[models]"', who=self.name)
-        with one_thread():
+        library = load("implicit.cpu.als", install=extra("models"), who=self.name)
+        with watching(progress) as say, one_thread():
             model = library.AlternatingLeastSquares(
                 factors=self.factors,
                 iterations=self.iterations,
                 regularization=self.regularisation,
                 random_state=library_seed(seed, self.name),
             )
-            model.fit(
-                as_input(confidence), show_progress=False, callback=callback(progress, "fitting als", self.iterations)
-            )
+            model.fit(as_input(confidence), show_progress=False, callback=callback(say, "fitting als", self.iterations))
         return factors(model.user_factors, model.item_factors, users=log.users, items=log.items)

@@ -11,8 +11,9 @@ from truerank.core.arrays import sums_by
 from truerank.core.chance import cell_uniforms
 from truerank.core.errors import InputError
 from truerank.core.log import Log
+from truerank.core.progress import Watching
 from truerank.core.values import check, text_of
-from truerank.models import NOTHING_BESIDE, Labels, Progress, Side
+from truerank.models import NOTHING_BESIDE, Labels, Side
 from truerank.models.matrix import positive_rows, raw_name, values
 from truerank.models.settings import setting
 from truerank.ranks.scores.scores import Dense, Factors, Matrix, PerUser, dense, factors
@@ -35,7 +36,7 @@ class Popularity:
 
     __str__ = text_of
 
-    def fit(self, log: Log, *, seed: int, side: Side = NOTHING_BESIDE, progress: Progress | None = None) -> Factors:
+    def fit(self, log: Log, *, seed: int, side: Side = NOTHING_BESIDE, progress: Watching = None) -> Factors:
         count = np.bincount(log.item[positive_rows(log)], minlength=len(log.items)).astype(np.float64)
         return factors(np.ones((len(log.users), 1)), count[:, None], users=log.users, items=log.items)
 
@@ -63,7 +64,7 @@ class PosPop:
     def __post_init__(self) -> None:
         check(self)
 
-    def fit(self, log: Log, *, seed: int, side: Side = NOTHING_BESIDE, progress: Progress | None = None) -> Factors:
+    def fit(self, log: Log, *, seed: int, side: Side = NOTHING_BESIDE, progress: Watching = None) -> Factors:
         counted = positive_rows(log) if raw_name(log) is None else values(log) > self.above
         if not counted.any():
             raise InputError(f"{log.source}: none of {len(log):,} values is above {self.above:g}; expected some.")
@@ -90,7 +91,7 @@ class AvgRating:
 
     __str__ = text_of
 
-    def fit(self, log: Log, *, seed: int, side: Side = NOTHING_BESIDE, progress: Progress | None = None) -> Dense:
+    def fit(self, log: Log, *, seed: int, side: Side = NOTHING_BESIDE, progress: Watching = None) -> Dense:
         value = values(log)
         n = sums_by(log.item, np.ones(len(log)), n=len(log.items))
         with np.errstate(invalid="ignore"):
@@ -120,7 +121,7 @@ class Random:
 
     __str__ = text_of
 
-    def fit(self, log: Log, *, seed: int, side: Side = NOTHING_BESIDE, progress: Progress | None = None) -> PerUser:
+    def fit(self, log: Log, *, seed: int, side: Side = NOTHING_BESIDE, progress: Watching = None) -> PerUser:
         user_key, item_key = log.users.keys(), log.items.keys()
 
         def scores(row: int) -> Matrix:

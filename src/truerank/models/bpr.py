@@ -6,9 +6,11 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from truerank.core.chance import library_seed
+from truerank.core.errors import extra
 from truerank.core.log import Log
+from truerank.core.progress import Watching, watching
 from truerank.core.values import check, text_of
-from truerank.models import NOTHING_BESIDE, Labels, Progress, Side
+from truerank.models import NOTHING_BESIDE, Labels, Side
 from truerank.models.implicit_library import FACTORS, ITERATIONS, REGULARISATION, as_input, callback
 from truerank.models.matrix import check_factors, one_thread, positives
 from truerank.models.settings import LogUniform, load, setting
@@ -46,11 +48,11 @@ class BPR:
     def __post_init__(self) -> None:
         check(self)
 
-    def fit(self, log: Log, *, seed: int, side: Side = NOTHING_BESIDE, progress: Progress | None = None) -> Factors:
+    def fit(self, log: Log, *, seed: int, side: Side = NOTHING_BESIDE, progress: Watching = None) -> Factors:
         liked = as_input(positives(log))
         check_factors(self.name, log, self.factors)
-        library = load("implicit.cpu.bpr", install='"truerank[models]"', who=self.name)
-        with one_thread():
+        library = load("implicit.cpu.bpr", install=extra("models"), who=self.name)
+        with watching(progress) as say, one_thread():
             model = library.BayesianPersonalizedRanking(
                 factors=self.factors,
                 iterations=self.iterations,
@@ -59,5 +61,5 @@ class BPR:
                 num_threads=1,
                 random_state=library_seed(seed, self.name),
             )
-            model.fit(liked, show_progress=False, callback=callback(progress, "fitting bpr", self.iterations))
+            model.fit(liked, show_progress=False, callback=callback(say, "fitting bpr", self.iterations))
         return factors(model.user_factors, model.item_factors, users=log.users, items=log.items)

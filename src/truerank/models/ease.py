@@ -11,10 +11,12 @@ from scipy.linalg import lapack
 from truerank.core.arrays import Floats
 from truerank.core.errors import InputError
 from truerank.core.log import Log
+from truerank.core.progress import Watching, watching
 from truerank.core.sizes import check_size
 from truerank.core.values import check, text_of
-from truerank.models import NOTHING_BESIDE, Labels, Progress, Side
+from truerank.models import NOTHING_BESIDE, Labels, Side
 from truerank.models.matrix import one_thread, positives
+from truerank.models.neighbours import saying
 from truerank.models.settings import OneOf, setting
 from truerank.ranks.scores.scores import Product
 
@@ -45,7 +47,7 @@ class EASE:
     def __post_init__(self) -> None:
         check(self)
 
-    def fit(self, log: Log, *, seed: int, side: Side = NOTHING_BESIDE, progress: Progress | None = None) -> Product:
+    def fit(self, log: Log, *, seed: int, side: Side = NOTHING_BESIDE, progress: Watching = None) -> Product:
         liked = positives(log)
         n = len(log.items)
         check_size(
@@ -54,17 +56,20 @@ class EASE:
             seconds=n**3 / 1e12,
             instead="Leave rare items out, or use a model without such a matrix, such as ials.",
         )
-        if progress is not None:
-            progress("inverting", 0, 1)
-        gram = (liked.T @ liked).toarray(order="F")
-        gram[np.diag_indices_from(gram)] += self.regularisation
-        with one_thread():
+        with watching(progress) as told, one_thread():
+            say = saying(told, "inverting") or (lambda done, total: None)
+            say(0, 3)
+            gram = (liked.T @ liked).toarray(order="F")
+            gram[np.diag_indices_from(gram)] += self.regularisation
+            say(1, 3)
             # the inverse in place, from the Cholesky factor: positive definite as λ > 0, unless λ is lost in rounding
             size = np.diag(gram).copy()
             factor, failed = lapack.dpotrf(gram, lower=True, overwrite_a=True)
             if failed or _lost(np.diag(factor), size):
                 raise self._too_small(log)
+            say(2, 3)
             inverse, failed = lapack.dpotri(factor, lower=True, overwrite_c=True)
+            say(3, 3)
         if failed or not np.isfinite(np.diag(inverse)).all():
             raise self._too_small(log)
         _mirror(inverse)

@@ -13,9 +13,10 @@ from truerank.core.chance import cell_uniforms
 from truerank.core.errors import InputError
 from truerank.core.ids import Keys
 from truerank.core.log import Log
+from truerank.core.progress import Watching, watching
 from truerank.core.sizes import check_size
 from truerank.core.values import check, text_of
-from truerank.models import NOTHING_BESIDE, Labels, Progress, Side
+from truerank.models import NOTHING_BESIDE, Labels, Side
 from truerank.models.matrix import check_factors, one_thread
 from truerank.models.neighbours import Preference, matrix_of
 from truerank.models.settings import OneOf, setting
@@ -56,7 +57,7 @@ class IALS:
     def __post_init__(self) -> None:
         check(self)
 
-    def fit(self, log: Log, *, seed: int, side: Side = NOTHING_BESIDE, progress: Progress | None = None) -> Factors:
+    def fit(self, log: Log, *, seed: int, side: Side = NOTHING_BESIDE, progress: Watching = None) -> Factors:
         by_user = matrix_of(log, self.rows)
         if by_user.data.min() < 0:
             raise InputError(
@@ -71,12 +72,12 @@ class IALS:
         )
         by_item = by_user.T.tocsr()
         user, item = (_start(keys, self.factors, seed=seed) for keys in (log.users.keys(), log.items.keys()))
-        with one_thread():
+        with watching(progress) as say, one_thread():
             for round_ in range(self.iterations):
                 item = self._solved(by_item, user)
                 user = self._solved(by_user, item)
-                if progress is not None:
-                    progress("fitting ials", round_ + 1, self.iterations)
+                if say is not None:
+                    say("fitting ials", round_ + 1, self.iterations)
         return factors(user, item, users=log.users, items=log.items)
 
     def _solved(self, rows: Any, other: Floats) -> Floats:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_matrix
 
-from truerank.models import Progress
+from truerank.core.progress import Progress
 from truerank.models.settings import LogUniform, WholeNumbers
 
 FACTORS = WholeNumbers(10, 200)

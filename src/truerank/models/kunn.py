@@ -11,8 +11,9 @@ from scipy.sparse import csr_array, hstack, vstack
 
 from truerank.core.arrays import Floats
 from truerank.core.log import Log
+from truerank.core.progress import Watching, watching
 from truerank.core.values import check, text_of
-from truerank.models import NOTHING_BESIDE, Labels, Progress, Side
+from truerank.models import NOTHING_BESIDE, Labels, Side
 from truerank.models.matrix import positives
 from truerank.models.neighbours import Draw, neighbours, saying, scaled
 from truerank.models.settings import OneOf, setting
@@ -51,26 +52,27 @@ class KUNN:
     def __post_init__(self) -> None:
         check(self)
 
-    def fit(self, log: Log, *, seed: int, side: Side = NOTHING_BESIDE, progress: Progress | None = None) -> Product:
+    def fit(self, log: Log, *, seed: int, side: Side = NOTHING_BESIDE, progress: Watching = None) -> Product:
         liked = positives(log)
         by_item = liked.T.tocsr()
         of_user, of_item = (1 / np.sqrt(np.maximum(np.diff(each.indptr), 1)) for each in (liked, by_item))
-        users = neighbours(
-            liked,
-            self.users,
-            similarity=_over(of_user),
-            weight=of_item,
-            draw=Draw(log.users.keys(), seed),
-            say=saying(progress, "comparing users"),
-        )
-        items = neighbours(
-            by_item,
-            self.items,
-            similarity=_over(of_item),
-            weight=of_user,
-            draw=Draw(log.items.keys(), seed),
-            say=saying(progress, "comparing items"),
-        )
+        with watching(progress) as told:
+            users = neighbours(
+                liked,
+                self.users,
+                similarity=_over(of_user),
+                weight=of_item,
+                draw=Draw(log.users.keys(), seed),
+                say=saying(told, "comparing users"),
+            )
+            items = neighbours(
+                by_item,
+                self.items,
+                similarity=_over(of_item),
+                weight=of_user,
+                draw=Draw(log.items.keys(), seed),
+                say=saying(told, "comparing items"),
+            )
         left = hstack([users, scaled(liked, of_user, np.ones(len(of_item)))], format="csr")
         right = vstack([scaled(liked, np.ones(len(of_user)), of_item), items.T.tocsr()], format="csr")
         return Product(csr_array(left), csr_array(right), log.users, log.items)

@@ -6,9 +6,11 @@ import typing
 from dataclasses import field, fields, make_dataclass
 from typing import Any
 
+from truerank.core.errors import extra
 from truerank.core.log import Log
+from truerank.core.progress import Watching, watching
 from truerank.core.values import check, text_of
-from truerank.models import NOTHING_BESIDE, Progress, Side
+from truerank.models import NOTHING_BESIDE, Side
 from truerank.models.matrix import check_factors
 from truerank.models.recipes import (
     AutoDebias,
@@ -31,16 +33,15 @@ def learned(title: str, name: str, *, backbone: type[Any], method: type[Any]) ->
     """The model class of a backbone and a method: a frozen dataclass with the settings of both and of training."""
     parts = (backbone, method, Training)
 
-    def fit(
-        self: Any, log: Log, *, seed: int, side: Side = NOTHING_BESIDE, progress: Progress | None = None
-    ) -> Factors:
+    def fit(self: Any, log: Log, *, seed: int, side: Side = NOTHING_BESIDE, progress: Watching = None) -> Factors:
         check_factors(name, log, self.dimensions)
-        load("torch", install=f"'truerank[{EXTRA}]'", who=name)
+        load("torch", install=extra(EXTRA), who=name)
         from truerank.models.learners.train import train
 
         own: list[Any] = [part(**{each.name: getattr(self, each.name) for each in fields(part)}) for part in parts]
         recipe = Recipe(name, backbone=own[0], method=own[1], training=own[2])
-        found = train(recipe, log, seed=seed, side=side, progress=progress)
+        with watching(progress) as say:
+            found = train(recipe, log, seed=seed, side=side, progress=say)
         return factors(
             found.user_factors,
             found.item_factors,

@@ -10,10 +10,11 @@ import numpy as np
 from scipy.sparse import coo_matrix
 
 from truerank.core.chance import library_seed
-from truerank.core.errors import InputError
+from truerank.core.errors import InputError, extra
 from truerank.core.log import Log
+from truerank.core.progress import Watching, watching
 from truerank.core.values import check, text_of
-from truerank.models import NOTHING_BESIDE, Labels, Progress, Side
+from truerank.models import NOTHING_BESIDE, Labels, Side
 from truerank.models.features import indicators
 from truerank.models.matrix import check_factors, one_thread, positives
 from truerank.models.settings import LogUniform, OneOf, WholeNumbers, load, setting
@@ -62,14 +63,14 @@ class LightFM:
     def __post_init__(self) -> None:
         check(self)
 
-    def fit(self, log: Log, *, seed: int, side: Side = NOTHING_BESIDE, progress: Progress | None = None) -> Factors:
+    def fit(self, log: Log, *, seed: int, side: Side = NOTHING_BESIDE, progress: Watching = None) -> Factors:
         liked = positives(log).tocoo()
         liked = coo_matrix((liked.data.astype(np.float32), (liked.row, liked.col)), shape=liked.shape)
         user_features = indicators(side.user_features, log.users, kind="user")
         item_features = indicators(side.item_features, log.items, kind="item")
         check_factors(self.name, log, self.components, bytes_each=12.0)  # with the state of adadelta
-        library = load("lightfm", install='"truerank[lightfm]"', who=self.name)
-        with one_thread():
+        library = load("lightfm", install=extra("lightfm"), who=self.name)
+        with watching(progress) as say, one_thread():
             model = library.LightFM(
                 no_components=self.components,
                 loss=self.loss.value,
@@ -87,8 +88,8 @@ class LightFM:
                         f"{self.name}: the fit diverged in epoch {epoch + 1} with user_alpha={self.user_alpha:g} and "
                         f"item_alpha={self.item_alpha:g}; expected finite factors. Take smaller penalties."
                     ) from None
-                if progress is not None:
-                    progress("fitting lightfm", epoch + 1, self.epochs)
+                if say is not None:
+                    say("fitting lightfm", epoch + 1, self.epochs)
             _, user = model.get_user_representations(user_features)
             bias, item = model.get_item_representations(item_features)
         alone = np.diff(user_features.indptr) == 1  # users whose only feature is themselves

@@ -14,8 +14,9 @@ from truerank.core.arrays import Floats, Ints
 from truerank.core.chance import cell_keys
 from truerank.core.ids import Keys
 from truerank.core.log import Log
+from truerank.core.progress import Progress, Watching, watching
 from truerank.core.values import check, text_of
-from truerank.models import NOTHING_BESIDE, Labels, Progress, Side
+from truerank.models import NOTHING_BESIDE, Labels, Side
 from truerank.models.matrix import positives, valued
 from truerank.models.settings import OneOf, setting
 from truerank.ranks.scores.scores import Product
@@ -190,10 +191,11 @@ class UserKNN:
     def __post_init__(self) -> None:
         check(self)
 
-    def fit(self, log: Log, *, seed: int, side: Side = NOTHING_BESIDE, progress: Progress | None = None) -> Product:
+    def fit(self, log: Log, *, seed: int, side: Side = NOTHING_BESIDE, progress: Watching = None) -> Product:
         matrix = matrix_of(log, self.rows)
         draw = Draw(log.users.keys(), seed)
-        similar = cosine_neighbours(matrix, self.neighbours, draw=draw, say=saying(progress, "comparing users"))
+        with watching(progress) as told:
+            similar = cosine_neighbours(matrix, self.neighbours, draw=draw, say=saying(told, "comparing users"))
         return Product(similar, matrix, log.users, log.items)
 
 
@@ -225,10 +227,10 @@ class ItemKNN:
     def __post_init__(self) -> None:
         check(self)
 
-    def fit(self, log: Log, *, seed: int, side: Side = NOTHING_BESIDE, progress: Progress | None = None) -> Product:
+    def fit(self, log: Log, *, seed: int, side: Side = NOTHING_BESIDE, progress: Watching = None) -> Product:
         matrix = matrix_of(log, self.rows)
         draw = Draw(log.items.keys(), seed)
-        similar = cosine_neighbours(
-            matrix.T.tocsr(), self.neighbours, draw=draw, say=saying(progress, "comparing items")
-        )
+        with watching(progress) as told:
+            say = saying(told, "comparing items")
+            similar = cosine_neighbours(matrix.T.tocsr(), self.neighbours, draw=draw, say=say)
         return Product(matrix, similar, log.users, log.items)

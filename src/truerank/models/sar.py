@@ -12,9 +12,10 @@ from scipy.sparse import csr_array, vstack
 from truerank.core.arrays import Floats
 from truerank.core.chance import cell_uniforms
 from truerank.core.log import Log
+from truerank.core.progress import Watching, watching
 from truerank.core.ranking import Scores
 from truerank.core.values import check, text_of
-from truerank.models import NOTHING_BESIDE, Labels, Progress, Side
+from truerank.models import NOTHING_BESIDE, Labels, Side
 from truerank.models.matrix import counts, listed, positives
 from truerank.models.neighbours import Say, cosine, saying, together
 from truerank.models.settings import setting
@@ -84,11 +85,12 @@ class SAR:
         """As the paper's code does."""
         return cls(similarity, Occurrence.ROWS, Zeros.NOISE)
 
-    def fit(self, log: Log, *, seed: int, side: Side = NOTHING_BESIDE, progress: Progress | None = None) -> Scores:
+    def fit(self, log: Log, *, seed: int, side: Side = NOTHING_BESIDE, progress: Watching = None) -> Scores:
         affinity = counts(log)
         rows = positives(log) if self.occurrence is Occurrence.POSITIVES else listed(log)
         alike = _cosine if self.similarity is Similarity.COSINE else _jaccard
-        similar = _all(rows.T.tocsr(), alike, say=saying(progress, "comparing items"))
+        with watching(progress) as told:
+            similar = _all(rows.T.tocsr(), alike, say=saying(told, "comparing items"))
         scores = Product(affinity, similar, log.users, log.items)
         return scores if self.zeros is Zeros.TIED else _noisy(scores, seed=seed)
 

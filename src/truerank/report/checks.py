@@ -12,7 +12,7 @@ from truerank.exposure.positions.fits_contextual import ContextualFit
 from truerank.exposure.propensities.calibration import Bin, Calibration
 from truerank.exposure.randomness.tests import Check, Randomness
 from truerank.exposure.randomness.unevenness import OutlyingItem, Unevenness
-from truerank.report.text import interval, number
+from truerank.report.numbers import interval, number
 
 
 def randomness_text(found: Randomness) -> str:

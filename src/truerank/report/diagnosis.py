@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from truerank.evaluation.diagnosis import Diagnosis, Usable
+from truerank.evaluation.diagnosed import Diagnosis, Usable
 from truerank.report.checks import randomness_plain
 from truerank.report.text import as_lines
 

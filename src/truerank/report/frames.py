@@ -9,7 +9,7 @@ from typing import Any
 
 import polars as pl
 
-from truerank.core.errors import InputError
+from truerank.core.errors import InputError, extra
 from truerank.core.results import Comparison, Estimate, Evidence, Results
 from truerank.data.cells import safe_cells
 
@@ -23,7 +23,7 @@ ESTIMATES: dict[str, Any] = {
     "model": TEXT, "metric": TEXT, "k": COUNT, "estimator": TEXT, "settings": TEXT, "estimand": TEXT, "value": NUMBER,
     "stderr": NUMBER, "low": NUMBER, "high": NUMBER, "level": NUMBER, "interval": TEXT, "units": COUNT,
     "undefined": COUNT, "clusters": COUNT, **EVIDENCE, "ess": NUMBER, "reward": TEXT, "clip": NUMBER, "segment": TEXT,
-    "assumptions": TEXT, "warnings": TEXT, "warning_codes": TEXT,
+    "directed": pl.Boolean, "assumptions": TEXT, "warnings": TEXT, "warning_codes": TEXT,
 }  # fmt: skip
 COMPARISONS: dict[str, Any] = {
     "model": TEXT, "baseline": TEXT, "metric": TEXT, "estimator": TEXT, "difference": NUMBER, "stderr": NUMBER,
@@ -94,7 +94,9 @@ def as_pandas(frame: pl.DataFrame) -> Any:
     try:
         import pandas as pd
     except ImportError:
-        raise InputError("pandas is not installed; install it with: pip install 'truerank[pandas]'.") from None
+        raise InputError(
+            f"pandas is not installed; install it with: pip install pandas, or pip install {extra('pandas')}."
+        ) from None
     return pd.DataFrame(frame.to_dict(as_series=False), columns=frame.columns)
 
 

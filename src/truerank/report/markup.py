@@ -6,26 +6,38 @@ import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import groupby
+from typing import Any
 
 from truerank.core.printable import printable
-from truerank.core.results import BETTER, WORSE, Estimate, Results
-from truerank.report.text import clip_text, number
+from truerank.core.results import SHOWN_ABOVE, SHOWN_BELOW, Comparison, Estimate, Results
+from truerank.report.numbers import clip_text, number
 
 HIGHER, LOWER, BEST = "↑", "↓", "*"
 
 
+Row = tuple[str, float | None]  # a model and its clip
+
+
 @dataclass(frozen=True, slots=True)
 class _Column:
-    """One question: its title, what its values estimate, and the estimate of each model."""
+    """One question: its title, what its values estimate, and the estimate of each model at each clip."""
 
     title: str
     estimand: str
-    of: Mapping[str, Estimate]
+    of: Mapping[Row, Estimate]
 
     @property
-    def best(self) -> float:
-        return max((each.value for each in self.of.values() if not math.isnan(each.value)), default=math.nan)
+    def directed(self) -> bool:
+        return all(each.directed for each in self.of.values())
+
+    def peers(self, clip: float | None) -> dict[str, Estimate]:
+        """The estimates that compete, by model."""
+        return {model: each for (model, at), each in self.of.items() if at == clip}
+
+    def is_best(self, estimate: Estimate) -> bool:
+        """Whether no other model has a higher value, and some a lower one; no one where a higher one is not better."""
+        values = [each.value for each in self.peers(estimate.clip).values() if not math.isnan(each.value)]
+        return self.directed and bool(values) and estimate.value == max(values) > min(values)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,13 +65,13 @@ def markdown(results: Results) -> str:
 def latex(results: Results) -> str:
     """A LaTeX table (booktabs) with its caption, marked as `markdown` does it."""
     form = _Form(_for_latex, lambda text: rf"\textbf{{{text}}}", lambda text: f"$^{{{LATEX_MARKS[text]}}}$")
-    head, *rows = (" & ".join(cells) + r" \\" for cells in _cells(results, form))
-    columns = len(_columns(results))
+    cells = _cells(results, form)
+    head, *rows = (" & ".join(line) + r" \\" for line in cells)
     lines = [
         r"\begin{table}",
         r"  \centering",
         rf"  \caption{{{_for_latex(_caption(results))}}}",
-        rf"  \begin{{tabular}}{{l{'r' * columns}}}",
+        rf"  \begin{{tabular}}{{l{'r' * (len(cells[0]) - 1)}}}",
         r"    \toprule",
         f"    {head}",
         r"    \midrule",
@@ -75,97 +87,103 @@ LATEX_MARKS = {HIGHER: r"\uparrow", LOWER: r"\downarrow", BEST: "*"}
 
 
 def _columns(results: Results) -> list[_Column]:
-    def question(each: Estimate) -> tuple[str, str, str, str, str, str]:
-        clip = "" if each.clip is None else clip_text(each.clip)
-        return each.metric, each.estimator, each.estimand, each.reward, clip, each.segment or ""
+    """A column for each metric, estimator, reward and segment, named by what differs among them."""
 
-    several = len({each.estimator for each in results.estimates}) > 1
-    columns: dict[tuple[str, ...], dict[str, Estimate]] = {}
-    for asked, run in groupby(results.estimates, key=question):
-        columns.setdefault(asked, {}).update({each.model: each for each in run})
+    columns: dict[tuple[str, ...], dict[Row, Estimate]] = {}
+    for each in results.estimates:
+        asked = (each.metric, each.estimator, each.reward, each.segment or "", each.estimand)
+        columns.setdefault(asked, {})[each.model, each.clip] = each
+    several = [len({asked[at] for asked in columns}) > 1 for at in (1, 2)]
     found = []
-    for (metric, estimator, estimand, _, clip, segment), of in columns.items():
-        parts = [
-            metric,
-            *([estimator] if several else []),
-            *([f"clip {clip}"] if clip else []),
-            *([segment] if segment else []),
-        ]
-        found.append(_Column(", ".join(parts), estimand, of))
+    for (metric, estimator, reward, segment, estimand), of in columns.items():
+        named = [name for name, differs in zip((estimator, reward), several, strict=True) if differs]
+        found.append(_Column(", ".join([metric, *named, *([segment] if segment else [])]), estimand, of))
     return found
 
 
 def _cells(results: Results, form: _Form) -> list[list[str]]:
     columns = _columns(results)
-    models = list(dict.fromkeys(each.model for each in results.estimates))
+    rows = dict.fromkeys((each.model, each.clip) for each in results.estimates)
+    clips = any(clip is not None for _, clip in rows)
     marks = _marks(results, columns)
-    rows = [["model", *(form.escape(column.title) for column in columns)]]
-    for model in models:
-        cells = [form.escape(model)]
+    lines = [["model", *(["clip"] if clips else []), *(form.escape(column.title) for column in columns)]]
+    for model, clip in rows:
+        cells = [form.escape(model), *([clip_text(clip)] if clips else [])]
         for at, column in enumerate(columns):
-            estimate = column.of.get(model)
+            estimate = column.of.get((model, clip))
             if estimate is None:
                 cells.append("")
                 continue
             text = number(estimate.value)
-            shown = form.bold(text) if estimate.value == column.best and len(column.of) > 1 else text
-            cells.append(shown + "".join(form.raised(mark) for mark in marks.get((at, model), "")))
-        rows.append(cells)
-    return rows
+            shown = form.bold(text) if column.is_best(estimate) else text
+            cells.append(shown + "".join(form.raised(mark) for mark in marks.get((at, (model, clip)), "")))
+        lines.append(cells)
+    return lines
 
 
-def _marks(results: Results, columns: Sequence[_Column]) -> dict[tuple[int, str], str]:
+def _marks(results: Results, columns: Sequence[_Column]) -> dict[tuple[int, Row], str]:
     """What is shown of each value: against the baseline, or of the best one against all others."""
     baseline = results.provenance.settings.get("baseline")
-    found: dict[tuple[int, str], str] = {}
+    beaten: dict[tuple[Any, str], set[str]] = {}
+    for each in results.comparisons:
+        if each.verdict in (*SHOWN_ABOVE, *SHOWN_BELOW):
+            above = each.verdict in SHOWN_ABOVE
+            winner, other = (each.model, each.baseline) if above else (each.baseline, each.model)
+            beaten.setdefault((_question(each), winner), set()).add(other)
+    found: dict[tuple[int, Row], str] = {}
     for at, column in enumerate(columns):
-        any_estimate = next(iter(column.of.values()))
-        mine = [each for each in results.comparisons if _asks_the_same(each, any_estimate)]
-        if baseline is not None:
-            signs = {BETTER: HIGHER, WORSE: LOWER}
-            found |= {(at, each.model): signs[each.verdict] for each in mine if each.verdict in signs}
-            continue
-        for model, estimate in column.of.items():
-            beaten = {each.baseline for each in mine if each.model == model and each.verdict == BETTER}
-            beaten |= {each.model for each in mine if each.baseline == model and each.verdict == WORSE}
-            if estimate.value == column.best and len(column.of) > 1 and beaten == {*column.of} - {model}:
-                found[at, model] = BEST
+        for row, estimate in column.of.items():
+            asked, others = _question(estimate), {*column.peers(row[1])} - {row[0]}
+            wins = beaten.get((asked, row[0]), set())
+            if baseline is not None:
+                loses = row[0] in beaten.get((asked, baseline), ())
+                found |= {(at, row): HIGHER} if baseline in wins else {(at, row): LOWER} if loses else {}
+            elif wins == others and column.is_best(estimate):
+                found[at, row] = BEST
     return found
 
 
-def _asks_the_same(comparison: object, estimate: Estimate) -> bool:
-    keys = ("metric", "estimator", "reward", "clip", "segment")
-    return all(getattr(comparison, key) == getattr(estimate, key) for key in keys)
+def _question(each: Estimate | Comparison) -> tuple[Any, ...]:
+    return each.metric, each.estimator, each.reward, each.clip, each.segment
 
 
 def _caption(results: Results) -> str:
     """What the values estimate, over whom, and what the marks mean."""
+    titles: dict[str, list[str]] = {}
     columns = _columns(results)
-    estimands = "; ".join(f"{column.title}: {column.estimand}" for column in columns)
+    for column in columns:
+        titles.setdefault(column.estimand, []).append(column.title)
+    estimands = "; ".join(f"{' and '.join(dict.fromkeys(of))}: {estimand}" for estimand, of in titles.items())
     baseline = results.provenance.settings.get("baseline")
     units = max((each.units for each in results.estimates), default=0)
     level = results.provenance.settings.get("level", 0.95)
+    bare = [column.title for column in columns if not column.directed]
+    sides = f" ({HIGHER} higher and {LOWER} lower in {', '.join(bare)})" if baseline is not None else ""
+    none = f"; of {', '.join(bare)} no side is better" if bare else ""
     marks = (
-        f"{HIGHER} better and {LOWER} worse than {baseline}"
+        f"{HIGHER} better and {LOWER} worse than {baseline}{sides if bare else ''}"
         if baseline is not None
         else f"{BEST} better than every other model"
     )
     adjusted = f"shown at the {1 - float(level):.0%} level with paired tests, adjusted for the number of comparisons"
-    return f"{estimands}. Up to {units:,} {results.provenance.unit}s. Best in bold; {marks}, {adjusted}."
+    return f"{estimands}. Up to {units:,} {results.provenance.unit}s. Best in bold{none}; {marks}, {adjusted}."
 
 
 def _for_markdown(text: str) -> str:
     """
-    >>> _for_markdown("a|b_c<d>")
-    'a\\\\|b\\\\_c&lt;d&gt;'
+    >>> _for_markdown("a|b_c<d> $1")
+    'a\\\\|b\\\\_c&lt;d&gt; \\\\$1'
     """
     plain = printable(text).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
-    return re.sub(r"([\\`*_{}\[\]|~])", r"\\\1", plain)
+    return re.sub(r"([\\`*_{}\[\]|~$])", r"\\\1", plain)
 
 
+# signs that LaTeX obeys, or shows as others; brackets and stars would be options of the line before
 _LATEX = {
-    "\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "↑": r"$\uparrow$",
-    "↓": r"$\downarrow$", "≤": r"$\leq$", "Σ": r"$\Sigma$",
+    "\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "<": r"\textless{}",
+    ">": r"\textgreater{}", "|": r"\textbar{}", '"': r"\textquotedbl{}", "`": r"\textasciigrave{}",
+    "[": "{[}", "]": "{]}", "*": "{*}", "·": r"$\cdot$", "↑": r"$\uparrow$", "↓": r"$\downarrow$", "≤": r"$\leq$",
+    "Σ": r"$\Sigma$", "²": r"$^2$",
 } | {sign: f"\\{sign}" for sign in "&%$#_{}"}  # fmt: skip
 
 
@@ -174,4 +192,4 @@ def _for_latex(text: str) -> str:
     >>> _for_latex("50% of a_b")
     '50\\\\% of a\\\\_b'
     """
-    return "".join(_LATEX.get(sign, sign) for sign in printable(text))
+    return "".join(_LATEX.get(sign, sign) for sign in printable(text)).replace("--", "-{}-")

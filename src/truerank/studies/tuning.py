@@ -16,15 +16,17 @@ import numpy as np
 import polars as pl
 
 from truerank.core.chance import library_seed
-from truerank.core.errors import InputError
+from truerank.core.errors import InputError, extra
 from truerank.core.log import Log
+from truerank.core.progress import Progress, Watching, watching
 from truerank.core.sizes import check_size
+from truerank.core.wording import worded
 from truerank.data.cells import safe_cells
 from truerank.data.files import write_table
 from truerank.data.folders import seal, unseal
 from truerank.data.growing import keep_question, working
 from truerank.data.whole import whole_file
-from truerank.models import NOTHING_BESIDE, Model, Progress, Side
+from truerank.models import NOTHING_BESIDE, Model, Side
 from truerank.models.settings import LogUniform, OneOf, Search, WholeNumbers, load, space
 from truerank.studies.objectives import Task, TuningObjective
 from truerank.studies.trials import KEPT, Trial, TrialFile
@@ -59,7 +61,7 @@ def tune(
     seed: int,
     side: Side = NOTHING_BESIDE,
     fixed: Collection[str] = (),
-    progress: Progress | None = None,
+    progress: Watching = None,
 ) -> Tuned:
     """Try settings of a model, best first as far as Optuna can tell, until `trials` have been tried.
 
@@ -76,18 +78,18 @@ def tune(
     if not searched:
         raise InputError(f"{model.name}: nothing to search; every setting is fixed or has no search space.")
     task = objective.task(log, side, labels=model.labels, seed=seed)
-    optuna = load("optuna", install='"truerank[tune]"', who="tuning")
+    optuna = load("optuna", install=extra("tune"), who="tuning")
     # last of all checks: a refused call must not leave its question in the way of the corrected one
     question = _question(model, log, side, searched, str(objective), seed=seed)
     before = optuna.logging.get_verbosity()
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     try:
-        with working(folder):
+        with watching(progress) as say, working(folder):
             asked = keep_question(folder / QUESTION, question, what="search", advice=KEPT)
             file = TrialFile(folder / TRIALS, asked)
             tried, notes = file.read()
             work = _Work(optuna, file, task, model, searched, seed, tried)
-            found, resumed = _searched(work, _grid(searched, at_most=trials), trials, progress)
+            found, resumed = _searched(work, _grid(searched, at_most=trials), trials, say)
             if all(each.value is None for each in found):
                 _forget(folder)
                 raise InputError(
@@ -166,7 +168,7 @@ class _Work:
             model = dataclasses.replace(self.model, **settings)
             return self.task.judge(model.fit(self.task.log, seed=self.seed, side=self.task.side)), None
         except InputError as error:
-            return None, str(error)
+            return None, error.text
 
 
 def _in_order(trials: list[Trial], grid: list[dict[str, Any]] | None) -> list[Trial]:
@@ -275,7 +277,13 @@ def _keep(tuned: Tuned, folder: Path, *, objective: str) -> None:
         content = msgspec.json.encode({**best, "objective": objective})
         temporary.write_bytes(msgspec.json.format(content, indent=2) + b"\n")
     rows = [
-        {"trial": at, **trial.settings, "value": trial.value, "seconds": trial.seconds, "reason": trial.reason}
+        {
+            "trial": at,
+            **trial.settings,
+            "value": trial.value,
+            "seconds": trial.seconds,
+            "reason": worded(trial.reason or "", for_cli=False) or None,
+        }
         for at, trial in enumerate(tuned.trials)
     ]
     write_table(safe_cells(pl.DataFrame(rows, infer_schema_length=None)), folder / TABLE, advice=KEPT)

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import ndtr, stdtr
 
 from truerank.core.arrays import Floats
 from truerank.core.errors import InputError
+from truerank.core.special import ndtr, stdtr
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +86,7 @@ def sensitivity(
     >>> sensitivity([0.3, 0.1], [0.1, 0.1]).true_positive_rate
     0.5
     """
-    from scipy.special import ndtri
+    from truerank.core.special import ndtri
 
     value, error = _pairs(difference, stderr)
     if (error < 0).any():

@@ -169,7 +169,7 @@ def _joined(blocks: Sequence[ManyMoments]) -> ManyMoments:
 
 def _intervals(moments: ManyMoments, *, level: float) -> list[Spread]:
     """What `spreads.interval` makes of a difference, of many."""
-    from scipy.special import stdtr, stdtrit
+    from truerank.core.special import stdtr, stdtrit
 
     n, value, informative = moments.n.astype(np.float64), moments.value, moments.informative
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):

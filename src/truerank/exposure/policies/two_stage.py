@@ -9,10 +9,10 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from scipy.special import gammaln
 
 from truerank.core.arrays import Floats, Ints
 from truerank.core.errors import InputError
+from truerank.core.special import gammaln
 from truerank.sampling.clocks import add_ranks, checked_weights
 
 WIDEST = 0.2  # step in log time, as in clocks.py

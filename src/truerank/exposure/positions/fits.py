@@ -165,7 +165,7 @@ def described(
     law: DepthFamily, data: Depths, *, u: float, information: float, cutoff: int | None, level: float
 ) -> PositionFit:
     """The fit at u, with its interval and goodness of fit."""
-    from scipy.special import ndtri
+    from truerank.core.special import ndtri
 
     point, wide = np.array([u]), float(ndtri(0.5 + level / 2)) / np.sqrt(information)
     value, low, high = (float(law.value(each)[0]) for each in (point, point - wide, point + wide))
@@ -217,7 +217,7 @@ def _fit_table(data: Depths, *, cutoff: int | None, level: float) -> PositionFit
 
     Intervals are symmetric on the scale of ln(-ln P), as usual for survival.
     """
-    from scipy.special import ndtri
+    from truerank.core.special import ndtri
 
     last = int(min(data.depth.max(), DEEPEST_TABLE))
     n, stops = at_risk(data.depth, data.stopped, data.censored, last=last)

@@ -79,7 +79,7 @@ def fit_contextual(
     >>> [round(float(value), 6) for value in fit.value([[0], [1]])]  # Σ(d - 1) / Σd of each kind of user
     [0.333333, 0.818182]
     """
-    from scipy.special import ndtri
+    from truerank.core.special import ndtri
 
     if family not in FAMILIES:
         raise InputError(f"{family!r} cannot be fitted to scroll depths; expected one of {', '.join(FAMILIES)}.")

@@ -60,7 +60,7 @@ def chi_square(observed: Floats, expected: Floats, variance: Floats, *, paramete
     >>> chi_square(np.array([12.0]), np.array([10.0]), np.array([4.0]), parameters=0)[:2]
     (1.0, 1)
     """
-    from scipy.special import chdtrc
+    from truerank.core.special import chdtrc
 
     degrees = len(observed) - parameters
     if degrees < 1:
@@ -223,7 +223,7 @@ class Yule:
         return np.exp(u)
 
     def reached(self, u: Floats, depth: Floats) -> Derivatives:
-        from scipy.special import betaln, digamma, zeta
+        from truerank.core.special import betaln, digamma, zeta
 
         rho = np.exp(u)
         first = rho * (digamma(rho + 1.0) - digamma(depth + rho))

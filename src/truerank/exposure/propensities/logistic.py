@@ -9,7 +9,7 @@ import numpy as np
 
 from truerank.core.arrays import Bools, Floats, Ints, frozen, sums_by
 from truerank.core.chance import cell_keys, cell_uniforms
-from truerank.core.errors import InputError
+from truerank.core.errors import InputError, extra
 from truerank.core.estimator import Groups, Learned
 from truerank.core.ids import Ids, Keys
 from truerank.core.log import Log, Pairs
@@ -50,7 +50,7 @@ class Logistic:
         if given.user_features is None and given.item_features is None:
             raise InputError(
                 "propensity logistic: no features; it needs a table of features of users or items. "
-                "Give one: --user-features FILE, --item-features FILE (Python: user_features=..., item_features=...)."
+                "Give one: {option:user_features FILE}, {option:item_features FILE}."
             )
         log, candidates = chunk.labels, chunk.pools[Pool.CATALOGUE]
         pairs, n = Pairs.of(log.user, log.item, n_units=log.n_units), n_cells(log, candidates)
@@ -263,7 +263,7 @@ def _optimum(cells: PairSample, x_user: Floats, x_item: Floats, *, strength: flo
     try:
         from sklearn.linear_model import LogisticRegression
     except ImportError:
-        raise InputError('propensity logistic needs scikit-learn: pip install "truerank[models]".') from None
+        raise InputError(f"propensity logistic needs scikit-learn: pip install {extra('models')}.") from None
     if cells.observed.all() or not cells.observed.any():
         raise InputError(f"{cells.source}: the pairs that were drawn are all in the log or none is; fit to more users.")
     model = LogisticRegression(C=strength, solver="newton-cholesky", tol=1e-10, max_iter=200)
@@ -272,6 +272,6 @@ def _optimum(cells: PairSample, x_user: Floats, x_item: Floats, *, strength: flo
 
 
 def _sigmoid(x: Floats) -> Floats:
-    from scipy.special import expit
+    from truerank.core.special import expit
 
     return np.asarray(expit(x), dtype=np.float64)

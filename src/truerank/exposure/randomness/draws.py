@@ -128,7 +128,7 @@ class Dispersion:
     @property
     def p(self) -> float:
         """Upper tail of the scaled chi-square that has the exact mean and variance of the total."""
-        from scipy.special import chdtrc
+        from truerank.core.special import chdtrc
 
         if self.variance <= 1e-9 * self.n:  # one user: every outcome has the same total
             return 1.0
@@ -229,7 +229,7 @@ def interaction(draws: Draws, source: Pairs) -> Interaction | None:
 
 
 def _upper_tail(statistic: float, df: int) -> float:
-    from scipy.special import chdtrc
+    from truerank.core.special import chdtrc
 
     return float(chdtrc(df, statistic))
 
@@ -300,7 +300,7 @@ def _can_vary(shown: Floats, possible: Floats) -> tuple[Bools, Bools]:
 
 def _margins_fitted(shown: Floats, possible: Floats) -> Floats:
     """σ(a_u + b_i) on possible pairs, with the same numbers of rows for every user and item; 0 elsewhere."""
-    from scipy.special import expit
+    from truerank.core.special import expit
 
     r, c = shown.sum(axis=1), shown.sum(axis=0)
     a, b = np.log(r / np.maximum(possible.sum(axis=1) - r, 1e-9)), np.zeros(len(c))

@@ -91,7 +91,7 @@ class JudgedItems:
         judged less than once on average, X² counts pairs of users with a common item, a Poisson number: then p is that
         of this number, which has the longer tail.
         """
-        from scipy.special import gammainc
+        from truerank.core.special import gammainc
 
         expected, variance, third = self.sums[:, None] + (np.zeros((3, 1)) if self.own is None else self.own)
         expected, variance, third = (np.broadcast_to(each, self.count.shape) for each in (expected, variance, third))

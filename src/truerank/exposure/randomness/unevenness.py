@@ -107,7 +107,7 @@ def _direction(z: Floats, effect: float) -> Direction | None:
 
 def _tail(count: Floats, expected: Floats, users: Floats) -> Floats:
     """The probability of a count as far from its mean on its side; 1 within one of the mean, where no bound holds."""
-    from scipy.special import bdtr, bdtrc
+    from truerank.core.special import bdtr, bdtrc
 
     n = np.maximum(np.rint(users), 1.0).astype(np.int64)
     rate = np.clip(expected / n, 0.0, 1.0)
@@ -149,7 +149,7 @@ def without_positive(log: Log) -> WithoutPositive | None:
     >>> without_positive(log).users, without_positive(log).expected  # 4 users, 2 rows each, half of them positive
     (0, 1.0)
     """
-    from scipy.special import bdtr
+    from truerank.core.special import bdtr
 
     if "label" not in log.rewards or not len(log):
         return None

@@ -15,7 +15,8 @@ from truerank.core.arrays import Bools, Floats, Ints
 from truerank.core.chance import generator
 from truerank.core.errors import InputError
 from truerank.core.log import Log, Pairs
-from truerank.models import NOTHING_BESIDE, Progress, Side
+from truerank.core.progress import Progress
+from truerank.models import NOTHING_BESIDE, Side
 from truerank.models.learners.examples import Examples, Material, Pattern, material, scores
 from truerank.models.learners.networks import FITS, Fit, Network, Sides, Tensors
 from truerank.models.pooled_auc import pooled_auc

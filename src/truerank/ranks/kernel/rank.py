@@ -23,6 +23,7 @@ from truerank.ranks.scores.scores import TILE_USERS, Factors, Lists
 
 BLOCK_CELLS = 2**24  # scores held at once by one thread
 FEW_ROWS = 64  # judged items per user up to which counting beats sorting
+FEW_CELLS = 2**16  # judged items x candidates of a user up to which it does too: sorting has a cost of its own
 LIST_USERS = 4096  # users whose lists are looked through at a time
 LIST_CELLS = 200  # that a list costs the plain kernel beside its own
 WORTH_IT = 2**24  # cells below which loading the compiled kernel costs more than it saves
@@ -147,7 +148,7 @@ class _Work:
         if block[-1] - block[0] == len(block) - 1:
             start = self.start[block[0] : block[-1] + 2]
             return slice(int(start[0]), int(start[-1])), start - start[0]
-        return _gathered(self.start, block)
+        return gathered_places(self.start, block)
 
     def _check(self, matrix: npt.NDArray[np.floating], block: Ints) -> None:
         check_block(matrix, block, users=self.log.users, items=self.log.items, name=self.name)
@@ -237,7 +238,7 @@ def _kernel(work: _Work, n_lists: int, *, fast: bool | None) -> tuple[Callable[[
     count = np.diff(work.start)
     found = work.aligned.scores
     lists = work.aligned.column is None and isinstance(found, Lists) and len(found.item) < 2**31
-    few = bool(fast) or len(work.log) <= FEW_ROWS * len(count)
+    few = bool(fast) or len(work.log) <= max(FEW_ROWS, FEW_CELLS / n_items) * len(count)
     if wanted and lists and all(pool.only is None for pool in work.pools):
         return work.listed, LIST_USERS
     # a pool of its own that is no larger than the judged items is the judged items
@@ -283,7 +284,7 @@ def _run(
             raise
 
 
-def _gathered(start: Ints, block: Ints) -> tuple[Ints, Ints]:
+def gathered_places(start: Ints, block: Ints) -> tuple[Ints, Ints]:
     """The places start[u] ... start[u + 1] - 1 of all units of a block in a row, and where each unit's begin there."""
     count = start[block + 1] - start[block]
     first = np.concatenate([[0], np.cumsum(count)])
@@ -294,7 +295,7 @@ def _of_block(pairs: Pairs | None, block: Ints) -> tuple[Ints, Ints]:
     """Where each unit's items begin, and the items, of the units of a block."""
     if pairs is None:
         return np.zeros(len(block) + 1, dtype=np.int64), np.zeros(0, dtype=np.int64)
-    places, first = _gathered(pairs.start, block)
+    places, first = gathered_places(pairs.start, block)
     return first, pairs.item[places]
 
 

@@ -7,7 +7,7 @@ import tokenize
 import warnings
 import zipfile
 import zlib
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import IO, Any
 
@@ -19,6 +19,7 @@ from truerank.core.arrays import Ints
 from truerank.core.calls import Wanted, checked_arguments
 from truerank.core.errors import InputError, some
 from truerank.core.ids import IdColumn, Ids
+from truerank.core.progress import Progress, Watching, watching
 from truerank.core.ranking import Scores
 from truerank.data.files import check_readable
 from truerank.data.matrices import Stored
@@ -161,20 +162,25 @@ SCORES = Wanted("scores, as truerank.read_scores gives them", lambda value: isin
 
 
 @checked_arguments(scores=SCORES)
-def write_scores(scores: Scores, path: str | Path, *, progress: Callable[[int, int], None] | None = None) -> None:
+def write_scores(scores: Scores, path: str | Path, *, progress: Watching = None) -> None:
     """Write scores as `.npz`: factors as they are, anything else as a dense matrix, a block of users at a time.
 
     The same scores make the same bytes.
     """
     ids = {"users": ids_array(scores.users, "users"), "items": ids_array(scores.items, "items")}
-    with whole_file(Path(path)) as temporary, temporary.open("wb") as stream, zipfile.ZipFile(stream, "w") as archive:
+    with (
+        watching(progress) as say,
+        whole_file(Path(path)) as temporary,
+        temporary.open("wb") as stream,
+        zipfile.ZipFile(stream, "w") as archive,
+    ):
         if isinstance(scores, Factors):
             write_array(archive, "user_factors", scores.user.shape, scores.user.dtype, [scores.user])
             write_array(archive, "item_factors", scores.item.shape, scores.item.dtype, [scores.item])
         else:
             first = scores.block(np.arange(min(1, len(scores.users)))) if len(scores.users) else np.zeros((0, 0))
             shape = (len(scores.users), len(scores.items))
-            write_array(archive, "scores", shape, first.dtype, _blocks(scores, progress))
+            write_array(archive, "scores", shape, first.dtype, _blocks(scores, say))
         for name, values in ids.items():
             write_array(archive, name, values.shape, values.dtype, [values])
 
@@ -201,11 +207,11 @@ def ids_array(ids: Ids, name: str) -> npt.NDArray[Any]:
     return np.array(values.to_list(), dtype=str)
 
 
-def _blocks(scores: Scores, progress: Callable[[int, int], None] | None) -> Iterator[npt.NDArray[np.floating]]:
+def _blocks(scores: Scores, say: Progress | None) -> Iterator[npt.NDArray[np.floating]]:
     n = len(scores.users)
     for start in range(0, n, TILE_USERS):
-        if progress is not None:
-            progress(start, n)
+        if say is not None:
+            say("writing", start, n)
         yield scores.block(np.arange(start, min(start + TILE_USERS, n)))
 
 
@@ -238,11 +244,11 @@ def _own(arrays: Mapping[str, Any], key: str, given: IdColumn | None, *, name: s
     """The ids that a file has, else those that were given; both must be the same."""
     own: IdColumn | None = arrays.get(key, given)
     if own is not None and given is not None and own is not given:
-        found, named = Ids.of(own, where=f"{name}, {key}"), Ids.of(given, where=f"--{key}")
+        found, named = Ids.of(own, where=f"{name}, {key}"), Ids.of(given, where=key)
         if found != named:
             raise InputError(
-                f"{name}: has {key} of its own (such as {some(found.texts()[:3])}), which are not those that --{key} "
-                f"(Python: {key}=) names (such as {some(named.texts()[:3])}). Leave that out, or name the same."
+                f"{name}: has {key} of its own (such as {some(found.texts()[:3])}), which are not those that "
+                f"{{option:{key}}} names (such as {some(named.texts()[:3])}). Leave that out, or name the same."
             )
     return own
 

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.sparse import csr_array
 
 from truerank.core.arrays import Ints, as_doubles, check_unmasked
 from truerank.core.calls import checked_arguments
@@ -45,6 +44,8 @@ class Product:
 @checked_arguments()
 def product(left: Any, right: Any, *, users: Any = None, items: Any = None, name: str = "scores") -> Product:
     """Scores left · right; ids name the rows of `left` and the columns of `right`, else they are numbered from 0."""
+    from scipy.sparse import csr_array  # loads slowly, and no other shape needs it
+
     left, right = (each if is_sparse(each) else np.asarray(each) for each in (left, right))
     if any(np.dtype(each.dtype).kind not in "fiub" for each in (left, right)):
         raise InputError(f"{name}: {left.dtype} times {right.dtype}; expected two matrices of numbers.")

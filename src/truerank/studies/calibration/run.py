@@ -5,18 +5,20 @@ from __future__ import annotations
 import glob
 import math
 import os
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import nullcontext
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass
 from importlib import import_module
 from importlib.util import find_spec
 from multiprocessing import get_context
+from multiprocessing.pool import Pool
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
 from truerank.core.errors import some
+from truerank.core.progress import Progress, Watching, watching
 from truerank.core.results import BETTER, INSUFFICIENT, WORSE, Results
 from truerank.core.sizes import check_size
 from truerank.data.growing import BLOCK as ENDING
@@ -29,7 +31,6 @@ BLOCK = 50  # draws that are written together
 NOTE = "study.json"
 FORMAT = 1  # of the blocks; another one is another study
 KEPT = "What was done before is kept: make room and start the same study again to go on."
-Report = Callable[[str, int, int], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +93,7 @@ def study(
     draws: int,
     seed: int,
     processes: int | None = None,
-    progress: Report | None = None,
+    progress: Watching = None,
 ) -> tuple[str, ...]:
     """Make the blocks that are missing; worlds take turns, so that a stopped study has some draws of each.
 
@@ -105,10 +106,10 @@ def study(
         seconds=DRAW_SECONDS * draws * len(worlds),
         instead="Ask for fewer draws: 2,000 are enough.",
     )
-    with working(folder):
+    with watching(progress) as say, working(folder):
         keep_question(folder / NOTE, {"study": "calibration", "format": FORMAT}, what="study", advice=KEPT)
         damaged = [name for world in worlds for name in kept(world, seed).drop_damaged(_drawn(world, folder, seed))]
-        _draw(worlds, folder, draws=draws, seed=seed, processes=processes, progress=progress)
+        _draw(worlds, folder, draws=draws, seed=seed, processes=processes, progress=say)
     return (f"{folder}: {some(damaged)} had been altered and was made again.",) if damaged else ()
 
 
@@ -119,7 +120,7 @@ def _drawn(world: World, folder: Path, seed: int) -> list[Path]:
 
 
 def _draw(
-    worlds: Sequence[World], folder: Path, *, draws: int, seed: int, processes: int | None, progress: Report | None
+    worlds: Sequence[World], folder: Path, *, draws: int, seed: int, processes: int | None, progress: Progress | None
 ) -> None:
     blocks = [
         Block(world, seed, first, min(first + BLOCK, world.n_draws(draws)), folder)
@@ -129,13 +130,23 @@ def _draw(
     ]
     missing = [block for block in blocks if not block.path.exists()]
     done = len(blocks) - len(missing)
-    workers = processes or os.cpu_count() or 1
-    # spawned, because the threads of polars do not survive a fork
-    with nullcontext() if workers == 1 else get_context("spawn").Pool(workers) as pool:
+    with _pool(processes or os.cpu_count() or 1) as pool:
         made = map(Block.make, missing) if pool is None else pool.imap_unordered(Block.make, missing)
         for at, _ in enumerate(made, start=1):
             if progress is not None:
                 progress("drawing worlds", done + at, len(blocks))
+
+
+def _pool(workers: int) -> AbstractContextManager[Pool | None]:
+    """Processes to share the work; None where there is one, or the system has no place for what they share.
+
+    A hardened container has no /dev/shm that can be written to. Blocks are the same bytes either way.
+    """
+    if workers > 1:
+        with suppress(OSError):
+            # spawned, because the threads of polars do not survive a fork
+            return get_context("spawn").Pool(workers)
+    return nullcontext()
 
 
 def read(world: World, folder: Path, *, seed: int) -> pl.DataFrame:

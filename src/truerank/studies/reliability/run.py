@@ -20,9 +20,9 @@ from truerank.core.arrays import Floats, Ints
 from truerank.core.errors import InputError, some
 from truerank.core.ids import Ids
 from truerank.core.log import Log
+from truerank.core.progress import Progress, Watching, watching
 from truerank.core.sizes import check_size
 from truerank.data.growing import Blocks, keep_question, working
-from truerank.evaluation.judged_plan import Report
 from truerank.evaluation.numbering import check_numbers
 from truerank.exposure.loggers.uniform import UniformLogger
 from truerank.ranks.candidates import whole_tables
@@ -67,7 +67,7 @@ def study(
     threads: int | None = None,
     block_users: int | None = None,
     fast: bool | None = None,
-    progress: Report | None = None,
+    progress: Watching = None,
 ) -> Found:
     """How far sampled and biased evaluation can be trusted, on a fully observed world (paper 5).
 
@@ -100,13 +100,13 @@ def study(
     work = _Work.of(grid, world, models, train, seed=seed, block_users=block_users, fast=fast)
     resampling = Resampling(resamples, level, seed)
     damaged: list[str] = []
-    with working(Path(out)) as place, threadpool_limits(limits=1, user_api="blas"):
+    with watching(progress) as say, working(Path(out)) as place, threadpool_limits(limits=1, user_api="blas"):
         asked = work.described() | {"resamples": resamples, "level": level}
         folder = Folder(place, Blocks(keep_question(place / NOTE, asked, what="study", advice=KEPT), KEPT))
         if not folder.finished:
             folder.blocks.mkdir(exist_ok=True)
             damaged = folder.damaged()
-            _run(work, folder, resampling, threads=threads or os.cpu_count() or 1, progress=progress)
+            _run(work, folder, resampling, threads=threads or os.cpu_count() or 1, progress=say)
         if folder.blocks.is_dir():
             folder.clear()
         results, means, pairs = (folder.read_table(name) for name in (RESULTS, MEANS, PAIRS))
@@ -226,7 +226,7 @@ class _Work:
         ]
 
 
-def _run(work: _Work, folder: Folder, resampling: Resampling, *, threads: int, progress: Report | None) -> None:
+def _run(work: _Work, folder: Folder, resampling: Resampling, *, threads: int, progress: Progress | None) -> None:
     scenarios = _count(work, folder, threads=threads, progress=progress)
     orders = _Orders(work)
     metrics = [str(each) for each in work.grid.metrics]
@@ -271,7 +271,9 @@ def _summed(summary: Summary, logger: int, group: tuple[int, ...]) -> dict[tuple
     return {(logger, metric): tables for metric, tables in summary.of(logger, group).items()}
 
 
-def _count(work: _Work, folder: Folder, *, threads: int, progress: Report | None) -> tuple[tuple[Scenarios, ...], ...]:
+def _count(
+    work: _Work, folder: Folder, *, threads: int, progress: Progress | None
+) -> tuple[tuple[Scenarios, ...], ...]:
     """What each log shows of each item decides pools and weights, so it is counted over all users first."""
     everyone = np.arange(work.world.n_users)
     blocks = list(runs(everyone, max(1, min(BLOCK_USERS, BLOCK_CELLS // work.world.n_items))))
@@ -329,7 +331,7 @@ def _side_by_side(calls: Iterable[Callable[[], Result]], *, threads: int) -> Ite
         pool.shutdown(wait=True, cancel_futures=True)
 
 
-def _counter(progress: Report | None, what: str, *, total: int, done: int) -> Callable[[], None]:
+def _counter(progress: Progress | None, what: str, *, total: int, done: int) -> Callable[[], None]:
     at = done
 
     def say() -> None:

@@ -1,0 +1,90 @@
+"""A release as others would get it: an sdist and a wheel are built, checked, installed into a fresh environment and tried.
+
+Everything happens in a temporary folder; with --out FOLDER the two files are left there. Nothing is published.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+import zipfile
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+MOST_BYTES = 2_000_000  # of a wheel
+MOST_SECONDS = 120  # of an installation from a checkout and the demo
+DATA = {".csv", ".tsv", ".parquet", ".npz", ".npy", ".dat", ".inter", ".xls", ".xlsx", ".zip", ".gz"}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--out", type=Path, help="a folder to leave the sdist and the wheel in")
+    out = parser.parse_args().out
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        files = built(folder)
+        wheel = next(path for path in files if path.suffix == ".whl")
+        problems = problems_of(wheel)
+        seconds = tried(str(wheel), folder / "from-wheel")
+        print(f"{wheel.name}: {wheel.stat().st_size:,} bytes; installed and demo run in {seconds:.0f} s")
+        # what README says first: a checkout, without caches of pip
+        seconds = tried(".", folder / "from-checkout")
+        print(f"from a checkout: installed and demo run in {seconds:.0f} s")
+        problems += [f"took {seconds:.0f} s; expected at most {MOST_SECONDS}"] * (seconds > MOST_SECONDS)
+        if problems:
+            sys.exit("\n".join(problems))
+        if out is not None:
+            out.mkdir(parents=True, exist_ok=True)
+            for path in files:
+                shutil.copy(path, out)
+
+
+def built(folder: Path) -> list[Path]:
+    """An sdist, and a wheel made from it, that pass twine's check."""
+    python = environment(folder / "build")
+    run(python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "build", "twine")
+    run(python, "-m", "build", "--outdir", str(folder / "dist"), str(ROOT))
+    files = sorted((folder / "dist").iterdir())
+    run(python, "-m", "twine", "check", "--strict", *map(str, files))
+    return files
+
+
+def problems_of(wheel: Path) -> list[str]:
+    """What a wheel must not be: large, or with data or anything but the package."""
+    found = []
+    if wheel.stat().st_size > MOST_BYTES:
+        found.append(f"{wheel.name}: {wheel.stat().st_size:,} bytes; expected at most {MOST_BYTES:,}")
+    for name in zipfile.ZipFile(wheel).namelist():
+        own = name.startswith("truerank/") or ".dist-info/" in name
+        if not own or (Path(name).suffix in DATA and not name.startswith("truerank/studies/shipped/")):
+            found.append(f"{wheel.name}: {name} does not belong there")
+    return found
+
+
+def tried(what: str, folder: Path) -> float:
+    """Seconds to install it into an environment of its own and to run the demo there."""
+    begin = time.perf_counter()
+    python = environment(folder / "environment")
+    run(python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-cache-dir", what, at=ROOT)
+    # not beside the source, so that what is installed is what runs
+    run(str(Path(python).with_name("truerank")), "demo", "--quiet", at=folder)
+    return time.perf_counter() - begin
+
+
+def environment(folder: Path) -> str:
+    run(sys.executable, "-m", "venv", str(folder))
+    return str(folder / "bin" / "python")
+
+
+def run(*words: str, at: Path = ROOT) -> None:
+    clean = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    subprocess.run(words, check=True, cwd=at, env=clean, stdout=subprocess.DEVNULL if "demo" in words else None)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,49 @@
+"""What a notebook shows of results: the answer first, and all that has to be known before it is trusted."""
+
+from __future__ import annotations
+
+import html
+import re
+
+import numpy as np
+import polars as pl
+
+import truerank as tr
+
+HOSTILE = "<img src=x onerror=alert(1)>&\x1b[31m"
+
+
+def _results() -> tr.Results:
+    rng = np.random.default_rng(3)
+    truth = rng.random((60, 20)) < 0.2
+    user, item = (part.ravel() for part in np.indices(truth.shape))
+    labels = pl.DataFrame({"user": user, "item": item, "label": truth.ravel().astype(int)})
+    judged = labels.filter(pl.Series(rng.random(len(labels)) < 0.5))
+    scores = {"good": truth + rng.normal(0, 0.3, truth.shape), HOSTILE: rng.normal(size=truth.shape)}
+    return tr.evaluate(
+        scores, judged, exposure="random", metrics=["Recall@5"], estimators=["pooled", "published"], baseline=HOSTILE
+    )
+
+
+def test_verdict_differences_p_left_out_assumptions_and_warnings_are_there() -> None:
+    results = _results()
+    shown = results._repr_html_()
+    for head in ("left out", "p", "p adjusted", "verdict", "interval"):
+        assert f"<th>{head}</th>" in shown
+    assert "good is better than &lt;img" in shown
+    for comparison in results.comparisons:
+        assert f"<td>{comparison.difference:.4f}</td>" in shown
+    for estimate in results.estimates:
+        assert estimate.estimand in shown
+        assert f"<td>{estimate.undefined:,}</td>" in shown
+        assert all(html.escape(text) in shown for text in (*estimate.assumptions, *estimate.warning_texts))
+    assert any(estimate.warnings for estimate in results.estimates)
+    assert "●" in shown
+
+
+def test_names_are_text_and_nothing_else_is_loaded() -> None:
+    shown = _results()._repr_html_()
+    assert "<img" not in shown
+    assert "\x1b" not in shown
+    assert not re.search(r"<script|https?://|javascript:", shown)
+    assert shown.count("<table>") == shown.count("</table>") == 4

@@ -1,0 +1,67 @@
+"""What a release may hold, and what is promised of it."""
+
+from __future__ import annotations
+
+import tomllib
+import zipfile
+from pathlib import Path
+
+import pytest
+
+import release_check
+import truerank
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+def _wheel(folder: Path, **files: bytes) -> Path:
+    path = folder / "truerank-0-py3-none-any.whl"
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, content in {"truerank/__init__.py": b"", "truerank-0.dist-info/METADATA": b"", **files}.items():
+            archive.writestr(name, content)
+    return path
+
+
+def test_a_wheel_of_the_package_alone_is_fine(tmp_path: Path) -> None:
+    assert release_check.problems_of(_wheel(tmp_path)) == []
+
+
+@pytest.mark.parametrize("name", ["tests/test_x.py", "truerank/data/kuairec.parquet", "truerank/models/coat.csv"])
+def test_a_wheel_holds_no_data_and_nothing_else(tmp_path: Path, name: str) -> None:
+    (problem,) = release_check.problems_of(_wheel(tmp_path, **{name: b"x"}))
+    assert name in problem
+
+
+def test_a_wheel_is_small(tmp_path: Path) -> None:
+    (problem,) = release_check.problems_of(_wheel(tmp_path, **{"truerank/x.py": b"#" * 2_000_001}))
+    assert "expected at most 2,000,000" in problem
+
+
+def test_one_version_everywhere() -> None:
+    assert f"version: {truerank.__version__}" in (ROOT / "CITATION.cff").read_text().splitlines()
+
+
+def test_an_sdist_holds_what_the_tests_need() -> None:
+    listed = set(
+        tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["hatch"]["build"]["targets"]["sdist"]["include"]
+    )
+    assert {"src", "tests", "scripts", "benchmarks", "docs", "SECURITY.md", "CONTRIBUTING.md"} <= listed
+    assert all((ROOT / name).exists() for name in listed)
+
+
+def test_nothing_in_the_package_opens_a_connection() -> None:
+    """No telemetry, as docs/stability.md and SECURITY.md say: no module that could is imported."""
+    words = (
+        "import socket",
+        "import urllib",
+        "from urllib",
+        "import http",
+        "from http",
+        "import requests",
+        "import httpx",
+    )
+    for path in (ROOT / "src").rglob("*.py"):
+        lines = [line.strip() for line in path.read_text().splitlines()]
+        assert not [line for line in lines if line.startswith(words)], path
+    for page in ("docs/stability.md", "SECURITY.md"):
+        assert "telemetry" in (ROOT / page).read_text()
