@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import list_intervals as study
 import numpy as np
 import pytest
+
+import list_intervals as study
 
 DRAWS = 300
 
