@@ -1,15 +1,21 @@
 # make demo and make test do all the set-up themselves; PYTHON chooses the interpreter.
 PYTHON ?= $(firstword $(foreach name,python3.11 python3.12 python3.13 python3,\
             $(if $(shell $(name) -c 'import sys, venv, ensurepip; print(sys.version_info >= (3, 11) or "")' 2>/dev/null),$(name))))
+# newer Pythons that the tests also run on, the newest first; found by name, or where pyenv keeps them
+NEWER := 3.13 3.12
+found = $(firstword $(foreach name,python$(1) $(wildcard $(HOME)/.pyenv/versions/$(1).*/bin/python),\
+          $(if $(shell $(name) -c 'import venv, ensurepip; print(1)' 2>/dev/null),$(name))))
 VENV ?= .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 # TORCH=0 leaves torch and its tests out
 TORCH ?= 1
 WITH_TORCH := $(if $(filter 0,$(TORCH)),,$(VENV)/.torch)
+# RecTools needs numpy 1.26, so it has an environment of its own
+RECTOOLS ?= .venv-rectools
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: demo test test-all check coverage biased published-bias intervened bench-setup bench format clean position-fits models-on-kuairec debiased-learners offpolicy-study advice-check reliability-coverage reliability-study calibration release-check
+.PHONY: demo test test-all test-newest test-rectools check coverage biased published-bias intervened bench-setup bench format clean position-fits models-on-kuairec debiased-learners offpolicy-study advice-check reliability-coverage reliability-study calibration shipped-study pictures release-check
 
 # the library alone is all the demo needs; tests also need peers and models of other libraries
 $(VENV)/.library: pyproject.toml constraints.txt
@@ -26,22 +32,31 @@ $(VENV)/.torch: $(READY)
 	$(PIP) --editable '.[torch]'
 	touch $@
 
-demo: $(VENV)/.library  ## a small world with known truth, end to end
+demo: $(VENV)/.library  ## a small world with known truth: one question, one picture
 	$(BIN)/truerank demo --force
 
 test: $(READY) $(WITH_TORCH)  ## the fast tests; TORCH=0 leaves torch out
 	TORCH=$(TORCH) $(BIN)/python -m pytest -n auto -q
 
-test-all: $(READY) $(WITH_TORCH)  ## every test, also on newer Pythons where they are found, there without torch
+$(RECTOOLS)/.ready: pyproject.toml constraints-rectools.txt
+	$(PYTHON) -m venv $(RECTOOLS)
+	$(RECTOOLS)/bin/python -m pip install --quiet --disable-pip-version-check --constraint constraints-rectools.txt \
+	  --only-binary :all: --editable . rectools pytest pytest-xdist hypothesis pyarrow
+	touch $@
+
+test-rectools: $(RECTOOLS)/.ready  ## RecTools itself, and a fast part of the tests on numpy 1.26
+	$(RECTOOLS)/bin/python -m pytest -n auto -q tests/newcomers tests/evaluation/test_like.py tests/evaluation/test_holdout.py \
+	  tests/ranks tests/data/test_formats.py tests/data/test_recognised.py tests/golden/test_golden.py \
+	  src/truerank/core src/truerank/data src/truerank/ranks src/truerank/metrics src/truerank/estimators src/truerank/evaluation
+
+test-all: $(READY) $(WITH_TORCH) test-rectools  ## every test, and the fast ones on newer Pythons where they are found
 	TORCH=$(TORCH) $(BIN)/python -m pytest -n auto -q -m ""
-	@for version in 3.12 3.13; do \
-	  found=; for name in python$$version $$HOME/.pyenv/versions/$$version.*/bin/python; do \
-	    [ -n "$$found" ] || { "$$name" -c 'import venv, ensurepip' 2>/dev/null && found=$$name; }; \
-	  done; \
-	  if [ -n "$$found" ]; then \
-	    $(MAKE) test PYTHON=$$found VENV=.venv-$$version TORCH=0 || exit 1; \
-	  else echo "Python $$version not found: skipped"; fi; \
-	done
+	@for version in $(NEWER); do $(MAKE) --no-print-directory test-$$version || exit 1; done
+
+test-newest: test-$(firstword $(foreach version,$(NEWER),$(if $(call found,$(version)),$(version))) $(NEWER))  ## the fast tests on the newest Python found
+
+test-3.%:  ## the fast tests on another Python, without torch, in an environment of its own: make test-3.13
+	@$(if $(call found,3.$*),$(MAKE) --no-print-directory test PYTHON=$(call found,3.$*) VENV=.venv-3.$* TORCH=0,echo "Python 3.$* not found: skipped")
 
 check: $(READY)  ## style and types
 	$(BIN)/ruff format --check src tests scripts benchmarks
@@ -84,6 +99,13 @@ advice-check: $(READY)  ## advice from a study against fresh logs, into docs/res
 
 reliability-study: $(READY)  ## the claims about sampled candidates on KuaiRec and Jester, into docs/results/reliability.md
 	PYTHONPATH=scripts $(BIN)/python scripts/reliability_study.py
+
+shipped-study: $(READY)  ## the study that comes with the package, on KuaiRec and Jester, into src/truerank/studies/reliability/shipped
+	PYTHONPATH=scripts $(BIN)/python scripts/shipped_study.py
+
+pictures: $(READY)  ## the pictures of the README and of the tutorials, into docs/figures
+	PYTHONPATH=scripts $(BIN)/python scripts/first_picture.py
+	PYTHONPATH=scripts $(BIN)/python scripts/tutorial_pictures.py
 
 bench-setup:  ## one environment per peer of the benchmarks, in .bench
 	@for peer in ranx rectools pytrec_eval; do \

@@ -1,7 +1,8 @@
-"""What the README shows is what happens."""
+"""What the README, the tutorials and the demo show is what happens."""
 
 from __future__ import annotations
 
+import math
 import re
 import shlex
 import subprocess
@@ -10,28 +11,67 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[1]
+import first_picture
+from pages import ROOT, TUTORIALS, Step, links, steps
+from truerank.report.demo import AXIS, drawn
+from truerank.studies.demo import TOPICS
+from truerank.studies.demo.chapter import Bar, Picture
+
 README = (ROOT / "README.md").read_text()
-COMMANDS = re.findall(r"^\$ (truerank .+)$", README, flags=re.M)
+PAGES = sorted(path for path in TUTORIALS.glob("*.md") if path.stem != "README")
+DEMO = "truerank demo"
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder in which the demo has run."""
     place = tmp_path_factory.mktemp("readme")
-    found = run("truerank demo --quiet", place)
-    assert found.returncode == 0, found.stderr
-    (place / "demo.txt").write_text(found.stdout)
+    (place / "demo.txt").write_text(ran(DEMO, place))
     return place
 
 
-def run(command: str, place: Path) -> subprocess.CompletedProcess[str]:
+def ran(command: str, place: Path) -> str:
+    """The output of a command that works."""
     words = [sys.executable, "-m", *shlex.split(command)]
-    return subprocess.run(words, cwd=place, capture_output=True, text=True, check=False)
+    found = subprocess.run([*words, "--quiet"], cwd=place, capture_output=True, text=True, check=False)
+    assert found.returncode == 0, found.stderr
+    return found.stdout
 
 
-def test_the_demo_finds_which_schemes_are_right(folder: Path) -> None:
+def follow(step: Step, place: Path) -> str:
+    if step.text == DEMO:  # it has run, and shows the same each time
+        return (place / "demo.txt").read_text()
+    found = step.run(place)
+    assert found.returncode == 0, found.stderr
+    assert found.stdout or "--out" in step.text or step.words[0] == "-c"
+    if step.shows is not None:
+        assert found.stdout == step.shows
+    return found.stdout
+
+
+# ------------------------------------------------------------------------------------------------------------- the demo
+
+
+def test_the_demo_is_one_question_one_picture_and_one_lesson(folder: Path) -> None:
     shown = (folder / "demo.txt").read_text()
+    assert len(shown.splitlines()) <= 25
+    assert "Per user, 0 of 4 intervals hold the truth" in shown
+    assert "Pooled, nobody is left out, and 4 of 4 hold" in shown
+    assert "newcomers, made for users who like few things, loses 68%: truly first, it comes out third." in " ".join(
+        shown.split()
+    )
+    suggested = re.search(r"^  (truerank evaluate .*)$", shown, flags=re.M)
+    assert suggested is not None
+    assert "pooled" in ran(suggested[1], folder)
+
+
+def test_the_demo_goes_on_with_its_files_whatever_stands_beside_them(folder: Path) -> None:
+    before = {path: path.stat().st_mtime_ns for path in (folder / "truerank-demo").rglob("*")}
+    (folder / "truerank-demo" / "mine.txt").write_text("kept")
+    told = ran(f"{DEMO} --all", folder)
+    after = {path: path.stat().st_mtime_ns for path in before}
+    assert {path for path in before if path.is_file() and before[path] != after[path]} == set()
+    assert (folder / "truerank-demo" / "mine.txt").read_text() == "kept"
     for line in (
         "Recall@5 traditional misses the truth",
         "Recall@5 published misses the truth",
@@ -39,38 +79,105 @@ def test_the_demo_finds_which_schemes_are_right(folder: Path) -> None:
         "Precision@5 horvitz-thompson finds the truth",
         "Precision@5 hajek finds the truth",
         "DCG@5 horvitz-thompson finds the truth",
+        "Recall@5 naive misses the truth",
+        "Recall@5 snips finds the truth",
+        "AP@10(denominator=positives)",
+        "Recall@5, the hold-out",
     ):
-        assert line in shown
-    assert "AP@10(denominator=positives)" in shown
-    assert re.search(r"Random 10 .* 0\.\d\d \(", shown)
-    # the commands it suggests are some that work
-    for command, answer in (("evaluate", "pooled"), ("advise", "recommended")):
-        suggested = re.search(rf"truerank {command} .*?(?=\n\n)", shown, flags=re.S)
-        assert suggested is not None
-        found = run(suggested[0].replace("\\\n", " "), folder)
-        assert found.returncode == 0, found.stderr
-        assert answer in found.stdout
+        assert line in told
+    assert re.search(r"Random 10 .* 0\.\d\d \(", told)
+    # a bias that all share leaves an order alone, one that differs by model turns it, and chance moves an unbiased one
+    words = " ".join(told.split())
+    assert "finds their order in 8 of 10 draws. Add newcomers" in words
+    assert "the order is found in 0 of 10, and more users would not help" in words
+    suggested = re.findall(r"^  (truerank .*)$", told, flags=re.M)
+    assert len(suggested) == len(TOPICS.catalogue())
+    assert "No study was given" in ran(next(each for each in suggested if " advise " in each), folder)
 
 
-def test_commands_of_the_tour(folder: Path) -> None:
-    for command in COMMANDS:  # in one test: later ones read what earlier ones wrote
-        found = run(command, folder)
-        assert found.returncode == 0, found.stderr
-        assert found.stdout or "--out" in command
+def test_another_seed_is_another_demo(folder: Path) -> None:
+    words = [sys.executable, "-m", "truerank", "demo", "--seed", "1", "--quiet"]
+    found = subprocess.run(words, cwd=folder, capture_output=True, text=True, check=False)
+    assert found.returncode == 2
+    assert "truerank-demo" in found.stderr
+    both = [*words, "--all", "--topic", "random"]
+    assert "give one of them" in subprocess.run(both, cwd=folder, capture_output=True, text=True, check=False).stderr
 
 
-def test_python_of_the_tour(folder: Path) -> None:
-    code = "\n".join(re.findall(r"```python\n(.*?)```", README, flags=re.S))
-    check = "assert ease_minus_popularity.difference > 0"
-    found = subprocess.run(
-        [sys.executable, "-c", f"{code}\n{check}"], cwd=folder, capture_output=True, text=True, check=False
-    )
-    assert found.returncode == 0, found.stderr
+def test_the_picture_of_a_narrow_terminal_fits() -> None:
+    bars = (Bar("newcomers", 0.3, 0.1, 0.2), Bar("ease", 0.2, 0.15, math.nextafter(0.2, 1)))
+    for columns in (20, AXIS):
+        lines = drawn(Picture("share", bars), columns=columns)[1:]
+        assert {len(line) for line in lines} == {columns + 20}
+        assert [line.index("◆") > line.index("┤") for line in lines if "┤" in line] == [True]
+    assert Picture("share", bars).held == 1
 
 
-def test_the_readme_is_complete() -> None:
-    assert len(COMMANDS) >= 5
-    for needed in ("make demo", "make test", "docs/random-exposure.md", "Honest limits"):
+# ------------------------------------------------------------------------------------------------------------ the pages
+
+
+def test_commands_and_python_of_the_readme(folder: Path) -> None:
+    *rest, python = sorted(steps(README), key=lambda step: step.words[0] == "-c")
+    for step in rest:
+        follow(step, folder)
+    check = f"{python.text}\nassert ease_minus_popularity.difference > 0"
+    follow(Step(check, ("-c", check)), folder)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda path: str(path.stem))
+def test_a_tutorial_runs_and_shows_what_comes_out(page: Path, folder: Path) -> None:
+    told = [step for step in steps(page.read_text()) if follow(step, folder)]
+    last = told[-1]
+    assert last.words[0] == "-c"
+    assert last.shows is not None  # the sentence for the report
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda path: str(path.stem))
+def test_a_tutorial_ends_with_a_picture_of_its_figures(page: Path) -> None:
+    text = page.read_text()
+    *_, end = text.split("\n## ")
+    (picture,) = re.findall(r"!\[[^]]+\]\(([^)]+\.svg)\)", end)
+    drawing = (page.parent / picture).read_text()
+    sentence = steps(text)[-1].shows or ""
+    for value in re.findall(r"has (\d\.\d{4}) | and \w+ (\d\.\d{4}) ", sentence):
+        assert "".join(value) in drawing, "run scripts/tutorial_pictures.py"
+
+
+def test_every_tutorial_is_listed() -> None:
+    listed = links((TUTORIALS / "README.md").read_text())
+    assert sorted(listed) == [page.name for page in PAGES]
+    assert len(PAGES) == 5
+
+
+@pytest.mark.parametrize("page", [ROOT / "README.md", *PAGES], ids=lambda path: str(path.stem))
+def test_links_lead_somewhere(page: Path) -> None:
+    for link in links(page.read_text()):
+        assert (page.parent / link).exists(), link
+
+
+def test_the_readme_is_short_and_complete() -> None:
+    assert len(steps(README)) >= 6
+    for needed in (
+        "make demo",
+        "make test",
+        "docs/random-exposure.md",
+        "Honest limits",
+        "Recall per user",
+        "Pooled recall",
+    ):
         assert needed in README
-    for link in re.findall(r"\]\((?!http)([^)#]+)\)", README):
-        assert (ROOT / link).exists(), link
+    assert README.count("![") == 1
+    before_details = README.split("## Honest limits")[0]
+    assert sum(math.ceil(max(len(line), 1) / 120) for line in before_details.splitlines()) <= 110  # two screens
+
+
+def test_the_first_picture_has_the_figures_of_the_results() -> None:
+    found = first_picture.read(first_picture.RESULTS.read_text())
+    drawing = first_picture.OUT.read_text()
+    assert len(found) >= 8
+    for _, asked in first_picture.PANELS:
+        for estimator, metric in asked:
+            for model in first_picture.MODELS:
+                row = found[estimator, metric, model].row
+                assert row["text"] in drawing, "run scripts/first_picture.py"
+                assert row["name"] in drawing

@@ -97,7 +97,7 @@ def test_what_the_log_does_not_say_can_be_said(run: Run, study: Path) -> None:
 @pytest.mark.parametrize(
     ("args", "message"),
     [
-        (["log.csv"], "advise needs a study to go by: --study DIR"),
+        (["log.csv", "--metric", "Recall@7"], "metric 'Recall@7' is in none of the studies that come with truerank"),
         (["log.csv", "--study", "nowhere"], "nowhere: no study here"),
         (["log.csv", "--study", "log.csv"], "log.csv: no study here"),
         (["log.csv", "--study", "result"], "result: no study here"),

@@ -7,12 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from cases import instances
+from cases import instances, labelled
 
-from truerank import metrics
 from truerank.core.metric import Metric
 
-METRICS: list[Metric] = [metric for cls in metrics.catalogue().values() for metric in instances(cls, (1, 3))]
+METRICS: list[Metric] = [metric for cls in labelled().values() for metric in instances(cls, (1, 3))]
 
 
 def call(run: Any, *options: str) -> Any:

@@ -5,15 +5,14 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections import defaultdict
-from collections.abc import Iterator
 from typing import Any
 
 import click
 import pytest
+from calling import every_command
 
 from truerank import estimators
 from truerank.cli import names
-from truerank.cli.commands import cli
 from truerank.core.options import Drawn
 from truerank.core.ranking import Ties
 from truerank.data.impressions import Logged
@@ -30,17 +29,7 @@ from truerank.studies.world import WorldSettings
 HEAVY = ("numpy", "polars", "scipy", "numba", "rich", "msgspec", "sklearn", "torch", "altair", "optuna")
 
 
-def commands(group: Any = cli, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], click.Command]]:
-    context = click.Context(group)
-    for name in group.list_commands(context):
-        command = group.get_command(context, name)
-        if isinstance(command, click.Group):
-            yield from commands(command, (*path, name))
-        else:
-            yield (*path, name), command
-
-
-COMMANDS = dict(commands())
+COMMANDS = dict(every_command())
 
 
 def meaning(option: click.Option) -> tuple[Any, ...]:

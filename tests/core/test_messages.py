@@ -7,7 +7,8 @@ import math
 import pytest
 
 from truerank.core.errors import InputError
-from truerank.core.messages import Message, Severity, caution, note, warning, worded
+from truerank.core.messages import Message, Severity, caution, note, warning
+from truerank.core.wording import worded
 
 
 @pytest.mark.parametrize(

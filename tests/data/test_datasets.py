@@ -113,7 +113,7 @@ def test_published_layouts_are_read_and_wrong_sizes_refused(case: Case, tmp_path
     case.write(tmp_path)
     logs = case.dataset.load(tmp_path, check=False)
     assert {part: log.label.astype(int).tolist() for part, log in logs.items()} == case.labels
-    with pytest.raises(InputError, match=r"expected [\d,]+ .*as published.*--no-check"):
+    with pytest.raises(InputError, match=r"expected [\d,]+ .*as published.*check=False"):
         case.dataset.load(tmp_path)
     first = next(iter(case.labels))
     assert list(case.dataset.load(tmp_path, parts=[first], check=False)) == [first]

@@ -28,7 +28,7 @@ def test_each_row_is_positive_where_that_is_said() -> None:
 
 def test_it_is_never_guessed() -> None:
     """A value column of another name would make negatives positive."""
-    with pytest.raises(InputError, match=r"no value column.*if each row is a positive, say --positive all"):
+    with pytest.raises(InputError, match=r"no value column.*if each row is a positive, say .*positive=\"all\""):
         evaluate({"a": SCORES}, PAIRS, exposure=FullExposure(Unlisted.NEGATIVE), metrics=[Recall(2)])
 
 

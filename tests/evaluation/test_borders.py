@@ -39,7 +39,7 @@ def test_a_rate_needs_the_users_whose_sample_came_out_empty() -> None:
     """Without them the mean is over users who were lucky, and 1 / rate makes it too large."""
     shown = RNG.random((N_USERS, N_ITEMS)) < 0.02
     call: dict[str, Any] = {"exposure": RandomExposure(0.02), "metrics": [Precision(5)]}
-    with pytest.raises(InputError, match="declare all users with --population"):
+    with pytest.raises(InputError, match=r"declare all users with truerank.read\(\.\.\., users="):
         tr.evaluate(SCORES, tr.read(labels(shown)), **call)
     everyone = tr.read(labels(shown), users=Ids.of(np.arange(N_USERS)))
     assert tr.evaluate(SCORES, everyone, **call).estimates[0].units == N_USERS
@@ -60,7 +60,7 @@ def test_ranks_with_gaps_are_not_places_in_a_list() -> None:
 
 
 def test_keeping_excluded_items_that_were_judged_is_no_random_sample() -> None:
-    with pytest.raises(RefusedError, match="use --overlap drop"):
+    with pytest.raises(RefusedError, match='use overlap="drop"'):
         tr.evaluate(SCORES, tr.read(labels(RNG.random(LIKED.shape) < 0.2)), exposure=RandomExposure(),
                     overlap=Overlap.KEEP)  # fmt: skip
 

@@ -120,7 +120,7 @@ def test_lists_that_are_all_there_is_may_be_short_on_other_exposures() -> None:
     full = pl.DataFrame({"user": [1, 1], "item": ["a", "b"], "label": [1, 0]})
     lists = pl.DataFrame({"user": [1], "item": ["b"], "rank": [1]})
     how: dict[str, Any] = {"exposure": "full", "metrics": ["Recall@2"], "items": ["a", "b"]}
-    with pytest.raises(RefusedError, match="--lists complete"):
+    with pytest.raises(RefusedError, match='lists="complete"'):
         tr.evaluate({"m": lists}, full, **how)
     assert tr.evaluate({"m": lists}, full, lists="complete", **how).estimates[0].value == 0
 
@@ -128,4 +128,6 @@ def test_lists_that_are_all_there_is_may_be_short_on_other_exposures() -> None:
 def test_missing_labels_point_to_a_holdout_first() -> None:
     with pytest.raises(TruerankError) as raised:
         tr.evaluate({"m": LISTS}, TEST, exposure="full", metrics=["Recall@1"])
-    assert str(raised.value).index("--exposure holdout") < str(raised.value).index("--unlisted negative")
+    assert str(raised.value).index('exposure="holdout"') < str(raised.value).index('exposure="full(unlisted=negative)"')
+    said = raised.value.said(for_cli=True)
+    assert said.index("--exposure holdout") < said.index("--unlisted negative")

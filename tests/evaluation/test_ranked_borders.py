@@ -178,7 +178,7 @@ def test_exposures_are_needed_in_every_row() -> None:
 def test_sessions_that_the_log_lacks_are_counted() -> None:
     more = pl.concat([TABLE, pl.DataFrame({"session": [8, 8, 9], "item": [1, 2, 1], "rank": [1, 2, 1]})])
     results = of(LOG, {"new": more})
-    assert any("ranks 2 sessions that the log does not have" in note and "--sessions" in note for note in results.notes)
+    assert any("ranks 2 sessions that the log does not have" in note and "sessions=" in note for note in results.notes)
     assert not any("does not have" in note for note in of(LOG, {"new": TABLE}).notes)
 
 

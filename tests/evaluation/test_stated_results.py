@@ -114,8 +114,11 @@ def test_a_cut_off_too_deep_is_left_out_beside_one_that_is_not() -> None:
     results = tr.evaluate({"a": TOP}, labels, exposure=RandomExposure(), n_items=100, estimators=[Pooled()],
                           metrics=[Recall(2)])  # fmt: skip
     assert one(results, "Recall@2").value == 0.5
+    both = tr.evaluate({"a": TOP}, labels, exposure=RandomExposure(), n_items=100, metrics=[Recall(2), Recall(5)])
+    assert [estimate.metric for estimate in both.estimates] == ["Recall@2"]
+    assert [note for note in both.notes if note.startswith("left out: Recall@5 with pooled")]
     with pytest.raises(RefusedError, match="Recall@5 with pooled"):
-        tr.evaluate({"a": TOP}, labels, exposure=RandomExposure(), n_items=100, metrics=[Recall(2), Recall(5)])
+        tr.evaluate({"a": TOP}, labels, exposure=RandomExposure(), n_items=100, metrics=[Recall(5)])
 
 
 def test_a_list_shorter_than_the_cut_off_has_empty_places() -> None:
@@ -131,7 +134,7 @@ def test_a_list_shorter_than_the_cut_off_has_empty_places() -> None:
 def test_top_lists_with_pooled_need_the_number_of_items() -> None:
     labels = table([(1, 10, 1), (1, 30, 1), (2, 20, 1)])
     asked: dict[str, Any] = {"exposure": RandomExposure(), "metrics": [Recall(1)]}
-    with pytest.raises(RefusedError, match="--n-items"):
+    with pytest.raises(RefusedError, match="n_items="):
         tr.evaluate({"a": TOP}, labels, **asked)
     # weights N / N-bar: 9 / 2 for user 1, 9 / 1 for user 2; only item 10 of user 1 is at rank 1
     expected = (9 / 2) / (9 / 2 * 2 + 9 / 1)
@@ -396,7 +399,7 @@ def test_a_judged_item_that_is_excluded_is_dropped_and_counted() -> None:
     results = tr.evaluate(SCORES3, LABELS3, exclude=table([(0, 0, 1)]), metrics=[Recall(1), Recall(2)])
     # user 1: item 1 at rank 2
     assert (one(results, "Recall@1").value, one(results, "Recall@2").value) == (0.0, 1.0)
-    assert "1 judged rows are excluded items and were dropped (--overlap)." in results.notes
+    assert "1 judged rows are excluded items and were dropped (overlap=)." in results.notes
 
 
 def test_a_judged_item_that_is_excluded_can_be_kept() -> None:
@@ -440,7 +443,7 @@ def test_a_judged_row_dropped_outside_the_catalogue_is_counted() -> None:
     """Nothing is dropped in silence."""
     labels = table([(0, 0, 1), (0, 99, 1)])
     results = tr.evaluate(SCORES3, labels, exclude=table([(0, 99, 1)]), exposure=NEGATIVE, metrics=[Recall(1)])
-    assert "1 judged rows are excluded items and were dropped (--overlap)." in results.notes
+    assert "1 judged rows are excluded items and were dropped (overlap=)." in results.notes
 
 
 def test_a_user_whose_judged_rows_are_all_excluded() -> None:
@@ -450,7 +453,7 @@ def test_a_user_whose_judged_rows_are_all_excluded() -> None:
     for name, expected in (("Recall@2", 1.0), ("Precision@2", 0.5), ("HitRate@2", 1.0)):
         found = one(results, name)
         assert (found.value, counts(found)) == (expected, (1, 1))
-    assert "4 judged rows are excluded items and were dropped (--overlap)." in results.notes
+    assert "4 judged rows are excluded items and were dropped (overlap=)." in results.notes
 
 
 def test_a_user_whose_sample_is_all_excluded() -> None:

@@ -232,5 +232,5 @@ def test_without_inclusion_probabilities_there_is_no_answer() -> None:
     log = Log(Ids.of([1]), Ids.of([1]), np.zeros(1, np.int64), np.zeros(1, np.int64), {"label": np.ones(1)})
     ranks = Ranks(np.zeros(1), np.zeros(1), np.ones(1), np.ones(1), np.ones(1, dtype=bool))
     for estimator in (Intervened(), IntervenedPooled()):
-        with pytest.raises(InputError, match=r"no inclusion probabilities.*truerank intervene LOG --inclusion"):
+        with pytest.raises(InputError, match=r"no inclusion probabilities.*truerank.with_inclusion"):
             terms_of(estimator, log, ranks, Recall(1))

@@ -271,9 +271,9 @@ def test_equal_numbers_per_item() -> None:
     [
         (
             lambda: intervene(HELDOUT, SkewIntervention(), seed=0),
-            r"skew counts rows in the training log; give it: --train",
+            r"skew counts rows in the training log; give it: train=",
         ),
-        (lambda: intervene(HELDOUT, WTDIntervention(), train=TRAIN, seed=0), r"--random MAR .* or use wtd_h"),
+        (lambda: intervene(HELDOUT, WTDIntervention(), train=TRAIN, seed=0), "give it: random=, or use wtd_h"),
         (
             lambda: intervene(HELDOUT, RegularIntervention(), fraction=0, seed=0),
             r"a fraction of 0; expected a number in \(0, 1\]",

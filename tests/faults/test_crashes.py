@@ -8,8 +8,10 @@ be there or not: content may be missing or cut, a name may be absent or still th
 from __future__ import annotations
 
 import itertools
+import os
 import random
 import shutil
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,7 +20,10 @@ import pytest
 from commands import COMMANDS, Writing, made, make_inputs, readable
 from failing import Case, Server, library
 
-WHOLE = ("world", "world again", "world in an empty folder", "feed", "results", "results again")
+WHOLE = [each for each in COMMANDS if not each.grows]
+QUICK = ("world again", "world in an empty folder", "results", "results again", "parts", "folds instead of parts",
+         "units of offpolicy", "one file again")  # fmt: skip
+STATES = 40  # that a crash may leave in a growing folder and that are gone on with
 MOST = 6  # unsynced changes of which every combination is tried; of more, as many drawn ones
 
 
@@ -143,14 +148,21 @@ def inputs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return make_inputs(tmp_path_factory.mktemp("inputs") / "inputs")
 
 
-def replayed(server: Server, inputs: Path, folder: Path, name: str, *, synced: bool = True) -> dict[str, int]:
-    """What readers find in every state that a crash can leave: the old, the new, or nothing that they take."""
-    writing: Writing = next(each for each in COMMANDS if each.name == name)
+@dataclass(frozen=True, slots=True)
+class Replay:
+    """A command as it was recorded: what was there before and after it, and every state that a crash can leave."""
+
+    old: dict[str, bytes]
+    new: dict[str, bytes]
+    states: Iterator[Path]
+
+
+def replay(server: Server, inputs: Path, folder: Path, writing: Writing, *, synced: bool = True) -> Replay:
     start = writing.prepare(inputs, folder / "start")
     if writing.before is not None:
         assert server.run(Case(writing.before, str(start))).code == 0
     old = made(start, inputs)
-    given = {start / each.name for each in inputs.iterdir()}
+    given = {start / each.relative_to(inputs) for each in inputs.rglob("*")}
     before = {each: each.stat().st_ino for each in start.rglob("*") if each not in given}
     contents = {inode: each.read_bytes() for each, inode in before.items() if each.is_file()}
     folders = {inode for each, inode in before.items() if each.is_dir()}
@@ -160,32 +172,82 @@ def replayed(server: Server, inputs: Path, folder: Path, name: str, *, synced: b
     calls = [call for call in recorded(folder / "record", start) if synced or call.what != "fsync"]
     contents |= {each.stat().st_ino: each.read_bytes() for each in start.rglob("*") if each.is_file()}
     folders |= {call.inode for call in calls if call.what == "mkdir"}
-    found = {"old": 0, "new": 0, "refused": 0}
-    for place in crashes(calls, Disk(contents, names), folders, folder / "crashed"):
-        visible = {key: value for key, value in made(place, inputs).items() if ".part" not in key and key[0] != "."}
-        if not readable(place):
-            found["refused"] += 1
-            if not synced:
-                break  # one is enough to see that the check can fail
-            continue
-        assert visible in (old, new), f"a mix of {sorted(visible)} looks whole"
-        found["old" if visible == old else "new"] += 1
-    return found
+    return Replay(old, new, crashes(calls, Disk(contents, names), folders, folder / "crashed"))
+
+
+def in_folder(files: Mapping[str, bytes]) -> dict[str, bytes]:
+    return {name: content for name, content in files.items() if name.startswith("made/")}
+
+
+def judged(of: Replay, place: Path, inputs: Path) -> str:
+    """What a reader finds: the old, the new, of several files some of each, or a folder that is refused."""
+    left = made(place, inputs)
+    visible = {name: content for name, content in left.items() if ".part" not in name and name[0] != "."}
+    for name, content in visible.items():
+        if not name.startswith("made/"):
+            assert content in (of.old.get(name), of.new.get(name)), f"{name} is cut or missing"
+    if in_folder(of.new) and not readable(place):
+        return "refused"
+    whole = in_folder(visible)
+    assert whole in (in_folder(of.old), in_folder(of.new)), f"a mix of {sorted(whole)} looks whole"
+    return "new" if visible == of.new else "old" if visible == of.old else "some of each"
+
+
+def named(name: str) -> Writing:
+    return next(each for each in COMMANDS if each.name == name)
 
 
 def test_without_fsync_a_crash_would_lose_the_old_one(server: Server, inputs: Path, tmp_path: Path) -> None:
     """The check can fail: the same calls, but none of them synced."""
-    seen = replayed(server, inputs, tmp_path, "results again", synced=False)
-    assert seen["refused"] > 0
+    of = replay(server, inputs, tmp_path, named("results again"), synced=False)
+    assert "refused" in (judged(of, place, inputs) for place in of.states)
 
 
-@pytest.mark.parametrize("name", WHOLE)
+def test_without_fsync_a_crash_would_cut_a_file(server: Server, inputs: Path, tmp_path: Path) -> None:
+    of = replay(server, inputs, tmp_path, named("one file again"), synced=False)
+    with pytest.raises(AssertionError, match="made is cut or missing"):
+        assert [judged(of, place, inputs) for place in of.states]
+
+
+def check(server: Server, inputs: Path, folder: Path, writing: Writing) -> Counter[str]:
+    of = replay(server, inputs, folder, writing)
+    seen = Counter(judged(of, place, inputs) for place in of.states)
+    assert seen["new"] > 0
+    if writing.before is not None:  # between old and new there is never neither
+        assert seen["old"] > 0
+        assert seen["refused"] == 0
+    return seen
+
+
+@pytest.mark.parametrize("name", QUICK)
 def test_a_crash_leaves_the_old_the_new_or_what_is_refused(
     server: Server, inputs: Path, tmp_path: Path, name: str, record_property: Callable[[str, object], None]
 ) -> None:
-    seen = replayed(server, inputs, tmp_path, name)
-    record_property("states", seen)
-    assert seen["new"] > 0
-    if "again" in name:  # between old and new there is never neither
-        assert seen["old"] > 0
-        assert seen["refused"] == 0
+    record_property("states", dict(check(server, inputs, tmp_path, named(name))))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("writing", WHOLE, ids=lambda each: each.name)
+def test_a_crash_of_every_command(
+    server: Server, inputs: Path, tmp_path: Path, writing: Writing, record_property: Callable[[str, object], None]
+) -> None:
+    record_property("states", dict(check(server, inputs, tmp_path, writing)))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("writing", [each for each in COMMANDS if each.grows], ids=lambda each: each.name)
+def test_after_a_crash_a_growing_folder_is_gone_on_with(
+    server: Server, inputs: Path, tmp_path: Path, writing: Writing, record_property: Callable[[str, object], None]
+) -> None:
+    """The same call ends with the same bytes, whatever the crash has left; of all states every so manieth."""
+    total = sum(1 for _ in replay(server, inputs, tmp_path / "counted", writing).states)
+    of = replay(server, inputs, tmp_path / "tried", writing)
+    ran = 0
+    for place in itertools.islice(of.states, 0, None, max(total // STATES, 1)):
+        shutil.copytree(inputs, place, copy_function=os.link, dirs_exist_ok=True)
+        ended = server.run(Case(writing.words, str(place)))
+        assert ended.code == 0, ended.err
+        assert made(place, inputs) == of.new
+        ran += 1
+    record_property("states", f"{ran} of {total}")
+    assert ran >= min(STATES, total)

@@ -11,6 +11,7 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+from calling import every_command
 from processes import COMMANDS, PLAIN, QUICK, Ended, Surroundings, as_user, copy, judge, prepare, run
 
 NO_HOME = {"HOME": None, "XDG_CACHE_HOME": None, "NUMBA_CACHE_DIR": None}
@@ -41,6 +42,7 @@ OUTPUTS = [
     Surroundings("closed output and messages", redirections=f">&- {CLOSED_ERR}", shown=True, codes=REFUSED),
 ]
 SHOWING = [name for name, command in COMMANDS.items() if command.shows]
+LIGHT = [name for name, command in COMMANDS.items() if not command.heavy]
 # a spread: each surrounding once, the commands in turn
 SPREAD = [(place, QUICK[at % len(QUICK)]) for at, place in enumerate(ENVIRONMENTS)]
 SHOWN_SPREAD = [(place, ("models", "describe")[at % 2]) for at, place in enumerate(OUTPUTS)]
@@ -91,8 +93,13 @@ def test_results_that_cannot_be_shown_are_refused_and_readers_may_leave(
     check(name, place, inputs, tmp_path)
 
 
+def test_every_command_is_tried() -> None:
+    tried = {command.words[: len(path)] for command in COMMANDS.values() for path, _ in every_command()}
+    assert {path for path, _ in every_command()} <= tried
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("name", COMMANDS)
+@pytest.mark.parametrize("name", LIGHT)
 @pytest.mark.parametrize("place", ENVIRONMENTS, ids=lambda place: place.name)
 def test_every_command_does_the_same_wherever_it_runs(
     place: Surroundings, name: str, studied: Path, tmp_path: Path

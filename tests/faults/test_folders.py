@@ -60,7 +60,7 @@ def test_a_folder_with_files_of_the_user_is_never_written_to(tmp_path: Path, for
 
 def test_force_replaces_only_what_truerank_made(tmp_path: Path) -> None:
     write_thing(tmp_path / "x", "old")
-    with pytest.raises(InputError, match=r"holds a thing already\..*--force"):
+    with pytest.raises(InputError, match=r"holds a thing already\..*force=True"):
         write_thing(tmp_path / "x")
     (tmp_path / "x" / "notes.txt").write_text("mine")
     with pytest.raises(InputError, match=r"holds a thing, and notes\.txt that truerank did not write so"):
@@ -327,7 +327,7 @@ def test_a_free_lock_is_taken_once(tmp_path: Path) -> None:
 def test_a_place_that_is_a_file_is_refused(tmp_path: Path) -> None:
     (tmp_path / "x").write_text("mine")
     with pytest.raises(InputError, match="x: is a file; expected the name of a folder"):
-        check_place(tmp_path / "x", force=True)
+        check_place(tmp_path / "x", kind="thing", force=True)
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")

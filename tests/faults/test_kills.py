@@ -26,12 +26,17 @@ def killed_at_random(
     assert undisturbed.code == 0, undisturbed.err
     new = made(whole, inputs)
     found: Counter[str] = Counter()
+    took = undisturbed.seconds
     while found["killed"] < kills:
         place = copy(start, folder / f"killed {found.total()}")
+        fresh = True
         while found["killed"] < kills:
             # a growing folder is killed again and again before it may finish
-            after = rng.uniform(0, undisturbed.seconds)
-            was_killed = server.run(Case(writing.words, str(place), after=after)).code == -signal.SIGKILL
+            ended = server.run(Case(writing.words, str(place), after=rng.uniform(0, took)))
+            was_killed = ended.code == -signal.SIGKILL
+            if fresh and not was_killed:
+                took = min(took, ended.seconds)  # the machine has less to do than when it was measured
+            fresh = False
             found["killed" if was_killed else "done before"] += 1
             if not was_killed or not writing.grows or rng.random() < 0.5:
                 break

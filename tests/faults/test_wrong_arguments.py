@@ -7,6 +7,7 @@ import decimal
 import fractions
 import inspect
 import os
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -123,6 +124,7 @@ def _calls() -> dict[str, tuple[Callable[..., Any], dict[str, Any]]]:
         "scores.sparse": (tr.scores.sparse, {"matrix": csr_array(SCORES["a"])}),
         "scores.product": (tr.scores.product, {"left": csr_array(SCORES["a"]), "right": np.eye(6)}),
         "scores.lists": (tr.scores.lists, {"source": LISTED}),
+        "scores.top": (tr.scores.top, {"recommended": np.array([[2, 3], [3, 2]]), "users": [1, 2]}),
         "scores.function": (tr.scores.function, {"call": lambda rows: rows, "users": [1, 2], "items": [3, 4]}),
         "scores.per_user": (tr.scores.per_user, {"call": lambda row: row, "users": [1, 2], "items": [3, 4]}),
         "Results.by": (results.by, {"segment": 2}),
@@ -170,6 +172,7 @@ NAMES = [
     "scores.sparse",
     "scores.product",
     "scores.lists",
+    "scores.top",
     "scores.function",
     "scores.per_user",
     "Results.by",
@@ -189,8 +192,10 @@ def _thrown(call: Callable[..., Any], works: dict[str, Any], values: dict[str, C
                 continue  # what a function of the user's own raises is its own
             try:
                 call(**{**works, name: made()})
-            except TruerankError:
+            except TruerankError as error:
                 refused += 1
+                if re.search(r"(?<![\w-])--[a-z]", str(error)):
+                    pytest.fail(f"{name}={what}: a flag of the command line in Python: {error}")
             except Exception as error:
                 pytest.fail(f"{name}={what}: {type(error).__name__}: {error}")
     return refused

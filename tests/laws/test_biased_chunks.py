@@ -30,7 +30,6 @@ from truerank.metrics.dcg import DCG
 from truerank.metrics.precision import Precision
 from truerank.metrics.recall import Recall
 from truerank.ranks.kernel.rank import rank
-from truerank.uncertainty.evidence import whole
 
 N_USERS, N_ITEMS = 60, 30
 RNG = np.random.default_rng(4)
@@ -91,7 +90,7 @@ def measured(estimator: Estimator, part: Ints, learned: Learned, asked: Sequence
     parts = [estimator.terms(chunk, view_of(chunk), asked=asked, learned=learned) for chunk in chunks]
     order = np.argsort(np.concatenate([chunk.unit for chunk in chunks]))
     joined = [first.join([other[place] for other in parts[1:]]) for place, first in enumerate(parts[0])]
-    return [whole(terms.take(order, terms.clusters.take(order))) for terms in joined]
+    return [terms.take(order, terms.clusters.take(order)).whole for terms in joined]
 
 
 @every_estimator

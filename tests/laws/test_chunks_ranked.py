@@ -132,7 +132,6 @@ def results_of(case: Case, n: int, *, seed: int) -> Results:
         position=None if case.position is None else parse_position(case.position),
         loggers=case.loggers,
         estimators=[ranked.named(name)() for name in case.estimators],
-        explicit=False,
         grid=CLIPS,
     )
     plan = plan if case.keeps else replace(plan, ids_of_units=None)

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import polars as pl
 import pytest
-from cases import instances
+from cases import instances, labelled
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
@@ -37,7 +37,7 @@ from truerank.ranks.scores.scores import dense
 
 GRADED = [
     metric
-    for cls in metrics.catalogue().values()
+    for cls in labelled().values()
     for metric in instances(cls, (1, 2, 4))
     if isinstance(metric, Graded) and metric.graded and getattr(metric, "highest", None) != 1
 ]

@@ -20,6 +20,7 @@ from terms import terms_of
 
 import truerank as tr
 from truerank.core.arrays import Floats, Ints
+from truerank.core.clusters import Clusters
 from truerank.core.errors import RefusedError
 from truerank.core.estimator import Estimator
 from truerank.core.ids import Ids
@@ -27,7 +28,7 @@ from truerank.core.log import Log, Pairs
 from truerank.core.metric import Additive, Metric
 from truerank.core.multiple import holm
 from truerank.core.ranking import Candidates, Ranks
-from truerank.core.terms import Clusters, Smooth, known_total, ratio
+from truerank.core.terms import Smooth, known_total, ratio
 from truerank.estimators.judged.full import Full, Traditional
 from truerank.estimators.judged.hajek import Hajek
 from truerank.estimators.judged.horvitz_thompson import HorvitzThompson
@@ -693,7 +694,7 @@ def test_rows_that_add_nothing_may_be_left_out() -> None:
 def test_design_interval_is_refused_where_none_is_known(estimator: Estimator) -> None:
     assert not estimator.about.design
     terms = partial_terms(estimator, Recall(5))
-    with pytest.raises(RefusedError, match="--interval population"):
+    with pytest.raises(RefusedError, match=r"interval=Population\(\)"):
         around(Design(), terms, level=0.95)
 
 

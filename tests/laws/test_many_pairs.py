@@ -10,7 +10,8 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from truerank.core.terms import Clusters, Smooth, known_total, ratio
+from truerank.core.clusters import Clusters
+from truerank.core.terms import Smooth, known_total, ratio
 from truerank.uncertainty import intervals, pairs
 from truerank.uncertainty.intervals import Population, between
 from truerank.uncertainty.spreads import Spread

@@ -348,7 +348,7 @@ def test_propensities_outside_probabilities_name_their_row(wrong: float) -> None
 
 
 def test_missing_columns_are_explained() -> None:
-    with pytest.raises(InputError, match="--columns propensity=NAME"):
+    with pytest.raises(InputError, match=r"columns=\{\"propensity\": \"NAME\"\}"):
         fit_propensities(GivenPropensity(), replace(WORLD.log, propensity=None))
     with pytest.raises(InputError, match="no propensities in a column 'weight'"):
         fit_propensities(GivenPropensity("weight"), WORLD.log)

@@ -187,7 +187,7 @@ def test_tiny_logs_have_a_stated_result(users: list[int], items: list[int], word
     found = tr.describe(pl.DataFrame({"user": users, "item": items})).randomness
     assert found is not None
     assert words in found.verdict
-    assert ("--items and --population declare more" in found.verdict) is (words == "nothing is missing")
+    assert ("Declared items and users" in found.verdict) is (words == "nothing is missing")
 
 
 def test_one_item_that_some_users_were_not_shown() -> None:

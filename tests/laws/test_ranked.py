@@ -74,12 +74,26 @@ def test_sums_for_all_clips_are_those_of_each(name: str, dense: bool, of: Limite
     """One pass over the rows gives Σ c w of each unit as the formula does, clip by clip."""
     frame = make_log(3, dense=dense)
     view = views(frame, new=RankColumn("new"), other=lists_of(frame, without=3))[name]
-    sums = view.rewards("reward", CLIPS, of)
-    weights = view.clipped_sums(None, None, CLIPS, of)
+    sums = list(view.rewards("reward", CLIPS, of))
+    weights = list(view.clipped_sums(None, None, CLIPS, of))
     for at, clip in enumerate(CLIPS.tolist()):
         weight = view.weights(clip, of=of)
         np.testing.assert_allclose(sums[at], view.by_unit(weight * view.log.reward("reward")), rtol=1e-12, atol=1e-15)
         np.testing.assert_allclose(weights[at], view.by_unit(weight), rtol=1e-12, atol=1e-15)
+
+
+@pytest.mark.parametrize("of", list(Limited))
+def test_clips_that_nothing_reaches_share_their_sums(of: Limited, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever block of rows has the weights that reach a clip, the bits are those of the clip asked alone."""
+    view = views(make_log(3, dense=True))["new"]
+    clips = np.array([INF, 0.5, 1.3, 1e6, 0.9, 2.5, 1e7])
+    alone = [next(iter(view.clipped_sums(None, None, clips[at : at + 1], of))) for at in range(len(clips))]
+    monkeypatch.setattr("truerank.estimators.ranked.exposures.BLOCK", 7)
+    together = view.clipped_sums(None, None, clips, of, more=1)
+    for sums, wanted in zip(together, alone, strict=True):
+        np.testing.assert_array_equal(sums, wanted)
+    assert together.at[0] == together.at[3] == together.at[6] != together.at[1]
+    assert len(together.rows) == len(set(together.at)) + 1
 
 
 def test_all_questions_at_once_are_answered_as_each_alone() -> None:

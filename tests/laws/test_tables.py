@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from cases import labelled
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -27,7 +28,7 @@ FORMS = ("", "@1", "@3", "@20", "@0.7")
 
 def every_metric() -> list[Metric]:
     found: list[Metric] = []
-    for name in metrics.catalogue():
+    for name in labelled():
         for form in FORMS:
             try:
                 found.append(metrics.parse(name + form))

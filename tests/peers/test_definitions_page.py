@@ -14,6 +14,7 @@ import numpy as np
 import polars as pl
 import pytest
 import pytrec_eval
+from cases import labelled, of_lists
 from golden_values import MEAN, ours, read_case, stored
 from sklearn.metrics import average_precision_score
 
@@ -54,15 +55,17 @@ def section(name: str) -> str:
 
 
 def test_every_metric_has_a_section_a_row_and_a_value() -> None:
-    names = set(metrics.catalogue())
+    names, lists = set(labelled()), set(of_lists())
     assert {row[0].split("`")[1].split("@")[0] for row in table("name")} == names
     assert {metrics.parse(row[0]).name for row in table("metric")} == names
-    for name in names:
+    assert {row[0].split("`")[1].split("@")[0] for row in table("list metric")} == lists
+    assert {metrics.parse(row[0]).name for row in table("of lists")} == lists
+    for name in names | lists:
         assert len(section(name)) > 50, name
 
 
 def test_every_section_says_what_happens_without_a_relevant_item() -> None:
-    for name in metrics.catalogue():
+    for name in labelled():
         text = " ".join(section(name).split())
         assert re.search(r"[Uu]ndefined (without|unless)|without a relevant item has", text), name
 
@@ -88,7 +91,7 @@ def test_values_of_the_example(row: list[str]) -> None:
 
 
 def test_every_option_is_in_the_example() -> None:
-    rows = [row[0] for row in table("metric")]
+    rows = [row[0] for header in ("metric", "of lists") for row in table(header)]
     for name, cls in metrics.catalogue().items():
         for field in dataclasses.fields(cls)[1:]:
             values = [str(each) for each in choices(cls, field.name) if each != field.default] or [r"\d+"]

@@ -226,7 +226,7 @@ def test_earlier_results_are_replaced_and_their_units_go(tmp_path: Path) -> None
     CALLS["full"]().save(place)
     earlier = Results.read(place)
     later = replace(CALLS["off policy"](), unit_table=None)
-    with pytest.raises(InputError, match=r"holds a set of results already\..*--force"):
+    with pytest.raises(InputError, match=r"holds a set of results already\..*force=True"):
         later.save(str(place))
     later.save(str(place), force=True)
     assert Results.read(place) == later

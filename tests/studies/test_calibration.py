@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from pathlib import Path
 
 import polars as pl
@@ -37,6 +38,25 @@ def test_a_draw_depends_on_the_seed_alone(world: World) -> None:
     assert first.estimates == again.estimates
     assert first.comparisons == again.comparisons
     assert first.estimates != other.estimates
+
+
+def test_few_judged_rows_do_not_stop_a_study() -> None:
+    """No row shows which user or item is number 0; models name theirs."""
+    for run in range(5):
+        assert JudgedWorld("few", 2, judged=1).draw(3, run).estimates
+
+
+def test_without_shared_memory_one_process_does_the_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A hardened container has no /dev/shm that can be written to."""
+
+    def refused(_: str) -> None:
+        raise OSError(errno.EROFS, "Read-only file system")
+
+    study(WORLDS[:1], tmp_path / "one", draws=1, seed=1, processes=1)
+    monkeypatch.setattr("truerank.studies.calibration.run.get_context", refused)
+    study(WORLDS[:1], tmp_path / "two", draws=1, seed=1, processes=2)
+    one, two = (next((tmp_path / name).glob("*.block")) for name in ("one", "two"))
+    assert one.read_bytes() == two.read_bytes()
 
 
 def test_blocks_are_made_once_and_more_draws_go_on(tmp_path: Path) -> None:

@@ -169,7 +169,7 @@ def test_bad_questions_are_refused(tmp_path: Path) -> None:
         search(tmp_path / "a", trials=0)
     with pytest.raises(InputError, match="popularity: nothing to search"):
         search(tmp_path / "a", name="popularity", trials=1)
-    with pytest.raises(InputError, match="needs one: --random"):
+    with pytest.raises(InputError, match="needs one: side="):
         search(tmp_path / "a", trials=1, objective=RandomSlice())
     few = tr.read(pl.DataFrame({"user": [1, 2], "item": [3, 4], "label": [1, 1]}))
     with pytest.raises(InputError, match=r"none is relevant|no rows"):

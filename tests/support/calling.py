@@ -5,11 +5,15 @@ from __future__ import annotations
 import io
 import signal
 import sys
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 from unittest.mock import patch
 
+import click
+
 import truerank.cli
+from truerank.cli.commands import cli
 
 HANDLED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGALRM)
 
@@ -59,3 +63,14 @@ def _code(seconds: int) -> int | str:
 
 def _too_long(signum: int, frame: Any) -> Any:
     raise TooLongError
+
+
+def every_command(group: Any = cli, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], click.Command]]:
+    """All commands by their words, those of groups too."""
+    context = click.Context(group)
+    for name in group.list_commands(context):
+        command = group.get_command(context, name)
+        if isinstance(command, click.Group):
+            yield from every_command(command, (*path, name))
+        else:
+            yield (*path, name), command

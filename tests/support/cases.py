@@ -7,11 +7,23 @@ from collections.abc import Sequence
 from itertools import product
 from typing import Any
 
-from truerank.core.metric import Metric
+from truerank import metrics
+from truerank.core.metric import Metric, OfLists
 from truerank.core.values import choices
 
 PERSISTENCE = (0.5, 0.9)
 HIGHEST = (1, 3)
+
+
+def labelled() -> dict[str, type[Any]]:
+    """The metrics that look at labels, by name; the others describe lists."""
+    return {name: cls for name, cls in metrics.catalogue().items() if cls not in of_lists().values()}
+
+
+def of_lists() -> dict[str, type[Any]]:
+    """The metrics that describe lists, by name."""
+    every = metrics.catalogue().items()
+    return {name: cls for name, cls in every if isinstance(instances(cls, (1,))[0], OfLists)}
 
 
 def instances(cls: type[Any], cutoffs: Sequence[int]) -> list[Metric]:

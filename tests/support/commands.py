@@ -11,18 +11,25 @@ import numpy as np
 import polars as pl
 from small_study import small_scores, small_train, small_world
 
+from truerank.cli.output import FORMS
 from truerank.core.errors import InputError
 from truerank.data.files import write
 from truerank.data.marker import MARKER, check_folder, read_marker
+from truerank.metrics.ndcg import NDCG
 from truerank.ranks.scores.files import write_scores
+from truerank.studies.reliability import Grid
+from truerank.studies.reliability.run import study
 
 WORLD = "simulate world --out made --n-users 30 --n-items 20 --clusters 2 --shown 4 --judged 3"
 FEED = "simulate feed --out made --n-sessions 20 --kinds 2 --n-items 20 --pool 6 --n-candidates 4 --length 3 --days 2"
 EVALUATE = "evaluate labels.parquet --exposure random --scores m0.npz --scores m1.npz --metric Recall@3 --quiet"
+OFFPOLICY = "offpolicy log.parquet --target new=new.parquet --position exp:0.9 --quiet"
 STUDY = (
     "study reliability world.parquet --train train.parquet --scores m0.npz --scores m1.npz --sparsities 0,0.5 "
     "--sizes 1 --samplers Random --loggers uniform --metric nDCG@10 --bootstrap 5 --threads 1 --out made"
 )
+SPLIT = "split ratings.csv --out made --quiet"
+TUNE = "tune item-knn world.parquet --trials 2 --metric Recall@3 --out made --quiet"
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,12 +41,11 @@ class Writing:
     before: tuple[str, ...] | None = None  # the command that made what is there
     empty: bool = False  # there is an empty folder
     grows: bool = False  # stopped, the same call goes on
+    heavy: bool = False  # takes seconds: only now and then, and not every call of it
 
     def prepare(self, inputs: Path, place: Path) -> Path:
         """A folder with what the command reads, and nothing else."""
-        place.mkdir(parents=True)
-        for each in inputs.iterdir():
-            os.link(each, place / each.name)
+        shutil.copytree(inputs, place, copy_function=os.link)
         if self.empty:
             (place / "made").mkdir()
         return place
@@ -58,33 +64,55 @@ COMMANDS = (
     Writing("results", words(f"{EVALUATE} --save made")),
     Writing("results again", words(f"{EVALUATE} --metric Recall@5 --save made --force"),
             before=words(f"{EVALUATE} --save made")),
-    Writing("one file", words(f"{EVALUATE} --format json --out made")),
+    *(Writing(f"{what.split()[0]} as {form}", words(f"{what} --format {form} --out made"))
+      for what in (EVALUATE, OFFPOLICY) for form in dict.fromkeys(FORMS.values())),
     Writing("one file again", words(f"{EVALUATE} --metric Recall@5 --format csv --out made"),
             before=words(f"{EVALUATE} --format csv --out made")),
     Writing("units", words(f"{EVALUATE} --units made.parquet --out made")),
+    Writing("units of offpolicy", words(f"{OFFPOLICY} --units made.parquet --out made.json")),
+    Writing("results of offpolicy", words(f"{OFFPOLICY} --save made")),
     Writing("test set", words("intervene labels.parquet --strategy full --out made.parquet --quiet")),
+    Writing("parts", words(SPLIT)),
+    Writing("folds instead of parts", words(f"{SPLIT} --by random --folds 2 --force"), before=words(SPLIT)),
     Writing("model", words("train item-knn train.parquet --out made.npz --quiet")),
-    Writing("tuning", words("tune item-knn world.parquet --trials 2 --metric Recall@3 --out made --quiet"), grows=True),
+    Writing("list of models", words("models --out made.csv")),
+    Writing("list of datasets", words("data list --out made.json")),
+    Writing("description", words("data describe labels.parquet --out made.json --quiet")),
+    Writing("advice", words("advise labels.parquet --study studied --n-items 30 --out made.json --quiet")),
+    Writing("figures", words("study figures studied --out made"), heavy=True),
+    Writing("tuning", words(TUNE), grows=True),
     Writing("study", words(STUDY), grows=True),
+    Writing("calibration", words("study calibration --draws 1 --threads 1 --out made --quiet"), grows=True),
+    Writing("demo", words("demo --out made --quiet"), heavy=True),
 )  # fmt: skip
 
 
 def make_inputs(folder: Path) -> Path:
-    """Labels, a fully known world, training data and two models."""
+    """Labels, a fully known world, training data, two models, a ranked log with a target, ratings, a finished study."""
     folder.mkdir()
-    world = small_world()
+    world, train = small_world(), small_train()
     write(world, folder / "world.parquet")
-    write(small_train(), folder / "train.parquet")
-    for name, each in small_scores(world, n_models=2).items():
+    write(train, folder / "train.parquet")
+    models = small_scores(world, n_models=2)
+    for name, each in models.items():
         write_scores(each, folder / f"{name}.npz")
     judged = np.sort(np.random.default_rng(0).choice(len(world), 100, replace=False))
     write(world.select(judged), folder / "labels.parquet")
+    session, position = np.repeat(np.arange(20), 5), np.tile(np.arange(1, 6), 20)
+    shown = pl.DataFrame({"session": session, "item": (session * 7 + position) % 30})
+    reward = np.random.default_rng(1).integers(0, 2, len(session))
+    shown.with_columns(position=position, reward=reward).write_parquet(folder / "log.parquet")
+    shown.with_columns(rank=6 - position).write_parquet(folder / "new.parquet")
+    rows = [f"{100 + at % 7},i{at % 11},{1 + at % 5},{at}" for at in range(40)]
+    (folder / "ratings.csv").write_text("\n".join(["user,item,rating,time", *rows]) + "\n")
+    grid = Grid.of(samplers=["Random"], sizes=(1,), sparsities=(0.5,), loggers=["uniform"], metrics=[NDCG(10)])
+    study(models, world, folder / "studied", grid=grid, train=train, resamples=5, threads=1, fast=False)
     return folder
 
 
 def made(place: Path, inputs: Path) -> dict[str, bytes]:
     """What a command has left beside its inputs, by name; seconds are no result, locks no content."""
-    known = {each.name for each in inputs.iterdir()}
+    known = {each.relative_to(inputs).as_posix() for each in inputs.rglob("*")}
     found = {}
     for path in sorted(place.rglob("*")):
         name = path.relative_to(place).as_posix()

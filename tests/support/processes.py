@@ -32,13 +32,14 @@ class Command:
     out: tuple[str, ...]
     made: str
     shows: bool = True  # its results, and not only where they are
+    heavy: bool = False  # takes half a minute: tried in the container alone
 
     def call(self, *, shown: bool = False) -> tuple[str, ...]:
         return self.words if shown else (*self.words, *self.out)
 
 
-def _command(name: str, words: str, made: str, *, shows: bool = True) -> Command:
-    return Command(name, tuple(words.split()), ("--out", made), made, shows)
+def _command(name: str, words: str, made: str, *, shows: bool = True, heavy: bool = False) -> Command:
+    return Command(name, tuple(words.split()), ("--out", made.split("/", maxsplit=1)[0]), made, shows, heavy)
 
 
 COMMANDS = {
@@ -56,6 +57,12 @@ COMMANDS = {
             "made.json",
         ),
         _command("simulate", "simulate world --n-users 40 --n-items 120", "made", shows=False),
+        _command("feed", "simulate feed --n-sessions 40 --n-items 40 --days 2", "made", shows=False),
+        _command("split", "split w/train.parquet --by random --folds 2", "made", shows=False),
+        _command("tune", "tune item-knn w/train.parquet --positive >3 --trials 2", "made/best.json", shows=False),
+        _command("figures", "study figures s", "made", shows=False),
+        _command("calibration", "study calibration --draws 1 --threads 2", "made", shows=False, heavy=True),
+        _command("datasets", "data list", "made.json"),
         _command("train", "train popularity w/train.parquet --positive >3", "made.npz", shows=False),
         _command(
             "study",

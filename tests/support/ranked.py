@@ -16,7 +16,6 @@ from truerank.estimators.ranked.exposures import Exposures
 from truerank.evaluation.ranked import prepare
 from truerank.evaluation.ranked_plan import RankedPlan
 from truerank.evaluation.ranked_source import HeldLog
-from truerank.uncertainty.evidence import whole
 
 EXTRA = ("new", "other", "prediction", "by_a", "by_b")
 
@@ -46,7 +45,8 @@ def terms_of(
     (found,) = estimator.terms(
         None, view, asked=[Asked(None, reward, clip)], learned=Learned() if learned is None else learned
     )
-    return whole(found)
+    whole: Smooth = found.whole
+    return whole
 
 
 def numerator(terms: Smooth) -> Any:

@@ -18,13 +18,14 @@ from truerank.core.arrays import Bools
 from truerank.core.estimator import About, Clipping, Estimator, Exposed
 from truerank.core.ids import Ids
 from truerank.core.log import Log
-from truerank.core.metric import Metric
+from truerank.core.metric import Metric, OfLists
 from truerank.core.ranking import JudgedChunk
 from truerank.data.spill import scratch
 from truerank.estimators.biased.doubly_robust import DoublyRobust
 from truerank.estimators.biased.rewards import GivenRewards
 from truerank.evaluation.judged import JudgedCall, prepare_judged
 from truerank.evaluation.judged_plan import JudgedPlan
+from truerank.evaluation.list_facts import known_facts, lacking
 from truerank.exposure import propensities
 from truerank.exposure.kinds import BiasedExposure, Exposure, FullExposure, HoldoutExposure, RandomExposure, Unlisted
 from truerank.uncertainty.intervals import Interval
@@ -113,8 +114,13 @@ class Way:
     @property
     def metrics(self) -> list[Metric]:
         """Every metric that goes with it; one of each kind where all is fitted again without each user."""
-        able = [metric for metric in METRICS if self.estimator.refusal(metric) is None]
+        able = [metric for metric in METRICS if self.estimator.refusal(metric) is None and not self.lacks(metric)]
         return list({type(metric): metric for metric in able}.values()) if self.fitted else able
+
+    def lacks(self, metric: Metric) -> bool:
+        """Whether a metric of lists needs more than there is here."""
+        known = known_facts(EXCLUDE, ITEM_FEATURES, n_items=N_ITEMS, exposed=self.exposure.exposed)
+        return isinstance(metric, OfLists) and lacking(metric, known) is not None
 
     @property
     def call(self) -> JudgedCall:
@@ -124,6 +130,7 @@ class Way:
             metrics=self.metrics,
             estimators=[self.estimator],
             clips=(math.inf, 2.0) if weighs else None,
+            item_features=ITEM_FEATURES if self.estimator.about.of_lists else None,
             interval=self.interval,
             seed=SEED,
         )
@@ -142,7 +149,7 @@ def exposures(about: About) -> Iterator[Exposure]:
         yield RandomExposure(RATE)
     if Exposed.BIASED in about.exposures:
         for name, cls in propensities.catalogue().items():
-            if about.needs_scale and not cls.scaled:
+            if (about.needs_scale and not cls.scaled) or (about.of_lists and name != "column"):
                 continue
             given_too = {kind: SIDE[kind] for kind in cls.uses if kind in SIDE}
             yield BiasedExposure(None if name == "column" else name, **given_too)
@@ -160,7 +167,8 @@ def all_ways() -> Iterator[Way]:
                 yield way
                 if not way.fitted:
                     yield replace(way, interval=tr.Bootstrap(40, seed=SEED))
-                if cls.about.design and exposure.exposed in (Exposed.RANDOM, Exposed.FULL):
+                random = exposure.exposed is Exposed.RANDOM and not cls.about.of_lists  # which no draw changes
+                if cls.about.design and (random or exposure.exposed is Exposed.FULL):
                     yield replace(way, interval=tr.Design())
 
 

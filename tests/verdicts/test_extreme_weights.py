@@ -234,4 +234,7 @@ def test_heavy_rows_that_happen_not_to_be_relevant_are_said() -> None:
         )
         for estimate in results.estimates:
             (said,) = [message for message in estimate.warnings if message.code == "quiet-weights"]
-            assert said.numbers["implied"] > 1.5 * said.numbers["error"]
+            implied, error = (said.numbers[name] for name in ("implied", "error"))
+            assert isinstance(implied, float)
+            assert isinstance(error, float)
+            assert implied > 1.5 * error

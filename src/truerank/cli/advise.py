@@ -30,7 +30,11 @@ from truerank.core.errors import InputError
 
 @click.command(cls=Sections)
 @click.argument("log", type=PATH)
-@file("--study", metavar="DIR", help="The folder of a finished `truerank study reliability`.")
+@file(
+    "--study",
+    metavar="DIR",
+    help="The folder of a finished `truerank study reliability`; by default one that comes with truerank.",
+)
 @shared("--study-logger", metavar="NAME", help="The study's logger to take, instead of the nearest.")
 @METRIC.here("One that was studied; by default nDCG@100, or else the study's last.")
 @shared("--sparsity", type=float, help="Share of pairs not shown to give figures for, instead of LOG's.")
@@ -60,30 +64,28 @@ def advise(
 
     LOG is what was shown, with labels: positives and negatives. Its sparsity and the bias of its exposure are compared
     with those of the study's logs; the study then says how well each sampler and size keeps the order of models there,
-    for as many users as LOG has. Positives alone need --study-logger and --sparsity.
+    for as many users as LOG has. Without --study it is the nearest of two that come with truerank, on KuaiRec (short
+    videos) and Jester (jokes). Positives alone need --study-logger and --sparsity.
 
     \b
-    truerank advise log.parquet --study study --n-items 10728
+    truerank advise log.parquet --n-items 10728
+    truerank advise log.parquet --n-items 10728 --study study
     """
     from truerank.data.marker import MARKER
     from truerank.metrics import parse
     from truerank.report.advice import advice_csv, advice_plain, advice_text
     from truerank.report.text import as_json, encoded
-    from truerank.studies.reliability.advice import advise as ask
+    from truerank.studies.reliability.advising import advise as ask
     from truerank.studies.reliability.folder import FILES
     from truerank.studies.reliability.studied import Studied
 
     kept = () if study is None else (study / name for name in (*FILES, MARKER))
     output.check([InputFile("log", log), *reading.files(), *kept])
-    if study is None:
-        raise InputError(
-            "advise needs a study to go by: --study DIR, the folder of a finished `truerank study reliability`."
-        )
     if reading.items is not None and reading.n_items is not None:
         raise InputError("--items and --n-items both say what could have been shown; give one of them.")
     metric = only(metrics, "--metric")
-    studied = Studied.read(study)
-    shown = reading.log(log, items=reading.ids(reading.items, "item"))
+    studied = None if study is None else Studied.read(study)
+    shown = reading.log(log, items=reading.of("items").ids(reading.items, "item"))
     advice = ask(
         shown, studied, metric=None if metric is None else str(parse(metric)), n_items=reading.n_items,
         logger=study_logger, sparsity=sparsity, users=n_users,

@@ -111,6 +111,7 @@ def describe(
     --dataset it is the folder of a public dataset, whose parts are described one by one.
     """
     from truerank.exposure.randomness.description import describe as describe_log
+    from truerank.exposure.randomness.description import read_train
     from truerank.ranks.scores.files import read_scores
     from truerank.report.description import about_scores, described, listed
 
@@ -130,9 +131,15 @@ def describe(
     if path.suffix in (".npz", ".npy"):
         output.deliver(listed(about_scores(read_scores(path)), output.chosen_form))
         return
-    users, items = reading.ids(reading.population, "user"), reading.ids(reading.items, "item")
+    users, items = reading.users(), reading.of("items").ids(reading.items, "item")
     description = describe_log(
-        path, train=train, columns=reading.mapping(), positive=reading.positive, users=users, items=items, drawn=drawn
+        path,
+        train=read_train(train, reading.of("train").mapping(), reading.positive),
+        columns=reading.mapping(),
+        positive=reading.positive,
+        users=users,
+        items=items,
+        drawn=drawn,
     )
     summary = description.summary
     if "positives" not in summary and any(name.endswith("(min, mean, max)") for name in summary):

@@ -121,19 +121,23 @@ def evaluate(
         --scores als=als.npz --scores pop=pop.parquet --metric "Recall@{10,50}" --metric DCG@50
     """
     from truerank.core.ids import Ids
+    from truerank.core.metric import ListNeed
     from truerank.evaluation.judged import evaluate as run
+    from truerank.evaluation.list_facts import needed
 
-    showing.check(clip=asking.clips or None, reward_model=asking.reward_model)
+    metrics = asking.chosen_metrics()
+    compared = ListNeed.FEATURES in needed(metrics or ())
+    showing.check(compared=compared, clip=asking.clips or None, reward_model=asking.reward_model)
     files = [InputFile("labels", labels), *scoring.files(), *reading.files(), *showing.files(), *asking.files(),
              *output.files()]  # fmt: skip
     model, reading = showing.model(reading)
-    showing.check_uses(model)
-    metrics, clips, interval = asking.chosen_metrics(), asking.chosen_clips(), inference.chosen_interval()
+    showing.check_uses(model, compared=compared)
+    clips, interval = asking.chosen_clips(), inference.chosen_interval()
     inference.check()
     required = inference.required(scoring.paths())
     output.check(files)
     scoring.check()
-    items = reading.ids(reading.items, "item")
+    items = reading.of("items").ids(reading.items, "item")
     users = reading.users()
     estimators = asking.chosen_estimators(scoring, reading, items=items)
     exposure = showing.made(model, reading)
@@ -147,11 +151,14 @@ def evaluate(
             metrics=metrics,
             estimators=estimators,
             clips=clips,
-            exclude=reading.scan_pairs(scoring.exclude, progress=report),
+            exclude=reading.of("exclude").scan_pairs(scoring.exclude, progress=report),
             overlap=scoring.overlap,
-            candidates=reading.scan_pairs(scoring.candidates, progress=report),
+            candidates=reading.of("candidates").scan_pairs(scoring.candidates, progress=report),
             items=None if items is None else Ids.of(items),
-            item_groups=None if asking.item_groups is None else reading.groups(asking.item_groups, "item"),
+            item_groups=None
+            if asking.item_groups is None
+            else reading.of("item_groups").groups(asking.item_groups, "item"),
+            item_features=showing.features(reading) if compared else None,
             n_items=reading.n_items,
             lists=scoring.lists,
             like=showing.like,

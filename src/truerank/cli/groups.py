@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from truerank.cli.options import named, numbers
+from truerank.cli.options import files_of_command, named, numbers
 from truerank.core.errors import InputError
 
 if TYPE_CHECKING:
@@ -52,29 +52,44 @@ class Reading:
     items: Path | None = None
     n_items: int | None = None
     also: Mapping[str, str] = field(default_factory=dict)  # columns that other options name
+    role: str = ""  # of the file that is read, as its option is called; none for the argument of the command
 
     def files(self) -> list[InputFile]:
         return input_files(items=self.items, population=self.population)
 
+    def of(self, role: str) -> Reading:
+        """How the file of an option is read: by its own names of columns where there are any."""
+        return replace(self, role=role)
+
     def mapping(self, *, ranked: bool = False) -> dict[str, str]:
-        """This library's names of columns and the files': `user=user_id,item=video_id`."""
+        """This library's names of columns and the files': `user=user_id,scores.item=video_id`."""
         from truerank.data.read import KEYS, RANKED_KEYS
 
         names = (*KEYS, *RANKED_KEYS) if ranked else KEYS
         mapping: dict[str, str] = {}
+        own: dict[str, str] = {}
         for part in (self.columns or "").split(","):
             key, separator, name = (side.strip() for side in part.partition("="))
             if part.strip() and not (separator and key and name):
                 raise InputError(
                     f"--columns {self.columns!r}: {part!r} is not NAME=COLUMN, as in user=user_id,item=video_id."
                 )
-            if part.strip() and key not in names:
+            file, _, kind = key.rpartition(".")
+            if part.strip() and kind not in names:
                 raise InputError(
-                    f"--columns {self.columns!r}: {key!r} is not known; expected one of {', '.join(names)}."
+                    f"--columns {self.columns!r}: {kind!r} is not known; expected one of {', '.join(names)}."
                 )
-            if part.strip():
-                mapping[key] = name
-        return mapping | dict(self.also)
+            if file:
+                main, *options = files_of_command()
+                if file not in (main, *options):
+                    raise InputError(
+                        f"--columns {self.columns!r}: {file!r} is no file of this command; expected one of "
+                        f"{', '.join((main, *options))}."
+                    )
+                own |= {kind: name} if file == (self.role or main) else {}
+            elif part.strip():
+                mapping[kind] = name
+        return mapping | own | dict(self.also)
 
     def ids(self, path: Path | None, kind: str) -> pl.Series | None:
         """A file's column `user`, `item` or `session`, in the order of its rows; one column alone needs no name."""
@@ -95,7 +110,7 @@ class Reading:
         """The users that are declared."""
         from truerank.core.ids import Ids
 
-        everyone = self.ids(self.population, "user")
+        everyone = self.of("population").ids(self.population, "user")
         return None if everyone is None else Ids.of(everyone)
 
     def groups(self, path: Path, kind: str) -> pl.DataFrame:
@@ -158,7 +173,8 @@ class Scoring:
         """The scores of a file; `items` names the columns of a matrix without ids."""
         from truerank.ranks.scores.files import read_scores
 
-        return read_scores(path, columns=reading.mapping(), users=reading.ids(self.users, "user"), items=items)
+        users = reading.of("users").ids(self.users, "user")
+        return read_scores(path, columns=reading.of("scores").mapping(), users=users, items=items)
 
     def models(self, reading: Reading, *, items: pl.Series | None) -> dict[str, Scores]:
         return {name: self.read(path, reading, items=items) for name, path in self.paths().items()}

@@ -117,7 +117,7 @@ def intervene(
     table, pairs = as_fields(log, reading.mapping(), text=out.suffix.lower() in SEPARATORS)
     if inclusion and INCLUSION in table.columns:
         raise InputError(f"{log}: has a column {INCLUSION!r} already; rename it, or leave --inclusion out.")
-    fit, shown = reading.pairs(train), reading.pairs(random)
+    fit, shown = reading.of("train").pairs(train), reading.of("random").pairs(random)
     if inclusion:
         made = interventions.with_inclusion(pairs, chosen, train=fit, random=shown, fraction=fraction, seed=seed)
         table = table.with_columns(pl.Series(INCLUSION, made.inclusion))

@@ -83,12 +83,13 @@ class Learning:
         """The log and what stands beside it, all over the same users and items."""
         from truerank.models import Side
 
-        paths = [path for path in (log, self.random) if path is not None]
-        logs = [reading.log(path) for path in paths]
-        declared = reading.ids(reading.population, "user"), reading.ids(reading.items, "item")
+        paths = [(reading, log), *([] if self.random is None else [(reading.of("random"), self.random)])]
+        logs = [way.log(path) for way, path in paths]
+        users_of, items_of = reading.of("population"), reading.of("items")
+        declared = users_of.ids(reading.population, "user"), items_of.ids(reading.items, "item")
         users = _all([part.users for part in logs], declared[0], kind="users")
         items = _all([part.items for part in logs], declared[1], kind="items")
-        train, *rest = (reading.log(path, users=users, items=items) for path in paths)
+        train, *rest = (way.log(path, users=users, items=items) for way, path in paths)
         return train, Side(
             random=rest[0] if rest else None,
             user_features=_features(self.user_features, "user", reading),
@@ -121,8 +122,9 @@ def _features(path: Path | None, kind: str, reading: Reading) -> pl.DataFrame | 
         return None
     from truerank.data.read import as_table, column
 
-    table, where = as_table(path, reading.mapping())
-    ids = column(table, kind, reading.mapping(), where=where)
+    mapping = reading.of(f"{kind}_features").mapping()
+    table, where = as_table(path, mapping)
+    ids = column(table, kind, mapping, where=where)
     return table.drop(ids.name).insert_column(0, ids.alias(kind))
 
 

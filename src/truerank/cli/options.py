@@ -119,7 +119,8 @@ def grouped(kind: type[Any], *options: SharedOption) -> Callable[[Command], Comm
 # -------------------------------------------------------------------------------------------------------------- reading
 
 COLUMNS = shared(
-    "--columns", metavar="KEY=NAME,...", help="Column names of the files, as user=user_id,item=video_id."
+    "--columns", metavar="KEY=NAME,...",
+    help="Column names of the files, as user=user_id,item=video_id; of one file as scores.user=uid.",
 )  # fmt: skip
 POSITIVE = shared(
     "--positive", metavar="RULE", help='Which values are positive, as ">3", or all; not needed for 0/1.'
@@ -226,6 +227,18 @@ def named(values: Sequence[str], option: str, *, expected: str = "NAME=FILE") ->
             raise InputError(f"{option} {value!r}: the name {name!r} is given twice; names must differ.")
         given[name] = rest
     return given
+
+
+def files_of_command() -> list[str]:
+    """The files that the command takes which is running, as its argument and options call them; the argument first."""
+    params = click.get_current_context().command.params
+    read = [each for each in params if isinstance(each.type, click.Path) and getattr(each, "section", "") != "Output"]
+    read += [each for each in params if each.metavar in ("NAME=FILE", "FILE|N")]
+    return [each.opts[0].lstrip("-").replace("-", "_") for each in sorted(read, key=_is_option)]
+
+
+def _is_option(parameter: click.Parameter) -> bool:
+    return isinstance(parameter, click.Option)
 
 
 def only(values: Sequence[str], option: str) -> str | None:

@@ -63,7 +63,7 @@ def told(error: BaseException) -> tuple[str, int]:
     ('results.json: cannot be read or written (No space left on device). Make room, or choose another place.', 2)
     """
     if isinstance(error, TruerankError):
-        return str(error), WRONG if isinstance(error, InputError) else INTERNAL
+        return error.said(for_cli=True), WRONG if isinstance(error, InputError) else INTERNAL
     if isinstance(error, MemoryError):
         return out_of_memory(error), WRONG
     cause = _system_error(error)

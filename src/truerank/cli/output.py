@@ -39,6 +39,7 @@ def remembered(unit: str) -> tuple[SharedOption, ...]:
         ),
         shared("--units", type=PATH, metavar="FILE", help=f"Write what every {unit} contributed to a Parquet file."),
         shared("--save", type=PATH, metavar="DIR", help="Write a folder that Results.read reads back."),
+        shared("--report", type=PATH, metavar="FILE", help="Write a report: one HTML page that opens offline."),
         FORCE.here("Replace the folder of --save, if truerank made all that it holds."),
         shared("--hash", is_flag=True, help="Hash every input; else those up to 256 MB are, to name them for good."),
     )  # fmt: skip
@@ -53,6 +54,7 @@ class Output:
     within: str | None = None
     units: Path | None = None
     save: Path | None = None
+    report: Path | None = None
     hash: bool = False
     force: bool = False
     quiet: bool = False
@@ -94,19 +96,37 @@ class Output:
 
         `results` says that the ending of --out tells what results look like.
         """
-        read = [each.path if isinstance(each, InputFile) else each for each in inputs]
-        for option, path in (("--out", self.out), ("--units", self.units)):
+        given = (each.path if isinstance(each, InputFile) else each for each in inputs)
+        read = [path for path in given if path is not None]
+        for option, path in (("--out", self.out), ("--units", self.units), ("--report", self.report)):
             check_out(path, inputs=read, option=option)
+        self._check_apart()
         if results:
             self.results_form  # noqa: B018
         if self.units is not None and self.units.suffix.lower() != ".parquet":
             raise InputError(f"--units {self.units}: expected a name that ends in .parquet.")
-        if self.save is not None and (not self.save.resolve().parent.is_dir() or self.save.is_file()):
+        if self.report is not None:
+            from truerank.report.page.of_results import check_name
+
+            check_name(self.report, what="--report ")
+        if self.save is not None and (not _real(self.save).parent.is_dir() or self.save.is_file()):
             raise InputError(f"--save {self.save}: cannot be made there. Choose the name of a new folder.")
         if self.save is not None:
+            from truerank.data.files import files_of
             from truerank.data.folders import check_place
+            from truerank.report.document import KIND
 
-            check_place(self.save, force=self.force)
+            parts = [part for path in read for part in files_of(path)]
+            check_place(self.save, kind=KIND, force=self.force, inputs=parts)
+
+    def _check_apart(self) -> None:
+        """Refuse two outputs of which one would replace or hold the other."""
+        named = {"--save": self.save, "--units": self.units, "--report": self.report, "--out": self.out}
+        places = [(option, _real(path)) for option, path in named.items() if path is not None]
+        for at, (option, path) in enumerate(places):
+            for before, other in places[:at]:
+                if path.is_relative_to(other):
+                    raise InputError(f"{option} {path}: is what {before} writes. Choose another name for one of them.")
 
     def say(self, lines: Iterable[str]) -> None:
         for line in () if self.quiet else lines:
@@ -153,6 +173,10 @@ class Output:
             write_table(made.units(), self.units)
         if self.save is not None:
             made.save(self.save, force=self.force)
+        if self.report is not None:
+            from truerank.report.page.of_results import write
+
+            write(made, self.report, groups=groups or None)
         self.deliver(self._rendered(made, groups))
         outcomes = [rule.outcome(made) for rule in required]
         for _, sentence in outcomes:
@@ -182,7 +206,7 @@ class Output:
         return text.render(results, groups=groups, width=width, color=width is not None, for_cli=True).encode()
 
 
-def check_out(out: Path | None, *, inputs: Iterable[Path | None] = (), option: str = "--out") -> None:
+def check_out(out: Path | None, *, inputs: Iterable[Path] = (), option: str = "--out") -> None:
     """Refuse an output that cannot be written, or that would replace an input."""
     if out is None:
         return
@@ -194,10 +218,10 @@ def check_out(out: Path | None, *, inputs: Iterable[Path | None] = (), option: s
         raise InputError(f"{out}: cannot be written, its folder is missing or closed. Choose another place.")
     if not out.exists():
         return
-    from truerank.data.files import parts_of
+    from truerank.data.files import files_of
 
     for path in inputs:
-        if path is not None and out.resolve() in {part.resolve() for part in parts_of(path) or [path]}:
+        if _real(out) in {_real(part) for part in files_of(path)}:
             raise InputError(f"{option} {out}: is read as {path}, and would be replaced. Choose another name.")
 
 
@@ -220,10 +244,16 @@ def _input(file: InputFile, measured: Input | None, *, most: int | None) -> Inpu
     return input_of(file.path, role=file.role, name=file.name, most=most, **counts)
 
 
+def _real(path: Path) -> Path:
+    from truerank.data.whole import real
+
+    return real(path)
+
+
 def _is_count(text: str) -> bool:
     return text.strip().lstrip("+-").isdigit()
 
 
 def _segment(text: str, reading: Reading, *, unit: str) -> Any:
     """Groups of units: so many quantiles of activity, or a table of users (or sessions) and their groups."""
-    return int(text) if _is_count(text) else reading.groups(Path(text), unit)
+    return int(text) if _is_count(text) else reading.of("within").groups(Path(text), unit)

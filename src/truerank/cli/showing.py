@@ -12,6 +12,7 @@ from truerank.cli.options import ITEM_FEATURES, RANDOM, USER_FEATURES, choice, s
 from truerank.core.errors import InputError
 
 if TYPE_CHECKING:
+    from truerank.data.features import Features
     from truerank.data.survey import LogSchema
     from truerank.exposure.kinds import Exposure
     from truerank.exposure.propensities import PropensityModel
@@ -39,7 +40,7 @@ SHOWING = (
     ),
     RANDOM,
     USER_FEATURES.here("A table user,... for --propensity logistic."),
-    ITEM_FEATURES.here("A table item,... for --propensity logistic."),
+    ITEM_FEATURES.here("A table item,... for --propensity logistic, and for --metric Diversity@K."),
 )  # fmt: skip
 
 
@@ -59,8 +60,11 @@ class Showing:
     def files(self) -> list[InputFile]:
         return input_files(**self._tables())
 
-    def check(self, **biased: Any) -> None:
-        """Options that do not go with the exposure are refused before anything is read; `biased` are further ones."""
+    def check(self, *, compared: bool, **biased: Any) -> None:
+        """Options that do not go with the exposure are refused before anything is read; `biased` are further ones.
+
+        Where items of lists are `compared`, their features go with every exposure.
+        """
         if self.like is not None and self.exposure != "holdout":
             raise InputError(f"--like {self.like} goes with --exposure holdout.")
         if self.rate is not None and self.exposure != "random":
@@ -72,6 +76,8 @@ class Showing:
                 f"pair that is not listed is {means}."
             )
         given = {"propensity": self.propensity, **self._tables(), **biased}
+        if compared:
+            del given["item_features"]
         names = [f"--{name.replace('_', '-')}" for name, value in given.items() if value is not None]
         if names and self.exposure != "biased":
             raise InputError(f"{', '.join(names)} {'goes' if len(names) == 1 else 'go'} with --exposure biased.")
@@ -89,14 +95,14 @@ class Showing:
             return None, replace(reading, also={"propensity": column})
         return propensities.parse_propensity(self.propensity), reading
 
-    def check_uses(self, model: PropensityModel | None) -> None:
-        """Files that the propensities do not use are refused: who gives one expects it to matter."""
+    def check_uses(self, model: PropensityModel | None, *, compared: bool) -> None:
+        """Files that nothing uses are refused: who gives one expects it to matter."""
         if not self.files():
             return
         from truerank.exposure import propensities
 
         models = propensities.catalogue()
-        uses = models["column"].uses if model is None else model.uses
+        uses = (models["column"].uses if model is None else model.uses) | ({"item_features"} if compared else set())
         for name in [file.role for file in self.files() if file.role not in uses]:
             users = " or ".join(f"--propensity {other}" for other, kind in models.items() if name in kind.uses)
             what = "a column of propensities" if model is None else f"--propensity {model}"
@@ -112,13 +118,26 @@ class Showing:
             return HoldoutExposure()
         if self.exposure == "random":
             return RandomExposure(self.rate)
-        columns = reading.mapping()
+        uses = frozenset() if model is None else model.uses
         user, item = (
-            None if path is None else read_features(path, kind=kind, columns=columns)
+            None
+            if path is None or f"{kind}_features" not in uses
+            else read_features(path, kind=kind, columns=reading.of(f"{kind}_features").mapping())
             for kind, path in (("user", self.user_features), ("item", self.item_features))
         )
-        random = None if self.random is None else reading.log(self.random)
+        random = None if self.random is None else reading.of("random").log(self.random)
         return BiasedExposure(model, random=random, user_features=user, item_features=item)
+
+    def features(self, reading: Reading) -> Features | None:
+        """Features of items, every text of which is a column: to tell how different items are."""
+        from truerank.data.features import read_features
+
+        path = self.item_features
+        return (
+            None
+            if path is None
+            else read_features(path, kind="item", columns=reading.of("item_features").mapping(), every=True)
+        )
 
     def check_propensities(self, labels: LogSchema, model: PropensityModel | None) -> None:
         """A log must have the column of propensities that was named, unless they are to be fitted."""

@@ -165,14 +165,14 @@ def reliability(
 
     scoring.paths()  # names that are wrong are refused before anything is read
     grid = varying.grid(train=train is not None)
-    items = reading.ids(reading.items, "item")
+    items = reading.of("items").ids(reading.items, "item")
     world = reading.log(labels, users=reading.users())
     if unlisted == "negative":
         world = replace(world, complete=True)
     if varying.loggers is None and train is None:
         names = ", ".join(map(str, grid.loggers))
         output.say([f"without --train the loggers are {names}: the others count training data."])
-    learnt = None if train is None else _train(train, reading, own=train_positive, loggers=grid.loggers)
+    learnt = None if train is None else _train(train, reading.of("train"), own=train_positive, loggers=grid.loggers)
     try:
         with output.progress() as report:
             studied = run(
@@ -181,7 +181,7 @@ def reliability(
                 output.place,
                 grid=grid,
                 train=learnt,
-                exclude=reading.pairs(scoring.exclude),
+                exclude=reading.of("exclude").pairs(scoring.exclude),
                 seed=inference.seed,
                 resamples=inference.bootstrap or 0,
                 level=inference.level,

@@ -32,6 +32,13 @@ def frozen(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
     return array
 
 
+def as_array(values: Any) -> npt.NDArray[Any]:
+    """An array of what other libraries compute with, also in the memory of a graphics card."""
+    if hasattr(values, "detach"):  # a tensor of torch
+        return np.asarray(values.detach().cpu())
+    return np.asarray(values.to_numpy() if hasattr(values, "to_numpy") else values)
+
+
 def check_unmasked(array: npt.NDArray[Any], *, where: str) -> None:
     """Refuse a masked array of which something is masked: whatever stands below the mask is no value."""
     hidden = int(np.count_nonzero(np.ma.getmaskarray(array))) if isinstance(array, np.ma.MaskedArray) else 0
@@ -95,6 +102,19 @@ def exact_parts(values: Floats) -> list[float] | None:
         parts.append(float(leading.sum()))
         rest = rest - leading
     return parts
+
+
+def largest_of(values: Floats) -> float:
+    """The largest without its sign; 0 where there are none.
+
+    >>> largest_of(np.array([0.25, -3.0]))
+    3.0
+    """
+    compiled = compiled_for(len(values))
+    if compiled is not None:
+        largest: float = compiled.largest_of(values)
+        return largest
+    return max(float(values.max(initial=0.0)), -float(values.min(initial=0.0)))
 
 
 def compiled_for(n: int) -> ModuleType | None:

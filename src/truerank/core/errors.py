@@ -4,20 +4,32 @@
     └── InputError          a file, a frame, an option or a combination of them is wrong (exit code 2)
         └── RefusedError    the question has no honest answer: the message says why and what to ask instead
 
-A message is one or two sentences: where, what was found, what was expected, what to do. It may quote data of any kind
-and length, and ends on a terminal: an error makes it printable when it is made.
+A message is one or two sentences: where, what was found, what was expected, what to do. Options in it are named as
+`wording.worded` says, so that Python callers read arguments and the command line its own flags. It may quote data of
+any kind and length, and ends on a terminal: an error makes it printable when it is made.
 """
 
 from __future__ import annotations
 
 from truerank.core.printable import sentence
+from truerank.core.wording import worded
 
 
 class TruerankError(Exception):
-    """Anything this library raises on purpose."""
+    """Anything this library raises on purpose; `text` names options in a way that either reader can be told.
+
+    >>> error = InputError("no catalogue; give {option:items FILE}.")
+    >>> str(error), error.said(for_cli=True)
+    ('no catalogue; give items=.', 'no catalogue; give --items FILE.')
+    """
 
     def __init__(self, message: object = "") -> None:
-        super().__init__(sentence(str(message)))
+        self.text: str = message.text if isinstance(message, TruerankError) else str(message)
+        super().__init__(self.said(for_cli=False))
+
+    def said(self, *, for_cli: bool) -> str:
+        """The sentence with options as the command line or Python spells them."""
+        return sentence(worded(self.text, for_cli=for_cli))
 
 
 class InputError(TruerankError):
@@ -28,14 +40,15 @@ class RefusedError(InputError):
     """The question has no honest answer from this data."""
 
 
-def some(values: list[str], *, most: int = 5) -> str:
-    """Name a few of many values for a message.
+def some(values: list[str], *, most: int = 5, total: int | None = None) -> str:
+    """Name a few of many values for a message; `total` counts them where these are only the first.
 
-    >>> some(["a", "b", "c"], most=2)
-    'a, b and 1 more'
+    >>> some(["a", "b", "c"], most=2), some(["a", "b"], total=71)
+    ('a, b and 1 more', 'a, b and 69 more')
     """
-    shown = ", ".join(values[:most])
-    return shown if len(values) <= most else f"{shown} and {len(values) - most:,} more"
+    named = values[:most]
+    more = (len(values) if total is None else total) - len(named)
+    return f"{', '.join(named)} and {more:,} more" if more else ", ".join(named)
 
 
 def extra(name: str) -> str:

@@ -77,7 +77,8 @@ class About:
     exposure; `needs_scale` that these must be probabilities, not only proportional to them; `stands` that its rows
     must stand for the places of a list, which is checked; `uses` which optional columns of a log it looks at;
     `predicts` that it has a model of gains; `beyond` what it has in place of rewards that a log cannot show;
-    `left_out` whom it leaves out although they have scores; `caution` what to say beside every number of it.
+    `of_lists` that it looks at what is recommended, not at labels; `left_out` whom it leaves out although they have
+    scores; `caution` what to say beside every number of it.
     """
 
     name: str
@@ -95,6 +96,7 @@ class About:
     uses: frozenset[str] = frozenset()
     predicts: bool = False
     beyond: Beyond = Beyond.MISSING
+    of_lists: bool = False
     left_out: str = ""
     caution: str = ""
 
@@ -300,7 +302,7 @@ def learn(
                     try:
                         refit[learner] = learner.fit(tallies[learner].without(group))
                     except InputError as error:
-                        failures.setdefault(str(error), set()).add(group)
+                        failures.setdefault(error.text, set()).add(group)
         todo = [learner for learner in todo if learner not in ready]
     counted = {reason: len(parts) for reason, parts in failures.items()}
     return Learned(models, () if failures else tuple(refits), groups if again else None, facts, counted)

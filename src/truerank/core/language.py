@@ -270,7 +270,7 @@ def _parsed(kind: Kind[Any], text: str) -> Any:
     for field in dataclasses.fields(cls):
         if field.init and field.name not in read and field.default is field.default_factory is MISSING:
             if field.name not in options_of(cls):
-                raise InputError(f"{where} holds data ({field.name}) that no text can say. Make it in Python.")
+                raise InputError(f"{where} holds data ({field.name}) that no text can say. Make the value in Python.")
             raise InputError(f"{where} lacks {field.name}; expected {expected}.")
     return cls(**read)
 

@@ -12,6 +12,7 @@ import numpy.typing as npt
 from truerank.core.arrays import Bools, Floats, Ints, frozen
 from truerank.core.errors import InputError
 from truerank.core.ids import Ids
+from truerank.core.wording import columns_option
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,13 +87,13 @@ class Log:
         if not self.rewards:
             raise InputError(
                 f"{self.source}: no value column; labels are needed, in a column label, reward, rating or value. "
-                'Name it: --columns label=NAME (Python: columns={"label": "NAME"}); if each row is a positive, say '
-                "--positive all."
+                f"Name it: {columns_option('label')}; if each row is a positive, say "
+                '{option:positive all|truerank.read(..., positive="all")}.'
             )
         if "label" not in self.rewards:
             raise InputError(
                 f"{self.source}: labels are needed, but {', '.join(self.rewards)} has other values than 0 and 1. "
-                'Say which values are positive: --positive ">3" (Python: positive=">3").'
+                'Say which values are positive: {option:positive ">3"|truerank.read(..., positive=">3")}.'
             )
 
     @property

@@ -9,12 +9,11 @@ from enum import StrEnum
 
 from truerank.core.errors import InputError
 from truerank.core.provenance import plain
+from truerank.core.wording import worded
 
 Number = float | int | str | None
 
 _CODE = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
-_OPTION = re.compile(r"\{option:(?P<name>[a-z_]+)(?: (?P<value>[^{}|]+))?(?:\|(?P<python>[^{}]+))?\}")
-_NUMERIC = re.compile(r"-?\d+(\.\d+)?")
 
 
 class Severity(StrEnum):
@@ -34,8 +33,7 @@ class Severity(StrEnum):
 class Message:
     """A sentence with its code (kebab case), its figures, and what it is about (such as a model; nothing: the whole).
 
-    In `text`, `{option:NAME}`, `{option:NAME VALUE}` and `{option:NAME VALUE|PYTHON}` name an option, in the words of
-    whoever reads: on the command line `--NAME VALUE`, in Python `NAME=VALUE`, or `PYTHON` where that is another thing.
+    In `text`, `{option:NAME VALUE}` names an option in the words of whoever reads (`wording.worded`).
 
     >>> message = note("dropped", "2 rows were dropped ({option:overlap keep} keeps them)", numbers={"rows": 2})
     >>> print(message)
@@ -79,28 +77,3 @@ def warning(
     code: str, text: str, *, numbers: Mapping[str, Number] | None = None, about: tuple[str, ...] = ()
 ) -> Message:
     return Message(code, Severity.WARNING, text, numbers=numbers or {}, about=about)
-
-
-def worded(text: str, *, for_cli: bool) -> str:
-    """A text in which options are spelled for the command line, or for Python.
-
-    >>> worded("give {option:n_items} or use {option:bootstrap 1000|interval=Bootstrap(1000)}", for_cli=True)
-    'give --n-items or use --bootstrap 1000'
-    >>> worded("give {option:n_items} or use {option:bootstrap 1000|interval=Bootstrap(1000)}", for_cli=False)
-    'give n_items= or use interval=Bootstrap(1000)'
-    """
-    return _OPTION.sub(_for_cli if for_cli else _for_python, text)
-
-
-def _for_cli(option: re.Match[str]) -> str:
-    name, value = option["name"].replace("_", "-"), option["value"]
-    return f"--{name}" if value is None else f"--{name} {value}"
-
-
-def _for_python(option: re.Match[str]) -> str:
-    name, value = option["name"], option["value"]
-    if option["python"] is not None:
-        return str(option["python"])
-    if value is None:
-        return f"{name}="
-    return f"{name}={value}" if _NUMERIC.fullmatch(value) else f'{name}="{value}"'

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
 from typing import Any, ClassVar, Protocol, runtime_checkable
 
 from truerank.core.arrays import Floats
+from truerank.core.counted import CountForm
 from truerank.core.options import Denominator
 
 
@@ -46,6 +48,58 @@ class Listwise(Metric, Protocol):
     partial: ClassVar[str]
 
     def values(self, positives: Any) -> Floats: ...
+
+
+class ListNeed(StrEnum):
+    """What a metric of lists must know beside them.
+
+    CATALOGUE   how many items there are
+    POPULARITY  how many users have each item in the training log
+    FEATURES    features of items
+    LABELS      which items are relevant, all of them
+    """
+
+    CATALOGUE = "catalogue"
+    POPULARITY = "popularity"
+    FEATURES = "features"
+    LABELS = "labels"
+
+
+@runtime_checkable
+class OfLists(Metric, Protocol):
+    """A metric of what is recommended: the top K of every unit, whatever else is known of it.
+
+    `needs` is what it must know beside the lists; `directed` whether a larger value is better, or only larger;
+    `bounds` what it lies between; `on_lists` what it is, in words.
+    """
+
+    directed: ClassVar[bool]
+
+    @property
+    def needs(self) -> frozenset[ListNeed]: ...
+    @property
+    def bounds(self) -> tuple[float, float]: ...
+    @property
+    def on_lists(self) -> str: ...
+
+
+@runtime_checkable
+class PerList(OfLists, Protocol):
+    """A metric that every list has: Σ numerator / Σ denominator over units, NaN where a unit has none."""
+
+    def sums(self, lists: Any) -> tuple[Floats, Floats]: ...
+
+
+@runtime_checkable
+class OfCounts(OfLists, Protocol):
+    """A metric of how often each item is recommended to all units together; a list alone has none."""
+
+    def form(self, facts: Any) -> CountForm: ...
+
+
+def is_directed(metric: Metric) -> bool:
+    """Whether a larger value is better; of most metrics of lists it is only larger."""
+    return not isinstance(metric, OfLists) or metric.directed
 
 
 def cutoff(metric: Any) -> int | None:

@@ -93,3 +93,47 @@ class Drawn(StrEnum):
 
     ALL = "all"
     UNSEEN = "unseen"
+
+
+class CoveredItems(StrEnum):
+    """Of which items a share is covered.
+
+    CATALOGUE  of all that can be recommended
+    TRAIN      of those of the training log, as RePlay has it; others count on neither side
+    """
+
+    CATALOGUE = "catalogue"
+    TRAIN = "train"
+
+
+class InformationUnit(StrEnum):
+    """In what self-information is measured.
+
+    BITS   -log2 of the share of users
+    SHARE  of the most there can be, log2 of the number of users
+    """
+
+    BITS = "bits"
+    SHARE = "share"
+
+
+class PopularityBase(StrEnum):
+    """What the popularity of lists is compared with.
+
+    HISTORY    the items that the same users have in the training log
+    CATALOGUE  all items
+    """
+
+    HISTORY = "history"
+    CATALOGUE = "catalogue"
+
+
+class Distance(StrEnum):
+    """How far two items are apart.
+
+    HAMMING  the number of features that differ
+    COSINE   1 - the cosine of the angle between their features
+    """
+
+    HAMMING = "hamming"
+    COSINE = "cosine"

@@ -11,9 +11,9 @@ import numpy as np
 import numpy.typing as npt
 
 from truerank.core.arrays import Bools, Floats, Ints
+from truerank.core.clusters import Clusters
 from truerank.core.ids import Ids
 from truerank.core.log import Log, Pairs
-from truerank.core.terms import Clusters
 
 
 @runtime_checkable
@@ -98,6 +98,48 @@ class Ranks:
     n_candidates: Floats
     n_recommended: Floats
     scored: Bools
+
+
+@dataclass(frozen=True, slots=True)
+class TopLists:
+    """What each unit is recommended, best first: unit u has `item[start[u]:start[u + 1]]`, positions in the catalogue.
+
+    `tied` says whether the candidate after an item, in the list or not, scores as high.
+
+    >>> lists = TopLists(np.array([0, 3, 4]), np.array([5, 2, 9, 2]), np.array([False, True, False, False]))
+    >>> lists.top(2).item.tolist(), lists.rank.tolist(), lists.top(2).split.tolist()
+    ([5, 2, 2], [1.0, 2.0, 3.0, 1.0], [True, False])
+    """
+
+    start: Ints
+    item: Ints
+    tied: Bools
+
+    @property
+    def length(self) -> Ints:
+        return np.diff(self.start)
+
+    @property
+    def unit(self) -> Ints:
+        return np.repeat(np.arange(len(self.start) - 1), self.length)
+
+    @property
+    def rank(self) -> Floats:
+        return np.asarray(np.arange(len(self.item)) - np.repeat(self.start[:-1], self.length) + 1.0)
+
+    def top(self, k: int) -> TopLists:
+        """The first k places of each list."""
+        kept = self.rank <= k
+        start = np.concatenate([[0], np.cumsum(np.minimum(self.length, k))])
+        return TopLists(start, self.item[kept], self.tied[kept])
+
+    @property
+    def split(self) -> Bools:
+        """Of which units a tie was cut: equals of the last item are not in the list."""
+        found = np.zeros(len(self.start) - 1, dtype=bool)
+        some = self.length > 0
+        found[some] = self.tied[self.start[1:][some] - 1]
+        return found
 
 
 # ------------------------------------------------------------------------------------------------------ chunk and view

@@ -9,8 +9,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from truerank.core.arrays import Bools, Floats, Ints, two_sum
+from truerank.core.clusters import Clusters
 from truerank.core.ids import Keys
-from truerank.core.terms import Clusters, Smooth, Terms
+from truerank.core.terms import Smooth, Terms
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -35,6 +36,9 @@ class Refitted:
     @property
     def clusters(self) -> Clusters:
         return self.whole.clusters
+
+    def unit_values(self) -> Floats:
+        return self.whole.unit_values()
 
     def value(self) -> float:
         return self.whole.value()

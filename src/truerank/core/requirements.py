@@ -8,7 +8,7 @@ from enum import IntEnum
 
 from truerank.core.errors import InputError, some
 from truerank.core.language import pieces
-from truerank.core.results import BETTER, INSUFFICIENT, Comparison, Results
+from truerank.core.results import INSUFFICIENT, SHOWN_ABOVE, Comparison, Results
 
 
 class Outcome(IntEnum):
@@ -22,6 +22,8 @@ class Outcome(IntEnum):
 @dataclass(frozen=True, slots=True)
 class Requirement:
     """`model` must be shown to be better than `baseline` in all comparisons that have all of `words`.
+
+    Of a metric without a better side, such as Coverage, it must be shown to be higher.
 
     A word is a metric, an estimator, a reward, a segment, or `clip=8`; what is left out must hold for all. A name with
     signs that mean something here stands in quotes.
@@ -74,7 +76,7 @@ class Requirement:
         """Whether results meet it, and a sentence that says so."""
         found = self.comparisons(results)
         tested = [each for each in found if each.p_adjusted == each.p_adjusted or each.verdict == INSUFFICIENT]
-        failed = [each for each in tested if each.verdict not in (BETTER, INSUFFICIENT)]
+        failed = [each for each in tested if each.verdict not in (*SHOWN_ABOVE, INSUFFICIENT)]
         unsure = [each for each in tested if each.verdict == INSUFFICIENT]
         if failed or not tested:
             return Outcome.NOT_SHOWN, f"{self}: not shown{_where(failed)}."

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import polars as pl
 
@@ -16,8 +16,13 @@ from truerank.core.messages import Message
 from truerank.core.provenance import Provenance, comparable, plain
 from truerank.core.units import UnitTable
 
+if TYPE_CHECKING:
+    from truerank.report.plots import Plots
+
 BETTER, WORSE, NOT_SHOWN, INSUFFICIENT = "better", "worse", "not shown", "insufficient"
-TURNED = {BETTER: WORSE, WORSE: BETTER}
+HIGHER, LOWER = "higher", "lower"  # of a metric that says nothing about better
+SHOWN_ABOVE, SHOWN_BELOW = (BETTER, HIGHER), (WORSE, LOWER)
+TURNED = dict(zip((*SHOWN_ABOVE, *SHOWN_BELOW), (*SHOWN_BELOW, *SHOWN_ABOVE), strict=True))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,6 +57,7 @@ class Estimate:
     `estimator` is its text form without the clip and `settings` its options; `k` is the cut-off of the metric. No clip,
     no cut-off and no effective size are None; an undefined number is NaN, and equals itself here. `units` and
     `clusters` are those that define the value, `undefined` the units that do not. Of a `segment` only its items earn.
+    `directed` says whether a larger value is better, or only larger.
     """
 
     model: str
@@ -74,6 +80,7 @@ class Estimate:
     reward: str
     clip: float | None
     segment: str | None = None
+    directed: bool = True
     assumptions: tuple[str, ...]
     warnings: tuple[Message, ...]
 
@@ -99,9 +106,9 @@ class Comparison:
     """The difference model - baseline, over the `units` and `clusters` that both define.
 
     `reward` and `clip` say which estimates are compared. `p_adjusted` holds over the `family` comparisons that it was
-    adjusted for. The `verdict` is `better` or `worse` where that is shown, `not shown` where it is not, `insufficient`
-    where the evidence carries no verdict, with its `reasons`. `interval_level` is that of the interval, above `level`
-    where the intervals of the family hold together.
+    adjusted for. The `verdict` is `better` or `worse` where that is shown (`higher` or `lower` of a metric that has no
+    better side), `not shown` where it is not, `insufficient` where the evidence carries no verdict, with its `reasons`.
+    `interval_level` is that of the interval, above `level` where the intervals of the family hold together.
     """
 
     model: str
@@ -216,6 +223,24 @@ class Results:
         from truerank.report import frames
 
         return PandasTables(frames.as_pandas(self.table()), frames.as_pandas(self.comparisons_table()))
+
+    @property
+    def plot(self) -> Plots:
+        """Pictures: `results.plot.intervals()` and others, which show and save themselves."""
+        from truerank.report.plots import Plots
+
+        return Plots(self)
+
+    @checked_arguments()
+    def html(self, path: str | Path, *, within: Any = None) -> None:
+        """Write a report: one file that opens offline, the answer at its top.
+
+        `within` are groups of units as `by` takes them; without, units are divided by their activity where that is
+        possible.
+        """
+        from truerank.report.page.of_results import write
+
+        write(self, Path(path), groups=None if within is None else self.by(within))
 
     def units(self) -> pl.DataFrame:
         """What every unit contributed, one row per unit, model, metric, estimator, reward and clip."""

@@ -15,7 +15,7 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 
 from truerank.core.arrays import Bools, Floats, Ints, compiled_for, exact_sum, sums_by
-from truerank.core.ids import Keys
+from truerank.core.clusters import Clusters
 from truerank.core.rows import SampledRows, Weighting
 
 # --------------------------------------------------------------------------------------------------------------- forms
@@ -58,7 +58,7 @@ class Ratio:
         return _line(sums[:, 0], sums[:, 1], -(totals[0] / totals[1]), 1.0 / totals[1])
 
     def leverage(self, sums: Floats, totals: Floats) -> Floats:
-        return np.asarray(sums[:, 1] / totals[1], dtype=np.float64)
+        return _shares(sums[:, 1], totals[1])
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +84,7 @@ class KnownTotal:
         return effect
 
     def leverage(self, sums: Floats, totals: Floats) -> Floats:
-        return np.asarray(sums[:, 1] / totals[1], dtype=np.float64)
+        return _shares(sums[:, 1], totals[1])
 
 
 def _line(x: Floats, y: Floats, slope: float, scale: float) -> Floats:
@@ -99,86 +99,16 @@ def _line(x: Floats, y: Floats, slope: float, scale: float) -> Floats:
     return line
 
 
+def _shares(values: Floats, total: float) -> Floats:
+    """Each as a share of the total."""
+    compiled = compiled_for(len(values))
+    shares: Floats = values / total if compiled is None else compiled.shares_of(values, total)
+    return shares
+
+
 def _quotients(totals: Floats) -> Floats:
     with np.errstate(invalid="ignore", divide="ignore"):
         return np.asarray(np.where(totals[:, 1] > 0, totals[:, 0] / totals[:, 1], math.nan), dtype=np.float64)
-
-
-# ------------------------------------------------------------------------------------------------------------ clusters
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Clusters:
-    """Which rows of terms depend on each other: `of_row` is the cluster of each row, `key` a number of each cluster.
-
-    A key depends on the id of the cluster alone; what is drawn for a cluster follows from it. `stratum` is the
-    source of fixed size that a cluster comes from, where there are several.
-    """
-
-    of_row: Ints
-    key: Keys
-    stratum: Ints | None = None
-    known: dict[str, Any] = field(default_factory=dict, init=False, repr=False)  # what was looked up
-
-    def __len__(self) -> int:
-        return len(self.key)
-
-    @classmethod
-    def alone(cls, key: Keys) -> Clusters:
-        """Each row is its own cluster."""
-        return cls(np.arange(len(key)), key)
-
-    @classmethod
-    def numbered(cls, n: int) -> Clusters:
-        """n rows, each its own cluster, known by its number."""
-        return cls.alone(np.arange(n, dtype=np.uint64))
-
-    def sums(self, values: Floats) -> Floats:
-        """The sum of values of rows over each cluster."""
-        return values if self._each_alone() else sums_by(self.of_row, values, n=len(self.key))
-
-    def _each_alone(self) -> bool:
-        """Whether each row is its own cluster, in order."""
-        if "alone" not in self.known:
-            n = len(self.key)
-            self.known["alone"] = len(self.of_row) == n and bool((self.of_row == np.arange(n)).all())
-        alone: bool = self.known["alone"]
-        return alone
-
-    def has(self, rows: Bools) -> Bools:
-        """Which clusters have one of these rows."""
-        if self._each_alone():
-            return rows
-        whole = bool(rows.all())
-        if whole and "all" in self.known:
-            kept: Bools = self.known["all"]
-            return kept
-        met = np.zeros(len(self.key), dtype=bool)
-        met[self.of_row if whole else self.of_row[rows]] = True
-        if whole:
-            self.known["all"] = met
-        return met
-
-    def take(self, order: Ints) -> Clusters:
-        """The clusters of these rows in this order, numbered in the order in which they come."""
-        of_row = self.of_row[order]
-        first = np.full(len(self.key), len(of_row), dtype=np.int64)
-        np.minimum.at(first, of_row, np.arange(len(of_row)))
-        kept = np.argsort(first, kind="stable")[: np.count_nonzero(first < len(of_row))]
-        number = np.empty(len(first), dtype=np.int64)
-        number[kept] = np.arange(len(kept))
-        return Clusters(number[of_row], self.key[kept], None if self.stratum is None else self.stratum[kept])
-
-    @staticmethod
-    def join(parts: Sequence[Clusters]) -> Clusters:
-        """The clusters of all parts, which share none."""
-        shift = np.cumsum([0, *(len(part) for part in parts)])
-        strata = [part.stratum for part in parts if part.stratum is not None]
-        return Clusters(
-            np.concatenate([part.of_row + s for part, s in zip(parts, shift, strict=False)]),
-            np.concatenate([part.key for part in parts]),
-            np.concatenate(strata) if strata else None,
-        )
 
 
 # --------------------------------------------------------------------------------------------------------------- Terms
@@ -187,15 +117,18 @@ class Clusters:
 class Terms(Protocol):
     """What units contribute; all that intervals and comparisons know.
 
-    `defined` tells which rows count. `influence` is by cluster, or by group of clusters where a fit was made without
-    each group in turn; two terms of one evaluation have the same clusters, so that their influences can be subtracted.
+    `defined` tells which rows count, `whole` their sums with all rows together, `unit_values` the value of each alone.
+    `influence` is by cluster, or by group of clusters where a fit was made without each group in turn; two terms of one
+    evaluation have the same clusters, so that their influences can be subtracted.
     """
 
     @property
     def defined(self) -> Bools: ...
     @property
     def clusters(self) -> Clusters: ...
-
+    @property
+    def whole(self) -> Smooth: ...
+    def unit_values(self) -> Floats: ...
     def value(self) -> float: ...
     def values(self, weights: Floats) -> Floats:
         """The value under each row of weights of clusters, [replicates x clusters] -> [replicates]."""
@@ -249,12 +182,20 @@ class Smooth:
     exact: bool = False
     rows: SampledRows | None = None
     weighting: Weighting | None = None
-    known: dict[str, Floats] = field(default_factory=dict, init=False, repr=False)  # totals, once they were summed
+    known: dict[Any, Any] = field(default_factory=dict, init=False, repr=False)  # what was summed once
+
+    @property
+    def whole(self) -> Smooth:
+        return self
+
+    def unit_values(self) -> Floats:
+        return np.where(self.defined, self.form.values(self.sums), math.nan)
 
     def totals(self) -> Floats:
         if "totals" not in self.known:
             self.known["totals"] = np.array([exact_sum(np.ascontiguousarray(column)) for column in self.sums.T])
-        return self.known["totals"]
+        totals: Floats = self.known["totals"]
+        return totals
 
     def value(self) -> float:
         """The estimate; the same bits whatever the order of rows."""
@@ -285,8 +226,8 @@ class Smooth:
             for own, others in zip(self.sums.T, other.sums.T, strict=True):
                 differ |= self.clusters.sums(own) != self.clusters.sums(others)
             return int(np.count_nonzero(differ))
-        below = self.sums[:, 1]
-        mean = bool(((below == 1) | ~self.defined).all())
+        one = self.sums[:, 1] == 1
+        mean = bool(one.all() or (one | ~self.defined).all())
         telling = self.sums[:, 0 if mean else 1] != 0
         return int(np.count_nonzero(self.clusters.has(telling)))
 

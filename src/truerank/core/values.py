@@ -226,7 +226,12 @@ def _number(each: Alternative, value: Any) -> int | float:
 
 
 def _shown(value: Any) -> str:
-    """The value in a message; a whole number beyond 64 bits by its size: Python may refuse to write it out."""
+    """The value in a message; a text that looks like a number in quotes, as that is what is wrong with it.
+
+    A whole number beyond 64 bits is named by its size: Python may refuse to write it out.
+    """
+    if isinstance(value, str) and value.strip().lstrip("+-").replace(".", "", 1).isdigit():
+        return repr(value)
     huge = isinstance(value, int) and abs(value) >= LARGEST
     return f"a whole number of {value.bit_length()} bits, which is too large" if huge else str(value).removesuffix(".0")
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Iterator, Mapping, Set
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -18,6 +18,7 @@ from truerank.data.matrices import is_sparse, rows_of, stored
 BATCH_ROWS = 2**20
 BATCH_BYTES = 2**26
 LOOKED_AT = 1024  # rows that tell how large a row is
+UNNAMED = FRAME, MATRIX = ("frame", "matrix")  # what sources are called that nobody has named
 WRITTEN = ("user", "item", "session", "surface", "group", "logger")  # columns of ids and names, as they are written
 
 
@@ -70,9 +71,9 @@ class LazyTable:
             return cls._at(Path(source), name or str(source))
         if isinstance(source, pl.LazyFrame):
             n_rows = int(source.select(pl.len()).collect(engine="streaming").item())
-            return cls((Piece(source, n_rows, seekable=False),), dict(source.collect_schema()), name or "frame")
+            return cls((Piece(source, n_rows, seekable=False),), dict(source.collect_schema()), name or FRAME)
         frame = _frame(source)
-        where = name or ("matrix" if is_sparse(source) else "frame")
+        where = name or (MATRIX if is_sparse(source) else FRAME)
         return cls((Piece(frame.lazy(), len(frame)),), dict(frame.schema), where)
 
     @classmethod
@@ -169,14 +170,15 @@ class LazyTable:
 
 
 def _frame(source: Any) -> pl.DataFrame:
+    source = _of_lenskit(source) if type(source).__module__.startswith("lenskit") else source
     if isinstance(source, pl.DataFrame):
         return source
     if is_pandas(source):
         # column by column: needs neither pandas nor pyarrow to be importable here
         named = source.reset_index() if any(name is not None for name in source.index.names) else source
         return pl.DataFrame({str(name): _from_pandas(named[name]) for name in named.columns})
-    if isinstance(source, Mapping):
-        return by_user(source)
+    if isinstance(source, Mapping | list):
+        return by_user(source) if isinstance(source, Mapping) else by_row(source)
     if is_sparse(source):
         return rows_of(stored(source, name="matrix"), users=None, items=None, name="matrix")
     if hasattr(source, "__arrow_c_stream__") and not isinstance(source, pl.Series):
@@ -184,7 +186,8 @@ def _frame(source: Any) -> pl.DataFrame:
             return pl.DataFrame(source)
     raise InputError(
         f"cannot read rows from a {type(source).__name__}; expected a path, a polars, pandas or arrow frame, "
-        "a scipy.sparse matrix, or a dict of users: {user: [items]} or {user: {item: value}}."
+        "a scipy.sparse matrix, a dict of users, {user: [items]} or {user: {item: value}}, or a list of rows, "
+        "[(user, item)] or [(user, item, value)]."
     )
 
 
@@ -224,6 +227,38 @@ def by_user(source: Mapping[Any, Any], *, value: str = "score") -> pl.DataFrame:
         return pl.DataFrame({name: pl.Series(name, values, strict=True) for name, values in columns.items()})
     except (TypeError, ValueError, OverflowError, pl.exceptions.PolarsError) as error:
         raise InputError(f"a dict of users: ids or values of mixed types. {error}") from None
+
+
+def by_row(rows: Sequence[Any]) -> pl.DataFrame:
+    """A table of rows: (user, item), (user, item, rating), or named tuples such as Surprise's predictions.
+
+    >>> by_row([("u", "a", 4.0), ("u", "b", 3.0)]).columns
+    ['user', 'item', 'rating']
+    """
+    kinds = {getattr(row, "_fields", len(row)) if isinstance(row, tuple) else None for row in rows}
+    kind = kinds.pop() if len(kinds) == 1 else None
+    names = kind if isinstance(kind, tuple) else ("user", "item", "rating")[: kind or 0]
+    if len(names) < 2 or (isinstance(kind, int) and kind > 3):
+        raise InputError(
+            "a list of rows: expected (user, item) or (user, item, rating) in every row, or named tuples of one kind."
+        )
+    plain = [name for at, name in enumerate(names) if not any(isinstance(row[at], Mapping) for row in rows)]
+    try:
+        return pl.DataFrame({name: pl.Series([row[names.index(name)] for row in rows], strict=True) for name in plain})
+    except (TypeError, ValueError, OverflowError, pl.exceptions.PolarsError) as error:
+        raise InputError(f"a list of rows: ids or values of mixed types. {error}") from None
+
+
+def _of_lenskit(source: Any) -> Any:
+    """The rows of LensKit's lists of items, of a dataset or of a table of interactions, as a table of pandas."""
+    if hasattr(source, "to_df"):
+        return source.to_df()
+    if hasattr(source, "interaction_table"):
+        return source.interaction_table(format="pandas", original_ids=True)
+    raise InputError(
+        f"cannot read rows from LensKit's {type(source).__name__}; expected lists of items or a dataset (a pipeline: "
+        "truerank.models.from_lenskit)."
+    )
 
 
 def _from_pandas(series: Any) -> pl.Series:

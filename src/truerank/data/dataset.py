@@ -85,8 +85,8 @@ def _check(name: str, part: str, log: Log, counts: PublishedSize) -> None:
         if expected is not None and found != expected:
             raise InputError(
                 f"{log.source}: {found or 0:,} {what}; expected {expected:,} in {name}, part {part}, as published. "
-                "The file is damaged or another one: get it again. For a subset on purpose, say --no-check "
-                "(Python: check=False)."
+                "The file is damaged or another one: get it again. For a subset on purpose, say "
+                "{option:no_check|check=False}."
             )
 
 

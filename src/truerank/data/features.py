@@ -40,11 +40,11 @@ class Features:
 
 
 @checked_arguments()
-def read_features(source: Any, *, kind: str, columns: Mapping[str, str] | None = None) -> Features:
+def read_features(source: Any, *, kind: str, columns: Mapping[str, str] | None = None, every: bool = False) -> Features:
     """Features from a file or a frame with a column `user` or `item` (the `kind`) and one row for each.
 
     Numbers and true/false stay as they are; a text column becomes one column of 0 and 1 for each of its values but
-    the first.
+    the first, which follows from the others; or for `every` one, so that any two texts are equally far apart.
 
     >>> found = read_features(pl.DataFrame({"item": [2, 1], "price": [5, 3], "colour": ["red", "blue"]}), kind="item")
     >>> found.names, found.value.tolist()
@@ -58,7 +58,7 @@ def read_features(source: Any, *, kind: str, columns: Mapping[str, str] | None =
         raise InputError(f"{where}: {kind} {twice} has several rows; expected one row of features for each {kind}.")
     parts: dict[str, Floats] = {}
     for each in table.drop(given.name).iter_columns():
-        parts |= _numbers(each, where=f"{where}, column {each.name!r}")
+        parts |= _numbers(each, every=every, where=f"{where}, column {each.name!r}")
     if not parts:
         raise InputError(f"{where}: no features; expected columns beside {given.name!r}.")
     value = np.empty((len(ids), len(parts)))
@@ -66,7 +66,7 @@ def read_features(source: Any, *, kind: str, columns: Mapping[str, str] | None =
     return Features(ids, frozen(value), tuple(parts), where)
 
 
-def _numbers(values: pl.Series, *, where: str) -> dict[str, Floats]:
+def _numbers(values: pl.Series, *, every: bool, where: str) -> dict[str, Floats]:
     if values.null_count():
         row = int(values.is_null().arg_true()[0])
         raise InputError(f"{where}: row {row + 1} is empty; expected a value in every row. Fill or drop the column.")
@@ -82,4 +82,6 @@ def _numbers(values: pl.Series, *, where: str) -> dict[str, Floats]:
         raise InputError(
             f"{where}: {len(kinds):,} different texts; expected numbers or at most {MOST_VALUES} texts. Drop it."
         )
-    return {f"{values.name}={kind}": (text == kind).to_numpy().astype(np.float64) for kind in kinds[1:]}
+    return {
+        f"{values.name}={kind}": (text == kind).to_numpy().astype(np.float64) for kind in kinds[0 if every else 1 :]
+    }

@@ -246,6 +246,11 @@ def parts_of(path: Path) -> list[Path] | None:
     return _matching(path) if glob.has_magic(str(path)) and not there else None
 
 
+def files_of(path: Path) -> list[Path]:
+    """The files that are read by this name: the part files, or the one."""
+    return parts_of(path) or [path]
+
+
 def _in_folder(folder: Path) -> list[Path]:
     found = sorted(each for each in folder.iterdir() if each.name[0] not in "._")
     for each in found:

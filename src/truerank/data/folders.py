@@ -12,6 +12,7 @@ import ctypes
 import errno
 import os
 import shutil
+import stat
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
@@ -19,7 +20,7 @@ from pathlib import Path
 
 from truerank.core.errors import InputError
 from truerank.data.marker import LOCK, MARKER, Marker, changed_files, files_in, marker_of, read_marker, said
-from truerank.data.whole import is_at, is_free, sync, whole_file, writing
+from truerank.data.whole import is_at, is_free, real, sync, whole_file, writing
 
 INSIDE = ".truerank.part"  # where an empty folder is filled from
 EXCHANGE = 2  # RENAME_EXCHANGE of Linux, RENAME_SWAP of macOS
@@ -30,10 +31,10 @@ def whole_folder(path: Path, *, kind: str, force: bool = False) -> Iterator[Path
     """A folder to write into that takes the place of `path` if all goes well and vanishes if not.
 
     `path` may be new or empty. One that holds anything is refused; with `force` it is replaced if truerank made it:
-    it has a marker, and nothing in it that the marker does not list or that was changed since.
+    it has a marker of this kind, and nothing in it that the marker does not list or that was changed since.
     """
-    path = path.resolve()
-    check_place(path, force=force)
+    path = real(path)
+    check_place(path, kind=kind, force=force)
     inside = path.is_dir() and (not force or read_marker(path) is None or _is_interrupted(path))
     with writing(path):
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -44,10 +45,10 @@ def whole_folder(path: Path, *, kind: str, force: bool = False) -> Iterator[Path
         try:
             yield part
         except InputError as error:  # by the name that the user knows
-            raise type(error)(str(error).replace(str(part), str(path))) from None
+            raise type(error)(error.text.replace(str(part), str(path))) from None
         with writing(path):
             _finish(part, kind=kind)
-            check_place(path, force=force)
+            check_place(path, kind=kind, force=force)
             if inside:
                 _fill(part, path)
             elif path.is_dir():
@@ -56,12 +57,20 @@ def whole_folder(path: Path, *, kind: str, force: bool = False) -> Iterator[Path
                 _appear(part, path)
 
 
-def check_place(path: Path, *, force: bool = False) -> None:
-    """Refuse a place where no folder can be written without loss, before any work is done."""
-    if not os.path.lexists(path):
+def check_place(path: Path, *, kind: str, force: bool = False, inputs: Iterable[Path] = ()) -> None:
+    """Refuse a place where no folder can be written without loss, before any work is done.
+
+    A folder is replaced by one of its own kind only: a study of hours is none of a set of figures. `inputs` are what is
+    read to make the new one: a folder that holds one of them is not replaced.
+    """
+    if not os.path.lexists(real(path)):
         return
     if not path.is_dir():
-        raise InputError(f"{path}: is a file; expected the name of a folder to write.")
+        what = "a link that leads nowhere" if path.is_symlink() and not path.exists() else "a file"
+        raise InputError(f"{path}: is {what}; expected the name of a folder to write.")
+    within = [each for each in inputs if real(each).is_relative_to(real(path))]
+    if within:
+        raise InputError(f"{path}: {within[0]} is read from there, and would be replaced. Choose another folder.")
     held = [name for name in files_in(path) if not name.startswith(INSIDE)]
     if (not held and not (path / MARKER).exists()) or _is_interrupted(path):
         return
@@ -74,10 +83,12 @@ def check_place(path: Path, *, force: bool = False) -> None:
             f"{path}: holds a {found.kind}, and {said(changed)} that truerank did not write so. Move that away, or "
             "choose another folder."
         )
+    if found.kind != kind:
+        raise InputError(f"{path}: holds a {found.kind}; expected a new or empty folder for a {kind}. Choose another.")
     if not force:
         raise InputError(
-            f"{path}: holds a {found.kind} already. Choose another folder, or replace it with --force "
-            "(Python: force=True)."
+            f"{path}: holds a {found.kind} already. Choose another folder, or replace it with "
+            "{option:force|force=True}."
         )
 
 
@@ -148,6 +159,7 @@ def _appear(part: Path, path: Path) -> None:
 
 def _replace(part: Path, path: Path) -> None:
     """New and old change places in one step; else the old one goes aside first, and `_recover` finds it there."""
+    part.chmod(stat.S_IMODE(path.stat().st_mode))
     if exchange(part, path):
         sync(path.parent)
         _unlock(path)

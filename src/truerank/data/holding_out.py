@@ -12,6 +12,7 @@ from truerank.core.calls import checked_arguments
 from truerank.core.errors import InputError
 from truerank.core.language import as_value
 from truerank.core.log import Log
+from truerank.core.wording import columns_option
 from truerank.data.split import split_rows
 from truerank.sampling.pools import Members, PoolOrder
 
@@ -81,7 +82,9 @@ def held_out(log: Log, by: SplitBy, test: float, *, seed: int) -> Bools:
 def _last(log: Log) -> Ints:
     """The latest row of each user who has more than one; of equal times the later item."""
     if log.time is None:
-        raise InputError(f"{log.source}: the last row of a user needs a time column. Name it with --columns time=NAME.")
+        raise InputError(
+            f"{log.source}: the last row of a user needs a time column. Name it with {columns_option('time')}."
+        )
     order = np.lexsort((log.item, log.time, log.user))
     user = log.user[order]
     ends = np.append(user[1:] != user[:-1], True) if len(user) else np.zeros(0, dtype=bool)

@@ -9,12 +9,13 @@ import numpy as np
 import polars as pl
 
 from truerank.core.arrays import LEAST_CHANCE, Bools, Floats, Ints, frozen
-from truerank.core.errors import InputError
+from truerank.core.errors import InputError, some
 from truerank.core.ids import Ids
 from truerank.core.log import Pairs
+from truerank.core.wording import columns_option
 from truerank.data.facts import Facts
 from truerank.data.impressions import Array, Impressions, Logged
-from truerank.data.read import CHANCE, VALUE_NAMES, column, find_column, finite_numbers, is_binary
+from truerank.data.read import CHANCE, SHOWN, VALUE_NAMES, column, find_column, finite_numbers, is_binary
 
 MOST_POSITION = 2**31 - 1
 
@@ -191,8 +192,8 @@ def reward_keys(
     if len(keys) != 1:
         found = f"several value columns ({', '.join(keys)})" if keys else "no value column"
         raise InputError(
-            f"{where}: {found}; found {', '.join(columns)}. "
-            "Name the rewards: --reward NAME, several times for several (Python: rewards=[...])."
+            f"{where}: {found}; found {some(list(columns), most=SHOWN)}. "
+            "Name the rewards: {cli:--reward NAME, several times for several|rewards=[...]}."
         )
     return keys
 
@@ -235,7 +236,8 @@ def _check_places(log: Impressions) -> None:
         row = int(np.searchsorted(log.unit, unit))
         raise InputError(
             f"{log.source}: {_place(log, row)} has two items at one position; expected each position once in "
-            "a session and surface. Give each list a session of its own, or name the surface: --columns surface=NAME."
+            "a session and surface. Give each list a session of its own, or name the surface: "
+            f"{columns_option('surface', by='truerank.read_impressions')}."
         )
 
 

@@ -17,10 +17,11 @@ import numpy.typing as npt
 
 from truerank.core.arrays import Bools, Floats, Ints
 from truerank.core.chance import cell_keys
+from truerank.core.clusters import Clusters
 from truerank.core.errors import InputError
 from truerank.core.ids import IdColumn, Ids, Keys
 from truerank.core.log import Pairs
-from truerank.core.terms import Clusters
+from truerank.core.wording import columns_option
 
 Array = npt.NDArray[Any]
 
@@ -92,7 +93,8 @@ class Impressions:
         if self.sessions is None or self.session_of_unit is None:
             raise InputError(
                 f"{where}: the log has no column session, so a table of rankings cannot be matched with it. "
-                "Name a column of the log instead (@COLUMN), or name its sessions: --columns session=NAME."
+                "Name a column of the log instead (@COLUMN), or name its sessions: "
+                f"{columns_option('session', by='truerank.read_impressions')}."
             )
         unit = np.full(len(self.sessions), -1, dtype=np.int64)
         unit[self.session_of_unit] = np.arange(self.n_units)

@@ -12,16 +12,18 @@ import polars as pl
 
 from truerank.core.arrays import LARGEST_NUMBER, LEAST_CHANCE, Floats, Ints, frozen
 from truerank.core.calls import checked_arguments
-from truerank.core.errors import InputError
+from truerank.core.errors import InputError, some
 from truerank.core.ids import IdColumn, Ids
 from truerank.core.log import Log
-from truerank.data.batches import LazyTable, by_user
+from truerank.core.wording import columns_option
+from truerank.data.batches import MATRIX, LazyTable, by_user
 from truerank.data.matrices import is_sparse, population, rows_of, stored
 from truerank.data.recognise import JUDGED, PAIR, taken, with_usual
 from truerank.data.rules import ALL, RULE, PositiveRule
 
 VALUE_NAMES = ("label", "reward", "rating", "value")
 KEYS = ("user", "item", *VALUE_NAMES, "score", "rank", "propensity", "position", "session", "time", "inclusion")
+SHOWN = 12  # columns of a table that messages name
 RANKED_KEYS = ("viewed", "candidates", "surface", "group", "logger", "exposure", "prediction")
 
 
@@ -54,7 +56,7 @@ def read(
     """
     said: tuple[str, ...] = ()
     if is_sparse(source):
-        where, mapping = name or "matrix", dict[str, str]()
+        where, mapping = name or MATRIX, dict[str, str]()
         entries = stored(source, name=where)
         table = rows_of(entries, users=users, items=items, name=where)
         users = population(users, entries.shape[0], where=f"{where}, users")
@@ -139,20 +141,28 @@ def as_table(source: Any, columns: Mapping[str, str] | None = None) -> tuple[pl.
     return table.read(), table.where
 
 
-def column(table: pl.DataFrame, key: str, mapping: Mapping[str, str], *, where: str, strict: bool = False) -> pl.Series:
-    """The column that stands for `key`: the mapped one or, unless `strict`, the one of that name."""
+def column(
+    table: pl.DataFrame,
+    key: str,
+    mapping: Mapping[str, str],
+    *,
+    where: str,
+    strict: bool = False,
+    by: str = "truerank.read",
+) -> pl.Series:
+    """The column that stands for `key`: the mapped one or, unless `strict`, the one of that name.
+
+    `by` is what reads it in Python, where a name can be given.
+    """
     found = find_column(table, key, mapping, strict=strict)
     if found is not None:
         return found
     wanted = mapping.get(key, key)
     close = difflib.get_close_matches(wanted, table.columns, n=1, cutoff=0.4) or table.columns[:1] or ["NAME"]
-    missing = f"{where}: no column {wanted!r}; found {', '.join(table.columns) or 'no columns'}."
+    missing = f"{where}: no column {wanted!r}; found {some(table.columns, most=SHOWN) or 'no columns'}."
     if key not in (*KEYS, *RANKED_KEYS):  # a name that the caller chose: there is nothing to map
         raise InputError(f"{missing} Did you mean {close[0]!r}?")
-    raise InputError(
-        f"{missing} "
-        f'Name the one that holds the {key}: --columns {key}={close[0]} (Python: columns={{"{key}": "{close[0]}"}}).'
-    )
+    raise InputError(f"{missing} Name the one that holds the {key}: {columns_option(key, close[0], by=by)}.")
 
 
 def find_column(table: pl.DataFrame, key: str, mapping: Mapping[str, str], *, strict: bool = False) -> pl.Series | None:
@@ -183,17 +193,28 @@ def located(known: Ids, column: pl.Series, *, kind: str, where: str, before: int
 def value_key(columns: Collection[str], mapping: Mapping[str, str], rule: PositiveRule | None, *, where: str) -> str:
     """Which of label, reward, rating and value the rows have; empty where they have none, and need none."""
     keys = [key for key in VALUE_NAMES if key in mapping] or [key for key in VALUE_NAMES if key in columns]
-    if len(keys) > 1:
+    if len(keys) > 1 and not (rule is None and beside_label(columns, mapping)):
         raise InputError(
             f"{where}: several value columns ({', '.join(keys)}); expected one. "
-            f"Say which holds the label: --columns label={keys[0]}."
+            f"Say which holds the label: {columns_option('label', keys[0])}."
         )
     if not keys and rule is not None and rule.comparison != ALL:
         raise InputError(
-            f"{where}: no value column for the rule {rule}; found {', '.join(columns)}. "
-            "Name the one that holds the values: --columns label=NAME."
+            f"{where}: no value column for the rule {rule}; found {some(list(columns), most=SHOWN)}. "
+            f"Name the one that holds the values: {columns_option('label')}."
         )
     return keys[0] if keys else ""
+
+
+def beside_label(columns: Collection[str], mapping: Mapping[str, str]) -> str:
+    """The values that labels were made of, as `write` keeps them in a column beside the label; empty where none are.
+
+    >>> beside_label(["user", "item", "label", "rating"], {}), beside_label(["label", "rating"], {"label": "rating"})
+    ('rating', '')
+    """
+    found = [key for key in VALUE_NAMES if key in columns]
+    named = any(key in mapping for key in VALUE_NAMES)
+    return found[1] if len(found) == 2 and found[0] == "label" and not named else ""
 
 
 def values_of(table: pl.DataFrame, key: str, mapping: Mapping[str, str], *, where: str, before: int = 0) -> pl.Series:
@@ -215,13 +236,21 @@ def _rewards(
     raw = "value" if key == "label" else key  # the name label is kept for what is 0 or 1
     if rule is not None and rule.comparison == ALL and binary and not bool((numbers == 1.0).all()):
         raise InputError(
-            f"{where}: each row is said to be positive, but column {numbers.name!r} has 0. Leave --positive out, or "
-            "remove those rows."
+            f"{where}: each row is said to be positive, but column {numbers.name!r} has 0. Leave "
+            "{option:positive} out, or remove those rows."
         )
     if rule is not None:
         labels = rule.apply(numbers).cast(pl.Float64).to_numpy()
         return {"label": labels} if binary and key == "label" else {"label": labels, raw: numbers.to_numpy()}
-    return {"label" if binary else raw: numbers.to_numpy()}
+    grades = beside_label(table.columns, mapping)
+    if not grades:
+        return {"label" if binary else raw: numbers.to_numpy()}
+    if not binary:
+        raise InputError(
+            f"{where}: values in label and in {grades}, and those of label are not 0 and 1; expected one of the two. "
+            f"Say which holds the label: {columns_option('label', grades)}."
+        )
+    return {"label": numbers.to_numpy(), grades: values_of(table, grades, mapping, where=where).to_numpy()}
 
 
 def is_binary(numbers: pl.Series) -> bool:

@@ -13,6 +13,7 @@ from truerank.core.chance import cell_uniforms
 from truerank.core.errors import InputError
 from truerank.core.ids import Ids
 from truerank.core.log import Log
+from truerank.core.wording import columns_option
 from truerank.sampling.designs import BernoulliDesign, UniformDesign
 from truerank.sampling.pools import Members, PoolOrder, Share, row_keys
 
@@ -29,7 +30,7 @@ def split_rows(log: Log, by: str, fraction: float, *, seed: int) -> Ints:
     if by == "user":
         return UniformDesign(Share(fraction)).draw(Members.of(log), seed=seed, purpose=PER_USER)
     if log.time is None:
-        raise InputError(f"{log.source}: a split by time needs a time column. Name it with --columns time=NAME.")
+        raise InputError(f"{log.source}: a split by time needs a time column. Name it with {columns_option('time')}.")
     n_late = int(np.floor(fraction * len(log) + 1e-9))
     if n_late == 0:
         return np.zeros(0, dtype=np.int64)

@@ -24,7 +24,17 @@ from truerank.data.facts import Facts
 from truerank.data.impression_columns import ImpressionColumns, Whole, reward_keys
 from truerank.data.impressions import Impressions, Logged
 from truerank.data.partition import Keyed
-from truerank.data.read import check_columns, checked, column, find_column, located, log_of, value_key, values_of
+from truerank.data.read import (
+    beside_label,
+    check_columns,
+    checked,
+    column,
+    find_column,
+    located,
+    log_of,
+    value_key,
+    values_of,
+)
 from truerank.data.read_impressions import OTHERS, impressions_of
 from truerank.data.recognise import JUDGED, PAIR, taken, with_usual
 from truerank.data.rules import RULE, PositiveRule
@@ -152,7 +162,13 @@ def scan(
     key = value_key(table.columns, mapping, rule, where=where) if values else ""
     value = column(empty, key, {key: mapping.get(key, key)}, where=where, strict=True).name if key else ""
     others = [find_column(empty, key, mapping) for key in ("propensity", "position", "inclusion", "session", "time")]
-    names = [*pair.values(), *([value] if value else []), *(found.name for found in others if found is not None)]
+    grades = beside_label(table.columns, mapping) if key and rule is None else ""
+    names = [
+        *pair.values(),
+        *([value] if value else []),
+        *([grades] if grades else []),
+        *(found.name for found in others if found is not None),
+    ]
     declared = {
         kind: ids if ids is None or isinstance(ids, Ids) else Ids.of(ids, where=f"{kind}s")
         for kind, ids in (("user", users), ("item", items))
@@ -167,6 +183,8 @@ def scan(
                     located(known, ids, kind=kind, where=f"{where}, column {kind!r}", before=before)
             if key:
                 facts += Facts.of(values_of(batch, key, mapping, where=where, before=before).to_numpy())
+            if grades:
+                values_of(batch, grades, mapping, where=where, before=before)
             for optional in ("propensity", "position", "inclusion"):
                 checked(batch, optional, mapping, where=where, before=before)
             before += len(batch)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import re
+import stat
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -23,14 +24,16 @@ def whole_file(path: Path, *, advice: str | None = None) -> Iterator[Path]:
     """A temporary name beside `path` that becomes `path` if all goes well and vanishes if not.
 
     The content is on disk before the name is, so that no crash leaves a file that is empty or cut. What a killed
-    process has left under the temporary name is removed. `advice` is what to do where it cannot be written.
+    process has left under the temporary name is removed. A file that is replaced keeps its permissions, and one that
+    may not be written to is not replaced. `advice` is what to do where it cannot be written.
     """
     if path.exists() and not path.is_file() and not path.is_dir():
         with writing(path, advice=advice):
             yield path  # a pipe or a device is written to, never replaced
         return
-    path = path.resolve()
+    path = real(path)
     with writing(path, advice=advice):
+        mode = _permissions(path)
         handle, temporary = _beside(path)
     if sys.platform == "win32":
         os.close(handle)  # a name of an open file cannot be changed there
@@ -38,6 +41,8 @@ def whole_file(path: Path, *, advice: str | None = None) -> Iterator[Path]:
     try:
         with writing(path, advice=advice):
             yield temporary
+            if mode is not None:
+                temporary.chmod(mode)
             sync(temporary)
             temporary.replace(path)
             placed = True
@@ -73,6 +78,22 @@ def _number(error: Exception) -> int | None:
         return error.errno
     found = re.search(r"\(os error (\d+)\)", str(error))
     return None if found is None else int(found[1])
+
+
+def real(path: Path) -> Path:
+    """Where links lead; of links that lead to each other one of them, which the system then refuses."""
+    return Path(os.path.realpath(path))
+
+
+def _permissions(path: Path) -> int | None:
+    """Those of the file that is there, if it may be written to: a rename alone would not ask."""
+    try:
+        status = path.stat()
+    except FileNotFoundError:
+        return None
+    if not os.access(path, os.W_OK):
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
+    return stat.S_IMODE(status.st_mode)
 
 
 def sync(path: Path) -> None:

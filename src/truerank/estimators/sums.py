@@ -7,13 +7,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from truerank.core.arrays import Bools, Floats, sums_by
+from truerank.core.clusters import Clusters
 from truerank.core.errors import RefusedError
 from truerank.core.log import Log
-from truerank.core.metric import Additive, Metric
+from truerank.core.metric import Additive, Metric, OfLists
 from truerank.core.options import Denominator
 from truerank.core.ranking import JudgedChunk, Ranks, Ties
 from truerank.core.rows import SampledRows
-from truerank.core.terms import Clusters, Smooth, known_total, ratio
+from truerank.core.terms import Smooth, known_total, ratio
 from truerank.metrics.worth import expected_worth, gains_of, known_divisor
 
 # where a relevant item lands must not depend on labels that nobody knows
@@ -56,6 +57,11 @@ def worth_of_list(metric: Additive, ranks: Ranks, *, power: int = 1) -> Floats:
     return running[np.minimum(ranks.n_recommended, deepest).astype(np.int64)]
 
 
+def only_labelled(metric: Metric) -> str | None:
+    """Why a metric that does not look at labels is not for an estimator that does."""
+    return "it describes lists, whatever is relevant in them; use lists." if isinstance(metric, OfLists) else None
+
+
 def no_known_number(metric: Additive) -> str | None:
     if metric.denominator is Denominator.SMALLER:
         return (
@@ -66,7 +72,10 @@ def no_known_number(metric: Additive) -> str | None:
 
 
 def not_additive(metric: Metric) -> str:
-    return f"partial labels cannot give {metric}: {getattr(metric, 'partial', 'it is not additive')}."
+    return (
+        only_labelled(metric)
+        or f"partial labels cannot give {metric}: {getattr(metric, 'partial', 'it is not additive')}."
+    )
 
 
 UNIFORM = "the judged items of a user are a uniform sample of the user's candidates, drawn without a look at the labels"
@@ -91,7 +100,7 @@ class UniformSample:
         if np.isnan(n).any():
             raise RefusedError(
                 "top lists do not tell how many candidates there are, which this estimator needs. "
-                "Give the catalogue: --items FILE or --n-items N (Python: items= or n_items=)."
+                "Give the catalogue: {option:items FILE} or {option:n_items N}."
             )
         judged = n if log.complete else np.bincount(log.unit, minlength=log.n_units).astype(np.float64)
         if rate is not None and not log.complete:

@@ -9,15 +9,18 @@ from dataclasses import dataclass
 from truerank import estimators
 from truerank.core.errors import InputError, RefusedError
 from truerank.core.estimator import About, Clipping, Estimator, Exposed
+from truerank.core.log import Log
 from truerank.core.messages import Message, caution
-from truerank.core.metric import Metric
+from truerank.core.metric import ListNeed, Metric, OfLists
 from truerank.core.ranking import Pool, Scores, Ties
 from truerank.estimators.biased.snips import SNIPS
 from truerank.estimators.biased.weighing import check_clip
 from truerank.estimators.judged.full import Full
 from truerank.estimators.judged.holdout import Holdout
 from truerank.estimators.judged.horvitz_thompson import HorvitzThompson
+from truerank.estimators.judged.lists import RecommendedLists
 from truerank.estimators.judged.pooled import Pooled
+from truerank.evaluation.list_facts import lacking
 from truerank.exposure.kinds import Exposure, FullExposure, Unlisted
 from truerank.metrics.dcg import DCG
 from truerank.metrics.hit_rate import HitRate
@@ -25,6 +28,7 @@ from truerank.metrics.ndcg import NDCG
 from truerank.metrics.precision import Precision
 from truerank.metrics.recall import Recall
 from truerank.metrics.reciprocal_rank import ReciprocalRank
+from truerank.metrics.worth import gains_of
 from truerank.uncertainty.intervals import Interval, Population
 
 PARTIAL: tuple[Metric, ...] = (Recall(10), Recall(50), Precision(10), DCG(10))
@@ -57,6 +61,7 @@ class Rules:
     n_items: float
     explicit: bool
     complete_lists: frozenset[str] = frozenset()  # models whose lists are all they would ever show
+    facts: frozenset[ListNeed] = frozenset(ListNeed)  # what is known beside lists
 
     def refusal(self, metric: Metric, estimator: Estimator) -> str | None:
         """Why not, and what to use instead; None if it can."""
@@ -65,7 +70,7 @@ class Rules:
         if estimator.about.needs_size and math.isnan(self.n_items):
             return (
                 "top lists do not tell how many candidates there are, which it needs. "
-                "Give the catalogue: --items FILE or --n-items N."
+                "Give the catalogue: {option:items FILE} or {option:n_items N}."
             )
         reason = self._other_exposure(estimator) or self._without_scale(estimator)
         if reason is not None:
@@ -73,12 +78,13 @@ class Rules:
         if self.interval.needs_rows and not estimator.about.design:
             return (
                 f"an interval for exactly these users is known for {', '.join(with_design())}; "
-                "use --interval population."
+                "use {option:interval population|interval=Population()}."
             )
         if self.ties not in estimator.about.ties:
             usable = ", ".join(sorted(estimator.about.ties))
             return f"ties {self.ties.value} would make ranks depend on what is unknown; use {usable}."
-        return estimator.refusal(metric) or self._too_shallow(metric, estimator)
+        missing = lacking(metric, self.facts) if isinstance(metric, OfLists) else None
+        return estimator.refusal(metric) or missing or self._too_shallow(metric, estimator)
 
     def _other_exposure(self, estimator: Estimator) -> str | None:
         here, able = self.exposure.exposed, estimator.about.exposures
@@ -86,7 +92,7 @@ class Rules:
             return None
         use = ", ".join(names_for(here))
         if Exposed.BIASED in able:
-            return "it is for logs with propensities; say --exposure biased (Python: exposure=BiasedExposure())."
+            return "it is for logs with propensities; say {option:exposure biased}."
         if here is Exposed.BIASED:
             return f"it does not correct for unequal exposure; use {use}."
         if estimator.about.complete:
@@ -108,13 +114,13 @@ class Rules:
         for name, each in self.models.items():
             if each.depth is None or (name in self.complete_lists and not self._within(estimator)):
                 continue
-            if self._within(estimator):
+            if self._within(estimator) and not estimator.about.of_lists:
                 return f"{name} gives top lists, but ranking within a set needs the score of every member."
             if metric.cutoff is None or metric.cutoff > each.depth:
                 return (
                     f"{name} lists at most {each.depth} items per user, which is not deep enough; "
                     f"use a cut-off up to {each.depth}, or longer lists; if these are all it would ever show, say "
-                    "--lists complete (Python: lists='complete')."
+                    "{option:lists complete}."
                 )
         return None
 
@@ -123,32 +129,53 @@ class Rules:
         return estimator.about.pool is Pool.JUDGED or self.explicit
 
 
+def usable(metrics: Sequence[Metric], sample: Log) -> tuple[list[Metric], list[Message]]:
+    """The metrics for which rows have labels or grades, and what to say of the others; refused if all are others."""
+    able: list[Metric] = []
+    refused: dict[Metric, InputError] = {}
+    for metric in metrics:
+        try:
+            if not isinstance(metric, OfLists) or ListNeed.LABELS in metric.needs:
+                gains_of(metric, sample)
+            able.append(metric)
+        except InputError as error:
+            refused[metric] = error
+    if not able:
+        raise next(iter(refused.values()), InputError("no metrics given; expected at least one."))
+    return able, [caution("left-out-question", f"left out: {each}: {why.text}") for each, why in refused.items()]
+
+
 def pairs(
-    metrics: Sequence[Metric] | None, given_estimators: Sequence[Estimator] | None, rules: Rules
+    metrics: Sequence[Metric], given_estimators: Sequence[Estimator] | None, rules: Rules
 ) -> tuple[list[MetricWith], list[Message]]:
-    """Every metric with every estimator that can give it; messages on the pairs left out."""
+    """Every metric with every estimator that can give it; messages on the pairs left out; refused if none is left."""
     able: list[MetricWith] = []
-    reasons: dict[tuple[int, int], tuple[str, str]] = {}
-    chosen = DEFAULT_METRICS[rules.exposure.exposed] if metrics is None else tuple(dict.fromkeys(metrics))
+    tried: set[Estimator] = set()
+    reasons: list[tuple[str, str]] = []
     given = None if given_estimators is None else tuple(dict.fromkeys(given_estimators))
-    for i, metric in enumerate(chosen):
-        for j, estimator in enumerate(given or defaults(metric, rules.exposure)):
+    for metric in dict.fromkeys(metrics):
+        for estimator in _chosen(metric, given, rules.exposure):
+            tried.add(estimator)
             reason = rules.refusal(metric, estimator)
             if reason is None:
                 able.append((metric, estimator))
             else:
-                reasons[i, j] = (f"{metric} with {estimator.about.name}", reason)
-    used_metrics = {str(metric) for metric, _ in able}
-    used_estimators = {estimator.about.name for _, estimator in able}
-    for i, metric in enumerate(chosen):
-        if metrics is not None and str(metric) not in used_metrics:
-            raise RefusedError(_together(reason for (at, _), reason in reasons.items() if at == i))
-    for j, estimator in enumerate(given or ()):
-        if estimator.about.name not in used_estimators:
-            raise RefusedError(_together(reason for (_, at), reason in reasons.items() if at == j))
+                reasons.append((f"{metric} with {estimator.about.name}", reason))
+    reasons += [
+        (estimator.about.name, "nothing that is asked for looks at labels; leave {option:estimator|estimators=} out.")
+        for estimator in given or ()
+        if estimator not in tried
+    ]
     if not able:
-        raise RefusedError(_together(reasons.values()))
-    return able, [caution("left-out-question", f"left out: {what}: {reason}") for what, reason in reasons.values()]
+        raise RefusedError(_together(reasons))
+    return able, [caution("left-out-question", f"left out: {what}: {reason}") for what, reason in reasons]
+
+
+def _chosen(metric: Metric, given: Sequence[Estimator] | None, exposure: Exposure) -> Sequence[Estimator]:
+    """The estimators that are asked for, or usual; metrics of lists have one way, whatever is asked of labels."""
+    if isinstance(metric, OfLists) and not any(each.about.of_lists for each in given or ()):
+        return (RecommendedLists(),)
+    return given or defaults(metric, exposure)
 
 
 def _together(reasons: Iterable[tuple[str, str]]) -> str:
@@ -162,7 +189,8 @@ def _together(reasons: Iterable[tuple[str, str]]) -> str:
 def names_for(exposed: Exposed) -> list[str]:
     """The estimators that are for a kind of log, by name: first the defaults, last those for comparison alone."""
     first = [estimator.about.name for estimator in DEFAULT_ESTIMATORS[exposed]]
-    able = {cls.about.name: cls.about for cls in estimators.catalogue().values() if exposed in cls.about.exposures}
+    every = (cls.about for cls in estimators.catalogue().values())
+    able = {about.name: about for about in every if exposed in about.exposures and not about.of_lists}
     others = sorted((name for name in able if name not in first), key=lambda name: _weak(able[name]))
     return [*first, *others]
 
@@ -195,7 +223,7 @@ def clips_for(given: Sequence[float] | None, asked: Sequence[MetricWith]) -> tup
     if all(about.clipping is Clipping.NONE for about in used):
         able = [cls.about.name for cls in estimators.catalogue().values() if cls.about.clipping is not Clipping.NONE]
         names = ", ".join(about.name for about in used)
-        raise InputError(f"--clip cuts weights, which {names} has not; add {' or '.join(able)}.")
+        raise InputError(f"{{option:clip|clips=}} cuts weights, which {names} has not; add {' or '.join(able)}.")
     return tuple(dict.fromkeys(float(clip) for clip in given))
 
 
@@ -204,8 +232,8 @@ def interval_for(given: Interval | None, *, fitted: bool) -> Interval:
     chosen = Population() if given is None else given
     if fitted and not chosen.refits:
         raise RefusedError(
-            "the propensities are fitted to the same users, which this interval would take as given. Leave --bootstrap "
-            "and --interval out (Python: interval=): the interval then fits them again without each part of the users; "
-            "or give propensities in a column."
+            "the propensities are fitted to the same users, which this interval would take as given. Leave "
+            "{cli:--bootstrap and --interval|interval=} out: the interval then fits them again without each part of "
+            "the users; or give propensities in a column."
         )
     return chosen

@@ -77,7 +77,7 @@ class ComparedTerms:
                 np.packbits(part.defined).tobytes(),
                 NOTHING if of_lists[name] == NOTHING else of_lists[name],
                 plan.doubts((name, number), measured),
-                plan.unseen((name, number), measured),
+                plan.unseen((name, number), part, measured),
             )
             for name, part in terms.items()
         }
@@ -159,6 +159,7 @@ def compared(
         sizes[family] = max(int(np.count_nonzero(~np.isnan(tested))), 1)
         adjusted.update(zip(cells, holm(tested).tolist(), strict=True))
     named = _once(lambda number: _named(plan, *plan.question.asked[number]))
+    directed = _once(lambda number: plan.directed(*plan.question.asked[number]))
     level = plan.question.level
 
     def comparison(cell: tuple[Pair, int]) -> Comparison:
@@ -179,7 +180,7 @@ def compared(
             units=of.units,
             clusters=of.clusters,
             evidence=of.evidence,
-            verdict=verdict_of(spread.value, p, level=level, reasons=of.reasons),
+            verdict=verdict_of(spread.value, p, level=level, reasons=of.reasons, directed=directed(number)),
             reasons=of.reasons,
             **named(number),
         )

@@ -6,20 +6,22 @@ time, and reads them back when it comes to it.
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from truerank.core.arrays import Bools, Floats, Ints, two_sum
+from truerank.core.clusters import Clusters
+from truerank.core.counted import CountedItems
 from truerank.core.errors import InputError
 from truerank.core.refits import Refitted
 from truerank.core.rows import Weighting
-from truerank.core.terms import Clusters, Smooth, Terms
+from truerank.core.terms import Smooth, Terms
+from truerank.data.spill import scratch
 from truerank.evaluation.measure import ByPlace, Measured, added, join
 from truerank.evaluation.question import Cell, Tallies
 
@@ -42,8 +44,8 @@ def gathered(parts: Iterable[Measured], *, budget: int | None = None) -> Iterato
             raise InputError("no rows; expected rows of users and items.")
         yield join(held)
         return
-    with tempfile.TemporaryDirectory(prefix="truerank-") as folder:
-        store = Store(Path(folder))
+    with scratch() as aside:
+        store = Store(aside.make("sums"))
         for part in held:
             store.add(part)
         held.clear()
@@ -54,18 +56,17 @@ def gathered(parts: Iterable[Measured], *, budget: int | None = None) -> Iterato
 
 def _has_rows(part: Measured) -> bool:
     """Whether single rows are kept, for an interval that needs all of them at once."""
-    return any(_smooth(terms).rows is not None for terms in part.terms.values())
+    return any(not isinstance(each, CountedItems) and each.whole.rows is not None for each in part.terms.values())
 
 
 def _bytes(part: Measured) -> int:
-    return sum(_smooth(terms).sums.nbytes for terms in part.terms.values())
+    """Bytes of sums, counted once where several questions share them."""
+    shared = {id(terms): terms for terms in part.terms.values()}
+    return sum(_size(terms) for terms in shared.values())
 
 
-def _smooth(terms: Terms) -> Smooth:
-    found = terms.whole if isinstance(terms, Refitted) else terms
-    if not isinstance(found, Smooth):
-        raise TypeError(f"{type(terms).__name__} cannot be written to a file")
-    return found
+def _size(terms: Terms) -> int:
+    return terms.item.nbytes if isinstance(terms, CountedItems) else terms.whole.sums.nbytes
 
 
 @dataclass(slots=True)
@@ -93,12 +94,8 @@ class Store:
         self.clusters.append(next(iter(part.terms.values())).clusters)
         try:
             for number, (cell, terms) in enumerate(part.terms.items()):
-                smooth = _smooth(terms)
-                for column, values in zip(smooth.form.columns, smooth.sums.T, strict=True):
-                    _append(self._path(number, column), values)
-                _append(self._path(number, "defined"), smooth.defined)
-                if isinstance(terms, Refitted):
-                    _append(self._path(number, "pattern"), terms.pattern)
+                for name, values in _arrays(terms).items():
+                    _append(self._path(number, name), values)
                 self.kinds[cell] = _together(self.kinds.get(cell), terms)
         except OSError as error:
             raise InputError(
@@ -119,7 +116,13 @@ class Store:
     def read(self, cell: Cell, order: Ints | None, clusters: Clusters) -> Terms:
         number = list(self.kinds).index(cell)
         kind = self.kinds[cell]
-        whole = _smooth(kind)
+        if isinstance(kind, CountedItems):
+            length, item = (_read(self._path(number, name), np.int64, None) for name in ("length", "item"))
+            start = np.concatenate([[0], np.cumsum(length)])
+            flags = _read(self._path(number, "defined"), np.bool_, None)
+            listed = replace(kind, start=start, item=item, defined=flags, clusters=clusters)
+            return listed if order is None else listed.take(order, clusters)
+        whole = kind.whole
         sums: Floats = np.empty((len(whole.form.columns), len(clusters.of_row)))
         for values, column in zip(sums, whole.form.columns, strict=True):
             values[:] = _read(self._path(number, column), np.float64, order)
@@ -157,6 +160,16 @@ class StoredTerms(Mapping[Cell, Terms]):
         return len(self.store.kinds)
 
 
+def _arrays(terms: Terms) -> dict[str, np.ndarray]:
+    """What there is of terms for each row, or for each item of its list, by name."""
+    if isinstance(terms, CountedItems):
+        return {"length": np.diff(terms.start), "item": terms.item.astype(np.int64), "defined": terms.defined}
+    smooth = terms.whole
+    arrays: dict[str, np.ndarray] = dict(zip(smooth.form.columns, smooth.sums.T, strict=True))
+    arrays["defined"] = smooth.defined
+    return arrays | ({"pattern": terms.pattern} if isinstance(terms, Refitted) else {})
+
+
 def _append(path: Path, values: Floats | Bools | np.ndarray) -> None:
     with path.open("ab") as file:
         np.ascontiguousarray(values).tofile(file)
@@ -170,11 +183,14 @@ def _read(path: Path, kind: type[Any], order: Ints | None) -> Any:
 
 def _together(before: Terms | None, terms: Terms) -> Terms:
     """What of terms is no row: their form, and what adds up over all rows."""
-    smooth = _smooth(terms)
-    nothing = np.zeros((0, len(smooth.form.columns)))
     none = np.zeros(0, dtype=bool)
     no_clusters = Clusters.numbered(0)
-    known = None if before is None else _smooth(before)
+    if isinstance(terms, CountedItems):
+        empty = np.zeros(0, dtype=np.int64)
+        return replace(terms, start=np.zeros(1, dtype=np.int64), item=empty, defined=none, clusters=no_clusters)
+    smooth = terms.whole
+    nothing = np.zeros((0, len(smooth.form.columns)))
+    known = None if before is None else before.whole
     bare = Smooth(
         smooth.form,
         nothing,

@@ -16,7 +16,7 @@ from truerank.core.ids import Ids
 from truerank.core.language import as_value, as_values
 from truerank.core.log import Log
 from truerank.core.messages import note
-from truerank.core.metric import Metric
+from truerank.core.metric import Metric, OfLists
 from truerank.core.options import ListsAre
 from truerank.core.progress import Progress, Watching, watching
 from truerank.core.provenance import Input, Provenance, versions
@@ -27,12 +27,12 @@ from truerank.data.spill import Scratch, scratch
 from truerank.data.survey import LogSchema
 from truerank.engines.local import map_chunks
 from truerank.estimators import ESTIMATORS
-from truerank.evaluation.asked import DEFAULT_METRICS, Rules, clips_for, interval_for, pairs
+from truerank.evaluation.asked import DEFAULT_METRICS, Rules, clips_for, interval_for, pairs, usable
 from truerank.evaluation.compare import check_pairs
 from truerank.evaluation.conclude import conclude
 from truerank.evaluation.gather import gathered
 from truerank.evaluation.judged_notes import about_catalogue, about_holdout, about_inclusion, about_scores
-from truerank.evaluation.judged_plan import JudgedContext, JudgedPlan, settings_of
+from truerank.evaluation.judged_plan import JudgedContext, JudgedPlan
 from truerank.evaluation.judged_source import (
     CatalogueLayout,
     JudgedSource,
@@ -48,15 +48,18 @@ from truerank.evaluation.judged_source import (
     source_of,
 )
 from truerank.evaluation.like import Tool, tool_named
+from truerank.evaluation.list_facts import known_facts, list_facts
 from truerank.evaluation.measure import measure
+from truerank.evaluation.mistakes import about_ids, without_exclusions
 from truerank.evaluation.numbering import check_numbers
-from truerank.evaluation.question import Adjust, Question
+from truerank.evaluation.question import Adjust, Question, settings_of
 from truerank.evaluation.units import items_by_group
 from truerank.exposure.kinds import EXPOSURES, BiasedExposure, Exposure, FullExposure, HoldoutExposure, RandomExposure
 from truerank.exposure.propensities import Fitted
 from truerank.exposure.propensities.given import GivenValues
 from truerank.metrics import METRICS
-from truerank.metrics.worth import gains_of, reward_of
+from truerank.metrics.listed import ListFacts
+from truerank.metrics.worth import reward_of
 from truerank.ranks.candidates import Overlap, catalogue_of, whole_tables
 from truerank.ranks.kernel.rank import Aligned
 from truerank.ranks.scores.given import as_scores
@@ -83,6 +86,7 @@ def evaluate(
     lists: ListsAre | str | None = None,
     like: str | None = None,
     item_groups: Any = None,
+    item_features: Any = None,
     baseline: str | None = None,
     ties: Ties | str = Ties.EXPECTED,
     interval: Interval | None = None,
@@ -102,11 +106,13 @@ def evaluate(
     "holdout"); else a cut-off beyond their length is refused. `like` names a tool, such as "trec_eval" or "rectools",
     whose forms of the metrics and whose users are taken, so that numbers equal its own.
     Metrics and estimators are values or their texts, such as "Recall@50" or "Recall@{1,5,50}", which costs one ranking.
-    Every metric is combined with every estimator; a pair that has no honest answer is left out with a note, and refused
-    if nothing is left of what was asked for. Weights of rows that were unlikely to be shown are cut at each of `clips`,
+    Every metric is combined with every estimator; a pair that has no honest answer is left out with a note, and the
+    call is refused if none is left. Weights of rows that were unlikely to be shown are cut at each of `clips`,
     where an estimator has no clip of its own.
     `item_groups` (a mapping from item to group, or a frame of both) asks everything again for each group of items: only
     its items earn, ranks stay among all candidates.
+    Metrics of lists, such as "Coverage@10" or "Novelty@10", look at what is recommended instead of labels; popularity
+    is counted in `exclude`, the training log, and `item_features` (a frame or a file) tell how different items are.
     p is adjusted over the comparisons of one metric and estimator, or over all (`adjust="all"`); `simultaneous` widens
     the intervals of differences so that those of such a family hold together.
     `block_users` and `threads` change speed and memory, never a bit of the results. `progress=True` shows how far it
@@ -131,6 +137,7 @@ def evaluate(
         lists=None if lists is None else as_value(lists, ListsAre),
         like=None if like is None else tool_named(like),
         item_groups=item_groups,
+        item_features=item_features,
         baseline=baseline,
         ties=as_value(ties, Ties),
         interval=interval,
@@ -174,6 +181,7 @@ class JudgedCall:
     lists: ListsAre | None = None
     like: Tool | None = None
     item_groups: Any = None
+    item_features: Any = None
     baseline: str | None = None
     ties: Ties = Ties.EXPECTED
     interval: Interval | None = None
@@ -185,13 +193,13 @@ class JudgedCall:
     def __post_init__(self) -> None:
         if self.overlap is Overlap.KEEP and not isinstance(self.exposure, FullExposure | HoldoutExposure):
             raise RefusedError(
-                "--overlap keep makes the candidates depend on which items were judged, so a sample of them stands "
-                "for nothing; use --overlap drop, or leave --exclude out."
+                "{option:overlap keep} makes the candidates depend on which items were judged, so a sample of them "
+                "stands for nothing; use {option:overlap drop}, or leave {option:exclude} out."
             )
         if self.like is not None and not (isinstance(self.exposure, HoldoutExposure) and self.estimators is None):
             raise RefusedError(
-                f"--like {self.like.name} chooses metrics and users as that tool does, for --exposure holdout alone; "
-                "leave --estimator out, or --like."
+                f"{{option:like {self.like.name}}} chooses metrics and users as that tool does, for "
+                "{option:exposure holdout} alone; leave {option:estimator|estimators=} out, or {option:like}."
             )
 
     @property
@@ -223,8 +231,7 @@ def prepare_judged(
         raise InputError("labels: no rows; expected judged pairs of users and items.")
     check_rows(judged)
     sample = call.exposure.labelled(first_rows(judged))
-    for metric in call.chosen_metrics:
-        gains_of(metric, sample)  # labels or grades that it cannot use are refused before any work
+    metrics, without_labels = usable(call.chosen_metrics, sample)
     # two sources may share a name, so they are told apart by their role
     others = {f"{source_of(part)} ({role})": part.items for role, part in rows.items() if role != "candidates"}
     known = {name: as_scores(each, name=name) for name, each in scores.items()}
@@ -252,11 +259,13 @@ def prepare_judged(
         catalogue.n_items,
         explicit=candidates is not None,
         complete_lists=frozenset(models if complete else ()),
+        facts=known_facts(exclude, call.item_features, n_items=catalogue.n_items, exposed=call.exposure.exposed),
     )
     if call.like is None:
-        asked, left_out = pairs(call.metrics, call.estimators, rules)
+        asked, left_out = pairs(metrics, call.estimators, rules)
     else:
-        asked, left_out = pairs(call.chosen_metrics, [call.like.users], rules)
+        labelled = any(not isinstance(metric, OfLists) for metric in metrics)
+        asked, left_out = pairs(metrics, [call.like.users] if labelled else None, rules)
         left_out += call.like.said(DEFAULT_METRICS[call.exposure.exposed] if call.metrics is None else call.metrics)
     clips = clips_for(call.clips, asked)
     segments = items_by_group(call.item_groups, catalogue.items)
@@ -266,7 +275,7 @@ def prepare_judged(
             (estimator, Asked(metric, reward_of(metric, sample), clip, segment))
             for metric, estimator in asked
             for clip in clips_of(estimator, clips)
-            for segment in (None, *(() if estimator.about.predicts else segments))
+            for segment in (None, *(() if estimator.about.predicts or estimator.about.of_lists else segments))
         ),
         interval=interval,
         level=call.level,
@@ -276,7 +285,9 @@ def prepare_judged(
         simultaneous=call.simultaneous,
     )
     check_pairs(question)
-    learned = _learned(question, source, call.exposure, learner, users=judged.users)
+    metrics = [each.metric for _, each in question.asked]
+    lists = list_facts(metrics, source, catalogue, train=rows.get("exclude"), features=call.item_features)
+    learned = _learned(question, source, call.exposure, learner, users=judged.users, lists=lists)
     used = any("inclusion" in estimator.about.uses for estimator, _ in question.asked)
     plan = JudgedPlan(
         question=question,
@@ -301,13 +312,16 @@ def prepare_judged(
         said=(
             *(note("columns", sentence) for part in (*rows.values(), *models.values()) for sentence in notes_of(part)),
             *(note("chunks", sentence) for sentence in source.notes),
+            *without_labels,
             *left_out,
             *(about_holdout(source_of(judged), first_rows(judged)) if held_out else ()),
+            *(without_exclusions(models, call.exposure.exposed) if exclude is None else ()),
             *([] if used or sample.inclusion is None else about_inclusion(source_of(judged), n_rows_of(judged))),
         ),
         scored=(
             *numbered,
             *about_scores(models, judged.users, catalogue.items),
+            *about_ids(models, judged.users, judged.items, source=source_of(judged)),
             *about_catalogue(
                 models,
                 catalogue.items,
@@ -326,7 +340,13 @@ def notes_of(read: Rows | Scores) -> tuple[str, ...]:
 
 
 def _learned(
-    question: Question, source: JudgedSource, exposure: Exposure, learner: Learner | None, *, users: Ids
+    question: Question,
+    source: JudgedSource,
+    exposure: Exposure,
+    learner: Learner | None,
+    *,
+    users: Ids,
+    lists: ListFacts,
 ) -> Learned:
     """What estimators must know of all users: propensities, reward models."""
     context = {
@@ -343,6 +363,7 @@ def _learned(
         "rate": exposure.rate if isinstance(exposure, RandomExposure) else None,
         "propensity": learner,
         "users": users,
+        "lists": lists,
     }
     if not wanted:
         return Learned(facts=facts)

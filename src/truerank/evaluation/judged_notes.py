@@ -63,7 +63,7 @@ def about_holdout(source: str, rows: Log) -> list[Message]:
             caution(
                 "relevant-rows",
                 f"{source}: rows with a {name} above 0 count as relevant; for another rule say, as an example, "
-                '{option:positive ">3"|positive=">3"}.',
+                '{option:positive ">3"|truerank.read(..., positive=">3")}.',
             )
         ]
     else:
@@ -125,6 +125,14 @@ def about_ranks(model: str, tallies: Tallies) -> list[Message]:
     return messages
 
 
+def about_refits(failures: Mapping[str, int]) -> list[Message]:
+    """Why fitted models have no interval: without some parts of the users they cannot be fitted."""
+    return [
+        note("refit-failed", f"no interval: without {parts:,} parts of the users {reason}")
+        for reason, parts in failures.items()
+    ]
+
+
 def differing_orders(estimates: Sequence[Estimate]) -> list[Message]:
     """Recall pooled over pairs and recall averaged over users are different questions; say where answers differ."""
     groups: dict[str, dict[str, list[Estimate]]] = {}
@@ -176,7 +184,7 @@ def about_overlap(dropped: int) -> list[Message]:
     return [
         caution(
             "overlap-dropped",
-            f"{dropped:,} judged rows are excluded items and were dropped (--overlap).",
+            f"{dropped:,} judged rows are excluded items and were dropped ({{option:overlap}}).",
             numbers={"rows": dropped},
         )
     ]
@@ -201,7 +209,7 @@ def about_catalogue(models: Mapping[str, Scores], items: Ids, *, taken_whole: Se
                 caution(
                     "taken-as-catalogue",
                     f"{name}: every user lists all {len(scores.items):,} items, taken as the whole catalogue; "
-                    "if there are more, give --items or --n-items.",
+                    "if there are more, give {option:items} or {option:n_items}.",
                     about=(name,),
                 )
             )
@@ -344,6 +352,7 @@ def about_inclusion(source: str, n_rows: int) -> list[Message]:
         caution(
             "inclusion-unused",
             f"{source}: the inclusion probabilities are not used, all {n_rows:,} rows count as the test set; for "
-            "what test sets drawn with them give on average, say --estimator intervened or intervened-pooled.",
+            "what test sets drawn with them give on average, say "
+            '{option:estimator intervened|estimators=["intervened"]} or intervened-pooled.',
         )
     ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -13,11 +13,11 @@ import numpy as np
 from truerank.core.arrays import Bools, Floats, Ints, equal_parts
 from truerank.core.estimator import Asked, Clipping, Estimator, Exposed, Learned
 from truerank.core.ids import Ids
-from truerank.core.messages import Message, note
-from truerank.core.metric import Additive, Metric
+from truerank.core.messages import Message
+from truerank.core.metric import Additive, Metric, OfCounts, is_directed
 from truerank.core.progress import Progress
 from truerank.core.provenance import Provenance
-from truerank.core.ranking import JudgedChunk, Pool, Ranks, RankView, Ties
+from truerank.core.ranking import JudgedChunk, Pool, RankView, Ties
 from truerank.core.results import Estimate, Evidence
 from truerank.core.terms import Terms
 from truerank.estimators.biased.weighing import is_recall, propensity_of
@@ -29,6 +29,7 @@ from truerank.evaluation.judged_notes import (
     about_propensities,
     about_randomness,
     about_ranks,
+    about_refits,
     differing_orders,
     expansions,
     heavy_rows_missing,
@@ -36,7 +37,10 @@ from truerank.evaluation.judged_notes import (
     not_random,
     unequal_judging,
 )
+from truerank.evaluation.judged_sight import BalanceOf, JudgedSight
+from truerank.evaluation.judged_source import EVERY_LABEL
 from truerank.evaluation.measure import ByPlace, Measured
+from truerank.evaluation.mistakes import about_seen, seen_items
 from truerank.evaluation.question import Cell, Points, Question, Remarks, Tallies
 from truerank.exposure.randomness.items import JudgedItems
 from truerank.metrics.worth import bounds_of, relevant
@@ -49,13 +53,11 @@ from truerank.uncertainty.balance import (
     uniform_balance,
     weighted_balance,
 )
-from truerank.uncertainty.evidence import Listed, equally_weighted, judged_spread, warnings_of, whole
+from truerank.uncertainty.evidence import Listed, equally_weighted, judged_spread, warnings_of
 from truerank.uncertainty.spreads import Bounds, Spread
 from truerank.uncertainty.verdicts import UnseenExposure
 
-EVERY_LABEL = (Exposed.FULL, Exposed.HOLDOUT)  # known, or taken to be
-
-BalanceOf = Callable[[JudgedChunk, Ranks, Additive], tuple[Balance, Floats]]
+MOST_ROWS = 5_000_000  # judged rows of all models and questions, of which what they add is kept
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,50 +67,6 @@ class JudgedContext:
     propensity: Any
     asked: tuple[Asked, ...]
     seed: int
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class JudgedSight:
-    """The ranks of a chunk's labels for one model, within every pool that an estimator asks for."""
-
-    model: str
-    chunk: JudgedChunk
-    views: Mapping[Pool, RankView]
-    cutoffs: frozenset[tuple[Pool, int]]
-    checked: tuple[tuple[Pool, Additive], ...] = ()  # whose balance is to be known
-    balance: BalanceOf | None = None
-
-    def view(self, estimator: Estimator, learned: Learned) -> RankView:
-        return self.views[estimator.about.pool]
-
-    def tallies(self) -> Tallies:
-        first, labels = next(iter(self.views.values())).ranks, self.chunk.labels
-        positive = relevant(labels) & first.scored[labels.user]
-        counted: dict[tuple[Any, ...], Any] = {
-            (self.model, "positive"): int(np.count_nonzero(positive)),
-            (self.model, "never"): int(np.count_nonzero(positive & np.isinf(first.above))),
-            (self.model, "tied"): int(np.count_nonzero(first.tied[positive] > 0)),
-            (self.model, "unscored"): self._users(~first.scored),
-        }
-        for pool, cutoff in self.cutoffs:
-            ranks = self.views[pool].ranks
-            # the number of candidates may be unknown
-            short = ranks.scored & (ranks.n_recommended < cutoff) & ~(ranks.n_recommended >= ranks.n_candidates)
-            counted[self.model, "short", pool, cutoff] = self._users(short)
-        return counted if self.balance is None else counted | self._balances(self.balance)
-
-    def _balances(self, balance: BalanceOf) -> dict[tuple[Any, ...], Any]:
-        counted: dict[tuple[Any, ...], Any] = {}
-        for pool, metric in self.checked:
-            found, stand_for = balance(self.chunk, self.views[pool].ranks, metric)
-            some = stand_for > 0
-            counted[self.model, "balance", pool, metric] = found
-            counted[self.model, "stand-for", pool, metric] = ByPlace(self.chunk.unit[some], stand_for[some])
-        return counted
-
-    def _users(self, flag: Bools) -> ByPlace:
-        """One for each of these users."""
-        return ByPlace(self.chunk.unit[flag], np.ones(np.count_nonzero(flag)))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -135,6 +93,12 @@ class JudgedPlan:
     unit: str = "user"
     cluster: str = "user"
     keeps_units: bool = True  # users are clusters, too
+
+    @property
+    def keeps_rows(self) -> bool:
+        """Of uniform draws also for what more of them would show, as long as they are few."""
+        n = self.n_judged * len(self.models) * len(self.question.asked)
+        return self.question.interval.needs_rows or (self.exposed is Exposed.RANDOM and n <= MOST_ROWS)
 
     # ---- for measure
 
@@ -216,6 +180,7 @@ class JudgedPlan:
             ("dropped",): chunk.dropped,
             ("empty",): int(np.count_nonzero(chunk.pools[Pool.JUDGED].count == 0)),
             ("excluded",): 0 if pool.exclude is None else len(pool.exclude.item),
+            **seen_items(self.models, chunk),
             ("active",): ByPlace(
                 chunk.unit, np.zeros(len(chunk.unit)) if active is None else active.count.astype(np.float64)
             ),
@@ -238,6 +203,9 @@ class JudgedPlan:
     def named(self, estimator: Estimator, asked: Asked) -> tuple[str, int | None]:
         return str(asked.metric), asked.metric.cutoff
 
+    def directed(self, estimator: Estimator, asked: Asked) -> bool:
+        return is_directed(asked.metric)
+
     def assumptions(self, estimator: Estimator) -> tuple[str, ...]:
         fitted = [self.description] if self.description is not None and estimator.about.weighs else []
         return (*estimator.about.assumptions, *fitted)
@@ -250,10 +218,12 @@ class JudgedPlan:
 
     def equal_clusters(self, cell: Cell, terms: Terms, measured: Measured) -> float:
         """By what the denominator holds, or for means by the judged part of each user's list (Hájek's denominator)."""
-        if whole(terms).exact:  # every label is known: all of each list was judged
+        if isinstance(self.question.asked[cell[1]][1].metric, OfCounts):
+            return 0.0  # no mean of clusters
+        if terms.whole.exact:  # every label is known: all of each list was judged
             return float(terms.n_independent())
         parts: ByPlace | None = self._of_list("stand-for", cell, measured)
-        return equally_weighted(whole(terms)) or (0.0 if parts is None else equal_parts(parts.value))
+        return equally_weighted(terms.whole) or (0.0 if parts is None else equal_parts(parts.value))
 
     def evidence(self, cell: Cell, spread: Spread, measured: Measured) -> Evidence:
         balance: Balance | None = self._of_list("balance", cell, measured)
@@ -268,10 +238,12 @@ class JudgedPlan:
         )
 
     def doubts(self, cell: Cell, measured: Measured) -> tuple[Message, ...]:
+        if self.question.asked[cell[1]][0].about.of_lists:
+            return ()  # whatever the judged rows are
         items: JudgedItems | None = measured.tallies.get(("items",))
         return (*unbalanced(self._of_list("balance", cell, measured), cell[0]), *not_random(items))
 
-    def unseen(self, cell: Cell, measured: Measured) -> UnseenExposure:
+    def unseen(self, cell: Cell, terms: Terms, measured: Measured) -> UnseenExposure:
         """Weight that a clip took away, and what heavy rows that were not drawn would have stood for."""
         estimator, asked = self.question.asked[cell[1]]
         missing = missing_share(measured.tallies) if estimator.about.needs_scale else 0.0
@@ -303,29 +275,34 @@ class JudgedPlan:
         estimator, asked = self.question.asked[cell[1]]
         if estimator.about.clipping is Clipping.NONE or math.isinf(asked.clip):
             return None
-        weighting = whole(measured.terms[cell]).weighting
+        weighting = measured.terms[cell].whole.weighting
         return None if weighting is None or math.isnan(weighting.lost) else weighting.lost
 
     def family(self, number: int) -> int:
         return number
 
     def effective(self, cell: Cell, terms: Terms, measured: Measured) -> float | None:
-        weighting = whole(terms).weighting
+        weighting = terms.whole.weighting
         return None if weighting is None else weighting.effective
 
     def warnings(self, cell: Cell, terms: Terms, measured: Measured) -> tuple[Message, ...]:
         model, number = cell
         estimator, asked = self.question.asked[number]
         metric: Metric = asked.metric
-        short = measured.tallies.get((model, "short", estimator.about.pool, metric.cutoff))
-        listed = Listed(int(measured.tallies[model, "unscored"].sum()), 0 if short is None else int(short.sum()))
+        of_list = (estimator.about.pool, metric.cutoff)
+        short, cut = (measured.tallies.get((model, what, *of_list)) for what in ("short", "cut"))
+        listed = Listed(
+            int(measured.tallies[model, "unscored"].sum()),
+            0 if short is None else int(short.sum()),
+            int(cut.sum()) if cut is not None and estimator.about.of_lists else 0,
+        )
         exactly_these = self.question.interval.needs_rows
         balance: Balance | None = self._of_list("balance", cell, measured)
         unlimited = estimator.about.weighs and math.isinf(asked.clip)
         return (
             *warnings_of(estimator, metric, terms, listed, clip=asked.clip, exactly_these=exactly_these),
             *unchecked(balance),
-            *(quiet_weights(balance, whole(terms), recall=is_recall(metric)) if unlimited else ()),
+            *(quiet_weights(balance, terms.whole, recall=is_recall(metric)) if unlimited else ()),
             *(unequal_judging(measured.tallies) if self._expands(estimator) else ()),
             *(heavy_rows_missing(measured.tallies) if estimator.about.needs_scale else ()),
         )
@@ -345,22 +322,21 @@ class JudgedPlan:
         return Remarks()
 
     def messages(self, measured: Measured, estimates: Sequence[Estimate]) -> Sequence[Message]:
-        tallies = measured.tallies
-        dropped, positives = int(tallies["dropped",]), int(tallies["relevant",])
+        tallies, dropped = measured.tallies, int(measured.tallies["dropped",])
         return [
             *about_overlap(dropped),
             *self.said,
             *([] if self.excluded is None else about_exclusions(int(tallies["excluded",]), *self.excluded)),
-            *about_counts(self.users, n_items=self.n_items, judged=self.n_judged - dropped, positives=positives),
+            *about_counts(
+                self.users, n_items=self.n_items, judged=self.n_judged - dropped, positives=int(tallies["relevant",])
+            ),
             *about_population(len(self.users), int(tallies["empty",])),
             *self.scored,
             *about_randomness(tallies.get(("items",))),
             *about_propensities(self.description, measured.tallies),
-            *(
-                note("refit-failed", f"no interval: without {parts:,} parts of the users {reason}")
-                for reason, parts in self.learned.failures.items()
-            ),
-            *(message for model in self.question.models for message in about_ranks(model, measured.tallies)),
+            *about_refits(self.learned.failures),
+            *(message for model in self.question.models for message in about_ranks(model, tallies)),
+            *about_seen(self.question.models, tallies),
             *differing_orders(estimates),
         ]
 
@@ -372,16 +348,3 @@ class JudgedPlan:
             "relevant": int(measured.tallies["relevant",]),
         }
         return replace(self.record, counts=counts)
-
-
-def settings_of(question: Question, *, exposure: object, ties: Ties) -> dict[str, Any]:
-    """The settings of an evaluation, in words that parse back."""
-    return {
-        "models": list(question.models),
-        "exposure": str(exposure),
-        "ties": ties.value,
-        "interval": str(question.interval),
-        "level": question.level,
-        "baseline": question.baseline,
-        "seed": question.seed,
-    }

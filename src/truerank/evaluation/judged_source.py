@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
@@ -15,10 +15,12 @@ import polars as pl
 from truerank.core.arrays import Ints
 from truerank.core.calls import shown
 from truerank.core.errors import InputError
+from truerank.core.estimator import Exposed
 from truerank.core.ids import Ids
 from truerank.core.log import Log
 from truerank.core.progress import Progress
 from truerank.core.ranking import JudgedChunk, Pool, Scores
+from truerank.data.batches import UNNAMED
 from truerank.data.partition import MEMORY_BYTES, MEMORY_ROWS, Chunks, together
 from truerank.data.read import read
 from truerank.data.spill import Scratch
@@ -26,7 +28,15 @@ from truerank.data.survey import LogSchema, scan
 from truerank.exposure.kinds import Exposure, FullExposure, RandomExposure
 from truerank.ranks.candidates import Catalogue, Overlap, Setting, chunks_of, lay_out
 
+EVERY_LABEL = (Exposed.FULL, Exposed.HOLDOUT)  # known, or taken to be
+
 Option = TypeVar("Option", bound=StrEnum)
+
+HELD_OUT = "If this is a hold-out, where other pairs count as irrelevant, say {option:exposure holdout}"
+NEGATIVE = (
+    "if pairs that are not listed are known to be negative, say "
+    '{option:unlisted negative|exposure="full(unlisted=negative)"}'
+)
 
 
 def check_call(scores: Mapping[str, Any], *, baseline: str | None, level: float) -> None:
@@ -39,7 +49,7 @@ def check_call(scores: Mapping[str, Any], *, baseline: str | None, level: float)
     if odd:
         raise InputError(f"a model is called {shown(odd[0])}; expected text as the name of each model.")
     if not scores:
-        raise InputError("no scores given; expected at least one model, as NAME=FILE.")
+        raise InputError("no scores given; expected at least one model, as {cli:NAME=FILE|{name: scores}}.")
     if baseline is not None and baseline not in scores:
         raise InputError(f"baseline {baseline!r} is not among the models; expected one of {', '.join(scores)}.")
 
@@ -99,13 +109,14 @@ def _check_rate(setting: Setting, rate: float) -> None:
     if abs(float(judged.sum()) - expected) > 6 * noise + 1:
         raise InputError(
             f"{source}: {int(judged.sum()):,} pairs are judged where a rate of {rate:g} gives about {expected:,.0f}; "
-            "check the rate, or declare all users with --population."
+            "check the rate, or declare all users with {option:population|truerank.read(..., users=...)}."
         )
     empty = float(((1 - rate) ** n).sum())
     if empty >= 3 and (judged > 0).all():
         raise InputError(
             f"{source}: with a rate of {rate:g} about {empty:,.0f} users would have no judged item, but all have one. "
-            "Users without one count too: name all users with --population FILE (Python: read(..., users=...))."
+            "Users without one count too: name all users with "
+            "{option:population FILE|truerank.read(..., users=...)}."
         )
 
 
@@ -118,18 +129,16 @@ def _check_complete(setting: Setting) -> None:
         return
     unit = int(missing[0])
     user = setting.labels.users.texts(missing[:1])[0]
+    needs = f"{setting.labels.source}: full exposure needs a label for every candidate"
     if np.isnan(n[unit]):
         raise InputError(
-            f"{setting.labels.source}: full exposure needs a label for every candidate, and top lists do not tell how "
-            "many there are. If this is a hold-out, where other pairs count as irrelevant, say --exposure holdout; if "
-            "pairs that are not listed are known to be negative, say --unlisted negative; else give the catalogue with "
-            "--items FILE or --n-items N."
+            f"{needs}, and top lists do not tell how many there are. {HELD_OUT}; {NEGATIVE}; else give the catalogue "
+            "with {option:items FILE} or {option:n_items N}."
         )
     raise InputError(
-        f"{setting.labels.source}: full exposure needs a label for every candidate, but user {user} has "
-        f"{int(judged[unit]):,} labels for {int(n[unit]):,} candidates ({len(missing):,} users so). If this is a "
-        "hold-out, where other pairs count as irrelevant, say --exposure holdout; if pairs that are not listed are "
-        "known to be negative, say --unlisted negative; if the judged items are a random sample, say --exposure random."
+        f"{needs}, but user {user} has {int(judged[unit]):,} labels for {int(n[unit]):,} candidates "
+        f"({len(missing):,} users so). {HELD_OUT}; {NEGATIVE}; if the judged items are a random sample, say "
+        "{option:exposure random}."
     )
 
 
@@ -139,7 +148,7 @@ Rows = Log | LogSchema  # rows in memory, or what is known of rows that are read
 def rows_of(source: Any, *, role: str, values: bool, progress: Progress | None = None) -> Rows:
     """The rows of a source: a Log as it is, a file as what is known of it, anything else read at once."""
     if isinstance(source, Log):
-        return source
+        return replace(source, source=role) if source.source in UNNAMED else source
     if isinstance(source, LogSchema):
         return _in_memory(source)
     if isinstance(source, str | Path):
@@ -173,6 +182,9 @@ class JudgedSource(Protocol):
     @property
     def notes(self) -> tuple[str, ...]: ...
     def chunk(self, at: int) -> JudgedChunk: ...
+    def train(self) -> Iterator[Log]:
+        """The rows of the excluded log that are not in memory, of whole users at a time, also of others."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,6 +211,9 @@ class HeldRows:
 
     def chunk(self, at: int) -> JudgedChunk:
         return self.chunks[at]
+
+    def train(self) -> Iterator[Log]:
+        return iter(())
 
 
 @dataclass(frozen=True, slots=True)
@@ -246,6 +261,12 @@ class StreamedRows:
         logs = {role: self._log(role, frames.get(role), users, at) for role in self.rows}
         setting = self.layout.lay(logs["labels"], exclude=logs.get("exclude"), candidates=logs.get("candidates"))
         return JudgedChunk(setting.labels, setting.pools, unit, setting.dropped)
+
+    def train(self) -> Iterator[Log]:
+        rows = self.rows["exclude"]
+        if isinstance(rows, LogSchema):
+            frames = (self.tables.chunk(at).get("exclude") for at in range(self.n_chunks))
+            yield from (rows.read(frame) for frame in frames if frame is not None)
 
     def _log(self, role: str, frame: pl.DataFrame | None, users: Ids, at: int) -> Log:
         rows = self.rows[role]

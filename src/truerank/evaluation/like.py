@@ -12,13 +12,15 @@ from truerank.core.arrays import frozen
 from truerank.core.errors import InputError
 from truerank.core.messages import Message, caution, note
 from truerank.core.metric import Metric
-from truerank.core.options import AbsentUsers, Denominator, Discount, Gain, Ideal
+from truerank.core.options import AbsentUsers, CoveredItems, Denominator, Discount, Gain, Ideal, InformationUnit
 from truerank.core.ranking import Scores
 from truerank.estimators.judged.holdout import Holdout
 from truerank.metrics.auc import AUC
 from truerank.metrics.average_precision import AveragePrecision
+from truerank.metrics.catalogue_coverage import CatalogueCoverage
 from truerank.metrics.dcg import DCG
 from truerank.metrics.ndcg import NDCG
+from truerank.metrics.novelty import Novelty
 from truerank.metrics.precision import Precision
 from truerank.metrics.recall import Recall
 from truerank.ranks.scores.scores import Lists
@@ -134,7 +136,19 @@ TOOLS = {
             unmatched={AveragePrecision: "LensKit divides by the length of lists that are shorter than the cut-off"},
         ),
         Tool("recbole"),
-        Tool("replay", users=EVERYONE, unmatched={AUC: "RePlay compares only items of the list"}),
+        Tool(
+            "replay",
+            {
+                CatalogueCoverage: lambda metric: CatalogueCoverage(metric.k, CoveredItems.TRAIN),
+                Novelty: lambda metric: Novelty(metric.k, InformationUnit.SHARE, Denominator.CUTOFF),
+            },
+            EVERYONE,
+            unmatched={
+                AUC: "RePlay compares only items of the list",
+                Novelty: "RePlay calls this Surprisal, and gives the share of items that are not in the user's train "
+                "rows under the name Novelty",
+            },
+        ),
         Tool(
             "implicit",
             unmatched={

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from truerank.core.arrays import Bools, Floats, Ints, exact_sum
+from truerank.core.clusters import Clusters
 from truerank.core.ids import Keys
 from truerank.core.refits import Refitted
-from truerank.core.terms import Clusters, Smooth, Terms
+from truerank.core.terms import Smooth, Terms
 from truerank.evaluation.question import Cell, Plan, Sight, Tallies
 
 
@@ -61,7 +62,7 @@ class Measured:
         rows = np.flatnonzero(kept)
         some = next(iter(self.terms.values()), None)
         clusters = Clusters.numbered(0) if some is None else some.clusters.take(rows)
-        terms = {cell: terms.take(rows, clusters) for cell, terms in self.terms.items()}
+        terms = _of_each(self.terms, lambda part: part.take(rows, clusters))
         place = self.place[rows]
         tallies = {key: each.at(place) if isinstance(each, ByPlace) else each for key, each in self.tallies.items()}
         return replace(self, place=place, size=self.size[rows], terms=terms, tallies=tallies, single=None)
@@ -72,12 +73,11 @@ def join(parts: Sequence[Measured]) -> Measured:
     if len(parts) == 1 and (np.diff(parts[0].place) >= 0).all():
         return parts[0]
     place, size = (np.concatenate([getattr(part, name) for part in parts]) for name in ("place", "size"))
-    first = parts[0]
-    terms = {cell: first.terms[cell].join([part.terms[cell] for part in parts[1:]]) for cell in first.terms}
+    terms = _joined([part.terms for part in parts])
     if not (np.diff(place) >= 0).all():
         order = np.argsort(place, kind="stable")
         clusters = next(iter(terms.values())).clusters.take(order) if terms else None
-        terms = {cell: each.take(order, clusters) for cell, each in terms.items()} if clusters is not None else terms
+        terms = _of_each(terms, lambda each: each.take(order, clusters)) if clusters is not None else terms
         place, size = place[order], size[order]
     tallies = added(part.tallies for part in parts)
     single = [part.single for part in parts if part.single is not None]
@@ -89,6 +89,25 @@ def join(parts: Sequence[Measured]) -> Measured:
         sum(part.n_rows for part in parts),
         single=join(single) if len(single) == len(parts) else None,
     )
+
+
+def _joined(parts: Sequence[Mapping[Cell, Terms]]) -> dict[Cell, Terms]:
+    """The terms of all parts; once for questions that share theirs in every part."""
+    found: dict[tuple[int, ...], Terms] = {}
+    cells: dict[Cell, Terms] = {}
+    for cell in parts[0]:
+        of_parts = [part[cell] for part in parts]
+        same = tuple(id(terms) for terms in of_parts)
+        if same not in found:
+            found[same] = of_parts[0].join(of_parts[1:])
+        cells[cell] = found[same]
+    return cells
+
+
+def _of_each(terms: Mapping[Cell, Terms], made: Callable[[Terms], Terms]) -> dict[Cell, Terms]:
+    """What is made of each of the terms; once for questions that share theirs."""
+    found = {id(part): made(part) for part in {id(part): part for part in terms.values()}.values()}
+    return {cell: found[id(part)] for cell, part in terms.items()}
 
 
 def added(parts: Iterable[Tallies]) -> Tallies:
@@ -140,7 +159,7 @@ def by_cluster(measured: Measured) -> Measured:
     place = np.full(n, np.iinfo(np.int64).max)
     np.minimum.at(place, group, measured.place)
     size = np.bincount(group, weights=measured.size, minlength=n).astype(np.int64)
-    terms = {cell: part.reduce(group, rows) for cell, part in measured.terms.items()}
+    terms = _of_each(measured.terms, lambda part: part.reduce(group, rows))
     return Measured(place, size, terms, measured.tallies, measured.n_rows)
 
 
@@ -170,7 +189,7 @@ def _terms(plan: Plan, chunk: Any, model: str, sight: Sight, *, without: int | N
                 sight.view(estimator, learned),
                 asked=list(own.values()),
                 learned=learned,
-                keep_rows=plan.question.interval.needs_rows and without is None,
+                keep_rows=plan.keeps_rows and without is None,
             )
             terms |= {(model, number): part for number, part in zip(own, parts, strict=True)}
     return terms

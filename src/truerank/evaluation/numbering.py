@@ -81,7 +81,7 @@ def _taken(matrix: str, places: Ids, table: str, others: list[Ids], side: _Side,
 
 
 def _name_them(side: _Side) -> str:
-    return f"Name them in the order of {side.line}s: --{side.kind}s FILE (Python: {side.kind}s=...)."
+    return f"Name them in the order of {side.line}s: {{option:{side.kind}s FILE}}."
 
 
 def _within(ids: Ids, size: int) -> bool:

@@ -123,7 +123,6 @@ def off_policy(
             loggers=loggers or {},
             columns=columns,
             estimators=chosen,
-            explicit=estimators is not None,
             grid=grid,
             auto=isinstance(clips, AutoClip),
             reward_range=reward_range,
@@ -156,7 +155,6 @@ def prepare(
     loggers: Mapping[str, Any] | None = None,
     columns: Mapping[str, str] | None = None,
     estimators: Sequence[RankedEstimator] = (RankedIPS(),),
-    explicit: bool = True,
     grid: Sequence[float] = (math.inf,),
     auto: bool = False,
     reward_range: tuple[float, float] | None = None,
@@ -175,7 +173,7 @@ def prepare(
     shares = LoggerShares(tuple(sorted(loggers))) if loggers else None
     looking = Looking(targets, loggers or {}, asked, learner, shares, columns, facts.only)
     contexts = _contexts(source.chunk(0), looking)
-    possible, left_out = _possible(estimators, contexts, explicit=explicit)
+    possible, left_out = _possible(estimators, contexts)
     todo, unfit = _todo(possible, contexts, facts)
     question = Question(
         models=tuple(targets),
@@ -261,9 +259,7 @@ def _check(targets: Any, *, baseline: str | None, level: float) -> None:
     if not 0 < level < 1:
         raise InputError(f"level {level:g}; expected a number between 0 and 1, such as 0.95.")
     if not isinstance(targets, Mapping) or not targets:
-        raise InputError(
-            "no targets given; expected at least one, as NAME=FILE or NAME=@COLUMN (Python: {name: table})."
-        )
+        raise InputError("no targets given; expected at least one, as {cli:NAME=FILE or NAME=@COLUMN|{name: table}}.")
     if baseline is not None and baseline not in targets:
         raise InputError(f"baseline {baseline!r} is not among the targets; expected one of {', '.join(targets)}.")
 
@@ -276,16 +272,16 @@ def _interval(asked: Interval | None, *, fitted: bool) -> Interval:
     if fitted and not asked.refits:
         raise RefusedError(
             "a bootstrap does not go with a fitted position model: it would take the fit as given. Leave "
-            "--bootstrap out (the interval then refits the model without each part of the log), or give the fitted "
-            "model itself, as yule:1.5."
+            "{option:bootstrap|interval=} out (the interval then refits the model without each part of the log), or "
+            "give the fitted model itself, as yule:1.5."
         )
     return asked
 
 
 def _possible(
-    estimators: Sequence[RankedEstimator], contexts: Mapping[str, RankedContext], *, explicit: bool
+    estimators: Sequence[RankedEstimator], contexts: Mapping[str, RankedContext]
 ) -> tuple[dict[Estimator, list[str]], list[Message]]:
-    """The targets of each estimator; a note on what is left out, an error where nothing is left of what was asked."""
+    """The targets of each estimator; a note on what is left out, an error where nothing is left."""
     possible: dict[Estimator, list[str]] = {}
     notes, reasons = [], []
     for estimator in estimators:
@@ -296,18 +292,16 @@ def _possible(
             else:
                 reasons.append(f"{estimator.about.name}: {reason}")
                 notes.append(note("left-out", f"left out: {name} with {estimator.about.name}: {reason}"))
-        if explicit and estimator not in possible:
-            raise RefusedError(reasons[-1])
     if not possible:
-        raise RefusedError(" ".join(reasons))
+        raise RefusedError(" ".join(dict.fromkeys(reasons)))
     return possible, notes
 
 
 def _todo(
     estimators: Mapping[Estimator, Sequence[str]], contexts: Mapping[str, RankedContext], facts: RankedFacts
 ) -> tuple[list[tuple[Any, str]], list[Message]]:
-    """Estimators with the rewards that each can take, and a note on every pair that is left out."""
-    todo, notes = [], []
+    """Estimators with the rewards that each can take, and a note on every pair that is left out; refused if all are."""
+    todo, notes, refused = [], [], []
     for estimator, names in estimators.items():
         reasons = {
             name: estimator.refusal(replace(contexts[names[0]], reward=name, negative=reward.negative))
@@ -319,8 +313,9 @@ def _todo(
             for name, reason in reasons.items()
             if reason is not None
         ]
-        if all(reasons.values()):
-            raise RefusedError(f"{facts.source}: {estimator.about.name}: {next(iter(reasons.values()))}")
+        refused += [f"{estimator.about.name}: {reason}" for reason in reasons.values()]
+    if not todo:
+        raise RefusedError(f"{facts.source}: {' '.join(dict.fromkeys(refused))}")
     return todo, notes
 
 

@@ -9,7 +9,7 @@ from truerank.core.messages import Message, caution, warning
 from truerank.core.refits import Refitted
 from truerank.core.terms import Terms
 from truerank.evaluation.ranked_facts import RankedFacts
-from truerank.uncertainty.evidence import FEW_UNITS, whole
+from truerank.uncertainty.evidence import FEW_UNITS
 from truerank.uncertainty.tails import about_tails
 
 FEW_PAYING = 20
@@ -20,7 +20,7 @@ def about_value(facts: RankedFacts, asked: Asked, terms: Terms, *, n_units: int,
 
     `strata` says that the interval is within loggers, where there are several.
     """
-    sums, who = whole(terms), facts.cluster
+    sums, who = terms.whole, facts.cluster
     messages: list[Message] = []
     if n_units < facts.n_units:
         missing = facts.n_units - n_units
@@ -68,6 +68,6 @@ def _single(terms: Terms, who: str, *, strata: bool) -> str | None:
     if linear and clusters.stratum is not None and (np.bincount(clusters.stratum[used]) == 1).any():
         return (
             f"a logger has a single {who}, and the spread within it needs at least two; leave that logger out, "
-            "or use --bootstrap"
+            "or use {option:bootstrap 1000|interval=Bootstrap(1000)}"
         )
     return None

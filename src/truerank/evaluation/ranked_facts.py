@@ -89,12 +89,12 @@ class RankedFacts:
             return self
         low, high = between
         if not low < high:
-            raise InputError(f"--reward-range {low:g},{high:g}; expected two numbers, the smaller one first.")
+            raise InputError(f"{{option:reward_range}} {low:g},{high:g}; expected two numbers, the smaller one first.")
         for name, facts in self.rewards.items():
             if not facts.binary and (facts.minimum < low or facts.maximum > high):
                 raise InputError(
                     f"{self.source}: {name} has values from {facts.minimum:g} to {facts.maximum:g}; expected all "
-                    f"between {low:g} and {high:g}, as --reward-range (Python: reward_range=...) says."
+                    f"between {low:g} and {high:g}, as {{option:reward_range}} says."
                 )
         return replace(self, rewards={name: replace(facts, declared=between) for name, facts in self.rewards.items()})
 

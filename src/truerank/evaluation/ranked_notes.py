@@ -65,7 +65,7 @@ def about_independence(facts: RankedFacts) -> list[Message]:
             "independent-units",
             f"no column of users: {facts.unit}s are taken as independent of each other. Where one person has several, "
             "intervals are too short and differences too sure; name the column with "
-            "{option:columns user=NAME|columns=dict(user=NAME)}.",
+            '{option:columns user=NAME|truerank.read_impressions(..., columns={"user": "NAME"})}.',
         )
     ]
 
@@ -77,6 +77,11 @@ def recorded(fitted: FittedPositions) -> list[FittedPosition]:
         for place, fit in fitted.fits.items()
         for each in fit.parameters
     ]
+
+
+def views(fitted: FittedPositions) -> list[dict[str, Any]]:
+    """How many came to each position, in the log and by the model, for the record."""
+    return [{"place": place, **asdict(bucket)} for place, fit in fitted.fits.items() for bucket in fit.goodness.buckets]
 
 
 def about_fits(fitted: FittedPositions, asked: Positions, facts: RankedFacts) -> Iterator[Message]:
@@ -117,7 +122,7 @@ def about_target(name: str, tallies: Mapping[tuple[Any, ...], Any], facts: Ranke
         yield note(
             "unlogged-sessions",
             f"{name}: it ranks {unlogged:,} sessions that the log does not have; they are left out. If "
-            "nothing was viewed in them they count: declare all sessions with --sessions (Python: sessions=...).",
+            "nothing was viewed in them they count: declare all sessions with {option:sessions FILE}.",
             numbers={"sessions": unlogged},
             about=(name,),
         )
@@ -185,13 +190,15 @@ def details_of(
     chosen: Sequence[Mapping[str, Any]],
     diagnostics: Sequence[Mapping[str, Any]],
     fits: Sequence[FittedPosition],
+    views: Sequence[Mapping[str, Any]] = (),
 ) -> dict[str, Any]:
-    """What an off-policy evaluation alone can tell: the clips it chose, its weights, its position fits."""
+    """What an off-policy evaluation alone can tell: clips it chose, weights, position fits and what they are fits of."""
     return {
         "cluster": cluster,
         "chosen": list(chosen),
         "diagnostics": list(diagnostics),
         "fits": [asdict(each) for each in fits],
+        "views": list(views),
     }
 
 

@@ -34,10 +34,11 @@ from truerank.evaluation.ranked_notes import (
     limit,
     recorded,
     source_of_exposures,
+    views,
 )
 from truerank.evaluation.ranked_sight import Looking, RankedSight
 from truerank.uncertainty.clipping import chosen_clip
-from truerank.uncertainty.evidence import equally_weighted, whole
+from truerank.uncertainty.evidence import equally_weighted
 from truerank.uncertainty.intervals import common
 from truerank.uncertainty.spreads import Bounds, Spread
 from truerank.uncertainty.support import SupportTally, TargetSums, about_bounds, unseen_of
@@ -87,6 +88,10 @@ class RankedPlan:
         return self.ids_of_units is not None
 
     @property
+    def keeps_rows(self) -> bool:
+        return self.question.interval.needs_rows
+
+    @property
     def clips(self) -> Floats:
         """All clips, ascending."""
         return np.unique([*self.grid, *(asked.clip for _, asked in self.question.asked)])
@@ -134,6 +139,9 @@ class RankedPlan:
         paper = len(clipped) > 1 and limited_by(estimator) is Limited.INVERSE
         return f"{asked.metric}, clip of the inverse" if paper else str(asked.metric), None
 
+    def directed(self, estimator: Estimator, asked: Asked) -> bool:
+        return True
+
     def assumptions(self, estimator: Estimator) -> tuple[str, ...]:
         base = CHOSEN if self.looking.positions is None and not self.facts.sessions else FIVE
         return (*base, *estimator.about.assumptions, *cast(RankedEstimator, estimator).metric.assumptions)
@@ -142,7 +150,7 @@ class RankedPlan:
         return None
 
     def equal_clusters(self, cell: Cell, terms: Terms, measured: Measured) -> float:
-        return equally_weighted(whole(terms))
+        return equally_weighted(terms.whole)
 
     def evidence(self, cell: Cell, spread: Spread, measured: Measured) -> Evidence:
         found = self._diagnosed(cell, measured)
@@ -158,7 +166,7 @@ class RankedPlan:
     def doubts(self, cell: Cell, measured: Measured) -> tuple[Message, ...]:
         return ()
 
-    def unseen(self, cell: Cell, measured: Measured) -> UnseenExposure:
+    def unseen(self, cell: Cell, terms: Terms, measured: Measured) -> UnseenExposure:
         model, number = cell
         estimator, asked = self.question.asked[number]
         weights: WeightTally = measured.tallies[model, "weights", limited_by(estimator)]
@@ -166,7 +174,7 @@ class RankedPlan:
         n_units = int(measured.tallies[model, "known"])
         return unseen_of(
             TargetSums(n_units, weights.n, weights.total, support.total, self._diagnosed(cell, measured)),
-            value=measured.terms[cell].value(),
+            value=terms.value(),
             beyond=estimator.about.beyond,
             per=cast(RankedEstimator, estimator).metric.per,
             rewards=self.facts.rewards[asked.reward].between,
@@ -177,7 +185,7 @@ class RankedPlan:
 
     def known(self, number: int, spread: Spread, terms: Sequence[Terms]) -> Spread:
         """Where nothing was earned, nothing shows how far from 0 a value may be: no width would be a lie."""
-        earned = any(bool(whole(part).sums[:, 0].any()) for part in terms)
+        earned = any(bool(part.whole.sums[:, 0].any()) for part in terms)
         return spread if earned and not self.learned.failures else spread.without_interval()
 
     def diagnostics(self, model: str, clip: float, of: Limited, measured: Measured) -> WeightDiagnostics:
@@ -204,7 +212,7 @@ class RankedPlan:
             rows = "viewed rows" if self.facts.logged is Logged.VIEWED else "displayed rows"
             messages += self._diagnosed(cell, measured).warnings(asked.clip, rows=rows, beyond=estimator.about.beyond)
             between = self.facts.rewards[asked.reward].between
-            messages += about_bounds(terms.value(), self.unseen(cell, measured), between)
+            messages += about_bounds(terms.value(), self.unseen(cell, terms, measured), between)
         if estimator.about.caution:
             messages.append(warning("for-comparison", estimator.about.caution))
         return tuple(messages)
@@ -252,7 +260,7 @@ class RankedPlan:
         by_rule = estimator.about.clipping is Clipping.CHOSEN
         models = [model for model in self.question.models if (model, numbers[0]) in points.values]
         terms = {
-            model: [whole(measured.terms[model, number]) for number in numbers] if by_rule else [] for model in models
+            model: [measured.terms[model, number].whole for number in numbers] if by_rule else [] for model in models
         }
         what: list[tuple[str, Any, Mapping[Any, Spread]]] = [(model, model, points.values) for model in models]
         what += [(" - ".join(pair), pair, points.differences) for pair in self.question.pairs(models)]
@@ -342,6 +350,7 @@ class RankedPlan:
                     for clip in self.grid
                 ],
                 fits=[] if looking.learner is None else recorded(self.learned[looking.learner]),
+                views=[] if looking.learner is None else views(self.learned[looking.learner]),
             ),
         )
 

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from truerank.core.arrays import Bools, Floats, Ints
+from truerank.core.clusters import Clusters
 from truerank.core.errors import InputError, RefusedError
 from truerank.core.estimator import Estimator, Learned
 from truerank.core.ids import Keys
-from truerank.core.terms import Clusters
 from truerank.data.impressions import RankedChunk
 from truerank.estimators.ranked.clips import Limited
 from truerank.estimators.ranked.exposures import Exposures, Refits
@@ -124,7 +124,7 @@ class Looking:
             try:
                 check_own_exposures(seen.logging, self.loggers, without=without)
             except InputError as error:
-                return str(error)
+                return error.text
         return reason
 
 

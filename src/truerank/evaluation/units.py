@@ -17,7 +17,6 @@ from truerank.core.results import Results
 from truerank.core.units import KeptUnits, UnitTerms
 from truerank.evaluation.measure import Measured, by_cluster
 from truerank.evaluation.question import Plan
-from truerank.uncertainty.evidence import whole
 
 MOST_GROUPS = 1000
 FITTED = (
@@ -39,7 +38,7 @@ class UnitsOf:
         parts = []
         for (model, number), terms in measured.terms.items():
             estimator, asked = plan.question.asked[number]
-            sums = whole(terms)
+            sums = terms.whole
             parts.append(
                 UnitTerms(
                     model=model,
@@ -53,7 +52,7 @@ class UnitsOf:
                     denominator=sums.sums[:, 1],
                     defined=sums.defined,
                     total=sums.column("total"),
-                    value=np.where(sums.defined, sums.form.values(sums.sums), np.nan),
+                    value=terms.unit_values(),
                 )
             )
         return KeptUnits(parts).frame()

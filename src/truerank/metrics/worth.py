@@ -10,7 +10,7 @@ import numpy as np
 from truerank.core.arrays import Bools, Floats, Ints, sums_by
 from truerank.core.errors import InputError
 from truerank.core.log import Log
-from truerank.core.metric import Additive, Listwise, Metric
+from truerank.core.metric import Additive, Listwise, Metric, OfLists
 from truerank.core.options import Denominator, Gain
 from truerank.core.ranking import Ranks
 
@@ -102,6 +102,8 @@ class Pairwise(Listwise, Protocol):
 
 def bounds_of(metric: Metric, *, n_items: float = np.inf) -> tuple[float, float]:
     """What a value lies between: 0 and 1, or the worth of a list of relevant items alone, which grades exceed."""
+    if isinstance(metric, OfLists):
+        return metric.bounds
     if not isinstance(metric, Additive) or metric.denominator is not Denominator.NOTHING:
         return 0.0, 1.0
     if isinstance(metric, Graded) and metric.graded:

@@ -7,11 +7,15 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import polars as pl
 
+from truerank.core.arrays import as_array
 from truerank.core.errors import InputError
 from truerank.core.ids import IdColumn, Ids
 from truerank.core.ranking import Scores
+from truerank.data.text import TextTypes
 from truerank.models.settings import load
+from truerank.ranks.scores.recommended import top
 from truerank.ranks.scores.scores import factors, per_user, product
 from truerank.ranks.scores.tables import lists
 
@@ -28,7 +32,7 @@ def from_implicit(
     """
     if _fitted(model, "user_factors", "item_factors"):
         return factors(
-            _array(model.user_factors), _array(model.item_factors), users=users, items=items, name="implicit"
+            as_array(model.user_factors), as_array(model.item_factors), users=users, items=items, name="implicit"
         )
     if _fitted(model, "similarity"):
         if history is None:
@@ -117,6 +121,28 @@ def from_cornac(model: Any) -> Scores:
     return per_user(call, users=users, items=items, name="cornac")
 
 
+def from_recbole(top_k: Any, dataset: Any, *, users: Any) -> Scores:
+    """The lists of RecBole: what its `full_sort_topk(users, ...)` gave, (scores, items), by the names of its dataset.
+
+    Users and items are RecBole's own numbers; their tokens become ids as they would be read from its files.
+    """
+    if not isinstance(top_k, tuple) or len(top_k) != 2 or not hasattr(dataset, "field2id_token"):
+        raise InputError(
+            "from_recbole: expected the two results of full_sort_topk(users, model, test_data, k), scores and items, "
+            "and the dataset of the model."
+        )
+    scores, listed = top_k
+    user, item = (_tokens(dataset, field) for field in (dataset.uid_field, dataset.iid_field))
+    # 0 is RecBole's padding, no item
+    return top(as_array(listed) - 1, scores, users=user[as_array(users) - 1], items=item, name="recbole")
+
+
+def _tokens(dataset: Any, field: str) -> pl.Series:
+    """The ids of RecBole's numbers from 1: whole numbers where all are written so, as in its files."""
+    tokens = pl.DataFrame({"id": [str(token) for token in dataset.field2id_token[field][1:]]})
+    return tokens["id"].cast(TextTypes.of(tokens.lazy()).ids().schema()["id"])
+
+
 def from_factors(
     model: Any, matrix: Any, *, users: IdColumn | Ids | None = None, items: IdColumn | Ids | None = None
 ) -> Scores:
@@ -149,11 +175,6 @@ def from_callable(call: Callable[[Any, Any], Any], *, users: Named, items: Named
 
 def _fitted(model: Any, *names: str) -> bool:
     return all(getattr(model, name, None) is not None for name in names)
-
-
-def _array(values: Any) -> Any:
-    """Factors as an array, also from the memory of a graphics card."""
-    return values.to_numpy() if hasattr(values, "to_numpy") else np.asarray(values)
 
 
 def _unfitted(who: str, model: Any, expected: str) -> InputError:

@@ -111,7 +111,9 @@ def catalogue_of(
         items = reference.items
     if items is not None:
         if n_items is not None and n_items != len(items):
-            raise InputError(f"--n-items {n_items:,} but the catalogue has {len(items):,} items. Leave --n-items out.")
+            raise InputError(
+                f"{{option:n_items}} {n_items:,} but the catalogue has {len(items):,} items. Leave it out."
+            )
         for name, each in scores.items():
             if each.depth is not None:
                 _inside(items, each.items, where=f"{name}, items of the lists")
@@ -123,7 +125,9 @@ def catalogue_of(
 
 def _enough(n_items: int | None, known: Ids) -> None:
     if n_items is not None and n_items < len(known):
-        raise InputError(f"--n-items {n_items:,} but the files name {len(known):,} items. Give the true number.")
+        raise InputError(
+            f"{{option:n_items}} {n_items:,} but the sources name {len(known):,} items. Give the true number."
+        )
 
 
 def whole_tables(
@@ -160,7 +164,8 @@ def lay_out(
     if judged_too.any() and overlap is Overlap.ERROR:
         raise InputError(
             f"{labels.source}: {int(judged_too.sum()):,} judged pairs are also excluded, such as "
-            f"{_pair(labels, int(np.argmax(judged_too)))}. Say what to do: --overlap drop or --overlap keep."
+            f"{_pair(labels, int(np.argmax(judged_too)))}. Say what to do: "
+            "{option:overlap drop} or {option:overlap keep}."
         )
     if overlap is Overlap.KEEP and excluded is not None:
         excluded = _without(excluded, labels.user[item >= 0], item[item >= 0])
@@ -170,7 +175,8 @@ def lay_out(
         row = int(np.argmax(outside))
         raise InputError(
             f"{labels.source}: {int(outside.sum()):,} judged items are not in the catalogue, such as "
-            f"{_pair(labels, row)}. Score every judged item, give the catalogue with --items, or remove the rows."
+            f"{_pair(labels, row)}. Score every judged item, give the catalogue with "
+            "{option:items FILE}, or remove the rows."
         )
     kept = np.flatnonzero((item >= 0) & ~dropped)
     laid = replace(labels.select(kept), items=catalogue.items, item=frozen(item[kept]))
@@ -251,20 +257,20 @@ def _same_items(first: str, reference: Ids, name: str, items: Ids) -> None:
     extra = items.values.filter(reference.locate(items, where=f"{name}, items against those of {first}") < 0)
     missing = reference.values.filter(items.locate(reference) < 0)
     differences = [
-        f"{len(part):,} items only in {owner} ({some([str(x) for x in part.head(4).to_list()], most=3)})"
+        f"{len(part):,} items only in {owner} ({some([str(x) for x in part.head(3).to_list()], total=len(part))})"
         for owner, part in ((first, missing), (name, extra))
         if len(part)
     ]
     raise InputError(
         f"{first} and {name} have different catalogues: {'; '.join(differences)}. "
-        "Score the same items with every model, or give the catalogue with --items."
+        "Score the same items with every model, or give the catalogue with {option:items FILE}."
     )
 
 
 def _inside(catalogue: Ids, items: Ids, *, where: str) -> None:
     outside = items.values.filter(catalogue.locate(items, where=where) < 0)
     if len(outside):
-        shown = some([str(x) for x in outside.head(4).to_list()], most=3)
+        shown = some([str(x) for x in outside.head(3).to_list()], total=len(outside))
         raise InputError(
             f"{where}: {len(outside):,} items are not in the catalogue ({shown}). Remove them or add them."
         )

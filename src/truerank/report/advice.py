@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -16,7 +16,7 @@ from truerank.studies.reliability.logs import Liked
 
 def advice_text(advice: Advice, *, top: int) -> str:
     """What the log looks like, what to do, the figures behind it, and what to keep in mind."""
-    parts = [_log(advice), verdict(advice), _table(advice, top)]
+    parts = [*_source(advice), _log(advice), verdict(advice), _table(advice, top)]
     return "\n\n".join([*parts, "\n".join(f"! {each}" for each in warnings(advice))]) + "\n"
 
 
@@ -52,7 +52,8 @@ def advice_plain(advice: Advice, *, top: int) -> dict[str, Any]:
             for each in advice.elsewhere
         ],
         "study": {
-            "folder": advice.source,
+            "source": advice.source,
+            "shipped": list(advice.shipped),
             "users": advice.study_users,
             "repetitions": advice.study_repetitions,
             "densest": advice.study_range[0],
@@ -85,6 +86,16 @@ def _shown(advice: Advice, top: int) -> list[Choice]:
     """The best, and what is recommended where it is not among them."""
     first = list(advice.choices[:top])
     return first if advice.recommended in first else [*first, advice.recommended]
+
+
+def _source(advice: Advice) -> Iterator[str]:
+    """What the advice goes by, where no study was given."""
+    if advice.shipped:
+        yield (
+            f"No study was given: this goes by the one on {advice.source}, the nearest of those that come with "
+            f"truerank ({', '.join(advice.shipped)}). Of a world more like yours: `truerank study reliability`, then "
+            "--study."
+        )
 
 
 def _log(advice: Advice) -> str:

@@ -8,7 +8,18 @@ from dataclasses import dataclass
 from itertools import groupby
 
 from truerank.core.errors import some
-from truerank.core.results import BETTER, INSUFFICIENT, NOT_SHOWN, WORSE, Comparison, Estimate, Results
+from truerank.core.results import (
+    BETTER,
+    HIGHER,
+    INSUFFICIENT,
+    LOWER,
+    NOT_SHOWN,
+    SHOWN_ABOVE,
+    SHOWN_BELOW,
+    Comparison,
+    Estimate,
+    Results,
+)
 
 Chosen = set[tuple[str, float | None]]
 MANY_LINES = 500  # of one table, beyond which it shows the highest values alone
@@ -60,9 +71,11 @@ def answers(results: Results) -> list[Answer]:
 
 
 def verdict(comparison: Comparison) -> str:
-    """Who is better, where that is shown; a verdict of another kind in its own words."""
-    better = {BETTER: comparison.model, WORSE: comparison.baseline}.get(comparison.verdict)
-    return comparison.verdict if better is None else f"{better} is better"
+    """Who is better (or higher), where that is shown; a verdict of another kind in its own words."""
+    for shown, who in ((SHOWN_ABOVE, comparison.model), (SHOWN_BELOW, comparison.baseline)):
+        if comparison.verdict in shown:
+            return f"{who} is {SHOWN_ABOVE[shown.index(comparison.verdict)]}"
+    return comparison.verdict
 
 
 def summed_up(differences: Sequence[Comparison]) -> str:
@@ -73,16 +86,17 @@ def summed_up(differences: Sequence[Comparison]) -> str:
     """
     if not differences:
         return ""
-    better = [(each.model, each.baseline) for each in differences if each.verdict == BETTER]
-    better += [(each.baseline, each.model) for each in differences if each.verdict == WORSE]
+    better = [(each.model, each.baseline) for each in differences if each.verdict in SHOWN_ABOVE]
+    better += [(each.baseline, each.model) for each in differences if each.verdict in SHOWN_BELOW]
+    word = HIGHER if any(each.verdict in (HIGHER, LOWER) for each in differences) else BETTER
     above: dict[str, list[str]] = {}
     for winner, other in better:
         above.setdefault(winner, []).append(other)
-    parts = [f"{winner} is better than {some(others)}" for winner, others in list(above.items())[:FEW]]
-    parts += [f"{len(above) - FEW} more are better than others"] if len(above) > FEW else []
-    for word in (NOT_SHOWN, INSUFFICIENT):
-        open_ones = [f"{each.model} - {each.baseline}" for each in differences if each.verdict == word]
-        parts += [f"{word}: {some(open_ones)}"] if open_ones else []
+    parts = [f"{winner} is {word} than {some(others)}" for winner, others in list(above.items())[:FEW]]
+    parts += [f"{len(above) - FEW} more are {word} than others"] if len(above) > FEW else []
+    for unshown in (NOT_SHOWN, INSUFFICIENT):
+        open_ones = [f"{each.model} - {each.baseline}" for each in differences if each.verdict == unshown]
+        parts += [f"{unshown}: {some(open_ones)}"] if open_ones else []
     return "; ".join(parts)
 
 

@@ -3,169 +3,121 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
+from textwrap import fill
 
-import numpy as np
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
-from truerank.data.folders import whole_folder
 from truerank.report.text import console_on
-from truerank.studies.demo import (
-    DRAWS,
-    METRIC,
-    SETTINGS,
-    SPARSITY,
-    WHAT,
-    WHY,
-    Earned,
-    Finding,
-    K,
-    Trusted,
-    by_question,
-    earned,
-    find,
-    find_biased,
-    prepare,
-    trusted,
-    variants,
-)
+from truerank.studies.demo.chapter import COMMAND, Bar, Chapter, Picture, Say, Sheet
+from truerank.studies.demo.first import tell_first
+from truerank.studies.demo.made import Made, keep, make
 
-Say = Callable[[str, int, int], None]
+AXIS = 70  # columns of a picture
+READABLE = 110  # columns of text
+Telling = Callable[[Made, Say | None], Chapter]
 
 
-def story(out: Path, *, seed: int, force: bool, progress: AbstractContextManager[Say | None], width: int | None) -> str:
+def story(
+    out: Path,
+    topics: Sequence[str],
+    *,
+    seed: int,
+    force: bool,
+    progress: AbstractContextManager[Say | None],
+    width: int | None,
+) -> str:
     """Run the demo, leave its files in a folder (`force` replaces that of another demo), and tell what it finds.
 
-    For a terminal of `width` columns, or uncut.
+    Without topics it is one question and one picture. For a terminal of `width` columns, or uncut.
     """
+    from truerank.studies.demo import TOPICS
+
+    values = [TOPICS.parse(each) for each in topics]
     stream = io.StringIO()
     console = console_on(stream, width=width, color=width is not None)
-    with progress as report, whole_folder(out, kind="demo", force=force) as place:
-        if report is not None:
-            report("making a world and fitting models", 0, DRAWS + 1)
-        world, models, made = prepare(place, seed=seed)
-        findings = find(world, models, seed=seed, say=report)
-        biased = find_biased(world, models, seed=seed, say=report)
-        feed = earned(place / "feed", seed=seed, say=report)
-        options = variants(world, models["ease"])
-        reliable = trusted(world, models, place / "study", seed=seed, say=report)
-    paths = {name: out / path.relative_to(place) for name, path in made.items()}
-    positive = world.rating > 3
-    console.print(
-        f"A world of {len(world.users):,} users and {len(world.items):,} items whose every rating is known: "
-        f"{positive.mean():.1%} of the pairs are relevant (4 or 5 stars), "
-        f"{int((~positive.any(axis=1)).sum()):,} users like nothing.\n"
-        f"A deployed system has shown {len(world.train):,} pairs, popular ones more often; five recommenders learnt "
-        f"from them.\nFor the test, {len(world.random) // len(world.users)} unseen items per user, chosen at random, "
-        "were judged. How good are the recommenders on everything unseen?\n"
-    )
-    for question, group in by_question(findings):
-        console.print(f"[bold]{question}[/bold]")
-        console.print(_html_table(group, list(models)))
-        console.print()
-    _say_why(console, findings)
-    console.print(
-        "\n[bold]Only a biased log[/bold]: a deployed system showed unseen items, popular ones up to 13 times as "
-        "often, liked ones 1.5 times as often, and recorded how likely it showed each (the propensity).\n"
-    )
-    for question, group in by_question(biased):
-        console.print(f"[bold]{question}[/bold]")
-        console.print(_html_table(group, list(models)))
-        console.print()
-    _say_why(console, biased)
-    console.print(
-        f"\n[bold]A ranked log[/bold]: {SETTINGS.sessions:,} sessions of a feed that one ranker filled. What would two "
-        "other rankers earn per session, without showing them to anyone?"
-    )
-    console.print(_earned(feed))
-    for name, why in WHY.items():
-        console.print(f"  {name} {why}.")
-    console.print(
-        "\n[bold]Sampled candidates[/bold]: where the truth is known, one can measure how far a cheap evaluation can "
-        f"be trusted. A logger that favours popular items shows {1 - SPARSITY:.0%} of the unseen pairs, candidates are "
-        f"chosen from that log, and {METRIC} orders the five recommenders. Kendall's tau with their true order (1 the "
-        "same, 0 unrelated):"
-    )
-    console.print(_reliable(reliable))
-    for name, what in WHAT.items():
-        console.print(f"  {name}: {what}.")
-    console.print(
-        "  Few relevant items are left per user, so recommenders tie and single users say little; means over users say "
-        "more. A metric over few candidates asks another question, and more users do not mend that.\n"
-        "  What does such a study advise for a log like the biased one above?\n\n"
-        f"  truerank advise {paths['biased']} --positive '>3' --study {out / 'study'}",
-        soft_wrap=True,
-    )
-    console.print("\n[bold]One name, several numbers[/bold]: ease on full labels; tools differ in what they mean")
-    console.print(_variants(options))
-    console.print(
-        f"\nMeans over users and over relevant pairs are different questions with different answers; choose one.\n"
-        f"The files are in {out}/. Next, with one of the random test sets and with intervals:\n\n"
-        f"  truerank evaluate {paths['random']} --positive '>3' --exposure random --exclude {paths['train']} \\\n"
-        f"      --scores ease={paths['scores/ease']} --scores popularity={paths['scores/popularity']} "
-        f"--metric Recall@{K} --metric Precision@{K}\n\n"
-        f"and then the same command with your own files. With --require 'ease > popularity: Recall@{K}' the exit code "
-        "says whether that is shown. `truerank models` lists more recommenders to compare with.",
-        soft_wrap=True,
-    )
+    with progress as say:
+        if say is not None:
+            say("making a world and fitting models", 0, 1)
+        made = make(out, seed=seed)
+        keep(made, seed=seed, force=force, say=say)
+        told = [each.tell(made, seed=seed, say=say) for each in values] or [tell_first(made)]
+    for at, chapter in enumerate(told):
+        if at:
+            console.print()
+        print_chapter(chapter, console)
     return stream.getvalue()
 
 
-def _say_why(console: Console, findings: list[Finding]) -> None:
-    console.print("[bold]Why[/bold]")
-    for each in findings:
-        verdict = "finds the truth" if each.on_target else "misses the truth"
-        console.print(f"  {each.scheme.metric} {each.scheme.estimator.about.name} {verdict}: {each.scheme.why}.")
+def print_chapter(chapter: Chapter, console: Console) -> None:
+    """A chapter on a console; what belongs together stands together."""
+    width = min(console.width, READABLE)
+    console.print(Text(chapter.title, style="bold"))
+    for part in chapter.parts:
+        if isinstance(part, Picture):
+            room = width - 12 - max(len(each.name) for each in part.bars)
+            console.print(Text("\n".join(drawn(part, columns=min(AXIS, room)))), soft_wrap=True)
+        elif isinstance(part, Sheet):
+            _print_sheet(part, console)
+        else:
+            console.print(Text(_wrapped(part, width=width)), soft_wrap=True)
 
 
-def _earned(feed: list[Earned]) -> Table:
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
-    table.add_column("")
-    for name in ("truth", *WHY):
-        table.add_column(name, justify="right", no_wrap=True)
-    for each in feed:
-        found = [f"{value:.3f} ({low:.3f} to {high:.3f})" for value, low, high in (each.found[name] for name in WHY)]
-        table.add_row(each.policy, f"{each.truth:.3f}", *found)
-    return table
+def _wrapped(text: str, *, width: int) -> str:
+    """Paragraphs in lines that are easy to read; a command stays whole, to be copied."""
+    lines = text.splitlines()
+    return "\n".join(
+        line if line.startswith(COMMAND) else fill(line, width, subsequent_indent=_indent(line)) for line in lines
+    )
 
 
-def _reliable(found: list[Trusted]) -> Table:
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
-    table.add_column("")
-    for name in ("pairs that tie", "tau per user", "tau of means"):
-        table.add_column(name, justify="right", no_wrap=True)
-    for each in found:
-        tau = f"{each.tau:.2f} ({each.low:.2f} to {each.high:.2f})"
-        table.add_row(each.candidates, f"{each.ties:.0%}", tau, f"{each.tau_of_means:.2f}")
-    return table
+def _indent(line: str) -> str:
+    return " " * 4 if line.startswith(" ") else ""
 
 
-def _variants(options: list[tuple[str, float, str]]) -> Table:
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), show_header=False)
-    table.add_column(no_wrap=True)
-    table.add_column(justify="right")
-    table.add_column()
-    for name, value, why in options:
-        table.add_row(name, f"{value:.4f}", why)
-    return table
+def drawn(picture: Picture, *, columns: int = AXIS) -> list[str]:
+    """Each interval on an axis from 0 to the largest number shown, with the truth as a diamond.
+
+    >>> picture = Picture("share found", (Bar("a", 0.4, 0.1, 0.2), Bar("bb", 0.1, 0.05, 0.15)))
+    >>> print("\\n".join(drawn(picture, columns=41)))
+    share found
+      a             ├─────────┤                   ◆ 0.4000
+      bb       ├────◆────┤                          0.1000
+    """
+    longest = max(len(each.name) for each in picture.bars)
+    most = max(max(each.truth, each.high) for each in picture.bars)
+    lines = [
+        f"  {each.name:{longest}}  {_bar(each, per_column=most / (columns - 1), columns=columns)} {each.truth:.4f}"
+        for each in picture.bars
+    ]
+    return [picture.title, *lines]
 
 
-def _html_table(group: list[Finding], models: list[str]) -> Table:
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
-    table.add_column("")
-    for name in (*models, "error", "true order found"):
-        table.add_column(name, justify="right", no_wrap=True)
-    truth = group[0].truth
-    table.add_row("truth", *(f"{value:.4f}" for value in truth), "", "", style="bold")
-    for each in group:
-        error = each.error[np.argsort(-truth)][:-1]  # the last is random scores: too small a number to be relative to
-        table.add_row(
-            each.scheme.estimator.about.name,
-            *(f"{value:.4f}" for value in each.values.mean(axis=0)),
-            f"{error.min():+.0%} to {error.max():+.0%}",
-            f"{each.orders_right} of {len(each.values)} draws",
-        )
-    return table
+def _bar(bar: Bar, *, per_column: float, columns: int) -> str:
+    low, high, truth = (min(max(round(each / per_column), 0), columns - 1) for each in (bar.low, bar.high, bar.truth))
+    cells = [" "] * columns
+    cells[low : high + 1] = ["─"] * (high + 1 - low)
+    cells[low], cells[high] = "├", "┤"
+    cells[truth] = "◆"
+    return "".join(cells)
+
+
+def _print_sheet(sheet: Sheet, console: Console) -> None:
+    if sheet.title:
+        console.print(Text(sheet.title, style="bold"))
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim", show_header=any(sheet.header))
+    for at, name in enumerate(sheet.header):
+        words = at == 0 or not any(_is_number(row[at]) for row in sheet.rows)
+        table.add_column(name, justify="left" if words else "right", no_wrap=at > 0)
+    for row in sheet.rows:
+        table.add_row(*row, style="bold" if row[0] == "truth" else "")
+    console.print(table)
+    console.print()
+
+
+def _is_number(cell: str) -> bool:
+    return cell[:1] in ("+", "-") or cell[:1].isdigit()

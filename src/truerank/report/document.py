@@ -19,7 +19,7 @@ from truerank.core.units import UnitFile
 from truerank.data.files import check_readable, write_table
 from truerank.data.folders import whole_folder
 from truerank.data.marker import check_folder
-from truerank.data.whole import whole_file
+from truerank.data.whole import real, whole_file
 
 Value = TypeVar("Value", Estimate, Comparison)
 
@@ -180,7 +180,7 @@ KIND = "set of results"
 
 def save(results: Results, path: Path, *, force: bool = False) -> None:
     """Write the folder whole or not at all; one that holds earlier results is replaced with `force`, others never."""
-    if not path.resolve().parent.is_dir():
+    if not real(path).parent.is_dir():
         raise InputError(f"{path}: cannot be written, its folder is missing. Choose another place.")
     with whole_folder(path, kind=KIND, force=force) as folder:
         with whole_file(folder / RESULTS) as temporary:

@@ -23,7 +23,7 @@ ESTIMATES: dict[str, Any] = {
     "model": TEXT, "metric": TEXT, "k": COUNT, "estimator": TEXT, "settings": TEXT, "estimand": TEXT, "value": NUMBER,
     "stderr": NUMBER, "low": NUMBER, "high": NUMBER, "level": NUMBER, "interval": TEXT, "units": COUNT,
     "undefined": COUNT, "clusters": COUNT, **EVIDENCE, "ess": NUMBER, "reward": TEXT, "clip": NUMBER, "segment": TEXT,
-    "assumptions": TEXT, "warnings": TEXT, "warning_codes": TEXT,
+    "directed": pl.Boolean, "assumptions": TEXT, "warnings": TEXT, "warning_codes": TEXT,
 }  # fmt: skip
 COMPARISONS: dict[str, Any] = {
     "model": TEXT, "baseline": TEXT, "metric": TEXT, "estimator": TEXT, "difference": NUMBER, "stderr": NUMBER,

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from truerank.core.printable import printable
-from truerank.core.results import BETTER, WORSE, Comparison, Estimate, Results
+from truerank.core.results import SHOWN_ABOVE, SHOWN_BELOW, Comparison, Estimate, Results
 from truerank.report.numbers import clip_text, number
 
 HIGHER, LOWER, BEST = "↑", "↓", "*"
@@ -26,14 +26,18 @@ class _Column:
     estimand: str
     of: Mapping[Row, Estimate]
 
+    @property
+    def directed(self) -> bool:
+        return all(each.directed for each in self.of.values())
+
     def peers(self, clip: float | None) -> dict[str, Estimate]:
         """The estimates that compete, by model."""
         return {model: each for (model, at), each in self.of.items() if at == clip}
 
     def is_best(self, estimate: Estimate) -> bool:
-        """Whether no other model has a higher value, and some a lower one."""
+        """Whether no other model has a higher value, and some a lower one; no one where a higher one is not better."""
         values = [each.value for each in self.peers(estimate.clip).values() if not math.isnan(each.value)]
-        return bool(values) and estimate.value == max(values) > min(values)
+        return self.directed and bool(values) and estimate.value == max(values) > min(values)
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,8 +126,9 @@ def _marks(results: Results, columns: Sequence[_Column]) -> dict[tuple[int, Row]
     baseline = results.provenance.settings.get("baseline")
     beaten: dict[tuple[Any, str], set[str]] = {}
     for each in results.comparisons:
-        if each.verdict in (BETTER, WORSE):
-            winner, other = (each.model, each.baseline) if each.verdict == BETTER else (each.baseline, each.model)
+        if each.verdict in (*SHOWN_ABOVE, *SHOWN_BELOW):
+            above = each.verdict in SHOWN_ABOVE
+            winner, other = (each.model, each.baseline) if above else (each.baseline, each.model)
             beaten.setdefault((_question(each), winner), set()).add(other)
     found: dict[tuple[int, Row], str] = {}
     for at, column in enumerate(columns):
@@ -145,19 +150,23 @@ def _question(each: Estimate | Comparison) -> tuple[Any, ...]:
 def _caption(results: Results) -> str:
     """What the values estimate, over whom, and what the marks mean."""
     titles: dict[str, list[str]] = {}
-    for column in _columns(results):
+    columns = _columns(results)
+    for column in columns:
         titles.setdefault(column.estimand, []).append(column.title)
     estimands = "; ".join(f"{' and '.join(dict.fromkeys(of))}: {estimand}" for estimand, of in titles.items())
     baseline = results.provenance.settings.get("baseline")
     units = max((each.units for each in results.estimates), default=0)
     level = results.provenance.settings.get("level", 0.95)
+    bare = [column.title for column in columns if not column.directed]
+    sides = f" ({HIGHER} higher and {LOWER} lower in {', '.join(bare)})" if baseline is not None else ""
+    none = f"; of {', '.join(bare)} no side is better" if bare else ""
     marks = (
-        f"{HIGHER} better and {LOWER} worse than {baseline}"
+        f"{HIGHER} better and {LOWER} worse than {baseline}{sides if bare else ''}"
         if baseline is not None
         else f"{BEST} better than every other model"
     )
     adjusted = f"shown at the {1 - float(level):.0%} level with paired tests, adjusted for the number of comparisons"
-    return f"{estimands}. Up to {units:,} {results.provenance.unit}s. Best in bold; {marks}, {adjusted}."
+    return f"{estimands}. Up to {units:,} {results.provenance.unit}s. Best in bold{none}; {marks}, {adjusted}."
 
 
 def _for_markdown(text: str) -> str:

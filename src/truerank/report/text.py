@@ -17,6 +17,7 @@ from rich.table import Table
 from rich.text import Text
 
 from truerank.core.errors import some
+from truerank.core.messages import Severity
 from truerank.core.printable import printable
 from truerank.core.results import Comparison, Estimate, Results
 from truerank.data.cells import safe_cell
@@ -101,6 +102,10 @@ def print_results(results: Results, console: Console, *, for_cli: bool) -> None:
     for assumption in assumptions(results):
         first, rest = assumption[: len("Assumed")], assumption[len("Assumed") :]
         console.print(Text(first, style="dim").append(rest, style="default"))
+    if not for_cli:  # the command line has said it all on standard error
+        for message in results.messages:
+            if message.severity is not Severity.NOTE:
+                console.print(Text("! ", style="yellow").append(str(message), style="default"))
     for sentence in warnings(results, for_cli=for_cli):
         console.print(Text("! ", style="yellow").append(sentence, style="default"))
 

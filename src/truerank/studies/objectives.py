@@ -56,7 +56,8 @@ class HoldOut:
         if not (len(train) and len(held)):
             raise InputError(
                 f"{log.source}: of {len(log):,} rows, {len(held):,} are held out for tuning and {len(train):,} learnt "
-                f"from, no rows in one of them; expected some in both. Change --fraction {self.fraction:g}, or the log."
+                f"from, no rows in one of them; expected some in both. Change "
+                f"{{option:fraction}} {self.fraction:g}, or the log."
             )
         judge = _judge(self.metric, None, held, exclude=train, exposure=FullExposure(Unlisted.NEGATIVE))
         return Task(train if log.rewards else replace(train, rewards={}), side, judge)
@@ -78,7 +79,7 @@ class RandomSlice:
 
     def task(self, log: Log, side: Side, *, labels: Labels, seed: int) -> Task:
         if side.random is None:
-            raise InputError("tuning on a random slice needs one: --random MAR (Python: side=Side(random=...)).")
+            raise InputError("tuning on a random slice needs one: {option:random MAR|side=Side(random=...)}.")
         judged = side.random
         if labels is Labels.BOTH:
             learnt, judged = split_random(side.random, 0.5, seed=seed)

@@ -20,6 +20,7 @@ from truerank.core.errors import InputError, extra
 from truerank.core.log import Log
 from truerank.core.progress import Progress, Watching, watching
 from truerank.core.sizes import check_size
+from truerank.core.wording import worded
 from truerank.data.cells import safe_cells
 from truerank.data.files import write_table
 from truerank.data.folders import seal, unseal
@@ -167,7 +168,7 @@ class _Work:
             model = dataclasses.replace(self.model, **settings)
             return self.task.judge(model.fit(self.task.log, seed=self.seed, side=self.task.side)), None
         except InputError as error:
-            return None, str(error)
+            return None, error.text
 
 
 def _in_order(trials: list[Trial], grid: list[dict[str, Any]] | None) -> list[Trial]:
@@ -276,7 +277,13 @@ def _keep(tuned: Tuned, folder: Path, *, objective: str) -> None:
         content = msgspec.json.encode({**best, "objective": objective})
         temporary.write_bytes(msgspec.json.format(content, indent=2) + b"\n")
     rows = [
-        {"trial": at, **trial.settings, "value": trial.value, "seconds": trial.seconds, "reason": trial.reason}
+        {
+            "trial": at,
+            **trial.settings,
+            "value": trial.value,
+            "seconds": trial.seconds,
+            "reason": worded(trial.reason or "", for_cli=False) or None,
+        }
         for at, trial in enumerate(tuned.trials)
     ]
     write_table(safe_cells(pl.DataFrame(rows, infer_schema_length=None)), folder / TABLE, advice=KEPT)

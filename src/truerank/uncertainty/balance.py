@@ -19,7 +19,7 @@ from truerank.core.ranking import JudgedChunk, Ranks
 from truerank.core.terms import Smooth
 from truerank.estimators.sums import UniformSample, worth_of_list
 from truerank.metrics.worth import expected_worth, known_divisor
-from truerank.uncertainty.intervals import influences
+from truerank.uncertainty.spreads import influences
 
 FAR = 3.0  # standard errors
 MUCH = 0.02  # of the places

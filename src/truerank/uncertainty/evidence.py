@@ -8,11 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from truerank.core.arrays import equal_parts, exact_sum
+from truerank.core.counted import CountedItems
 from truerank.core.estimator import Estimator
 from truerank.core.messages import Message, caution, warning
 from truerank.core.metric import Metric
 from truerank.core.ranking import Pool
-from truerank.core.refits import Refitted
 from truerank.core.rows import Weighting
 from truerank.core.terms import Ratio, Smooth, Terms
 from truerank.metrics.worth import Pairwise, bounds_of
@@ -30,24 +30,17 @@ BEYOND = 1e-9  # rounding
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """What was counted of one model's lists: users without scores, and users whose list is shorter than the cut-off."""
+    """What was counted of one model's lists: users without scores, users whose list is shorter than the cut-off, and
+    users of whom equal scores were parted by the end of the list."""
 
     unscored: int
     short: int
-
-
-def whole(terms: Terms) -> Smooth:
-    """The sums behind terms, without what was refitted."""
-    if isinstance(terms, Refitted):
-        return terms.whole
-    if isinstance(terms, Smooth):
-        return terms
-    raise TypeError(f"{type(terms).__name__} has no sums per unit")
+    cut: int = 0
 
 
 def judged_spread(spread: Spread, terms: Sequence[Terms]) -> Spread:
     """The spread of a value or a difference from judged rows; unknown where weighted rows show none."""
-    parts = [whole(part) for part in terms]
+    parts = [part.whole for part in terms]
     if len(parts) > 1 and not any(part.weighting for part in parts):
         return spread
     blind = [shows_no_spread(part) and (len(parts) == 1 or part.weighting is not None) for part in parts]
@@ -67,7 +60,7 @@ def warnings_of(
     estimator: Estimator, metric: Metric, terms: Terms, listed: Listed, *, clip: float, exactly_these: bool
 ) -> tuple[Message, ...]:
     """The warnings of one estimate; `exactly_these` units are meant, or the population they come from."""
-    sums, about = whole(terms), estimator.about
+    sums, about = terms.whole, estimator.about
     n = len(sums.defined)
     messages: list[Message] = []
     if listed.unscored:
@@ -83,17 +76,39 @@ def warnings_of(
         messages.append(warning("for-comparison", about.caution))
     messages += _about_weights(sums.weighting, clip)
     messages += _about_bounds(sums.value(), metric)
-    messages += _about_the_interval(sums, exactly_these=exactly_these)
+    messages += _about_counts(terms) if isinstance(terms, CountedItems) and not exactly_these else []
+    single = not isinstance(terms, CountedItems)
+    messages += _about_the_interval(sums, exactly_these=exactly_these, single=single)
     messages += [] if exactly_these or sums.exact else about_unequal(sums, cluster="user")
+    if listed.cut:
+        messages.append(
+            caution(
+                "tie-cut",
+                f"{_of(listed.cut, n)} have equal scores at the end of their list: which of these items are in it was "
+                "drawn, by seed, user and item",
+                numbers={"users": listed.cut},
+            )
+        )
     if listed.short:
+        empty = "what they have is their list" if about.of_lists else "the empty places count as misses"
         messages.append(
             caution(
                 "short-lists",
-                f"{_of(listed.short, n)} are recommended fewer than {metric.cutoff} items, and the empty places "
-                "count as misses; if exclusions have shortened top lists, give longer ones",
+                f"{_of(listed.short, n)} are recommended fewer than {metric.cutoff} items, and {empty}; "
+                "if exclusions have shortened top lists, give longer ones",
             )
         )
     return tuple(messages)
+
+
+def _about_counts(terms: CountedItems) -> list[Message]:
+    """That no user alone changes a value that is a function of all lists."""
+    if terms.n_independent() < 2 or np.any(terms.influence()):
+        return []
+    sentence = (
+        "no list holds an item that is in no other: the interval rests on what users unlike all of these could add"
+    )
+    return [caution("no-single-item", sentence)]
 
 
 def shows_no_spread(terms: Smooth) -> bool:
@@ -165,7 +180,8 @@ def _about_bounds(value: float, metric: Metric) -> list[Message]:
     ]
 
 
-def _about_the_interval(terms: Smooth, *, exactly_these: bool) -> list[Message]:
+def _about_the_interval(terms: Smooth, *, exactly_these: bool, single: bool) -> list[Message]:
+    """What an interval rests on; `single` says that a user alone has a value."""
     numerator, denominator = terms.sums[:, 0], terms.sums[:, 1]
     if terms.n_defined == 0:
         return [warning("nothing-defined", "no user has a defined value")]
@@ -198,7 +214,7 @@ def _about_the_interval(terms: Smooth, *, exactly_these: bool) -> list[Message]:
                 "all shown items in the lists have the same label: nothing tells how far off the value may be",
             )
         )
-    elif (contributing == contributing[0]).all():
+    elif single and (contributing == contributing[0]).all():
         messages.append(
             caution("same-value", "all users have the same value: an interval cannot show how others would differ")
         )

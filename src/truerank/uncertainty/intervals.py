@@ -16,15 +16,16 @@ from typing import ClassVar, Protocol, TypeVar
 
 import numpy as np
 
-from truerank.core.arrays import Floats, exact_sum, sums_by
+from truerank.core.arrays import Floats, exact_sum, largest_of, sums_by
 from truerank.core.calls import WHOLE, is_whole, shown
 from truerank.core.errors import InputError, RefusedError
+from truerank.core.refits import Refitted
 from truerank.core.rows import SampledRows
 from truerank.core.sizes import check_size
 from truerank.core.terms import Smooth, Terms
 from truerank.uncertainty.pairs import spreads_of_pairs, worth_a_batch
 from truerank.uncertainty.resampling import MOST_REPLICATES, replicates_of
-from truerank.uncertainty.spreads import ROUNDING, Influences, Moments, Spread, interval, unit_of
+from truerank.uncertainty.spreads import ROUNDING, Influences, Moments, Spread, influences, interval, spread_of, unit_of
 
 FEWEST_ALIKE = 10  # units with a single judged item that make a class of like activity
 
@@ -61,7 +62,7 @@ def design_moments(terms: Smooth, residual: Floats) -> Moments:
     if len(alone) == 1:
         raise RefusedError(
             "one user has a single judged item, which tells nothing about chance within that user. "
-            "Use --interval population, or leave that user out."
+            "Use {option:interval population|interval=Population()}, or leave that user out."
         )
     share = np.divide(n, size, out=np.ones(n_units), where=several)
     factor = np.zeros(n_units)
@@ -99,11 +100,12 @@ def _design_sums(parts: Sequence[Floats], repeated: Sequence[tuple[Floats, Float
     times = np.concatenate([*(np.ones(len(part)) for part in parts), *(count for _, count in repeated)])
     kept = times > 0
     effect, times = effect[kept], times[kept]
-    unit = unit_of(effect)
+    largest = largest_of(effect)
+    unit = unit_of(largest)
     effect = effect / unit
     squares, cubes, fourths = (exact_sum(times * effect**power) for power in (2, 3, 4))
-    most = float(np.abs(effect).max(initial=0.0))
-    found = Moments.listed(n, [squares, squares, cubes, fourths, 0.0, 0.0, 0.0, 0.0, most])
+    moved, absolute = float(np.count_nonzero(effect)), float(np.abs(effect).sum())
+    found = Moments.listed(n, [squares, squares, cubes, fourths, 0.0, 0.0, 0.0, moved, absolute, 0.0, largest / unit])
     return replace(found, unit=unit)
 
 
@@ -111,7 +113,7 @@ def _rows(terms: Smooth) -> SampledRows:
     if terms.rows is None:
         raise RefusedError(
             "an interval for exactly these users needs the single judged rows, which this estimator does not give. "
-            "Use --interval population, or another estimator."
+            "Use {option:interval population|interval=Population()}, or another estimator."
         )
     return terms.rows
 
@@ -158,15 +160,6 @@ def common(first: Terms, second: Terms) -> tuple[Terms, Terms]:
 
 
 # ---------------------------------------------------------------------------------------------------------- population
-
-
-def influences(terms: Terms) -> Influences:
-    """The value of terms with what each cluster adds to its error."""
-    value = terms.value()
-    if math.isnan(value):
-        return Influences(value, np.zeros(0), np.zeros(0), 0.0, 0)
-    stratum = terms.clusters.stratum if isinstance(terms, Smooth) else None
-    return Influences(value, terms.influence(), terms.leverage(), abs(value), terms.n_informative(), stratum)
 
 
 def difference_of(first: Terms, second: Terms, known: Mapping[int, Influences] | None = None) -> Influences:
@@ -225,7 +218,8 @@ class Population:
     usual G / (G - 1) Σ L² and G - 1. Where clusters come from several sources of fixed size, variances are within
     these. Where a model was fitted to the same units, groups of clusters take the place of clusters (jackknife).
 
-    >>> from truerank.core.terms import Clusters, ratio
+    >>> from truerank.core.clusters import Clusters
+    >>> from truerank.core.terms import ratio
     >>> of_two = Clusters(np.arange(4), np.arange(4, dtype=np.uint64), stratum=np.array([0, 0, 1, 1]))
     >>> terms = ratio(np.array([0.0, 2.0, 10.0, 12.0]), np.ones(4), clusters=of_two)
     >>> around(Population(), terms, level=0.95).stderr
@@ -239,13 +233,14 @@ class Population:
     def spreads(
         self, terms: Mapping[Name, Terms], pairs: Sequence[tuple[Name, Name]], *, level: float
     ) -> tuple[dict[Name, Spread], dict[tuple[Name, Name], Spread]]:
-        alone = {id(part): influences(part) for part in terms.values()}
+        paired = {name for pair in pairs for name in pair}
+        alone = {id(part): influences(part) for name, part in terms.items() if name in paired}
         found: dict[tuple[Name, Name], Spread] = {}
         for units, of_units in _by_units(terms, pairs).items():
             shared = terms if len(units) == 1 else _restricted(terms, of_units)
             found |= _differences(shared, of_units, alone, level=level)
         return (
-            {name: alone[id(part)].spread(level=level) for name, part in terms.items()},
+            {name: spread_of(part, alone.get(id(part)), level=level) for name, part in terms.items()},
             {pair: found[pair] for pair in pairs},
         )
 
@@ -313,7 +308,7 @@ class Bootstrap:
         known = redrawn[~np.isnan(redrawn)]
         stderr = float(np.std(known, ddof=1)) if len(known) >= 2 else 0.0
         if not stderr > 0:
-            return Spread.unknown(of.value, informative=of.informative)
+            return of.spread(level=level) if of.reach > 0 else Spread.unknown(of.value, informative=of.informative)
         return replace(of, stratum=None).spread(level=level, difference=difference, stderr=stderr)
 
 
@@ -339,24 +334,22 @@ class Design:
         self, terms: Mapping[Name, Terms], pairs: Sequence[tuple[Name, Name]], *, level: float
     ) -> tuple[dict[Name, Spread], dict[tuple[Name, Name], Spread]]:
         return (
-            {name: self._spread(_sampled(part), None, level=level) for name, part in terms.items()},
-            {
-                pair: self._spread(*(_sampled(part) for part in common(terms[pair[0]], terms[pair[1]])), level=level)
-                for pair in pairs
-            },
+            {name: self._spread(part, None, level=level) for name, part in terms.items()},
+            {pair: self._spread(*common(terms[pair[0]], terms[pair[1]]), level=level) for pair in pairs},
         )
 
     @staticmethod
-    def _spread(first: Smooth, second: Smooth | None, *, level: float) -> Spread:
+    def _spread(first: Terms, second: Terms | None, *, level: float) -> Spread:
         value = first.value() - (0.0 if second is None else second.value())
         informative = first.n_informative(second)
-        if first.exact and (second is None or second.exact):
+        own, other = _sampled(first), None if second is None else _sampled(second)
+        if own.exact and (other is None or other.exact):
             # no label is missing, so for exactly these units nothing is left to chance: no width, no test to make
             return Spread(value, math.nan if math.isnan(value) else 0.0, value, value, math.nan, informative)
         if math.isnan(value):
             return Spread.unknown(value, informative=informative)
-        row = residuals(first) if second is None else residuals(first) - residuals(second)
-        moments = design_moments(first, row)
+        row = residuals(own) if other is None else residuals(own) - residuals(other)
+        moments = design_moments(own, row)
         scale = abs(first.value()) + (0.0 if second is None else abs(second.value()))
         if moments.n < 2 or not moments.highest_effect > ROUNDING * (scale / moments.unit) / moments.n:
             return Spread.unknown(value, informative=informative)
@@ -365,6 +358,6 @@ class Design:
 
 
 def _sampled(terms: Terms) -> Smooth:
-    if not isinstance(terms, Smooth):
+    if isinstance(terms, Refitted):
         raise InputError("an interval for exactly these units needs the rows that were judged, and no fitted weights.")
-    return terms
+    return terms.whole

@@ -13,7 +13,9 @@ from dataclasses import dataclass, fields, replace
 
 import numpy as np
 
-from truerank.core.arrays import Floats, Ints, compiled_for, exact_sum
+from truerank.core.arrays import Floats, Ints, compiled_for, exact_sum, largest_of
+from truerank.core.counted import CountedItems
+from truerank.core.terms import Ratio, Smooth, Terms
 
 ROUNDING = 1e-12  # residuals below this share of what they are made of are rounding
 SMALL, LARGE = 1e-50, 1e50  # between which fourth powers, and sums of them, are numbers
@@ -55,7 +57,8 @@ class Influences:
 
     `scale` is the size of what residuals are differences of: what is below its rounding is 0. `informative` is the
     number of clusters that tell something. `stratum` is the source of fixed size of each cluster, where there are
-    several: how their means differ is no chance.
+    several: how their means differ is no chance. `reach` is how far a cluster unlike all of these could move the value,
+    0 where that is not known.
     """
 
     value: float
@@ -64,6 +67,7 @@ class Influences:
     scale: float
     informative: int
     stratum: Ints | None = None
+    reach: float = 0.0
 
     def minus(self, other: Influences, *, informative: int) -> Influences:
         """The same of the difference of two values."""
@@ -74,6 +78,7 @@ class Influences:
             leverage=np.maximum(self.leverage, other.leverage),
             scale=self.scale + other.scale,
             informative=informative,
+            reach=max(self.reach, other.reach),
         )
 
     def moments(self) -> Moments | None:
@@ -87,9 +92,7 @@ class Influences:
         if math.isnan(self.value) or not len(effect):
             return None
         found = Moments.of(effect, leverage)
-        if found.n < 2 or not found.highest_leverage < 1:
-            return None
-        if not found.highest_effect > ROUNDING * (self.scale / found.unit) * found.highest_leverage:
+        if not found.show_spread(self.scale):
             return None
         return found if math.isinf(most) else replace(found, df_most=most)
 
@@ -97,6 +100,8 @@ class Influences:
         """Value, error and interval; another standard error takes the place of the linearised one."""
         moments = self.moments()
         if moments is None:
+            if self.reach > 0 and np.count_nonzero(self.leverage) > 1:
+                return unlike_any(self.value, self.reach, level=level, informative=self.informative)
             return Spread.unknown(self.value, informative=self.informative)
         error = moments.stderr if stderr is None else stderr
         return interval(self.value, error, moments, level=level, difference=difference, informative=self.informative)
@@ -119,6 +124,8 @@ class Moments:
     leverages: float  # Σ h²
     scaled: float  # Σ h² / (1 - h)
     scaled_squares: float  # Σ h⁴ / (1 - h)²
+    moved: float  # how many L are not 0
+    absolute: float  # Σ |L|
     highest_leverage: float
     highest_effect: float
     df_most: float = math.inf  # where something else limits them
@@ -126,16 +133,17 @@ class Moments:
 
     @classmethod
     def of(cls, effect: Floats, leverage: Floats) -> Moments:
-        unit = unit_of(effect)
-        found = cls._of(effect if unit == 1.0 else effect / unit, leverage)
+        largest = largest_of(effect)
+        unit = unit_of(largest)
+        found = cls._of(effect if unit == 1.0 else effect / unit, leverage, largest / unit)
         return found if unit == 1.0 else replace(found, unit=unit)
 
     @classmethod
-    def _of(cls, effect: Floats, leverage: Floats) -> Moments:
+    def _of(cls, effect: Floats, leverage: Floats, largest: float) -> Moments:
         compiled = compiled_for(len(effect))
         if compiled is not None:
-            sums = compiled.moments(effect, leverage).tolist()
-            return cls.listed(int(sums[0]), sums[1:])
+            n, *sums = compiled.moments(effect, leverage)
+            return cls.listed(int(n), [*sums, largest])
         used = (leverage != 0) | (effect != 0)
         effect, h = effect[used], leverage[used]
         square, whole = effect * effect, 1.0 - h
@@ -143,12 +151,27 @@ class Moments:
             scaled = h * h / whole
             columns = (square / whole, square, square * effect, square * square, h * h, scaled, scaled * scaled)
         sums = [exact_sum(column) if np.isfinite(column).all() else math.nan for column in columns]
-        return cls.listed(len(effect), [*sums, float(h.max(initial=0.0)), float(np.abs(effect).max(initial=0.0))])
+        sizes = [float(np.count_nonzero(effect)), float(np.abs(effect).sum())]
+        return cls.listed(len(effect), [*sums, *sizes, float(h.max(initial=0.0)), largest])
+
+    @classmethod
+    def of_ratio(cls, above: Floats, below: Floats, totals: Floats) -> Moments | None:
+        """Those of Σ above / Σ below where each row is a cluster, without arrays of L and h; None where these serve."""
+        compiled = compiled_for(len(above))
+        if compiled is None:
+            return None
+        n, *sums = compiled.moments_of_ratio(above, below, totals)
+        return cls.listed(int(n), sums) if unit_of(sums[-1]) == 1.0 else None
 
     @classmethod
     def listed(cls, n: int, sums: Sequence[float]) -> Moments:
         """Of sums in the order of the fields."""
         return cls(n, **dict(zip(SUMS, sums, strict=True)))
+
+    def show_spread(self, scale: float) -> bool:
+        """Whether there is more than one cluster, and more than the rounding of what residuals are differences of."""
+        several = self.n >= 2 and self.highest_leverage < 1
+        return several and self.highest_effect > ROUNDING * (scale / self.unit) * self.highest_leverage
 
     @property
     def stderr(self) -> float:
@@ -179,13 +202,12 @@ class Moments:
 SUMS = tuple(field.name for field in fields(Moments) if field.name not in {"n", "df_most", "unit"})
 
 
-def unit_of(effect: Floats) -> float:
+def unit_of(largest: float) -> float:
     """1, or a power of two near the largest where its fourth power would overflow or vanish: nothing is rounded by it.
 
-    >>> unit_of(np.array([0.25, -3.0])), unit_of(np.array([2.0**300])) == 2.0**301
+    >>> unit_of(3.0), unit_of(2.0**300) == 2.0**301
     (1.0, True)
     """
-    largest = max(float(effect.max(initial=0.0)), -float(effect.min(initial=0.0)))
     usual = largest == 0 or not math.isfinite(largest) or SMALL < largest < LARGE
     return 1.0 if usual else math.ldexp(1.0, math.frexp(largest)[1])
 
@@ -200,6 +222,50 @@ def _within_strata(effect: Floats, leverage: Floats, stratum: Ints) -> tuple[Flo
     mean = np.array([exact_sum(own[of == number]) / n if n else 0.0 for number, n in enumerate(count.tolist())])
     df = float((count[count > 0] - 1).sum())
     return own - mean[of], np.maximum(leverage[used], 1.0 / count[of]), df
+
+
+# --------------------------------------------------------------------------------------------------------- from terms
+
+
+def influences(terms: Terms) -> Influences:
+    """The value of terms with what each cluster adds to its error."""
+    value = terms.value()
+    if math.isnan(value):
+        return Influences(value, np.zeros(0), np.zeros(0), 0.0, 0)
+    stratum = terms.clusters.stratum if isinstance(terms, Smooth) else None
+    reach = terms.reach() if isinstance(terms, CountedItems) else 0.0
+    return Influences(value, terms.influence(), terms.leverage(), abs(value), terms.n_informative(), stratum, reach)
+
+
+def moments_of(terms: Terms, of: Influences | None = None) -> Moments | None:
+    """What the interval of a value needs of its clusters; None where there is no spread. Looked up if asked before.
+
+    `of` are the influences of its clusters, where these are known.
+    """
+    if not isinstance(terms, Smooth):
+        return (of or influences(terms)).moments()
+    if "moments" not in terms.known:
+        terms.known["moments"] = _moments(terms) if of is None else of.moments()
+    known: Moments | None = terms.known["moments"]
+    return known
+
+
+def _moments(terms: Smooth) -> Moments | None:
+    value, clusters = terms.value(), terms.clusters
+    if isinstance(terms.form, Ratio) and clusters.stratum is None and clusters.each_alone() and not math.isnan(value):
+        found = Moments.of_ratio(terms.sums[:, 0], terms.sums[:, 1], terms.totals())
+        if found is not None:
+            return found if found.show_spread(abs(value)) else None
+    return influences(terms).moments()
+
+
+def spread_of(terms: Terms, of: Influences | None = None, *, level: float) -> Spread:
+    """Value, error and interval by linearisation."""
+    value, moments = terms.value(), moments_of(terms, of)
+    informative = of.informative if of is not None else 0 if math.isnan(value) else terms.n_informative()
+    if moments is None:
+        return Spread.unknown(value, informative=informative)
+    return interval(value, moments.stderr, moments, level=level, difference=False, informative=informative)
 
 
 # ------------------------------------------------------------------------------------------------------------ intervals
@@ -259,6 +325,21 @@ def within(spread: Spread, bounds: Bounds | None) -> Spread:
     if spread.low > high or spread.high < low:
         return spread.without_interval()
     return replace(spread, low=max(spread.low, low), high=min(spread.high, high))
+
+
+def unlike_any(value: float, reach: float, *, level: float, informative: int) -> Spread:
+    """The interval of a value that no single cluster changes: by clusters of a kind of which none was drawn.
+
+    Of a kind that is expected λ times among as many clusters none is drawn with probability e^-λ, so that with 95 % at
+    most -ln(0.05 / 2) = 3.7 of them are missing (the rule of three), each of which moves the value by up to `reach`.
+
+    >>> found = unlike_any(0.5, 0.01, level=0.95, informative=100)
+    >>> round(found.low, 3), round(found.high, 3)
+    (0.463, 0.537)
+    """
+    half = -math.log((1.0 - level) / 2.0) * reach
+    p = min(1.0, 2.0 * math.exp(-abs(value) / reach))
+    return Spread(value, reach, value - half, value + half, p, informative)
 
 
 def at_a_bound(value: float, bounds: Bounds, n: float, *, level: float) -> Spread | None:

@@ -11,11 +11,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from truerank.core.arrays import Floats, equal_parts
+from truerank.core.arrays import Floats, compiled_for, equal_parts
 from truerank.core.messages import Message, caution, warning
 from truerank.core.terms import Smooth
-from truerank.uncertainty.intervals import influences
-from truerank.uncertainty.spreads import Influences
+from truerank.uncertainty.spreads import Moments, moments_of
 from truerank.uncertainty.weights import tail_length
 
 UPPER = 0.2  # the part of clusters that the tail is judged by
@@ -38,15 +37,26 @@ def tail_index(values: Floats) -> float:
     >>> round(tail_index((np.arange(1000, 0, -1) / 1000.0) ** -0.8), 1), round(tail_index(np.linspace(1, 2, 1000)), 2)
     (0.8, 0.05)
     """
+    upper = _upper(values)
+    return _slope(upper) if len(upper) > LEAST else math.nan
+
+
+def _upper(values: Floats) -> Floats:
+    """The upper fifth of the numbers above 0, behind the next smaller one."""
+    if values.strides == (0,):  # one number for all
+        n = int(UPPER * len(values)) if values[0] > 0 else 0
+        return np.broadcast_to(values[0], (n + 1,))
+    compiled = compiled_for(len(values))
+    if compiled is not None:
+        upper: Floats = compiled.upper_part(values, UPPER)
+        return upper
     above = values[values > 0]
     n = int(UPPER * len(above))
-    if n < LEAST:
-        return math.nan
-    return _slope(np.partition(above, len(above) - n - 1)[-n - 1 :])
+    return np.partition(above, len(above) - n - 1)[-n - 1 :] if len(above) else above
 
 
 def _slope(upper: Floats) -> float:
-    """The mean of log(x / x0) over the numbers above the smallest, x0; the first of them is the smallest."""
+    """The mean of log(x / x0) over the numbers above the smallest, x0, which is the first."""
     return float(np.log(upper[1:] / upper[0]).mean())
 
 
@@ -101,9 +111,13 @@ def heavy_rewards(rewards: RewardTally | None) -> list[Message]:
 
 def about_tails(terms: Smooth, *, cluster: str) -> list[Message]:
     """What to know of a value of which few clusters have much: of rewards, of sizes, or of its error."""
-    used = terms.clusters.has(terms.defined)
-    earned = np.abs(terms.clusters.sums(terms.sums[:, 0]))[used]
-    return [*_about_rewards(earned, cluster), *about_unequal(terms, cluster=cluster)]
+    if ("tails", cluster) not in terms.known:  # clips that take nothing away share their terms
+        used = terms.clusters.has(terms.defined)
+        earned = np.abs(terms.clusters.sums(terms.sums[:, 0]))
+        earned = earned if used.all() else earned[used]
+        terms.known["tails", cluster] = [*_about_rewards(earned, cluster), *about_unequal(terms, cluster=cluster)]
+    said: list[Message] = terms.known["tails", cluster]
+    return said
 
 
 def _about_rewards(earned: Floats, cluster: str) -> list[Message]:
@@ -136,18 +150,18 @@ def _about_rewards(earned: Floats, cluster: str) -> list[Message]:
 
 def about_unequal(terms: Smooth, *, cluster: str) -> list[Message]:
     """What unequal sizes do: few clusters have much of the error, or the size of a cluster tells of its value."""
-    of = influences(terms)
-    return [*_about_few(of, cluster), *_about_sizes(of, cluster)]
-
-
-def _about_few(of: Influences, cluster: str) -> list[Message]:
-    """Of at least 50 clusters: whether one has much of the error, few decide how large it is, or sizes differ much."""
-    effect = np.abs(of.effect)
-    n, total = int(np.count_nonzero(effect)), float(effect.sum())
-    moments = of.moments()
-    if n < MANY or moments is None:
+    moments = moments_of(terms)
+    if moments is None:
         return []
-    largest, sizes = float(effect.max()) / total, tail_index(of.leverage)
+    return [*_about_few(terms, moments, cluster), *_about_sizes(terms, moments, cluster)]
+
+
+def _about_few(terms: Smooth, moments: Moments, cluster: str) -> list[Message]:
+    """Of at least 50 clusters: whether one has much of the error, few decide how large it is, or sizes differ much."""
+    n, largest = _effects(terms, moments)
+    if n < MANY:
+        return []
+    sizes = tail_index(terms.leverage())
     if not (largest > LARGE or moments.df < FEW_DEGREES or sizes > HEAVY):
         return []
     return [
@@ -160,12 +174,23 @@ def _about_few(of: Influences, cluster: str) -> list[Message]:
     ]
 
 
-def _about_sizes(of: Influences, cluster: str) -> list[Message]:
+def _effects(terms: Smooth, moments: Moments) -> tuple[int, float]:
+    """How many clusters add to the error, and the part of the one that adds most; whatever sources they come from."""
+    if terms.clusters.stratum is None:
+        return int(moments.moved), moments.highest_effect / moments.absolute
+    effect = np.abs(terms.influence())
+    return int(np.count_nonzero(effect)), float(effect.max()) / float(effect.sum())
+
+
+def _about_sizes(terms: Smooth, moments: Moments, cluster: str) -> list[Message]:
     """Whether large clusters have other values than small ones, and they are too few for that not to matter."""
-    used = of.leverage > 0
-    size, effect = of.leverage[used], of.effect[used]
+    if moments.leverages * ENOUGH < 1:  # Σ h is at least 1 over those above 0
+        return []
+    effect, leverage = terms.influence(), terms.leverage()
+    used = leverage > 0
+    size, effect = leverage[used], effect[used]
     n, worth = len(size), equal_parts(size)
-    if n < LEAST or worth > ENOUGH or not size.max() > size.min() or of.moments() is None:
+    if n < LEAST or worth > ENOUGH or not size.max() > size.min():
         return []
     own = effect / size
     related = float(np.corrcoef(size, own)[0, 1]) if own.max() > own.min() else 0.0

@@ -10,8 +10,8 @@ import numpy as np
 
 from truerank.core.messages import Message, warning
 from truerank.core.refits import Refitted
-from truerank.core.results import BETTER, INSUFFICIENT, NOT_SHOWN, WORSE
-from truerank.core.terms import Smooth, Terms
+from truerank.core.results import INSUFFICIENT, NOT_SHOWN, SHOWN_ABOVE, SHOWN_BELOW
+from truerank.core.terms import Terms
 from truerank.uncertainty.intervals import difference_of
 from truerank.uncertainty.spreads import Spread
 
@@ -86,8 +86,6 @@ def _hangs_on_one(first: Terms, second: Terms, spread: Spread, *, level: float) 
     if isinstance(first, Refitted) and isinstance(second, Refitted):
         without = float(first.values_without()[largest] - second.values_without()[largest])
         return not without * spread.value > 0
-    if not (isinstance(first, Smooth) and isinstance(second, Smooth)):
-        return True
     kept = first.clusters.of_row != largest
     rest = difference_of(first.restrict(kept), second.restrict(kept)).spread(level=level, difference=True)
     was_shown = spread.p < 1 - level
@@ -113,14 +111,18 @@ def _about_unseen(spread: Spread, unseen: tuple[UnseenExposure, UnseenExposure])
     ]
 
 
-def verdict_of(difference: float, p_adjusted: float, *, level: float, reasons: Sequence[Message]) -> str:
-    """`insufficient` where there are reasons, else what the adjusted p shows.
+def verdict_of(
+    difference: float, p_adjusted: float, *, level: float, reasons: Sequence[Message], directed: bool = True
+) -> str:
+    """`insufficient` where there are reasons, else what the adjusted p shows; `directed` says that more is better.
 
     >>> verdict_of(0.5, 0.01, level=0.95, reasons=()), verdict_of(0.5, 0.2, level=0.95, reasons=())
     ('better', 'not shown')
+    >>> verdict_of(-0.5, 0.01, level=0.95, reasons=(), directed=False)
+    'lower'
     """
     if reasons:
         return INSUFFICIENT
     if not p_adjusted < round(1 - level, 12) or difference == 0:  # 1 - 0.95 is a little above 0.05
         return NOT_SHOWN
-    return BETTER if difference > 0 else WORSE
+    return (SHOWN_ABOVE if difference > 0 else SHOWN_BELOW)[0 if directed else 1]

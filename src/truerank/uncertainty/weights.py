@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib.util import find_spec
 from typing import Any
 
@@ -136,6 +136,7 @@ class WeightTally:
     sums: Floats
     largest: Floats  # descending
     most: int
+    known: dict[str, float] = field(default_factory=dict, init=False, repr=False)  # the tail, once it was fitted
 
     @classmethod
     def of(cls, view: Exposures, clips: Floats, *, most: int, limits: Limited = Limited.RATIO) -> WeightTally:
@@ -145,8 +146,8 @@ class WeightTally:
         for rows in _weighed(view):
             target, inverse = view.parts(rows)
             n += len(target)
-            weight = target * inverse
             limited = limits.limited(target, inverse)
+            weight = limited if limits is Limited.RATIO else target * inverse
             _add_bins(limits.left(np.ones(len(target)), target), limited, clips, sums)
             high = weight[weight > bound]
             if len(high):
@@ -181,12 +182,18 @@ class WeightTally:
             ess=total**2 / square if square else 0.0,
             largest=first,
             largest_share=first / unclipped if unclipped else 0.0,
-            tail=pareto_tail(largest),
+            tail=self._tail(largest),
             clipped=float(behind[0]) / self.n if self.n else 0.0,
             lost=1 - total / unclipped if unclipped else 0.0,
             unsupported=unsupported,
             unsupported_error=error,
         )
+
+    def _tail(self, largest: Floats) -> float:
+        """The tail of weights before clipping, which is that of every clip."""
+        if "tail" not in self.known:
+            self.known["tail"] = pareto_tail(largest)
+        return self.known["tail"]
 
 
 def _weighed(view: Exposures) -> Iterator[Any]:

@@ -95,8 +95,8 @@ def _check_file(path: Path, matrix: Floats, users: int, ratings: int) -> None:
     if found != (users, ratings):
         raise InputError(
             f"{path}: {found[0]:,} users and {found[1]:,} ratings; expected {users:,} and {ratings:,} as published. "
-            "The file is damaged or another one: get it again. For a subset on purpose, say --no-check "
-            "(Python: check=False)."
+            "The file is damaged or another one: get it again. For a subset on purpose, say "
+            "{option:no_check|check=False}."
         )
 
 

@@ -122,7 +122,7 @@ class DoublyRobust:
         if candidates.only is None and candidates.n_items != len(log.items):
             raise RefusedError(
                 "doubly-robust predicts the label of every candidate, but not all items are known by name. "
-                "Give the catalogue with --items FILE."
+                "Give the catalogue with {option:items FILE}."
             )
         propensity = learned.facts.get("propensity")
         sources = [self.reward.learner(metric, clip=clip, propensity=propensity) for metric, clip in questions]

@@ -192,7 +192,7 @@ def inclusion_of(log: Log) -> Floats:
     if log.inclusion is None:
         raise InputError(
             f"{log.source}: no inclusion probabilities, which the estimators of intervened test sets need. Make them: "
-            "truerank intervene LOG --inclusion ... --out FILE (Python: truerank.with_inclusion)."
+            "{cli:truerank intervene LOG --inclusion ... --out FILE|truerank.with_inclusion}."
         )
     return log.inclusion
 

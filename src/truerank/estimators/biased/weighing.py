@@ -13,6 +13,7 @@ from numbers import Real
 import numpy as np
 
 from truerank.core.arrays import LEAST_CHANCE, Bools, Floats
+from truerank.core.clusters import Clusters
 from truerank.core.errors import InputError, RefusedError
 from truerank.core.estimator import Asked, Learned
 from truerank.core.log import Log
@@ -20,13 +21,13 @@ from truerank.core.metric import Additive, Metric
 from truerank.core.options import Denominator
 from truerank.core.ranking import JudgedChunk, Ranks, RankView
 from truerank.core.rows import Weighting
-from truerank.core.terms import Clusters, Smooth, known_total, ratio
+from truerank.core.terms import Smooth, known_total, ratio
 from truerank.estimators.sums import Parts, additive, no_known_number, not_additive, per_unit
 from truerank.exposure.propensities.given import column_of
 from truerank.metrics.worth import expected_worth
 
 POSITIVE = "every candidate had a chance to be shown (propensity above 0), and the propensities are right"
-EVERYONE = "every user counts, also those to whom nothing was shown (declare them with --population)"
+EVERYONE = "every user counts, also those to whom nothing was shown (all of them declared)"
 ASSUMED = (POSITIVE, EVERYONE)
 
 

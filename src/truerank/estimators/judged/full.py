@@ -9,11 +9,13 @@ from typing import Any, ClassVar
 import numpy as np
 
 from truerank.core.arrays import Floats
+from truerank.core.clusters import Clusters
 from truerank.core.estimator import About, Asked, Exposed, Learned, Learner
 from truerank.core.metric import Metric
 from truerank.core.ranking import JudgedChunk, Pool, Ranks, RankView
-from truerank.core.terms import Clusters, Smooth, ratio
+from truerank.core.terms import Smooth, ratio
 from truerank.core.values import text_of
+from truerank.estimators.sums import only_labelled
 from truerank.metrics.tables import unit_values_of
 from truerank.metrics.worth import Pairwise
 
@@ -44,7 +46,7 @@ class Full:
     __str__ = text_of
 
     def refusal(self, context: Metric) -> str | None:
-        return None
+        return only_labelled(context)
 
     def estimand(self, asked: Asked, unit: str = "user") -> str:
         return f"mean {asked.metric} over {asked.metric.on_full_labels}"
@@ -92,7 +94,7 @@ class Traditional:
     __str__ = text_of
 
     def refusal(self, context: Metric) -> str | None:
-        return None
+        return only_labelled(context)
 
     def estimand(self, asked: Asked, unit: str = "user") -> str:
         metric = asked.metric

@@ -15,6 +15,7 @@ from truerank.core.options import AbsentUsers
 from truerank.core.ranking import JudgedChunk, RankView
 from truerank.core.terms import Smooth, ratio
 from truerank.core.values import check, text_of
+from truerank.estimators.sums import only_labelled
 from truerank.metrics.tables import unit_values_of
 from truerank.metrics.worth import relevant
 
@@ -55,7 +56,7 @@ class Holdout:
         check(self)
 
     def refusal(self, context: Metric) -> str | None:
-        return None
+        return only_labelled(context)
 
     @property
     def users(self) -> str:

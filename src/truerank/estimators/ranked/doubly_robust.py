@@ -250,7 +250,10 @@ class RankedDoublyRobust:
                 "(or exposure), or use ips."
             )
         if not context.views_known and not context.logging_models:
-            return "views are unknown and no position model says how likely they were; give --position, or use ips."
+            return (
+                "views are unknown and no position model says how likely they were; give {option:position MODEL}, or "
+                "use ips."
+            )
         return None
 
     def estimand(self, asked: Asked, unit: str = "session") -> str:
@@ -283,7 +286,7 @@ class RankedDoublyRobust:
             expected = sums_by(target.whole.unit, target.listed() * of_list, n=log.n_units)
         one = np.ones(log.n_units)
         residuals = view.clipped_sums(lambda rows: left[rows], None, clips, self.of)
-        return [view.ratio(expected + residual, one) for residual in residuals]
+        return residuals.of_clips([view.ratio(expected + residual, one) for residual in residuals.rows])
 
 
 def seen_share(view: Exposures) -> Floats:

@@ -11,10 +11,11 @@ from typing import Any, TypeVar
 import numpy as np
 
 from truerank.core.arrays import LEAST_CHANCE, Bools, Floats, Ints, sums_by
+from truerank.core.clusters import Clusters
 from truerank.core.errors import RefusedError
 from truerank.core.estimator import Asked
 from truerank.core.ids import Keys
-from truerank.core.terms import Clusters, Smooth, known_total, ratio, ratios
+from truerank.core.terms import Smooth, known_total, ratio, ratios
 from truerank.data.impressions import Impressions, Logged
 from truerank.estimators.ranked.clips import Limited
 from truerank.exposure.policies.policies import Policy, Rows
@@ -35,6 +36,24 @@ class Refits:
     positions: tuple[Positions | None, ...]
     group: Ints
     pattern: Keys
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ClippedSums:
+    """Sums of each unit for each clip: `rows` [rows x units], and the row `at` which those of each clip stand.
+
+    Clips that no weight reaches take nothing away: they share a row.
+    """
+
+    rows: Floats
+    at: tuple[int, ...]
+
+    def __iter__(self) -> Iterator[Floats]:
+        return iter(self.of_clips(self.rows))
+
+    def of_clips(self, of_rows: Sequence[Any] | Floats) -> list[Any]:
+        """For each clip what belongs to its row."""
+        return [of_rows[row] for row in self.at]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -92,22 +111,31 @@ class Exposures:
         *,
         discount: Each | None = None,
         more: int = 0,
-    ) -> Floats:
-        """Σ gain · w over the given rows of each unit, for each clip: [clips x units]; without a gain Σ w.
+    ) -> ClippedSums:
+        """Σ gain · w over the given rows of each unit, for each clip; without a gain Σ w.
 
         A `discount` takes the place of the target's exposure; `more` rows of zeros stand at the end.
         """
+        order = np.argsort(clips, kind="stable")
+        ascending = clips[order]
         sums = np.zeros((len(clips) + more, self.log.n_units))
+        used = 0  # sums that differ so far; the last of them stands for all clips that nothing has reached
         add = _add_clipped()
         for block in blocks(len(self.log), rows):
             unit, inverse = self.log.unit[block], self.inverse(block)
             target = self.target.exposure(block) if discount is None else discount(block)
             each = np.ones(len(unit)) if gain is None else np.asarray(gain(block), dtype=np.float64)
-            add(unit, of.left(each, target), of.limited(target, inverse), clips, sums)
-        return sums
+            limited = of.limited(target, inverse)
+            reached = min(int(np.searchsorted(ascending, limited.max(initial=0.0))) + 1, len(clips))
+            if 0 < used < reached:
+                sums[used:reached] = sums[used - 1]
+            used = max(used, reached)
+            add(unit, of.left(each, target), limited, ascending[:used], sums[:used])
+        used = max(used, 1)
+        return ClippedSums(sums[: used + more], tuple(np.minimum(np.argsort(order), used - 1).tolist()))
 
-    def rewards(self, reward: str, clips: Floats, of: Limited) -> Floats:
-        """Σ c w over each unit for each clip: [clips x units]; only rows with a reward are looked at."""
+    def rewards(self, reward: str, clips: Floats, of: Limited) -> ClippedSums:
+        """Σ c w over each unit for each clip; only rows with a reward are looked at."""
         values = self.log.reward(reward)
         return self.clipped_sums(lambda rows: values[rows], self.rewarded(reward), clips, of)
 
@@ -127,8 +155,8 @@ class Exposures:
         """Terms of Σ c w / Σ den for each clip; only rows with a reward are looked at."""
         values = self.log.reward(reward)
         sums = self.clipped_sums(lambda rows: values[rows], self.rewarded(reward), clips, of, more=1)
-        sums[-1] = den
-        return ratios(sums, defined=self._defined(None), clusters=self.clusters)
+        sums.rows[-1] = den
+        return sums.of_clips(ratios(sums.rows, defined=self._defined(None), clusters=self.clusters))
 
     def ratio(self, num: Floats, den: Floats, *, kept: Bools | None = None) -> Smooth:
         """Terms of Σ num / Σ den over the units whose ranking is known."""

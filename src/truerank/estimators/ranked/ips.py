@@ -84,8 +84,8 @@ class RankedIPS:
         if self.normaliser is Normaliser.IMPRESSION:
             return view.reward_ratios(reward, clips, self.of, viewed)
         seen, sums = viewed > 0, view.rewards(reward, clips, self.of)
-        means = np.divide(sums, viewed, out=np.zeros_like(sums), where=seen)
-        return [view.ratio(mean, seen.astype(np.float64), kept=seen) for mean in means]
+        means = np.divide(sums.rows, viewed, out=np.zeros_like(sums.rows), where=seen)
+        return sums.of_clips([view.ratio(mean, seen.astype(np.float64), kept=seen) for mean in means])
 
     def _counted(
         self, view: Exposures, refits: Refits, units: Bools, reward: str, clips: Floats

@@ -117,7 +117,7 @@ class LogDiscountDebiased:
                 self.of,
                 discount=lambda rows: _log_discount(seen, rows),
             )
-            return [_mean(seen, num) for num in sums]
+            return sums.of_clips([_mean(seen, num) for num in sums.rows])
 
         return refitted(view, lambda seen: by_reward(asked, lambda reward, clips: made(seen, reward, clips)))
 

@@ -56,7 +56,7 @@ class RankedSNIPS:
         if self.normaliser is Normaliser.SESSION and not context.total:
             return (
                 f"a value per session needs all items that {context.target} would rank; give a table "
-                "session,item,rank, or a column candidates with their number, or use --normaliser impression."
+                "session,item,rank, or a column candidates with their number, or use {option:normaliser impression}."
             )
         return None
 
@@ -86,13 +86,13 @@ class RankedSNIPS:
     def _made(self, view: Exposures, asked: Sequence[Asked]) -> list[Smooth]:
         every = np.unique([each.clip for each in asked])
         weights = view.clipped_sums(None, view.viewed_rows(), every, self.of)
-        of_clip = dict(zip(every.tolist(), weights, strict=True))
+        form = view.known_total if self.normaliser is Normaliser.SESSION else view.ratio
 
         def of(reward: str, clips: Floats) -> list[Smooth]:
-            pairs = zip(view.rewards(reward, clips, self.of), clips.tolist(), strict=True)
-            if self.normaliser is Normaliser.SESSION:
-                return [view.known_total(num, of_clip[clip]) for num, clip in pairs]
-            return [view.ratio(num, of_clip[clip]) for num, clip in pairs]
+            rewards = view.rewards(reward, clips, self.of)
+            pairs = [(row, weights.at[at]) for row, at in zip(rewards.at, np.searchsorted(every, clips), strict=True)]
+            made = {(num, den): form(rewards.rows[num], weights.rows[den]) for num, den in set(pairs)}
+            return [made[pair] for pair in pairs]
 
         return by_reward(asked, of)
 

@@ -124,10 +124,10 @@ def _design(
     if not len(log):
         raise InputError(f"{log.source}: no rows; expected rows of users and items to draw from.")
     if strategy.margins and train is None:
-        raise InputError(f"{strategy.name} counts rows in the training log; give it: --train TRAIN (Python: train=).")
+        raise InputError(f"{strategy.name} counts rows in the training log; give it: {{option:train TRAIN}}.")
     if strategy.needs_random and random is None:
         raise InputError(
-            f"{strategy.name} compares with a slice that was shown at random; give it: --random MAR (Python: random=), "
+            f"{strategy.name} compares with a slice that was shown at random; give it: {{option:random MAR}}, "
             "or use wtd_h, which needs none."
         )
     for needed, given in ((bool(strategy.margins), train), (strategy.needs_random, random)):

@@ -11,6 +11,7 @@ import numpy as np
 from truerank.core.arrays import Bools, Ints, frozen
 from truerank.core.errors import InputError, some
 from truerank.core.estimator import Groups, Learned, Learner
+from truerank.core.wording import columns_option
 from truerank.data.impressions import Impressions, RankedChunk
 from truerank.exposure.policies.policies import Policy
 from truerank.exposure.policies.targets import Target, policy_of
@@ -99,14 +100,17 @@ def check_own_exposures(mixed: Policy, loggers: Mapping[str, Target], *, without
 def logger_of_units(log: Impressions, loggers: Any) -> tuple[Ints, list[str]]:
     """The number of the logger of each unit, and the loggers in that order."""
     if log.logger is None:
-        raise InputError(f"{log.source}: several loggers, but no column logger. Name it: --columns logger=NAME.")
+        raise InputError(
+            f"{log.source}: several loggers, but no column logger. Name it: "
+            f"{columns_option('logger', by='truerank.read_impressions')}."
+        )
     ordered = sorted(loggers)
     found, code = np.unique(log.logger, return_inverse=True)
     unknown = sorted(set(found.tolist()) - set(ordered))
     if unknown:
         raise InputError(
             f"{log.source}: logger {some(unknown)} has no exposures; every row needs them for all loggers: "
-            "--logger NAME=@COLUMN for each."
+            "{cli:--logger NAME=@COLUMN|loggers={name: column}} for each."
         )
     code = np.searchsorted(np.array(ordered), found)[code.reshape(-1)]
     of_unit = np.full(log.n_units, -1, dtype=np.int64)

@@ -14,12 +14,15 @@ import numpy.typing as npt
 
 from truerank.core.arrays import Bools, Floats, Ints, sums_by
 from truerank.core.errors import InputError
+from truerank.core.wording import columns_option
 from truerank.data.impressions import Array, Impressions
 from truerank.exposure.policies.rankers import mixed_exposures
 from truerank.exposure.positions.places import Positions
 
 Rows = Ints | slice | None  # which rows of a log, None for all
 LONGEST_TABLE = 2**20  # ranks up to here are looked up
+
+POSITION = "{option:position MODEL}, such as log, exp:0.9, yule:1.5, fit:yule or a file"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -157,11 +160,12 @@ def logging_policy(log: Impressions, positions: Positions | None) -> Policy:
     if positions is None:
         raise InputError(
             f"{log.source}: neither a position model nor a column propensity; expected one of them. "
-            "Say how likely each position is viewed: --position log|exp:0.9|yule:1.5|fit:yule|FILE."
+            f"Say how likely each position is viewed: {POSITION}."
         )
     if log.position is None:
         raise InputError(
-            f"{log.source}: a position model needs the column position. Name it: --columns position=NAME, "
+            f"{log.source}: a position model needs the column position. Name it: "
+            f"{columns_option('position', by='truerank.read_impressions')}, "
             "or give the logging exposures in a column propensity."
         )
     return Policy("log", log, positions=positions, rank=log.position, rule=rules_of(positions, log))

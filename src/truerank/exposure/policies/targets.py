@@ -14,7 +14,7 @@ from truerank.core.errors import InputError
 from truerank.core.ids import Ids
 from truerank.data.impressions import Array, Impressions, Logged
 from truerank.data.read import as_table, column, find_column, finite_numbers
-from truerank.exposure.policies.policies import Policy, WholeList, differs, rules_of
+from truerank.exposure.policies.policies import POSITION, Policy, WholeList, differs, rules_of
 from truerank.exposure.positions.places import Positions
 
 
@@ -33,6 +33,7 @@ class ExposureColumn:
 
 
 Target = RankColumn | ExposureColumn | Any  # or a table session, item and rank or exposure
+FEW_CELLS = 16  # of a table of sessions and ranks, for each of the ranks given
 THE_LOG = (RankColumn("position"), ExposureColumn("propensity"))  # the logging policy as a target
 
 
@@ -86,9 +87,7 @@ def policy_of(
 
 def _by_rank(key: str, log: Impressions, *, name: str, positions: Positions | None) -> Policy:
     if positions is None:
-        raise InputError(
-            f"{name}: a column of ranks needs a position model: --position log|exp:0.9|yule:1.5|fit:yule|FILE."
-        )
+        raise InputError(f"{name}: a column of ranks needs a position model: {POSITION}.")
     if key == "position" and log.position is not None:
         rank: Array = log.position
     else:
@@ -235,7 +234,7 @@ def _exposure_or_rank(
             raise InputError(f"{where}: row {row + 1}, exposure is {values[row]:g}; expected a number from 0 to 1.")
         return values, None
     if ranks is None or positions is None:
-        raise InputError(f"{where}: ranks need a position model: --position log|exp:0.9|yule:1.5|fit:yule|FILE.")
+        raise InputError(f"{where}: ranks need a position model: {POSITION}.")
     values = finite_numbers(ranks, where=f"{where}, column {ranks.name!r}").to_numpy()
     rank = values.astype(np.int64)
     bad = (values < 1) | (values != rank)
@@ -246,9 +245,22 @@ def _exposure_or_rank(
     return None, rank
 
 
+def _each_once(cell: Ints) -> bool:
+    """Whether no cell comes twice, where there are few enough to tick them off: that is faster than to sort."""
+    n = int(cell.max(initial=-1)) + 1
+    if n > FEW_CELLS * len(cell):
+        return False
+    met = np.zeros(n, dtype=bool)
+    met[cell] = True
+    return int(np.count_nonzero(met)) == len(cell)
+
+
 def _check_ranks(unit: Ints, rank: Array, *, where: str) -> None:
     width = int(rank.max(initial=0)) + 1
-    cell = np.sort(unit * width + rank)
+    cell = unit * width + rank
+    if _each_once(cell):
+        return
+    cell.sort()
     again = cell[1:] == cell[:-1]
     if again.any():
         bad = int(cell[int(np.argmax(again))])

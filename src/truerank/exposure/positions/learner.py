@@ -10,6 +10,7 @@ from truerank.core.arrays import Bools, Floats, Ints, sums_by
 from truerank.core.errors import InputError, RefusedError
 from truerank.core.estimator import Groups, Learned, Learner
 from truerank.core.ids import Ids
+from truerank.core.wording import columns_option
 from truerank.data.impressions import Impressions, Logged, RankedChunk
 from truerank.exposure.positions.fits import Depths, PositionFit
 from truerank.exposure.positions.fits_clicks import ClickCells
@@ -212,7 +213,8 @@ def check_depths(log: Impressions) -> None:
     if log.sessions is None:
         raise InputError(
             f"{log.source}: scroll depths are those of sessions, and the log has no column session. Name it: "
-            "--columns session=NAME, or give the position model itself (exp:0.9, yule:1.5, FILE)."
+            f"{columns_option('session', by='truerank.read_impressions')}, or give the position model "
+            "itself (exp:0.9, yule:1.5, FILE)."
         )
 
 

@@ -161,6 +161,6 @@ def n_cells(log: Log, candidates: Candidates | None) -> Floats:
     if np.isnan(n).any():
         raise InputError(
             f"{log.source}: propensities need the number of candidates, which top lists leave open. Give the catalogue "
-            "with --items FILE or --n-items N."
+            "with {option:items FILE} or {option:n_items N}."
         )
     return n

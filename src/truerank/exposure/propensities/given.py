@@ -11,6 +11,7 @@ from truerank.core.estimator import Counts, Groups, Learned
 from truerank.core.log import Log
 from truerank.core.ranking import JudgedChunk
 from truerank.core.values import text_of
+from truerank.core.wording import columns_option
 from truerank.exposure.propensities import Fitted, PropensityLearner, check_propensity
 
 
@@ -64,7 +65,6 @@ def column_of(log: Log, name: str) -> Floats:
     if found is None:
         raise InputError(
             f"{log.source}: no propensities in a column {name!r}. Name the one that holds them: "
-            f'--columns propensity=NAME (Python: columns={{"propensity": "NAME"}}), or fit them: power:0.5, '
-            "naive-bayes, logistic."
+            f"{columns_option('propensity')}, or fit them: power:0.5, naive-bayes, logistic."
         )
     return check_propensity(found, log, what=f"column {name!r}", advice="Correct the column.")

@@ -50,7 +50,7 @@ class Logistic:
         if given.user_features is None and given.item_features is None:
             raise InputError(
                 "propensity logistic: no features; it needs a table of features of users or items. "
-                "Give one: --user-features FILE, --item-features FILE (Python: user_features=..., item_features=...)."
+                "Give one: {option:user_features FILE}, {option:item_features FILE}."
             )
         log, candidates = chunk.labels, chunk.pools[Pool.CATALOGUE]
         pairs, n = Pairs.of(log.user, log.item, n_units=log.n_units), n_cells(log, candidates)

@@ -214,7 +214,7 @@ def _slice_of(given: PropensityLearner) -> Log:
     if given.random is None:
         raise InputError(
             "propensity naive-bayes: no random slice is given; it needs rows that were shown at random, with "
-            "labels. Give them: --random FILE (Python: random=...)."
+            "labels. Give them: {option:random FILE}."
         )
     return given.random
 

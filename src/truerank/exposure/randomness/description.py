@@ -46,11 +46,11 @@ def describe(
     log = source
     if not isinstance(source, Log):
         log = read(source, columns=columns, positive=positive, users=users, items=items)
-    known = _read_train(train, columns, positive)
+    known = read_train(train, columns, positive)
     return Description(summary(log), randomness(log, train=known, drawn=drawn, seed=seed) if len(log) else None)
 
 
-def _read_train(train: Any, columns: Mapping[str, str] | None, positive: str | PositiveRule | None) -> Log | None:
+def read_train(train: Any, columns: Mapping[str, str] | None, positive: str | PositiveRule | None) -> Log | None:
     """Training pairs, with labels where there is a value column."""
     if train is None or isinstance(train, Log):
         return train

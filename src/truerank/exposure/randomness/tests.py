@@ -135,7 +135,7 @@ def _rule(drawn: Drawn | str, train: Log | None) -> Drawn:
     if drawn not in list(Drawn):
         raise InputError(f"drawn {drawn!r}; expected {' or '.join(Drawn)}.")
     if train is None and drawn == Drawn.UNSEEN:
-        raise InputError("drawn among unseen items, but no training log is given; expected one: --train FILE.")
+        raise InputError("drawn among unseen items, but no training log is given; expected one: {option:train FILE}.")
     return Drawn(drawn)
 
 
@@ -184,7 +184,7 @@ def _about_overlap(overlap: int, expected: float, rule: Drawn, checks: list[Chec
     if rule is Drawn.UNSEEN:
         return (
             f"{pairs} training pairs were {without}, the log was drawn among items the user had no training row for. "
-            "So a user's candidates leave out the training items; leave them out of evaluations too (--exclude TRAIN)."
+            "So a user's candidates leave out the training items; leave them out of evaluations too."
             f"{leaving}"
         )
     if _left_out(overlap, expected):
@@ -198,7 +198,7 @@ def _about_overlap(overlap: int, expected: float, rule: Drawn, checks: list[Chec
         return f"{pairs} training pairs were shown again more often than others. Candidates are taken to be all items."
     return (
         f"{pairs} training pairs were left out in part, so neither all items nor the unseen ones alone are the "
-        "candidates. Find out which rows were left out; --drawn unseen with --exclude TRAIN asks about unseen items."
+        "candidates. Find out which rows were left out; drawn 'unseen' asks about unseen items."
     )
 
 
@@ -306,7 +306,7 @@ def _verdict(
     if not tested and (draws.share == 1).all():
         return None, (
             "Every candidate was shown to every user, so there is nothing to test: nothing is missing among the users "
-            f"and items that the file names. --items and --population declare more.{more}"
+            f"and items that the file names. Declared items and users (`items`, `population`) may be more.{more}"
         )
     if not tested:
         return None, f"Each user was shown all candidates or none: there is no choice of items to test.{more}"
@@ -359,7 +359,7 @@ def _notes(
         if outside:
             notes.append(
                 f"{outside:,} of {len(train.items):,} training items are not among the log's items and are left out; "
-                "if they could have been shown, name all items with --items."
+                "if they could have been shown, declare all `items`."
             )
     count = draws.shown.count
     if (count == count[0]).all() and dispersion is not None:
@@ -367,7 +367,7 @@ def _notes(
     if never * draws.n_items >= 3 and (draws.count > 0).all():
         notes.append(
             f"By chance about {never * draws.n_items:,.0f} items would be shown to nobody, but all have a row: items "
-            "without a row are probably missing from the file. Name all items with --items."
+            "without a row are probably missing from the file. Declare all `items`."
         )
     if dispersion is not None:
         notes.append(_power(_detectable(draws, dispersion), dispersion))

@@ -148,7 +148,7 @@ class _Work:
         if block[-1] - block[0] == len(block) - 1:
             start = self.start[block[0] : block[-1] + 2]
             return slice(int(start[0]), int(start[-1])), start - start[0]
-        return _gathered(self.start, block)
+        return gathered_places(self.start, block)
 
     def _check(self, matrix: npt.NDArray[np.floating], block: Ints) -> None:
         check_block(matrix, block, users=self.log.users, items=self.log.items, name=self.name)
@@ -284,7 +284,7 @@ def _run(
             raise
 
 
-def _gathered(start: Ints, block: Ints) -> tuple[Ints, Ints]:
+def gathered_places(start: Ints, block: Ints) -> tuple[Ints, Ints]:
     """The places start[u] ... start[u + 1] - 1 of all units of a block in a row, and where each unit's begin there."""
     count = start[block + 1] - start[block]
     first = np.concatenate([[0], np.cumsum(count)])
@@ -295,7 +295,7 @@ def _of_block(pairs: Pairs | None, block: Ints) -> tuple[Ints, Ints]:
     """Where each unit's items begin, and the items, of the units of a block."""
     if pairs is None:
         return np.zeros(len(block) + 1, dtype=np.int64), np.zeros(0, dtype=np.int64)
-    places, first = _gathered(pairs.start, block)
+    places, first = gathered_places(pairs.start, block)
     return first, pairs.item[places]
 
 

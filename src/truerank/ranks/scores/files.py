@@ -244,11 +244,11 @@ def _own(arrays: Mapping[str, Any], key: str, given: IdColumn | None, *, name: s
     """The ids that a file has, else those that were given; both must be the same."""
     own: IdColumn | None = arrays.get(key, given)
     if own is not None and given is not None and own is not given:
-        found, named = Ids.of(own, where=f"{name}, {key}"), Ids.of(given, where=f"--{key}")
+        found, named = Ids.of(own, where=f"{name}, {key}"), Ids.of(given, where=key)
         if found != named:
             raise InputError(
-                f"{name}: has {key} of its own (such as {some(found.texts()[:3])}), which are not those that --{key} "
-                f"(Python: {key}=) names (such as {some(named.texts()[:3])}). Leave that out, or name the same."
+                f"{name}: has {key} of its own (such as {some(found.texts()[:3])}), which are not those that "
+                f"{{option:{key}}} names (such as {some(named.texts()[:3])}). Leave that out, or name the same."
             )
     return own
 

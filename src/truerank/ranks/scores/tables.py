@@ -15,13 +15,15 @@ import polars as pl
 
 from truerank.core.arrays import Floats, Ints, frozen
 from truerank.core.calls import checked_arguments
-from truerank.core.errors import InputError
+from truerank.core.errors import InputError, some
 from truerank.core.ids import Ids
-from truerank.data.read import column, find_column, known_table, odd_value
+from truerank.core.wording import columns_option
+from truerank.data.read import SHOWN, column, find_column, known_table, odd_value
 from truerank.data.recognise import SCORED
 from truerank.ranks.scores.scores import Lists
 
 COUNTED = 512  # length of lists up to which comparing all with all beats sorting
+LISTS = "truerank.scores.lists"  # what reads such tables in Python, as errors name it
 WORTH_IT = 200_000  # rows below which loading the compiled loops costs more than it saves
 
 
@@ -32,19 +34,21 @@ def lists(source: Any, *, columns: Mapping[str, str] | None = None, name: str | 
     >>> top = lists(pl.DataFrame({"user": [1, 1, 2], "item": [5, 6, 6], "rank": [1, 2, 1]}))
     >>> top.depth, top.block(np.array([0, 1])).tolist()
     (2, [[0.0, -1.0], [-inf, 0.0]])
+
+    Where there are ranks beside scores, they order items of equal scores, as the model has listed them.
     """
     table, mapping, where, said = known_table(source, columns, SCORED, name=name)
     if len(table) == 0:
         raise InputError(f"{where}: no rows; expected scores of user-item pairs.")
     (users, user), (items, item) = (
-        Ids.factorise(column(table, key, mapping, where=where), where=f"{where}, column {key!r}")
+        Ids.factorise(column(table, key, mapping, where=where, by=LISTS), where=f"{where}, column {key!r}")
         for key in ("user", "item")
     )
-    score = _scores(table, mapping, where=where)
+    score, rank = _scores(table, mapping, where=where), _ranks(table, mapping)
     count = np.bincount(user, minlength=len(users))
     if np.isneginf(score).any():
         kept = np.flatnonzero(~np.isneginf(score))
-        user, item, score = user[kept], item[kept], score[kept]
+        user, item, score, rank = user[kept], item[kept], score[kept], None if rank is None else rank[kept]
     start = np.concatenate([[0], np.cumsum(np.bincount(user, minlength=len(users)))]).astype(np.int64)
     quick = len(table) >= WORTH_IT and find_spec("numba") is not None
     ordered, above, tied, scores = (_ordered_fast if quick else _ordered)(user, item, score, start, len(items))
@@ -52,6 +56,9 @@ def lists(source: Any, *, columns: Mapping[str, str] | None = None, name: str | 
         _refuse_repeated(users, items, user, item, where=where)
     if find_column(table, "score", mapping) is None:
         _check_ranks(users, start, above, -scores, where=where)
+    elif tied.any() and rank is not None:
+        ordered, above, tied, scores = _ordered(user, item, score, start, len(items), rank=rank)
+        said = (*said, f"{where}: items of equal scores are in the order of the column 'rank'.")
     return Lists(
         users=users,
         items=items,
@@ -70,14 +77,21 @@ Ordered = tuple[npt.NDArray[np.integer], npt.NDArray[np.integer], npt.NDArray[np
 NOTHING: Ordered = (np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0))
 
 
-def _ordered(user: Ints, item: Ints, score: Floats, start: Ints, n_items: int) -> Ordered:
-    """Items of all users, best first, with above and tied counts and scores; nothing where a pair is repeated."""
+def _ordered(
+    user: Ints, item: Ints, score: Floats, start: Ints, n_items: int, *, rank: Floats | None = None
+) -> Ordered:
+    """Items of all users, best first, with above and tied counts and scores; nothing where a pair is repeated.
+
+    Of equal scores the smaller rank comes first, where there are ranks.
+    """
     if len(np.unique(user * n_items + item)) < len(user):
         return NOTHING
-    order = np.lexsort((item, -score, user))
+    order = np.lexsort((item, -score, user) if rank is None else (item, rank, -score, user))
     user, score = user[order], score[order]
     changed = np.ones(len(user), dtype=bool)
     changed[1:] = (np.diff(user) != 0) | (score[1:] != score[:-1])
+    if rank is not None:
+        changed[1:] |= np.diff(rank[order]) != 0
     first = np.flatnonzero(changed)
     size = np.diff(np.append(first, len(user)))
     return item[order], np.repeat(first, size) - start[user], np.repeat(size - 1, size), score
@@ -144,14 +158,22 @@ def _size(numbers: pl.Series) -> int:
     return max(int(known.max()), -int(known.min())) if len(known) else 0  # type: ignore[arg-type]
 
 
+def _ranks(table: pl.DataFrame, mapping: Mapping[str, str]) -> Floats | None:
+    """The ranks beside scores, where every row has one."""
+    found = find_column(table, "rank", mapping)
+    if found is None or not found.dtype.is_numeric() or found.null_count():
+        return None
+    return found.cast(pl.Float64).to_numpy()
+
+
 def _scores(table: pl.DataFrame, mapping: Mapping[str, str], *, where: str) -> Floats:
     ranks = find_column(table, "rank", mapping)
     scores = find_column(table, "score", mapping)
     found = ranks if scores is None else scores
     if found is None:
         raise InputError(
-            f"{where}: no column 'score' or 'rank'; found {', '.join(table.columns)}. "
-            "Name the one that holds the score: --columns score=NAME."
+            f"{where}: no column 'score' or 'rank'; found {some(table.columns, most=SHOWN)}. "
+            f"Name the one that holds the score: {columns_option('score', by=LISTS)}."
         )
     if not found.dtype.is_numeric():
         odd = odd_value(found)

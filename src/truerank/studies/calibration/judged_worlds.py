@@ -159,7 +159,7 @@ class JudgedWorld:
         if self.biased and (whole or not self.fitted):
             columns["propensity"] = np.ones(len(row)) if whole else self._propensity()[item]
         out_row, out_item = np.nonzero(~population.candidates[unit])
-        users, items = np.arange(len(unit)), np.arange(self.n_items)
+        users, items = np.arange(len(unit)), np.arange(self.n_items)  # few judged rows may not show what is user 0
         return evaluate(
             {name: dense(population.scores[name][unit], users=users, items=items) for name in MODELS},
             pl.DataFrame(columns),

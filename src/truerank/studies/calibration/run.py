@@ -6,11 +6,12 @@ import glob
 import math
 import os
 from collections.abc import Iterator, Sequence
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass
 from importlib import import_module
 from importlib.util import find_spec
 from multiprocessing import get_context
+from multiprocessing.pool import Pool
 from pathlib import Path
 from typing import Any
 
@@ -129,13 +130,23 @@ def _draw(
     ]
     missing = [block for block in blocks if not block.path.exists()]
     done = len(blocks) - len(missing)
-    workers = processes or os.cpu_count() or 1
-    # spawned, because the threads of polars do not survive a fork
-    with nullcontext() if workers == 1 else get_context("spawn").Pool(workers) as pool:
+    with _pool(processes or os.cpu_count() or 1) as pool:
         made = map(Block.make, missing) if pool is None else pool.imap_unordered(Block.make, missing)
         for at, _ in enumerate(made, start=1):
             if progress is not None:
                 progress("drawing worlds", done + at, len(blocks))
+
+
+def _pool(workers: int) -> AbstractContextManager[Pool | None]:
+    """Processes to share the work; None where there is one, or the system has no place for what they share.
+
+    A hardened container has no /dev/shm that can be written to. Blocks are the same bytes either way.
+    """
+    if workers > 1:
+        with suppress(OSError):
+            # spawned, because the threads of polars do not survive a fork
+            return get_context("spawn").Pool(workers)
+    return nullcontext()
 
 
 def read(world: World, folder: Path, *, seed: int) -> pl.DataFrame:

@@ -11,7 +11,7 @@ WEIGHED = ("ips", "snips", "doubly-robust")
 FITTED = ("ips", "snips")
 URE = ("published",)
 RANKED = ("ips", "snips", "doubly-robust")
-WHOLE: dict[str, tuple[str, ...]] = {"metrics": ("Recall@20", "nDCG@20", "AP@20"), "estimators": ("full",)}
+ON_FULL_LABELS = ("Recall@20", "nDCG@20", "AP@20")
 
 
 def worlds() -> tuple[World, ...]:
@@ -34,7 +34,10 @@ def worlds() -> tuple[World, ...]:
         ),
         *(JudgedWorld(f"fitted, users {n}", n, biased=True, fitted=True, estimators=FITTED) for n in (50, 200)),
         *(JudgedWorld(f"published, users {n}", n, metrics=("Recall@20",), estimators=URE) for n in (20, 200, 1000)),
-        *(JudgedWorld(f"full labels, users {n}", n, full=True, **WHOLE) for n in (10, 50, 1000)),
+        *(
+            JudgedWorld(f"full labels, users {n}", n, full=True, metrics=ON_FULL_LABELS, estimators=("full",))
+            for n in (10, 50, 1000)
+        ),
         *(RankedWorld(f"sessions, users {n}", n) for n in (20, 60, 200, 1000)),
         *(RankedWorld(f"whole lists, users {n}", n, estimators=RANKED) for n in (20, 60, 200)),
         *(RankedWorld(f"Pareto sessions, users {n}", n, pareto=1.2) for n in (20, 60, 200)),

@@ -9,7 +9,8 @@
 
 from __future__ import annotations
 
-from truerank.studies.reliability.advice import Advice, advice_for, advise
+from truerank.studies.reliability.advice import Advice, advice_for
+from truerank.studies.reliability.advising import advise
 from truerank.studies.reliability.grid import Family, Grid, Preset, families, loggers_of
 from truerank.studies.reliability.run import study
 from truerank.studies.reliability.studied import Studied

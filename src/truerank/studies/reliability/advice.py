@@ -63,6 +63,7 @@ class Advice:
     study_repetitions: int
     study_range: tuple[float, float]  # sparsity of the densest and of the sparsest log of this logger
     source: str
+    shipped: tuple[str, ...] = ()  # the worlds whose studies come with the package, of which the nearest was taken
 
     @property
     def best(self) -> Choice:
@@ -84,9 +85,9 @@ class Advice:
         return (known - unknown) / self.all_pairs, (known + unknown) / self.all_pairs
 
 
-def advise(
-    log: Log,
+def advise_by(
     study: str | Path | Studied,
+    log: Log,
     *,
     metric: str | None = None,
     n_items: int | None = None,
@@ -178,11 +179,13 @@ def _look(log: Log, *, n_items: int | None, logger: str | None, sparsity: float 
         if logger is None or sparsity is None:
             raise RefusedError(
                 f"{log.source}: positives alone do not show what else was exposed. Give a log with negatives, or say "
-                "how it was exposed: --study-logger NAME --sparsity S (Python: logger=, sparsity=)."
+                "how it was exposed: {option:study_logger NAME|logger=...} and {option:sparsity S}."
             )
         return _several(Liked.of_log(log, n_items=n_items), log)
     if not (log.label == 1).any():
-        raise InputError(f"{log.source}: no positive label; expected users who like something. Check --positive.")
+        raise InputError(
+            f"{log.source}: no positive label; expected users who like something. Check {{option:positive}}."
+        )
     return _several(Look.of_log(log, n_items=n_items), log)
 
 

@@ -26,7 +26,7 @@ import polars as pl
 from truerank.core.arrays import Bools, Floats
 from truerank.core.errors import InputError, RefusedError
 from truerank.core.special import ndtr
-from truerank.studies.reliability.studied import FULL, Between, Candidates, PairTable, Studied
+from truerank.studies.reliability.studied import FULL, QUESTIONS, Between, Candidates, PairTable, Studied
 
 Z = 1.959963984540054  # of intervals of 95 %
 
@@ -222,7 +222,7 @@ def _per_user(results: pl.DataFrame, between: Between) -> dict[Candidates, dict[
     found: dict[float, dict[Candidates, dict[str, float]]] = {}
     for level in {between.low, between.high}:
         here = results.filter(pl.col("sparsity") == level)
-        power, ties = (here.filter(pl.col("question") == each) for each in ("predictive_power", "resolution"))
+        ties, power = (here.filter(pl.col("question") == each) for each in QUESTIONS)
         of_ties = {(row["sampler"], row["size"]): row["value"] for row in ties.iter_rows(named=True)}
         found[level] = {
             (row["sampler"], row["size"]): {name: row[column] for name, column in _PER_USER.items()}

@@ -122,7 +122,16 @@ def _cause(advice: Advice) -> str:
 
 
 def _with_interval(choice: Choice) -> str:
-    return f"{choice.tau:.2f} (95 % interval {choice.low:.2f} to {choice.high:.2f})"
+    return f"{tau_text(choice.tau)} (95 % interval {tau_text(choice.low)} to {choice.high:.2f})"
+
+
+def tau_text(tau: float) -> str:
+    """Two digits that do not round up to certainty: 1.00 is said of 1 alone.
+
+    >>> tau_text(0.982), tau_text(0.9998), tau_text(1.0)
+    ('0.98', 'over 0.99', '1.00')
+    """
+    return "over 0.99" if 0.995 <= tau < 1 - 1e-9 else f"{tau:.2f}"
 
 
 def warnings(advice: Advice) -> tuple[str, ...]:
@@ -150,11 +159,11 @@ def _exposure(advice: Advice, look: Look) -> Iterator[str]:
         each for each, far in zip(others, apart, strict=True) if far > NEAR and each.distance < 2 * logger.distance
     ]
     if alike and logger.distance > NEAR and logger == advice.loggers[0]:
-        yield f"{alike[0].logger} is nearly as near as {logger.logger}; see --study-logger {alike[0].logger} too."
+        yield f"{alike[0].logger} is nearly as near as {logger.logger}; ask about it as the logger too."
     if logger.logger == str(UniformLogger()) and logger.distance <= FAR:
         yield (
-            "Your log looks as if it was shown at random. `truerank data describe` tests that; if so, `truerank "
-            "evaluate --exposure random` estimates what all labels would say, and no candidates need to be sampled."
+            "Your log looks as if it was shown at random. `truerank data describe` tests that; if so, an "
+            "evaluation with random exposure estimates what all labels would say, and no candidates need to be sampled."
         )
     if look.rows < look.items:
         yield f"Items have {look.rows / look.items:.1f} rows on average: spread and lift are noisy."

@@ -20,8 +20,9 @@ from truerank.studies.reliability.logs import FIGURES, Look, Seen
 
 Candidates = tuple[str, int | None]  # sampler, size
 FULL = "Full"
+QUESTIONS = ("resolution", "predictive_power")  # of those that results answer, what advice looks at
 _SCENARIO = ("logger", "sparsity", "sampler", "size", "metric")
-_NEEDED = {
+NEEDED = {
     RESULTS: (
         *_SCENARIO,
         "question",
@@ -44,8 +45,10 @@ class Studied:
     source: str = "study"
 
     @classmethod
-    def read(cls, folder: str | Path) -> Studied:
-        """Refused where the folder holds no finished study of this format, or one that was altered."""
+    def read(cls, folder: str | Path, *, source: str | None = None) -> Studied:
+        """The study in a folder, called `source` in messages (by default the folder's own name).
+
+        Refused where the folder holds no finished study of this format, or one that was altered."""
         path = Path(folder)
         if not (path / NOTE).is_file():
             raise InputError(
@@ -53,8 +56,8 @@ class Studied:
             )
         _check_format(path / NOTE)
         check_folder(path, kind=KIND, expected=EXPECTED)
-        results, pairs, logs = (_table(path / name, needed) for name, needed in _NEEDED.items())
-        return cls(results, pairs, logs, str(path))
+        results, pairs, logs = (_table(path / name, needed) for name, needed in NEEDED.items())
+        return cls(results, pairs, logs, str(path) if source is None else source)
 
     @property
     def metrics(self) -> list[str]:

@@ -92,8 +92,8 @@ class LabelledWorld:
         if share < LEAST_OBSERVED:
             raise InputError(
                 f"{log.source}: {share:.1%} of {n_users:,} users x {n_items:,} items have a label; a study needs a "
-                "fully observed world. If pairs that are not listed are negatives, say --unlisted negative "
-                "(Python: replace(log, complete=True))."
+                "fully observed world. If pairs that are not listed are negatives, say "
+                "{option:unlisted negative|replace(log, complete=True)}."
             )
         observed = Pairs.of(log.user[left], log.item[left], n_units=n_users)
         return cls(log, log.users, log.items, positive, observed, excluded, n_dropped, n_unknown)

@@ -1,0 +1,85 @@
+"""Draw the picture of docs/beyond-accuracy.md: what models recommend, beside how good it is, in the world of the demo.
+
+python scripts/beyond_accuracy.py [png]          write docs/figures/beyond-accuracy.svg (or PNG, to look at)
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import truerank as tr
+from truerank import models
+from truerank.core.results import Results
+from truerank.report.reliability_charts import TYPEFACE, PictureFormat, altair, picture
+from truerank.studies.world import make_world
+
+FOLDER = Path(__file__).parents[1] / "docs" / "figures"
+WHO = "the picture beyond accuracy"
+MODELS = ("popularity", "item-knn", "ease", "ials", "random")
+ACCURACY, COVERAGE, NOVELTY = "Precision@10", "Coverage@10", "Novelty@10"
+SEED = 1
+SIZE, FONT = 260, 13
+COLOURS = ["#444444", "#0072B2", "#C44E00", "#00795A", "#9B3F86"]
+
+
+def evaluated() -> Results:
+    """Models that learned from the log of a world, on its randomly exposed rows."""
+    world = make_world(seed=SEED)
+    scores = {name: models.parse(name).fit(world.train, seed=SEED) for name in MODELS}
+    metrics = [ACCURACY, COVERAGE, "Gini@10", NOVELTY, "PopularityLift@10"]
+    return tr.evaluate(scores, world.random, exposure="random", exclude=world.train, metrics=metrics)
+
+
+def rows_of(results: Results, across: str) -> list[dict[str, Any]]:
+    """For each model the interval of both metrics."""
+    found = {(each.model, each.metric): each for each in results.estimates}
+    return [{"model": name, **_ends("x", found[name, across]), **_ends("y", found[name, ACCURACY])} for name in MODELS]
+
+
+def _ends(axis: str, estimate: Any) -> dict[str, float]:
+    return {axis: estimate.value, f"{axis}_low": estimate.low, f"{axis}_high": estimate.high}
+
+
+def chart(results: Results) -> Any:
+    alt = altair(WHO)
+    panels = [
+        _panel(alt, rows_of(results, COVERAGE), "share of the catalogue in the top 10 of 2,000 users", (0.0, 1.05)),
+        _panel(alt, rows_of(results, NOVELTY), "novelty of the top 10 (bits)", (0.0, 4.5)),
+    ]
+    return alt.hconcat(*panels, spacing=24).configure(
+        font=TYPEFACE,
+        view=alt.ViewConfig(stroke=None),
+        axis=alt.AxisConfig(
+            labelFontSize=FONT, titleFontSize=FONT, titleFontWeight="normal", titlePadding=8, tickColor="#bbbbbb",
+            domainColor="#bbbbbb", gridColor="#eeeeee",
+        ),
+    )  # fmt: skip
+
+
+def _panel(alt: Any, rows: list[dict[str, Any]], title: str, domain: tuple[float, float]) -> Any:
+    data = alt.Data(values=rows)
+    x = alt.X("x:Q", title=title, scale=alt.Scale(domain=list(domain), nice=False), axis=alt.Axis(tickCount=6))
+    y = alt.Y("y:Q", title="Precision@10", scale=alt.Scale(zero=True), axis=alt.Axis(tickCount=5))
+    base = alt.Chart(data, width=SIZE, height=SIZE)
+    sides = {"sort": list(MODELS), "legend": alt.Legend(title=None, labelFontSize=FONT, symbolSize=120)}
+    colour = alt.Color("model:N", scale=alt.Scale(domain=list(MODELS), range=COLOURS), **sides)
+    shape = alt.Shape("model:N", scale=alt.Scale(domain=list(MODELS)), **sides)
+    layers = [
+        base.mark_rule(strokeWidth=2).encode(x="x_low:Q", x2="x_high:Q", y=y, color=colour),
+        base.mark_rule(strokeWidth=2).encode(x=x, y="y_low:Q", y2="y_high:Q", color=colour),
+        base.mark_point(size=110, filled=True, opacity=1).encode(x=x, y=y, color=colour, shape=shape),
+    ]
+    return alt.layer(*layers)
+
+
+def main() -> None:
+    form = PictureFormat(sys.argv[1]) if len(sys.argv) > 1 else PictureFormat.SVG
+    results = evaluated()
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    (FOLDER / f"beyond-accuracy.{form.value}").write_bytes(picture(chart(results), form, who=WHO))
+
+
+if __name__ == "__main__":
+    main()

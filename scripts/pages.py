@@ -1,0 +1,51 @@
+"""What a page tells to run: its commands and its Python, in order, with the output that it shows."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+TUTORIALS = ROOT / "docs" / "tutorials"
+BLOCK = re.compile(r"^```(console|python)\n(.*?)^```$(?:\n+^```text\n(.*?)^```$)?", flags=re.M | re.S)
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A command, or a block of Python; `shows` is the output that the page has below it, if it has one.
+
+    >>> [step.words for step in steps("```console\\n$ truerank models\\n$ truerank data \\\\\\n    list\\n```\\n")]
+    [('-m', 'truerank', 'models'), ('-m', 'truerank', 'data', 'list')]
+    """
+
+    text: str
+    words: tuple[str, ...]
+    shows: str | None = None
+
+    def run(self, place: Path) -> subprocess.CompletedProcess[str]:
+        """In a folder, as a reader would; Python that reads on needs the files of what stands before."""
+        return subprocess.run([sys.executable, *self.words], cwd=place, capture_output=True, text=True, check=False)
+
+
+def steps(page: str) -> list[Step]:
+    """Everything that a page runs, from its top."""
+    return [step for found in BLOCK.finditer(page) for step in _steps(found[1], found[2], found[3])]
+
+
+def _steps(kind: str, body: str, shown: str | None) -> Iterator[Step]:
+    if kind == "python":
+        yield Step(body, ("-c", body), shown)
+        return
+    whole = re.sub(r"\\\n\s*", "", body)
+    for line in re.findall(r"^\$ (truerank .+)$", whole, flags=re.M):
+        yield Step(line, ("-m", *shlex.split(line)), shown)
+
+
+def links(page: str) -> list[str]:
+    """The files that a page links to or shows, as it names them."""
+    return [each for each in re.findall(r"\]\(([^)#\s]+)[^)]*\)", page) if not each.startswith("http")]

@@ -1,0 +1,85 @@
+"""Which rows of terms depend on each other: users with several sessions, groups that were drawn together."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from truerank.core.arrays import Bools, Floats, Ints, sums_by
+from truerank.core.ids import Keys
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Clusters:
+    """Which rows of terms depend on each other: `of_row` is the cluster of each row, `key` a number of each cluster.
+
+    A key depends on the id of the cluster alone; what is drawn for a cluster follows from it. `stratum` is the
+    source of fixed size that a cluster comes from, where there are several.
+    """
+
+    of_row: Ints
+    key: Keys
+    stratum: Ints | None = None
+    known: dict[str, Any] = field(default_factory=dict, init=False, repr=False)  # what was looked up
+
+    def __len__(self) -> int:
+        return len(self.key)
+
+    @classmethod
+    def alone(cls, key: Keys) -> Clusters:
+        """Each row is its own cluster."""
+        return cls(np.arange(len(key)), key)
+
+    @classmethod
+    def numbered(cls, n: int) -> Clusters:
+        """n rows, each its own cluster, known by its number."""
+        return cls.alone(np.arange(n, dtype=np.uint64))
+
+    def sums(self, values: Floats) -> Floats:
+        """The sum of values of rows over each cluster."""
+        return values if self.each_alone() else sums_by(self.of_row, values, n=len(self.key))
+
+    def each_alone(self) -> bool:
+        """Whether each row is its own cluster, in order."""
+        if "alone" not in self.known:
+            self.known["alone"] = bool(np.array_equal(self.of_row, np.arange(len(self.key))))
+        alone: bool = self.known["alone"]
+        return alone
+
+    def has(self, rows: Bools) -> Bools:
+        """Which clusters have one of these rows."""
+        if self.each_alone():
+            return rows
+        whole = bool(rows.all())
+        if whole and "all" in self.known:
+            kept: Bools = self.known["all"]
+            return kept
+        met = np.zeros(len(self.key), dtype=bool)
+        met[self.of_row if whole else self.of_row[rows]] = True
+        if whole:
+            self.known["all"] = met
+        return met
+
+    def take(self, order: Ints) -> Clusters:
+        """The clusters of these rows in this order, numbered in the order in which they come."""
+        of_row = self.of_row[order]
+        first = np.full(len(self.key), len(of_row), dtype=np.int64)
+        np.minimum.at(first, of_row, np.arange(len(of_row)))
+        kept = np.argsort(first, kind="stable")[: np.count_nonzero(first < len(of_row))]
+        number = np.empty(len(first), dtype=np.int64)
+        number[kept] = np.arange(len(kept))
+        return Clusters(number[of_row], self.key[kept], None if self.stratum is None else self.stratum[kept])
+
+    @staticmethod
+    def join(parts: Sequence[Clusters]) -> Clusters:
+        """The clusters of all parts, which share none."""
+        shift = np.cumsum([0, *(len(part) for part in parts)])
+        strata = [part.stratum for part in parts if part.stratum is not None]
+        return Clusters(
+            np.concatenate([part.of_row + s for part, s in zip(parts, shift, strict=False)]),
+            np.concatenate([part.key for part in parts]),
+            np.concatenate(strata) if strata else None,
+        )

@@ -1,0 +1,288 @@
+"""What lists say together: how often each item is recommended, and how that would be without each of the units.
+
+Coverage and inequality are functions of the counts of items over all lists, not ratios of sums: more users cover more.
+What is estimated is therefore the value that as many users drawn alike would have. That a value of n users is around
+its own mean is known from the values without each user, the jackknife: the sum of squares of what each user adds is on
+average at least the variance (Efron and Stein 1981), so that intervals hold at least as often as they say. Where no
+user adds anything alone, users of a kind that was not drawn are all that could move coverage (the rule of three).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Protocol
+
+import numpy as np
+
+from truerank.core.arrays import Bools, Floats, Ints, sums_by
+from truerank.core.clusters import Clusters
+from truerank.core.terms import Smooth, Terms, ratio
+
+# --------------------------------------------------------------------------------------------------------------- forms
+
+
+class CountForm(Protocol):
+    """A function of how often each item is listed; rows are sets of items."""
+
+    def value(self, count: Ints) -> float:
+        """NaN where it is undefined."""
+        ...
+
+    def without(self, count: Ints, row: Ints, item: Ints, *, n_rows: int) -> Floats:
+        """The value without the items of each row, none of which has an item twice."""
+        ...
+
+    def reach(self, count: Ints, row: Ints, item: Ints, *, n_rows: int) -> float:
+        """How far a row unlike all of these, or one more of a rare kind, moves the value; 0 where that is not known."""
+        ...
+
+    def shares(self, count: Ints, row: Ints, item: Ints, *, n_rows: int) -> tuple[Floats, Floats]:
+        """Parts of each row, given the counts of all: Σ of the first over Σ of the second is the value."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Covered:
+    """#{items that are listed} / n_items; of `among` alone, where that is given.
+
+    >>> form, count = Covered(4.0), np.array([2, 1, 0])
+    >>> form.value(count), form.without(count, np.array([0, 0, 1]), np.array([0, 1, 0]), n_rows=2).tolist()
+    (0.5, [0.25, 0.5])
+    """
+
+    n_items: float
+    among: Bools | None = None
+
+    def value(self, count: Ints) -> float:
+        return int(np.count_nonzero(self._counts(count))) / self.n_items if self.n_items else math.nan
+
+    def without(self, count: Ints, row: Ints, item: Ints, *, n_rows: int) -> Floats:
+        covered = np.count_nonzero(self._counts(count))
+        alone = self._counts(count)[item] == 1
+        return (covered - np.bincount(row[alone], minlength=n_rows)) / self.n_items
+
+    def reach(self, count: Ints, row: Ints, item: Ints, *, n_rows: int) -> float:
+        """A list adds at most what no list holds; and takes away, if it is one of two, what is in these two alone."""
+        counts = self._counts(count)
+        longest = int(np.bincount(row, minlength=n_rows).max(initial=0))
+        twice = int(np.bincount(row[counts[item] == 2], minlength=n_rows).max(initial=0))
+        return max(1.0, twice, min(longest, self.n_items - np.count_nonzero(counts))) / self.n_items
+
+    def shares(self, count: Ints, row: Ints, item: Ints, *, n_rows: int) -> tuple[Floats, Floats]:
+        counted = self._counts(count)[item]
+        part = np.divide(1.0, counted, out=np.zeros(len(item)), where=counted > 0)
+        return sums_by(row, part, n=n_rows), np.full(n_rows, self.n_items / max(n_rows, 1))
+
+    def _counts(self, count: Ints) -> Ints:
+        return count if self.among is None else np.where(self.among, count, 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Inequality:
+    """Gini's coefficient of the counts: Σ_{i<j} |c_i - c_j| / (n Σ c), 0 if all of n items are listed equally often.
+
+    >>> form, count = Inequality(4.0), np.array([2, 1, 0])  # and an item that nobody knows by name
+    >>> form.value(count), form.without(count, np.array([0, 0, 1]), np.array([0, 1, 0]), n_rows=2).tolist()
+    (0.5833333333333334, [0.75, 0.5])
+    """
+
+    n_items: float
+
+    def value(self, count: Ints) -> float:
+        total = int(count.sum())
+        return self._apart(count) / (self.n_items * total) if total else math.nan
+
+    def _apart(self, count: Ints) -> int:
+        """Σ_{i<j} |c_i - c_j| = Σ_j (2j - n - 1) c_(j), in whole numbers."""
+        ordered = np.sort(count)
+        n = int(self.n_items)
+        place = np.arange(n - len(ordered) + 1, n + 1)  # after those that are not known by name
+        return int(((2 * place - n - 1) * ordered).sum())
+
+    def _fewer(self, count: Ints) -> Ints:
+        """How many items are listed less often than each."""
+        ordered = np.sort(count)
+        return np.searchsorted(ordered, count, side="left") + np.where(count > 0, int(self.n_items) - len(count), 0)
+
+    def without(self, count: Ints, row: Ints, item: Ints, *, n_rows: int) -> Floats:
+        # an item that is listed once less comes nearer to those listed less often, and away from all others;
+        # two items of one row stay as far apart as they were
+        n, fewer = int(self.n_items), self._fewer(count)
+        change = sums_by(row, n - 1.0 - 2.0 * fewer[item], n=n_rows) - 2.0 * _equal_pairs(count[item], row, n_rows)
+        total = count.sum() - np.bincount(row, minlength=n_rows)
+        apart = self._apart(count) + change
+        found: Floats = np.divide(apart, self.n_items * total, out=np.full(n_rows, math.nan), where=total > 0)
+        return found
+
+    def reach(self, count: Ints, row: Ints, item: Ints, *, n_rows: int) -> float:
+        return 0.0
+
+    def shares(self, count: Ints, row: Ints, item: Ints, *, n_rows: int) -> tuple[Floats, Floats]:
+        ordered, n = np.sort(count), int(self.n_items)
+        fewer, hidden = self._fewer(count), n - len(count)
+        upto = np.searchsorted(ordered, count, side="right") + hidden
+        place = (fewer + upto - n) / n  # the middle of those listed as often
+        return sums_by(row, place[item], n=n_rows), np.bincount(row, minlength=n_rows).astype(np.float64)
+
+
+def _equal_pairs(values: Ints, row: Ints, n_rows: int) -> Floats:
+    """How many pairs of equal values each row has.
+
+    >>> _equal_pairs(np.array([3, 1, 3, 3]), np.array([0, 0, 0, 1]), 2).tolist()
+    [1.0, 0.0]
+    """
+    if not len(values):
+        return np.zeros(n_rows)
+    order = np.lexsort((values, row))
+    of, own = row[order], values[order]
+    first = np.flatnonzero(np.append(True, (np.diff(of) != 0) | (np.diff(own) != 0)))
+    size = np.diff(np.append(first, len(own))).astype(np.float64)
+    return sums_by(of[first], size * (size - 1) / 2, n=n_rows)
+
+
+# --------------------------------------------------------------------------------------------------------------- terms
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CountedItems:
+    """Terms of a function of item counts: row u lists `item[start[u]:start[u + 1]]`, none of them where not `defined`.
+
+    With V_(u) the value without cluster u, its influence is (mean V - V_(u)) (n - 1) / n. Redrawn users are often the
+    same, and show nothing new; so under weights the value moves by its influences, Σ (w - 1) L.
+
+    >>> both = CountedItems(Covered(4.0), np.array([0, 2, 3]), np.array([0, 1, 0]), np.ones(2, bool), 3,
+    ...                     Clusters.numbered(2))
+    >>> both.value(), both.influence().tolist()
+    (0.5, [0.0625, -0.0625])
+    """
+
+    form: CountForm
+    start: Ints
+    item: Ints
+    defined: Bools
+    n_known: int  # items that have a name, and so a position
+    clusters: Clusters
+    known: dict[str, Any] = field(default_factory=dict, init=False, repr=False)  # what was counted once
+
+    def _row(self) -> Ints:
+        return np.repeat(np.arange(len(self.start) - 1), np.diff(self.start))
+
+    def count(self) -> Ints:
+        """How many lists each item is in."""
+        if "count" not in self.known:
+            self.known["count"] = np.bincount(self.item, minlength=self.n_known)
+        found: Ints = self.known["count"]
+        return found
+
+    def value(self) -> float:
+        return self.form.value(self.count()) if self.defined.any() else math.nan
+
+    def values(self, weights: Floats) -> Floats:
+        effect = self.influence()
+        return np.asarray(self.value() + (weights - 1.0) @ effect, dtype=np.float64)
+
+    def influence(self) -> Floats:
+        if "influence" not in self.known:
+            self.known["influence"] = self._influence()
+        found: Floats = self.known["influence"]
+        return found
+
+    def _influence(self) -> Floats:
+        there = self.clusters.has(self.defined)
+        n = np.count_nonzero(there)
+        if n < 2:
+            return np.full(len(there), math.nan if n == 0 else 0.0)
+        without = self._without()
+        centre = math.fsum(without[there]) / n
+        return np.where(there, (centre - without) * ((n - 1) / n), 0.0)
+
+    def _without(self) -> Floats:
+        """The value without each cluster."""
+        of, n = self.clusters.of_row[self._row()], len(self.clusters)
+        count = self.count()
+        cell = np.sort(of * self.n_known + self.item)
+        twice = np.unique(cell[1:][cell[1:] == cell[:-1]] // max(self.n_known, 1))
+        alone = self.form.without(count, of, self.item, n_rows=n)
+        for cluster in twice.tolist():  # several units that list the same item
+            own = np.bincount(self.item[of == cluster], minlength=self.n_known)
+            alone[cluster] = self.form.value(count - own)
+        return alone
+
+    def reach(self) -> float:
+        """How far a user unlike all of these could move the value."""
+        of = self.clusters.of_row[self._row()]
+        return float(self.form.reach(self.count(), of, self.item, n_rows=len(self.clusters)))
+
+    def leverage(self) -> Floats:
+        there = self.clusters.has(self.defined)
+        return there.astype(np.float64) / max(1, int(np.count_nonzero(there)))
+
+    def n_independent(self) -> int:
+        return int(np.count_nonzero(self.clusters.has(self.defined)))
+
+    def n_informative(self, other: Terms | None = None) -> int:
+        """Clusters with lists; of two, those whose lists hold other items."""
+        if not isinstance(other, CountedItems):
+            return self.n_independent()
+        mine, theirs = (part._cells() for part in (self, other))
+        apart = np.setxor1d(mine, theirs) // max(self.n_known, 1)
+        return len(np.unique(apart))
+
+    def _cells(self) -> Ints:
+        return np.asarray(np.unique(self.clusters.of_row[self._row()] * self.n_known + self.item))
+
+    @property
+    def whole(self) -> Smooth:
+        """What each row has of the value, given the counts of all rows: a ratio of sums, for tables of units."""
+        if "whole" not in self.known:
+            rows = np.flatnonzero(self.defined)
+            place = np.cumsum(self.defined) - 1
+            above, below = np.zeros(len(self.defined)), np.zeros(len(self.defined))
+            above[rows], below[rows] = self.form.shares(self.count(), place[self._row()], self.item, n_rows=len(rows))
+            self.known["whole"] = ratio(above, below, defined=self.defined, clusters=self.clusters, exact=True)
+        found: Smooth = self.known["whole"]
+        return found
+
+    def unit_values(self) -> Floats:
+        """A unit alone has none."""
+        return np.full(len(self.defined), math.nan)
+
+    # ---- rows
+
+    def restrict(self, kept: Bools) -> CountedItems:
+        if (kept | ~self.defined).all():
+            return self
+        defined = self.defined & kept
+        row = self._row()
+        return self._with(row[defined[row]], self.item[defined[row]], defined, self.clusters)
+
+    def reduce(self, group: Ints, clusters: Clusters) -> CountedItems:
+        n = len(clusters.of_row)
+        defined = np.zeros(n, dtype=bool)
+        defined[group] = self.defined
+        row = group[self._row()]
+        order = np.argsort(row, kind="stable")
+        return self._with(row[order], self.item[order], defined, clusters)
+
+    def join(self, others: Sequence[Terms]) -> CountedItems:
+        parts = [self, *(part for part in others if isinstance(part, CountedItems))]
+        length = np.concatenate([np.diff(part.start) for part in parts])
+        return replace(
+            self,
+            start=np.concatenate([[0], np.cumsum(length)]),
+            item=np.concatenate([part.item for part in parts]),
+            defined=np.concatenate([part.defined for part in parts]),
+            clusters=Clusters.join([part.clusters for part in parts]),
+        )
+
+    def take(self, order: Ints, clusters: Clusters) -> CountedItems:
+        length = np.diff(self.start)[order]
+        first = np.concatenate([[0], np.cumsum(length)])
+        places = np.arange(first[-1]) + np.repeat(self.start[:-1][order] - first[:-1], length)
+        return replace(self, start=first, item=self.item[places], defined=self.defined[order], clusters=clusters)
+
+    def _with(self, row: Ints, item: Ints, defined: Bools, clusters: Clusters) -> CountedItems:
+        start = np.concatenate([[0], np.cumsum(np.bincount(row, minlength=len(defined)))])
+        return replace(self, start=start, item=item, defined=defined, clusters=clusters)

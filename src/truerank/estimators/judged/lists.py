@@ -1,0 +1,117 @@
+"""What is recommended, whatever its labels: the top of every list."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from truerank.core.counted import CountedItems
+from truerank.core.errors import RefusedError
+from truerank.core.estimator import About, Asked, Exposed, Learned, Learner
+from truerank.core.log import Pairs
+from truerank.core.metric import Metric, OfCounts, OfLists, PerList
+from truerank.core.ranking import JudgedChunk, Pool, RankView, TopLists
+from truerank.core.terms import Terms, ratio
+from truerank.core.values import text_of
+from truerank.metrics.listed import ListedItems, ListFacts
+from truerank.metrics.worth import relevant
+from truerank.ranks.kernel.rank import Aligned
+from truerank.ranks.kernel.top import among, top_lists
+
+
+@dataclass(frozen=True, slots=True)
+class RecommendedLists:
+    """Metrics of the top K that each user of the evaluation is recommended, after exclusions; no label is looked at.
+
+    They need no label (Serendipity does), so they are the same under every exposure, and nothing is estimated but what
+    other users would get. Users without a list are left out, and counted. Equal scores are put in one order that
+    follows from seed, user and item, under every tie policy: most of these metrics have no closed form over all orders.
+
+    >>> import polars as pl, truerank as tr
+    >>> lists = pl.DataFrame({"user": [1, 1, 2, 2], "item": ["a", "b", "a", "c"], "rank": [1, 2, 1, 2]})
+    >>> judged = pl.DataFrame({"user": [1, 2], "item": ["d", "a"], "label": [0, 1]})
+    >>> how = {"exposure": "random", "metrics": ["Coverage@2"], "items": ["a", "b", "c", "d"]}
+    >>> tr.evaluate({"m": lists}, judged, **how).estimates[0].value
+    0.75
+    """
+
+    about: ClassVar[About] = About(
+        name="lists",
+        exposures=frozenset({Exposed.FULL, Exposed.HOLDOUT, Exposed.RANDOM, Exposed.BIASED}),
+        assumptions=("lists are what would be shown: the top K after exclusions, equal scores in one drawn order",),
+        design=True,
+        of_lists=True,
+        left_out="have no list that the metric is defined for",
+    )
+
+    __str__ = text_of
+
+    def refusal(self, context: Metric) -> str | None:
+        if isinstance(context, OfLists):
+            return None
+        return (
+            "it looks at lists, not at labels, which this metric is about; leave {option:estimator|estimators=} out, "
+            "or name another."
+        )
+
+    def estimand(self, asked: Asked, unit: str = "user") -> str:
+        return str(asked.metric.on_lists)
+
+    def prepare(self, context: Any) -> tuple[Learner, ...]:
+        return ()
+
+    def terms(
+        self,
+        chunk: JudgedChunk,
+        view: RankView,
+        *,
+        asked: Sequence[Asked],
+        learned: Learned,
+        keep_rows: bool = False,
+    ) -> list[Terms]:
+        facts: ListFacts = learned.facts["lists"]
+        deepest = top_of(chunk, view, max(asking.metric.k for asking in asked))
+        by_cutoff = {k: listed(chunk, deepest.top(k), facts) for k in {asking.metric.k for asking in asked}}
+        return [_terms(asking.metric, by_cutoff[asking.metric.k], chunk) for asking in asked]
+
+
+def top_of(chunk: JudgedChunk, view: RankView, k: int) -> TopLists:
+    """The lists of a chunk, as one model sees them; found once for all that look at them."""
+    if view.scores is None:
+        raise RefusedError("lists needs the scores of whole lists, not only the ranks of judged items.")
+    if ("top", k) not in view.listed:
+        log = chunk.labels
+        aligned = Aligned.of(view.scores, users=log.users, items=log.items, name=view.name)
+        pool = chunk.pools[Pool.CATALOGUE]
+        view.listed["top", k] = top_lists(aligned, log, pool=pool, k=k, seed=view.seed, name=view.name)
+    found: TopLists = view.listed["top", k]
+    return found
+
+
+def listed(chunk: JudgedChunk, lists: TopLists, facts: ListFacts) -> ListedItems:
+    """Lists with what metrics ask about them."""
+    log, unit = chunk.labels, lists.unit
+    if log.rewards:
+        rows = relevant(log)
+        liked = Pairs.of(log.unit[rows], log.item[rows], n_units=log.n_units)
+        hit = among(liked, np.arange(log.n_units), unit, lists.item, n_items=len(log.items))
+    else:
+        hit = np.zeros(len(unit), dtype=bool)
+    return ListedItems(lists, hit, facts, chunk.pools[Pool.CATALOGUE].exclude)
+
+
+def _terms(metric: Metric, lists: ListedItems, chunk: JudgedChunk) -> Terms:
+    if isinstance(metric, PerList):
+        above, below = metric.sums(lists)
+        defined = ~np.isnan(above)
+        sums = (np.where(defined, part, 0.0) for part in (above, below))
+        return ratio(*sums, defined=defined, clusters=chunk.clusters, exact=True)
+    if isinstance(metric, OfCounts):
+        top = lists.lists
+        return CountedItems(
+            metric.form(lists.facts), top.start, top.item, top.length > 0, len(chunk.labels.items), chunk.clusters
+        )
+    raise RefusedError(f"{metric} is no metric of lists.")

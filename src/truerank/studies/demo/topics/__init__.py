@@ -1,0 +1,1 @@
+"""One module for each topic of the demo; see `truerank.studies.demo`."""

@@ -1,0 +1,115 @@
+"""Compiled sums of many numbers: correctly rounded, and the moments of clusters as numpy has them."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from truerank.core import fast_sums
+from truerank.core.arrays import LONGER, Floats, exact_sum, largest_of
+from truerank.core.clusters import Clusters
+from truerank.core.terms import Smooth, ratio
+from truerank.uncertainty.intervals import Population, around
+from truerank.uncertainty.spreads import Moments, influences, moments_of
+from truerank.uncertainty.tails import tail_index
+
+N = LONGER + 77
+
+
+def columns() -> dict[str, Floats]:
+    """Numbers of one size, of many, of both signs, and some whose sum hangs on their last bits."""
+    rng = np.random.default_rng(5)
+    halves = rng.integers(-(2**52), 2**52, N).astype(np.float64)
+    tiny = np.full(N, 2.0**-60)
+    tiny[0] = 1.0
+    cancelled = rng.normal(size=N)
+    cancelled[N // 2 : 2 * (N // 2)] = -cancelled[: N // 2]
+    return {
+        "rewards": np.where(rng.random(N) < 0.3, rng.exponential(size=N), 0.0),
+        "signs": rng.normal(size=N),
+        "sizes": 10.0 ** rng.uniform(-30, 30, N) * rng.choice([-1.0, 1.0], N),
+        "whole": halves,
+        "large": rng.random(N) * 2.0**900,
+        "small": rng.random(N) * 2.0**-700,
+        "tiny": tiny,
+        "cancelled": cancelled,
+        "a half more": np.concatenate([[2.0**53, 1.0], np.full(N - 2, 2.0**-70)]),
+        "same": np.full(N, 0.1),
+        "zeros": np.concatenate([[-0.0], np.zeros(N - 1)]),
+        "subnormal": np.concatenate([[1.0], np.full(N - 1, 5e-324)]),
+    }
+
+
+@pytest.mark.parametrize("name", list(columns()))
+def test_sums_are_correctly_rounded(name: str) -> None:
+    values = columns()[name]
+    wanted = float(sum((Fraction(number) for number in values.tolist()), Fraction(0)))
+    assert exact_sum(values) == wanted == math.fsum(values.tolist())
+    compiled = fast_sums.exact_sum_of_many(values)
+    assert compiled is None or compiled == wanted
+
+
+@pytest.mark.parametrize("name", ["rewards", "signs", "whole", "large", "same"])
+def test_usual_numbers_take_one_pass(name: str) -> None:
+    """Without it a sum of ten million numbers takes many."""
+    assert fast_sums.exact_sum_of_many(columns()[name]) is not None
+
+
+@pytest.mark.parametrize("bad", [math.inf, math.nan])
+def test_what_is_no_number_is_left_to_others(bad: float) -> None:
+    values = columns()["rewards"]
+    values[3] = bad
+    assert fast_sums.exact_sum_of_many(values) is None
+
+
+def test_largest_has_no_sign() -> None:
+    values = columns()["signs"]
+    assert largest_of(values) == np.abs(values).max()
+    values[7] = -9.0
+    assert largest_of(values) == 9.0
+
+
+@pytest.mark.parametrize("name", ["rewards", "signs", "sizes", "large", "same", "zeros", "subnormal"])
+@pytest.mark.parametrize("share", [0.2, 0.0, 0.999])
+def test_the_upper_part_is_that_of_all_in_order(name: str, share: float) -> None:
+    """The largest numbers above 0, and the next smaller one first."""
+    values = columns()[name]
+    above = np.sort(values[values > 0])
+    upper = fast_sums.upper_part(values, share)
+    wanted = above[len(above) - int(share * len(above)) - 1 :] if len(above) else above
+    assert len(upper) == 0 or upper[0] == upper.min()
+    np.testing.assert_array_equal(np.sort(upper), wanted)
+
+
+def test_the_tail_of_even_sizes_is_none() -> None:
+    assert tail_index(np.broadcast_to(np.float64(0.25), (N,))) == tail_index(np.full(N, 0.25)) == 0.0
+    assert math.isnan(tail_index(np.broadcast_to(np.float64(0.0), (N,))))
+
+
+@pytest.mark.parametrize("even", [False, True], ids=["parts of all sizes", "even parts"])
+def test_moments_without_arrays_are_those_of_arrays(even: bool) -> None:
+    """In one pass over the sums, from arrays of effects and parts, and in numpy."""
+    rng = np.random.default_rng(8)
+    above, below = rng.exponential(size=N), np.full(N, 3.0) if even else 1.0 + rng.random(N)
+    terms = ratio(above, below)
+    found = moments_of(terms)
+    arrays = influences(terms)
+    plain = Moments.of(arrays.effect[:100], np.array(arrays.leverage)[:100])  # few: in numpy
+    again = Moments.of(np.tile(arrays.effect[:100], 1000), np.tile(np.array(arrays.leverage)[:100], 1000))
+    of_arrays = Moments.of(arrays.effect, np.array(arrays.leverage))
+    assert found is not None
+    for name in Moments.__slots__:
+        assert getattr(found, name) == pytest.approx(getattr(of_arrays, name), rel=1e-12), name
+        times = 1000 if name not in {"highest_leverage", "highest_effect", "unit", "df_most"} else 1
+        assert getattr(again, name) == pytest.approx(times * getattr(plain, name), rel=1e-11), name
+
+
+def test_one_cluster_that_is_all_has_no_interval() -> None:
+    """Among many that have nothing: its part is 1, and what is divided by 1 - h is no error."""
+    below = np.zeros(N)
+    below[5] = 2.0
+    terms: Smooth = ratio(np.where(below > 0, 1.0, 0.0), below, clusters=Clusters.numbered(N))
+    assert math.isnan(around(Population(), terms, level=0.95).stderr)

@@ -1,0 +1,67 @@
+"""What has no honest answer is left out and said; only where nothing is left, the call is refused."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+import truerank as tr
+from truerank.core.errors import InputError, RefusedError
+from truerank.exposure.policies.targets import RankColumn
+
+LABELS = pl.DataFrame({"user": [0, 0, 1, 1], "item": [0, 1, 0, 2], "label": [1, 0, 1, 0]})
+GRADES = LABELS.select("user", "item", rating=pl.Series([5, 2, 4, 1]))
+SCORES = np.arange(6.0).reshape(2, 3)
+
+
+def left_out(results: tr.Results) -> list[str]:
+    return [str(message) for message in results.messages if message.code in ("left-out-question", "left-out")]
+
+
+def test_a_metric_that_partial_labels_cannot_give() -> None:
+    results = tr.evaluate({"m": SCORES}, LABELS, exposure="random", metrics=["AUC", "Recall@1"])
+    assert [estimate.metric for estimate in results.estimates] == ["Recall@1"]
+    (said,) = left_out(results)
+    assert said.startswith("left out: AUC with horvitz-thompson")
+    assert said in str(results)
+    with pytest.raises(RefusedError, match="AUC with horvitz-thompson"):
+        tr.evaluate({"m": SCORES}, LABELS, exposure="random", metrics=["AUC"])
+
+
+def test_an_estimator_that_is_for_other_logs() -> None:
+    results = tr.evaluate({"m": SCORES}, LABELS, exposure="random", metrics=["Recall@1"], estimators=["ips", "pooled"])
+    assert [estimate.estimator for estimate in results.estimates] == ["pooled"]
+    assert left_out(results) == [
+        'left out: Recall@1 with ips: it is for logs with propensities; say exposure="biased".'
+    ]
+
+
+def test_a_metric_without_labels_beside_one_with_grades() -> None:
+    given: dict[str, Any] = {"exposure": "full(unlisted=negative)"}
+    results = tr.evaluate({"m": SCORES}, GRADES, metrics=["Recall@1", "DCG@1(gain=linear)"], **given)
+    assert [estimate.metric for estimate in results.estimates] == ["DCG@1(gain=linear)"]
+    (said,) = left_out(results)
+    assert said.startswith("left out: Recall@1: labels: labels are needed, but rating has other values than 0 and 1")
+    with pytest.raises(InputError, match=r'labels: labels are needed.*truerank\.read\(\.\.\., positive=">3"\)'):
+        tr.evaluate({"m": SCORES}, GRADES, metrics=["Recall@1"], **given)
+
+
+def test_an_estimator_of_ranked_logs_beside_another() -> None:
+    log = pl.DataFrame(
+        {
+            "session": [1, 1, 2, 2],
+            "item": [1, 2, 1, 2],
+            "position": [1, 2, 1, 2],
+            "reward": [1, 0, 0, 1],
+            "new": [2, 1, 2, 1],
+        }
+    )
+    targets = {"new": RankColumn("new")}
+    results = tr.off_policy(log, targets, position="exp:0.5", estimators=["snips", "ips"])
+    assert {estimate.estimator for estimate in results.estimates} == {"ips"}
+    assert left_out(results)[0].startswith("left out: new with snips: a value per session needs all items")
+    with pytest.raises(RefusedError, match="snips: a value per session needs all items"):
+        tr.off_policy(log, targets, position="exp:0.5", estimators=["snips"])

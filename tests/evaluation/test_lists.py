@@ -1,0 +1,246 @@
+"""Metrics of lists through the front door: what they need, who is left out, verdicts without a better side, groups."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+from calling import call
+
+import truerank as tr
+from truerank.core.errors import InputError, RefusedError
+from truerank.core.requirements import Outcome, Requirement
+from truerank.data import partition
+from truerank.evaluation import gather, judged_source
+
+LISTS = pl.DataFrame({"user": [1, 1, 2, 2], "item": ["a", "b", "a", "c"], "rank": [1, 2, 1, 2]})
+TEST = pl.DataFrame({"user": [1, 2, 3], "item": ["d", "a", "a"]})
+TRAIN = pl.DataFrame({"user": [1, 2, 2, 4], "item": ["c", "b", "d", "a"]})
+EVERY = ["Coverage@10", "Gini@10", "Novelty@10", "PopularityLift@10", "Serendipity@10"]
+
+
+def holdout(lists: Any = LISTS, test: Any = TEST, **how: Any) -> tr.Results:
+    models = lists if isinstance(lists, dict) else {"m": lists}
+    usual: dict[str, Any] = {"exposure": "holdout", "exclude": TRAIN}
+    return tr.evaluate(models, test, **(usual | how))
+
+
+# -------------------------------------------------------------------------------------------------------------- borders
+
+
+@pytest.mark.parametrize(
+    ("metric", "how", "said"),
+    [
+        ("Novelty@2", {"exclude": None}, "Novelty@2 with lists: it needs to know how popular items are; give the"),
+        ("PopularityLift@2", {"exclude": None}, "exclude="),
+        ("Coverage@2(among=train)", {"exclude": None}, "give the training log"),
+        ("Diversity@2", {}, "it needs features of the items; give them"),
+        ("Serendipity@2", {"exposure": "random", "items": list("abcd")}, "these labels are partial; use it with"),
+        ("Gini@2", {"exposure": "random", "exclude": None}, "do not tell how many items there are"),
+        ("Coverage@9", {"exposure": "random", "items": list("abcd")}, "lists at most 2 items per user"),
+    ],
+)  # fmt: skip
+def test_what_is_lacking_is_said_with_what_to_give(metric: str, how: dict[str, Any], said: str) -> None:
+    judged = TEST.with_columns(label=1)
+    with pytest.raises(RefusedError) as refused:
+        holdout(test=judged, metrics=[metric], **how)
+    assert said in str(refused.value)
+
+
+def test_features_that_nothing_uses_are_refused() -> None:
+    features = pl.DataFrame({"item": list("abcd"), "new": [1, 0, 0, 1]})
+    with pytest.raises(InputError, match=r"nothing that is asked for uses them; ask for Diversity@K"):
+        holdout(metrics=["Coverage@2"], item_features=features)
+    with pytest.raises(InputError, match="no features for 1 of 4 ids"):
+        holdout(metrics=["Diversity@2"], item_features=features.head(3))
+
+
+def test_an_estimator_of_labels_goes_beside_and_not_alone() -> None:
+    both = holdout(metrics=["Recall@2", "Coverage@2"], estimators=["holdout"])
+    assert [each.estimator for each in both.estimates] == ["holdout", "lists"]
+    alone = holdout(metrics=["Coverage@2"], estimators=["holdout"])
+    assert [each.estimator for each in alone.estimates] == ["lists"]
+    assert "left out: holdout: nothing that is asked for looks at labels; leave estimators= out." in alone.notes
+    with pytest.raises(RefusedError, match="it looks at lists, not at labels"):
+        holdout(metrics=["Recall@2"], estimators=["lists"])
+
+
+def test_labels_are_not_needed_and_not_looked_at() -> None:
+    graded = TEST.with_columns(rating=pl.Series([3.0, 5.0, 1.0]))  # no rule says which are positive
+    found = holdout(test=graded, metrics=["Coverage@2"], exposure="random", items=list("abcd"))
+    assert found.estimates[0].value == 0.75
+
+
+def test_texts_are_equally_far_apart() -> None:
+    """Of features in words: any two differ in two columns, also from the first in the alphabet."""
+    lists = pl.DataFrame({"user": [1, 1, 2, 2], "item": ["a", "b", "b", "c"], "rank": [1, 2, 1, 2]})
+    features = pl.DataFrame({"item": list("abcd"), "kind": ["x", "y", "z", "x"]})
+    found = holdout(lists, exclude=None, metrics=["Diversity@2"], item_features=features)
+    assert found.units()["value"].to_list() == [2.0, 2.0, None]
+
+
+# ----------------------------------------------------------------------------------------------------- units and groups
+
+
+def test_units_without_a_list_or_a_history_are_left_out_and_counted() -> None:
+    found = {each.metric: each for each in holdout(metrics=EVERY, lists=LISTS).estimates}
+    assert found["Coverage@10"].units == 2
+    assert found["Coverage@10"].undefined == 1
+    assert found["Coverage@10"].value == 0.75
+    alone = holdout(metrics=["PopularityLift@2"], exclude=TRAIN.filter(pl.col("user") != 1)).estimates[0]
+    assert (alone.units, alone.undefined) == (1, 2)
+
+
+def test_coverage_of_a_unit_alone_is_none_and_its_parts_add_up() -> None:
+    results = holdout(metrics=["Coverage@2", "Gini@2", "Novelty@2"])
+    units = results.units()
+    for metric, value in (("Coverage@2", 0.75), ("Gini@2", results.estimates[1].value)):
+        own = units.filter(pl.col("metric") == metric)
+        assert own["value"].null_count() == len(own)
+        assert sum(own["numerator"]) / sum(own["denominator"]) == pytest.approx(value, abs=1e-12)
+    assert units.filter(pl.col("metric") == "Novelty@2")["value"].null_count() == 1
+
+
+def test_groups_are_counted_anew() -> None:
+    groups = holdout(metrics=["Coverage@1", "Coverage@2"]).by({1: "one", 2: "two"})
+    assert {name: [each.value for each in within.estimates] for name, within in groups.items()} == {
+        "one": [0.25, 0.5],
+        "two": [0.25, 0.5],
+    }
+
+
+def test_a_tie_at_the_end_of_a_list_is_said() -> None:
+    scores = tr.scores.dense([[1.0, 1.0, 0.0, -1.0], [3.0, 2.0, 1.0, 0.0]], users=[1, 2], items=list("abcd"))
+    found = holdout(scores, exclude=None, metrics=["Coverage@1", "Coverage@2"])
+    texts = [" ".join(each.warning_texts) for each in found.estimates]
+    assert "1 of 3 users (33%) have equal scores at the end of their list" in texts[0]
+    assert "equal scores" not in texts[1]
+
+
+# ------------------------------------------------------------------------------------------------------------- verdicts
+
+RNG = np.random.default_rng(2)
+WIDE = {"user": np.repeat(np.arange(60), 2)}
+NARROW = tr.scores.dense(np.tile(np.arange(40.0), (60, 1)))
+BROAD = tr.scores.dense(RNG.permuted(np.tile(np.arange(40.0), (60, 1)), axis=1))
+LATER = pl.DataFrame(WIDE | {"item": RNG.permuted(np.tile(np.arange(40), (60, 1)), axis=1)[:, :2].ravel()})
+BEFORE = pl.DataFrame({"user": np.arange(60), "item": RNG.integers(0, 40, 60)})
+
+
+@pytest.fixture(scope="module")
+def results() -> tr.Results:
+    models = {"narrow": NARROW, "broad": BROAD}
+    metrics = ["Recall@5", "Coverage@5", "Gini@5", "Serendipity@5"]
+    return tr.evaluate(models, LATER, exposure="holdout", exclude=BEFORE, metrics=metrics)
+
+
+def test_a_metric_without_a_better_side_is_higher_or_lower(results: tr.Results) -> None:
+    verdicts = {each.metric: each.verdict for each in results.compare("broad", "narrow")}
+    assert verdicts["Coverage@5"] == "higher"
+    assert verdicts["Gini@5"] == "lower"
+    assert {verdicts["Recall@5"], verdicts["Serendipity@5"]} <= {"better", "worse", "not shown"}
+    turned = {each.metric: each.verdict for each in results.compare("narrow", "broad")}
+    assert (turned["Coverage@5"], turned["Gini@5"]) == ("lower", "higher")
+    assert {each.metric: each.directed for each in results.estimates} == {
+        "Recall@5": True, "Coverage@5": False, "Gini@5": False, "Serendipity@5": True,
+    }  # fmt: skip
+
+
+def test_what_is_required_of_it_is_more(results: tr.Results) -> None:
+    outcomes = {
+        text: Requirement.parse(text).outcome(results)[0]
+        for text in ("broad > narrow: Coverage@5", "narrow > broad: Gini@5", "narrow > broad: Coverage@5")
+    }
+    assert list(outcomes.values()) == [Outcome.SHOWN, Outcome.SHOWN, Outcome.NOT_SHOWN]
+
+
+def test_nothing_is_bold_where_nothing_is_best(results: tr.Results) -> None:
+    head, _, *rows = (line.strip("| ").split(" | ") for line in results.markdown().splitlines() if line.startswith("|"))
+    for at, name in enumerate(head):
+        bold = any("**" in row[at] for row in rows)
+        assert bold == (not name.startswith(("Coverage", "Gini", "model"))), name
+    assert "of Coverage@5, lists, Gini@5, lists no side is better" in results.markdown()
+    assert "broad is higher" in str(results)
+    again = tr.evaluate(
+        {"narrow": NARROW, "broad": BROAD}, LATER, exposure="holdout", exclude=BEFORE, metrics=["Coverage@5"],
+        baseline="narrow",
+    )  # fmt: skip
+    assert "↑ higher and ↓ lower in Coverage@5" in again.markdown()
+
+
+def test_the_interval_holds_the_value_of_as_many_users(results: tr.Results) -> None:
+    """Of lists drawn uniformly the expected share is known: 1 - (1 - 5/39)^60, about; all of 40 items here."""
+    coverage = next(each for each in results.estimates if (each.model, each.metric) == ("broad", "Coverage@5"))
+    assert coverage.estimand == "share of the catalogue in the top 5 of as many users as these"
+    gini = next(each for each in results.estimates if (each.model, each.metric) == ("broad", "Gini@5"))
+    assert gini.low < gini.value < gini.high
+    exactly = tr.evaluate(
+        {"broad": BROAD}, LATER.with_columns(label=1), exposure="random", metrics=["Gini@5"], interval=tr.Design(),
+        exclude=BEFORE,
+    ).estimates[0]  # fmt: skip
+    assert (exactly.low, exactly.high) == (exactly.value, exactly.value)
+
+
+def test_a_bootstrap_moves_the_value_by_what_each_user_adds() -> None:
+    how: dict[str, Any] = {"exposure": "holdout", "exclude": BEFORE, "metrics": ["Coverage@2", "Gini@5"]}
+    plain = tr.evaluate({"broad": BROAD}, LATER, **how)
+    drawn = tr.evaluate({"broad": BROAD}, LATER, interval=tr.Bootstrap(2000, seed=1), **how)
+    for one, other in zip(plain.estimates, drawn.estimates, strict=True):
+        assert other.value == one.value
+        assert other.stderr == pytest.approx(one.stderr, rel=0.1)
+
+
+# -------------------------------------------------------------------------------------------------------------- streams
+
+
+def test_files_in_chunks_and_sums_on_disk_change_no_bit(
+    results: tr.Results, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    LATER.sample(fraction=1.0, shuffle=True, seed=1).write_parquet(tmp_path / "later.parquet")
+    BEFORE.sample(fraction=1.0, shuffle=True, seed=2).write_parquet(tmp_path / "before.parquet")
+    for module in (judged_source, partition):
+        monkeypatch.setattr(module, "MEMORY_ROWS", 0)
+    monkeypatch.setattr(partition, "CHUNK_ROWS", 25)
+    monkeypatch.setattr(gather, "BUDGET", 0)
+    models = {"narrow": NARROW, "broad": BROAD}
+    metrics = ["Recall@5", "Coverage@5", "Gini@5", "Serendipity@5", "Novelty@5", "PopularityLift@5"]
+    how: dict[str, Any] = {"exposure": "holdout", "metrics": metrics}
+    found = tr.evaluate(models, tmp_path / "later.parquet", exclude=tmp_path / "before.parquet", **how)
+    monkeypatch.undo()
+    wanted = tr.evaluate(models, LATER, exclude=BEFORE, **how)
+    for one, other in zip(found.estimates, wanted.estimates, strict=True):
+        assert (one.metric, one.value, one.units) == (other.metric, other.value, other.units)
+        assert math.isclose(one.stderr, other.stderr, rel_tol=1e-12) or math.isnan(other.stderr)
+    assert [each.verdict for each in found.comparisons] == [each.verdict for each in wanted.comparisons]
+
+
+# --------------------------------------------------------------------------------------------------------- command line
+
+
+def test_the_command_line_and_its_json(tmp_path: Path) -> None:
+    LISTS.write_csv(tmp_path / "m.csv")
+    TEST.write_csv(tmp_path / "test.csv")
+    TRAIN.write_csv(tmp_path / "train.csv")
+    (tmp_path / "features.csv").write_text("item,kind\na,x\nb,y\nc,x\nd,z\n")
+    files = [
+        str(tmp_path / "test.csv"),
+        "--scores",
+        f"m={tmp_path / 'm.csv'}",
+        "--exclude",
+        str(tmp_path / "train.csv"),
+    ]
+    common = [*files, "--exposure", "holdout", "--format", "json", "--quiet"]
+    asked = [part for metric in (*EVERY, "Diversity@2") for part in ("--metric", metric)]
+    done = call("evaluate", *common, *asked, "--item-features", str(tmp_path / "features.csv"))
+    assert done.code == 0, done.err
+    estimates = json.loads(done.out)["estimates"]
+    assert [each["metric"] for each in estimates] == [*EVERY, "Diversity@2"]
+    assert [each["directed"] for each in estimates] == [False, False, False, False, True, False]
+    wrong = call("evaluate", *common, "--item-features", str(tmp_path / "features.csv"))
+    assert wrong.code == 2
+    assert "--item-features goes with --exposure biased" in wrong.err

@@ -1,0 +1,200 @@
+"""Outputs that would replace an input or each other, or lie where nobody expects them: refused before any work."""
+
+from __future__ import annotations
+
+import stat
+import subprocess
+import threading
+from pathlib import Path
+
+import polars as pl
+import pytest
+from calling import Called, call
+from commands import EVALUATE, FEED, OFFPOLICY, SPLIT, WORLD, make_inputs, words
+from processes import TRUERANK, as_user, copy, environment
+
+from truerank.data.marker import check_folder
+
+NOBODY = 65534
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(make_inputs(tmp_path / "here"))
+    return Path.cwd()
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {str(each.relative_to(folder)): each.read_bytes() for each in sorted(folder.rglob("*")) if each.is_file()}
+
+
+def refused(outcome: Called, *said: str) -> None:
+    assert outcome.code == 2, outcome
+    assert outcome.err.count("truerank: ") == 1, outcome.err
+    for word in said:
+        assert word in outcome.err, outcome.err
+
+
+def as_nobody(command: str, folder: Path) -> Called:
+    """As a user who owns nothing, where this one is root and may do all."""
+    start = [*as_user(NOBODY), *TRUERANK, *words(command)]
+    ended = subprocess.run(start, cwd=folder, env=environment({}), capture_output=True, text=True, check=False)
+    return Called(ended.returncode, ended.stdout, ended.stderr)
+
+
+def test_a_folder_that_is_read_is_not_replaced(here: Path) -> None:
+    """--force may replace a folder that truerank made, but not the one that the results are made of."""
+    assert call(*words(SPLIT)).code == 0
+    before = contents(here)
+    for again in ("split made/train.csv", "split made", "split made/t*.csv"):
+        refused(call(*words(f"{again} --by random --out made --force --quiet")), "is read from there")
+    Path("linked.csv").symlink_to(here / "made" / "train.csv")
+    refused(call(*words("split linked.csv --by random --out made --force --quiet")), "is read from there")
+    Path("linked.csv").unlink()
+    refused(call(*words("study figures studied --out studied --force")), "is read from there")
+    assert contents(here) == before
+
+
+def test_results_are_not_saved_over_what_they_are_made_of(here: Path) -> None:
+    """Both folders have a marker and are as truerank wrote them: --force would have replaced them."""
+    assert call(*words("split labels.parquet --by random --out made --quiet")).code == 0
+    assert call(*words(f"{FEED.replace('made', 'feed')}")).code == 0
+    before = contents(here)
+    evaluate = EVALUATE.replace("labels.parquet", "made/test.parquet")
+    refused(call(*words(f"{evaluate} --save made --force")), "made/test.parquet is read from there")
+    offpolicy = OFFPOLICY.replace("log.parquet", "feed/log.parquet").replace("new.parquet", "feed/better.parquet")
+    refused(call(*words(f"{offpolicy} --save feed --force")), "feed/log.parquet is read from there")
+    assert contents(here) == before
+
+
+def test_a_folder_is_replaced_by_its_own_kind_only(here: Path) -> None:
+    """--force is meant for the last attempt of the same command, never for a study or a world."""
+    assert call(*words(WORLD)).code == 0
+    before = contents(here)
+    for command in (
+        f"{SPLIT} --force",
+        f"{EVALUATE} --save made --force",
+        f"{FEED} --force",
+        "study figures studied --out made --force",
+        "demo --out made --force",
+    ):
+        refused(call(*words(command)), "holds a world; expected a new or empty folder for a ")
+    refused(call(*words(f"{WORLD} --force".replace("made", "studied"))), "holds a reliability study; expected a new")
+    assert contents(here) == before
+
+
+def test_permissions_stay(here: Path) -> None:
+    """What was private stays private when it is replaced."""
+    Path("r.json").touch()
+    Path("r.json").chmod(0o600)
+    assert call(*words(f"{EVALUATE} --out r.json")).code == 0
+    assert stat.S_IMODE(Path("r.json").stat().st_mode) == 0o600
+    assert call(*words(SPLIT)).code == 0
+    Path("made").chmod(0o700)
+    assert call(*words(f"{SPLIT} --by random --force")).code == 0
+    assert stat.S_IMODE(Path("made").stat().st_mode) == 0o700
+
+
+def test_a_file_that_may_not_be_written_to_is_not_replaced(here: Path) -> None:
+    copied = copy(here, here.parent / "copied")
+    (copied / "r.json").write_text("mine")
+    (copied / "r.json").chmod(0o444)
+    ended = as_nobody(f"{EVALUATE} --out r.json", copied)
+    refused(ended, "r.json: cannot be written (Permission denied)")
+    assert (copied / "r.json").read_text() == "mine"
+    assert not list(copied.glob(".*.part"))
+
+
+def test_links_that_lead_to_each_other(here: Path) -> None:
+    Path("loop").symlink_to("loop")
+    Path("nowhere").symlink_to("missing/there")
+    for command in (f"{EVALUATE} --out loop", f"{EVALUATE} --units loop/u.parquet", f"{EVALUATE} --out nowhere"):
+        refused(call(*words(command)), "cannot be written")
+    for name in ("loop", "nowhere"):
+        refused(call(*words(f"{EVALUATE} --save {name}")), name)
+    refused(call(*words(SPLIT.replace("made", "loop"))), "loop: is a link that leads nowhere")
+
+
+@pytest.mark.parametrize(
+    ("outputs", "said"),
+    [
+        ("--units u.parquet --out u.parquet --format json", "--out"),
+        ("--units u.parquet --out ./x/../u.parquet --format json", "--out"),
+        ("--save made --out made", "--out"),
+        ("--save there --units there/u.parquet", "--units"),
+        ("--save there --out there/r.json", "--out"),
+    ],
+)
+def test_one_output_does_not_replace_another(here: Path, outputs: str, said: str) -> None:
+    Path("x").mkdir()
+    Path("there").mkdir()
+    before = contents(here)
+    refused(call(*words(f"{EVALUATE} {outputs}")), f"truerank: {said} ", "Choose another name for one of them")
+    assert contents(here) == before
+
+
+def test_links_are_followed_and_stay_links(here: Path, tmp_path: Path) -> None:
+    """A link to a file on another disk: the file there is replaced, whole, and the link still leads to it."""
+    (tmp_path / "far").mkdir()
+    (tmp_path / "far" / "r.json").write_text("old")
+    Path("r.json").symlink_to(tmp_path / "far" / "r.json")
+    Path("folder").symlink_to(tmp_path / "far" / "parts")
+    assert call(*words(f"{EVALUATE} --out r.json")).code == 0
+    assert Path("r.json").is_symlink()
+    assert (tmp_path / "far" / "r.json").read_bytes()[:1] == b"{"
+    assert call(*words(SPLIT.replace("made", "folder"))).code == 0
+    assert Path("folder").is_symlink()
+    check_folder(tmp_path / "far" / "parts", kind="split", expected="parts")
+    assert sorted(each.name for each in (tmp_path / "far").iterdir()) == ["parts", "r.json"]
+
+
+def test_names_that_look_like_options_or_patterns(here: Path) -> None:
+    for name in ("--force", "-", "a b", "[x]*?", "%s", "~"):
+        assert call(*words(SPLIT)[:-3], f"--out={name}", "--quiet").code == 0, name
+        check_folder(here / name, kind="split", expected="parts")
+        assert call(*words(EVALUATE), f"--out={name}.json").code == 0, name
+        assert (here / f"{name}.json").read_bytes()[:1] == b"{"
+
+
+def test_two_processes_into_one_file_leave_one_of_both(here: Path) -> None:
+    calls = [words(f"{EVALUATE} --metric Recall@{k} --out r.json") for k in (1, 5)]
+    expected = []
+    for each in calls:
+        assert call(*each).code == 0
+        expected.append(Path("r.json").read_bytes())
+
+    def run(each: tuple[str, ...]) -> None:
+        ended.append(subprocess.run([*TRUERANK, *each], env=environment({}), capture_output=True, check=False))
+
+    ended: list[subprocess.CompletedProcess[bytes]] = []
+    threads = [threading.Thread(target=run, args=(each,)) for each in calls]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert [each.returncode for each in ended] == [0, 0]
+    assert Path("r.json").read_bytes() in expected
+    assert not list(here.glob(".*.part"))
+
+
+def test_a_folder_that_may_not_be_written_to_is_said_in_one_sentence(here: Path) -> None:
+    copied = copy(here, here.parent / "copied")
+    before = contents(copied)
+    copied.chmod(0o555)
+    for command in (f"{EVALUATE} --out r.json", f"{EVALUATE} --save made", f"{EVALUATE} --units u.parquet", SPLIT):
+        refused(as_nobody(command, copied), "cannot be", "Choose")
+    assert contents(copied) == before
+
+
+def test_units_of_nothing_half_written(here: Path) -> None:
+    """What stands first in the order of writing is there when the next cannot be written."""
+    assert call(*words(f"{EVALUATE} --units u.parquet --out /dev/full --format json")).code == 2
+    assert pl.read_parquet("u.parquet").height > 0
+
+
+def test_no_place_for_temporary_files_is_said(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A read-only system without TMPDIR: what does not fit into memory has nowhere to go."""
+    monkeypatch.setattr("tempfile.tempdir", None)
+    monkeypatch.setattr("tempfile._candidate_tempdir_list", lambda: [str(here / "missing")])
+    monkeypatch.setattr("truerank.evaluation.gather.BUDGET", 0)
+    refused(call(*words(EVALUATE)), "temporary files: rows cannot be set aside", "Set TMPDIR to a folder")
