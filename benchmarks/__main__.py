@@ -1,4 +1,7 @@
-"""python -m benchmarks lists|ranks|offpolicy|grid|start|stream|pairs [--json] [--rounds N], or page: all of them, into docs/performance.md."""
+"""python -m benchmarks lists|ranks|offpolicy|grid|start|stream|pairs [--json] [--rounds N], or page: all of them, into docs/performance.md.
+
+page --only offpolicy|stream renews one section of the page.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +15,7 @@ def main() -> None:
     parser.add_argument("workload", choices=["lists", "ranks", "offpolicy", "grid", "start", "stream", "pairs", "page"])
     parser.add_argument("--json", action="store_true", help="one JSON object on standard output")
     parser.add_argument("--rounds", type=int, help="interleaved rounds")
+    parser.add_argument("--only", choices=["offpolicy", "stream"], help="of page: the section to renew")
     parser.add_argument("--scale", type=float, help="of stream: a share of its size")
     arguments = parser.parse_args()
     options: dict[str, float] = {} if arguments.rounds is None else {"rounds": arguments.rounds}
@@ -19,7 +23,7 @@ def main() -> None:
     if arguments.workload == "page":
         from benchmarks import page
 
-        page.write()
+        page.write() if arguments.only is None else page.renew(arguments.only)
         return
     found = importlib.import_module(f"benchmarks.{arguments.workload}").run(**options)
     if arguments.json:

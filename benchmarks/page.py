@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import platform
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,26 @@ def write() -> None:
         stream_found=stream.run(),
     )
     PAGE.write_text(text)
+
+
+def renew(name: str) -> None:
+    """Run one workload and write its section, and which of its goals are met; the page says when the others were run."""
+    module, section = SECTIONS[name]
+    PAGE.write_text(renewed(PAGE.read_text(), section(found := module.run()), found["goals"]))
+
+
+def renewed(text: str, section: list[str], goals: dict[str, bool]) -> str:
+    """A page with another section of the same heading, and other answers to its goals.
+
+    >>> renewed("| fast | no |\\n\\n## A\\n\\nold\\n\\n## B\\n", ["## A", "", "new", ""], {"fast": True})
+    '| fast | yes |\\n\\n## A\\n\\nnew\\n\\n## B\\n'
+    """
+    before, rest = text.split(f"{section[0]}\n", 1)
+    behind = rest[rest.index("\n## ") + 1 :]
+    for goal, met in goals.items():
+        answers = {answer: f"| {goal} | {answer} |" for answer in ("yes", "no")}
+        before = before.replace(answers["no" if met else "yes"], answers["yes" if met else "no"])
+    return before + "\n".join(section) + "\n" + behind
 
 
 def page(
@@ -142,3 +163,9 @@ def stream_section(found: dict[str, Any]) -> list[str]:
         ),
         "",
     ]
+
+
+SECTIONS: dict[str, tuple[Any, Callable[[dict[str, Any]], list[str]]]] = {
+    "offpolicy": (offpolicy, offpolicy_section),
+    "stream": (stream, stream_section),
+}

@@ -30,8 +30,8 @@ CALL = "evaluate labels.csv --scores second=b.csv --scores first=a.npz --metric 
 # design, section 7
 ESTIMATE = [
     "model", "metric", "k", "estimator", "settings", "estimand", "value", "stderr", "low", "high", "level", "interval",
-    "units", "undefined", "clusters", "evidence", "ess", "reward", "clip", "segment", "assumptions", "warnings",
-    "warning_codes",
+    "units", "undefined", "clusters", "evidence", "ess", "reward", "clip", "segment", "directed", "assumptions",
+    "warnings", "warning_codes",
 ]  # fmt: skip
 COMPARISON = [
     "model", "baseline", "metric", "estimator", "difference", "stderr", "low", "high", "level", "interval_level", "p",

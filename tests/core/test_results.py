@@ -34,7 +34,7 @@ OTHERS: dict[str, Any] = {
     "model": "x", "baseline": "x", "metric": "x", "k": 6, "estimator": "x", "settings": {}, "estimand": "x",
     "value": 0.25, "stderr": 1.0, "low": 1.0, "high": 1.0, "level": 0.5, "interval": "x", "units": 9, "undefined": 9,
     "clusters": 9, "ess": 2.0, "reward": "x", "clip": 2.0, "assumptions": (), "warnings": (), "difference": -1.0,
-    "p": 0.5, "p_adjusted": 0.5, "verdict": "better", "reasons": (note("x", "x"),), "segment": "x",
+    "p": 0.5, "p_adjusted": 0.5, "verdict": "better", "reasons": (note("x", "x"),), "segment": "x", "directed": False,
     "evidence": Evidence(informative=9), "family": 9, "interval_level": 0.5,
 }  # fmt: skip
 

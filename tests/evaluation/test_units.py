@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
-from ways import EXCLUDE, ITEMS, MODELS, N_USERS, SEED, USERS, WAYS, Way, read, rows_of
+from ways import EXCLUDE, ITEMS, METRICS, MODELS, N_USERS, SEED, USERS, WAYS, Way, read, rows_of
 
 import truerank as tr
 from truerank.core.errors import InputError
 from truerank.core.ids import Ids
+from truerank.core.metric import OfCounts
 from truerank.core.results import Estimate, Results
 from truerank.core.units import COLUMNS
 from truerank.metrics.precision import Precision
@@ -37,6 +38,7 @@ def evaluated(way: Way, rows: pl.DataFrame, *, users: list[str] | None = None) -
         clips=call.clips,
         exclude=EXCLUDE,
         items=Ids.of(ITEMS),
+        item_features=call.item_features,
         interval=call.interval,
         seed=SEED,
     )
@@ -86,7 +88,9 @@ def test_what_units_contribute_adds_up_to_the_estimate(number: int) -> None:
 @every_way
 def test_a_unit_has_the_value_it_would_have_alone(number: int) -> None:
     """num / den, times its own known total; undefined where there is nothing to divide by."""
-    table = whole(number).units()
+    together = pl.col("metric").is_in([str(metric) for metric in METRICS if isinstance(metric, OfCounts)])
+    assert whole(number).units().filter(together)["value"].drop_nulls().is_empty()  # no value but of all units
+    table = whole(number).units().filter(~together)
     by_hand = (
         pl.when((pl.col("defined")) & (pl.col("denominator") > 0))
         .then(pl.col("numerator") / pl.col("denominator") * pl.col("total").fill_null(1.0))

@@ -190,3 +190,11 @@ def test_units_of_nothing_half_written(here: Path) -> None:
     """What stands first in the order of writing is there when the next cannot be written."""
     assert call(*words(f"{EVALUATE} --units u.parquet --out /dev/full --format json")).code == 2
     assert pl.read_parquet("u.parquet").height > 0
+
+
+def test_no_place_for_temporary_files_is_said(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A read-only system without TMPDIR: what does not fit into memory has nowhere to go."""
+    monkeypatch.setattr("tempfile.tempdir", None)
+    monkeypatch.setattr("tempfile._candidate_tempdir_list", lambda: [str(here / "missing")])
+    monkeypatch.setattr("truerank.evaluation.gather.BUDGET", 0)
+    refused(call(*words(EVALUATE)), "temporary files: rows cannot be set aside", "Set TMPDIR to a folder")

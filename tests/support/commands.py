@@ -29,6 +29,7 @@ STUDY = (
     "--sizes 1 --samplers Random --loggers uniform --metric nDCG@10 --bootstrap 5 --threads 1 --out made"
 )
 SPLIT = "split ratings.csv --out made --quiet"
+TUNE = "tune item-knn world.parquet --trials 2 --metric Recall@3 --out made --quiet"
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +80,7 @@ COMMANDS = (
     Writing("description", words("data describe labels.parquet --out made.json --quiet")),
     Writing("advice", words("advise labels.parquet --study studied --n-items 30 --out made.json --quiet")),
     Writing("figures", words("study figures studied --out made"), heavy=True),
-    Writing("tuning", words("tune item-knn world.parquet --trials 2 --metric Recall@3 --out made --quiet"), grows=True),
+    Writing("tuning", words(TUNE), grows=True),
     Writing("study", words(STUDY), grows=True),
     Writing("calibration", words("study calibration --draws 1 --threads 1 --out made --quiet"), grows=True),
     Writing("demo", words("demo --out made --quiet"), heavy=True),

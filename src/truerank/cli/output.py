@@ -39,6 +39,7 @@ def remembered(unit: str) -> tuple[SharedOption, ...]:
         ),
         shared("--units", type=PATH, metavar="FILE", help=f"Write what every {unit} contributed to a Parquet file."),
         shared("--save", type=PATH, metavar="DIR", help="Write a folder that Results.read reads back."),
+        shared("--report", type=PATH, metavar="FILE", help="Write a report: one HTML page that opens offline."),
         FORCE.here("Replace the folder of --save, if truerank made all that it holds."),
         shared("--hash", is_flag=True, help="Hash every input; else those up to 256 MB are, to name them for good."),
     )  # fmt: skip
@@ -53,6 +54,7 @@ class Output:
     within: str | None = None
     units: Path | None = None
     save: Path | None = None
+    report: Path | None = None
     hash: bool = False
     force: bool = False
     quiet: bool = False
@@ -96,13 +98,17 @@ class Output:
         """
         given = (each.path if isinstance(each, InputFile) else each for each in inputs)
         read = [path for path in given if path is not None]
-        for option, path in (("--out", self.out), ("--units", self.units)):
+        for option, path in (("--out", self.out), ("--units", self.units), ("--report", self.report)):
             check_out(path, inputs=read, option=option)
         self._check_apart()
         if results:
             self.results_form  # noqa: B018
         if self.units is not None and self.units.suffix.lower() != ".parquet":
             raise InputError(f"--units {self.units}: expected a name that ends in .parquet.")
+        if self.report is not None:
+            from truerank.report.page.of_results import check_name
+
+            check_name(self.report, what="--report ")
         if self.save is not None and (not _real(self.save).parent.is_dir() or self.save.is_file()):
             raise InputError(f"--save {self.save}: cannot be made there. Choose the name of a new folder.")
         if self.save is not None:
@@ -115,7 +121,7 @@ class Output:
 
     def _check_apart(self) -> None:
         """Refuse two outputs of which one would replace or hold the other."""
-        named = {"--save": self.save, "--units": self.units, "--out": self.out}
+        named = {"--save": self.save, "--units": self.units, "--report": self.report, "--out": self.out}
         places = [(option, _real(path)) for option, path in named.items() if path is not None]
         for at, (option, path) in enumerate(places):
             for before, other in places[:at]:
@@ -167,6 +173,10 @@ class Output:
             write_table(made.units(), self.units)
         if self.save is not None:
             made.save(self.save, force=self.force)
+        if self.report is not None:
+            from truerank.report.page.of_results import write
+
+            write(made, self.report, groups=groups or None)
         self.deliver(self._rendered(made, groups))
         outcomes = [rule.outcome(made) for rule in required]
         for _, sentence in outcomes:

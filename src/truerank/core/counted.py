@@ -34,8 +34,8 @@ class CountForm(Protocol):
         """The value without the items of each row, none of which has an item twice."""
         ...
 
-    def reach(self, length: int) -> float:
-        """How far a list of so many items, all of them in no other, moves the value at most; 0 where not known."""
+    def reach(self, count: Ints, row: Ints, item: Ints, *, n_rows: int) -> float:
+        """How far a row unlike all of these, or one more of a rare kind, moves the value; 0 where that is not known."""
         ...
 
     def shares(self, count: Ints, row: Ints, item: Ints, *, n_rows: int) -> tuple[Floats, Floats]:
@@ -63,8 +63,12 @@ class Covered:
         alone = self._counts(count)[item] == 1
         return (covered - np.bincount(row[alone], minlength=n_rows)) / self.n_items
 
-    def reach(self, length: int) -> float:
-        return length / self.n_items
+    def reach(self, count: Ints, row: Ints, item: Ints, *, n_rows: int) -> float:
+        """A list adds at most what no list holds; and takes away, if it is one of two, what is in these two alone."""
+        counts = self._counts(count)
+        longest = int(np.bincount(row, minlength=n_rows).max(initial=0))
+        twice = int(np.bincount(row[counts[item] == 2], minlength=n_rows).max(initial=0))
+        return max(1.0, twice, min(longest, self.n_items - np.count_nonzero(counts))) / self.n_items
 
     def shares(self, count: Ints, row: Ints, item: Ints, *, n_rows: int) -> tuple[Floats, Floats]:
         counted = self._counts(count)[item]
@@ -112,8 +116,8 @@ class Inequality:
         found: Floats = np.divide(apart, self.n_items * total, out=np.full(n_rows, math.nan), where=total > 0)
         return found
 
-    def reach(self, length: int) -> float:
-        return 0.0  # it also depends on who is left
+    def reach(self, count: Ints, row: Ints, item: Ints, *, n_rows: int) -> float:
+        return 0.0
 
     def shares(self, count: Ints, row: Ints, item: Ints, *, n_rows: int) -> tuple[Floats, Floats]:
         ordered, n = np.sort(count), int(self.n_items)
@@ -208,7 +212,8 @@ class CountedItems:
 
     def reach(self) -> float:
         """How far a user unlike all of these could move the value."""
-        return self.form.reach(int(np.diff(self.start).max(initial=0)))
+        of = self.clusters.of_row[self._row()]
+        return float(self.form.reach(self.count(), of, self.item, n_rows=len(self.clusters)))
 
     def leverage(self) -> Floats:
         there = self.clusters.has(self.defined)

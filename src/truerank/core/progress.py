@@ -15,13 +15,14 @@ Watching = Progress | bool | None  # as callers ask for it: True shows it
 
 PATIENCE = 1.0  # seconds of work that nothing is shown of
 PAUSE = 10.0  # seconds between lines
+REDRAWN = 0.1  # seconds between drawings of a bar
 
 
 @contextmanager
 def watching(progress: Watching) -> Iterator[Progress | None]:
     """The function that is told of progress: the given one, or for True a bar in a terminal or a notebook.
 
-    Whatever ends the work, Ctrl-C too, takes the bar away and ends the thread that draws it.
+    Whatever ends the work, Ctrl-C too, takes the bar away; no thread draws it.
 
     >>> with watching(None) as nobody, watching(False) as nobody_either, watching(print) as printed:
     ...     printed("ranking a", 1, 2)
@@ -54,19 +55,25 @@ def _in_notebook() -> bool:
 
 
 class _Bar:
+    """Drawn when it is told something, so that no thread has to."""
+
     def __init__(self) -> None:
-        self.begin, self.tasks = time.monotonic(), dict[str, Any]()
+        self.due, self.tasks = time.monotonic() + PATIENCE, dict[str, Any]()
         self.bar: Any = None
 
     def __call__(self, what: str, done: int, total: int) -> None:
+        now = time.monotonic()
         if self.bar is None:
-            if time.monotonic() - self.begin <= PATIENCE:
+            if now < self.due:
                 return
             self.bar = _rich_bar()
             self.bar.start()
         if what not in self.tasks:
             self.tasks[what] = self.bar.add_task(printable(what), total=total)
         self.bar.update(self.tasks[what], completed=done, total=total)
+        if now >= self.due or done == total:
+            self.due = now + REDRAWN
+            self.bar.refresh()
 
     def stop(self) -> None:
         if self.bar is not None:
@@ -80,7 +87,7 @@ def _rich_bar() -> Any:
 
     return RichProgress(
         TextColumn("{task.description}", markup=False), BarColumn(), TextColumn("{task.percentage:>3.0f}%"),
-        TimeRemainingColumn(), console=Console(stderr=True), transient=True,
+        TimeRemainingColumn(), console=Console(stderr=True), transient=True, auto_refresh=False,
     )  # fmt: skip
 
 

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import polars as pl
 
@@ -15,6 +15,9 @@ from truerank.core.errors import InputError, some
 from truerank.core.messages import Message
 from truerank.core.provenance import Provenance, comparable, plain
 from truerank.core.units import UnitTable
+
+if TYPE_CHECKING:
+    from truerank.report.plots import Plots
 
 BETTER, WORSE, NOT_SHOWN, INSUFFICIENT = "better", "worse", "not shown", "insufficient"
 HIGHER, LOWER = "higher", "lower"  # of a metric that says nothing about better
@@ -220,6 +223,24 @@ class Results:
         from truerank.report import frames
 
         return PandasTables(frames.as_pandas(self.table()), frames.as_pandas(self.comparisons_table()))
+
+    @property
+    def plot(self) -> Plots:
+        """Pictures: `results.plot.intervals()` and others, which show and save themselves."""
+        from truerank.report.plots import Plots
+
+        return Plots(self)
+
+    @checked_arguments()
+    def html(self, path: str | Path, *, within: Any = None) -> None:
+        """Write a report: one file that opens offline, the answer at its top.
+
+        `within` are groups of units as `by` takes them; without, units are divided by their activity where that is
+        possible.
+        """
+        from truerank.report.page.of_results import write
+
+        write(self, Path(path), groups=None if within is None else self.by(within))
 
     def units(self) -> pl.DataFrame:
         """What every unit contributed, one row per unit, model, metric, estimator, reward and clip."""

@@ -54,11 +54,18 @@ def writing(folder: Path | None) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        where = folder if folder is not None else Path(tempfile.gettempdir())
+        where = _temporary() if folder is None else folder
         reason = "no space left" if error.errno == errno.ENOSPC else error.strerror or str(error)
         raise InputError(
             f"{where}: rows cannot be set aside there ({reason}). Set TMPDIR to a folder with space for a copy of them."
         ) from None
+
+
+def _temporary() -> str:
+    try:
+        return tempfile.gettempdir()
+    except OSError:  # none of the usual places may be written to
+        return "temporary files"
 
 
 @dataclass(slots=True)

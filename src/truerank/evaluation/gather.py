@@ -6,7 +6,6 @@ time, and reads them back when it comes to it.
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -22,6 +21,7 @@ from truerank.core.errors import InputError
 from truerank.core.refits import Refitted
 from truerank.core.rows import Weighting
 from truerank.core.terms import Smooth, Terms
+from truerank.data.spill import scratch
 from truerank.evaluation.measure import ByPlace, Measured, added, join
 from truerank.evaluation.question import Cell, Tallies
 
@@ -44,8 +44,8 @@ def gathered(parts: Iterable[Measured], *, budget: int | None = None) -> Iterato
             raise InputError("no rows; expected rows of users and items.")
         yield join(held)
         return
-    with tempfile.TemporaryDirectory(prefix="truerank-") as folder:
-        store = Store(Path(folder))
+    with scratch() as aside:
+        store = Store(aside.make("sums"))
         for part in held:
             store.add(part)
         held.clear()

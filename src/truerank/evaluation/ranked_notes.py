@@ -79,6 +79,11 @@ def recorded(fitted: FittedPositions) -> list[FittedPosition]:
     ]
 
 
+def views(fitted: FittedPositions) -> list[dict[str, Any]]:
+    """How many came to each position, in the log and by the model, for the record."""
+    return [{"place": place, **asdict(bucket)} for place, fit in fitted.fits.items() for bucket in fit.goodness.buckets]
+
+
 def about_fits(fitted: FittedPositions, asked: Positions, facts: RankedFacts) -> Iterator[Message]:
     """What was fitted, to how much, and whether it describes the log."""
     ended = "" if from_clicks(asked) or facts.ends_known else UNKNOWN_ENDS
@@ -185,13 +190,15 @@ def details_of(
     chosen: Sequence[Mapping[str, Any]],
     diagnostics: Sequence[Mapping[str, Any]],
     fits: Sequence[FittedPosition],
+    views: Sequence[Mapping[str, Any]] = (),
 ) -> dict[str, Any]:
-    """What an off-policy evaluation alone can tell: the clips it chose, its weights, its position fits."""
+    """What an off-policy evaluation alone can tell: clips it chose, weights, position fits and what they are fits of."""
     return {
         "cluster": cluster,
         "chosen": list(chosen),
         "diagnostics": list(diagnostics),
         "fits": [asdict(each) for each in fits],
+        "views": list(views),
     }
 
 

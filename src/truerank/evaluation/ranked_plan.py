@@ -34,6 +34,7 @@ from truerank.evaluation.ranked_notes import (
     limit,
     recorded,
     source_of_exposures,
+    views,
 )
 from truerank.evaluation.ranked_sight import Looking, RankedSight
 from truerank.uncertainty.clipping import chosen_clip
@@ -85,6 +86,10 @@ class RankedPlan:
     @property
     def keeps_units(self) -> bool:
         return self.ids_of_units is not None
+
+    @property
+    def keeps_rows(self) -> bool:
+        return self.question.interval.needs_rows
 
     @property
     def clips(self) -> Floats:
@@ -345,6 +350,7 @@ class RankedPlan:
                     for clip in self.grid
                 ],
                 fits=[] if looking.learner is None else recorded(self.learned[looking.learner]),
+                views=[] if looking.learner is None else views(self.learned[looking.learner]),
             ),
         )
 

@@ -127,4 +127,5 @@ def _with_ties(found: dict[Metric, Floats], log: Log, ranks: Ranks, units: Ints)
 
 
 def _stacked(columns: list[Floats], deepest: int) -> Floats:
-    return np.array(columns) if columns else np.zeros((0, deepest + 1))
+    """Tables side by side: [rank or hit x metric]."""
+    return np.stack(columns, axis=1) if columns else np.zeros((deepest + 1, 0))

@@ -58,15 +58,20 @@ Rows = list[dict[str, Any]]
 HORIZONTAL = "number of sampled negatives per user (log axis)"
 
 
-def chart(figure: Figure) -> Any:
+def chart(figure: Figure, *, live: bool = False) -> Any:
     """All panels of a figure; the same scales in each, so that they can be compared by eye.
 
     Each row of `figure.marks` is one mark: a point, a dashed line across the panel (no size), or a cross (undefined).
+    A `live` one is for a page that has title and key of its own, and gives the parameter `shown`: the samplers to draw.
     """
     alt = altair(WHO)
     layout, rows = figure.layout, dict[str, Rows]()
-    lines = [_line(alt, figure, at, rows) for at in range(len(layout.lines))]
+    lines = [_line(alt, figure, at, rows, live=live) for at in range(len(layout.lines))]
     below = [_caption(alt, HORIZONTAL, layout.width, rows)] if figure.sizes else []
+    if live:
+        found = alt.vconcat(*lines, *below, spacing=SPACING)
+        found.datasets = rows
+        return found
     title = alt.Title(
         list(figure.title), subtitle=list(figure.subtitle), anchor="start", frame="group", fontSize=TITLE_FONT,
         subtitleFontSize=FONT, subtitleColor="#333333", subtitlePadding=5, subtitleLineHeight=FONT + 3, offset=8,
@@ -92,7 +97,7 @@ def _named(alt: Any, rows: dict[str, Rows], values: Rows) -> Any:
     return alt.NamedData(name=name)
 
 
-def _line(alt: Any, figure: Figure, at: int, rows: dict[str, Rows]) -> Any:
+def _line(alt: Any, figure: Figure, at: int, rows: dict[str, Rows], *, live: bool) -> Any:
     """The panels of one line, side by side, with the vertical axis at the left."""
     panels, width = figure.layout.lines[at], figure.layout.panel_width
     titles = ["\n".join(figure.layout.heading(panel)) for panel in panels]
@@ -103,7 +108,7 @@ def _line(alt: Any, figure: Figure, at: int, rows: dict[str, Rows]) -> Any:
     heading = alt.Header(
         title=None, labelExpr="split(datum.label, '\\n')", labelFontSize=FONT, labelPadding=4, labelLineHeight=FONT + 2
     )
-    layers = _layers(alt, figure, marks, numbers=figure.layout.is_open_below(at))
+    layers = _layers(alt, figure, marks, numbers=figure.layout.is_open_below(at), live=live)
     return (
         alt.layer(*layers, width=width, height=figure.layout.panel_height)
         .facet(column=alt.Column("panel:N", sort=titles, header=heading), data=_named(alt, rows, _drawn(marks)))
@@ -138,7 +143,7 @@ def _said() -> pl.Expr:
     return pl.format("{}; {}{}: {}{}", pl.col("panel").str.replace_all("\n", " "), "sampler", size, value, interval)
 
 
-def _layers(alt: Any, figure: Figure, marks: pl.DataFrame, *, numbers: bool) -> list[Any]:
+def _layers(alt: Any, figure: Figure, marks: pl.DataFrame, *, numbers: bool, live: bool) -> list[Any]:
     """Intervals at the back, then lines, then points and crosses; what a line of panels lacks is left out."""
     x, y = _across(alt, figure, numbers=numbers), _up(alt, figure)
     at, low, high = y("at"), y("bottom"), alt.Y2("top:Q")
@@ -150,7 +155,9 @@ def _layers(alt: Any, figure: Figure, marks: pl.DataFrame, *, numbers: bool) -> 
     present = {(field, row[field]) for row in _drawn(marks) for field in ("kind", "reach")}
 
     def of(field: str, value: str) -> Any:
-        return alt.Chart().transform_filter(f"datum.{field} == '{value}'")
+        chosen = " && indexof(shown, datum.sampler) >= 0" if live else ""
+        made = alt.Chart().transform_filter(f"datum.{field} == '{value}'{chosen}")
+        return made.encode(tooltip=alt.Tooltip("said:N", title="")) if live and field == "kind" else made
 
     def crosses(value: str) -> Any:
         return of("kind", value).mark_point(shape=CROSS, size=30, strokeWidth=1.5, opacity=1)
@@ -182,14 +189,16 @@ def _across(alt: Any, figure: Figure, *, numbers: bool) -> Any:
         return alt.X("size:Q", axis=None)
     first, last = figure.sizes[0], figure.sizes[-1]
     domain = [first, last] if first < last else [first / 2, last * 2]
-    axis = alt.Axis(values=list(figure.size_ticks), format="d", title=None, labels=numbers, ticks=numbers)
+    axis = alt.Axis(values=list(figure.size_ticks), format="d", title=None, labels=numbers, ticks=numbers,
+                    labelFlush=True)  # fmt: skip
     return alt.X("size:Q", scale=alt.Scale(type="log", domain=domain, nice=False, padding=MARGIN), axis=axis)
 
 
 def _up(alt: Any, figure: Figure) -> Any:
     """The axis of values, for any of the fields that are drawn along it."""
     axis = figure.axis
-    scale = alt.Scale(type="log" if axis.log else "linear", domain=[axis.low, axis.high], nice=False, zero=False)
+    kind = {"type": "log"} if axis.log else {"type": "linear", "zero": False}
+    scale = alt.Scale(domain=[axis.low, axis.high], nice=False, **kind)
     zero = axis.low if axis.zero is not None else -10.0
     text = f"abs(datum.value - {zero!r}) < {abs(zero) * 1e-6!r} ? '0' : format(datum.value, '~r')"
     shown = alt.Axis(values=list(axis.ticks), labelExpr=text, title=list(figure.vertical))
@@ -269,10 +278,10 @@ def described(
     return {each: figure(part, each, metric=asked, tau=Tau(tau), every=every) for each in StudyQuestion}
 
 
-def charts(figures: dict[StudyQuestion, Figure]) -> dict[StudyQuestion, Any]:
-    """The figures as altair charts, to change or to combine."""
+def charts(figures: dict[StudyQuestion, Figure], *, live: bool = False) -> dict[StudyQuestion, Any]:
+    """The figures as altair charts, to change or to combine; `live` ones are for a page."""
     altair(FIGURE_WHO)
-    return {question: chart(each) for question, each in figures.items()}
+    return {question: chart(each, live=live) for question, each in figures.items()}
 
 
 def draw(

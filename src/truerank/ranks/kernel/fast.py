@@ -133,8 +133,11 @@ def sum_tables(
     """For each unit Σ by_rank[rank], and Σ walk_rank[rank] walk_hit[j] over its relevant items, the j-th from the top.
 
     Relevant item i of unit u stands at rank above[i] + 1, start[u] <= i < start[u + 1]; ranks beyond `deepest` are
-    worth nothing. Tables are [metric] x [rank or j]. Units with tied or shared ranks are marked and left to others.
+    worth nothing. Tables are [rank or j] x [metric]: all metrics are added at a time. Units with tied or shared ranks
+    are marked and left to others.
     """
+    n_sums, n_walks = by_rank.shape[1], walk_rank.shape[1]
+    total, walked = np.empty(n_sums), np.empty(n_walks)
     most = 0
     for u in range(len(start) - 1):
         most = max(most, start[u + 1] - start[u])
@@ -159,16 +162,18 @@ def sum_tables(
         if mixed:
             continue
         # in the order of rows, as the plain way adds up
-        for m in range(by_rank.shape[0]):
-            total = 0.0
-            for j in range(n):
-                total += by_rank[m, found[j]]
-            sums[m, u] = total
-        for m in range(walk_rank.shape[0]):
-            total = 0.0
-            for j in range(n):
-                total += walk_rank[m, place[j]] * walk_hit[m, j + 1]
-            walks[m, u] = total
+        total[:] = 0.0
+        walked[:] = 0.0
+        for j in range(n):
+            rank, at = found[j], place[j]
+            for m in range(n_sums):
+                total[m] += by_rank[rank, m]
+            for m in range(n_walks):
+                walked[m] += walk_rank[at, m] * walk_hit[j + 1, m]
+        for m in range(n_sums):
+            sums[m, u] = total[m]
+        for m in range(n_walks):
+            walks[m, u] = walked[m]
 
 
 SHORT = 24  # up to this length insertion beats splitting

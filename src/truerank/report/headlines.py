@@ -1,0 +1,134 @@
+"""The answer in words: one sentence with its verdict for each question."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from truerank.core.errors import some
+from truerank.core.results import BETTER, INSUFFICIENT, NOT_SHOWN, WORSE, Comparison, Results
+from truerank.report.numbers import interval, number
+from truerank.report.questions import ShownQuestion, shown_questions
+
+FEW = 3  # models that a sentence names
+VALUE = "no comparison"
+
+
+@dataclass(frozen=True, slots=True)
+class Headline:
+    """What one question shows; `verdict` is the best of its comparisons, or that there are none."""
+
+    question: str
+    verdict: str
+    sentence: str
+    badge: str  # the verdict in a few words
+
+
+def headlines(results: Results) -> list[Headline]:
+    """One for each question, in the order of the results."""
+    return [headline(question) for question in shown_questions(results)]
+
+
+def headline(question: ShownQuestion) -> Headline:
+    leader = question.leader
+    if leader is None:
+        return Headline(question.label, INSUFFICIENT, f"Nothing can be said of {question.at}: it has no value.",
+                        INSUFFICIENT)  # fmt: skip
+    if not question.differences:
+        value = f"{leader.model} has {number(leader.value)} at {question.at}"
+        sure = _sure(leader.low, leader.high, leader.level)
+        return Headline(question.label, VALUE, f"{value}{sure}. There is nothing to compare it with.", VALUE)
+    if len(question.differences) == 1:
+        return _of_two(question, question.differences[0])
+    return _of_baseline(question) if question.baseline is not None else _of_leader(question, leader.model)
+
+
+def signed(value: float) -> str:
+    """
+    >>> signed(0.0123), signed(-0.2), signed(0.0)
+    ('+0.0123', '-0.2000', '0.0000')
+    """
+    return f"+{number(value)}" if value > 0 else number(value)
+
+
+def difference_text(comparison: Comparison) -> str:
+    """The difference with its interval, as +0.0120, 95 % interval 0.0080 to 0.0160."""
+    return signed(comparison.difference) + _sure(comparison.low, comparison.high, comparison.interval_level)
+
+
+def _sure(low: float, high: float, level: float) -> str:
+    if math.isnan(low) or math.isnan(high):
+        return ", no interval"
+    return f", {100 * level:.4g} % interval {interval(low, high)}"
+
+
+def _reason(comparison: Comparison) -> str:
+    return "; ".join(comparison.reason_texts) or "the evidence is insufficient"
+
+
+def _of_two(question: ShownQuestion, found: Comparison) -> Headline:
+    towards = found.turned() if found.difference < 0 else found
+    model, other, at = towards.model, towards.baseline, question.at
+    sentences = {
+        BETTER: f"{model} is better than {other} at {at}: {difference_text(towards)}.",
+        WORSE: f"{other} is better than {model} at {at}: {difference_text(towards.turned())}.",
+        NOT_SHOWN: f"It is not shown that {model} is better than {other} at {at}: {difference_text(towards)}.",
+        INSUFFICIENT: f"Nothing can be said of {model} against {other} at {at}: {_reason(towards)}.",
+    }
+    verdict = BETTER if towards.verdict == WORSE else towards.verdict
+    return Headline(question.label, verdict, sentences[towards.verdict], verdict)
+
+
+def _of_leader(question: ShownQuestion, leader: str) -> Headline:
+    """The highest value against each other."""
+    own = [each if each.model == leader else each.turned()
+           for each in question.differences if leader in (each.model, each.baseline)]  # fmt: skip
+    own.sort(key=lambda each: each.difference)  # the closest first
+    better, rest = _with(own, BETTER), [each for each in own if each.verdict not in (BETTER, INSUFFICIENT)]
+    unclear = _with(own, INSUFFICIENT)
+    at, parts = question.at, list[str]()
+    if better:
+        every = f"all {len(better)} others" if len(better) == len(own) > FEW else _named(better)
+        closest = f", closest to {better[0].baseline}" if len(better) > 1 else ""
+        parts.append(f"{leader} is better than {every} at {at}{closest}: {difference_text(better[0])}")
+    else:
+        parts.append(f"{leader} is highest at {at}")
+    if rest:
+        parts.append(f"it is not shown to be better than {_named(rest)}: {difference_text(rest[0])}")
+    if unclear:
+        parts.append(f"nothing can be said of it against {_named(unclear)}: {_reason(unclear[0])}")
+    found = BETTER if better else NOT_SHOWN if rest else INSUFFICIENT
+    badge = f"better than {len(better)} of {len(own)}" if 0 < len(better) < len(own) else found
+    return Headline(question.label, found, f"{'; '.join(parts)}.", badge)
+
+
+def _of_baseline(question: ShownQuestion) -> Headline:
+    """Each model against the baseline, the largest difference first."""
+    ordered = sorted(question.differences, key=lambda each: -each.difference)
+    words = {
+        BETTER: "is better",
+        WORSE: "is worse",
+        NOT_SHOWN: "is not shown to differ",
+        INSUFFICIENT: "nothing can be said of it",
+    }
+    told = [
+        f"{each.model}: {words[each.verdict]}, "
+        f"{_reason(each) if each.verdict == INSUFFICIENT else difference_text(each)}"
+        for each in ordered
+    ]
+    found = next(kind for kind in (BETTER, NOT_SHOWN, WORSE, INSUFFICIENT) if _with(ordered, kind))
+    n = len(_with(ordered, found))
+    badge = f"{found}: {n} of {len(ordered)}" if n < len(ordered) else found
+    listed = "; ".join(told[:FEW]) + (f"; and {len(told) - FEW:,} more" if len(told) > FEW else "")
+    sentence = f"Compared with {question.baseline} at {question.at}. {listed}."
+    return Headline(question.label, found, sentence, badge)
+
+
+def _with(differences: Sequence[Comparison], verdict: str) -> list[Comparison]:
+    return [each for each in differences if each.verdict == verdict]
+
+
+def _named(differences: Sequence[Comparison]) -> str:
+    names = [each.baseline for each in differences]
+    return f"{', '.join(names[:-1])} and {names[-1]}" if 1 < len(names) <= FEW else some(names, most=FEW)

@@ -1,0 +1,117 @@
+"""The same question within groups, of units or of items: values by group, and whether the difference is the same."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from truerank.core.results import BETTER, WORSE, Comparison, Results
+from truerank.report.plots.differences import difference_chart, pair
+from truerank.report.plots.panels import MOST_COLOURS, PlotPanel, Rows, inline, library, model_colour, named, tooltips
+from truerank.report.questions import ShownQuestion, segments_of, shown_questions
+
+STEP = 14
+
+
+def segments(results: Results, groups: Mapping[str, Results], *, most: int | None = None) -> list[PlotPanel]:
+    """Two panels for each question (the first `most`): the main difference by group, and values by group."""
+    within = {name: shown_questions(each) for name, each in groups.items()}
+    return [panel for question in shown_questions(results)[:most] for panel in _panels(question, within)]
+
+
+def item_groups(results: Results) -> dict[str, Results]:
+    """Results of each group of items, as if it had been asked about alone."""
+    return {
+        name: replace(
+            results,
+            estimates=tuple(replace(each, segment=None) for each in results.estimates if each.segment == name),
+            comparisons=tuple(replace(each, segment=None) for each in results.comparisons if each.segment == name),
+        )
+        for name in segments_of(results)
+    }
+
+
+def _panels(whole: ShownQuestion, within: Mapping[str, list[ShownQuestion]]) -> list[PlotPanel]:
+    same = {
+        name: question
+        for name, questions in within.items()
+        for question in questions
+        if (question.metric, question.estimator, question.reward) == (whole.metric, whole.estimator, whole.reward)
+    }
+    if not same:
+        return []
+    found = []
+    models = [each.model for each in whole.estimates[:MOST_COLOURS]]
+    main = _main(whole)
+    if main is not None:
+        by_group = {name: _same_pair(question, main) for name, question in same.items()}
+        rows: Rows = [
+            {"group": name, "difference": each.difference, "low": each.low, "high": each.high, "p": each.p_adjusted,
+             "verdict": each.verdict}
+            for name, each in by_group.items() if each is not None
+        ]  # fmt: skip
+        if rows:
+            found.append(
+                PlotPanel(whole.label, _sentence(rows, main), difference_chart(rows, whole.metric, by="group"))
+            )
+    values: Rows = [
+        {"group": name, "model": each.model, "value": each.value, "low": each.low, "high": each.high,
+         "units": each.units}
+        for name, question in same.items() for each in question.estimates if each.model in models
+    ]  # fmt: skip
+    if values:
+        rest = f" The highest {len(models)} models." if len(models) < len(whole.estimates) else ""
+        text = f"{whole.metric} of each model within each group.{rest}"
+        found.append(PlotPanel(whole.label, text, _values(values, models, list(same), whole.metric)))
+    return found
+
+
+def _main(question: ShownQuestion) -> Comparison | None:
+    """The difference that a reader asks about first: the best against the baseline, or against the next."""
+    place = {each.model: at for at, each in enumerate(question.estimates)}
+    told = question.told()
+    if question.baseline is None:
+        return min(told, key=lambda each: place[each.model] + place[each.baseline], default=None)
+    return min(told, key=lambda each: place[each.model], default=None)
+
+
+def _same_pair(question: ShownQuestion, wanted: Comparison) -> Comparison | None:
+    for each in question.differences:
+        if (each.model, each.baseline) == (wanted.model, wanted.baseline):
+            return each
+        if (each.baseline, each.model) == (wanted.model, wanted.baseline):
+            return each.turned()
+    return None
+
+
+def _sentence(rows: Rows, main: Comparison) -> str:
+    shown = [row for row in rows if row["verdict"] in (BETTER, WORSE)]
+    signs = {row["verdict"] for row in shown}
+    if len(signs) == 2:
+        return f"{pair(main)} turns round between groups."
+    if not shown:
+        return f"{pair(main)} is shown in none of the {len(rows)} groups by itself."
+    what = "better" if signs == {BETTER} else "worse"
+    return f"{main.model} is shown to be {what} than {main.baseline} in {len(shown)} of {len(rows)} groups."
+
+
+def _values(rows: Rows, models: list[str], groups: list[str], metric: str) -> Any:
+    alt = library()
+    colour, shape = model_colour(alt, models)
+    base = alt.Chart(inline(rows)).encode(
+        y=alt.Y("group:N", sort=named(groups), title=None, axis=alt.Axis(ticks=False)),
+        yOffset=alt.YOffset("model:N", sort=named(models)),
+        color=colour,
+    )
+    scale = alt.Scale(zero=False, nice=True, padding=8)
+    bars = base.mark_rule(strokeWidth=2.5, opacity=0.45).encode(
+        x=alt.X("low:Q", scale=scale, title=metric), x2="high:Q"
+    )
+    points = base.mark_point(filled=True, size=55, opacity=1).encode(
+        x=alt.X("value:Q", scale=scale, title=metric),
+        shape=shape,
+        tooltip=tooltips(alt, group="group:N", model="model:N", value="value:Q", low="low:Q", high="high:Q",
+                         units="units:Q"),
+    )  # fmt: skip
+    return alt.layer(bars, points).properties(height=max(2, len(groups)) * (len(models) + 1) * STEP)

@@ -1,0 +1,245 @@
+"""The report in a real browser: it opens offline, draws, sorts, searches and copies, for everyone and on every screen."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from reported import HOSTILE, judged, ranked, studied
+
+from truerank.core.results import Results
+from truerank.report.numbers import number, p_value
+from truerank.report.page.of_results import report_of
+from truerank.report.page.render import Page, Section, render
+from truerank.report.page.tables import CellKind, PageTable, TableColumn, cell
+
+Open = Any  # see conftest
+Opened = Any
+
+EMPTY = "[...document.querySelectorAll('figure')].filter(e => !e.querySelector('svg .role-mark path, svg .role-mark line, svg .role-mark rect')).map(e => e.id)"
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("report") / "report.html"
+    judged().html(path)
+    return path
+
+
+@pytest.fixture(scope="module")
+def shown(page: Path, opened: Open) -> Opened:
+    """The same page for all tests that leave it as it was, or do not mind: drawing it takes longest."""
+    return opened(page)
+
+
+@pytest.fixture(scope="module")
+def study_page(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("study")
+    path = folder / "report.html"
+    path.write_bytes(report_of(studied(folder)))
+    return path
+
+
+def violations(found: Any, axe: str) -> list[str]:
+    """What axe-core finds, in words; its program runs beside the page, whose policy allows no other."""
+    session = found.page.context.new_cdp_session(found.page)
+    session.send("Runtime.evaluate", {"expression": axe, "allowUnsafeEvalBlockedByCSP": True})
+    answer = session.send(
+        "Runtime.evaluate",
+        {"expression": "axe.run(document).then(found => JSON.stringify(found.violations))", "awaitPromise": True,
+         "returnByValue": True},
+    )  # fmt: skip
+    found_ones = json.loads(answer["result"]["value"])
+    return [f"{each['id']}: {each['nodes'][0]['html'][:200]}" for each in found_ones]
+
+
+def colours(found: Any, selector: str) -> int:
+    """How many colours a part of the page has: one means that nothing was drawn."""
+    import struct
+    import zlib
+
+    content = found.page.locator(selector).first.screenshot()
+    width, height = struct.unpack(">II", content[16:24])
+    packed, at = b"", 8
+    while at < len(content):
+        (size,) = struct.unpack(">I", content[at : at + 4])
+        packed += content[at + 8 : at + 8 + size] if content[at + 4 : at + 8] == b"IDAT" else b""
+        at += size + 12
+    raw = zlib.decompress(packed)
+    return len(set(raw)) if width and height else 0
+
+
+def test_it_opens_without_network_and_every_chart_is_drawn(page: Path, shown: Opened) -> None:
+    found = shown
+    assert found.calm, (found.said, found.asked)
+    assert found.run("document.querySelectorAll('figure').length") >= 15
+    for folded in found.page.locator("details > summary").all():
+        folded.click()
+    found.page.wait_for_function(f"{EMPTY}.length === 0", timeout=60_000)
+    assert colours(found, "#values-0 .drawing") > 10
+    assert found.calm
+    assert page.stat().st_size < 1.2e6
+    sections = found.run("[...document.querySelectorAll('main > section')].map(e => e.id)")
+    assert sections == [
+        "answer", "values", "differences", "cutoffs", "units", "groups", "evidence", "assumed", "provenance"
+    ]  # fmt: skip
+
+
+def test_tables_sort_search_and_copy_with_the_keyboard_alone(shown: Opened) -> None:
+    found, table = shown, "#values-table-0"
+    for _ in range(2):  # once ascending, then descending
+        found.page.focus(f"{table} th:nth-child(4) button")
+        found.page.keyboard.press("Enter")
+    assert found.run(f"document.querySelector('{table} th:nth-child(4)').getAttribute('aria-sort')") == "descending"
+    values = [float(text) for text in found.texts(f"{table} tbody td:nth-child(4)")]
+    assert values == sorted((float(number(each.value)) for each in judged().estimates), reverse=True)
+    found.page.focus(f"{table} input")
+    found.page.keyboard.type("EASE")
+    assert set(found.texts(f"{table} tbody td:nth-child(3)")) == {"ease"}
+    found.page.keyboard.press("Tab")
+    found.page.keyboard.press("Enter")
+    found.page.wait_for_function(f"document.querySelector('{table} .said').textContent === 'Copied.'")
+    rows = list(csv.DictReader(io.StringIO(found.run("navigator.clipboard.readText()"))))
+    values = sorted((each.value for each in judged().estimates if each.model == "ease"), reverse=True)
+    assert [float(row["value"]) for row in rows] == values  # every digit
+    found.page.fill(f"{table} input", "")
+    assert found.calm
+
+
+def test_charts_enlarge_save_and_tell_with_the_keyboard_alone(shown: Opened) -> None:
+    found = shown
+    found.run("document.activeElement.blur()")
+    found.page.focus(".skip")
+    found.page.keyboard.press("Enter")
+    found.page.keyboard.press("Tab")
+    assert found.run("document.activeElement.closest('main') !== null")
+    found.page.focus("#values-0 [data-do=enlarge]")
+    found.page.keyboard.press("Enter")
+    found.page.wait_for_selector("dialog[open] svg .role-mark path")
+    found.page.keyboard.press("Escape")
+    found.page.wait_for_selector("dialog:not([open])", state="attached")
+    for form, start in (("svg", b"<svg"), ("png", b"\x89PNG")):
+        found.page.focus(f"#values-0 [data-do={form}]")
+        with found.page.expect_download() as download:
+            found.page.keyboard.press("Enter")
+        assert download.value.suggested_filename == f"values-0.{form}"
+        assert Path(download.value.path()).read_bytes().startswith(start)
+    found.page.hover("#values-0 svg .mark-symbol path")
+    assert "als" in found.page.locator("#told").text_content()
+    assert found.calm
+
+
+def test_every_number_in_a_table_is_one_of_the_results(shown: Opened) -> None:
+    found = shown
+    for button in found.page.locator("[data-do=more]:visible").all():
+        button.click()
+    entries = json.loads(judged().json())
+    known: dict[str, set[str]] = {"#values-table-0": set(), "#differences-table-0": set()}
+    for table, part in zip(known, ("estimates", "comparisons"), strict=True):
+        for entry in entries[part]:
+            for name, value in entry.items():
+                if isinstance(value, int | float) or value is None:
+                    plain = math.nan if value is None else float(value)
+                    known[table] |= {number(plain), p_value(plain), f"{value:,}" if value is not None else ""}
+        cells = found.texts(f"{table} tbody td.n")
+        assert len(cells) >= 5 * len(entries[part])
+        assert set(cells) <= known[table]
+
+
+def test_numbers_are_written_as_python_writes_them(tmp_path: Path, opened: Open) -> None:
+    rng = np.random.default_rng(1)
+    values = [*(rng.normal(size=150) * 10.0 ** rng.integers(-9, 7, 150)).tolist(), 0.0, 1.0, 0.03125, -0.09375, 0.15625,
+              0.01, 0.0099999, 1e-7, -1.2e-05, 123456789.5, 1e22, math.nan, math.inf, None]  # fmt: skip
+    chances = [*rng.random(len(values) - 2).tolist(), 0.00001, math.nan]
+    columns = (TableColumn("a", CellKind.NUMBER, values), TableColumn("p", CellKind.P, chances))
+    section = Section(name="s", title="S", tables=(PageTable("t", "Numbers", columns),))
+    path = tmp_path / "numbers.html"
+    path.write_bytes(render(Page(title="t", question="q", sections=(section,))))
+    found = opened(path)
+    for _ in range(3):
+        found.page.locator("[data-do=more]").evaluate("button => button.click()")
+    texts = [found.texts(f"tbody td:nth-child({at})") for at in (1, 2)]
+    assert texts[0] == [cell(value, CellKind.NUMBER) for value in values]
+    assert texts[1] == [cell(value, CellKind.P) for value in chances]
+
+
+def test_axe_finds_nothing(shown: Opened, axe: str) -> None:
+    assert violations(shown, axe) == []
+
+
+def test_axe_would_find_something(tmp_path: Path, opened: Open, axe: str) -> None:
+    path = tmp_path / "bad.html"
+    path.write_text("<html><body><img src='data:,'><button></button></body></html>")
+    assert violations(opened(path, wait=False), axe)
+
+
+def test_it_fits_a_phone_in_the_dark(page: Path, opened: Open, axe: str) -> None:
+    found = opened(page, width=360, scheme="dark", wait=False)
+    found.page.wait_for_selector("#values-0 svg .role-mark path")
+    assert found.run("document.documentElement.scrollWidth") <= 360
+    assert found.run("document.querySelector('#values-0 svg').getBoundingClientRect().width") <= 340
+    assert found.run("getComputedStyle(document.body).backgroundColor") == "rgb(21, 24, 28)"
+    assert found.run("getComputedStyle(document.querySelector('#values-0 svg .role-axis-label text')).fill") == (
+        "rgb(232, 234, 237)"
+    )
+    assert violations(found, axe) == []
+    assert found.calm
+
+
+def test_names_that_mean_harm_are_text(tmp_path: Path, opened: Open) -> None:
+    path = tmp_path / "hostile.html"
+    judged(HOSTILE).html(path)
+    found = opened(path, wait=False)
+    found.page.wait_for_selector("#values-0 svg .role-mark path")
+    assert set(found.texts("#values-table-0 tbody td:nth-child(3)")) == set(HOSTILE)
+    assert found.calm, (found.said, found.dialogs, found.asked)
+    assert found.run("window.harmed") is None
+    assert found.run("document.querySelectorAll('img, iframe, object, embed, script').length") == 3
+    labels = set(found.texts("#values-0 svg .role-axis-label text"))
+    assert HOSTILE[3] in labels
+    found.page.hover("#values-0 svg .mark-symbol path")
+    assert found.run("document.querySelector('#told').querySelectorAll('script, img').length") == 0
+    found.page.locator("#values-table-0 [data-do=copy]").click()
+    found.page.wait_for_function("document.querySelector('#values-table-0 .said').textContent === 'Copied.'")
+    rows = list(csv.DictReader(io.StringIO(found.run("navigator.clipboard.readText()"))))
+    assert {row["model"] for row in rows} == set(HOSTILE)
+
+
+def test_the_legend_of_a_study_filters_all_figures(study_page: Path, opened: Open) -> None:
+    found = opened(study_page)
+    count = "document.querySelectorAll('figure svg .mark-symbol path').length"
+    before = found.run(count)
+    assert found.run("document.querySelectorAll('figure').length") == 4
+    assert before > 100
+    assert found.run(f"{EMPTY}.length") == 0
+    found.page.focus("input[value=Random]")
+    found.page.keyboard.press("Space")
+    found.page.wait_for_function(f"{count} < {before}")
+    found.page.keyboard.press("Space")
+    found.page.wait_for_function(f"{count} === {before}")
+    assert found.calm, found.said
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["ranked", "study", "hostile"])
+def test_every_kind_of_report_is_drawn_and_accessible(
+    kind: str, tmp_path: Path, study_page: Path, opened: Open, axe: str
+) -> None:
+    path = study_page if kind == "study" else tmp_path / "report.html"
+    results: dict[str, Results] = {"ranked": ranked(), "hostile": judged(HOSTILE)}
+    if kind in results:
+        results[kind].html(path)
+    for width, scheme in ((360, "light"), (360, "dark"), (1400, "light"), (1400, "dark")):
+        found = opened(path, width=width, scheme=scheme)
+        assert found.run("document.documentElement.scrollWidth") <= width
+        for folded in found.page.locator("details > summary").all():
+            folded.click()
+        found.page.wait_for_function(f"{EMPTY}.length === 0", timeout=60_000)
+        assert violations(found, axe) == []
+        assert found.calm, found.said
