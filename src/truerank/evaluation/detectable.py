@@ -15,7 +15,6 @@ from truerank.core.terms import Smooth
 from truerank.evaluation.measure import Measured
 from truerank.evaluation.question import Pair, Plan
 from truerank.uncertainty.components import components_of, components_of_sessions
-from truerank.uncertainty.evidence import whole
 from truerank.uncertainty.intervals import common
 from truerank.uncertainty.planning import (
     Components,
@@ -76,7 +75,7 @@ def planned_pair(plan: Plan, measured: Measured, pair: Pair, number: int) -> Pla
     if found is None:
         return None
     if measured.single is not None and not design:
-        singles = common(*(whole(measured.single.terms[model, number]) for model in pair))
+        singles = common(*(measured.single.terms[model, number].whole for model in pair))
         if isinstance(singles[0], Smooth) and isinstance(singles[1], Smooth):
             found = components_of_sessions(singles[0], singles[1], found, users=users)
     seen = both[0].value() - both[1].value()

@@ -222,7 +222,6 @@ def plan_sessions(
             position=None if position is None else as_positions(position),
             columns=columns,
             estimators=chosen,
-            explicit=estimators is not None,
             level=level,
             baseline=baseline,
             seed=seed,

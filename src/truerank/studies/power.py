@@ -16,9 +16,10 @@ import numpy as np
 
 from truerank.core.arrays import Bools, Floats, Ints
 from truerank.core.chance import generator
+from truerank.core.clusters import Clusters
 from truerank.core.metric import Additive
 from truerank.core.rows import SampledRows
-from truerank.core.terms import Clusters, Smooth, known_total, ratio
+from truerank.core.terms import Smooth, known_total, ratio
 from truerank.metrics import parse
 from truerank.uncertainty.components import components_of, components_of_sessions
 from truerank.uncertainty.intervals import Design, Interval, Population, between
@@ -87,11 +88,11 @@ class ListWorld:
             return float((first - second).mean())
         active = self._active(np.arange(0.5, GRID) / GRID)
         rate = self._rates(active).mean(axis=0)
-        first, second = (float(rate[own] @ worth) for own, worth in self._lists())
+        one, other = (float(rate[own] @ worth) for own, worth in self._lists())
         if self.estimator != "pooled":
-            return first - second
+            return one - other
         others = self.n_items - len(rate)
-        return (first - second) / float(rate.sum() + others * np.minimum(self.rest * active, 1.0).mean())
+        return (one - other) / float(rate.sum() + others * np.minimum(self.rest * active, 1.0).mean())
 
     def draw(self, rng: np.random.Generator) -> Both:
         users = self._these() if self.exactly_these else self._users(rng, self.n_users)
