@@ -12,6 +12,8 @@ from truerank.data.read import read as read
 from truerank.data.read_impressions import read_impressions as read_impressions
 from truerank.data.survey import scan as scan
 from truerank.evaluation.judged import evaluate as evaluate
+from truerank.evaluation.planning import plan_exposure as plan_exposure
+from truerank.evaluation.planning import plan_sessions as plan_sessions
 from truerank.evaluation.ranked import off_policy as off_policy
 from truerank.exposure import positions as positions
 from truerank.exposure.interventions import intervene as intervene

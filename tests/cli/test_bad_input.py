@@ -576,7 +576,9 @@ OPTIONS = [
     Case("columns without a key", f"{FULL} --columns =user_id", ("--columns '=user_id'", "user=user_id")),
     # a key that no reader looks at is a typing error, and would be ignored in silence
     Case("columns with an unknown key", f"{FULL} --columns usr=user_id", ("--columns", "'usr'", "user")),
-    Case("columns of no file", f"{FULL} --columns score.user=u", ("--columns", "'score' is no file", "labels, scores")),
+    Case(
+        "columns of no file", f"{FULL} --columns score.user=u", ("--columns", "'score' is no file", "exclude", "scores")
+    ),
     Case(
         "design interval of published",
         f"{RANDOM} --metric Recall@2 --estimator published --interval design",

@@ -63,10 +63,9 @@ def test_features_that_nothing_uses_are_refused() -> None:
 def test_an_estimator_of_labels_goes_beside_and_not_alone() -> None:
     both = holdout(metrics=["Recall@2", "Coverage@2"], estimators=["holdout"])
     assert [each.estimator for each in both.estimates] == ["holdout", "lists"]
-    with pytest.raises(
-        RefusedError, match=r"holdout: nothing that is asked for looks at labels; leave --estimator out"
-    ):
-        holdout(metrics=["Coverage@2"], estimators=["holdout"])
+    alone = holdout(metrics=["Coverage@2"], estimators=["holdout"])
+    assert [each.estimator for each in alone.estimates] == ["lists"]
+    assert "left out: holdout: nothing that is asked for looks at labels; leave estimators= out." in alone.notes
     with pytest.raises(RefusedError, match="it looks at lists, not at labels"):
         holdout(metrics=["Recall@2"], estimators=["lists"])
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-import list_intervals as study
 import numpy as np
 import pytest
+
+import list_intervals as study
+from truerank.core.counted import CountedItems
 
 DRAWS = 300
 
@@ -26,7 +28,7 @@ def test_they_hold_as_often_as_they_say(worlds: list[study.ListWorld], n: int) -
 
 def test_the_study_can_fail(worlds: list[study.ListWorld], monkeypatch: pytest.MonkeyPatch) -> None:
     """With a third of the influence of each user intervals are too narrow, and that is seen."""
-    found = study.CountedItems.influence
-    monkeypatch.setattr(study.CountedItems, "influence", lambda terms: found(terms) / 3)
+    found = CountedItems.influence
+    monkeypatch.setattr(CountedItems, "influence", lambda terms: found(terms) / 3)
     rows = list(study.held(worlds[0], 100, draws=DRAWS, seed=1))
     assert min(row.held for row in rows if row.metric == "Gini") < 0.8

@@ -24,6 +24,7 @@ COMMANDS = {
         "offpolicy",
         "Would the new ranker win: from a log of the old one.",
     ),
+    "plan": ("truerank.cli.plan", "plan", "How many users, judged items or sessions a difference needs."),
     "report": ("truerank.cli.report", "report", "One HTML page of results or of a study, to look at."),
     "intervene": (
         "truerank.cli.intervene",
@@ -35,7 +36,7 @@ COMMANDS = {
     "train": ("truerank.cli.learning", "train", "Train a recommender on a log and write its scores."),
     "tune": ("truerank.cli.learning", "tune", "Search for good settings of a recommender, resumably."),
     "study": ("truerank.cli.study", "study", "Measure how far a way to evaluate can be trusted."),
-    "advise": ("truerank.cli.advise", "advise", "Which candidates to sample on a log like yours, by a study."),
+    "advise": ("truerank.cli.advise", "advise", "What your data can tell, and what to run next."),
     "simulate": ("truerank.cli.simulate", "simulate", "Make data whose truth is known."),
     "data": ("truerank.cli.data", "data", "Look at data files, and at public datasets."),
     "demo": ("truerank.cli.demo", "demo", "A small world with known truth: one question, one picture."),

@@ -158,7 +158,7 @@ def evaluate(
             item_groups=None
             if asking.item_groups is None
             else reading.of("item_groups").groups(asking.item_groups, "item"),
-            item_features=showing.features(reading.of("item_features")) if compared else None,
+            item_features=showing.features(reading) if compared else None,
             n_items=reading.n_items,
             lists=scoring.lists,
             like=showing.like,

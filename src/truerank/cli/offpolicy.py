@@ -40,6 +40,17 @@ from truerank.core.errors import InputError
 
 EXPOSURE = "exposure:"
 ESTIMATORS = ", ".join(names("estimators/ranked", about=True))
+TARGET = many(
+    "--target", "targets", metavar="NAME=FILE|@COLUMN",
+    help="A policy: a table session,item,rank (or exposure) of all items it would rank, or a rank column of the "
+    "log; @position is the logging policy, @exposure:COLUMN a column of exposures or probabilities.",
+)  # fmt: skip
+POSITION = shared(
+    "--position", metavar="MODEL",
+    help="How likely each position is viewed, as log, log:100, exp:0.9, yule:1.5 or fit:yule, a file, or "
+    "SURFACE=MODEL,...; @N cuts off. Not needed where log and targets give exposures or propensities.",
+)  # fmt: skip
+REWARD = many("--reward", "rewards", metavar="COLUMN", help="A reward; several are allowed.")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,20 +85,12 @@ class Policies:
 @click.argument("log", type=PATH)
 @grouped(
     Policies,
-    many(
-        "--target", "targets", metavar="NAME=FILE|@COLUMN",
-        help="A policy: a table session,item,rank (or exposure) of all items it would rank, or a rank column of the "
-        "log; @position is the logging policy, @exposure:COLUMN a column of exposures or probabilities.",
-    ).here(required=True),
+    TARGET.here(required=True),
     many(
         "--logger", "loggers", metavar="NAME=@COLUMN",
         help="Several logging policies: for each value of the column logger its rank (or @exposure:) column.",
     ),
-    shared(
-        "--position", metavar="MODEL",
-        help="How likely each position is viewed, as log, log:100, exp:0.9, yule:1.5 or fit:yule, a file, or "
-        "SURFACE=MODEL,...; @N cuts off. Not needed where log and targets give exposures or propensities.",
-    ),
+    POSITION,
     choice(
         "--rows", choices("data/impressions", "Logged"), default="viewed",
         help="Whether the rows are viewed items (or a column viewed says which are), or all displayed ones.",
@@ -97,7 +100,7 @@ class Policies:
 @grouped(Reading, COLUMNS.here("Column names of the files, as session=visit,item=video_id."))
 @grouped(
     Asking,
-    many("--reward", "rewards", metavar="COLUMN", help="A reward; several are allowed."),
+    REWARD,
     shared(
         "--reward-range", metavar="LOW,HIGH",
         help="What rewards that are not 0/1 lie between: then bounds of what the log cannot show are known.",

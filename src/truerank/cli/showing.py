@@ -133,7 +133,11 @@ class Showing:
         from truerank.data.features import read_features
 
         path = self.item_features
-        return None if path is None else read_features(path, kind="item", columns=reading.mapping(), every=True)
+        return (
+            None
+            if path is None
+            else read_features(path, kind="item", columns=reading.of("item_features").mapping(), every=True)
+        )
 
     def check_propensities(self, labels: LogSchema, model: PropensityModel | None) -> None:
         """A log must have the column of propensities that was named, unless they are to be fitted."""

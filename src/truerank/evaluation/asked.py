@@ -150,23 +150,24 @@ def pairs(
 ) -> tuple[list[MetricWith], list[Message]]:
     """Every metric with every estimator that can give it; messages on the pairs left out; refused if none is left."""
     able: list[MetricWith] = []
+    tried: set[Estimator] = set()
     reasons: list[tuple[str, str]] = []
     given = None if given_estimators is None else tuple(dict.fromkeys(given_estimators))
     for metric in dict.fromkeys(metrics):
         for estimator in _chosen(metric, given, rules.exposure):
+            tried.add(estimator)
             reason = rules.refusal(metric, estimator)
             if reason is None:
                 able.append((metric, estimator))
             else:
                 reasons.append((f"{metric} with {estimator.about.name}", reason))
+    reasons += [
+        (estimator.about.name, "nothing that is asked for looks at labels; leave {option:estimator|estimators=} out.")
+        for estimator in given or ()
+        if estimator not in tried
+    ]
     if not able:
         raise RefusedError(_together(reasons))
-    told = {estimator.about.name for _, estimator in able} | {what.rsplit(" with ", 1)[1] for what, _ in reasons}
-    reasons += [
-        (estimator.about.name, "nothing that is asked for looks at labels.")
-        for estimator in given or ()
-        if estimator.about.name not in told
-    ]
     return able, [caution("left-out-question", f"left out: {what}: {reason}") for what, reason in reasons]
 
 

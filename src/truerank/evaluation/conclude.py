@@ -15,6 +15,7 @@ from truerank.core.messages import Message, warning
 from truerank.core.results import Estimate, Results
 from truerank.core.terms import Terms
 from truerank.evaluation.compare import ComparedTerms, Judged, clip_of, compared, family_of, in_order
+from truerank.evaluation.detectable import about_detectable
 from truerank.evaluation.measure import Measured
 from truerank.evaluation.question import Cell, Pair, Plan, Points
 from truerank.evaluation.units import Segments, UnitsOf
@@ -59,10 +60,16 @@ def conclude(plan: Plan, measured: Measured, *, n_rows: int | None = None) -> Re
     remarks = plan.remarks(measured, Points(values, differences))
     ordered = [estimates[cell] for cell in in_order(plan, estimates)]
     remembers = plan.keeps_units and measured.kept
+    comparisons = compared(plan, differences, judged, levels=together, untested=remarks.untested)
+    numbers = [number for _, number in in_order(plan, differences)]
     return Results(
         estimates=tuple(ordered),
-        comparisons=compared(plan, differences, judged, levels=together, untested=remarks.untested),
-        messages=(*plan.messages(measured, ordered), *remarks.messages),
+        comparisons=comparisons,
+        messages=(
+            *plan.messages(measured, ordered),
+            *remarks.messages,
+            *about_detectable(plan, measured, comparisons, numbers),
+        ),
         provenance=plan.provenance(measured, remarks),
         unit_table=UnitsOf(plan, measured) if remembers else None,
         segments=Segments(plan, measured) if remembers else None,

@@ -32,7 +32,7 @@ from truerank.evaluation.compare import check_pairs
 from truerank.evaluation.conclude import conclude
 from truerank.evaluation.gather import gathered
 from truerank.evaluation.judged_notes import about_catalogue, about_holdout, about_inclusion, about_scores
-from truerank.evaluation.judged_plan import JudgedContext, JudgedPlan, settings_of
+from truerank.evaluation.judged_plan import JudgedContext, JudgedPlan
 from truerank.evaluation.judged_source import (
     CatalogueLayout,
     JudgedSource,
@@ -52,7 +52,7 @@ from truerank.evaluation.list_facts import known_facts, list_facts
 from truerank.evaluation.measure import measure
 from truerank.evaluation.mistakes import about_ids, without_exclusions
 from truerank.evaluation.numbering import check_numbers
-from truerank.evaluation.question import Adjust, Question
+from truerank.evaluation.question import Adjust, Question, settings_of
 from truerank.evaluation.units import items_by_group
 from truerank.exposure.kinds import EXPOSURES, BiasedExposure, Exposure, FullExposure, HoldoutExposure, RandomExposure
 from truerank.exposure.propensities import Fitted

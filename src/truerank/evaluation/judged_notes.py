@@ -125,6 +125,14 @@ def about_ranks(model: str, tallies: Tallies) -> list[Message]:
     return messages
 
 
+def about_refits(failures: Mapping[str, int]) -> list[Message]:
+    """Why fitted models have no interval: without some parts of the users they cannot be fitted."""
+    return [
+        note("refit-failed", f"no interval: without {parts:,} parts of the users {reason}")
+        for reason, parts in failures.items()
+    ]
+
+
 def differing_orders(estimates: Sequence[Estimate]) -> list[Message]:
     """Recall pooled over pairs and recall averaged over users are different questions; say where answers differ."""
     groups: dict[str, dict[str, list[Estimate]]] = {}

@@ -13,7 +13,7 @@ import numpy as np
 from truerank.core.arrays import Bools, Floats, Ints, equal_parts
 from truerank.core.estimator import Asked, Clipping, Estimator, Exposed, Learned
 from truerank.core.ids import Ids
-from truerank.core.messages import Message, note
+from truerank.core.messages import Message
 from truerank.core.metric import Additive, Metric, OfCounts, is_directed
 from truerank.core.progress import Progress
 from truerank.core.provenance import Provenance
@@ -29,6 +29,7 @@ from truerank.evaluation.judged_notes import (
     about_propensities,
     about_randomness,
     about_ranks,
+    about_refits,
     differing_orders,
     expansions,
     heavy_rows_missing,
@@ -55,6 +56,8 @@ from truerank.uncertainty.balance import (
 from truerank.uncertainty.evidence import Listed, equally_weighted, judged_spread, warnings_of
 from truerank.uncertainty.spreads import Bounds, Spread
 from truerank.uncertainty.verdicts import UnseenExposure
+
+MOST_ROWS = 5_000_000  # judged rows of all models and questions, of which what they add is kept
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +93,12 @@ class JudgedPlan:
     unit: str = "user"
     cluster: str = "user"
     keeps_units: bool = True  # users are clusters, too
+
+    @property
+    def keeps_rows(self) -> bool:
+        """Of uniform draws also for what more of them would show, as long as they are few."""
+        n = self.n_judged * len(self.models) * len(self.question.asked)
+        return self.question.interval.needs_rows or (self.exposed is Exposed.RANDOM and n <= MOST_ROWS)
 
     # ---- for measure
 
@@ -313,23 +322,21 @@ class JudgedPlan:
         return Remarks()
 
     def messages(self, measured: Measured, estimates: Sequence[Estimate]) -> Sequence[Message]:
-        tallies = measured.tallies
-        dropped, positives = int(tallies["dropped",]), int(tallies["relevant",])
+        tallies, dropped = measured.tallies, int(measured.tallies["dropped",])
         return [
             *about_overlap(dropped),
             *self.said,
             *([] if self.excluded is None else about_exclusions(int(tallies["excluded",]), *self.excluded)),
-            *about_counts(self.users, n_items=self.n_items, judged=self.n_judged - dropped, positives=positives),
+            *about_counts(
+                self.users, n_items=self.n_items, judged=self.n_judged - dropped, positives=int(tallies["relevant",])
+            ),
             *about_population(len(self.users), int(tallies["empty",])),
             *self.scored,
             *about_randomness(tallies.get(("items",))),
             *about_propensities(self.description, measured.tallies),
-            *(
-                note("refit-failed", f"no interval: without {parts:,} parts of the users {reason}")
-                for reason, parts in self.learned.failures.items()
-            ),
-            *(message for model in self.question.models for message in about_ranks(model, measured.tallies)),
-            *(message for model in self.question.models for message in about_seen(model, measured.tallies)),
+            *about_refits(self.learned.failures),
+            *(message for model in self.question.models for message in about_ranks(model, tallies)),
+            *about_seen(self.question.models, tallies),
             *differing_orders(estimates),
         ]
 
@@ -341,16 +348,3 @@ class JudgedPlan:
             "relevant": int(measured.tallies["relevant",]),
         }
         return replace(self.record, counts=counts)
-
-
-def settings_of(question: Question, *, exposure: object, ties: Ties) -> dict[str, Any]:
-    """The settings of an evaluation, in words that parse back."""
-    return {
-        "models": list(question.models),
-        "exposure": str(exposure),
-        "ties": ties.value,
-        "interval": str(question.interval),
-        "level": question.level,
-        "baseline": question.baseline,
-        "seed": question.seed,
-    }

@@ -43,16 +43,14 @@ def lacking(metric: OfLists, known: frozenset[ListNeed]) -> str | None:
 
 LACKING = {
     ListNeed.CATALOGUE: (
-        "top lists do not tell how many items there are, which it needs. Give the catalogue: --items FILE or "
-        "--n-items N."
+        "top lists do not tell how many items there are, which it needs. Give the catalogue: "
+        "{option:items FILE} or {option:n_items N}."
     ),
-    ListNeed.POPULARITY: (
-        "it needs to know how popular items are; give the training log: --exclude TRAIN (Python: exclude=...)."
-    ),
-    ListNeed.FEATURES: ("it needs features of the items; give them: --item-features FILE (Python: item_features=...)."),
+    ListNeed.POPULARITY: "it needs to know how popular items are; give the training log: {option:exclude TRAIN}.",
+    ListNeed.FEATURES: "it needs features of the items; give them: {option:item_features FILE}.",
     ListNeed.LABELS: (
-        "it needs to know which listed items are relevant, and these labels are partial; use it with --exposure full "
-        "or holdout, or Novelty, which needs no labels."
+        "it needs to know which listed items are relevant, and these labels are partial; use it with "
+        "{option:exposure full} or {option:exposure holdout}, or Novelty, which needs no labels."
     ),
 }
 

@@ -189,7 +189,7 @@ def _terms(plan: Plan, chunk: Any, model: str, sight: Sight, *, without: int | N
                 sight.view(estimator, learned),
                 asked=list(own.values()),
                 learned=learned,
-                keep_rows=plan.question.interval.needs_rows and without is None,
+                keep_rows=plan.keeps_rows and without is None,
             )
             terms |= {(model, number): part for number, part in zip(own, parts, strict=True)}
     return terms

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -58,11 +58,9 @@ def seen_items(models: Mapping[str, Aligned], chunk: JudgedChunk) -> Tallies:
     return counted
 
 
-def about_seen(model: str, tallies: Tallies) -> list[Message]:
+def about_seen(models: Sequence[str], tallies: Tallies) -> list[Message]:
     """That lists were made without leaving training pairs out."""
-    listed, seen = (int(tallies.get((model, what), 0)) for what in ("listed", "seen"))
-    if not seen:
-        return []
+    counts = {model: [int(tallies.get((model, what), 0)) for what in ("listed", "seen")] for model in models}
     return [
         caution(
             "seen-in-lists",
@@ -71,6 +69,8 @@ def about_seen(model: str, tallies: Tallies) -> list[Message]:
             numbers={"seen": seen, "listed": listed},
             about=(model,),
         )
+        for model, (listed, seen) in counts.items()
+        if seen
     ]
 
 

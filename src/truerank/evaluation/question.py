@@ -12,6 +12,7 @@ from truerank.core.arrays import Floats, Ints
 from truerank.core.estimator import Asked, Estimator, Learned
 from truerank.core.messages import Message
 from truerank.core.provenance import Provenance
+from truerank.core.ranking import Ties
 from truerank.core.results import Estimate, Evidence
 from truerank.core.terms import Terms
 from truerank.uncertainty.intervals import Interval
@@ -113,6 +114,11 @@ class Plan(Protocol):
         """Whether every unit is kept, or the sums of its cluster alone."""
         ...
 
+    @property
+    def keeps_rows(self) -> bool:
+        """Whether single judged rows are kept: for an interval, or to say what more of them would show."""
+        ...
+
     # ---- for measure
 
     def answers(self, model: str) -> Sequence[int]:
@@ -193,3 +199,16 @@ class Plan(Protocol):
     def remarks(self, measured: Measured, points: Points) -> Remarks: ...
     def messages(self, measured: Measured, estimates: Sequence[Estimate]) -> Sequence[Message]: ...
     def provenance(self, measured: Measured, remarks: Remarks) -> Provenance: ...
+
+
+def settings_of(question: Question, *, exposure: object, ties: Ties) -> dict[str, Any]:
+    """The settings of an evaluation, in words that parse back."""
+    return {
+        "models": list(question.models),
+        "exposure": str(exposure),
+        "ties": ties.value,
+        "interval": str(question.interval),
+        "level": question.level,
+        "baseline": question.baseline,
+        "seed": question.seed,
+    }

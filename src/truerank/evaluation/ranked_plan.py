@@ -88,6 +88,10 @@ class RankedPlan:
         return self.ids_of_units is not None
 
     @property
+    def keeps_rows(self) -> bool:
+        return self.question.interval.needs_rows
+
+    @property
     def clips(self) -> Floats:
         """All clips, ascending."""
         return np.unique([*self.grid, *(asked.clip for _, asked in self.question.asked)])

@@ -57,7 +57,7 @@ class Diversity:
 
     def sums(self, lists: ListedItems) -> tuple[Floats, Floats]:
         if lists.facts.features is None:
-            raise RefusedError("items have no features; give them with --item-features FILE.")
+            raise RefusedError("items have no features; give them with {option:item_features FILE}.")
         rows = _rows(lists.facts.features, self.distance)
         start, n = lists.lists.start, lists.lists.length
         pairs = n * (n - 1) // 2

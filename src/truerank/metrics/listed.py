@@ -41,7 +41,7 @@ class ListFacts:
 
     def counts(self) -> TrainCounts:
         if self.train is None:
-            raise RefusedError("how popular items are is not known; give the training log, --exclude TRAIN.")
+            raise RefusedError("how popular items are is not known; give the training log, {option:exclude TRAIN}.")
         return self.train
 
 

@@ -52,7 +52,10 @@ class RecommendedLists:
     def refusal(self, context: Metric) -> str | None:
         if isinstance(context, OfLists):
             return None
-        return "it looks at lists, not at labels, which this metric is about; leave --estimator out, or name another."
+        return (
+            "it looks at lists, not at labels, which this metric is about; leave {option:estimator|estimators=} out, "
+            "or name another."
+        )
 
     def estimand(self, asked: Asked, unit: str = "user") -> str:
         return str(asked.metric.on_lists)

@@ -1,10 +1,10 @@
 from truerank.ranks.scores.files import read_scores as read_scores
 from truerank.ranks.scores.files import write_scores as write_scores
 from truerank.ranks.scores.matrices import sparse as sparse
+from truerank.ranks.scores.recommended import top as top
 from truerank.ranks.scores.scores import dense as dense
 from truerank.ranks.scores.scores import factors as factors
 from truerank.ranks.scores.scores import function as function
 from truerank.ranks.scores.scores import per_user as per_user
 from truerank.ranks.scores.scores import product as product
 from truerank.ranks.scores.tables import lists as lists
-from truerank.ranks.scores.top import top as top

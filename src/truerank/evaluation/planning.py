@@ -1,0 +1,332 @@
+"""How much data a comparison needs: from a pilot, or from a few assumed figures."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from truerank.core.calls import ANYTHING, COUNT, NUMBER, checked_arguments
+from truerank.core.errors import InputError, RefusedError
+from truerank.core.estimator import Estimator
+from truerank.core.ids import Ids
+from truerank.core.language import as_values
+from truerank.core.messages import Message
+from truerank.core.metric import Additive, Metric
+from truerank.core.options import Denominator
+from truerank.data.impressions import Logged
+from truerank.data.spill import scratch
+from truerank.engines.local import map_chunks
+from truerank.estimators import ESTIMATORS
+from truerank.estimators.ranked import RANKED, RankedEstimator
+from truerank.estimators.ranked.ips import RankedIPS
+from truerank.estimators.ranked.snips import RankedSNIPS
+from truerank.evaluation.detectable import PlannedPair, planned_pair, sentence_of
+from truerank.evaluation.gather import gathered
+from truerank.evaluation.judged import JudgedCall, prepare_judged
+from truerank.evaluation.measure import Measured, measure
+from truerank.evaluation.question import Plan
+from truerank.evaluation.ranked import prepare
+from truerank.evaluation.ranked_source import source_of
+from truerank.exposure.kinds import RandomExposure
+from truerank.exposure.positions import as_positions
+from truerank.metrics import METRICS
+from truerank.uncertainty.assumed import assumed_lists, assumed_sessions
+from truerank.uncertainty.intervals import Interval
+from truerank.uncertainty.planning import Sure, smallest_difference, users_for
+
+STEPS = (1, 2, 5)
+MOST_STEPS = 10_000.0
+NORMALISED = ("hajek", "snips")
+Report = Callable[[str, int, int], None]
+
+
+@dataclass(frozen=True, slots=True)
+class SamplePlan:
+    """How many users, with how many rows each (judged items or sessions), show a difference with the power asked for.
+
+    `pairs` are the comparisons and what they vary by; `table()` is the curve, `at_hand` what the pilot itself shows.
+    """
+
+    difference: float
+    sure: Sure
+    pairs: tuple[PlannedPair, ...]
+
+    def table(self) -> pl.DataFrame:
+        """Users needed for each number of rows per user, and what the users at hand would show with as many.
+
+        `users` is null where no number of users would do, `detectable` where there is no pilot.
+        """
+        return pl.DataFrame(
+            [row for pair in self.pairs for row in self._curve(pair)],
+            schema={
+                "metric": pl.String, "estimator": pl.String, "reward": pl.String, "model": pl.String,
+                "baseline": pl.String, "per_user": pl.Float64, "users": pl.Int64, "rows": pl.Int64,
+                "detectable": pl.Float64, "at_hand": pl.Boolean,
+            },
+            orient="row",
+        )  # fmt: skip
+
+    def _curve(self, pair: PlannedPair) -> Iterator[tuple[Any, ...]]:
+        of = pair.components
+        for n in per_user(pair):
+            users = users_for(of, self.difference, rows=n, sure=self.sure)
+            smallest = None
+            if pair.users is not None:
+                smallest = smallest_difference(of, users=pair.users, rows=n, sure=self.sure)
+            total = None if users is None else math.ceil(users * n)
+            names = (pair.metric, pair.estimator, pair.reward, pair.model, pair.baseline)
+            yield *names, n, users, total, smallest, n == of.rows and pair.users is not None
+
+    @property
+    def at_hand(self) -> tuple[Message, ...]:
+        """What the data of the pilot could have shown, in words; nothing without a pilot."""
+        return tuple(message for pair in self.pairs for message in sentence_of(pair, self.sure))
+
+
+def per_user(pair: PlannedPair) -> list[float]:
+    """Numbers of rows per user to plan for: 1, 2, 5, 10, ... as many as a user can have, and that of the pilot."""
+    of = pair.components
+    if not pair.varies_by_rows:
+        return [of.rows]
+    most = min(of.most_rows, MOST_STEPS if math.isfinite(of.most_rows) else 100.0)
+    steps = {float(step * 10**power) for power in range(5) for step in STEPS}
+    return sorted({step for step in steps if step <= most} | {of.rows})
+
+
+@checked_arguments(
+    scores=ANYTHING, exclude=ANYTHING, difference=NUMBER, power=NUMBER, value=NUMBER, relevant=NUMBER, shared=NUMBER,
+    n_users=COUNT,
+)  # fmt: skip
+def plan_exposure(
+    pilot: Any = None,
+    scores: Mapping[str, Any] | None = None,
+    *,
+    difference: float,
+    power: float = 0.8,
+    metrics: Sequence[Metric | str] | None = None,
+    estimators: Sequence[Estimator | str] | None = None,
+    exclude: Any = None,
+    items: Ids | None = None,
+    n_items: int | None = None,
+    baseline: str | None = None,
+    interval: Interval | None = None,
+    level: float = 0.95,
+    value: float | None = None,
+    relevant: float | None = None,
+    shared: float = 0.0,
+    seed: int = 0,
+    threads: int | None = None,
+    progress: Report | None = None,
+) -> SamplePlan:
+    """How many users with how many randomly exposed items each show a difference of two models.
+
+    From a `pilot` of judged rows and the `scores` of the models, as for `evaluate`; p is adjusted over as many pairs.
+    Or from assumed figures: one metric with a cut-off, `n_items` candidates, the `value` of the metric that both models
+    have about, for a recall the share of `relevant` items, and the share of listed items that both models have.
+
+    >>> plan = plan_exposure(difference=0.02, metrics=["Precision@10"], n_items=1000, value=0.1)
+    >>> plan.table().filter(pl.col("per_user") == 20)["users"].to_list()
+    [19627, 17696]
+    """
+    sure = _sure(difference, power, level)
+    if pilot is None:
+        return SamplePlan(
+            float(difference),
+            sure,
+            _assumed(metrics, estimators, n_items=n_items, value=value, relevant=relevant, shared=shared),
+        )
+    given = {"value": value, "relevant": relevant, "shared": shared or None}
+    _refuse(given, "is assumed where there is no pilot; the pilot shows it. Leave one of the two out.")
+    if not scores or len(scores) < 2:
+        raise InputError(f"{len(scores or {})} models with scores; expected at least two, whose difference is planned.")
+    call = JudgedCall(
+        exposure=RandomExposure(),
+        metrics=None if metrics is None else as_values(metrics, METRICS, what="metrics"),
+        estimators=None if estimators is None else as_values(estimators, ESTIMATORS, what="estimators"),
+        items=items if items is None or isinstance(items, Ids) else Ids.of(items, where="items"),
+        n_items=n_items,
+        baseline=baseline,
+        interval=interval,
+        level=level,
+        seed=seed,
+    )
+    workers = threads or os.cpu_count() or 1
+    with scratch() as space:
+        plan, source = prepare_judged(scores, pilot, call, exclude=exclude, space=space, progress=progress)
+        work = map_chunks(partial(measure, plan), source, threads=workers, progress=progress)
+        with gathered(work) as measured:
+            return _planned(plan, measured, float(difference), sure)
+
+
+@checked_arguments(
+    pilot=ANYTHING, targets=ANYTHING, difference=NUMBER, power=NUMBER, reward=NUMBER, effective=NUMBER,
+    per_user=NUMBER, alike=NUMBER,
+)  # fmt: skip
+def plan_sessions(
+    pilot: Any = None,
+    targets: Mapping[str, Any] | None = None,
+    *,
+    difference: float,
+    power: float = 0.8,
+    position: Any = None,
+    estimators: Sequence[RankedEstimator | str] | None = None,
+    rewards: Sequence[str] | None = None,
+    columns: Mapping[str, str] | None = None,
+    baseline: str | None = None,
+    level: float = 0.95,
+    reward: float | None = None,
+    effective: float | None = None,
+    per_user: float = 1.0,
+    alike: float = 0.0,
+    seed: int = 0,
+    threads: int | None = None,
+    progress: Report | None = None,
+) -> SamplePlan:
+    """How many users with how many sessions each show a difference of two ranking policies, from a log of one.
+
+    From a `pilot` log and at least two `targets` (one may be the policy that logged), as for `off_policy`. Or from
+    assumed figures for a target against the logging policy: the mean `reward` of a session, the `effective` share of
+    sessions that the weights leave (effective sample size / sessions), sessions `per_user`, and how `alike` sessions of
+    one user are (their correlation).
+
+    >>> plan = plan_sessions(difference=0.01, reward=0.2, effective=0.5)
+    >>> plan.table().select("estimator", "per_user", "users").row(0)
+    ('ips', 1.0, 15701)
+    """
+    sure = _sure(difference, power, level)
+    default = (RankedIPS(), RankedSNIPS())
+    chosen = default if estimators is None else as_values(estimators, RANKED, what="estimators")
+    if pilot is None:
+        return SamplePlan(float(difference), sure, _assumed_sessions(chosen, reward, effective, per_user, alike))
+    _refuse({"reward": reward, "effective": effective}, "is assumed where there is no pilot; leave one of the two out.")
+    if not targets or len(targets) < 2:
+        raise InputError(
+            f"{len(targets or {})} targets; expected at least two, whose difference is planned: the policy that logged "
+            "is one of them as log=@position (Python: RankColumn('position'))."
+        )
+    with scratch() as space:
+        source = source_of(
+            pilot, targets, {}, chosen, rewards=rewards, columns=columns, sessions=None,
+            logged=Logged.VIEWED, scratch=space, progress=progress,
+        )  # fmt: skip
+        plan = prepare(
+            source,
+            targets,
+            position=None if position is None else as_positions(position),
+            columns=columns,
+            estimators=chosen,
+            level=level,
+            baseline=baseline,
+            seed=seed,
+        )
+        work = map_chunks(partial(measure, plan), source, threads=threads or os.cpu_count() or 1, progress=progress)
+        with gathered(work) as measured:
+            return _planned(plan, measured, float(difference), sure)
+
+
+# --------------------------------------------------------------------------------------------------------------- pieces
+
+
+def _planned(plan: Plan, measured: Measured, difference: float, sure: Sure) -> SamplePlan:
+    """The plan of every pair, each question's p adjusted over its pairs."""
+    question = plan.question
+    pairs = question.pairs(question.models)
+    found = [planned_pair(plan, measured, pair, number) for number in range(len(question.asked)) for pair in pairs]
+    known = tuple(each for each in found if each is not None)
+    if not known:
+        raise RefusedError(
+            "the pilot does not show how much the difference varies: too few users, or the models do not differ. Give "
+            "a larger one, or assumed figures."
+        )
+    return SamplePlan(difference, replace(sure, family=max(len(pairs), 1)), known)
+
+
+def _assumed(
+    metrics: Sequence[Metric | str] | None,
+    estimators: Sequence[Estimator | str] | None,
+    *,
+    n_items: int | None,
+    value: float | None,
+    relevant: float | None,
+    shared: float,
+) -> tuple[PlannedPair, ...]:
+    if not metrics or n_items is None or value is None:
+        missing = {"metric": not metrics, "n-items": n_items is None, "value": value is None}
+        raise InputError(_missing(missing, "judged rows with the scores of two models"))
+    if not 0 <= shared < 1:
+        raise InputError(f"shared {shared:g}; expected a share of listed items, from 0 to below 1.")
+    asked = None if estimators is None else as_values(estimators, ESTIMATORS, what="estimators")
+    found = []
+    for metric in as_values(metrics, METRICS, what="metrics"):
+        if not isinstance(metric, Additive) or metric.cutoff is None or metric.cutoff > n_items:
+            raise RefusedError(f"{metric} is no sum over the places of a list of at most {n_items:,} items.")
+        recall = metric.denominator is Denominator.POSITIVES
+        if recall is (relevant is None):
+            raise InputError(
+                f"{metric}: relevant is {'missing' if recall else 'not used'}; it is the share of all items that a "
+                "user likes, which a recall alone needs."
+            )
+        usual = ("pooled",) if recall else ("horvitz-thompson", "hajek")
+        names = usual if asked is None else tuple(each.about.name for each in asked)
+        for name in names:
+            if name not in usual:
+                raise RefusedError(f"{name}: a plan of {metric} from assumed figures knows {' and '.join(usual)}.")
+            worth = metric.worth(np.arange(1.0, metric.cutoff + 1))
+            if metric.denominator in (Denominator.CUTOFF, Denominator.LIST):
+                worth = worth / metric.cutoff
+            of = assumed_lists(
+                worth, n_items=n_items, value=value, relevant=relevant, shared=shared, normalised=name in NORMALISED
+            )
+            found.append(PlannedPair(str(metric), name, "one", "the other", of))
+    return tuple(found)
+
+
+def _assumed_sessions(
+    chosen: Sequence[RankedEstimator], reward: float | None, effective: float | None, sessions: float, alike: float
+) -> tuple[PlannedPair, ...]:
+    if reward is None or effective is None:
+        missing = {"reward": reward is None, "effective": effective is None}
+        raise InputError(_missing(missing, "a log with two targets"))
+    if not sessions >= 1:
+        raise InputError(f"per-user {sessions:g}; expected the number of sessions of a user, from 1.")
+    known = {"ips": False, "snips": True}
+    refused = [each.about.name for each in chosen if each.about.name not in known]
+    if refused:
+        raise RefusedError(f"{refused[0]}: a plan from assumed figures knows {' and '.join(known)}.")
+    return tuple(
+        PlannedPair(
+            "reward per session", each.about.name, "target", "log",
+            assumed_sessions(
+                reward=reward, effective=effective, sessions=sessions, alike=alike, normalised=known[each.about.name]
+            ),
+            row="session",
+        )
+        for each in chosen
+    )  # fmt: skip
+
+
+def _sure(difference: float, power: float, level: float) -> Sure:
+    if not difference > 0 or not math.isfinite(difference):
+        raise InputError(f"difference {difference:g}; expected the smallest difference that matters, above 0.")
+    for name, share, such in (("power", power, 0.8), ("level", level, 0.95)):
+        if not 0 < share < 1:
+            raise InputError(f"{name} {share:g}; expected a share between 0 and 1, such as {such:g}.")
+    return Sure(power, level)
+
+
+def _missing(missing: Mapping[str, bool], pilot: str) -> str:
+    names = ", ".join(name for name, gone in missing.items() if gone)
+    return f"without a pilot these are needed: {names}. Give them, or a pilot: {pilot}."
+
+
+def _refuse(given: Mapping[str, Any], why: str) -> None:
+    for name, each in given.items():
+        if each is not None:
+            raise InputError(f"{name} {each:g} {why}")
