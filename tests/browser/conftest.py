@@ -18,7 +18,7 @@ FLAGS = (
     "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
     "--disable-component-update", "--disable-sync",
 )  # fmt: skip
-WAIT = 60_000  # milliseconds, on a busy machine
+WAIT = 180_000  # milliseconds, on a busy machine
 
 
 def missing(what: str) -> None:
@@ -76,6 +76,7 @@ def opened(browser: Any) -> Iterator[Open]:
     def visit(path: Path, *, width: int = 1400, scheme: str = "light", wait: bool = True) -> Opened:
         context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme)
         contexts.append(context)
+        context.set_default_timeout(WAIT)
         context.grant_permissions(["clipboard-read", "clipboard-write"])
         page = context.new_page()
         found = Opened(page)

@@ -85,7 +85,7 @@ def test_it_opens_without_network_and_every_chart_is_drawn(page: Path, shown: Op
     assert found.run("document.querySelectorAll('figure').length") >= 15
     for folded in found.page.locator("details > summary").all():
         folded.click()
-    found.page.wait_for_function(f"{EMPTY}.length === 0", timeout=60_000)
+    found.page.wait_for_function(f"{EMPTY}.length === 0")
     assert colours(found, "#values-0 .drawing") > 10
     assert found.calm
     assert page.stat().st_size < 1.2e6
@@ -244,7 +244,7 @@ def test_every_kind_of_report_is_drawn_and_accessible(
         assert found.run("document.documentElement.scrollWidth") <= width
         for folded in found.page.locator("details > summary").all():
             folded.click()
-        found.page.wait_for_function(f"{EMPTY}.length === 0", timeout=60_000)
+        found.page.wait_for_function(f"{EMPTY}.length === 0")
         assert violations(found, axe) == []
         assert found.calm, found.said
 
@@ -261,7 +261,7 @@ def test_very_many_models_stay_usable(tmp_path: Path, opened: Open) -> None:
     found.page.fill("#values-table-0 input", "")
     found.page.locator("#values-table-0 th:nth-child(4) button").click()
     assert found.texts("#values-table-0 .count") == ["25 of 20,000 rows"]
-    found.page.wait_for_selector("html[data-ready=yes]", timeout=60_000)
+    found.page.wait_for_selector("html[data-ready=yes]")
     assert found.calm, found.said
 
 
@@ -272,9 +272,9 @@ def test_a_study_as_large_as_the_published_one_stays_usable(tmp_path: Path, open
     path.write_bytes(render(study_page(*large_study(), metric="nDCG@100")))
     assert path.stat().st_size < 5e6
     found = opened(path, wait=False)
-    found.page.wait_for_selector("#figures-0 svg .mark-symbol path", timeout=60_000)
+    found.page.wait_for_selector("#figures-0 svg .mark-symbol path")
     assert found.texts("#numbers-table-0 .count") == ["25 of 6,048 rows"]
-    found.page.wait_for_selector("html[data-ready=yes]", timeout=60_000)
+    found.page.wait_for_selector("html[data-ready=yes]")
     assert found.run("document.querySelectorAll('figure svg .mark-symbol path').length") > 4000
     assert found.calm, found.said
 

@@ -20,6 +20,7 @@ def as_html(results: Results) -> str:
     """All of it without scripts or files of others; names from data are text."""
     unit = f"{results.provenance.unit}s"
     parts = [_answer(answer, unit=unit) for answer in answers(results)]
+    parts.append(notebook_picture(results))
     if results.comparisons:
         parts.append(_paragraph(f"Differences are paired, from the same {unit}; {adjusted(results)}."))
     sentences = [
@@ -29,7 +30,7 @@ def as_html(results: Results) -> str:
     ]
     if sentences:
         parts.append(f"<ul>{''.join(f'<li>{_text(sentence)}</li>' for sentence in sentences)}</ul>")
-    return notebook_picture(results) + "".join(parts)
+    return "".join(parts)
 
 
 def _answer(answer: Answer, *, unit: str) -> str:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from truerank.core.errors import InputError
+from truerank.core.printable import printable
 from truerank.report.plots.panels import PlotPanel, composed
 from truerank.report.plots.plot import Plot
 
@@ -109,5 +110,5 @@ def notebook_picture(results: Results) -> str:
     except InputError:
         return ""
     content = base64.b64encode(picture(chart, PictureFormat.SVG, who="a notebook")).decode()
-    said = html.escape(" ".join(panel.sentence for panel in panels))
+    said = html.escape(printable(" ".join(panel.sentence for panel in panels)))
     return f'<img alt="{said}" src="data:image/svg+xml;base64,{content}">'
