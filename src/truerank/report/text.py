@@ -17,7 +17,7 @@ from rich.table import Table
 from rich.text import Text
 
 from truerank.core.errors import some
-from truerank.core.messages import Severity
+from truerank.core.messages import DETECTABLE, Severity
 from truerank.core.printable import printable
 from truerank.core.results import Comparison, Estimate, Results
 from truerank.data.cells import safe_cell
@@ -108,6 +108,9 @@ def print_results(results: Results, console: Console, *, for_cli: bool) -> None:
                 console.print(Text("! ", style="yellow").append(str(message), style="default"))
     for sentence in warnings(results, for_cli=for_cli):
         console.print(Text("! ", style="yellow").append(sentence, style="default"))
+    for message in results.messages:
+        if message.code in DETECTABLE:
+            console.print(Text(message.said(for_cli=for_cli)))
 
 
 def brief(results: Results) -> str:
