@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from truerank.core.results import Comparison, Estimate, Results
+from truerank.core.results import SHOWN_ABOVE, SHOWN_BELOW, Comparison, Estimate, Results
 
 MOST_MODELS = 20  # in a picture
 MOST_DIFFERENCES = 30
@@ -34,6 +34,12 @@ class ShownQuestion:
     def leader(self) -> Estimate | None:
         """The highest value; none where none is defined."""
         return self.estimates[0] if self.estimates and not math.isnan(self.estimates[0].value) else None
+
+    @property
+    def sides(self) -> tuple[str, str]:
+        """What a model above or below another is shown to be: better or worse, or higher or lower."""
+        at = 0 if all(each.directed for each in self.estimates) else 1
+        return SHOWN_ABOVE[at], SHOWN_BELOW[at]
 
     @property
     def baseline(self) -> str | None:

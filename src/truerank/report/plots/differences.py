@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from truerank.core.results import BETTER, WORSE, Comparison, Results
+from truerank.core.results import SHOWN_ABOVE, SHOWN_BELOW, Comparison, Results
 from truerank.report.plots.panels import (
     INK,
     PlotPanel,
@@ -41,7 +41,7 @@ def _panel(question: ShownQuestion) -> PlotPanel:
 
 def _sentence(question: ShownQuestion, drawn: int) -> str:
     of = len(question.differences)
-    shown = sum(each.verdict in (BETTER, WORSE) for each in question.differences)
+    shown = sum(each.verdict in (*SHOWN_ABOVE, *SHOWN_BELOW) for each in question.differences)
     what = (
         f"{shown:,} of {of:,} differences are shown" if of > 1 else f"The difference is {'' if shown else 'not '}shown"
     )
@@ -62,7 +62,7 @@ def difference_chart(rows: Rows, metric: str, *, by: str = "pair") -> Any:
         x=alt.X("low:Q", scale=scale, title=title), x2="high:Q", color=colour
     )
     at = alt.X("difference:Q", scale=scale, title=title)
-    shown = base.transform_filter(alt.FieldOneOfPredicate("verdict", [BETTER, WORSE]))
+    shown = base.transform_filter(alt.FieldOneOfPredicate("verdict", [*SHOWN_ABOVE, *SHOWN_BELOW]))
     filled = shown.mark_point(size=70, opacity=1, filled=True, strokeWidth=2).encode(x=at, color=colour, shape=shape)
     points = base.mark_point(size=70, opacity=1, strokeWidth=2).encode(
         x=at, color=colour, shape=shape,
@@ -70,7 +70,7 @@ def difference_chart(rows: Rows, metric: str, *, by: str = "pair") -> Any:
                          verdict="verdict:N"),
     )  # fmt: skip
     zero = alt.Chart(inline([{"zero": 0}])).mark_rule(color=INK, strokeDash=[4, 3], opacity=0.7).encode(x="zero:Q")
-    some_shown = any(row["verdict"] in (BETTER, WORSE) for row in rows)
+    some_shown = any(row["verdict"] in (*SHOWN_ABOVE, *SHOWN_BELOW) for row in rows)
     return (
         alt.layer(zero, bars, *([filled] if some_shown else []), points)
         .add_params(zooming())

@@ -9,7 +9,7 @@ from typing import Any
 
 from truerank.core.errors import InputError
 from truerank.core.printable import printable
-from truerank.core.results import BETTER, INSUFFICIENT, NOT_SHOWN, WORSE
+from truerank.core.results import INSUFFICIENT, NOT_SHOWN, SHOWN_ABOVE, SHOWN_BELOW
 from truerank.report.reliability_charts import TYPEFACE, altair
 from truerank.report.reliability_layout import COLOURS, SHAPES, wrapped
 
@@ -19,10 +19,10 @@ STEP = 22  # pixels of a row
 INK = "currentColor"  # of text and lines: black on white, and on a page whatever its text has
 FAINT = 0.14
 BLUE, VERMILION, GREY = COLOURS[0], COLOURS[1], "#7f7f7f"
-# verdicts differ in colour and shape, and those that say who is better are filled
+# verdicts differ in colour and shape, and those that say who is better (or higher) are filled
 VERDICTS = {
-    BETTER: (BLUE, "circle"),
-    WORSE: (VERMILION, "square"),
+    **dict.fromkeys(SHOWN_ABOVE, (BLUE, "circle")),
+    **dict.fromkeys(SHOWN_BELOW, (VERMILION, "square")),
     NOT_SHOWN: (GREY, "triangle-up"),
     INSUFFICIENT: (GREY, "diamond"),
 }
