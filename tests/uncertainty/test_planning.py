@@ -76,7 +76,7 @@ def test_assumed_figures_agree_with_a_pilot_of_such_lists() -> None:
         unit, item = np.nonzero(seen)
         value = labels[unit, item] * worth[item]
         rows = SampledRows(unit, value, np.zeros(len(unit)), np.full(n, float(judged)), np.full(n, float(n_items)))
-        num = n_items / judged * np.bincount(unit, weights=value, minlength=n)
+        num = np.asarray(n_items / judged * np.bincount(unit, weights=value, minlength=n), dtype=np.float64)
         parts.append(ratio(num, np.ones(n), rows=rows))
     pilot = components_of(*parts, users=n)
     assumed = assumed_lists(np.full(k, 1 / k), n_items=n_items, value=p, relevant=None, shared=0.0, normalised=False)
@@ -160,7 +160,7 @@ def test_what_cannot_be_planned_is_refused_in_one_sentence() -> None:
         ({**known, "difference": 0.1, "shared": 1.0}, "shared 1"),
     ):
         with pytest.raises(InputError, match=message):
-            tr.plan_exposure(**wrong)  # type: ignore[arg-type]
+            tr.plan_exposure(**wrong)
     with pytest.raises(RefusedError, match="nDCG@10"):
         tr.plan_exposure(difference=0.1, metrics=["nDCG@10"], n_items=100, value=0.2)
     with pytest.raises(InputError, match="expected at least two"):
