@@ -99,7 +99,8 @@ def plan_chart(plan: SamplePlan) -> Any:
     )
     alone = table["per_user"].n_unique() == 1
     x = library.X(
-        "per_user:Q", title=f"{pair.row}s per {pair.cluster}", axis=library.Axis(format="~g", labelOverlap=True, gridColor=GRID),
+        "per_user:Q", title=f"{pair.row}s per {pair.cluster}",
+        axis=library.Axis(format="~g", labelOverlap=True, gridColor=GRID),
         scale=library.Scale(type="linear" if alone else "log", nice=False),
     )  # fmt: skip
     colour = library.Color(
