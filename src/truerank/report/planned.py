@@ -9,8 +9,8 @@ import polars as pl
 
 from truerank.evaluation.detectable import PlannedPair
 from truerank.evaluation.planning import SamplePlan
-from truerank.report.reliability_charts import TYPEFACE, PictureFormat, altair, picture
 from truerank.report.numbers import number
+from truerank.report.reliability_charts import TYPEFACE, PictureFormat, altair, picture
 
 WHO = "the chart of a plan"
 HTML = "html"
