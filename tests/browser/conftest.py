@@ -90,7 +90,7 @@ def opened(browser: Any) -> Iterator[Open]:
         page.route("**/*", handle)
         page.on("console", lambda message: found.said.append(f"{message.type}: {message.text}"))
         page.on("pageerror", lambda error: found.said.append(f"error: {error}"))
-        page.on("dialog", lambda dialog: (found.dialogs.append(dialog.message), dialog.dismiss()))
+        page.on("dialog", lambda dialog: [found.dialogs.__iadd__([dialog.message]), dialog.dismiss()])
         page.goto(path.as_uri(), timeout=WAIT)
         if wait:
             page.wait_for_selector("html[data-ready=yes]", timeout=WAIT)

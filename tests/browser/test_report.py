@@ -1,4 +1,4 @@
-"""The report in a real browser: it opens offline, draws, sorts, searches and copies, for everyone and on every screen."""
+"""The report in a real browser: it opens offline, draws, sorts, searches and copies, on every screen."""
 
 from __future__ import annotations
 
@@ -11,18 +11,22 @@ from typing import Any
 
 import numpy as np
 import pytest
-from reported import HOSTILE, judged, ranked, studied
+from reported import HOSTILE, judged, large, large_study, ranked, studied
 
 from truerank.core.results import Results
 from truerank.report.numbers import number, p_value
 from truerank.report.page.of_results import report_of
+from truerank.report.page.of_study import study_page
 from truerank.report.page.render import Page, Section, render
 from truerank.report.page.tables import CellKind, PageTable, TableColumn, cell
 
 Open = Any  # see conftest
 Opened = Any
 
-EMPTY = "[...document.querySelectorAll('figure')].filter(e => !e.querySelector('svg .role-mark path, svg .role-mark line, svg .role-mark rect')).map(e => e.id)"
+EMPTY = (
+    "[...document.querySelectorAll('figure')].filter("
+    "e => !e.querySelector('svg .role-mark path, svg .role-mark line, svg .role-mark rect')).map(e => e.id)"
+)
 
 
 @pytest.fixture(scope="module")
@@ -39,7 +43,7 @@ def shown(page: Path, opened: Open) -> Opened:
 
 
 @pytest.fixture(scope="module")
-def study_page(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def study_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("study")
     path = folder / "report.html"
     path.write_bytes(report_of(studied(folder)))
@@ -143,7 +147,7 @@ def test_every_number_in_a_table_is_one_of_the_results(shown: Opened) -> None:
     known: dict[str, set[str]] = {"#values-table-0": set(), "#differences-table-0": set()}
     for table, part in zip(known, ("estimates", "comparisons"), strict=True):
         for entry in entries[part]:
-            for name, value in entry.items():
+            for value in entry.values():
                 if isinstance(value, int | float) or value is None:
                     plain = math.nan if value is None else float(value)
                     known[table] |= {number(plain), p_value(plain), f"{value:,}" if value is not None else ""}
@@ -211,8 +215,8 @@ def test_names_that_mean_harm_are_text(tmp_path: Path, opened: Open) -> None:
     assert {row["model"] for row in rows} == set(HOSTILE)
 
 
-def test_the_legend_of_a_study_filters_all_figures(study_page: Path, opened: Open) -> None:
-    found = opened(study_page)
+def test_the_legend_of_a_study_filters_all_figures(study_file: Path, opened: Open) -> None:
+    found = opened(study_file)
     count = "document.querySelectorAll('figure svg .mark-symbol path').length"
     before = found.run(count)
     assert found.run("document.querySelectorAll('figure').length") == 4
@@ -229,9 +233,9 @@ def test_the_legend_of_a_study_filters_all_figures(study_page: Path, opened: Ope
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["ranked", "study", "hostile"])
 def test_every_kind_of_report_is_drawn_and_accessible(
-    kind: str, tmp_path: Path, study_page: Path, opened: Open, axe: str
+    kind: str, tmp_path: Path, study_file: Path, opened: Open, axe: str
 ) -> None:
-    path = study_page if kind == "study" else tmp_path / "report.html"
+    path = study_file if kind == "study" else tmp_path / "report.html"
     results: dict[str, Results] = {"ranked": ranked(), "hostile": judged(HOSTILE)}
     if kind in results:
         results[kind].html(path)
@@ -243,3 +247,44 @@ def test_every_kind_of_report_is_drawn_and_accessible(
         found.page.wait_for_function(f"{EMPTY}.length === 0", timeout=60_000)
         assert violations(found, axe) == []
         assert found.calm, found.said
+
+
+@pytest.mark.slow
+def test_very_many_models_stay_usable(tmp_path: Path, opened: Open) -> None:
+    path = tmp_path / "large.html"
+    large(1000, 20).html(path)
+    assert path.stat().st_size < 5e6
+    found = opened(path, wait=False)
+    found.page.wait_for_selector("#values-0 svg .role-mark path")
+    found.page.fill("#values-table-0 input", "model-0777")
+    assert found.texts("#values-table-0 .count") == ["20 of 20 rows"]
+    found.page.fill("#values-table-0 input", "")
+    found.page.locator("#values-table-0 th:nth-child(4) button").click()
+    assert found.texts("#values-table-0 .count") == ["25 of 20,000 rows"]
+    found.page.wait_for_selector("html[data-ready=yes]", timeout=60_000)
+    assert found.calm, found.said
+
+
+@pytest.mark.slow
+def test_a_study_as_large_as_the_published_one_stays_usable(tmp_path: Path, opened: Open) -> None:
+    """1,512 scenarios and four questions."""
+    path = tmp_path / "study.html"
+    path.write_bytes(render(study_page(*large_study(), metric="nDCG@100")))
+    assert path.stat().st_size < 5e6
+    found = opened(path, wait=False)
+    found.page.wait_for_selector("#figures-0 svg .mark-symbol path", timeout=60_000)
+    assert found.texts("#numbers-table-0 .count") == ["25 of 6,048 rows"]
+    found.page.wait_for_selector("html[data-ready=yes]", timeout=60_000)
+    assert found.run("document.querySelectorAll('figure svg .mark-symbol path').length") > 4000
+    assert found.calm, found.said
+
+
+@pytest.mark.slow
+def test_a_hundred_thousand_users_fit_a_page(tmp_path: Path, opened: Open) -> None:
+    path = tmp_path / "users.html"
+    judged(n_users=100_000, n_items=30).html(path)
+    assert path.stat().st_size < 1.5e6
+    found = opened(path, wait=False)
+    found.page.wait_for_selector("#values-0 svg .role-mark path")
+    assert "of 100,000 users" in found.page.locator("#units").text_content()
+    assert found.calm

@@ -7,6 +7,7 @@ import os
 import signal
 import sys
 import threading
+from pathlib import Path
 from types import SimpleNamespace
 
 import polars as pl
@@ -16,6 +17,7 @@ from truerank.cli import limits, terminal
 from truerank.cli.outcome import told
 from truerank.cli.signals import Interruption
 from truerank.core.errors import InputError
+from truerank.models.settings import load
 
 
 @pytest.mark.parametrize(
@@ -71,3 +73,19 @@ def test_messages_that_cannot_be_written_are_no_error(monkeypatch: pytest.Monkey
         with pytest.raises(OSError, match="No space"):
             stream.flush()
         os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+
+
+def test_libraries_load_where_the_user_has_no_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A container whose user is a mere number: altair asks for a home when it loads."""
+
+    def unknown(*_: object) -> Path:
+        if "HOME" not in os.environ:
+            raise RuntimeError("Could not determine home directory.")
+        return Path(os.environ["HOME"])
+
+    (tmp_path / "asks_for_home.py").write_text("from pathlib import Path\nhome = str(Path.home())\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delenv("HOME", raising=False)
+    monkeypatch.setattr(Path, "home", unknown)
+    assert load("asks_for_home", install="it", who="a test").home == os.sep
+    assert "HOME" not in os.environ

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from truerank.cli.groups import InputFile, Reading
+from truerank.cli.groups import InputFile, Reading, Scoring
+from truerank.cli.next_steps import next_commands
 from truerank.cli.options import (
     COLUMNS,
+    EXCLUDE,
     FORMAT,
     ITEMS,
     METRIC,
@@ -18,6 +21,8 @@ from truerank.cli.options import (
     PATH,
     POSITIVE,
     QUIET,
+    SCORES,
+    USERS,
     Sections,
     file,
     grouped,
@@ -27,9 +32,20 @@ from truerank.cli.options import (
 from truerank.cli.output import Output
 from truerank.core.errors import InputError
 
+if TYPE_CHECKING:
+    from truerank.studies.reliability.advice import Advice
+
 
 @click.command(cls=Sections)
 @click.argument("log", type=PATH)
+@grouped(Scoring, SCORES.here("Scores of models that shall be evaluated on LOG; several are allowed."), USERS, EXCLUDE)
+@grouped(
+    Reading,
+    COLUMNS,
+    POSITIVE,
+    ITEMS.here("All items that could have been shown."),
+    N_ITEMS.here("How many items could have been shown; by default those in LOG."),
+)
 @file(
     "--study",
     metavar="DIR",
@@ -40,63 +56,101 @@ from truerank.core.errors import InputError
 @shared("--sparsity", type=float, help="Share of pairs not shown to give figures for, instead of LOG's.")
 @N_USERS.here("How many users with a positive the evaluation has, instead of those of LOG.")
 @shared("--top", type=click.IntRange(min=1), default=10, show_default=True, help="How many choices to show.")
-@grouped(
-    Reading,
-    COLUMNS,
-    POSITIVE,
-    ITEMS.here("All items that could have been shown."),
-    N_ITEMS.here("How many items could have been shown; by default those in LOG."),
-)
 @grouped(Output, FORMAT, OUT, QUIET)
 def advise(
     *,
     log: Path,
+    scoring: Scoring,
+    reading: Reading,
     study: Path | None,
     study_logger: str | None,
     metrics: tuple[str, ...],
     sparsity: float | None,
     n_users: int | None,
     top: int,
-    reading: Reading,
     output: Output,
 ) -> None:
-    """Say which sampled candidates keep the true order of models best, on a log like yours.
+    """Say what LOG can tell: its columns, whether exposure looks random, which estimators are valid, what to run next.
 
-    LOG is what was shown, with labels: positives and negatives. Its sparsity and the bias of its exposure are compared
-    with those of the study's logs; the study then says how well each sampler and size keeps the order of models there,
-    for as many users as LOG has. Without --study it is the nearest of two that come with truerank, on KuaiRec (short
-    videos) and Jester (jokes). Positives alone need --study-logger and --sparsity.
+    LOG is any table of users and items, with labels or ratings, or of impressions at positions. Where exposure is
+    biased, or with --study, it also says which sampled candidates keep the true order of models best: LOG's sparsity
+    and the bias of its exposure are compared with those of the study's logs. Without --study it is the nearest of two
+    that come with truerank, on KuaiRec (short videos) and Jester (jokes). Positives alone need --study-logger and
+    --sparsity for that.
 
     \b
-    truerank advise log.parquet --n-items 10728
+    truerank advise log.parquet --scores als=als.npz --scores pop=pop.parquet
     truerank advise log.parquet --n-items 10728 --study study
     """
     from truerank.data.marker import MARKER
-    from truerank.metrics import parse
+    from truerank.evaluation.diagnosis import diagnose
     from truerank.report.advice import advice_csv, advice_plain, advice_text
-    from truerank.report.text import as_json, encoded
-    from truerank.studies.reliability.advising import advise as ask
+    from truerank.report.diagnosis import diagnosis_plain, diagnosis_rows, diagnosis_text
+    from truerank.report.text import as_csv, as_json, encoded
     from truerank.studies.reliability.folder import FILES
-    from truerank.studies.reliability.studied import Studied
 
     kept = () if study is None else (study / name for name in (*FILES, MARKER))
-    output.check([InputFile("log", log), *reading.files(), *kept])
+    output.check([InputFile("log", log), *scoring.files(), *reading.files(), *kept])
     if reading.items is not None and reading.n_items is not None:
         raise InputError("--items and --n-items both say what could have been shown; give one of them.")
+    items = reading.of("items").ids(reading.items, "item")
+    found = diagnose(
+        log,
+        columns=reading.mapping(ranked=True),
+        positive=reading.positive,
+        exclude=reading.pairs(scoring.exclude),
+        items=items,
+        n_items=reading.n_items,
+        scores=scoring.models(reading, items=items),
+    )
+    asked = any((study, study_logger, metrics, sparsity is not None, n_users))
+    advice, why_not = None, ""
+    if asked or found.exposed == "biased":
+        try:
+            advice = _advice(
+                log, study, reading, metrics, logger=study_logger, sparsity=sparsity, users=n_users, output=output
+            )
+        except InputError as error:
+            if asked:
+                raise
+            why_not = str(error)
+    commands = next_commands(found, log, reading, scoring)
+    if output.chosen_form == "json":
+        candidates = None if advice is None else advice_plain(advice, top=top)
+        output.deliver(as_json({**diagnosis_plain(found, commands), "candidates": candidates}))
+    elif output.chosen_form == "csv":
+        rows = advice_csv(advice, top=top).encode() if advice is not None and asked else as_csv(diagnosis_rows(found))
+        output.deliver(rows)
+    else:
+        said = f"\nSampled candidates: {why_not}\n" if why_not else ""
+        said = said if advice is None else f"\nSampled candidates. {advice_text(advice, top=top)}"
+        output.deliver(encoded(diagnosis_text(found, commands) + said))
+
+
+def _advice(
+    log: Path,
+    study: Path | None,
+    reading: Reading,
+    metrics: tuple[str, ...],
+    *,
+    logger: str | None,
+    sparsity: float | None,
+    users: int | None,
+    output: Output,
+) -> Advice:
+    """What a study says about candidates on such a log."""
+    from truerank.metrics import parse
+    from truerank.studies.reliability.advising import advise as ask
+    from truerank.studies.reliability.studied import Studied
+
     metric = only(metrics, "--metric")
     studied = None if study is None else Studied.read(study)
     shown = reading.log(log, items=reading.of("items").ids(reading.items, "item"))
     advice = ask(
-        shown, studied, metric=None if metric is None else str(parse(metric)), n_items=reading.n_items,
-        logger=study_logger, sparsity=sparsity, users=n_users,
+        shown, studied, metric=None if metric is None else str(parse(metric)), n_items=reading.n_items, logger=logger,
+        sparsity=sparsity, users=users,
     )  # fmt: skip
     if reading.items is None and reading.n_items is None and advice.log is not None:
         taken = f"the catalogue is taken to be the {advice.log.items:,} items in {log}"
         output.say([f"{taken}; --n-items or --items say otherwise."])
-    if output.chosen_form == "json":
-        output.deliver(as_json(advice_plain(advice, top=top)))
-        return
-    if output.chosen_form == "csv":
-        output.deliver(advice_csv(advice, top=top).encode())
-        return
-    output.deliver(encoded(advice_text(advice, top=top)))
+    return advice

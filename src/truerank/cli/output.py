@@ -16,6 +16,7 @@ from truerank.cli import terminal
 from truerank.cli.groups import InputFile, Reading, input_files
 from truerank.cli.options import FORCE, PATH, SharedOption, shared
 from truerank.core.errors import InputError
+from truerank.core.messages import DETECTABLE
 from truerank.core.progress import Progress, watching
 
 if TYPE_CHECKING:
@@ -161,7 +162,8 @@ class Output:
         required: Sequence[Requirement] = (),
     ) -> None:
         """Say what there is to say, and write results with what they were made of; leave with what was required."""
-        self.say(message.said(for_cli=True) for message in results.messages)
+        below = DETECTABLE if self.results_form == "table" else ()  # a table ends with them
+        self.say(message.said(for_cli=True) for message in results.messages if message.code not in below)
         made = recorded(results, files, most=None if self.hash else HASHED)
         groups = {} if self.within is None else dict(made.by(_segment(self.within, reading, unit=made.provenance.unit)))
         for within in groups.values():

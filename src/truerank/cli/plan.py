@@ -63,7 +63,7 @@ def plan() -> None:
 
 @plan.command(cls=Sections)
 @grouped(Wished, *WISHED)
-@file("--pilot", metavar="LABELS", help="Randomly exposed, judged rows of a pilot; without it figures are assumed.")
+@file("--pilot", metavar="LOG", help="Randomly exposed, judged rows of a pilot; without it figures are assumed.")
 @grouped(Scoring, SCORES.here("Scores of at least two models, as for evaluate; with --pilot."), USERS, EXCLUDE)
 @grouped(
     Reading,

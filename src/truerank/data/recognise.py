@@ -21,6 +21,9 @@ USUAL = {
     "rating": ("rating", "ratings", "stars", "star_rating", "overall", "grade", "relevance", "preference", "r_ui"),
     "score": ("score", "prediction", "predicted", "predicted_rating", "pred", "est"),
     "time": ("time", "timestamp", "ts", "datetime", "event_time", "unix_review_time"),
+    "session": ("session", "session_id", "visit", "visit_id", "impression_id", "request_id", "query_id", "slate_id"),
+    "position": ("position", "rank_shown", "slot", "place", "display_position"),
+    "propensity": ("propensity", "propensity_score", "pscore"),
 }  # fmt: skip
 JUDGED = ("user", "item", "label", "rating", "time")
 SCORED = ("user", "item", "score")

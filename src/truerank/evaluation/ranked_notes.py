@@ -192,7 +192,7 @@ def details_of(
     fits: Sequence[FittedPosition],
     views: Sequence[Mapping[str, Any]] = (),
 ) -> dict[str, Any]:
-    """What an off-policy evaluation alone can tell: clips it chose, weights, position fits and what they are fits of."""
+    """What an off-policy evaluation alone can tell: clips it chose, weights, position fits and their data."""
     return {
         "cluster": cluster,
         "chosen": list(chosen),

@@ -8,7 +8,11 @@ from __future__ import annotations
 
 import dataclasses
 import importlib
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from truerank.core.errors import InputError
@@ -78,8 +82,24 @@ def space(cls: type[Any]) -> dict[str, Search]:
 def load(module: str, *, install: str, who: str) -> Any:
     """A module of a library that is not always there; a missing one is named with what pip has to install."""
     try:
-        return importlib.import_module(module)
+        with _some_home():
+            return importlib.import_module(module)
     except ImportError as error:
         library = module.partition(".")[0]
         why = "is not installed" if getattr(error, "name", None) == library else f"cannot be loaded ({error})"
         raise InputError(f"{who} needs {library}, which {why}: pip install {install}.") from None
+
+
+@contextmanager
+def _some_home() -> Iterator[None]:
+    """Libraries ask for the home of the user when they load; one who has none has the root, as in most containers."""
+    try:
+        Path.home()
+    except RuntimeError:
+        os.environ["HOME"] = os.sep
+        try:
+            yield
+        finally:
+            del os.environ["HOME"]
+    else:
+        yield

@@ -93,8 +93,7 @@ def _source(advice: Advice) -> Iterator[str]:
     if advice.shipped:
         yield (
             f"No study was given: this goes by the one on {advice.source}, the nearest of those that come with "
-            f"truerank ({', '.join(advice.shipped)}). Of a world more like yours: `truerank study reliability`, then "
-            "--study."
+            f"truerank ({', '.join(advice.shipped)}). `truerank study reliability` makes one of a world like yours."
         )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import math
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -13,7 +14,8 @@ from rich.table import Table
 from rich.text import Text
 
 from truerank.report.console import console_on
-from truerank.studies.demo.chapter import COMMAND, Bar, Chapter, Picture, Say, Sheet
+from truerank.report.drawn import Ruler
+from truerank.studies.demo.chapter import COMMAND, Chapter, Picture, Say, Sheet
 from truerank.studies.demo.first import tell_first
 from truerank.studies.demo.made import Made, keep, make
 
@@ -82,6 +84,7 @@ def _indent(line: str) -> str:
 def drawn(picture: Picture, *, columns: int = AXIS) -> list[str]:
     """Each interval on an axis from 0 to the largest number shown, with the truth as a diamond.
 
+    >>> from truerank.studies.demo.chapter import Bar
     >>> picture = Picture("share found", (Bar("a", 0.4, 0.1, 0.2), Bar("bb", 0.1, 0.05, 0.15)))
     >>> print("\\n".join(drawn(picture, columns=41)))
     share found
@@ -90,20 +93,12 @@ def drawn(picture: Picture, *, columns: int = AXIS) -> list[str]:
     """
     longest = max(len(each.name) for each in picture.bars)
     most = max(max(each.truth, each.high) for each in picture.bars)
+    ruler = Ruler(0.0, most, columns)
     lines = [
-        f"  {each.name:{longest}}  {_bar(each, per_column=most / (columns - 1), columns=columns)} {each.truth:.4f}"
+        f"  {each.name:{longest}}  {ruler.line(each.low, math.nan, each.high, truth=each.truth)} {each.truth:.4f}"
         for each in picture.bars
     ]
     return [picture.title, *lines]
-
-
-def _bar(bar: Bar, *, per_column: float, columns: int) -> str:
-    low, high, truth = (min(max(round(each / per_column), 0), columns - 1) for each in (bar.low, bar.high, bar.truth))
-    cells = [" "] * columns
-    cells[low : high + 1] = ["─"] * (high + 1 - low)
-    cells[low], cells[high] = "├", "┤"
-    cells[truth] = "◆"
-    return "".join(cells)
 
 
 def _print_sheet(sheet: Sheet, console: Console) -> None:

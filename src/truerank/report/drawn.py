@@ -47,8 +47,12 @@ class Ruler:
             line = f"{line[:at]}0{line[at + 1 :]}"
         return line
 
-    def line(self, low: float, value: float, high: float) -> str:
-        """An interval with its value; the value alone where it has no interval."""
+    def line(self, low: float, value: float, high: float, *, truth: float = math.nan) -> str:
+        """An interval with its value; the value alone where it has no interval. A truth that is known is a diamond.
+
+        >>> Ruler(0.0, 1.0, 11).line(0.1, math.nan, 0.4, truth=0.8)
+        ' ├──┤   ◆  '
+        """
         cells = [" "] * self.width
         if self.zero:
             cells[self._column(0.0)] = "│"
@@ -58,6 +62,8 @@ class Ruler:
             cells[first], cells[last] = "├", "┤"
         if self.low <= value <= self.high:
             cells[self._column(value)] = "●"
+        if self.low <= truth <= self.high:
+            cells[self._column(truth)] = "◆"
         return "".join(cells)
 
     def _column(self, at: float) -> int:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from truerank.core.errors import some
-from truerank.core.results import BETTER, INSUFFICIENT, NOT_SHOWN, WORSE, Comparison, Results
+from truerank.core.results import INSUFFICIENT, NOT_SHOWN, SHOWN_ABOVE, SHOWN_BELOW, Comparison, Results
 from truerank.report.numbers import interval, number
 from truerank.report.questions import ShownQuestion, shown_questions
 
@@ -68,38 +68,40 @@ def _reason(comparison: Comparison) -> str:
 
 
 def _of_two(question: ShownQuestion, found: Comparison) -> Headline:
-    towards = found.turned() if found.difference < 0 else found
+    below = found.verdict in SHOWN_BELOW or (found.verdict not in SHOWN_ABOVE and found.difference < 0)
+    towards = found.turned() if below else found
     model, other, at = towards.model, towards.baseline, question.at
     sentences = {
-        BETTER: f"{model} is better than {other} at {at}: {difference_text(towards)}.",
-        WORSE: f"{other} is better than {model} at {at}: {difference_text(towards.turned())}.",
-        NOT_SHOWN: f"It is not shown that {model} is better than {other} at {at}: {difference_text(towards)}.",
+        **{kind: f"{model} is {kind} than {other} at {at}: {difference_text(towards)}." for kind in SHOWN_ABOVE},
+        NOT_SHOWN: f"It is not shown that {model} is {question.word} than {other} at {at}: {difference_text(towards)}.",
         INSUFFICIENT: f"Nothing can be said of {model} against {other} at {at}: {_reason(towards)}.",
     }
-    verdict = BETTER if towards.verdict == WORSE else towards.verdict
-    return Headline(question.label, verdict, sentences[towards.verdict], verdict)
+    return Headline(question.label, towards.verdict, sentences[towards.verdict], towards.verdict)
 
 
 def _of_leader(question: ShownQuestion, leader: str) -> Headline:
     """The highest value against each other."""
-    own = [each if each.model == leader else each.turned()
-           for each in question.differences if leader in (each.model, each.baseline)]  # fmt: skip
+    own = [
+        each if each.model == leader else each.turned()
+        for each in question.differences
+        if leader in (each.model, each.baseline)
+    ]
     own.sort(key=lambda each: each.difference)  # the closest first
-    better, rest = _with(own, BETTER), [each for each in own if each.verdict not in (BETTER, INSUFFICIENT)]
-    unclear = _with(own, INSUFFICIENT)
-    at, parts = question.at, list[str]()
-    if better:
-        every = f"all {len(better)} others" if len(better) == len(own) > FEW else _named(better)
-        closest = f", closest to {better[0].baseline}" if len(better) > 1 else ""
-        parts.append(f"{leader} is better than {every} at {at}{closest}: {difference_text(better[0])}")
+    above, unclear = _with(own, *SHOWN_ABOVE), _with(own, INSUFFICIENT)
+    rest = [each for each in own if each not in above and each not in unclear]
+    at, word, parts = question.at, question.word, list[str]()
+    if above:
+        every = f"all {len(above)} others" if len(above) == len(own) > FEW else _named(above)
+        closest = f", closest to {above[0].baseline}" if len(above) > 1 else ""
+        parts.append(f"{leader} is {word} than {every} at {at}{closest}: {difference_text(above[0])}")
     else:
         parts.append(f"{leader} is highest at {at}")
     if rest:
-        parts.append(f"it is not shown to be better than {_named(rest)}: {difference_text(rest[0])}")
+        parts.append(f"it is not shown to be {word} than {_named(rest)}: {difference_text(rest[0])}")
     if unclear:
         parts.append(f"nothing can be said of it against {_named(unclear)}: {_reason(unclear[0])}")
-    found = BETTER if better else NOT_SHOWN if rest else INSUFFICIENT
-    badge = f"better than {len(better)} of {len(own)}" if 0 < len(better) < len(own) else found
+    found = word if above else NOT_SHOWN if rest else INSUFFICIENT
+    badge = f"{word} than {len(above)} of {len(own)}" if 0 < len(above) < len(own) else found
     return Headline(question.label, found, f"{'; '.join(parts)}.", badge)
 
 
@@ -107,8 +109,7 @@ def _of_baseline(question: ShownQuestion) -> Headline:
     """Each model against the baseline, the largest difference first."""
     ordered = sorted(question.differences, key=lambda each: -each.difference)
     words = {
-        BETTER: "is better",
-        WORSE: "is worse",
+        **{kind: f"is {kind}" for kind in (*SHOWN_ABOVE, *SHOWN_BELOW)},
         NOT_SHOWN: "is not shown to differ",
         INSUFFICIENT: "nothing can be said of it",
     }
@@ -117,7 +118,7 @@ def _of_baseline(question: ShownQuestion) -> Headline:
         f"{_reason(each) if each.verdict == INSUFFICIENT else difference_text(each)}"
         for each in ordered
     ]
-    found = next(kind for kind in (BETTER, NOT_SHOWN, WORSE, INSUFFICIENT) if _with(ordered, kind))
+    found = next(kind for kind in (*SHOWN_ABOVE, NOT_SHOWN, *SHOWN_BELOW, INSUFFICIENT) if _with(ordered, kind))
     n = len(_with(ordered, found))
     badge = f"{found}: {n} of {len(ordered)}" if n < len(ordered) else found
     listed = "; ".join(told[:FEW]) + (f"; and {len(told) - FEW:,} more" if len(told) > FEW else "")
@@ -125,8 +126,8 @@ def _of_baseline(question: ShownQuestion) -> Headline:
     return Headline(question.label, found, sentence, badge)
 
 
-def _with(differences: Sequence[Comparison], verdict: str) -> list[Comparison]:
-    return [each for each in differences if each.verdict == verdict]
+def _with(differences: Sequence[Comparison], *verdicts: str) -> list[Comparison]:
+    return [each for each in differences if each.verdict in verdicts]
 
 
 def _named(differences: Sequence[Comparison]) -> str:

@@ -10,6 +10,7 @@ from truerank.core.results import Comparison, Estimate, Results
 from truerank.report.answers import Answer, adjusted, answers, assumptions, summed_up, verdict, warnings
 from truerank.report.drawn import NARROW, WIDE, line_of, ruler_of
 from truerank.report.numbers import clip_text, interval, number, p_value
+from truerank.report.plots import notebook_picture
 
 COLUMNS = (NARROW + WIDE) // 2  # of an axis
 FIXED = ' style="font-family: monospace; white-space: pre; text-align: left"'
@@ -28,7 +29,7 @@ def as_html(results: Results) -> str:
     ]
     if sentences:
         parts.append(f"<ul>{''.join(f'<li>{_text(sentence)}</li>' for sentence in sentences)}</ul>")
-    return "".join(parts)
+    return notebook_picture(results) + "".join(parts)
 
 
 def _answer(answer: Answer, *, unit: str) -> str:

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
-from truerank.core.results import Comparison, Estimate, Results
+from truerank.core.results import BETTER, HIGHER, Comparison, Estimate, Results
 
 MOST_MODELS = 20  # in a picture
 MOST_DIFFERENCES = 30
 
 Key = tuple[str, str, str]
+Shown = TypeVar("Shown", Estimate, Comparison)
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +36,11 @@ class ShownQuestion:
     def leader(self) -> Estimate | None:
         """The highest value; none where none is defined."""
         return self.estimates[0] if self.estimates and not math.isnan(self.estimates[0].value) else None
+
+    @property
+    def word(self) -> str:
+        """What a larger value is: better, or of a metric without a better side only higher."""
+        return BETTER if all(each.directed for each in self.estimates) else HIGHER
 
     @property
     def baseline(self) -> str | None:
@@ -80,12 +87,8 @@ def shown_questions(results: Results, *, segment: str | None = None) -> list[Sho
             key[0] if metrics.count(key[0]) == 1 else f"{key[0]} ({', '.join(key[1 : 3 if rewards > 1 else 2])})",
             *key,
             every[0].estimand,
-            _highest_first([each for each in every if _limit(each.clip) == _main(each.model, every, chosen)]),
-            tuple(
-                each
-                for each in differences.get(key, ())
-                if _limit(each.clip) == _main(_names(each), differences[key], chosen)
-            ),
+            _highest_first(_main(every, key, chosen)),
+            tuple(_main(differences.get(key, ()), key, chosen)),
         )
         for key, every in estimates.items()
     ]
@@ -100,18 +103,20 @@ def _key(shown: Estimate | Comparison) -> Key:
     return shown.metric, shown.estimator, shown.reward
 
 
-def _names(comparison: Comparison) -> str:
-    return f"{comparison.model} - {comparison.baseline}"
+def _of(shown: Estimate | Comparison) -> str:
+    """The model, or the difference, as chosen clips name it."""
+    return shown.model if isinstance(shown, Estimate) else f"{shown.model} - {shown.baseline}"
 
 
 def _limit(clip: float | None) -> float:
     return math.inf if clip is None else clip
 
 
-def _main(of: str, every: Sequence[Estimate | Comparison], chosen: dict[tuple[str, str, str], float | None]) -> float:
-    """The clip that the data chose for a model or a difference, else the largest."""
-    key = (of, every[0].estimator, every[0].reward)
-    return _limit(chosen[key]) if key in chosen else max(_limit(each.clip) for each in every)
+def _main(every: Sequence[Shown], key: Key, chosen: Mapping[tuple[str, str, str], float | None]) -> list[Shown]:
+    """Those of the clip that the data chose for a model or a difference, else of the largest."""
+    largest = max((_limit(each.clip) for each in every), default=math.inf)
+    wanted = {of: _limit(clip) for (of, estimator, reward), clip in chosen.items() if (estimator, reward) == key[1:]}
+    return [each for each in every if _limit(each.clip) == wanted.get(_of(each), largest)]
 
 
 def _highest_first(estimates: Sequence[Estimate]) -> tuple[Estimate, ...]:

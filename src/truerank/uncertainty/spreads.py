@@ -260,7 +260,9 @@ def _moments(terms: Smooth) -> Moments | None:
 
 
 def spread_of(terms: Terms, of: Influences | None = None, *, level: float) -> Spread:
-    """Value, error and interval by linearisation."""
+    """Value, error and interval by linearisation; `of` are the influences of its clusters, where these are known."""
+    if not isinstance(terms, Smooth):
+        return (of or influences(terms)).spread(level=level)
     value, moments = terms.value(), moments_of(terms, of)
     informative = of.informative if of is not None else 0 if math.isnan(value) else terms.n_informative()
     if moments is None:

@@ -56,10 +56,10 @@ def study_page(study: Finished, note: dict[str, Any], *, metric: str) -> Page:
                         " ".join(figures[each].title),
                         " ".join(figures[each].subtitle),
                         chart,
-                        {"shown": list(live[each].styles)},
+                        parameters={"shown": list(live[each].styles)},
                     )
                     for each, chart in charts(live, live=True).items()
-                ),  # fmt: skip
+                ),
                 choices=_choices(live[StudyQuestion.RESOLUTION]),
                 wide=True,
             ),

@@ -85,18 +85,15 @@ def render(page: Page) -> bytes:
             tables[f"{section.name}-table-{at}"] = table.data()
     script, style = _file("page.js"), _file("page.css")
     drawing = bundle() if charts else ""
-    return (
-        _template()
-        .render(
-            page=page,
-            style=style,
-            scripts=[each for each in (drawing, script) if each],
-            data=embedded({"charts": charts, "tables": tables, "config": CONFIG}),
-            policy=_policy([drawing, script], style),
-            version=__version__,
-        )
-        .encode()
+    made: str = _template().render(
+        page=page,
+        style=style,
+        scripts=[each for each in (drawing, script) if each],
+        data=embedded({"charts": charts, "tables": tables, "config": CONFIG}),
+        policy=_policy([drawing, script], style),
+        version=__version__,
     )
+    return made.encode()
 
 
 def one_chart(chart: Any, *, title: str) -> bytes:
@@ -108,7 +105,7 @@ def one_chart(chart: Any, *, title: str) -> bytes:
 
 def specification(panel: PlotPanel) -> dict[str, Any]:
     """A chart without what the page says once for all of them."""
-    spec: dict[str, Any] = dict(panel.chart.to_dict(validate=False))
+    spec: dict[str, Any] = dict(panel.zooming().to_dict(validate=False))
     for name in ("$schema", "config"):
         spec.pop(name, None)
     given = [{"name": name, "value": value} for name, value in panel.parameters.items()]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from truerank.core.results import BETTER, WORSE, Comparison, Results
+from truerank.core.results import SHOWN_ABOVE, SHOWN_BELOW, Comparison, Results
 from truerank.report.plots.panels import (
     INK,
     PlotPanel,
@@ -15,9 +15,10 @@ from truerank.report.plots.panels import (
     rows_height,
     tooltips,
     verdict_scales,
-    zooming,
 )
 from truerank.report.questions import ShownQuestion, shown_questions
+
+SHOWN = (*SHOWN_ABOVE, *SHOWN_BELOW)
 
 
 def differences(results: Results) -> list[PlotPanel]:
@@ -36,12 +37,14 @@ def _panel(question: ShownQuestion) -> PlotPanel:
          "verdict": each.verdict}
         for each in shown
     ]  # fmt: skip
-    return PlotPanel(question.label, _sentence(question, len(shown)), difference_chart(rows, question.metric))
+    return PlotPanel(
+        question.label, _sentence(question, len(shown)), difference_chart(rows, question.metric), zooms=True
+    )
 
 
 def _sentence(question: ShownQuestion, drawn: int) -> str:
     of = len(question.differences)
-    shown = sum(each.verdict in (BETTER, WORSE) for each in question.differences)
+    shown = sum(each.verdict in SHOWN for each in question.differences)
     what = (
         f"{shown:,} of {of:,} differences are shown" if of > 1 else f"The difference is {'' if shown else 'not '}shown"
     )
@@ -62,7 +65,7 @@ def difference_chart(rows: Rows, metric: str, *, by: str = "pair") -> Any:
         x=alt.X("low:Q", scale=scale, title=title), x2="high:Q", color=colour
     )
     at = alt.X("difference:Q", scale=scale, title=title)
-    shown = base.transform_filter(alt.FieldOneOfPredicate("verdict", [BETTER, WORSE]))
+    shown = base.transform_filter(alt.FieldOneOfPredicate("verdict", list(SHOWN)))
     filled = shown.mark_point(size=70, opacity=1, filled=True, strokeWidth=2).encode(x=at, color=colour, shape=shape)
     points = base.mark_point(size=70, opacity=1, strokeWidth=2).encode(
         x=at, color=colour, shape=shape,
@@ -70,9 +73,5 @@ def difference_chart(rows: Rows, metric: str, *, by: str = "pair") -> Any:
                          verdict="verdict:N"),
     )  # fmt: skip
     zero = alt.Chart(inline([{"zero": 0}])).mark_rule(color=INK, strokeDash=[4, 3], opacity=0.7).encode(x="zero:Q")
-    some_shown = any(row["verdict"] in (BETTER, WORSE) for row in rows)
-    return (
-        alt.layer(zero, bars, *([filled] if some_shown else []), points)
-        .add_params(zooming())
-        .properties(height=rows_height(len(rows)))
-    )
+    some_shown = any(row["verdict"] in SHOWN for row in rows)
+    return alt.layer(zero, bars, *([filled] if some_shown else []), points).properties(height=rows_height(len(rows)))

@@ -6,7 +6,7 @@ from typing import Any
 
 from truerank.core.results import Results
 from truerank.report.numbers import interval, number
-from truerank.report.plots.panels import BLUE, PlotPanel, Rows, inline, library, named, rows_height, tooltips, zooming
+from truerank.report.plots.panels import BLUE, PlotPanel, Rows, inline, library, named, rows_height, tooltips
 from truerank.report.questions import ShownQuestion, shown_questions
 
 
@@ -21,7 +21,9 @@ def _panel(question: ShownQuestion, *, unit: str) -> PlotPanel:
         {"model": each.model, "value": each.value, "low": each.low, "high": each.high, "units": each.units}
         for each in shown
     ]
-    return PlotPanel(question.label, _sentence(question, len(shown)), _chart(rows, question.metric, unit=unit))
+    return PlotPanel(
+        question.label, _sentence(question, len(shown)), _chart(rows, question.metric, unit=unit), zooms=True
+    )
 
 
 def _sentence(question: ShownQuestion, shown: int) -> str:
@@ -45,4 +47,4 @@ def _chart(rows: Rows, metric: str, *, unit: str) -> Any:
         x=alt.X("low:Q", scale=alt.Scale(zero=False, nice=True, padding=8), title=metric), x2="high:Q"
     )
     points = base.mark_point(color=BLUE, filled=True, size=70, opacity=1).encode(x=x, tooltip=tips)
-    return alt.layer(bars, points).add_params(zooming()).properties(height=rows_height(len(rows)))
+    return alt.layer(bars, points).properties(height=rows_height(len(rows)))

@@ -9,7 +9,7 @@ from typing import Any
 
 from truerank.core.errors import InputError
 from truerank.core.printable import printable
-from truerank.core.results import BETTER, INSUFFICIENT, NOT_SHOWN, WORSE
+from truerank.core.results import INSUFFICIENT, NOT_SHOWN, SHOWN_ABOVE, SHOWN_BELOW
 from truerank.report.reliability_charts import TYPEFACE, altair
 from truerank.report.reliability_layout import COLOURS, SHAPES, wrapped
 
@@ -21,8 +21,8 @@ FAINT = 0.14
 BLUE, VERMILION, GREY = COLOURS[0], COLOURS[1], "#7f7f7f"
 # verdicts differ in colour and shape, and those that say who is better are filled
 VERDICTS = {
-    BETTER: (BLUE, "circle"),
-    WORSE: (VERMILION, "square"),
+    **dict.fromkeys(SHOWN_ABOVE, (BLUE, "circle")),
+    **dict.fromkeys(SHOWN_BELOW, (VERMILION, "square")),
     NOT_SHOWN: (GREY, "triangle-up"),
     INSUFFICIENT: (GREY, "diamond"),
 }
@@ -55,13 +55,28 @@ Rows = list[dict[str, Any]]
 class PlotPanel:
     """One small chart: what it is about, what it shows in a sentence, and its specification without either.
 
-    `parameters` are what a page gives the chart, and can change.
+    One that `zooms` can be moved along its horizontal axis; `parameters` are what a page gives the chart, and can
+    change.
     """
 
     title: str
     sentence: str
     chart: Any
+    zooms: bool = False
     parameters: Mapping[str, Any] = field(default_factory=dict)
+
+    def zooming(self, name: str = "zoom") -> Any:
+        """The chart, with zoom and moves while the shift key is held, so that scrolling a page stays what it is."""
+        if not self.zooms:
+            return self.chart
+        held = library().selection_interval(
+            name=name,
+            bind="scales",
+            encodings=["x"],
+            zoom="wheel![event.shiftKey]",
+            translate="[pointerdown[event.shiftKey], window:pointerup] > window:pointermove!",
+        )
+        return self.chart.add_params(held)
 
 
 def library() -> Any:
@@ -75,11 +90,11 @@ def composed(panels: Sequence[PlotPanel], *, nothing: str) -> Any:
         raise InputError(f"nothing to draw: {nothing}")
     alt = library()
     parts = [
-        panel.chart.properties(
+        panel.zooming(f"zoom{at}").properties(
             width=WIDTH,
             title=alt.Title(wrapped(panel.sentence, WIDTH, font=13), subtitle=wrapped(panel.title, WIDTH)),
         )
-        for panel in panels
+        for at, panel in enumerate(panels)
     ]
     return alt.concat(*parts, columns=2, config=alt.Config(**CONFIG, background="white", padding=12)).resolve_scale(
         x="independent", y="independent", color="independent", shape="independent", opacity="independent"
@@ -105,16 +120,6 @@ def named(names: Sequence[str]) -> list[str]:
 def rows_height(n: int) -> Any:
     """The height of n rows; a chart of very few is not squeezed."""
     return max(n, 2) * STEP
-
-
-def zooming() -> Any:
-    """Zoom and move along the axes with the shift key held, so that scrolling a page stays what it is."""
-    return library().selection_interval(
-        bind="scales",
-        encodings=["x"],
-        zoom="wheel![event.shiftKey]",
-        translate="[pointerdown[event.shiftKey], window:pointerup] > window:pointermove!",
-    )
 
 
 def verdict_scales(alt: Any, present: Sequence[str]) -> tuple[Any, Any]:

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from truerank.core.results import BETTER, WORSE, Comparison, Results
-from truerank.report.plots.differences import difference_chart, pair
+from truerank.core.results import TURNED, Comparison, Results
+from truerank.report.plots.differences import SHOWN, difference_chart, pair
 from truerank.report.plots.panels import MOST_COLOURS, PlotPanel, Rows, inline, library, model_colour, named, tooltips
 from truerank.report.questions import ShownQuestion, segments_of, shown_questions
 
@@ -86,14 +86,13 @@ def _same_pair(question: ShownQuestion, wanted: Comparison) -> Comparison | None
 
 
 def _sentence(rows: Rows, main: Comparison) -> str:
-    shown = [row for row in rows if row["verdict"] in (BETTER, WORSE)]
+    shown = [row for row in rows if row["verdict"] in SHOWN]
     signs = {row["verdict"] for row in shown}
-    if len(signs) == 2:
+    if any(TURNED[sign] in signs for sign in signs):
         return f"{pair(main)} turns round between groups."
     if not shown:
         return f"{pair(main)} is shown in none of the {len(rows)} groups by itself."
-    what = "better" if signs == {BETTER} else "worse"
-    return f"{main.model} is shown to be {what} than {main.baseline} in {len(shown)} of {len(rows)} groups."
+    return f"{main.model} is shown to be {signs.pop()} than {main.baseline} in {len(shown)} of {len(rows)} groups."
 
 
 def _values(rows: Rows, models: list[str], groups: list[str], metric: str) -> Any:

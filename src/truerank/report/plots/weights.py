@@ -38,7 +38,7 @@ def weights(results: Results) -> list[PlotPanel]:
     order = list(dict.fromkeys(row["clip"] for row in rows))
     return [
         PlotPanel("effective rows", _of_rows(rows), _curve(rows, models, order, "share", "effective share of rows")),
-        *([PlotPanel("weight lost to clips", _of_lost(rows), _curve(rows, models, order, "lost", "share of weight lost"))]
+        *([PlotPanel("weight lost to clips", _of_lost(rows), _curve(rows, models, order, "lost", "weight lost"))]
           if len(order) > 1 else []),
         PlotPanel("support", _of_support(rows), _support(_last(rows))),
     ]  # fmt: skip

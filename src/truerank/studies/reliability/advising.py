@@ -87,6 +87,6 @@ def _with_metric(studies: Sequence[Studied], metric: str | None) -> list[Studied
         known = list(dict.fromkeys(name for each in studies for name in each.metrics))
         raise InputError(
             f"metric {metric!r} is in none of the studies that come with truerank; expected one of "
-            f"{some(known, most=20)}, or a study of your own with it: --study DIR (Python: study=)."
+            f"{some(known, most=20)}, or a study of your own with it: {{cli:--study DIR|study=DIR}}."
         )
     return able

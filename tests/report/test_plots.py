@@ -1,0 +1,220 @@
+"""Pictures of results: every number in them is one of the results, and they save themselves in every form."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+from reported import judged, large, ranked
+
+from truerank.core.errors import InputError
+from truerank.core.results import BETTER, HIGHER, INSUFFICIENT, LOWER, NOT_SHOWN, WORSE, Comparison, Results
+from truerank.report.headlines import headlines
+from truerank.report.plots.differences import differences
+from truerank.report.plots.intervals import intervals
+from truerank.report.plots.over_k import over_k
+from truerank.report.plots.panels import INK, VERDICTS, PlotPanel, composed
+from truerank.report.plots.units import units
+from truerank.report.questions import shown_questions
+
+PICTURES = ("intervals", "differences", "over_k", "units", "balance", "evidence")
+OFF_POLICY = ("intervals", "differences", "units", "evidence", "clips", "weights", "positions")
+
+
+def rows_of(panel: PlotPanel) -> list[dict[str, Any]]:
+    spec = panel.chart.to_dict(validate=False)
+    found: list[dict[str, Any]] = []
+
+    def walk(part: Any) -> None:
+        if isinstance(part, dict):
+            found.extend(part["values"] if isinstance(part.get("values"), list) and "name" not in part else [])
+            for each in part.values():
+                walk(each)
+        if isinstance(part, list):
+            for each in part:
+                walk(each)
+
+    walk(spec.get("datasets", {}))
+    walk(spec)
+    for rows in spec.get("datasets", {}).values():
+        found.extend(rows)
+    return [row for row in found if isinstance(row, dict)]
+
+
+@pytest.mark.parametrize("name", PICTURES)
+def test_every_picture_of_judged_results_is_valid(name: str) -> None:
+    plot = getattr(judged().plot, name)()
+    spec = plot.chart.to_dict()  # checked against the schema of Vega-Lite
+    assert spec["config"]["background"] == "white"
+    assert len(spec["concat"]) >= 1
+    assert all(part["title"]["text"] for part in spec["concat"])
+
+
+@pytest.mark.parametrize("name", OFF_POLICY)
+def test_every_picture_of_an_off_policy_evaluation_is_valid(name: str) -> None:
+    assert getattr(ranked().plot, name)().chart.to_dict()["concat"]
+
+
+def test_groups_of_units_and_what_cannot_be_drawn() -> None:
+    results = judged()
+    assert results.plot.segments(3).chart.to_dict()["concat"]
+    assert len(results.by(3)) > 1
+    for missing in ("clips", "weights", "positions"):
+        with pytest.raises(InputError, match="nothing to draw"):
+            getattr(results.plot, missing)()
+    with pytest.raises(InputError, match="no groups of items"):
+        results.plot.segments()
+    with pytest.raises(InputError, match="do not hold single units"):
+        replace(results, unit_table=None).plot.units()
+
+
+def test_intervals_and_differences_hold_the_numbers_of_the_results() -> None:
+    results = judged()
+    for panel, question in zip(intervals(results), shown_questions(results), strict=True):
+        assert [(row["model"], row["value"], row["low"], row["high"]) for row in rows_of(panel)] == [
+            (each.model, each.value, each.low, each.high) for each in question.estimates
+        ]
+        assert [each.value for each in question.estimates] == sorted(
+            (each.value for each in results.estimates if each.metric == question.metric), reverse=True
+        )
+    drawn = {
+        (row["pair"], row["difference"]) for panel in differences(results) for row in rows_of(panel) if "pair" in row
+    }
+    expected = set()
+    for each in results.comparisons:
+        towards = each if each.difference >= 0 else each.turned()
+        expected.add((f"{towards.model} − {towards.baseline}", towards.difference))
+    assert drawn == expected
+
+
+def test_who_gains_and_loses_is_counted_from_single_units() -> None:
+    results = judged()
+    panel = units(results, most=1)[0]
+    table = results.units().filter(pl.col("metric") == "Recall@1").filter(pl.col("defined"))
+    wide = table.pivot(on="model", index="unit", values="value").drop_nulls()
+    rows = {(row["pair"], row["part"]): row["n"] for row in rows_of(panel)}
+    names = next(pair for pair, _ in rows).split(" − ")
+    gap = wide[names[0]] - wide[names[1]]
+    pair = " − ".join(names)
+    assert rows[pair, "gains"] == (gap > 1e-12).sum()
+    assert rows[pair, "loses"] == (gap < -1e-12).sum()
+    assert rows[pair, "gains"] + rows[pair, "loses"] + rows[pair, "same"] == len(wide)
+
+
+def test_the_curve_over_cut_offs_joins_the_cut_offs_of_one_metric() -> None:
+    (panel,) = over_k(judged())
+    assert {row["k"] for row in rows_of(panel)} == {1, 5, 10}
+    assert panel.title == "Recall, pooled"
+
+
+def test_many_models_are_cut_to_the_highest_and_the_baseline() -> None:
+    results = large(60, 2)
+    panel = intervals(results)[0]
+    names = [row["model"] for row in rows_of(panel)]
+    best = sorted((each for each in results.estimates if each.metric == "Recall@1"), key=lambda each: -each.value)
+    assert names[:20] == [each.model for each in best[:20]]
+    assert "model-0000" in names
+    assert "The highest 2" in panel.sentence
+
+
+@pytest.mark.parametrize(("ending", "start"), [("svg", b"<svg"), ("png", b"\x89PNG"), ("html", b"<!doctype html>")])
+def test_a_picture_saves_itself_by_the_ending(ending: str, start: bytes, tmp_path: Path) -> None:
+    path = tmp_path / f"picture.{ending}"
+    judged().plot.over_k().save(path)
+    content = path.read_bytes()
+    assert content.lstrip().startswith(start)
+    judged().plot.over_k().save(path)
+    assert path.read_bytes() == content
+
+
+def test_an_unknown_ending_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"unknown ending '\.gif'; expected \.svg, \.png, \.pdf, \.html"):
+        judged().plot.over_k().save(tmp_path / "picture.gif")
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_notebook_gets_the_specification_and_a_drawing() -> None:
+    bundle = judged().plot.over_k()._repr_mimebundle_()
+    assert sorted(bundle) == ["application/vnd.vegalite.v6+json", "image/svg+xml", "text/plain"]
+    assert bundle["image/svg+xml"].startswith("<svg")
+    json.dumps(bundle, allow_nan=False)
+
+
+def test_what_is_not_finite_has_no_place() -> None:
+    results = judged()
+    broken = replace(results.estimates[0], value=math.nan, low=math.nan, high=math.inf)
+    panel = intervals(replace(results, estimates=(broken, *results.estimates[1:])))[0]
+    assert json.dumps(panel.chart.to_dict(), allow_nan=False)
+    assert [row["model"] for row in rows_of(panel)][-1] == broken.model
+
+
+def test_text_and_lines_take_the_colour_of_the_page() -> None:
+    """Black on paper, light on a dark page: no chart has a colour for text of its own."""
+    for panel in (*intervals(judged()), *differences(judged())):
+        colours = set(re.findall(r"#[0-9a-fA-F]{6}", json.dumps(panel.chart.to_dict(validate=False))))
+        assert colours <= {colour for colour, _ in VERDICTS.values()}
+    assert INK in json.dumps(composed(intervals(judged()), nothing="").to_dict(validate=False)["config"])
+
+
+# ----------------------------------------------------------------------------------------------------------- headlines
+
+
+def two(verdict: str, difference: float) -> Results:
+    """Two models at one metric, with a difference whose verdict is given."""
+    results = judged(("als", "pop"))
+    of = [each for each in results.estimates if each.metric == "Recall@5"]
+    (found,) = [each for each in results.comparisons if each.metric == "Recall@5"]
+    directed = verdict not in (HIGHER, LOWER)
+    reasons = judged().messages[:1] if verdict == INSUFFICIENT else ()
+    changed = replace(found, model="als", baseline="pop", verdict=verdict, reasons=reasons, difference=difference,
+                      low=difference - 0.01, high=difference + 0.01)  # fmt: skip
+    return replace(results, estimates=tuple(replace(each, directed=directed) for each in of), comparisons=(changed,))
+
+
+@pytest.mark.parametrize(
+    ("verdict", "difference", "sentence"),
+    [
+        (BETTER, 0.25, "als is better than pop at Recall@5: +0.2500, 95 % interval 0.2400 to 0.2600."),
+        (WORSE, -0.25, "pop is better than als at Recall@5: +0.2500, 95 % interval 0.2400 to 0.2600."),
+        (LOWER, -0.25, "pop is higher than als at Recall@5: +0.2500, 95 % interval 0.2400 to 0.2600."),
+        (
+            NOT_SHOWN,
+            0.25,
+            "It is not shown that als is better than pop at Recall@5: +0.2500, 95 % interval 0.2400 to 0.2600.",
+        ),
+    ],
+)
+def test_the_answer_of_two_models_is_one_sentence(verdict: str, difference: float, sentence: str) -> None:
+    (found,) = headlines(two(verdict, difference))
+    assert found.sentence == sentence
+
+
+def test_why_nothing_can_be_said_is_said() -> None:
+    (found,) = headlines(two(INSUFFICIENT, 0.25))
+    assert found.verdict == INSUFFICIENT
+    assert found.sentence.startswith(f"Nothing can be said of als against pop at Recall@5: {judged().notes[0]}")
+
+
+def test_one_model_has_nothing_to_be_compared_with() -> None:
+    results = judged(("als", "pop"))
+    alone = replace(results, estimates=results.estimates[:1], comparisons=())
+    assert headlines(alone)[0].sentence.endswith("There is nothing to compare it with.")
+
+
+def test_the_leader_of_many_is_told_with_whom_it_beats() -> None:
+    results = judged()
+    by_verdict: dict[str, list[Comparison]] = {}
+    (question,) = [each for each in shown_questions(results) if each.metric == "Recall@10"]
+    assert question.leader is not None
+    for each in question.differences:
+        if question.leader.model in (each.model, each.baseline):
+            own = each if each.model == question.leader.model else each.turned()
+            by_verdict.setdefault(own.verdict, []).append(own)
+    (found,) = [each for each in headlines(results) if each.question == "Recall@10, pooled"]
+    assert all(each.baseline in found.sentence for every in by_verdict.values() for each in every)
