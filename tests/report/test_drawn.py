@@ -77,6 +77,13 @@ def test_a_terminal_of_any_width_shows_every_number(results: tr.Results, width: 
     assert ("●" in shown) == (width >= 80)
 
 
+@pytest.mark.parametrize("name", ["good", "日本 é", "a\nb\tc", "<b> [bold]x[/]"])
+def test_uncut_text_is_what_a_wide_terminal_shows(results: tr.Results, name: str) -> None:
+    odd = replace(results, estimates=tuple(replace(each, model=each.model + name) for each in results.estimates))
+    uncut, wide = text.render(odd, groups={"g": odd}), text.render(odd, groups={"g": odd}, width=1000)
+    assert [line.rstrip() for line in uncut.splitlines()] == [line.rstrip() for line in wide.splitlines()]
+
+
 def test_piped_text_is_as_wide_as_it_needs(results: tr.Results) -> None:
     long = replace(results, estimates=tuple(replace(each, model=each.model * 60) for each in results.estimates))
     shown = text.render(long)

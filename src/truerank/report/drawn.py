@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from truerank.core.results import Comparison, Estimate
 from truerank.report.numbers import number
 
+SIGNS = "├─┼┤│●"  # that lines are made of, each a column wide
 NARROW, WIDE = 16, 40  # columns of an axis: below these it tells nothing, beyond those it tells no more
 
 
