@@ -20,7 +20,7 @@ import truerank
 SOURCE = Path(truerank.__file__).parent.parent
 TRUERANK = (sys.executable, "-P", "-m", "truerank")
 NEVER = re.compile(r"Traceback|internal error|Exception ignored|panicked|memory allocation")
-SECONDS = 900  # a loaded machine may take ten times as long
+SECONDS = 3600  # a loaded machine may take a hundred times as long
 
 
 @dataclass(frozen=True, slots=True)
