@@ -27,7 +27,7 @@
   async function drawn(id) {
     const figure = document.getElementById(id);
     if (views.has(id) || !figure) return views.get(id);
-    const place = figure.querySelector(".drawing");
+    const place = figure.querySelector(".canvas");
     const promise = vegaEmbed(place, fitted(data.charts[id]), options(place.clientWidth < 420)).then((made) => made.view);
     views.set(id, promise);
     const view = await promise;
@@ -98,8 +98,8 @@
     const chart = data.charts[id];
     dialog.querySelector("h2").textContent = chart.title;
     dialog.querySelector(".caption").textContent = chart.sentence;
-    const place = dialog.querySelector(".drawing");
-    place.setAttribute("aria-label", `${chart.title}: ${chart.sentence}`);
+    const place = dialog.querySelector(".canvas");
+    dialog.querySelector(".drawing").setAttribute("aria-label", `${chart.title}: ${chart.sentence}`);
     place.replaceChildren();
     dialog.showModal();
     const spec = fitted(chart);
