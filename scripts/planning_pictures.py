@@ -54,7 +54,7 @@ def valid() -> Any:
         for name, cls in family.catalogue().items()
         if kind in cls.about.exposures
     ]
-    order = list(dict.fromkeys(row["estimator"] for row in sorted(rows, key=lambda row: row["place"])))
+    order = list(dict.fromkeys(row["estimator"] for row in rows))
     return (
         library.Chart(library.Data(values=rows))
         .mark_circle(size=130, color="#1f6f8b", opacity=1)
