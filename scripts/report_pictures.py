@@ -23,8 +23,8 @@ REPORTS = {
         "--metric", "Recall@{5,10,20,50}", "--metric", "Precision@10", "--report", "evaluation.html", "--out", "table.txt",
     ],
     "off-policy": [
-        "offpolicy", "demo/feed/log.parquet", "--target", "better=demo/feed/better.parquet", "--target",
-        "worse=demo/feed/worse.parquet", "--target", "log=@position", "--baseline", "log", "--position", "fit:yule",
+        "offpolicy", "demo/feed/log.parquet", "--target", "new=demo/feed/better.parquet", "--target",
+        "old=demo/feed/worse.parquet", "--target", "log=@position", "--baseline", "log", "--position", "fit:yule",
         "--clip", "1,2,4,8,16,inf", "--report", "off-policy.html", "--out", "table.txt",
     ],
     "study": ["report", "study", "--out", "study.html"],
@@ -43,7 +43,7 @@ PICTURES = {
     "phone": ("evaluation", 360, 800, "dark", None),
     "off-policy": ("off-policy", 1100, 900, "dark", None),
     "clips": ("off-policy", 1100, 620, "dark", "clips"),
-    "study": ("study", 1100, 640, "light", "figures"),
+    "study": ("study", 1240, 620, "light", "figures"),
 }
 
 

@@ -109,21 +109,21 @@ def _of_baseline(question: ShownQuestion) -> Headline:
     """Each model against the baseline, the largest difference first."""
     ordered = sorted(question.differences, key=lambda each: -each.difference)
     words = {
-        **{kind: f"is {kind}" for kind in (*SHOWN_ABOVE, *SHOWN_BELOW)},
-        NOT_SHOWN: "is not shown to differ",
-        INSUFFICIENT: "nothing can be said of it",
+        **{kind: (f"{{}} is {kind}", " than {} at {}") for kind in (*SHOWN_ABOVE, *SHOWN_BELOW)},
+        NOT_SHOWN: ("{} is not shown to differ", " from {} at {}"),
+        INSUFFICIENT: ("nothing can be said of {}", " against {} at {}"),
     }
-    told = [
-        f"{each.model}: {words[each.verdict]}, "
-        f"{_reason(each) if each.verdict == INSUFFICIENT else difference_text(each)}"
-        for each in ordered
-    ]
+    told = []
+    for at, each in enumerate(ordered):
+        said, against = words[each.verdict]
+        whom = "" if at else against.format(question.baseline, question.at)
+        why = _reason(each) if each.verdict == INSUFFICIENT else difference_text(each)
+        told.append(f"{said.format(each.model)}{whom}: {why}")
     found = next(kind for kind in (*SHOWN_ABOVE, NOT_SHOWN, *SHOWN_BELOW, INSUFFICIENT) if _with(ordered, kind))
     n = len(_with(ordered, found))
     badge = f"{found}: {n} of {len(ordered)}" if n < len(ordered) else found
     listed = "; ".join(told[:FEW]) + (f"; and {len(told) - FEW:,} more" if len(told) > FEW else "")
-    sentence = f"Compared with {question.baseline} at {question.at}. {listed}."
-    return Headline(question.label, found, sentence, badge)
+    return Headline(question.label, found, f"{listed}.", badge)
 
 
 def _with(differences: Sequence[Comparison], *verdicts: str) -> list[Comparison]:

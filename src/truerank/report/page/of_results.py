@@ -155,7 +155,7 @@ def _about_differences(results: Results, unit: str) -> tuple[str, ...]:
 def _about_units(results: Results, unit: str) -> tuple[str, ...]:
     if results.unit_table is not None:
         shown = f" The first {QUESTIONS} questions." if len(shown_questions(results)) > QUESTIONS else ""
-        return (f"Each {results.provenance.unit} by its own value. Few of them can be sure by themselves.{shown}",)
+        return (f"What each {results.provenance.unit} has alone; a single one says little.{shown}",)
     return (
         f"These results do not hold single {unit}: save the results in a folder, which keeps them, and make the "
         "report from that.",

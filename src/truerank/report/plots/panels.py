@@ -36,7 +36,7 @@ CONFIG: dict[str, Any] = {
         "gridOpacity": FAINT, "domainOpacity": 0.4, "tickOpacity": 0.4, "labelFontSize": 12, "titleFontSize": 12,
         "titleFontWeight": "normal", "labelLimit": 200,
     },
-    "axisQuantitative": {"tickCount": 6, "labelFlush": False},
+    "axisQuantitative": {"tickCount": 6},
     "legend": {
         "labelColor": INK, "titleColor": INK, "orient": "top", "title": None, "labelFontSize": 12, "labelLimit": 160,
         "symbolStrokeWidth": 1.5, "symbolOpacity": 1,
