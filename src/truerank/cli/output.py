@@ -16,7 +16,6 @@ from truerank.cli import terminal
 from truerank.cli.groups import InputFile, Reading, input_files
 from truerank.cli.options import FORCE, PATH, SharedOption, shared
 from truerank.core.errors import InputError
-from truerank.core.messages import DETECTABLE
 from truerank.core.progress import Progress, watching
 
 if TYPE_CHECKING:
@@ -162,6 +161,8 @@ class Output:
         required: Sequence[Requirement] = (),
     ) -> None:
         """Say what there is to say, and write results with what they were made of; leave with what was required."""
+        from truerank.core.messages import DETECTABLE
+
         below = DETECTABLE if self.results_form == "table" else ()  # a table ends with them
         self.say(message.said(for_cli=True) for message in results.messages if message.code not in below)
         made = recorded(results, files, most=None if self.hash else HASHED)
