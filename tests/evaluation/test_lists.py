@@ -260,4 +260,4 @@ def test_reports_say_higher_and_lower(results: tr.Results, tmp_path: Path) -> No
         baseline="narrow",
     )  # fmt: skip
     against.html(path)
-    assert "broad: is higher" in path.read_text()
+    assert "broad is higher than narrow at Coverage@5" in path.read_text()
