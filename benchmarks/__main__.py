@@ -1,6 +1,6 @@
 """python -m benchmarks lists|ranks|offpolicy|grid|start|stream|pairs [--json] [--rounds N], or page: all of them, into docs/performance.md.
 
-page --only offpolicy|stream renews one section of the page.
+page --only offpolicy|start|stream renews one section of the page.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ def main() -> None:
     parser.add_argument("workload", choices=["lists", "ranks", "offpolicy", "grid", "start", "stream", "pairs", "page"])
     parser.add_argument("--json", action="store_true", help="one JSON object on standard output")
     parser.add_argument("--rounds", type=int, help="interleaved rounds")
-    parser.add_argument("--only", choices=["offpolicy", "stream"], help="of page: the section to renew")
+    parser.add_argument("--only", choices=["offpolicy", "start", "stream"], help="of page: the section to renew")
     parser.add_argument("--scale", type=float, help="of stream: a share of its size")
     arguments = parser.parse_args()
     options: dict[str, float] = {} if arguments.rounds is None else {"rounds": arguments.rounds}

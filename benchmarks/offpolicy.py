@@ -27,7 +27,8 @@ from truerank.exposure.positions.logarithmic import Logarithmic
 from truerank.exposure.positions.places import Positions
 from truerank.uncertainty.intervals import Population
 from truerank.uncertainty.spreads import Spread
-from truerank.uncertainty.weights import WeightTally, tail_length
+from truerank.uncertainty.tails import tail_length
+from truerank.uncertainty.weights import WeightTally
 
 CLIPS = np.array(OFFPOLICY_CLIPS)
 

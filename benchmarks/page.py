@@ -167,5 +167,6 @@ def stream_section(found: dict[str, Any]) -> list[str]:
 
 SECTIONS: dict[str, tuple[Any, Callable[[dict[str, Any]], list[str]]]] = {
     "offpolicy": (offpolicy, offpolicy_section),
+    "start": (start, start.section),
     "stream": (stream, stream_section),
 }

@@ -94,25 +94,25 @@ def write_small(folder: Path) -> None:
 
 def section(found: dict[str, Any]) -> list[str]:
     """Its part of docs/performance.md."""
-    processor, clock = found["processor_ms"], found["clock_ms"]
+    processor = found["processor_ms"]
     pages = [name for name in processor if name.endswith("--help")]
     others = [name for name in processor if name not in pages]
-    row = "| {} | {:.0f} | {:.0f} |".format
+    row = "| {} | {:.0f} |".format
     return [
         "## Start",
         "",
         f"A small `evaluate` (two models, {USERS} users, {ITEMS} items, CSV files) and every help page, medians of {found['rounds']} rounds; modules are "
         f"compiled to bytecode, as an installation does. Of the {len(pages)} help pages `{found['slowest help']}` takes longest.",
         "",
-        "| | processor, ms | clock, ms |",
-        "|---|---|---|",
-        *(row(name, processor[name], clock[name]) for name in (*others, found["slowest help"])),
+        "| | processor, ms |",
+        "|---|---|",
+        *(row(name, processor[name]) for name in (*others, found["slowest help"])),
         "",
         f"<details><summary>All {len(pages)} help pages</summary>",
         "",
-        "| | processor, ms | clock, ms |",
-        "|---|---|---|",
-        *(row(name, processor[name], clock[name]) for name in pages),
+        "| | processor, ms |",
+        "|---|---|",
+        *(row(name, processor[name]) for name in pages),
         "",
         "</details>",
         "",

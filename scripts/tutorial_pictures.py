@@ -47,7 +47,7 @@ def of_results(place: Path) -> Any:
 
 def of_advice(place: Path) -> Any:
     """Expected agreement of the order of models with the true one, for every way to choose candidates."""
-    found = json.loads(place.read_text())
+    found = json.loads(place.read_text())["candidates"]
     chosen = (found["recommended"]["sampler"], found["recommended"]["size"])
     rows = [
         {"name": each["sampler"] + ("" if each["size"] is None else f", {each['size']}"), "value": each["tau"],

@@ -137,6 +137,16 @@ def test_evaluate_and_describe_do_not_load_scipy_stats_or_sklearn() -> None:
     assert found.strip() == "[]"
 
 
+def test_functions_of_distributions_come_from_one_place() -> None:
+    """core/special.py loads them without the package around them; one other import would undo that."""
+    found = [
+        path
+        for path in ROOT.rglob("*.py")
+        if re.search(r"^ *(from|import) scipy\.special", path.read_text(), flags=re.M)
+    ]
+    assert not found
+
+
 def test_the_top_level_is_small_and_all_of_it_is_there() -> None:
     """One list, that type checkers read as well."""
     lines = [line for line in ast.parse((ROOT / "__init__.pyi").read_text()).body if isinstance(line, ast.ImportFrom)]

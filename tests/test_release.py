@@ -32,6 +32,14 @@ def test_a_wheel_holds_no_data_and_nothing_else(tmp_path: Path, name: str) -> No
     assert name in problem
 
 
+def test_the_shipped_study_is_there_with_its_terms(tmp_path: Path) -> None:
+    shipped = ROOT / "src" / release_check.SHIPPED
+    files = {path.relative_to(ROOT / "src").as_posix(): path.read_bytes() for path in shipped.rglob("*.parquet")}
+    assert files
+    assert release_check.problems_of(_wheel(tmp_path, **files)) == []
+    assert all(name in (ROOT / "NOTICE").read_text() for name in ("KuaiRec", "Jester"))
+
+
 def test_a_wheel_is_small(tmp_path: Path) -> None:
     (problem,) = release_check.problems_of(_wheel(tmp_path, **{"truerank/x.py": b"#" * 2_000_001}))
     assert "expected at most 2,000,000" in problem

@@ -160,7 +160,6 @@ BAD = {
     "a rate": ("log.csv", "", "", "--rate 0.1", "--rate goes with --exposure random"),
     "unlisted": ("log.csv", "", "", "--unlisted negative", "goes with --exposure full"),
     "kept exclusions": ("log.csv", "", "", "--exclude train.csv --overlap keep", "use --overlap drop"),
-    "a metric without an unbiased form": ("log.csv", "", "", "--metric nDCG@2 --estimator ips", "nDCG@2"),
 }  # fmt: skip
 
 

@@ -136,10 +136,12 @@ SCRIPT = """
 import numpy as np, os, signal, sys, threading, truerank as tr
 from truerank.core import progress
 progress.PATIENCE = -1.0
-real = progress._Bar.__call__
+real, sent = progress._Bar.__call__, []
 def call(self, *told):
     real(self, *told)
-    os.kill(os.getpid(), signal.SIGINT)
+    if not sent:
+        sent.append(True)
+        os.kill(os.getpid(), signal.SIGINT)
 progress._Bar.__call__ = call
 rng = np.random.default_rng(0)
 truth = (rng.random((50, 20)) < 0.3).astype(int)

@@ -17,6 +17,7 @@ from truerank.core.errors import InputError, RefusedError
 from truerank.core.requirements import Outcome, Requirement
 from truerank.data import partition
 from truerank.evaluation import gather, judged_source
+from truerank.report.sentences import sentence
 
 LISTS = pl.DataFrame({"user": [1, 1, 2, 2], "item": ["a", "b", "a", "c"], "rank": [1, 2, 1, 2]})
 TEST = pl.DataFrame({"user": [1, 2, 3], "item": ["d", "a", "a"]})
@@ -244,3 +245,19 @@ def test_the_command_line_and_its_json(tmp_path: Path) -> None:
     wrong = call("evaluate", *common, "--item-features", str(tmp_path / "features.csv"))
     assert wrong.code == 2
     assert "--item-features goes with --exposure biased" in wrong.err
+
+
+def test_reports_say_higher_and_lower(results: tr.Results, tmp_path: Path) -> None:
+    """Headlines, charts and the sentence for a report know verdicts without a better side."""
+    path = tmp_path / "report.html"
+    results.html(path)
+    page = path.read_text()
+    assert "broad is higher than narrow at Coverage@5" in page
+    assert "narrow is higher than broad at Gini@5" in page
+    assert sentence(results, "broad", "narrow", metric="Coverage@5").endswith("shows that broad is higher.")
+    against = tr.evaluate(
+        {"narrow": NARROW, "broad": BROAD, "again": BROAD}, LATER, exposure="holdout", metrics=["Coverage@5", "Gini@5"],
+        baseline="narrow",
+    )  # fmt: skip
+    against.html(path)
+    assert "broad is higher than narrow at Coverage@5" in path.read_text()

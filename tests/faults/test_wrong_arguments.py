@@ -106,6 +106,10 @@ def _calls() -> dict[str, tuple[Callable[..., Any], dict[str, Any]]]:
         "split": (tr.split, {"log": LOG, "by": "random", "test": 0.5}),
         "evaluate": (tr.evaluate, {"scores": SCORES, "labels": LABELS, "metrics": ["Recall@2"]}),
         "off_policy": (tr.off_policy, {"log": SHOWN, "targets": {"new": RankColumn("rank")}, "position": "log"}),
+        "plan_exposure": (
+            tr.plan_exposure, {"difference": 0.1, "metrics": ["Precision@10"], "n_items": 100, "value": 0.2}
+        ),
+        "plan_sessions": (tr.plan_sessions, {"difference": 0.1, "reward": 0.2, "effective": 0.4}),
         "intervene": (tr.intervene, {"log": LOG, "strategy": "full", "seed": 0}),
         "with_inclusion": (tr.with_inclusion, {"log": LOG, "strategy": "full"}),
         "expose": (tr.expose, {"world": LOG, "logger": "uniform", "sparsity": 0.5, "seed": 0}),
@@ -156,6 +160,8 @@ NAMES = [
     "split",
     "evaluate",
     "off_policy",
+    "plan_exposure",
+    "plan_sessions",
     "intervene",
     "with_inclusion",
     "expose",

@@ -510,7 +510,7 @@ def test_exposure_takes_text_frames_and_files(tmp_path: Path) -> None:
         (lambda: BiasedExposure("powr:0.5"), "Did you mean power"),
         (lambda: BiasedExposure(PopularityPower), "expected a propensity or its text, one of column"),  # type: ignore[arg-type]
         (lambda: BiasedExposure(0.5), "expected a propensity or its text, one of column"),  # type: ignore[arg-type]
-        (lambda: BiasedExposure(NaiveBayes(), random=[1, 2]), "cannot read rows from a list"),
+        (lambda: BiasedExposure(NaiveBayes(), random=[1, 2]), "a list of rows: expected"),
         (lambda: NaiveBayes(drawn="foo"), "drawn=foo; expected all or unseen"),
         (lambda: SNIPS(clip="a"), "clip a; expected a number from 1"),  # type: ignore[arg-type]
         (lambda: IPS(clip=np.float64(0.5)), "clip 0.5; expected a number from 1"),

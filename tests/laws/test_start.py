@@ -61,7 +61,7 @@ def test_a_small_evaluation_loads_what_it_needs(tmp_path: Path) -> None:
     modules, shown = loaded(*words, place=tmp_path)
     assert "Recall@2" in shown
     assert {"numpy", "polars"} <= modules
-    unneeded = {"numba", "scipy.stats", "scipy.sparse", "scipy.special", "scipy.optimize", "pandas"}
+    unneeded = {"numba", "scipy.stats", "scipy.sparse", "scipy.special", "scipy.optimize", "pandas", "rich"}
     assert not unneeded & modules
 
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import truerank as tr
@@ -18,12 +18,14 @@ from truerank.report.drawn import NARROW, WIDE, Ruler
 NUMBERS = st.floats(-1e300, 1e300)
 
 
+@settings(deadline=None)
+@example([[0.0, 0.0, 5e-324]], 40, False)  # whose half is 0
 @given(st.lists(st.tuples(NUMBERS, NUMBERS, NUMBERS).map(sorted), min_size=1), st.integers(0, 60), st.booleans())
 def test_lines_keep_the_order_of_their_numbers(rows: list[list[float]], width: int, zero: bool) -> None:
     ruler = Ruler.of([end for row in rows for end in row], width, zero=zero)
     if ruler is None:
         held = [end for row in rows for end in row] + [0.0] * zero
-        assert width < NARROW or max(held) == min(held)
+        assert width < NARROW or max(held) / 2 == min(held) / 2
         return
     lines = [ruler.line(*row) for row in rows]
     assert {len(line) for line in lines} == {ruler.width} == {min(width, WIDE)}
@@ -75,6 +77,13 @@ def test_a_terminal_of_any_width_shows_every_number(results: tr.Results, width: 
     joined = "".join(shown.split())
     assert width < 60 or all(cell in joined for cell in cells)
     assert ("●" in shown) == (width >= 80)
+
+
+@pytest.mark.parametrize("name", ["good", "日本 é", "a\nb\tc", "<b> [bold]x[/]"])
+def test_uncut_text_is_what_a_wide_terminal_shows(results: tr.Results, name: str) -> None:
+    odd = replace(results, estimates=tuple(replace(each, model=each.model + name) for each in results.estimates))
+    uncut, wide = text.render(odd, groups={"g": odd}), text.render(odd, groups={"g": odd}, width=1000)
+    assert [line.rstrip() for line in uncut.splitlines()] == [line.rstrip() for line in wide.splitlines()]
 
 
 def test_piped_text_is_as_wide_as_it_needs(results: tr.Results) -> None:

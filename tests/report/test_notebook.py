@@ -43,8 +43,8 @@ def test_verdict_differences_p_left_out_assumptions_and_warnings_are_there() -> 
 
 def test_names_are_text_and_nothing_else_is_loaded() -> None:
     shown = _results()._repr_html_()
-    (picture,) = re.findall(r"<img[^>]*>", shown)  # the interval plot, and no name
-    assert re.fullmatch(r'<img alt="[^"<>]*" src="data:image/svg\+xml;base64,[A-Za-z0-9+/=]*">', picture)
+    assert all(each.startswith('<img alt="') for each in re.findall("<img[^>]*", shown))  # the picture alone
+    assert shown.count("<img") == shown.count('src="data:image/svg+xml;base64,') <= 1
     assert "\x1b" not in shown
     assert not re.search(r"<script|https?://|javascript:", shown)
     assert shown.count("<table>") == shown.count("</table>") == 4

@@ -72,8 +72,8 @@ def advise(
 ) -> None:
     """Say what LOG can tell: its columns, whether exposure looks random, which estimators are valid, what to run next.
 
-    LOG is any table of users and items, with labels or ratings, or of impressions at positions. Where exposure is
-    biased, or with --study, it also says which sampled candidates keep the true order of models best: LOG's sparsity
+    LOG is any table of users and items, with labels or ratings, or of impressions at positions. Unless every
+    pair has a label it also says which sampled candidates keep the true order of models best: LOG's sparsity
     and the bias of its exposure are compared with those of the study's logs. Without --study it is the nearest of two
     that come with truerank, on KuaiRec (short videos) and Jester (jokes). Positives alone need --study-logger and
     --sparsity for that.
@@ -105,7 +105,7 @@ def advise(
     )
     asked = any((study, study_logger, metrics, sparsity is not None, n_users))
     advice, why_not = None, ""
-    if asked or found.exposed == "biased":
+    if asked or found.exposed not in ("full", "ranked"):
         try:
             advice = _advice(
                 log, study, reading, metrics, logger=study_logger, sparsity=sparsity, users=n_users, output=output

@@ -53,7 +53,7 @@ def names(*packages: str, about: bool = False) -> list[str]:
     """The names of the values that folders of modules define: `name`, or that in `about = About(name=...)`.
 
     >>> names("estimators/judged", about=True)
-    ['full', 'traditional', 'hajek', 'holdout', 'horvitz-thompson', 'pooled', 'published']
+    ['full', 'traditional', 'hajek', 'holdout', 'horvitz-thompson', 'lists', 'pooled', 'published']
     >>> names("exposure/loggers")
     ['duration', 'popularity', 'positivity', 'uniform']
     """

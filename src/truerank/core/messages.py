@@ -13,6 +13,9 @@ from truerank.core.wording import worded
 
 Number = float | int | str | None
 
+# what data could have shown: said below the results, where a comparison was not shown
+DETECTABLE = ("detectable", "detectable-more")
+
 _CODE = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from truerank.core.estimator import Asked, Estimator
-from truerank.core.messages import Message, note
+from truerank.core.messages import DETECTABLE, Message, note
 from truerank.core.results import NOT_SHOWN, Comparison
 from truerank.core.terms import Smooth
 from truerank.evaluation.measure import Measured
@@ -121,9 +121,7 @@ def about_detectable(
             said += sentence_of(found, Sure(USUAL, comparison.level, comparison.family))
     further = len(nearest) - len(said)
     if len(said) == MOST_MESSAGES and further > 0:
-        said.append(
-            note("detectable-more", f"the same can be said of {further:,} more questions: ask them one at a time.")
-        )
+        said.append(note(DETECTABLE[1], f"the same can be said of {further:,} more questions: ask them one at a time."))
     return said
 
 
@@ -147,7 +145,7 @@ def sentence_of(pair: PlannedPair, sure: Sure) -> Iterable[Message]:
         numbers |= {"users_needed": more_users, "rows_needed": more_rows}
         if more_users is None or more_users > users:
             text += f"; if they differ by {abs(pair.seen):.2g}, as here, {_needed(pair, users, more_users, more_rows)}"
-    return [note("detectable", f"{text}.", numbers=numbers, about=(pair.model, pair.baseline, pair.metric))]
+    return [note(DETECTABLE[0], f"{text}.", numbers=numbers, about=(pair.model, pair.baseline, pair.metric))]
 
 
 def at_hand(pair: PlannedPair) -> str:

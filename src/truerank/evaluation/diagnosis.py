@@ -174,9 +174,9 @@ def _by_exposure(log: Log, tested: Randomness, pairs: int, *, alone: bool) -> tu
     effect = 0.0 if tested.unevenness is None else tested.unevenness.effect
     failed = [check.name for check in tested.checks if check.failed and check.verdict]
     if effect <= LARGE and failed == ["items"]:
-        said = caution("not-quite-random", f"items were shown unequally by {effect:.0%} of the mean beyond chance")
-        return Exposed.RANDOM, "almost a uniform sample of items for each user", [said]
-    said = [
+        almost = caution("not-quite-random", f"items were shown unequally by {effect:.0%} of the mean beyond chance")
+        return Exposed.RANDOM, "almost a uniform sample of items for each user", [almost]
+    said: list[Message] = [
         warning(
             "no-propensities",
             "how likely each row was shown is not in the log: what is estimated rests on a model of it, which nothing "

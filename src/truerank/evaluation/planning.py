@@ -209,7 +209,7 @@ def plan_sessions(
     if not targets or len(targets) < 2:
         raise InputError(
             f"{len(targets or {})} targets; expected at least two, whose difference is planned: the policy that logged "
-            "is one of them as log=@position (Python: RankColumn('position'))."
+            "is one of them, {cli:log=@position|RankColumn('position')}."
         )
     with scratch() as space:
         source = source_of(

@@ -42,9 +42,9 @@ from truerank.uncertainty.evidence import equally_weighted
 from truerank.uncertainty.intervals import common
 from truerank.uncertainty.spreads import Bounds, Spread
 from truerank.uncertainty.support import SupportTally, TargetSums, about_bounds, unseen_of
-from truerank.uncertainty.tails import RewardTally, heavy_rewards
+from truerank.uncertainty.tails import RewardTally, heavy_rewards, tail_length
 from truerank.uncertainty.verdicts import UnseenExposure
-from truerank.uncertainty.weights import WeightDiagnostics, WeightTally, tail_length
+from truerank.uncertainty.weights import WeightDiagnostics, WeightTally
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -13,8 +13,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from truerank.report.console import console_on
 from truerank.report.drawn import Ruler
-from truerank.report.text import console_on
 from truerank.studies.demo.chapter import COMMAND, Chapter, Picture, Say, Sheet
 from truerank.studies.demo.first import tell_first
 from truerank.studies.demo.made import Made, keep, make

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from truerank.core.results import Comparison, Estimate
 from truerank.report.numbers import number
 
+SIGNS = "├─┼┤│●"  # that lines are made of, each a column wide
 NARROW, WIDE = 16, 40  # columns of an axis: below these it tells nothing, beyond those it tells no more
 
 
@@ -33,7 +34,7 @@ class Ruler:
     def of(cls, ends: Iterable[float], width: int, *, zero: bool = False) -> Ruler | None:
         """The axis that holds all ends of intervals; none where they are all the same, or there is no room."""
         finite = [end for end in (*ends, *([0.0] if zero else [])) if math.isfinite(end)]
-        if width < NARROW or not finite or not max(finite) - min(finite) > 0:
+        if width < NARROW or not finite or not max(finite) / 2 - min(finite) / 2 > 0:
             return None
         return cls(min(finite), max(finite), min(width, WIDE), zero)
 

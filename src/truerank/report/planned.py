@@ -16,6 +16,7 @@ WHO = "the chart of a plan"
 HTML = "html"
 FORMS = (*PictureFormat, HTML)
 MANY = 6  # pairs of one question, beyond which the table shows the one that needs most
+GRID = "#eeeeee"
 COLOURS = ["#1f6f8b", "#d1782b", "#5b8c5a", "#8b5b8c", "#b0413e", "#5c6b73"]
 
 
@@ -98,8 +99,9 @@ def plan_chart(plan: SamplePlan) -> Any:
     )
     alone = table["per_user"].n_unique() == 1
     x = library.X(
-        "per_user:Q", title=f"{pair.row}s per {pair.cluster}", axis=library.Axis(format="~g", labelOverlap=True),
-        scale=library.Scale(type="linear" if alone else "log"),
+        "per_user:Q", title=f"{pair.row}s per {pair.cluster}",
+        axis=library.Axis(format="~g", labelOverlap=True, gridColor=GRID),
+        scale=library.Scale(type="linear" if alone else "log", nice=False),
     )  # fmt: skip
     colour = library.Color(
         "pair:N", title=None, scale=library.Scale(range=COLOURS),
@@ -110,7 +112,12 @@ def plan_chart(plan: SamplePlan) -> Any:
         known = table.filter(pl.col(column).is_not_null() & (pl.col(column) > 0))
         base = library.Chart(library.Data(values=known.to_dicts())).encode(
             x=x,
-            y=library.Y(f"{column}:Q", title=title, scale=library.Scale(type="log"), axis=library.Axis(format="~g")),
+            y=library.Y(
+                f"{column}:Q",
+                title=title,
+                scale=library.Scale(type="log", nice=False),
+                axis=library.Axis(format=",~r", gridColor=GRID),
+            ),
             color=colour,
             tooltip=["pair:N", "per_user:Q", "users:Q", "rows:Q", "detectable:Q"],
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from enum import StrEnum
 from pathlib import Path
@@ -46,10 +47,21 @@ def picture(chart: Any, form: PictureFormat, *, who: str) -> bytes:
     if form is PictureFormat.PDF:
         return bytes(convert.vegalite_to_pdf(spec, vl_version=version, allowed_base_urls=[]))
     text: str = convert.vegalite_to_svg(spec, vl_version=version, allowed_base_urls=[])
-    return text.encode()
+    return _numbered(text).encode()
+
+
+def _numbered(svg: str) -> str:
+    """A picture whose clips are numbered by itself, not by how many were drawn before it.
+
+    >>> _numbered('<clipPath id="clip7"/><g clip-path="url(#clip7)"/><clipPath id="clip9"/>')
+    '<clipPath id="clip0"/><g clip-path="url(#clip0)"/><clipPath id="clip1"/>'
+    """
+    known: dict[str, str] = {}
+    return CLIP.sub(lambda found: known.setdefault(found[0], f"clip{len(known)}"), svg)
 
 
 WHO = "a chart"
+CLIP = re.compile(r"(?<=[\"#])clip\d+(?=[\")])")
 KIND = "set of figures"  # of the folder
 CROSS = "M-1,-1L1,1M-1,1L1,-1"
 MARGIN = 7  # pixels between the outermost sizes and the frame

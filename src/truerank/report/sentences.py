@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from truerank.core.errors import InputError
-from truerank.core.results import BETTER, INSUFFICIENT, NOT_SHOWN, WORSE, Comparison, Estimate, Results
+from truerank.core.results import INSUFFICIENT, SHOWN_ABOVE, SHOWN_BELOW, Comparison, Estimate, Results
 from truerank.report.numbers import interval, number, p_value
 
 
@@ -34,7 +34,7 @@ def sentence(results: Results, model: str, baseline: str, *, metric: str | None 
         f"By {one.estimand} (estimator {one.estimator}, {first.units:,} {unit}), {model} has {_valued(one)} and "
         f"{baseline} {_valued(other)}; their difference of {number(first.difference)} "
         f"({first.interval_level:.0%} interval {interval(first.low, first.high)}, adjusted p "
-        f"{p_value(first.p_adjusted)}) {_verdict(first)}."
+        f"{p_value(first.p_adjusted)}) {_verdict(first, directed=one.directed)}."
     )
 
 
@@ -42,12 +42,9 @@ def _valued(estimate: Estimate) -> str:
     return f"{number(estimate.value)} ({estimate.level:.0%} interval {interval(estimate.low, estimate.high)})"
 
 
-def _verdict(found: Comparison) -> str:
-    words = {
-        BETTER: f"shows that {found.model} is better",
-        WORSE: f"shows that {found.model} is worse",
-        NOT_SHOWN: "does not show which is better",
-    }
+def _verdict(found: Comparison, *, directed: bool) -> str:
+    if found.verdict in (*SHOWN_ABOVE, *SHOWN_BELOW):
+        return f"shows that {found.model} is {found.verdict}"
     if found.verdict == INSUFFICIENT:
         return f"carries no verdict: {' '.join(found.reason_texts).rstrip('.')}"
-    return words[found.verdict]
+    return "does not show which is better" if directed else "does not show which is higher"

@@ -6,30 +6,21 @@ import csv
 import io
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import msgspec
-from rich.cells import cell_len
-from rich.console import Console, ConsoleOptions, ConsoleRenderable, RenderHook, RenderResult
-from rich.segment import Segment
-from rich.table import Table
-from rich.text import Text
 
 from truerank.core.errors import some
-from truerank.core.messages import Severity
+from truerank.core.messages import DETECTABLE, Severity
 from truerank.core.printable import printable
 from truerank.core.results import Comparison, Estimate, Results
 from truerank.data.cells import safe_cell
 from truerank.report.answers import FEW, Answer, adjusted, answers, assumptions, summed_up, verdict, warnings
-from truerank.report.drawn import line_of, ruler_of
+from truerank.report.drawn import WIDE, line_of, ruler_of
 from truerank.report.numbers import clip_text, interval, number, p_value
+from truerank.report.pages import GAP, OnTerminal, TextPage, Uncut, columns_of
 
-WIDE = 10_000  # of text that no terminal cuts
-GAP = 2  # between columns
 COLUMNS, QUESTIONS = 120, 8  # of one screen
-
-Lines = list[list[str]]  # of a table, its head first
 
 
 def render(
@@ -44,37 +35,12 @@ def render(
 
     The same within `groups` of units stands after the whole, each under its name.
     """
-    stream = io.StringIO()
-    console = console_on(stream, width=width, color=color)
-    print_results(results, console, for_cli=for_cli)
+    page: TextPage = Uncut() if width is None else OnTerminal(width=width, color=color)
+    _write(results, page, for_cli=for_cli)
     for name, within in (groups or {}).items():
-        console.print(Text(f"\n{name}", style="bold underline"))
-        print_results(within, console, for_cli=for_cli)
-    return stream.getvalue()
-
-
-def console_on(stream: io.StringIO, *, width: int | None, color: bool) -> Console:
-    """A console for a terminal of `width` columns, or uncut, that shows data without what a terminal would obey."""
-    system: Any = "auto" if color else None
-    console = Console(file=stream, width=width or WIDE, force_terminal=color, color_system=system, highlight=False)
-    console.push_render_hook(_Harmless())
-    return console
-
-
-class _Harmless(RenderHook):
-    """Texts and cells are laid out first and then made printable, so that only styles of ours become sequences."""
-
-    def process_renderables(self, renderables: list[ConsoleRenderable]) -> list[ConsoleRenderable]:
-        return [_Written(each) for each in renderables]
-
-
-@dataclass(frozen=True, slots=True)
-class _Written:
-    inner: ConsoleRenderable
-
-    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        for text, style, control in console.render(self.inner, options):
-            yield Segment(printable(text, lines=True), style, control)
+        page.say((f"\n{name}", "bold underline"))
+        _write(within, page, for_cli=for_cli)
+    return page.text()
 
 
 def encoded(text: str) -> bytes:
@@ -82,32 +48,32 @@ def encoded(text: str) -> bytes:
     return printable(text, lines=True).encode()
 
 
-def print_results(results: Results, console: Console, *, for_cli: bool) -> None:
+def _write(results: Results, page: TextPage, *, for_cli: bool) -> None:
     """Estimates under what they estimate, differences under their estimates, assumptions and warnings at the end."""
     unit = f"{results.provenance.unit}s"
     for answer in answers(results):
-        head = Text(f"{answer.metric}, {answer.estimator}", style="bold")
-        console.print(head.append(f": {answer.estimand}", style="not bold"))
-        _print_table(_estimates(answer, unit=unit), answer.estimates, console)
+        page.say((f"{answer.metric}, {answer.estimator}", "bold"), (f": {answer.estimand}", ""))
+        _write_table(_estimates(answer, unit=unit), answer.estimates, page)
         if answer.differences:
-            _print_table(_differences(answer), answer.differences, console)
+            _write_table(_differences(answer), answer.differences, page)
         most = max(estimate.units for estimate in answer.estimates)
         if any(comparison.units < most for comparison in answer.differences):
-            console.print(f"Over the {unit} that both models have: {', '.join(_over(answer.differences, unit))}.")
+            page.say((f"Over the {unit} that both models have: {', '.join(_over(answer.differences, unit))}.", ""))
         if answer.left_out is not None:
-            console.print(answer.left_out)
-        console.print()
+            page.say((answer.left_out, ""))
+        page.say(("", ""))
     if results.comparisons:
-        console.print(f"Differences are paired, from the same {unit}; {adjusted(results)}.")
+        page.say((f"Differences are paired, from the same {unit}; {adjusted(results)}.", ""))
     for assumption in assumptions(results):
         first, rest = assumption[: len("Assumed")], assumption[len("Assumed") :]
-        console.print(Text(first, style="dim").append(rest, style="default"))
-    if not for_cli:  # the command line has said it all on standard error
-        for message in results.messages:
-            if message.severity is not Severity.NOTE:
-                console.print(Text("! ", style="yellow").append(str(message), style="default"))
-    for sentence in warnings(results, for_cli=for_cli):
-        console.print(Text("! ", style="yellow").append(sentence, style="default"))
+        page.say((first, "dim"), (rest, ""))
+    # the command line has said what is not of single numbers on standard error
+    grave = [str(message) for message in results.messages if message.severity is not Severity.NOTE]
+    for sentence in (*(() if for_cli else grave), *warnings(results, for_cli=for_cli)):
+        page.say(("! ", "yellow"), (sentence, ""))
+    for message in results.messages:
+        if message.code in DETECTABLE:
+            page.say((message.said(for_cli=for_cli), ""))
 
 
 def brief(results: Results) -> str:
@@ -155,7 +121,7 @@ def shortened(line: str, columns: int) -> str:
 # --------------------------------------------------------------------------------------------------------------- tables
 
 
-def _estimates(answer: Answer, *, unit: str) -> Lines:
+def _estimates(answer: Answer, *, unit: str) -> list[list[str]]:
     level, kind = answer.estimates[0].level, answer.estimates[0].interval
     clips, sizes = answer.clipped, any(estimate.ess is not None for estimate in answer.estimates)
     names = ["value", f"{level:.0%} interval ({kind})", unit, "left out"]
@@ -173,7 +139,7 @@ def _estimates(answer: Answer, *, unit: str) -> Lines:
     return lines
 
 
-def _differences(answer: Answer) -> Lines:
+def _differences(answer: Answer) -> list[list[str]]:
     clips = answer.clipped
     lines = [["difference", *(["clip"] if clips else []), "value", "interval", "p", "p adjusted", ""]]
     for comparison in answer.differences:
@@ -193,21 +159,15 @@ def _clip(clip: float | None, *, chosen: bool) -> str:
     return f"{'chosen: ' if chosen else ''}{clip_text(clip)}"
 
 
-def _print_table(lines: Lines, entries: Sequence[Estimate | Comparison], console: Console) -> None:
-    """A plain table, its intervals drawn beside it where there is room; on a narrow terminal its cells fold, nothing
-    is cut."""
-    table = Table(box=None, pad_edge=False, padding=(0, GAP, 0, 0), header_style="dim")
-    head, *rows = lines
-    for at, name in enumerate(head):
-        table.add_column(Text(name), justify="right" if at and name else "left", overflow="fold")
-    widths = (max(map(cell_len, column)) + GAP for column in zip(*lines, strict=True))
-    ruler = ruler_of(entries, console.width - sum(widths))
+def _write_table(lines: list[list[str]], entries: Sequence[Estimate | Comparison], page: TextPage) -> None:
+    """A table with its intervals drawn beside it, where there is room."""
+    taken = sum(max(map(columns_of, column)) + GAP for column in zip(*lines, strict=True))
+    ruler = ruler_of(entries, WIDE if page.width is None else page.width - taken)
+    left = [at for at, name in enumerate(lines[0]) if not at or not name]
     if ruler is not None:
-        table.add_column(Text(ruler.head()), no_wrap=True)
-        rows = [[*row, line_of(ruler, entry)] for row, entry in zip(rows, entries, strict=True)]
-    for row in rows:
-        table.add_row(*map(Text, row))
-    console.print(table)
+        drawn = [ruler.head(), *(line_of(ruler, entry) for entry in entries)]
+        left, lines = [*left, len(lines[0])], [[*line, last] for line, last in zip(lines, drawn, strict=True)]
+    page.table(lines, left=left)
 
 
 def _over(differences: Sequence[Comparison], unit: str) -> list[str]:

@@ -131,7 +131,7 @@ class ListWorld:
         return np.minimum(base * active[:, None], 1.0)
 
     def _active(self, quantile: Floats) -> Floats:
-        from scipy.special import gammaincinv
+        from truerank.core.special import gammaincinv
 
         return np.asarray(gammaincinv(self.shape, quantile) / self.shape)
 

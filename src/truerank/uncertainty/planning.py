@@ -167,14 +167,14 @@ def _normal_nodes() -> tuple[list[float], list[float]]:
 
 
 def _quantile(df: float, share: float) -> float:
-    from scipy.special import ndtri, stdtrit  # loads slowly
+    from truerank.core.special import ndtri, stdtrit  # loads slowly
 
     return float(stdtrit(df, share) if math.isfinite(df) else ndtri(share))
 
 
 def _beyond(critical: float, df: float, noncentral: float) -> float:
     """P(T > critical) of noncentral t."""
-    from scipy.special import nctdtr, ndtr
+    from truerank.core.special import nctdtr, ndtr
 
     spread = math.sqrt(1.0 + critical**2 / (2.0 * df)) if math.isfinite(df) else 1.0
     usual = float(ndtr((noncentral - critical) / spread))
@@ -185,7 +185,7 @@ def _beyond(critical: float, df: float, noncentral: float) -> float:
 
 def _enough_tell(telling: float, users: float, sure: Sure) -> float:
     """The chance that as many users tell the two apart as a verdict at this level needs."""
-    from scipy.special import bdtrc
+    from truerank.core.special import bdtrc
 
     least = max(FEWEST, math.floor(1.0 - math.log2(sure.alpha)) + 1)
     return 1.0 if telling >= 1 and users >= least else float(bdtrc(least - 1, math.floor(users), min(telling, 1.0)))

@@ -15,7 +15,6 @@ from truerank.core.arrays import Floats, compiled_for, equal_parts
 from truerank.core.messages import Message, caution, warning
 from truerank.core.terms import Smooth
 from truerank.uncertainty.spreads import Moments, moments_of
-from truerank.uncertainty.weights import tail_length
 
 UPPER = 0.2  # the part of clusters that the tail is judged by
 LEAST = 10  # members of it
@@ -206,3 +205,8 @@ def _about_sizes(terms: Smooth, moments: Moments, cluster: str) -> list[Message]
             numbers={"correlation": related, "effective": worth},
         )
     ]
+
+
+def tail_length(n: int) -> int:
+    """How many of n weights are the tail: min(n / 5, 3 √n), as in Pareto-smoothed importance sampling."""
+    return int(min(math.ceil(0.2 * n), math.ceil(3 * math.sqrt(n))))

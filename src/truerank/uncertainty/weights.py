@@ -15,6 +15,7 @@ from truerank.core.estimator import Beyond
 from truerank.core.messages import Message, warning
 from truerank.estimators.ranked.clips import Limited
 from truerank.estimators.ranked.exposures import BLOCK, Exposures, blocks
+from truerank.uncertainty.tails import tail_length
 
 FEW_EFFECTIVE = 100.0
 SMALL_EFFECTIVE_SHARE = 0.01
@@ -215,11 +216,6 @@ def _add_bins(scale: Floats, limited: Floats, clips: Floats, sums: Floats) -> No
     weight = scale * limited
     for row, values in enumerate(((weight > 0).astype(np.float64), scale, scale**2, weight, weight**2)):
         sums[row] += np.bincount(at, values, minlength=sums.shape[1])
-
-
-def tail_length(n: int) -> int:
-    """How many of n weights are the tail: min(n / 5, 3 √n), as in Pareto-smoothed importance sampling."""
-    return int(min(math.ceil(0.2 * n), math.ceil(3 * math.sqrt(n))))
 
 
 def pareto_tail(largest: Sequence[float] | Floats) -> float:

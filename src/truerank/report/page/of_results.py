@@ -60,11 +60,11 @@ def report_of(path: Path, *, metric: str | None = None) -> bytes:
     if (path / NOTE).is_file():
         return study_report(path, metric=metric)
     if metric is not None:
-        raise InputError(f"--metric {metric}: a report of results has all their metrics; leave it out.")
+        raise InputError(f"{{option:metric}} {metric}: a report of results has all their metrics; leave it out.")
     if path.is_dir() and not (path / RESULTS).is_file():
         raise InputError(
-            f"{path}: holds neither results ({RESULTS}) nor a study ({NOTE}); expected the folder of --save, its JSON, "
-            "or the folder of `truerank study reliability`."
+            f"{path}: holds neither results ({RESULTS}) nor a study ({NOTE}); expected a folder of "
+            "{cli:--save|Results.save}, its JSON, or the folder of a reliability study."
         )
     return report(Results.read(path))
 
@@ -157,8 +157,8 @@ def _about_units(results: Results, unit: str) -> tuple[str, ...]:
         shown = f" The first {QUESTIONS} questions." if len(shown_questions(results)) > QUESTIONS else ""
         return (f"What each {results.provenance.unit} has alone; a single one says little.{shown}",)
     return (
-        f"These results do not hold single {unit}: ask with --save (Python: units=True, Results.save), and make the "
-        "report from that folder.",
+        f"These results do not hold single {unit}: save the results in a folder, which keeps them, and make the "
+        "report from that.",
     )
 
 

@@ -41,7 +41,7 @@ def study_page(study: Finished, note: dict[str, Any], *, metric: str) -> Page:
     live = {question: replace(each, styles=_seen(each.styles)) for question, each in figures.items()}
     frames = {each: tidy(study.results, each, metric=metric) for each in StudyQuestion}
     others = [name for name in study.names("metric") if name != metric]
-    also = (f"The study also has {', '.join(others)}: make a report of one with --metric.",) if others else ()
+    also = (f"The study also has {', '.join(others)}: each can have a report of its own (`metric`).",) if others else ()
     return Page(
         title=f"truerank report: reliability study, {metric}",
         question=f"How far can {metric} over sampled candidates be trusted?",

@@ -19,7 +19,7 @@ STEP = 22  # pixels of a row
 INK = "currentColor"  # of text and lines: black on white, and on a page whatever its text has
 FAINT = 0.14
 BLUE, VERMILION, GREY = COLOURS[0], COLOURS[1], "#7f7f7f"
-# verdicts differ in colour and shape, and those that say who is better are filled
+# verdicts differ in colour and shape, and those that say who is better (or higher) are filled
 VERDICTS = {
     **dict.fromkeys(SHOWN_ABOVE, (BLUE, "circle")),
     **dict.fromkeys(SHOWN_BELOW, (VERMILION, "square")),

@@ -56,8 +56,9 @@ class JudgedWorld:
 
     @property
     def ample(self) -> bool:
-        """Whether so much is known that nothing should be warned of."""
-        return self.n_users >= 1000 and self.active >= 0.5 and self.judged is not None and not self.rare
+        """Whether so much is known that nothing should be warned of; of the published mean it always is."""
+        enough = self.n_users >= 1000 and self.active >= 0.5 and self.judged is not None
+        return enough and not self.rare and PUBLISHED not in self.estimators
 
     def n_draws(self, asked: int) -> int:
         """Of the draws that are asked for: a quarter where each fits a model again without every group of users."""

@@ -1,0 +1,76 @@
+"""Pictures of docs/planning.md and docs/advise.md: `python scripts/planning_pictures.py`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+import truerank as tr
+from truerank.core.estimator import Exposed
+from truerank.estimators import ESTIMATORS
+from truerank.estimators.ranked import RANKED
+from truerank.report.reliability_charts import TYPEFACE, PictureFormat, altair, picture
+
+PLAN = Path("docs/figures/plan.svg")
+ADVISE = Path("docs/figures/advise.svg")
+WHO = "pictures of the docs"
+
+
+def main() -> None:
+    PLAN.write_bytes(picture(needed(), PictureFormat.SVG, who=WHO))
+    ADVISE.write_bytes(picture(valid(), PictureFormat.SVG, who=WHO))
+
+
+def needed() -> Any:
+    """Users needed by judged items per user, for three differences of Precision@10 among 1,000 items."""
+    library = altair(WHO)
+    tables = [
+        tr.plan_exposure(difference=difference, metrics=["Precision@10"], n_items=1000, value=0.1, shared=0.5)
+        .table()
+        .with_columns(difference=pl.lit(f"{difference:g}"))
+        for difference in (0.01, 0.02, 0.05)
+    ]
+    rows = pl.concat(tables).filter((pl.col("estimator") == "hajek") & (pl.col("per_user") >= 5))
+    base = library.Chart(library.Data(values=rows.to_dicts())).encode(
+        x=library.X("per_user:Q", title="judged items per user", scale=library.Scale(type="log", nice=False),
+                    axis=library.Axis(format="~g", gridColor="#eeeeee")),
+        y=library.Y("users:Q", title="users needed", scale=library.Scale(type="log", nice=False), axis=library.Axis(format=",", gridColor="#eeeeee")),
+        color=library.Color("difference:N", title="difference", scale=library.Scale(range=["#b0413e", "#d1782b", "#1f6f8b"])),
+    )  # fmt: skip
+    return (base.mark_line(strokeWidth=2) + base.mark_circle(size=45, opacity=1)).properties(
+        width=460, height=280, config=library.Config(font=TYPEFACE, view=library.ViewConfig(stroke="#bbbbbb"))
+    )
+
+
+def valid() -> Any:
+    """Which estimators are for which kind of log, as they say themselves."""
+    library = altair(WHO)
+    rows = [
+        {"estimator": name, "log": str(kind), "place": at}
+        for at, kind in enumerate(Exposed)
+        for family in (ESTIMATORS, RANKED)
+        for name, cls in family.catalogue().items()
+        if kind in cls.about.exposures
+    ]
+    order = list(dict.fromkeys(row["estimator"] for row in rows))
+    return (
+        library.Chart(library.Data(values=rows))
+        .mark_circle(size=130, color="#1f6f8b", opacity=1)
+        .encode(
+            x=library.X(
+                "log:N", title="what the log shows", sort=[str(kind) for kind in Exposed],
+                axis=library.Axis(orient="top", labelAngle=0, labelFontSize=12),
+            ),
+            y=library.Y("estimator:N", title=None, sort=order, axis=library.Axis(grid=True, labelFontSize=12)),
+        )
+        .properties(
+            width=430, height=20 * len(order),
+            config=library.Config(font=TYPEFACE, view=library.ViewConfig(stroke="#bbbbbb")),
+        )
+    )  # fmt: skip
+
+
+if __name__ == "__main__":
+    main()

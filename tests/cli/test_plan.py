@@ -1,0 +1,72 @@
+"""truerank plan: a table, JSON, CSV and pictures, from a pilot and from assumed figures."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import polars as pl
+import pytest
+
+if TYPE_CHECKING:
+    from tests.cli.conftest import Run
+
+PRECISION = ["--difference", "0.02", "--metric", "Precision@10", "--n-items", "1000", "--value", "0.1"]
+REWARDS = ["--difference", "0.01", "--mean-reward", "0.2", "--effective", "0.4"]
+
+
+def test_assumed_figures_give_a_curve_in_every_form(run: Run, folder: Path) -> None:
+    text = run("plan", "exposure", *PRECISION)
+    assert text.code == 0
+    assert "To see a difference of 0.02 with 80% power at level 0.95" in text.out
+    assert "19,627" in text.out
+    plain = json.loads(run("plan", "exposure", *PRECISION, "--format", "json").out)
+    rows = [row for row in plain["plan"] if row["estimator"] == "horvitz-thompson"]
+    assert [row["users"] for row in rows if row["per_user"] == 20] == [19627]
+    assert run("plan", "exposure", *PRECISION, "--out", "plan.csv").code == 0
+    assert len(pl.read_csv("plan.csv")) == len(plain["plan"])
+    sessions = json.loads(run("plan", "sessions", *REWARDS, "--per-user", "5", "--format", "json").out)
+    assert {row["estimator"] for row in sessions["plan"]} == {"ips", "snips"}
+
+
+def test_a_pilot_says_what_it_could_have_shown(run: Run, folder: Path) -> None:
+    rows = [(user, item, int((user * item) % 5 == 0)) for user in range(40) for item in range(30)
+            if (user * 7 + item * 11) % 3 == 0]  # fmt: skip
+    pl.DataFrame(rows, schema=["user", "item", "label"], orient="row").write_csv("pilot.csv")
+    for name, factor in (("a", 7), ("b", 13)):
+        table = [(user, item, (user * factor + item * item) % 31) for user in range(40) for item in range(30)]
+        pl.DataFrame(table, schema=["user", "item", "score"], orient="row").write_csv(f"{name}_scores.csv")
+    words = ["--difference", "0.1", "--pilot", "pilot.csv", "--scores", "a=a_scores.csv", "--scores", "b=b_scores.csv"]
+    found = run("plan", "exposure", *words, "--metric", "Precision@5", "--quiet")
+    assert (found.code, found.err) == (0, "")
+    assert "10 (at hand)" in found.out
+    assert "with these 40 users x 10 judged items a difference of b and a is seen with 80% power from" in found.out
+
+
+@pytest.mark.parametrize("ending", ["svg", "html"])
+def test_pictures(run: Run, folder: Path, ending: str) -> None:
+    pytest.importorskip("altair")
+    assert run("plan", "exposure", *PRECISION, "--out", f"plan.{ending}").code == 0
+    content = Path(f"plan.{ending}").read_text()
+    assert content.startswith("<svg" if ending == "svg" else "<!DOCTYPE html>")
+    assert "judged items per user" in content
+    assert "cdn.jsdelivr" not in content
+
+
+@pytest.mark.parametrize(
+    ("args", "message"),
+    [
+        (["exposure", "--metric", "Precision@10"], "--difference"),
+        (["exposure", *PRECISION, "--power", "2"], "power 2"),
+        (["exposure", *PRECISION, "--scores", "a=a.npz"], "--scores goes with --pilot"),
+        (["exposure", *PRECISION, "--out", "x.doc"], "unknown ending"),
+        (["exposure", *PRECISION, "--pilot", "labels.csv", "--scores", "a=a.npz"], "value 0.1"),
+        (["sessions", "--difference", "0.1"], "reward, effective"),
+        (["sessions", *REWARDS, "--target", "log=@position"], "--target goes with --pilot"),
+    ],
+)
+def test_one_sentence_for_what_is_wrong(run: Run, folder: Path, args: list[str], message: str) -> None:
+    found = run("plan", *args)
+    assert found.code == 2
+    assert message in found.message
