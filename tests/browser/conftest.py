@@ -6,6 +6,7 @@ import os
 import shutil
 import subprocess
 import tarfile
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -48,6 +49,13 @@ class Opened:
 
     def run(self, program: str) -> Any:
         return self.page.evaluate(program)
+
+    def until(self, condition: str) -> None:
+        """Wait for a condition. Asked again from here: a page that forbids `eval` cannot ask itself."""
+        end = time.monotonic() + WAIT / 1000
+        while not self.run(condition):
+            assert time.monotonic() < end, f"never: {condition}"
+            self.page.wait_for_timeout(20)
 
 
 Open = Callable[..., Opened]

@@ -85,7 +85,7 @@ def test_it_opens_without_network_and_every_chart_is_drawn(page: Path, shown: Op
     assert found.run("document.querySelectorAll('figure').length") >= 15
     for folded in found.page.locator("details > summary").all():
         folded.click()
-    found.page.wait_for_function(f"{EMPTY}.length === 0")
+    found.until(f"{EMPTY}.length === 0")
     assert colours(found, "#values-0 .drawing") > 10
     assert found.calm
     assert page.stat().st_size < 1.2e6
@@ -108,7 +108,7 @@ def test_tables_sort_search_and_copy_with_the_keyboard_alone(shown: Opened) -> N
     assert set(found.texts(f"{table} tbody td:nth-child(3)")) == {"ease"}
     found.page.keyboard.press("Tab")
     found.page.keyboard.press("Enter")
-    found.page.wait_for_function(f"document.querySelector('{table} .said').textContent === 'Copied.'")
+    found.until(f"document.querySelector('{table} .said').textContent === 'Copied.'")
     rows = list(csv.DictReader(io.StringIO(found.run("navigator.clipboard.readText()"))))
     values = sorted((each.value for each in judged().estimates if each.model == "ease"), reverse=True)
     assert [float(row["value"]) for row in rows] == values  # every digit
@@ -210,7 +210,7 @@ def test_names_that_mean_harm_are_text(tmp_path: Path, opened: Open) -> None:
     found.page.hover("#values-0 svg .mark-symbol path")
     assert found.run("document.querySelector('#told').querySelectorAll('script, img').length") == 0
     found.page.locator("#values-table-0 [data-do=copy]").click()
-    found.page.wait_for_function("document.querySelector('#values-table-0 .said').textContent === 'Copied.'")
+    found.until("document.querySelector('#values-table-0 .said').textContent === 'Copied.'")
     rows = list(csv.DictReader(io.StringIO(found.run("navigator.clipboard.readText()"))))
     assert {row["model"] for row in rows} == set(HOSTILE)
 
@@ -224,9 +224,9 @@ def test_the_legend_of_a_study_filters_all_figures(study_file: Path, opened: Ope
     assert found.run(f"{EMPTY}.length") == 0
     found.page.focus("input[value=Random]")
     found.page.keyboard.press("Space")
-    found.page.wait_for_function(f"{count} < {before}")
+    found.until(f"{count} < {before}")
     found.page.keyboard.press("Space")
-    found.page.wait_for_function(f"{count} === {before}")
+    found.until(f"{count} === {before}")
     assert found.calm, found.said
 
 
@@ -244,7 +244,7 @@ def test_every_kind_of_report_is_drawn_and_accessible(
         assert found.run("document.documentElement.scrollWidth") <= width
         for folded in found.page.locator("details > summary").all():
             folded.click()
-        found.page.wait_for_function(f"{EMPTY}.length === 0")
+        found.until(f"{EMPTY}.length === 0")
         assert violations(found, axe) == []
         assert found.calm, found.said
 

@@ -161,7 +161,11 @@ def _replace(part: Path, path: Path) -> None:
     """New and old change places in one step; else the old one goes aside first, and `_recover` finds it there."""
     part.chmod(stat.S_IMODE(path.stat().st_mode))
     if exchange(part, path):
-        sync(path.parent)
+        try:
+            sync(path.parent)
+        except BaseException:
+            exchange(part, path)  # what failed leaves the old one
+            raise
         _unlock(path)
         shutil.rmtree(part, ignore_errors=True)
         return
@@ -187,9 +191,12 @@ def _fill(part: Path, path: Path) -> None:
                 sync(path)
         sync(path)
     except BaseException:
-        for name in (*names, MARKER):
-            if (path / name).exists():
-                (path / name).rename(part / name)
+        try:
+            for name in (*names, MARKER):
+                if (path / name).exists():
+                    (path / name).rename(part / name)
+        except OSError:
+            _unlock(part)  # nothing can be renamed any more: what is still aside stays there for the next call
         raise
     shutil.rmtree(part, ignore_errors=True)
 
