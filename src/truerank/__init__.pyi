@@ -11,6 +11,7 @@ from truerank.data.holding_out import split as split
 from truerank.data.read import read as read
 from truerank.data.read_impressions import read_impressions as read_impressions
 from truerank.data.survey import scan as scan
+from truerank.evaluation.designing import design_exposure as design_exposure
 from truerank.evaluation.judged import evaluate as evaluate
 from truerank.evaluation.planning import plan_exposure as plan_exposure
 from truerank.evaluation.planning import plan_sessions as plan_sessions

@@ -10,14 +10,33 @@ import pytest
 
 from truerank.core.arrays import Floats
 from truerank.core.errors import InputError
-from truerank.sampling.designs import BernoulliDesign, SamplingDesign, StratifiedDesign, UniformDesign, WeightedDesign
+from truerank.sampling.designs import (
+    BernoulliDesign,
+    ConditionalPoissonDesign,
+    DrawBy,
+    PivotalDesign,
+    SamplingDesign,
+    StratifiedDesign,
+    SystematicDesign,
+    UniformDesign,
+    WeightedDesign,
+)
 from truerank.sampling.pools import Members, PoolOrder, Share
+from truerank.sampling.unequal import allocate
 
 WEIGHT = np.array([0.1, 3.0, 0.7, 1.0, 0.7])
 SOME_ZERO = np.array([0.0, 3.0, 0.0, 1.0, 0.5])
 STRATUM = np.array([0, 1, 1, 0, 1])
 PLAIN, UNEQUAL, ZEROS = (Members.alone(5, weight=weight) for weight in (None, WEIGHT, SOME_ZERO))
 STRATA = Members.alone(5, weight=WEIGHT, stratum=STRATUM)
+CHANCES = [
+    Members.alone(len(chance), weight=np.array(chance))
+    for chance in (
+        [0.2, 0.8, 0.45, 0.35, 0.2], [0.05, 0.9, 0.9, 0.95, 0.2], [1.0, 0.5, 0.25, 0.25], [0.4, 0.0, 0.6],
+        [0.5, 0.5, 0.5, 0.5], [1.0, 1.0], [0.05, 0.8, 0.05, 0.05, 0.05],
+    )
+]  # fmt: skip
+FIXED_SIZE: list[SamplingDesign] = [SystematicDesign(), PivotalDesign(), ConditionalPoissonDesign()]
 
 SEVERAL: list[SamplingDesign] = [
     BernoulliDesign(0.3),
@@ -42,7 +61,9 @@ CASES: list[tuple[SamplingDesign, Members]] = [
         (StratifiedDesign(within), STRATA)
         for within in (UniformDesign(1), UniformDesign(2), WeightedDesign(1), WeightedDesign(2), BernoulliDesign(0.3))
     ),
+    *((design, members) for design in FIXED_SIZE for members in CHANCES),
 ]
+DRAWN = [case for case in CASES if case[0] not in FIXED_SIZE or any(case[1] is each for each in CHANCES[:2])]
 
 
 def name_of(case: object) -> str:
@@ -62,10 +83,11 @@ def test_outcomes_have_the_stated_probabilities(design: SamplingDesign, pool: Me
     assert inclusion == pytest.approx(design.inclusion(pool), abs=1e-12)
 
 
-@pytest.mark.parametrize(("design", "pool"), CASES, ids=name_of)
+@pytest.mark.parametrize(("design", "pool"), DRAWN, ids=name_of)
 def test_draws_follow_the_outcomes(design: SamplingDesign, pool: Members) -> None:
-    """A chi-square test of 20,000 users' samples; seed fixed, the bound is beyond the 99.99 % quantile."""
-    n, size = 20_000, len(pool)
+    """A chi-square test of 20,000 users' samples (of designs that go pool by pool 3,000); seed fixed, the bound is
+    beyond the 99.99 % quantile."""
+    n, size = 3_000 if design in FIXED_SIZE else 20_000, len(pool)
     many = Members(
         np.repeat(np.arange(n, dtype=np.uint64), size),
         np.tile(np.arange(size, dtype=np.uint64), n),
@@ -165,3 +187,93 @@ def test_pools_of_several_users_are_drawn_from_one_by_one() -> None:
     )
     assert WeightedDesign(1).inclusion(members) == pytest.approx([0.25, 0.25, 0.5, 0.25, 0.75])
     assert UniformDesign(2).inclusion(replace(members, weight=None)) == pytest.approx([2 / 3, 2 / 3, 2 / 3, 1, 1])
+
+
+# ------------------------------------------------------------------------------------------ fixed size, unequal chances
+
+
+@pytest.mark.parametrize("members", CHANCES, ids=name_of)
+@pytest.mark.parametrize("design", FIXED_SIZE, ids=str)
+def test_horvitz_thompson_is_unbiased_under_every_design(design: SamplingDesign, members: Members) -> None:
+    """Σ over samples of P(sample) Σ z / π is Σ z, for members that can be drawn; and every sample has the same size."""
+    chance = design.inclusion(members)
+    z = np.array([3.0, 1.0, 0.0, 2.0, 5.0])[: len(members)]
+    mean, sizes = 0.0, set()
+    for rows, probability in design.outcomes(members):
+        sizes.add(len(rows))
+        mean += probability * sum(z[row] / chance[row] for row in rows)
+    assert mean == pytest.approx(z[chance > 0].sum(), abs=1e-10)
+    assert sizes == {round(chance.sum())}
+
+
+def test_the_worked_example_of_conditional_poisson_sampling() -> None:
+    """Odds 1 to 4, n = 2: π = (9, 16, 21, 24) / 35; z = (3, 1, 0, 2) has variance 20.632, also by joint chances."""
+    members = Members.alone(4, weight=np.array([9.0, 16.0, 21.0, 24.0]) / 35)
+    design, z = ConditionalPoissonDesign(), np.array([3.0, 1.0, 0.0, 2.0])
+    chance, joint = design.inclusion(members), design.joint(members)
+    variance, together = 0.0, np.zeros((4, 4))
+    for rows, probability in design.outcomes(members):
+        variance += probability * (sum(z[row] / chance[row] for row in rows) - z.sum()) ** 2
+        for a in rows:
+            for b in rows:
+                together[a, b] += probability
+    assert variance == pytest.approx(20.632, abs=5e-4)
+    assert together == pytest.approx(joint, abs=1e-10)
+    by_joint = ((joint / np.outer(chance, chance) - 1) * np.outer(z, z)).sum()
+    assert by_joint == pytest.approx(variance, abs=1e-9)
+
+
+@pytest.mark.parametrize("way", DrawBy)
+def test_draws_of_fixed_size_do_not_depend_on_the_order_of_rows(way: DrawBy) -> None:
+    rng = np.random.default_rng(0)
+    weight = np.tile(np.array([0.05] * 10 + [0.1] * 5 + [0.5] * 4 + [1.0]), 50)
+    members = Members(
+        np.repeat(np.arange(50, dtype=np.uint64), 20), np.tile(np.arange(20, dtype=np.uint64), 50), weight
+    )
+    drawn = way.design.draw(members, seed=1, purpose="test")
+    assert (np.bincount(drawn // 20, minlength=50) == 4).all()
+    shuffled = rng.permutation(len(members))
+    again = shuffled[way.design.draw(members.select(shuffled), seed=1, purpose="test")]
+    assert set(again.tolist()) == set(drawn.tolist())
+    assert set(way.design.draw(members, seed=2, purpose="test").tolist()) != set(drawn.tolist())
+
+
+@pytest.mark.parametrize("way", DrawBy)
+def test_chances_that_are_none_are_refused(way: DrawBy) -> None:
+    for weight, words in (([0.5, 0.6], "whole number"), ([0.5, 1.5], "between 0 and 1")):
+        with pytest.raises(InputError, match=words):
+            way.design.draw(Members.alone(2, weight=np.array(weight)), seed=1, purpose="test")
+
+
+@pytest.mark.parametrize("way", DrawBy)
+def test_a_large_pool_is_drawn_with_its_chances(way: DrawBy) -> None:
+    """400 members of which a few are wanted: how often each is drawn in many samples, as a chi-square."""
+    n, size = (2000, 400) if way is not DrawBy.CONDITIONAL_POISSON else (400, 60)
+    chance = allocate(np.full(size, 2.5 / size), np.where(np.arange(size) < 20, 1.0 + np.arange(size) % 4, 0.0), 10)
+    rng = np.random.default_rng(3)
+    order = rng.permutation(size)
+    counted = np.zeros(size)
+    for _ in range(n):
+        counted[order[way.design.pick(chance[order], rng)]] += 1
+    z = (counted - n * chance) / np.sqrt(n * chance * (1 - chance))
+    assert np.abs(z[:20]).max() < 4.5
+    assert (z**2).sum() < size + 5 * np.sqrt(2 * size)
+
+
+@pytest.mark.parametrize("n", [1, 2, 5, 9, 20])
+def test_allocated_chances_are_those_of_the_formula(n: int) -> None:
+    """min(1, base + c wish), one c for all; base grows in proportion only where every wish is sure."""
+    rng = np.random.default_rng(n)
+    for _ in range(50):
+        base = 0.5 * n * rng.dirichlet(np.full(30, 0.3))
+        wish = np.where(rng.random(30) < 0.4, rng.random(30), 0.0)
+        chance = allocate(base, wish, n)
+        assert abs(chance.sum() - n) < 1e-9
+        assert ((chance > 0) | (base == 0)).all()
+        assert (chance <= 1).all()
+        assert (chance >= np.minimum(base, 1) - 1e-12).all()
+        free = (chance < 1) & (wish > 0)
+        if free.any():
+            c = (chance[free] - base[free]) / wish[free]
+            assert np.ptp(c) < 1e-9
+            assert np.allclose(chance[wish == 0], np.minimum(base, 1)[wish == 0])

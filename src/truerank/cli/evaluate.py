@@ -114,7 +114,7 @@ def evaluate(
     LABELS is a table user,item,label (.parquet .csv .tsv, TREC .qrels; a folder of parts, a glob), which need not fit
     into memory. With --exposure random its rows are a uniform random sample of each user's candidates; with
     --exposure full every candidate is labelled; with --exposure holdout its rows are what was held out of a log; with
-    --exposure biased some pairs were likelier to be shown.
+    --exposure designed they were drawn with known chances; with --exposure biased some pairs were likelier to be shown.
 
     \b
     truerank evaluate random.parquet --positive ">3" --exposure random --exclude train.parquet \\

@@ -2,25 +2,28 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from truerank.cli.groups import Asking, Inference, InputFile, Reading, Scoring
+from truerank.cli.names import choices
 from truerank.cli.offpolicy import POSITION, REWARD, TARGET, Policies
 from truerank.cli.options import (
     BASELINE,
     COLUMNS,
     ESTIMATOR,
     EXCLUDE,
+    FORCE,
     FORMAT,
     ITEMS,
     LEVEL,
     METRIC,
     N_ITEMS,
     OUT,
+    POPULATION,
     POSITIVE,
     QUIET,
     SCORES,
@@ -29,6 +32,7 @@ from truerank.cli.options import (
     USERS,
     Sections,
     choice,
+    count,
     file,
     grouped,
     shared,
@@ -44,15 +48,66 @@ if TYPE_CHECKING:
 class Wished:
     """The difference to be seen, and how surely."""
 
-    difference: float
+    difference: float | None = None
     power: float = 0.8
+
+    @property
+    def smallest(self) -> float:
+        if self.difference is None:
+            raise InputError(
+                "--difference is missing: the smallest difference of two models that matters; or say --allocate, to "
+                "choose what to show."
+            )
+        return self.difference
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Allocating:
+    """Which items to show, and with what chance."""
+
+    allocate: bool = False
+    per_user: float | None = None
+    uniform: float | None = None
+    likely: float | None = None
+    batches: int | None = None
+    draw: str | None = None
+
+    def check(self, **others: object) -> None:
+        """Options of the one kind of plan are refused with the other."""
+        own = {"per-user": self.per_user, "uniform": self.uniform, "likely": self.likely, "batches": self.batches,
+               "draw": self.draw}  # fmt: skip
+        odd = [f"--{name}" for name, value in (others if self.allocate else own).items() if value is not None]
+        if odd and self.allocate:
+            raise InputError(
+                f"{odd[0]} says how much data a difference needs, which --allocate does not; leave it out."
+            )
+        if odd:
+            raise InputError(f"{odd[0]} goes with --allocate.")
+
+    @property
+    def n(self) -> int:
+        wanted = 20.0 if self.per_user is None else self.per_user
+        if wanted != int(wanted) or wanted < 1:
+            raise InputError(f"--per-user {wanted:g}; expected a whole number of items, from 1.")
+        return int(wanted)
 
 
 WISHED = (
-    shared("--difference", type=float, help="The smallest difference of two models that matters.").here(required=True),
+    shared("--difference", type=float, help="The smallest difference of two models that matters."),
     shared("--power", type=float, default=0.8, show_default=True, help="How likely it is to be shown if it is there."),
 )
 DRAWN = OUT.here("Write the plan to a file: .txt .json .csv, or the chart as .svg .png .pdf .html.")
+PER_USER = shared("--per-user", type=float, help="How many there are for each user.")
+ALLOCATING = (
+    shared("--allocate", is_flag=True, help="Choose what to show, with known chances: writes a folder, --out."),
+    PER_USER.here("Items to show to each user.  [default: 20]"),
+    shared("--uniform", type=float, metavar="SHARE",
+           help="Share of what is shown that goes to every item alike: protects models not known yet.  [default: 0.25]"),
+    shared("--likely", type=float, metavar="SHARE",
+           help="Share that goes to what is likely to be relevant, by --exclude.  [default: 0.25]"),
+    count("--batches", help="Show in so many parts; later ones draw from what earlier ones left."),
+    choice("--draw", choices("sampling/designs", "DrawBy"), help="How items are drawn with their chances."),
+)  # fmt: skip
 PICTURES = (".svg", ".png", ".pdf", ".html")
 
 
@@ -63,12 +118,14 @@ def plan() -> None:
 
 @plan.command(cls=Sections)
 @grouped(Wished, *WISHED)
+@grouped(Allocating, *ALLOCATING)
 @file("--pilot", metavar="LOG", help="Randomly exposed, judged rows of a pilot; without it figures are assumed.")
 @grouped(Scoring, SCORES.here("Scores of at least two models, as for evaluate; with --pilot."), USERS, EXCLUDE)
 @grouped(
     Reading,
     COLUMNS,
     POSITIVE,
+    POPULATION.here("With --allocate: the users to show items to; by default those with scores."),
     ITEMS.here("The catalogue; also names the columns of .npy and .npz scores without ids."),
     N_ITEMS.here("How many items compete for each user; needed without a pilot."),
 )
@@ -91,10 +148,11 @@ def plan() -> None:
     SEED.here("For random ties."),
     THREADS,
 )  # fmt: skip
-@grouped(Output, FORMAT, DRAWN, QUIET)
+@grouped(Output, FORMAT, DRAWN.here(f"{DRAWN.help} With --allocate: the folder."), FORCE, QUIET)
 def exposure(
     *,
     wished: Wished,
+    allocating: Allocating,
     pilot: Path | None,
     scoring: Scoring,
     reading: Reading,
@@ -108,9 +166,12 @@ def exposure(
     """How many randomly exposed items per user, and how many users, show a difference.
 
     From a pilot with the scores of models, or from assumed figures: --metric, --n-items and --value (for Recall also
-    --relevant).
+    --relevant). With --allocate instead which items to show to whom, so that few of them tell most about the models
+    given: DIR/shown.parquet has users, items and chances; evaluate what comes back with --exposure designed --design DIR.
 
     \b
+    truerank plan exposure --allocate --scores als=als.npz --scores pop=pop.npz --exclude train.parquet \\
+        --per-user 20 --metric Precision@50 --out design
     truerank plan exposure --difference 0.02 --pilot random.parquet --scores als=als.npz --scores pop=pop.npz
     truerank plan exposure --difference 0.02 --metric Precision@10 --n-items 3000 --value 0.1 --shared 0.5
     """
@@ -118,6 +179,15 @@ def exposure(
     from truerank.evaluation.planning import plan_exposure
 
     files = [*([] if pilot is None else [InputFile("pilot", pilot)]), *scoring.files(), *reading.files()]
+    allocating.check(
+        pilot=pilot, difference=wished.difference, value=value, relevant=relevant, estimator=asking.estimators or None,
+        baseline=inference.baseline, **{"n-items": reading.n_items},
+    )  # fmt: skip
+    if allocating.allocate:
+        _allocate(allocating, scoring, reading, asking, inference, output)
+        return
+    if output.force:
+        raise InputError("--force replaces the folder of --allocate.")
     _check(output, files)
     inference.check()
     if pilot is None and scoring.scores:
@@ -127,7 +197,7 @@ def exposure(
         made = plan_exposure(
             None if pilot is None else reading.scan(pilot, progress=report),
             None if pilot is None else scoring.models(reading, items=items),
-            difference=wished.difference,
+            difference=wished.smallest,
             power=wished.power,
             metrics=asking.chosen_metrics(),
             estimators=asking.chosen_estimators(scoring, reading, items=items),
@@ -148,13 +218,13 @@ def exposure(
 
 
 @plan.command(cls=Sections)
-@grouped(Wished, *WISHED)
+@grouped(Wished, WISHED[0].here(required=True), WISHED[1])
 @file("--pilot", metavar="LOG", help="A log of impressions; without it figures are assumed.")
 @grouped(Policies, TARGET, POSITION)
 @grouped(Reading, COLUMNS.here("Column names of the files, as session=visit,item=video_id."))
 @shared("--mean-reward", type=float, help="Without a pilot: the mean reward of a session, between 0 and 1.")
 @shared("--effective", type=float, help="Without a pilot: effective sample size / sessions, as offpolicy prints it.")
-@shared("--per-user", type=float, default=1.0, show_default=True, help="Without a pilot: sessions per user.")
+@PER_USER.here("Without a pilot: sessions per user.", default=1.0, show_default=True)
 @shared(
     "--alike", type=float, default=0.0, show_default=True, help="Without a pilot: correlation of a user's sessions."
 )
@@ -203,7 +273,7 @@ def sessions(
         made = plan_sessions(
             pilot,
             None if pilot is None else policies.chosen(),
-            difference=wished.difference,
+            difference=wished.smallest,
             power=wished.power,
             position=policies.model(),
             estimators=estimators or None,
@@ -220,6 +290,50 @@ def sessions(
             progress=report,
         )
     _deliver(made, output)
+
+
+def _allocate(
+    allocating: Allocating, scoring: Scoring, reading: Reading, asking: Asking, inference: Inference, output: Output
+) -> None:
+    """Choose what to show, write it to a folder, and say what it saves."""
+    from truerank.data.files import files_of
+    from truerank.data.folders import check_place
+    from truerank.evaluation.designing import SHARE, design_exposure
+    from truerank.exposure.design import KIND
+    from truerank.report.designed import design_plain, design_text
+    from truerank.report.text import as_csv, as_json, encoded
+
+    place, form = output.place, output.format or "table"
+    files = [*scoring.files(), *reading.files()]
+    check_place(place, kind=KIND, force=output.force, inputs=[part for file in files for part in files_of(file.path)])
+    inference.check()
+    scoring.check()
+    if not asking.metrics:
+        raise InputError("--metric is missing: what will be reported, such as --metric Precision@50.")
+    items = reading.of("items").ids(reading.items, "item")
+    with output.progress() as report:
+        made = design_exposure(
+            scoring.models(reading, items=items),
+            metrics=asking.chosen_metrics() or (),
+            per_user=allocating.n,
+            exclude=reading.of("exclude").pairs(scoring.exclude),
+            users=reading.users(),
+            items=items,
+            uniform=SHARE if allocating.uniform is None else allocating.uniform,
+            likely=SHARE if allocating.likely is None else allocating.likely,
+            batches=1 if allocating.batches is None else allocating.batches,
+            draw=allocating.draw or "systematic",
+            seed=inference.seed,
+            progress=report,
+        )
+    made.write(place, force=output.force)
+    shown = replace(output, out=None, format=form)  # the table, not the folder
+    if form == "json":
+        shown.deliver(as_json(design_plain(made)))
+    elif form == "csv":
+        shown.deliver(as_csv(made.saved().to_dicts()))
+    else:
+        shown.deliver(encoded(design_text(made, place)))
 
 
 def _is_picture(output: Output) -> bool:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from truerank.cli.groups import InputFile, Reading, input_files
 from truerank.cli.names import choices, constant
-from truerank.cli.options import ITEM_FEATURES, RANDOM, USER_FEATURES, choice, shared
+from truerank.cli.options import ITEM_FEATURES, RANDOM, USER_FEATURES, choice, file, shared
 from truerank.core.errors import InputError
 
 if TYPE_CHECKING:
@@ -23,15 +23,18 @@ UNLISTED = choice(
 )  # fmt: skip
 SHOWING = (
     choice(
-        "--exposure", ["full", "holdout", "random", "biased"], default="full",
+        "--exposure", ["full", "holdout", "random", "designed", "biased"], default="full",
         help="What the labels show: every candidate, what was held out of a log (other pairs count as irrelevant), a "
-        "uniform random sample, or what a biased log happened to show.",
+        "uniform random sample, what a design drew with known chances, or what a biased log happened to show.",
     ),
     choice(
         "--like", constant("evaluation/like", "NAMES"),
         help="With --exposure holdout: the metrics and users of that tool, so that numbers equal its own.",
     ),
     UNLISTED.here("What a pair that is not listed means, with --exposure full."),
+    file("--design", metavar="DIR",
+         help="With --exposure designed: the folder of plan exposure --allocate, with which labels are joined; without "
+         "it they have a column propensity."),
     shared("--rate", type=float, help="Random exposure by independent draws with this probability."),
     shared(
         "--propensity", metavar="COLUMN|MODEL",
@@ -51,6 +54,7 @@ class Showing:
     exposure: str = "full"
     like: str | None = None
     unlisted: str = "unknown"
+    design: Path | None = None
     rate: float | None = None
     propensity: str | None = None
     random: Path | None = None
@@ -58,7 +62,9 @@ class Showing:
     item_features: Path | None = None
 
     def files(self) -> list[InputFile]:
-        return input_files(**self._tables())
+        """What is read: tables, and of a design what it shows."""
+        shown = None if self.design is None else self.design / "shown.parquet"
+        return input_files(**self._tables(), design=shown)
 
     def check(self, *, compared: bool, **biased: Any) -> None:
         """Options that do not go with the exposure are refused before anything is read; `biased` are further ones.
@@ -67,6 +73,8 @@ class Showing:
         """
         if self.like is not None and self.exposure != "holdout":
             raise InputError(f"--like {self.like} goes with --exposure holdout.")
+        if self.design is not None and self.exposure != "designed":
+            raise InputError("--design goes with --exposure designed.")
         if self.rate is not None and self.exposure != "random":
             raise InputError("--rate goes with --exposure random.")
         if self.unlisted != "unknown" and self.exposure != "full":
@@ -97,20 +105,28 @@ class Showing:
 
     def check_uses(self, model: PropensityModel | None, *, compared: bool) -> None:
         """Files that nothing uses are refused: who gives one expects it to matter."""
-        if not self.files():
+        tables = input_files(**self._tables())
+        if not tables:
             return
         from truerank.exposure import propensities
 
         models = propensities.catalogue()
         uses = (models["column"].uses if model is None else model.uses) | ({"item_features"} if compared else set())
-        for name in [file.role for file in self.files() if file.role not in uses]:
+        for name in [each.role for each in tables if each.role not in uses]:
             users = " or ".join(f"--propensity {other}" for other, kind in models.items() if name in kind.uses)
             what = "a column of propensities" if model is None else f"--propensity {model}"
             raise InputError(f"--{name.replace('_', '-')} is not used by {what}; it goes with {users}. Leave one out.")
 
     def made(self, model: PropensityModel | None, reading: Reading) -> Exposure:
         from truerank.data.features import read_features
-        from truerank.exposure.kinds import BiasedExposure, FullExposure, HoldoutExposure, RandomExposure, Unlisted
+        from truerank.exposure.kinds import (
+            BiasedExposure,
+            DesignedExposure,
+            FullExposure,
+            HoldoutExposure,
+            RandomExposure,
+            Unlisted,
+        )
 
         if self.exposure == "full":
             return FullExposure(Unlisted(self.unlisted))
@@ -118,6 +134,8 @@ class Showing:
             return HoldoutExposure()
         if self.exposure == "random":
             return RandomExposure(self.rate)
+        if self.exposure == "designed":
+            return DesignedExposure(self.design)
         uses = frozenset() if model is None else model.uses
         user, item = (
             None
@@ -141,6 +159,11 @@ class Showing:
 
     def check_propensities(self, labels: LogSchema, model: PropensityModel | None) -> None:
         """A log must have the column of propensities that was named, unless they are to be fitted."""
+        if self.exposure == "designed" and self.design is None and not labels.has("propensity"):
+            raise InputError(
+                f"{labels.table.where}: no column 'propensity' with the chance under which each row was drawn. Name the "
+                "design: --design DIR, the folder that truerank plan exposure --allocate wrote."
+            )
         if self.exposure != "biased" or model is not None or labels.has("propensity"):
             return
         from truerank.exposure import propensities

@@ -29,6 +29,7 @@ class Exposed(StrEnum):
     FULL = "full"
     HOLDOUT = "holdout"
     RANDOM = "random"
+    DESIGNED = "designed"
     BIASED = "biased"
     RANKED = "ranked"
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from enum import StrEnum
 from typing import Any, Protocol, runtime_checkable
 
@@ -146,6 +146,24 @@ class TopLists:
 
 
 @dataclass(frozen=True, slots=True)
+class Returned:
+    """What came back of a designed exposure; that of other users adds.
+
+    `drawn` pairs were to be shown to the users of the labels, `back` of them came back; `unasked` rows were not in the
+    design. Of `partial` users some rows are missing, of `silent` ones all.
+    """
+
+    drawn: int
+    back: int
+    unasked: int
+    partial: int
+    silent: int
+
+    def __add__(self, other: Returned) -> Returned:
+        return Returned(*(getattr(self, each.name) + getattr(other, each.name) for each in fields(self)))
+
+
+@dataclass(frozen=True, slots=True)
 class JudgedChunk:
     """Labels of whole users, laid over the catalogue, with the candidates of every pool: what `measure` takes.
 
@@ -156,6 +174,7 @@ class JudgedChunk:
     pools: Mapping[Pool, Candidates]
     unit: Ints = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
     dropped: int = 0  # rows that are no longer there, because they are excluded
+    returned: Returned | None = None  # of a design, where the rows were shown by one
     clusters: Clusters = field(init=False)
 
     def __post_init__(self) -> None:

@@ -16,7 +16,8 @@ class SampledRows:
     """What an interval for exactly these units needs: the judged rows and how they were drawn.
 
     Row i of unit u adds `num` and `den` (before expansion); rows that would add zeros may be left out.
-    `n_judged` of `n_candidates` were drawn uniformly, or each with probability `rate`.
+    `n_judged` of `n_candidates` were drawn uniformly, or each with probability `rate`; or each row with its own
+    `chance`, as many of a unit as were judged.
     """
 
     unit: Ints
@@ -25,6 +26,7 @@ class SampledRows:
     n_judged: Floats
     n_candidates: Floats
     rate: float | None = None
+    chance: Floats | None = None
 
     @staticmethod
     def concatenate(parts: Sequence[SampledRows | None], n_units: Sequence[int]) -> SampledRows | None:
@@ -40,6 +42,7 @@ class SampledRows:
             n_judged=np.concatenate([part.n_judged for part in kept]),
             n_candidates=np.concatenate([part.n_candidates for part in kept]),
             rate=kept[0].rate,
+            chance=_joined([part.chance for part in kept]),
         )
 
     def take(self, order: Ints) -> SampledRows:
@@ -55,7 +58,13 @@ class SampledRows:
             den=self.den[rows],
             n_judged=self.n_judged[order],
             n_candidates=self.n_candidates[order],
+            chance=None if self.chance is None else self.chance[rows],
         )
+
+
+def _joined(parts: Sequence[Floats | None]) -> Floats | None:
+    known = [part for part in parts if part is not None]
+    return np.concatenate(known) if known and len(known) == len(parts) else None
 
 
 @dataclass(frozen=True, slots=True)

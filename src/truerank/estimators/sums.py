@@ -9,11 +9,12 @@ import numpy as np
 from truerank.core.arrays import Bools, Floats, sums_by
 from truerank.core.clusters import Clusters
 from truerank.core.errors import RefusedError
+from truerank.core.estimator import Learned
 from truerank.core.log import Log
 from truerank.core.metric import Additive, Metric, OfLists
 from truerank.core.options import Denominator
 from truerank.core.ranking import JudgedChunk, Ranks, Ties
-from truerank.core.rows import SampledRows
+from truerank.core.rows import SampledRows, Weighting
 from truerank.core.terms import Smooth, known_total, ratio
 from truerank.metrics.worth import expected_worth, gains_of, known_divisor
 
@@ -79,6 +80,10 @@ def not_additive(metric: Metric) -> str:
 
 
 UNIFORM = "the judged items of a user are a uniform sample of the user's candidates, drawn without a look at the labels"
+DESIGNED = (
+    "the judged items of a user were drawn with the chances that their rows carry, which no candidate had at 0, and "
+    "came back whatever their labels"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +114,10 @@ class UniformSample:
         expansion = np.divide(n, judged, out=np.ones(len(n)), where=defined)
         return cls(defined, expansion, judged, n, None, clusters)
 
+    def sums(self, log: Log, values: Floats) -> Floats:
+        """The sums over a unit that the values of its judged rows stand for."""
+        return self.expansion * per_unit(log, values)
+
     def rows(self, log: Log, num: Floats, den: Floats) -> SampledRows:
         return SampledRows(log.unit, num, den, self.n_judged, self.n_candidates, self.rate)
 
@@ -122,6 +131,62 @@ class UniformSample:
 
     def known_total(self, num: Floats, den: Floats, total: Floats, *, rows: SampledRows | None) -> Smooth:
         return known_total(num, den, total, defined=self.defined, clusters=self.clusters, exact=self.exact, rows=rows)
+
+
+@dataclass(frozen=True, slots=True)
+class DesignedSample:
+    """Rows that were drawn with known chances, as many of each unit as the design says; a row stands for 1 / chance."""
+
+    defined: Bools
+    weight: Floats
+    n_judged: Floats
+    n_candidates: Floats
+    clusters: Clusters
+
+    @classmethod
+    def of(cls, chunk: JudgedChunk, ranks: Ranks, *, usable: Bools | None = None) -> DesignedSample:
+        """`usable` units are those for which the metric is defined, all by default; units without a row are not."""
+        log = chunk.labels
+        if log.propensity is None:
+            raise RefusedError(f"{log.source}: the rows have no propensity, the chance under which each was drawn.")
+        scored = ranks.scored if usable is None else ranks.scored & usable
+        judged = np.bincount(log.unit, minlength=log.n_units).astype(np.float64)
+        return cls(scored & (judged > 0), 1.0 / log.propensity, judged, ranks.n_candidates, chunk.clusters)
+
+    def sums(self, log: Log, values: Floats) -> Floats:
+        return per_unit(log, self.weight * values)
+
+    def rows(self, log: Log, num: Floats, den: Floats) -> SampledRows:
+        return SampledRows(log.unit, num, den, self.n_judged, self.n_candidates, chance=1.0 / self.weight)
+
+    @property
+    def exact(self) -> bool:
+        return bool((self.n_judged == self.n_candidates)[self.defined].all())
+
+    def ratio(self, num: Floats, den: Floats, *, rows: SampledRows | None) -> Smooth:
+        return ratio(
+            num, den, defined=self.defined, clusters=self.clusters, exact=self.exact, rows=rows,
+            weighting=self.weighting,
+        )  # fmt: skip
+
+    def known_total(self, num: Floats, den: Floats, total: Floats, *, rows: SampledRows | None) -> Smooth:
+        return known_total(
+            num, den, total, defined=self.defined, clusters=self.clusters, exact=self.exact, rows=rows,
+            weighting=self.weighting,
+        )  # fmt: skip
+
+    @property
+    def weighting(self) -> Weighting:
+        return Weighting.of(self.weight)
+
+
+def sample_of(
+    chunk: JudgedChunk, ranks: Ranks, learned: Learned, *, usable: Bools | None = None
+) -> UniformSample | DesignedSample:
+    """How the judged rows of a chunk were drawn: uniformly, or with the chances of a design."""
+    if learned.facts.get("designed"):
+        return DesignedSample.of(chunk, ranks, usable=usable)
+    return UniformSample.of(chunk, ranks, rate=learned.facts.get("rate"), usable=usable)
 
 
 def only_recall(metric: Metric, reason: str) -> str | None:

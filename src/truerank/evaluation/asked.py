@@ -16,11 +16,13 @@ from truerank.core.ranking import Pool, Scores, Ties
 from truerank.estimators.biased.snips import SNIPS
 from truerank.estimators.biased.weighing import check_clip
 from truerank.estimators.judged.full import Full
+from truerank.estimators.judged.hajek import Hajek
 from truerank.estimators.judged.holdout import Holdout
 from truerank.estimators.judged.horvitz_thompson import HorvitzThompson
 from truerank.estimators.judged.lists import RecommendedLists
 from truerank.estimators.judged.pooled import Pooled
 from truerank.evaluation.list_facts import lacking
+from truerank.exposure.design import ExposureDesign
 from truerank.exposure.kinds import Exposure, FullExposure, Unlisted
 from truerank.metrics.dcg import DCG
 from truerank.metrics.hit_rate import HitRate
@@ -37,6 +39,7 @@ DEFAULT_METRICS: Mapping[Exposed, tuple[Metric, ...]] = {
     Exposed.FULL: PARTIAL,
     Exposed.HOLDOUT: USUAL,
     Exposed.RANDOM: PARTIAL,
+    Exposed.DESIGNED: PARTIAL,
     Exposed.BIASED: PARTIAL,
 }
 # the first that gives a metric is taken where none is asked for
@@ -44,6 +47,7 @@ DEFAULT_ESTIMATORS: Mapping[Exposed, tuple[Estimator, ...]] = {
     Exposed.FULL: (Full(),),
     Exposed.HOLDOUT: (Holdout(),),
     Exposed.RANDOM: (Pooled(), HorvitzThompson()),
+    Exposed.DESIGNED: (Pooled(), Hajek()),
     Exposed.BIASED: (SNIPS(),),
 }
 
@@ -225,6 +229,15 @@ def clips_for(given: Sequence[float] | None, asked: Sequence[MetricWith]) -> tup
         names = ", ".join(about.name for about in used)
         raise InputError(f"{{option:clip|clips=}} cuts weights, which {names} has not; add {' or '.join(able)}.")
     return tuple(dict.fromkeys(float(clip) for clip in given))
+
+
+def check_design(design: ExposureDesign | None, interval: Interval) -> None:
+    """An interval for exactly these users is known for designs of one batch."""
+    if design is not None and design.n_batches > 1 and interval.needs_rows:
+        raise RefusedError(
+            f"{design.source} has {design.n_batches} batches, for which an interval for exactly these users is not "
+            "known; use {option:interval population|interval=Population()}."
+        )
 
 
 def interval_for(given: Interval | None, *, fitted: bool) -> Interval:

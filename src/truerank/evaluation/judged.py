@@ -14,20 +14,18 @@ from truerank.core.errors import InputError, RefusedError
 from truerank.core.estimator import Asked, Estimator, Groups, Learned, Learner, clips_of, learn
 from truerank.core.ids import Ids
 from truerank.core.language import as_value, as_values
-from truerank.core.log import Log
 from truerank.core.messages import note
 from truerank.core.metric import Metric, OfLists
 from truerank.core.options import ListsAre
 from truerank.core.progress import Progress, Watching, watching
-from truerank.core.provenance import Input, Provenance, versions
-from truerank.core.ranking import JudgedChunk, Pool, Scores, Ties
+from truerank.core.provenance import Provenance, versions
+from truerank.core.ranking import JudgedChunk, Pool, Ties
 from truerank.core.results import Results
 from truerank.core.threads import one_blas_thread
 from truerank.data.spill import Scratch, scratch
-from truerank.data.survey import LogSchema
 from truerank.engines.local import map_chunks
 from truerank.estimators import ESTIMATORS
-from truerank.evaluation.asked import DEFAULT_METRICS, Rules, clips_for, interval_for, pairs, usable
+from truerank.evaluation.asked import DEFAULT_METRICS, Rules, check_design, clips_for, interval_for, pairs, usable
 from truerank.evaluation.compare import check_pairs
 from truerank.evaluation.conclude import conclude
 from truerank.evaluation.gather import gathered
@@ -36,14 +34,15 @@ from truerank.evaluation.judged_plan import JudgedContext, JudgedPlan
 from truerank.evaluation.judged_source import (
     CatalogueLayout,
     JudgedSource,
-    Rows,
     check_call,
     check_rows,
     check_sizes,
     check_users,
     chunked,
     first_rows,
+    inputs_of,
     n_rows_of,
+    notes_of,
     rows_of,
     source_of,
 )
@@ -53,8 +52,17 @@ from truerank.evaluation.measure import measure
 from truerank.evaluation.mistakes import about_ids, without_exclusions
 from truerank.evaluation.numbering import check_numbers
 from truerank.evaluation.question import Adjust, Question, settings_of
+from truerank.evaluation.returned_notes import about_unheard
 from truerank.evaluation.units import items_by_group
-from truerank.exposure.kinds import EXPOSURES, BiasedExposure, Exposure, FullExposure, HoldoutExposure, RandomExposure
+from truerank.exposure.kinds import (
+    EXPOSURES,
+    BiasedExposure,
+    DesignedExposure,
+    Exposure,
+    FullExposure,
+    HoldoutExposure,
+    RandomExposure,
+)
 from truerank.exposure.propensities import Fitted
 from truerank.exposure.propensities.given import GivenValues
 from truerank.metrics import METRICS
@@ -101,10 +109,10 @@ def evaluate(
     """Evaluate recommenders on labels, with intervals and paired comparisons.
 
     `scores` gives each model's name and its Scores (or a matrix, dense or sparse, or a frame). `exposure` says what
-    the labels show: "full" (default), "holdout" (other pairs count as irrelevant), "random" or "biased", or such a
-    value. `lists="complete"` says that lists of recommended items are all a model would ever show (default with
-    "holdout"); else a cut-off beyond their length is refused. `like` names a tool, such as "trec_eval" or "rectools",
-    whose forms of the metrics and whose users are taken, so that numbers equal its own.
+    the labels show: "full" (default), "holdout" (other pairs count as irrelevant), "random", "designed" (drawn with
+    known chances) or "biased", or such a value. `lists="complete"` says that lists of recommended items are all a model
+    would ever show (default with "holdout"); else a cut-off beyond their length is refused. `like` names a tool, as
+    "trec_eval" or "rectools", whose forms of the metrics and whose users are taken, so that numbers equal its own.
     Metrics and estimators are values or their texts, such as "Recall@50" or "Recall@{1,5,50}", which costs one ranking.
     Every metric is combined with every estimator; a pair that has no honest answer is left out with a note, and the
     call is refused if none is left. Weights of rows that were unlikely to be shown are cut at each of `clips`,
@@ -244,12 +252,14 @@ def prepare_judged(
         n_items=call.n_items,
     )
     held_out = isinstance(call.exposure, HoldoutExposure)
+    design = call.exposure.design if isinstance(call.exposure, DesignedExposure) else None
     catalogue = catalogue_of(models, others=others, items=call.items, n_items=call.n_items, union=held_out)
     check_users(models, judged.users, source_of(judged))
     layout = CatalogueLayout(catalogue, call.exposure, call.overlap)
     source = chunked(layout, rows, space=space, progress=progress)
     learner = call.exposure.learner(call.seed) if isinstance(call.exposure, BiasedExposure) else None
     interval = interval_for(call.interval, fitted=learner is not None and learner.refitted)
+    check_design(design, interval)
     complete = held_out if call.lists is None else call.lists is ListsAre.COMPLETE
     rules = Rules(
         models,
@@ -303,7 +313,7 @@ def prepare_judged(
         excluded=None if exclude is None else (source_of(rows["exclude"]), n_rows_of(rows["exclude"])),
         ties=call.ties,
         record=Provenance(
-            inputs=_inputs(rows, models),
+            inputs=inputs_of(rows, models),
             settings=settings_of(question, exposure=call.exposure, ties=call.ties),
             unit="user",
             population=f"{len(judged.users):,} users of {source_of(judged)}",
@@ -315,6 +325,7 @@ def prepare_judged(
             *without_labels,
             *left_out,
             *(about_holdout(source_of(judged), first_rows(judged)) if held_out else ()),
+            *([] if design is None else about_unheard(design.users_unheard(judged.users), len(design.users))),
             *(without_exclusions(models, call.exposure.exposed) if exclude is None else ()),
             *([] if used or sample.inclusion is None else about_inclusion(source_of(judged), n_rows_of(judged))),
         ),
@@ -332,11 +343,6 @@ def prepare_judged(
         description=_description(call.exposure, learner, learned),
     )
     return plan, source
-
-
-def notes_of(read: Rows | Scores) -> tuple[str, ...]:
-    """What is to be said of how rows or scores were read."""
-    return read.notes if isinstance(read, Log | LogSchema | Lists) else ()
 
 
 def _learned(
@@ -361,6 +367,7 @@ def _learned(
     ]
     facts: dict[str, Any] = {
         "rate": exposure.rate if isinstance(exposure, RandomExposure) else None,
+        "designed": isinstance(exposure, DesignedExposure),
         "propensity": learner,
         "users": users,
         "lists": lists,
@@ -378,22 +385,10 @@ def _learned(
         return learn(wanted, chunks, groups=groups, facts=facts)
 
 
-def _inputs(rows: Mapping[str, Rows], models: Mapping[str, Scores]) -> tuple[Input, ...]:
-    """What went in, by its role."""
-    return (
-        *(
-            Input(role=role, source=source_of(each), rows=n_rows_of(each), users=len(each.users), items=len(each.items))
-            for role, each in rows.items()
-        ),
-        *(
-            Input(role="scores", source=name, name=name, users=len(scores.users), items=len(scores.items))
-            for name, scores in models.items()
-        ),
-    )
-
-
 def _description(exposure: Exposure, learner: Learner | None, learned: Learned) -> str | None:
     """What was assumed of propensities, in words; None where there are none."""
+    if isinstance(exposure, DesignedExposure):
+        return exposure.description(learned)
     if not isinstance(exposure, BiasedExposure):
         return None
     fitted: Fitted = GivenValues() if learner is None else learned[learner]

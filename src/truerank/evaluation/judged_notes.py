@@ -261,13 +261,15 @@ def _p(p: float) -> str:
     return "< 0.0001" if p < 1e-4 else f"= {p:.2g}"
 
 
-def about_propensities(description: str | None, tallies: Tallies) -> list[Message]:
+def about_propensities(description: str | None, tallies: Tallies, *, designed: bool = False) -> list[Message]:
     """What was assumed of exposure, and whether it fits: each row stands for 1 / π, so Σ 1 / π is about all pairs."""
     if description is None:
         return []
     stand_for, pairs, z = _pairs(tallies)
     messages = [note("propensities", f"{description}.")]
     if abs(z) > FAR and abs(stand_for / pairs - 1) > MUCH:
+        off = "horvitz-thompson is" if designed else "ips and doubly-robust are"
+        steady = "hajek" if designed else "snips"
         why = (
             "rows that are seldom shown and stand for many others were not drawn, users to whom nothing was shown are "
             "missing ({option:population|users=}), or the propensities are too large"
@@ -277,8 +279,8 @@ def about_propensities(description: str | None, tallies: Tallies) -> list[Messag
         messages.append(
             warning(
                 "propensity-scale",
-                f"the rows stand for {stand_for:,.0f} pairs (Σ 1 / propensity), but there are {pairs:,.0f}: {why}. ips "
-                "and doubly-robust are off by about as much; snips is not.",
+                f"the rows stand for {stand_for:,.0f} pairs (Σ 1 / propensity), but there are {pairs:,.0f}: {why}. "
+                f"{off} off by about as much; {steady} is not.",
                 numbers={"stand_for": stand_for, "pairs": pairs, "z": z},
             )
         )

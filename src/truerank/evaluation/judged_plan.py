@@ -17,10 +17,11 @@ from truerank.core.messages import Message
 from truerank.core.metric import Additive, Metric, OfCounts, is_directed
 from truerank.core.progress import Progress
 from truerank.core.provenance import Provenance
-from truerank.core.ranking import JudgedChunk, Pool, RankView, Ties
+from truerank.core.ranking import JudgedChunk, Pool, RankView, Returned, Ties
 from truerank.core.results import Estimate, Evidence
 from truerank.core.terms import Terms
 from truerank.estimators.biased.weighing import is_recall, propensity_of
+from truerank.estimators.sums import DESIGNED, UNIFORM
 from truerank.evaluation.judged_notes import (
     about_counts,
     about_exclusions,
@@ -42,11 +43,13 @@ from truerank.evaluation.judged_source import EVERY_LABEL
 from truerank.evaluation.measure import ByPlace, Measured
 from truerank.evaluation.mistakes import about_seen, seen_items
 from truerank.evaluation.question import Cell, Points, Question, Remarks, Tallies
+from truerank.evaluation.returned_notes import about_returned
 from truerank.exposure.randomness.items import JudgedItems
 from truerank.metrics.worth import bounds_of, relevant
 from truerank.ranks.kernel.rank import Aligned, rank
 from truerank.uncertainty.balance import (
     Balance,
+    designed_balance,
     quiet_weights,
     unbalanced,
     unchecked,
@@ -112,7 +115,7 @@ class JudgedPlan:
         return chunk.unit
 
     def n_rows(self, chunk: JudgedChunk) -> int:
-        return len(chunk.labels) + chunk.dropped
+        return len(chunk.labels) + chunk.dropped + (0 if chunk.returned is None else chunk.returned.unasked)
 
     def earning(self, chunk: JudgedChunk, segment: str | None) -> JudgedChunk:
         if segment is None:
@@ -161,6 +164,8 @@ class JudgedPlan:
             return None
         if self.exposed is Exposed.RANDOM:
             return partial(uniform_balance, rate=self.learned.facts.get("rate"))
+        if self.exposed is Exposed.DESIGNED:
+            return designed_balance
         learner = self.learned.facts.get("propensity")
         propensity = propensity_of(chunk.labels, self.learned)
         return partial(weighted_balance, propensity=propensity, relative=learner is not None and learner.refitted)
@@ -190,13 +195,22 @@ class JudgedPlan:
             return counted | {("items",): JudgedItems.of(chunk), ("expansion",): expansions(judged, pool.count)}
         if self.exposed in EVERY_LABEL:
             return counted
-        propensity = propensity_of(chunk.labels, self.learned)
+        answered = np.ones(chunk.labels.n_units, dtype=bool)
+        if self.exposed is Exposed.DESIGNED:
+            answered = np.bincount(chunk.labels.unit, minlength=len(answered)) > 0
+            counted |= {} if chunk.returned is None else {("returned",): chunk.returned}
+        propensity = self._propensity(chunk)
         weight = 1 / propensity
         return counted | {
             ("propensity", "weight"): float(weight.sum()),
-            ("propensity", "noise"): float(((1 - propensity) * weight**2).sum()),
-            ("propensity", "pairs"): float(pool.count.sum()),
+            ("propensity", "noise"): float((np.maximum(1 - propensity, 0.0) * weight**2).sum()),
+            ("propensity", "pairs"): float(pool.count[answered].sum()),
         }
+
+    def _propensity(self, chunk: JudgedChunk) -> Floats:
+        """The chance of each row: of a design what its rows carry by now, otherwise given or fitted."""
+        known = chunk.labels.propensity if self.exposed is Exposed.DESIGNED else None
+        return propensity_of(chunk.labels, self.learned) if known is None else known
 
     # ---- for conclude
 
@@ -207,6 +221,8 @@ class JudgedPlan:
         return is_directed(asked.metric)
 
     def assumptions(self, estimator: Estimator) -> tuple[str, ...]:
+        if self.exposed is Exposed.DESIGNED:
+            return tuple(DESIGNED if each == UNIFORM else each for each in estimator.about.assumptions)
         fitted = [self.description] if self.description is not None and estimator.about.weighs else []
         return (*estimator.about.assumptions, *fitted)
 
@@ -298,7 +314,8 @@ class JudgedPlan:
         )
         exactly_these = self.question.interval.needs_rows
         balance: Balance | None = self._of_list("balance", cell, measured)
-        unlimited = estimator.about.weighs and math.isinf(asked.clip)
+        weighs = estimator.about.weighs or (self.exposed is Exposed.DESIGNED and not estimator.about.of_lists)
+        unlimited = weighs and math.isinf(asked.clip)
         return (
             *warnings_of(estimator, metric, terms, listed, clip=asked.clip, exactly_these=exactly_these),
             *unchecked(balance),
@@ -328,23 +345,32 @@ class JudgedPlan:
             *self.said,
             *([] if self.excluded is None else about_exclusions(int(tallies["excluded",]), *self.excluded)),
             *about_counts(
-                self.users, n_items=self.n_items, judged=self.n_judged - dropped, positives=int(tallies["relevant",])
+                self.users,
+                n_items=self.n_items,
+                judged=self._used(measured),
+                positives=int(tallies["relevant",]),
             ),
             *about_population(len(self.users), int(tallies["empty",])),
             *self.scored,
             *about_randomness(tallies.get(("items",))),
-            *about_propensities(self.description, measured.tallies),
+            *about_returned(tallies.get(("returned",))),
+            *about_propensities(self.description, measured.tallies, designed=self.exposed is Exposed.DESIGNED),
             *about_refits(self.learned.failures),
             *(message for model in self.question.models for message in about_ranks(model, tallies)),
             *about_seen(self.question.models, tallies),
             *differing_orders(estimates),
         ]
 
+    def _used(self, measured: Measured) -> int:
+        """How many judged rows are used: not those that are excluded, nor those that no design asked for."""
+        returned: Returned | None = measured.tallies.get(("returned",))
+        return self.n_judged - int(measured.tallies["dropped",]) - (0 if returned is None else returned.unasked)
+
     def provenance(self, measured: Measured, remarks: Remarks) -> Provenance:
         counts = {
             "users": len(self.users),
             "items": None if math.isnan(self.n_items) else int(self.n_items),
-            "judged": self.n_judged - int(measured.tallies["dropped",]),
+            "judged": self._used(measured),
             "relevant": int(measured.tallies["relevant",]),
         }
         return replace(self.record, counts=counts)

@@ -19,14 +19,16 @@ from truerank.core.estimator import Exposed
 from truerank.core.ids import Ids
 from truerank.core.log import Log
 from truerank.core.progress import Progress
+from truerank.core.provenance import Input
 from truerank.core.ranking import JudgedChunk, Pool, Scores
 from truerank.data.batches import UNNAMED
 from truerank.data.partition import MEMORY_BYTES, MEMORY_ROWS, Chunks, together
 from truerank.data.read import read
 from truerank.data.spill import Scratch
 from truerank.data.survey import LogSchema, scan
-from truerank.exposure.kinds import Exposure, FullExposure, RandomExposure
+from truerank.exposure.kinds import DesignedExposure, Exposure, FullExposure, RandomExposure
 from truerank.ranks.candidates import Catalogue, Overlap, Setting, chunks_of, lay_out
+from truerank.ranks.scores.scores import Lists
 
 EVERY_LABEL = (Exposed.FULL, Exposed.HOLDOUT)  # known, or taken to be
 
@@ -81,7 +83,9 @@ class CatalogueLayout:
     overlap: Overlap
 
     def lay(self, labels: Log, *, exclude: Log | None, candidates: Log | None) -> Setting:
-        complete = self.exposure.complete
+        complete, returned = self.exposure.complete, None
+        if isinstance(self.exposure, DesignedExposure):
+            labels, returned = self.exposure.joined(labels)
         setting = lay_out(
             replace(self.exposure.labelled(labels), complete=complete),
             self.catalogue,
@@ -89,6 +93,7 @@ class CatalogueLayout:
             overlap=self.overlap,
             candidates=candidates,
         )
+        setting = replace(setting, returned=returned)
         if isinstance(self.exposure, FullExposure) and not complete:
             _check_complete(setting)
         return setting
@@ -172,6 +177,25 @@ def n_rows_of(rows: Rows) -> int:
     return len(rows) if isinstance(rows, Log) else rows.table.n_rows
 
 
+def notes_of(read: Rows | Scores) -> tuple[str, ...]:
+    """What is to be said of how rows or scores were read."""
+    return read.notes if isinstance(read, Log | LogSchema | Lists) else ()
+
+
+def inputs_of(rows: Mapping[str, Rows], models: Mapping[str, Scores]) -> tuple[Input, ...]:
+    """What went in, by its role."""
+    return (
+        *(
+            Input(role=role, source=source_of(each), rows=n_rows_of(each), users=len(each.users), items=len(each.items))
+            for role, each in rows.items()
+        ),
+        *(
+            Input(role="scores", source=name, name=name, users=len(scores.users), items=len(scores.items))
+            for name, scores in models.items()
+        ),
+    )
+
+
 class JudgedSource(Protocol):
     """Judged rows in chunks of whole users, laid over the catalogue."""
 
@@ -199,7 +223,7 @@ class HeldRows:
         setting = layout.lay(labels, exclude=exclude, candidates=candidates)
         layout.check_rate(setting)
         first, *others = chunks_of(setting)
-        return cls((replace(first, dropped=setting.dropped), *others))
+        return cls((replace(first, dropped=setting.dropped, returned=setting.returned), *others))
 
     @property
     def n_chunks(self) -> int:
@@ -260,7 +284,7 @@ class StreamedRows:
         users, frames = Ids(self.users.values[unit]), self.tables.chunk(at)
         logs = {role: self._log(role, frames.get(role), users, at) for role in self.rows}
         setting = self.layout.lay(logs["labels"], exclude=logs.get("exclude"), candidates=logs.get("candidates"))
-        return JudgedChunk(setting.labels, setting.pools, unit, setting.dropped)
+        return JudgedChunk(setting.labels, setting.pools, unit, setting.dropped, setting.returned)
 
     def train(self) -> Iterator[Log]:
         rows = self.rows["exclude"]

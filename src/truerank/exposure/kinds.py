@@ -18,11 +18,13 @@ from truerank.core.errors import InputError
 from truerank.core.estimator import Exposed, Learned
 from truerank.core.language import Kind, as_value
 from truerank.core.log import Log
+from truerank.core.ranking import Returned
 from truerank.core.values import Probability, check, text_of
 from truerank.data.features import Features, read_features
 from truerank.data.read import read
+from truerank.exposure.design import ExposureDesign
 from truerank.exposure.propensities import PROPENSITIES, Fitted, PropensityLearner, PropensityModel
-from truerank.exposure.propensities.given import GivenPropensity, GivenValues
+from truerank.exposure.propensities.given import GivenPropensity, GivenValues, column_of
 
 
 class Unlisted(StrEnum):
@@ -128,6 +130,49 @@ class RandomExposure:
         return None
 
 
+@dataclass(frozen=True, slots=True)
+class DesignedExposure:
+    """Rows were drawn with chances that are known: what `truerank plan exposure --allocate` said to show.
+
+    `design` is its folder (or what `tr.design_exposure` gave), with which the labels that came back are joined; without
+    it each row carries its chance in the column propensity, and all that were drawn came back.
+
+    >>> str(DesignedExposure())
+    'designed'
+    """
+
+    design: Any = field(default=None, repr=False)
+    name: ClassVar[str] = "designed"
+
+    __str__ = text_of
+
+    exposed: ClassVar[Exposed] = Exposed.DESIGNED
+    rate: ClassVar[None] = None
+    scaled: ClassVar[bool] = True
+    complete: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.design, ExposureDesign | None):
+            object.__setattr__(self, "design", ExposureDesign.read(self.design))
+
+    def labelled(self, log: Log) -> Log:
+        return log
+
+    def joined(self, log: Log) -> tuple[Log, Returned | None]:
+        """The rows that were asked for, each with the chance under which it stands for others; and what came back."""
+        if isinstance(self.design, ExposureDesign):
+            return self.design.joined(log)
+        column_of(log, "propensity")
+        return log, None
+
+    def learner(self, seed: int) -> None:
+        return None
+
+    def description(self, learned: Learned) -> str:
+        where = "the rows' own column propensity" if self.design is None else self.design.source
+        return f"the chances under which rows were drawn are those of {where}, and exact"
+
+
 COLUMN = GivenPropensity()
 SIDE = ("random", "user_features", "item_features")  # what propensities may be fitted with, beside the log
 
@@ -196,5 +241,7 @@ class BiasedExposure:
         return COLUMN if self.propensity is None else as_value(self.propensity, PROPENSITIES)
 
 
-Exposure = FullExposure | HoldoutExposure | RandomExposure | BiasedExposure
-EXPOSURES: Kind[Exposure] = Kind("exposure", also=(FullExposure, HoldoutExposure, RandomExposure, BiasedExposure))
+Exposure = FullExposure | HoldoutExposure | RandomExposure | DesignedExposure | BiasedExposure
+EXPOSURES: Kind[Exposure] = Kind(
+    "exposure", also=(FullExposure, HoldoutExposure, RandomExposure, DesignedExposure, BiasedExposure)
+)

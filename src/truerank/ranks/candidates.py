@@ -13,7 +13,7 @@ from truerank.core.arrays import Bools, Ints, frozen
 from truerank.core.errors import InputError, some
 from truerank.core.ids import Ids
 from truerank.core.log import Log, Pairs
-from truerank.core.ranking import Candidates, JudgedChunk, Pool, Scores
+from truerank.core.ranking import Candidates, JudgedChunk, Pool, Returned, Scores
 from truerank.ranks.scores.scores import Lists
 
 CHUNK_USERS = 2**15
@@ -49,6 +49,7 @@ class Setting:
     catalogue: Catalogue
     pools: Mapping[Pool, Candidates]
     dropped: int
+    returned: Returned | None = None
 
 
 def chunks_of(setting: Setting, *, users: int = CHUNK_USERS, rows: int = CHUNK_ROWS) -> Iterator[JudgedChunk]:

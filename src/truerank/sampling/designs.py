@@ -9,18 +9,30 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from itertools import combinations, product
+from enum import StrEnum
+from itertools import combinations, permutations, product
 from typing import Protocol
 
 import numpy as np
 
 from truerank.core.arrays import Floats, Ints
-from truerank.core.chance import cell_uniforms
+from truerank.core.chance import cell_keys, cell_uniforms, generator
 from truerank.core.errors import InputError
 from truerank.sampling.inclusion import inclusion_of_pools
 from truerank.sampling.pools import Members, PoolOrder, Size, size_of, sizes_of
+from truerank.sampling.unequal import (
+    conditional_joint,
+    conditional_poisson,
+    odds_for,
+    pivotal,
+    pivotal_outcomes,
+    size_of_sample,
+    systematic,
+    systematic_outcomes,
+    without_sure,
+)
 
 Outcomes = Iterator[tuple[tuple[int, ...], float]]
 
@@ -187,3 +199,153 @@ def _strata(members: Members) -> Iterator[tuple[int, Ints, Members]]:
     for stratum in np.unique(members.stratum).tolist():
         rows = np.flatnonzero(members.stratum == stratum).astype(np.int64)
         yield stratum, rows, replace(members.select(rows), stratum=None)
+
+
+# ------------------------------------------------------------------------------------------------- chances as they are
+
+
+class ChancesDesign(SamplingDesign, Protocol):
+    """A design of fixed size for which weights are the chances themselves: Σ over a pool is how many are drawn."""
+
+    def pick(self, chance: Floats, rng: np.random.Generator) -> Ints:
+        """Which members of one pool are drawn, ascending; the order of members is random already."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class SystematicDesign:
+    """Members of each pool in random order, laid end to end: those in which start, start + 1, ... lie (Madow 1949).
+
+    >>> halves = Members.alone(4, weight=np.full(4, 0.5))
+    >>> SystematicDesign().inclusion(halves).tolist(), len(SystematicDesign().draw(halves, seed=1, purpose="show"))
+    ([0.5, 0.5, 0.5, 0.5], 2)
+    """
+
+    def pick(self, chance: Floats, rng: np.random.Generator) -> Ints:
+        return without_sure(chance, rng, systematic)
+
+    def draw(self, members: Members, *, seed: int, purpose: str) -> Ints:
+        return _drawn(self, members, seed=seed, purpose=purpose)
+
+    def inclusion(self, members: Members) -> Floats:
+        return _chances(members)
+
+    def outcomes(self, members: Members) -> Outcomes:
+        return _in_every_order(members, systematic_outcomes)
+
+
+@dataclass(frozen=True, slots=True)
+class PivotalDesign:
+    """Members of each pool meet in random order, and of two one takes the other's chance (Deville and Tillé 1998).
+
+    >>> sorted(PivotalDesign().outcomes(Members.alone(2, weight=np.array([0.75, 0.25]))))
+    [((0,), 0.75), ((1,), 0.25)]
+    """
+
+    def pick(self, chance: Floats, rng: np.random.Generator) -> Ints:
+        return without_sure(chance, rng, pivotal)
+
+    def draw(self, members: Members, *, seed: int, purpose: str) -> Ints:
+        return _drawn(self, members, seed=seed, purpose=purpose)
+
+    def inclusion(self, members: Members) -> Floats:
+        return _chances(members)
+
+    def outcomes(self, members: Members) -> Outcomes:
+        return _in_every_order(members, pivotal_outcomes)
+
+
+@dataclass(frozen=True, slots=True)
+class ConditionalPoissonDesign:
+    """Independent draws, given that as many are drawn as chances sum to: the design of most entropy (Hájek 1964).
+
+    Probabilities of two together are known (`joint`). Odds are found from chances by iteration, which takes time that
+    grows with members x drawn: for pools of thousands.
+
+    >>> fair = Members.alone(4, weight=np.array([9.0, 16.0, 21.0, 24.0]) / 35)
+    >>> chance = dict(ConditionalPoissonDesign().outcomes(fair))
+    >>> round(35 * chance[2, 3], 9)
+    12.0
+    """
+
+    def pick(self, chance: Floats, rng: np.random.Generator) -> Ints:
+        return without_sure(chance, rng, conditional_poisson)
+
+    def draw(self, members: Members, *, seed: int, purpose: str) -> Ints:
+        return _drawn(self, members, seed=seed, purpose=purpose)
+
+    def inclusion(self, members: Members) -> Floats:
+        return _chances(members)
+
+    def joint(self, members: Members) -> Floats:
+        """The probability of two members of one pool to be drawn together, that of one alone on the diagonal."""
+        chance = _chances(members)
+        found = np.outer(chance, chance)
+        able = np.flatnonzero((chance > 0) & (chance < 1))
+        found[np.ix_(able, able)] = conditional_joint(odds_for(chance[able]), round(float(chance[able].sum())))
+        found[np.arange(len(chance)), np.arange(len(chance))] = chance
+        return found
+
+    def outcomes(self, members: Members) -> Outcomes:
+        chance = _chances(members)
+        sure, able = np.flatnonzero(chance == 1).tolist(), np.flatnonzero((chance > 0) & (chance < 1))
+        odds, n = odds_for(chance[able]), round(float(chance[able].sum()))
+        every = list(combinations(range(len(able)), n))
+        weight = [math.prod(odds[list(rows)].tolist()) for rows in every]
+        for rows, each in zip(every, weight, strict=True):
+            yield tuple(sorted((*sure, *able[list(rows)].tolist()))), each / math.fsum(weight)
+
+
+class DrawBy(StrEnum):
+    """How samples of fixed size are drawn with given chances."""
+
+    SYSTEMATIC = "systematic"
+    PIVOTAL = "pivotal"
+    CONDITIONAL_POISSON = "conditional-poisson"
+
+    @property
+    def design(self) -> ChancesDesign:
+        return _BY_NAME[self]
+
+
+_BY_NAME: Mapping[DrawBy, ChancesDesign] = {
+    DrawBy.SYSTEMATIC: SystematicDesign(),
+    DrawBy.PIVOTAL: PivotalDesign(),
+    DrawBy.CONDITIONAL_POISSON: ConditionalPoissonDesign(),
+}
+
+
+def _chances(members: Members) -> Floats:
+    """The weights, which must be chances that sum to a whole number in every pool."""
+    pool, count = members.pools()
+    order = np.argsort(pool, kind="stable")
+    for part in np.split(members.weights[order], np.cumsum(count)[:-1]):
+        size_of_sample(part)
+    return members.weights
+
+
+def _drawn(design: ChancesDesign, members: Members, *, seed: int, purpose: str) -> Ints:
+    """Pool by pool in the order of keyed numbers, so that the order of rows does not matter."""
+    pool, count = members.pools()
+    key = cell_keys(seed, purpose, members.user, members.item)
+    order = np.lexsort((key, pool))
+    found = []
+    for rows in np.split(order, np.cumsum(count)[:-1]):
+        if len(rows):
+            rng = generator(seed, f"{purpose} of {members.user[rows[0]]}")
+            found.append(rows[design.pick(members.weights[rows], rng)])
+    return np.sort(np.concatenate([np.zeros(0, np.int64), *found])).astype(np.int64)
+
+
+def _in_every_order(members: Members, outcomes: Callable[[Floats], Outcomes]) -> Outcomes:
+    """Every outcome of every order of the members that are neither sure nor impossible."""
+    chance = _chances(members)
+    sure = tuple(np.flatnonzero(chance == 1).tolist())
+    able = np.flatnonzero((chance > 0) & (chance < 1)).tolist()
+    found: dict[tuple[int, ...], float] = defaultdict(float)
+    for order in permutations(able):
+        ways = outcomes(chance[list(order)]) if order else iter([((), 1.0)])
+        for rows, probability in ways:
+            found[tuple(sorted((*sure, *(order[row] for row in rows))))] += probability
+    every = math.factorial(len(able))
+    yield from ((rows, probability / every) for rows, probability in found.items())

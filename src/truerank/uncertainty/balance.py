@@ -171,7 +171,7 @@ def weighted_balance(
     balance = Balance(
         known=float(places.total.sum()),
         said=float(said.sum()),
-        variance=float((worth**2 * (1 - propensity[places.rows]) * weight**2).sum()),
+        variance=float((worth**2 * np.maximum(1 - propensity[places.rows], 0.0) * weight**2).sum()),
         rows=float(np.count_nonzero(worth)),  # E Σ 1{drawn} = Σ π
         pairs=float(np.where(places.defined, ranks.n_candidates, 0.0).sum()),
         stand_for=float(every.sum()),
@@ -181,6 +181,18 @@ def weighted_balance(
         relative=relative,
     )
     return balance, said
+
+
+def designed_balance(chunk: JudgedChunk, ranks: Ranks, metric: Additive) -> tuple[Balance, Floats]:
+    """The same of rows that carry the chances of a design, among users of whom something came back.
+
+    What a sample of fixed size varies less than independent draws would is not taken off: V is rather too large.
+    """
+    log = chunk.labels
+    answered = np.bincount(log.unit, minlength=log.n_units) > 0
+    chance = np.ones(len(log)) if log.propensity is None else log.propensity
+    among = replace(ranks, scored=ranks.scored & answered)
+    return weighted_balance(chunk, among, metric, propensity=chance, relative=False)
 
 
 def unbalanced(balance: Balance | None, model: str) -> tuple[Message, ...]:

@@ -16,7 +16,7 @@ from typing import ClassVar, Protocol, TypeVar
 
 import numpy as np
 
-from truerank.core.arrays import Floats, exact_sum, largest_of, sums_by
+from truerank.core.arrays import Floats, Ints, exact_sum, largest_of, sums_by
 from truerank.core.calls import WHOLE, is_whole, shown
 from truerank.core.errors import InputError, RefusedError
 from truerank.core.refits import Refitted
@@ -27,6 +27,7 @@ from truerank.uncertainty.pairs import spreads_of_pairs, worth_a_batch
 from truerank.uncertainty.resampling import MOST_REPLICATES, replicates_of
 from truerank.uncertainty.spreads import ROUNDING, Influences, Moments, Spread, influences, interval, spread_of, unit_of
 
+FEWEST_TOGETHER = 10  # rows of a unit from which a sample of fixed size is known to vary less than independent draws
 FEWEST_ALIKE = 10  # units with a single judged item that make a class of like activity
 
 
@@ -54,6 +55,8 @@ def design_moments(terms: Smooth, residual: Floats) -> Moments:
     unit, z = rows.unit[used], residual[used]
     n, size = rows.n_judged, rows.n_candidates
     kept = np.bincount(unit, minlength=n_units)
+    if rows.chance is not None:
+        return _design_sums([_unequal(unit, z, rows.chance[used], n)], [], n=len(z))
     if rows.rate is not None:
         count = int(n[terms.defined].sum())
         return _design_sums([z * (math.sqrt(1 - rows.rate) / rows.rate)], [], n=count)
@@ -76,6 +79,19 @@ def design_moments(terms: Smooth, residual: Floats) -> Moments:
         parts.append(_collapsed(size[alone], size[alone] * total[alone]))
     count = int(n[several].sum()) + len(alone)
     return _design_sums(parts, missing, n=count)
+
+
+def _unequal(unit: Ints, z: Floats, chance: Floats, n: Floats) -> Floats:
+    """What rows with unequal chances π add to the error: l = √c (z / π - A), c = (1 - π) n / (n - 1).
+
+    A is the mean of z / π weighted by c (Hájek 1964, Deville 1999). Of units with fewer than 10 rows l is
+    √(1 - π) z / π, as of independent draws, which is rather too large.
+    """
+    expanded, open_ = z / chance, np.maximum(1 - chance, 0.0)
+    total, around = (sums_by(unit, values, n=len(n)) for values in (open_, open_ * expanded))
+    mean = np.divide(around, total, out=np.zeros(len(n)), where=(total > 0) & (n >= FEWEST_TOGETHER))
+    factor = np.where(n >= FEWEST_TOGETHER, n / np.maximum(n - 1, 1), 1.0)
+    return np.asarray(np.sqrt(open_ * factor[unit]) * (expanded - mean[unit]))
 
 
 def _collapsed(size: Floats, expanded: Floats) -> Floats:

@@ -11,7 +11,7 @@ from truerank.core.metric import Metric
 from truerank.core.ranking import JudgedChunk, RankView, Ties
 from truerank.core.terms import Smooth
 from truerank.core.values import text_of
-from truerank.estimators.sums import LABEL_FREE, UNIFORM, Parts, UniformSample, additive, only_sums, per_unit
+from truerank.estimators.sums import LABEL_FREE, UNIFORM, Parts, additive, only_sums, sample_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,7 @@ class Hajek:
 
     about: ClassVar[About] = About(
         name="hajek",
-        exposures=frozenset({Exposed.FULL, Exposed.RANDOM}),
+        exposures=frozenset({Exposed.FULL, Exposed.RANDOM, Exposed.DESIGNED}),
         assumptions=(UNIFORM,),
         ties=LABEL_FREE - {Ties.STRICT},  # the worth of a list is known if each rank is taken once
         design=True,
@@ -62,16 +62,15 @@ class Hajek:
         learned: Learned,
         keep_rows: bool = False,
     ) -> list[Smooth]:
-        rate = learned.facts.get("rate")
-        return [self._terms(chunk, view, asking.metric, rate=rate, keep_rows=keep_rows) for asking in asked]
+        return [self._terms(chunk, view, asking.metric, learned, keep_rows=keep_rows) for asking in asked]
 
     def _terms(
-        self, chunk: JudgedChunk, view: RankView, metric: Metric, *, rate: float | None, keep_rows: bool
+        self, chunk: JudgedChunk, view: RankView, metric: Metric, learned: Learned, *, keep_rows: bool
     ) -> Smooth:
         log = chunk.labels
         parts = Parts.of(log, view.ranks, additive(metric))
-        sample = UniformSample.of(chunk, view.ranks, rate=rate, usable=parts.defined)
+        sample = sample_of(chunk, view.ranks, learned, usable=parts.defined)
         rows = sample.rows(log, parts.value, parts.worth) if keep_rows else None
-        num, den = (sample.expansion * per_unit(log, values) for values in (parts.value, parts.worth))
+        num, den = (sample.sums(log, values) for values in (parts.value, parts.worth))
         # pairs that are not listed are known negatives: the worth of the whole list was judged
         return sample.known_total(num, parts.total if log.complete else den, parts.total, rows=rows)

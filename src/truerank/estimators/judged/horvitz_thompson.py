@@ -13,7 +13,7 @@ from truerank.core.metric import Metric
 from truerank.core.ranking import JudgedChunk, RankView
 from truerank.core.terms import Smooth
 from truerank.core.values import text_of
-from truerank.estimators.sums import LABEL_FREE, UNIFORM, Parts, UniformSample, additive, only_sums, per_unit
+from truerank.estimators.sums import LABEL_FREE, UNIFORM, Parts, additive, only_sums, sample_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ class HorvitzThompson:
 
     about: ClassVar[About] = About(
         name="horvitz-thompson",
-        exposures=frozenset({Exposed.FULL, Exposed.RANDOM}),
+        exposures=frozenset({Exposed.FULL, Exposed.RANDOM, Exposed.DESIGNED}),
         assumptions=(UNIFORM,),
         ties=LABEL_FREE,
         design=True,
@@ -65,14 +65,13 @@ class HorvitzThompson:
         learned: Learned,
         keep_rows: bool = False,
     ) -> list[Smooth]:
-        rate = learned.facts.get("rate")
-        return [self._terms(chunk, view, asking.metric, rate=rate, keep_rows=keep_rows) for asking in asked]
+        return [self._terms(chunk, view, asking.metric, learned, keep_rows=keep_rows) for asking in asked]
 
     def _terms(
-        self, chunk: JudgedChunk, view: RankView, metric: Metric, *, rate: float | None, keep_rows: bool
+        self, chunk: JudgedChunk, view: RankView, metric: Metric, learned: Learned, *, keep_rows: bool
     ) -> Smooth:
         log = chunk.labels
         parts = Parts.of(log, view.ranks, additive(metric))
-        sample = UniformSample.of(chunk, view.ranks, rate=rate, usable=parts.defined)
+        sample = sample_of(chunk, view.ranks, learned, usable=parts.defined)
         rows = sample.rows(log, parts.value, np.zeros(len(log))) if keep_rows else None
-        return sample.ratio(sample.expansion * per_unit(log, parts.value), np.ones(log.n_units), rows=rows)
+        return sample.ratio(sample.sums(log, parts.value), np.ones(log.n_units), rows=rows)

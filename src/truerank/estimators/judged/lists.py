@@ -40,7 +40,7 @@ class RecommendedLists:
 
     about: ClassVar[About] = About(
         name="lists",
-        exposures=frozenset({Exposed.FULL, Exposed.HOLDOUT, Exposed.RANDOM, Exposed.BIASED}),
+        exposures=frozenset(set(Exposed) - {Exposed.RANKED}),
         assumptions=("lists are what would be shown: the top K after exclusions, equal scores in one drawn order",),
         design=True,
         of_lists=True,

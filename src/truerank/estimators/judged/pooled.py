@@ -11,7 +11,7 @@ from truerank.core.metric import Metric
 from truerank.core.ranking import JudgedChunk, RankView
 from truerank.core.terms import Smooth
 from truerank.core.values import text_of
-from truerank.estimators.sums import LABEL_FREE, UNIFORM, UniformSample, additive, only_recall, per_unit
+from truerank.estimators.sums import LABEL_FREE, UNIFORM, additive, only_recall, sample_of
 from truerank.metrics.worth import expected_worth
 
 
@@ -33,7 +33,7 @@ class Pooled:
 
     about: ClassVar[About] = About(
         name="pooled",
-        exposures=frozenset({Exposed.FULL, Exposed.RANDOM}),
+        exposures=frozenset({Exposed.FULL, Exposed.RANDOM, Exposed.DESIGNED}),
         assumptions=(UNIFORM,),
         ties=LABEL_FREE,
         design=True,
@@ -62,15 +62,14 @@ class Pooled:
         learned: Learned,
         keep_rows: bool = False,
     ) -> list[Smooth]:
-        rate = learned.facts.get("rate")
-        return [self._terms(chunk, view, asking.metric, rate=rate, keep_rows=keep_rows) for asking in asked]
+        return [self._terms(chunk, view, asking.metric, learned, keep_rows=keep_rows) for asking in asked]
 
     def _terms(
-        self, chunk: JudgedChunk, view: RankView, metric: Metric, *, rate: float | None, keep_rows: bool
+        self, chunk: JudgedChunk, view: RankView, metric: Metric, learned: Learned, *, keep_rows: bool
     ) -> Smooth:
         log = chunk.labels
-        sample = UniformSample.of(chunk, view.ranks, rate=rate)
+        sample = sample_of(chunk, view.ranks, learned)
         hit = log.label * expected_worth(additive(metric), view.ranks)
         rows = sample.rows(log, hit, log.label) if keep_rows else None
-        num, den = (sample.expansion * per_unit(log, values) for values in (hit, log.label))
+        num, den = (sample.sums(log, values) for values in (hit, log.label))
         return sample.ratio(num, den, rows=rows)

@@ -1,0 +1,157 @@
+"""Which items to show at random, and with what chance, so that a few exposures tell most about the models to compare.
+
+`design_world` has what is known beforehand, `design_chances` the chances; here they are drawn, batch by batch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from truerank.core.arrays import Floats, Ints, frozen
+from truerank.core.calls import ANYTHING, COUNT, NUMBER, checked_arguments
+from truerank.core.chance import generator
+from truerank.core.errors import InputError
+from truerank.core.language import as_value, as_values
+from truerank.core.metric import Metric
+from truerank.core.progress import Progress, Watching, watching
+from truerank.core.sizes import check_size
+from truerank.evaluation.design_chances import SHARE, ChanceMaker, Saving, designed_metrics
+from truerank.evaluation.design_world import BLOCK_USERS, DesignWorld, lists_of, world_of
+from truerank.evaluation.judged_source import check_call
+from truerank.exposure.design import ExposureDesign
+from truerank.metrics import METRICS
+from truerank.sampling.designs import DrawBy
+
+CELL_SECONDS = 4e-9  # that a pair takes at least
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PlannedDesign:
+    """A design of exposure, and what it is expected to save."""
+
+    design: ExposureDesign
+    savings: tuple[Saving, ...]
+    per_user: int
+    uniform: float
+
+    def table(self) -> pl.DataFrame:
+        """A row for each pair to be shown: user, item, batch, propensity."""
+        return self.design.table()
+
+    def saved(self) -> pl.DataFrame:
+        """A row for each metric of each model and each difference: variance over that of uniform exposure."""
+        names = ("metric", "model", "baseline", "variance", "items")
+        rows = [{name: getattr(each, name) for name in names} for each in self.savings]
+        kinds = {name: pl.Float64 if name in names[3:] else pl.String for name in names}
+        return pl.DataFrame(rows, schema=kinds)
+
+    def write(self, path: str | Path, *, force: bool = False) -> None:
+        """The folder that `evaluate` takes as the design of labels."""
+        self.design.write(path, force=force)
+
+
+@checked_arguments(scores=ANYTHING, exclude=ANYTHING, uniform=NUMBER, likely=NUMBER, per_user=COUNT, batches=COUNT)
+def design_exposure(
+    scores: Mapping[str, Any],
+    *,
+    metrics: Sequence[Metric | str],
+    per_user: int = 20,
+    exclude: Any = None,
+    users: Any = None,
+    items: Any = None,
+    uniform: float = SHARE,
+    likely: float = SHARE,
+    batches: int = 1,
+    draw: DrawBy | str = DrawBy.SYSTEMATIC,
+    seed: int = 0,
+    progress: Watching = None,
+) -> PlannedDesign:
+    """Choose `per_user` items to show to each user, with known chances that suit the metrics of these models.
+
+    `exclude` is the training log: its pairs are not shown, and it says how popular items and how active users are. The
+    users are those with scores, or `users`; the catalogue is that of the scores, or `items`. A share `uniform` of what
+    is shown goes to every item alike and a share `likely` to what is likely to be relevant. In `batches`, later ones
+    draw from what earlier ones have left. Labels that come back are evaluated with
+    `exposure=tr.exposure.DesignedExposure(design)`.
+
+    >>> scores = {"a": np.arange(20.0).reshape(1, 20), "b": np.arange(20.0)[None, ::-1].copy()}
+    >>> planned = design_exposure(scores, metrics=["Precision@2"], per_user=4)
+    >>> len(planned.table()), [round(each.variance, 2) for each in planned.savings]
+    (4, [0.17, 0.17, 0.17])
+    """
+    way, shares = as_value(draw, DrawBy), _checked_shares(uniform, likely)
+    wished = designed_metrics(as_values(metrics, METRICS, what="metrics"))
+    check_call(scores, baseline=None, level=0.95)
+    if not 1 <= batches <= per_user:
+        raise InputError(f"{batches} batches of {per_user} items per user; expected 1 to {per_user}.")
+    with watching(progress) as say:
+        world = world_of(scores, exclude=exclude, users=users, items=items)
+        check_size(
+            f"a design for {len(world.users):,} users and {len(world.items):,} items",
+            memory=8.0 * (per_user * 4 + sum(metric.cutoff or 0 for metric in wished)) * len(world.users),
+            seconds=CELL_SECONDS * len(world.users) * len(world.items),
+            instead="Take fewer users.",
+        )
+        lists = lists_of(world, max(metric.cutoff or 0 for metric in wished), seed=seed, progress=say)
+        maker = ChanceMaker.of(world, lists, wished, per_user=per_user, shares=shares)
+        rows = list(_made(maker, world, batches=batches, way=way, seed=seed, progress=say))
+    columns = [np.concatenate(parts) for parts in zip(*rows, strict=True)]
+    order = np.argsort(columns[0] * len(world.items) + columns[1], kind="stable")
+    settings = {
+        "models": list(world.models), "metrics": [str(metric) for metric in wished], "per_user": per_user,
+        "uniform": uniform, "likely": likely, "batches": batches, "draw": str(way), "seed": seed,
+        "users": len(world.users), "items": len(world.items),
+    }  # fmt: skip
+    user, item, batch, chance = (frozen(column[order]) for column in columns)
+    design = ExposureDesign(world.users, world.items, user, item, batch, chance, settings)
+    return PlannedDesign(design, maker.savings(), per_user, uniform)
+
+
+def _checked_shares(uniform: float, likely: float) -> tuple[float, float]:
+    if not (0 < uniform <= 1 and likely >= 0 and uniform + likely <= 1):
+        raise InputError(
+            f"a uniform share of {uniform:g} and {likely:g} to what is likely to be relevant; expected the first above "
+            "0, so that every item can be shown, and no more than 1 together."
+        )
+    return uniform, likely
+
+
+# ---------------------------------------------------------------------------------------------------------------- draws
+
+
+def _made(
+    maker: ChanceMaker, world: DesignWorld, *, batches: int, way: DrawBy, seed: int, progress: Progress | None
+) -> Iterator[tuple[Ints, Ints, Ints, Floats]]:
+    """Users, items, batches and chances of what is to be shown, user after user."""
+    keys = world.users.keys()
+    sizes = [maker.per_user // batches + (at < maker.per_user % batches) for at in range(batches)]
+    for user in range(len(world.users)):
+        likely, seen = world.likely(user), world.seen(user)
+        guess = likely**2
+        wish, listed = maker.wishes(user, guess)
+        chance, gone = maker.chances(likely, wish, seen, maker.per_user), seen
+        maker.expect(user, guess, chance, seen)
+        rng = generator(seed, f"design for {keys[user]}")
+        for batch, n in enumerate(sizes, start=1):
+            if batches > 1:
+                chance = maker.chances(likely, wish, gone, n)
+            rows = drawn_places(chance, listed, way, rng)
+            gone = np.concatenate([gone, rows])
+            yield np.full(len(rows), user), world.order[rows], np.full(len(rows), batch), chance[rows]
+        if progress is not None and (user + 1) % BLOCK_USERS == 0:
+            progress("choosing what to show", user + 1, len(world.users))
+
+
+def drawn_places(chance: Floats, listed: Ints, way: DrawBy, rng: np.random.Generator) -> Ints:
+    """Places that are drawn: what is in lists first, in an order drawn for this user; then the others as laid out."""
+    first = rng.permutation(listed)
+    rest = chance.copy()
+    rest[first] = 0.0
+    at = way.design.pick(np.concatenate([chance[first], rest]), rng)
+    return np.where(at < len(first), first[np.minimum(at, len(first) - 1)] if len(first) else 0, at - len(first))

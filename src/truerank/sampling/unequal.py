@@ -1,0 +1,265 @@
+"""Samples of fixed size with the very probabilities that were asked for: systematic, pivotal, conditional Poisson.
+
+A pool has a chance π for each member with Σ π = n, and n members are drawn so that member i is among them with
+probability π_i exactly. Members that are sure (π = 1) are taken first; what is left is drawn in the order given, which
+whoever asks has made random.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import lru_cache
+
+import numpy as np
+
+from truerank.core.arrays import Floats, Ints
+from truerank.core.errors import InputError
+
+WHOLE = 1e-6  # how far Σ π may be from a whole number
+MOST_ROUNDS = 500
+CLOSE = 1e-13  # to which odds give the chances asked for
+
+Picked = Callable[[Floats, np.random.Generator], Ints]
+
+
+def size_of_sample(chance: Floats) -> int:
+    """n = Σ π, which must be a whole number, of chances between 0 and 1.
+
+    >>> size_of_sample(np.array([0.5, 1.0, 0.5]))
+    2
+    """
+    if not ((chance >= 0) & (chance <= 1)).all():
+        raise InputError(f"a chance of {chance[~((chance >= 0) & (chance <= 1))][0]:g}; expected one between 0 and 1.")
+    total = float(chance.sum())
+    if abs(total - round(total)) > WHOLE:
+        raise InputError(f"chances that sum to {total:g}; expected a whole number, how many are drawn.")
+    return round(total)
+
+
+def without_sure(chance: Floats, rng: np.random.Generator, picked: Picked) -> Ints:
+    """The members that are sure, and those picked of the others; ascending."""
+    size_of_sample(chance)
+    sure, open_ = np.flatnonzero(chance == 1), np.flatnonzero((chance > 0) & (chance < 1))
+    found = open_[picked(chance[open_], rng)] if len(open_) else open_
+    return np.sort(np.concatenate([sure, found])).astype(np.int64)
+
+
+# ----------------------------------------------------------------------------------------------------------- systematic
+
+
+def systematic(chance: Floats, rng: np.random.Generator) -> Ints:
+    """Members laid end to end, each as long as its chance: those in which start, start + 1, ... lie (Madow 1949).
+
+    The start is uniform on [0, 1), so that a member of length π < 1 is met with probability π.
+    """
+    end, n = _ends(chance)
+    return np.searchsorted(end, rng.random() + np.arange(n), side="right").astype(np.int64)
+
+
+def systematic_outcomes(chance: Floats) -> Iterator[tuple[tuple[int, ...], float]]:
+    """Every sample of a pool in this order with its probability: between two starts at which it changes.
+
+    >>> sorted(systematic_outcomes(np.array([0.5, 0.25, 0.25])))
+    [((0,), 0.5), ((1,), 0.25), ((2,), 0.25)]
+    """
+    end, n = _ends(chance)
+    cuts = np.unique(np.concatenate([[0.0], np.mod(end[:-1], 1.0), [1.0]]))
+    for low, high in zip(cuts[:-1].tolist(), cuts[1:].tolist(), strict=True):
+        rows = np.searchsorted(end, (low + high) / 2 + np.arange(n), side="right")
+        yield tuple(rows.tolist()), high - low
+
+
+def _ends(chance: Floats) -> tuple[Floats, int]:
+    """Where members end, and how many are drawn; the last one ends there whatever the rounding."""
+    end = np.cumsum(chance)
+    n = round(float(end[-1])) if len(end) else 0
+    if len(end):
+        end[-1] = n
+    return end, n
+
+
+# ------------------------------------------------------------------------------------------------------------- pivotal
+
+
+def pivotal(chance: Floats, rng: np.random.Generator) -> Ints:
+    """Members meet in order; of two one wins the other's chance, up to 1, and who reaches 1 is drawn.
+
+    Deville and Tillé 1998. Of members that meet before any reaches 1, one is left with the sum of all, each with a
+    probability proportional to its chance: they are gone through at once, n times in all.
+    """
+    n = round(float(chance.sum()))
+    total = np.concatenate([[0.0], np.cumsum(chance)])
+    found: list[int] = []
+    holder, held, following = 0, float(chance[0]), 1
+    while len(found) < n and following < len(chance):
+        # the first member with whom the sum reaches 1; those before are one by now
+        last = int(np.searchsorted(total, 1.0 - held + total[following] - 1e-12)) - 1
+        last = min(max(last, following), len(chance) - 1)
+        together = held + float(total[last] - total[following])
+        holder = _one_of(holder, held, chance[following:last], following, rng)
+        own, reached = float(chance[last]), together + float(chance[last])
+        wins = rng.random() * (2.0 - reached) < 1.0 - own if reached < 2.0 else True
+        found.append(holder if wins else last)
+        holder, held, following = (last if wins else holder), max(reached - 1.0, 0.0), last + 1
+    if len(found) < n:
+        found.append(holder)
+    return np.sort(np.array(found, dtype=np.int64))
+
+
+def _one_of(holder: int, held: float, others: Floats, first: int, rng: np.random.Generator) -> int:
+    """Who is left of the holder and others, numbered from `first`, by chance."""
+    if not len(others):
+        return holder
+    end = held + np.cumsum(others)
+    at = rng.random() * float(end[-1])
+    return holder if at < held else first + min(int(np.searchsorted(end, at, side="right")), len(others) - 1)
+
+
+def pivotal_outcomes(chance: Floats) -> Iterator[tuple[tuple[int, ...], float]]:
+    """Every sample with its probability, duel by duel, as the method is defined.
+
+    >>> sorted(pivotal_outcomes(np.array([0.5, 0.5])))
+    [((0,), 0.5), ((1,), 0.5)]
+    """
+
+    def duel(holder: int, held: float, at: int, taken: tuple[int, ...]) -> Iterator[tuple[tuple[int, ...], float]]:
+        if at == len(chance):
+            yield tuple(sorted((*taken, holder) if held > 0.5 else taken)), 1.0
+            return
+        own = float(chance[at])
+        reached = held + own
+        if reached < 1 - 1e-12:
+            ways = [((holder, reached, taken), held / reached), ((at, reached, taken), own / reached)]
+        else:
+            stays = (1 - own) / (2 - reached) if reached < 2 else 1.0
+            left = max(reached - 1, 0.0)
+            ways = [((at, left, (*taken, holder)), stays), ((holder, left, (*taken, at)), 1 - stays)]
+        for (who, value, gone), probability in ways:
+            if probability > 0:
+                for rows, further in duel(who, value, at + 1, gone):
+                    yield rows, probability * further
+
+    yield from duel(0, float(chance[0]), 1, ())
+
+
+# -------------------------------------------------------------------------------------------------- conditional Poisson
+
+
+def conditional_poisson(chance: Floats, rng: np.random.Generator) -> Ints:
+    """Independent draws, again and again until n members are drawn; the odds are those that give π (Hájek 1964)."""
+    odds = odds_for(chance)
+    single = odds / (1 + odds)
+    n = round(float(chance.sum()))
+    while True:
+        drawn = np.flatnonzero(rng.random(len(chance)) < single)
+        if len(drawn) == n:
+            return drawn.astype(np.int64)
+
+
+def conditional_inclusion(odds: Floats, n: int) -> Floats:
+    """π_i = p_i P(n - 1 of the others) / P(n), p = odds / (1 + odds): of independent draws, given that n were drawn.
+
+    >>> (35 * conditional_inclusion(np.array([1.0, 2.0, 3.0, 4.0]), 2)).round(9).tolist()
+    [9.0, 16.0, 21.0, 24.0]
+    """
+    p = odds / (1 + odds)
+    before, after = _counted(p, n), _counted(p[::-1], n)[::-1]
+    # how many of those before and of those after i add up to n - 1
+    others = (before[:-1, :n] * after[1:, :n][:, ::-1]).sum(axis=1) if n else np.zeros(len(p))
+    return np.asarray(p * others / before[-1, n])
+
+
+def conditional_joint(odds: Floats, n: int) -> Floats:
+    """The probability that two members are drawn together, [members x members]; of a member alone on the diagonal.
+
+    Given that i is drawn, the others are a conditional Poisson sample of n - 1 with the same odds.
+
+    >>> joint = conditional_joint(np.array([1.0, 2.0, 3.0, 4.0]), 2)
+    >>> (35 * joint[0]).round(9).tolist()
+    [9.0, 2.0, 3.0, 4.0]
+    """
+    single = conditional_inclusion(odds, n)
+    found = np.diag(single)
+    for at in range(len(odds) if n > 1 else 0):
+        rest = np.arange(len(odds)) != at
+        found[at, rest] = single[at] * conditional_inclusion(odds[rest], n - 1)
+    return found
+
+
+def odds_for(chance: Floats) -> Floats:
+    """The odds of independent draws that, given their number n = Σ π, have these chances (Chen, Dempster, Liu 1994).
+
+    >>> odds = odds_for(np.array([9.0, 16.0, 21.0, 24.0]) / 35)
+    >>> (odds / odds[0]).round(9).tolist()
+    [1.0, 2.0, 3.0, 4.0]
+    """
+    order = np.argsort(chance, kind="stable")
+    odds = np.empty(len(chance))
+    odds[order] = _odds_of(np.ascontiguousarray(chance[order]).tobytes())
+    return odds
+
+
+@lru_cache(maxsize=64)
+def _odds_of(sorted_chances: bytes) -> Floats:
+    """Of chances in ascending order; pools with the same chances share one computation."""
+    chance = np.frombuffer(sorted_chances)
+    n = round(float(chance.sum()))
+    odds = chance / (1 - chance)
+    for _ in range(MOST_ROUNDS):
+        found = conditional_inclusion(odds, n)
+        if np.abs(found - chance).max(initial=0.0) < CLOSE:
+            break
+        # half way between the update in chances, which is slow near 1, and that in odds, which overshoots
+        odds = odds * chance / found * np.sqrt((1 - found) / (1 - chance))
+    return odds
+
+
+def _counted(p: Floats, n: int) -> Floats:
+    """P(j of the first i are drawn), [i = 0 ... members x j = 0 ... n], by additions of positive numbers only."""
+    found = np.zeros((len(p) + 1, n + 1))
+    found[0, 0] = 1.0
+    for at, chance in enumerate(p.tolist()):
+        found[at + 1] = found[at] * (1 - chance)
+        found[at + 1, 1:] += found[at, :-1] * chance
+    return found
+
+
+# ----------------------------------------------------------------------------------------------------------- allocation
+
+
+def allocate(base: Floats, wish: Floats, n: int) -> Floats:
+    """Chances min(1, base + c wish) with Σ = n: what everybody gets, and the rest by what is wished for.
+
+    c is found exactly: Σ is piecewise linear in c, and members that reach 1 stay there. Where all that is wished for is
+    sure and members are still to be drawn, the base of the others grows in proportion. Members without a base are none;
+    of n members or fewer all are sure.
+
+    >>> allocate(np.full(10, 0.05), np.array([1.0, 1.0] + [0.0] * 8), 2).round(3).tolist()
+    [0.8, 0.8, 0.05, 0.05, 0.05, 0.05, 0.05, 0.05, 0.05, 0.05]
+    >>> allocate(np.full(4, 0.25), np.array([1.0, 0.0, 0.0, 0.0]), 2).round(3).tolist()
+    [1.0, 0.333, 0.333, 0.333]
+    """
+    if n >= np.count_nonzero(base):
+        return (base > 0).astype(np.float64)
+    chance = _filled(np.minimum(base, 1.0), wish, n)
+    if chance.sum() < n - WHOLE:
+        chance = _filled(np.where(chance < 1, 0.0, 1.0), np.where(chance < 1, base, 0.0), n)
+    return chance
+
+
+def _filled(base: Floats, wish: Floats, n: int) -> Floats:
+    """min(1, base + c wish) with Σ = n, or as near as it comes."""
+    chance, rows = base.copy(), np.flatnonzero((wish > 0) & (base < 1))
+    fixed = float(base.sum() - base[rows].sum())
+    while len(rows):
+        c = (n - fixed - float(base[rows].sum())) / float(wish[rows].sum())
+        if c <= 0:
+            break
+        reached = base[rows] + c * wish[rows] >= 1
+        if not reached.any():
+            chance[rows] = base[rows] + c * wish[rows]
+            break
+        chance[rows[reached]] = 1.0
+        fixed += int(np.count_nonzero(reached))
+        rows = rows[~reached]
+    return chance
