@@ -37,7 +37,7 @@ def truth() -> ObservedWorld:
     liked = pl.read_parquet(folder / "big_matrix_positives.parquet").select("user_id", "video_id", label=pl.lit(1))
     train = read(liked, columns=COLUMNS)
     whole = Candidates(len(labels.users), float(len(labels.items)))
-    models = {"popularity": Popularity().fit(train, seed=0), "svd": _svd(train)}
+    models = {"popularity": Popularity().fit(train, seed=0), "svd": svd(train)}
     ranks = {
         name: rank(scores, labels, pools=[whole], threads=os.cpu_count() or 1, name=name)[0]
         for name, scores in models.items()
@@ -45,7 +45,7 @@ def truth() -> ObservedWorld:
     return ObservedWorld(labels, ranks)
 
 
-def _svd(train: Log, *, dimensions: int = 32) -> Factors:
+def svd(train: Log, *, dimensions: int = 32) -> Factors:
     matrix = positives(train)
     start = np.ones(min(matrix.shape))
     left, strength, right = svds(matrix, k=dimensions, v0=start)

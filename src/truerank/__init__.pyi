@@ -16,6 +16,7 @@ from truerank.evaluation.judged import evaluate as evaluate
 from truerank.evaluation.planning import plan_exposure as plan_exposure
 from truerank.evaluation.planning import plan_sessions as plan_sessions
 from truerank.evaluation.ranked import off_policy as off_policy
+from truerank.evaluation.watch import watch as watch
 from truerank.exposure import positions as positions
 from truerank.exposure.interventions import intervene as intervene
 from truerank.exposure.interventions import with_inclusion as with_inclusion

@@ -24,7 +24,8 @@ COMMANDS = {
         "offpolicy",
         "Would the new ranker win: from a log of the old one.",
     ),
-    "plan": ("truerank.cli.plan", "plan", "How many users, judged items or sessions a difference needs."),
+    "watch": ("truerank.cli.watch", "watch", "Look while data arrive: an interval that holds at every look."),
+    "plan": ("truerank.cli.plan", "plan", "How much data a difference needs, and what to show."),
     "report": ("truerank.cli.report", "report", "One HTML page of results or of a study, to look at."),
     "intervene": (
         "truerank.cli.intervene",

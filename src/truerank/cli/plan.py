@@ -92,8 +92,9 @@ class Allocating:
         return int(wanted)
 
 
+DIFFERENCE = shared("--difference", type=float, help="The smallest difference of two models that matters.")
 WISHED = (
-    shared("--difference", type=float, help="The smallest difference of two models that matters."),
+    DIFFERENCE,
     shared("--power", type=float, default=0.8, show_default=True, help="How likely it is to be shown if it is there."),
 )
 DRAWN = OUT.here("Write the plan to a file: .txt .json .csv, or the chart as .svg .png .pdf .html.")
@@ -102,7 +103,7 @@ ALLOCATING = (
     shared("--allocate", is_flag=True, help="Choose what to show, with known chances: writes a folder, --out."),
     PER_USER.here("Items to show to each user.  [default: 20]"),
     shared("--uniform", type=float, metavar="SHARE",
-           help="Share of what is shown that goes to every item alike: protects models not known yet.  [default: 0.25]"),
+           help="Share of what is shown that goes to every item alike, for models not known yet.  [default: 0.25]"),
     shared("--likely", type=float, metavar="SHARE",
            help="Share that goes to what is likely to be relevant, by --exclude.  [default: 0.25]"),
     count("--batches", help="Show in so many parts; later ones draw from what earlier ones left."),
@@ -167,7 +168,8 @@ def exposure(
 
     From a pilot with the scores of models, or from assumed figures: --metric, --n-items and --value (for Recall also
     --relevant). With --allocate instead which items to show to whom, so that few of them tell most about the models
-    given: DIR/shown.parquet has users, items and chances; evaluate what comes back with --exposure designed --design DIR.
+    given: DIR/shown.parquet has users, items and chances; evaluate what comes back with --exposure designed
+    --design DIR.
 
     \b
     truerank plan exposure --allocate --scores als=als.npz --scores pop=pop.npz --exclude train.parquet \\
@@ -184,7 +186,7 @@ def exposure(
         baseline=inference.baseline, **{"n-items": reading.n_items},
     )  # fmt: skip
     if allocating.allocate:
-        _allocate(allocating, scoring, reading, asking, inference, output)
+        _allocate(allocating, scoring=scoring, reading=reading, asking=asking, inference=inference, output=output)
         return
     if output.force:
         raise InputError("--force replaces the folder of --allocate.")
@@ -293,7 +295,7 @@ def sessions(
 
 
 def _allocate(
-    allocating: Allocating, scoring: Scoring, reading: Reading, asking: Asking, inference: Inference, output: Output
+    allocating: Allocating, *, scoring: Scoring, reading: Reading, asking: Asking, inference: Inference, output: Output
 ) -> None:
     """Choose what to show, write it to a folder, and say what it saves."""
     from truerank.data.files import files_of
@@ -336,13 +338,13 @@ def _allocate(
         shown.deliver(encoded(design_text(made, place)))
 
 
-def _is_picture(output: Output) -> bool:
+def is_picture(output: Output) -> bool:
     return output.format is None and output.out is not None and output.out.suffix.lower() in PICTURES
 
 
 def _check(output: Output, files: list[InputFile]) -> None:
     output.check(files, results=False)
-    if not _is_picture(output):
+    if not is_picture(output):
         output.chosen_form  # noqa: B018
 
 
@@ -350,7 +352,7 @@ def _deliver(made: SamplePlan, output: Output) -> None:
     from truerank.report.planned import plan_picture, plan_plain, plan_text
     from truerank.report.text import as_csv, as_json, encoded
 
-    if output.out is not None and _is_picture(output):
+    if output.out is not None and is_picture(output):
         output.deliver(plan_picture(made, output.out.suffix.lower().removeprefix(".")))
     elif output.chosen_form == "json":
         output.deliver(as_json(plan_plain(made)))

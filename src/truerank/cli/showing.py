@@ -161,8 +161,8 @@ class Showing:
         """A log must have the column of propensities that was named, unless they are to be fitted."""
         if self.exposure == "designed" and self.design is None and not labels.has("propensity"):
             raise InputError(
-                f"{labels.table.where}: no column 'propensity' with the chance under which each row was drawn. Name the "
-                "design: --design DIR, the folder that truerank plan exposure --allocate wrote."
+                f"{labels.table.where}: no column 'propensity' with the chance under which each row was drawn. Name "
+                "the design: --design DIR, the folder that truerank plan exposure --allocate wrote."
             )
         if self.exposure != "biased" or model is not None or labels.has("propensity"):
             return

@@ -17,11 +17,11 @@ def design_text(planned: PlannedDesign, place: Path) -> str:
     design = planned.design
     chance = design.chance
     lines = [
-        f"{len(design):,} pairs to show, {planned.per_user} items to each of {len(design.users):,} users, with chances of "
-        f"{chance.min():.2g} to {chance.max():.2g}, in {place / 'shown.parquet'}.",
+        f"{len(design):,} pairs to show, {planned.per_user} items to each of {len(design.users):,} users, with chances "
+        f"of {chance.min():.2g} to {chance.max():.2g}, in {place / 'shown.parquet'}.",
         "",
-        f"What {planned.per_user} uniformly chosen items would vary by, and what these are expected to (by the guess of "
-        "what is relevant):",
+        f"What {planned.per_user} uniformly chosen items would vary by, and what these are expected to (by the guess "
+        "of what is relevant):",
         "",
     ]
     savings = list(planned.savings)

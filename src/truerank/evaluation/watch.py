@@ -1,0 +1,334 @@
+"""Looking while data arrive: an interval that holds at every look, and when to stop."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import partial
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from truerank.core.arrays import Floats, Ints
+from truerank.core.calls import ANYTHING, COUNT, NUMBER, checked_arguments
+from truerank.core.chance import cell_keys
+from truerank.core.errors import InputError, RefusedError
+from truerank.core.estimator import Estimator
+from truerank.core.ids import Ids
+from truerank.core.language import as_value, as_values
+from truerank.core.log import Log
+from truerank.core.messages import Message, caution, note, warning
+from truerank.core.metric import Metric
+from truerank.core.progress import Watching, watching
+from truerank.core.requirements import Outcome, Requirement
+from truerank.core.results import Comparison, Results
+from truerank.core.terms import Smooth, Terms
+from truerank.data.spill import scratch
+from truerank.engines.local import map_chunks
+from truerank.estimators import ESTIMATORS
+from truerank.evaluation.conclude import conclude
+from truerank.evaluation.gather import gathered
+from truerank.evaluation.judged import JudgedCall, prepare_judged
+from truerank.evaluation.judged_plan import JudgedPlan
+from truerank.evaluation.judged_source import check_call, rows_of
+from truerank.evaluation.measure import Measured, measure
+from truerank.exposure.kinds import EXPOSURES, Exposure
+from truerank.metrics import METRICS
+from truerank.uncertainty.intervals import common
+from truerank.uncertainty.sequences import FIRST, ConfidenceSequence
+
+PLANNED = 10_000  # users, about whom intervals are narrowest where nothing is said
+LOOKS = 250  # that are made of all users so far, the later ones further apart
+DRIFTS = 0.001  # p below which users did not come in random order
+EARLY = ("few-informative", "no-spread")  # reasons that more users take away
+
+
+class WatchState(StrEnum):
+    """How it stands: what was shown stays shown, as the interval holds at every look."""
+
+    SHOWN = "shown"
+    OPPOSITE = "the opposite is shown"
+    SMALL = "no difference that matters"
+    GOING_ON = "go on"
+    EARLY = "too early"
+    REFUSED = "no promise"
+
+    @property
+    def outcome(self) -> Outcome:
+        if self is WatchState.SHOWN:
+            return Outcome.SHOWN
+        decided = self in (WatchState.OPPOSITE, WatchState.SMALL)
+        return Outcome.NOT_SHOWN if decided else Outcome.INSUFFICIENT
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """The difference after so many users, with its interval, NaN where it is too early for one."""
+
+    users: int
+    informative: int
+    difference: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, slots=True)
+class WatchedPair:
+    """One comparison over time; `stopped` is the number of users at which it was decided, None while it is not."""
+
+    model: str
+    baseline: str
+    metric: str
+    estimator: str
+    state: WatchState
+    stopped: int | None
+    looks: tuple[Look, ...]
+    reasons: tuple[str, ...] = ()
+
+    @property
+    def last(self) -> Look:
+        return self.looks[-1]
+
+    def __str__(self) -> str:
+        return f"{self.model} > {self.baseline}: {self.metric}, {self.estimator}"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Watched:
+    """All comparisons that are watched: their intervals hold at every look and together, with this level."""
+
+    pairs: tuple[WatchedPair, ...]
+    level: float
+    planned: int
+    difference: float | None
+    messages: tuple[Message, ...]
+
+    def table(self) -> pl.DataFrame:
+        """A row for each look of each comparison."""
+        rows = [
+            (pair.metric, pair.estimator, pair.model, pair.baseline, look.users, look.informative, look.difference,
+             look.low, look.high, pair.stopped is not None and look.users >= pair.stopped)
+            for pair in self.pairs for look in pair.looks
+        ]  # fmt: skip
+        schema = {"metric": pl.String, "estimator": pl.String, "model": pl.String, "baseline": pl.String,
+                  "users": pl.Int64, "informative": pl.Int64, "difference": pl.Float64, "low": pl.Float64,
+                  "high": pl.Float64, "decided": pl.Boolean}  # fmt: skip
+        return pl.DataFrame(rows, schema=schema, orient="row")
+
+    @property
+    def outcome(self) -> Outcome:
+        """Whether all that is required is shown."""
+        return max((pair.state.outcome for pair in self.pairs), key=int)
+
+
+@checked_arguments(
+    scores=ANYTHING, exclude=ANYTHING, require=ANYTHING, difference=NUMBER, planned=COUNT, estimators=ANYTHING
+)  # fmt: skip
+def watch(
+    scores: Mapping[str, Any],
+    labels: Any,
+    *,
+    require: str | Sequence[str],
+    exposure: Exposure | str | None = None,
+    metrics: Sequence[Metric | str] | None = None,
+    estimators: Sequence[Estimator | str] | None = None,
+    exclude: Any = None,
+    items: Ids | None = None,
+    n_items: int | None = None,
+    difference: float | None = None,
+    planned: int = PLANNED,
+    level: float = 0.95,
+    seed: int = 0,
+    threads: int | None = None,
+    progress: Watching = None,
+) -> Watched:
+    """Whether what is required is shown by the users who have come so far; call it as often as you like.
+
+    `labels` have a column time, by which users came; a user counts when the last of its rows is there. `require` are
+    rules such as "a > b: Precision@10", as for `evaluate`. Stop when it is decided: 0 lies outside the interval, or the
+    interval is narrower than twice the smallest `difference` that matters. `planned` is about how many users are
+    expected, chosen before the first look; the interval holds whatever comes, and is narrowest there.
+    """
+    rules = [Requirement.parse(text) for text in ([require] if isinstance(require, str) else require)]
+    check_call(scores, baseline=None, level=level)
+    if not rules:
+        raise InputError("nothing is required; expected at least one rule, such as 'a > b'.")
+    for rule in rules:
+        rule.check(list(scores))
+    if difference is not None and not (difference > 0 and math.isfinite(difference)):
+        raise InputError(f"difference {difference:g}; expected the smallest difference that matters, above 0.")
+    rows = rows_of(labels, role="labels", values=True)
+    if not isinstance(rows, Log):
+        raise RefusedError("watch needs labels that fit into memory; watch a part of the users, drawn at random.")
+    call = JudgedCall(
+        exposure=as_value("full" if exposure is None else exposure, EXPOSURES),
+        metrics=None if metrics is None else as_values(metrics, METRICS, what="metrics"),
+        estimators=None if estimators is None else as_values(estimators, ESTIMATORS, what="estimators"),
+        items=items if items is None or isinstance(items, Ids) else Ids.of(items, where="items"),
+        n_items=n_items,
+        level=level,
+        seed=seed,
+    )
+    came = _arrivals(rows, seed=seed)
+    with watching(progress) as say, scratch() as space:
+        plan, source = prepare_judged(scores, rows, call, exclude=exclude, space=space, progress=say)
+        work = map_chunks(partial(measure, plan), source, threads=threads or os.cpu_count() or 1, progress=say)
+        with gathered(work) as measured:
+            results = conclude(plan, measured)
+            compared = [(rule, each) for rule in rules for each in rule.comparisons(results)]
+            sequence = ConfidenceSequence(planned, (1 - level) / len(compared))
+            found = [
+                _watched(plan, measured, each, came=came, sequence=sequence, difference=difference)
+                for _, each in compared
+            ]
+    said = tuple(message for _, messages in found for message in messages)
+    return Watched(
+        tuple(pair for pair, _ in found), level, planned, difference, (*_kept(results), *_about(len(found)), *said)
+    )
+
+
+def _kept(results: Results) -> tuple[Message, ...]:
+    """What an evaluation says, without what a fixed number of users could have shown."""
+    return tuple(message for message in results.messages if message.code != "detectable")
+
+
+def _about(pairs: int) -> tuple[Message, ...]:
+    together = f" and for all {pairs} comparisons together" if pairs > 1 else ""
+    return (
+        note(
+            "every-look",
+            f"the intervals hold at every look{together} if users come in random order and enough of them tell the "
+            f"models apart (from {FIRST} on); rare large losses that were not seen yet are in no interval.",
+        ),
+    )
+
+
+# -------------------------------------------------------------------------------------------------------------- arrival
+
+
+def _arrivals(log: Log, *, seed: int) -> Ints:
+    """The place of each user in the order of their last rows; at one time in an order of their own."""
+    if log.time is None:
+        raise InputError(
+            f"{log.source}: no column time, so that it is not known who came when, and no interval for every look can "
+            "be promised. Name it: {option:columns time=NAME|truerank.read(..., columns={'time': NAME})}."
+        )
+    time = pl.Series(log.time)
+    if bool(time.is_null().any()) or (time.dtype.is_float() and bool(time.is_nan().any())):
+        raise InputError(f"{log.source}, column 'time': some rows have no time; expected one in every row.")
+    rank = time.rank("dense").to_numpy().astype(np.int64)
+    last = np.zeros(log.n_units, dtype=np.int64)
+    np.maximum.at(last, log.user, rank)
+    keys = log.users.keys()
+    tie = cell_keys(seed, "arrival", keys, np.zeros(len(keys), dtype=np.uint64))
+    order = np.lexsort((tie, np.where(last == 0, np.iinfo(np.int64).max, last)))  # those without a row come last
+    place = np.empty(len(order), dtype=np.int64)
+    place[order] = np.arange(len(order))
+    return place
+
+
+# ---------------------------------------------------------------------------------------------------------------- looks
+
+
+def _watched(
+    plan: JudgedPlan,
+    measured: Measured,
+    compared: Comparison,
+    *,
+    came: Ints,
+    sequence: ConfidenceSequence,
+    difference: float | None,
+) -> tuple[WatchedPair, list[Message]]:
+    number = next(
+        at
+        for at, (estimator, asked) in enumerate(plan.question.asked)
+        if (str(asked.metric), estimator.about.name) == (compared.metric, compared.estimator) and asked.segment is None
+    )
+    first, second = common(measured.terms[compared.model, number], measured.terms[compared.baseline, number])
+    own, other = _smooth(first, compared), _smooth(second, compared)
+    arrival = came[measured.place]
+    order = np.argsort(arrival, kind="stable")
+    order = order[own.defined[order]]
+    looks = _looks(own, other, order, sequence)
+    serious = tuple(str(reason) for reason in compared.reasons if reason.code not in EARLY)
+    state, stopped = (WatchState.REFUSED, None) if serious else _state(looks, difference)
+    pair = WatchedPair(
+        compared.model, compared.baseline, compared.metric, compared.estimator, state, stopped, looks, serious
+    )
+    return pair, _drift(own, other, order, pair)
+
+
+def _smooth(terms: Terms, compared: Comparison) -> Smooth:
+    if not isinstance(terms, Smooth):
+        raise RefusedError(
+            f"{compared.metric}, {compared.estimator}: no mean of users and no ratio of two, so that no interval for "
+            "every look is known; watch Precision, DCG or Recall, with exposure whose chances are not fitted."
+        )
+    return terms
+
+
+def _looks(own: Smooth, other: Smooth, order: Ints, sequence: ConfidenceSequence) -> tuple[Look, ...]:
+    """After 1, 2, ... users, further apart later: value, and how far it may be off, by what each user adds to it.
+
+    Of a mean that is exactly the difference of its users; a ratio is linearised at every look.
+    """
+    n = len(order)
+    if n < 2:
+        raise InputError(f"{n} users have come; expected at least 2.")
+    found = []
+    for t in np.unique(np.round(np.geomspace(2, n, min(LOOKS, n - 1))).astype(np.int64)).tolist():
+        here = np.sort(order[:t])
+        one, two = (_of(terms, here) for terms in (own, other))
+        totals = one.totals(), two.totals()
+        values = one.value() - two.value()
+        if math.isnan(values):
+            continue
+        effect = one.form.influence(one.sums, totals[0]) - two.form.influence(two.sums, totals[1])
+        informative = int(np.count_nonzero((one.sums != two.sums).any(axis=1)))
+        sd = math.sqrt(t * float(effect @ effect) * t / (t - 1))
+        half = float(sequence.half_width(sd, np.array([float(t)]))[0]) if informative >= FIRST and sd > 0 else math.nan
+        found.append(Look(t, informative, values, values - half, values + half))
+    return tuple(found) if found else (Look(n, 0, math.nan, math.nan, math.nan),)
+
+
+def _of(terms: Smooth, rows: Ints) -> Smooth:
+    return Smooth(terms.form, terms.sums[rows], terms.defined[rows], terms.clusters.take(rows))
+
+
+def _state(looks: Sequence[Look], difference: float | None) -> tuple[WatchState, int | None]:
+    """What the first look that decides says."""
+    for look in looks:
+        if look.low > 0:
+            return WatchState.SHOWN, look.users
+        if look.high < 0:
+            return WatchState.OPPOSITE, look.users
+        if difference is not None and (look.high - look.low) / 2 < difference:
+            return WatchState.SMALL, look.users
+    return (WatchState.EARLY if math.isnan(looks[-1].low) else WatchState.GOING_ON), None
+
+
+def _drift(own: Smooth, other: Smooth, order: Ints, pair: WatchedPair) -> list[Message]:
+    """Whether earlier and later users differ by more than chance: then they did not come in random order."""
+    effect = own.form.influence(own.sums, own.totals()) - other.form.influence(other.sums, other.totals())
+    halves: list[Floats] = np.array_split(effect[order], 2)
+    n = min(len(half) for half in halves)
+    if n < FIRST:
+        return []
+    error = math.sqrt(sum(float(half.var(ddof=1)) / len(half) for half in halves))
+    z = (float(halves[1].mean()) - float(halves[0].mean())) / error if error > 0 else 0.0
+    p = math.erfc(abs(z) / math.sqrt(2))
+    if p >= DRIFTS:
+        return []
+    how = warning if pair.stopped is not None else caution
+    return [
+        how(
+            "drift",
+            f"{pair}: the users of the second half differ from those of the first by more than chance (p {p:.1g}): "
+            "they did not come in random order, and the interval is not of all of them",
+            numbers={"z": z, "p": p},
+        )
+    ]
