@@ -5,6 +5,7 @@ python scripts/targeted_exposure.py [FOLDER] [DRAWS]     draws that are in FOLDE
 
 from __future__ import annotations
 
+import math
 import sys
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -15,7 +16,7 @@ import polars as pl
 import kuairec
 from truerank.core.arrays import Floats, Ints
 from truerank.core.chance import generator
-from truerank.core.estimator import Estimator, Learned
+from truerank.core.estimator import Learned
 from truerank.core.log import Log
 from truerank.core.metric import Additive
 from truerank.core.ranking import Candidates, Ranks, Scores
@@ -23,7 +24,6 @@ from truerank.data.read import read
 from truerank.estimators import terms_of
 from truerank.estimators.judged.full import Full
 from truerank.estimators.judged.hajek import Hajek
-from truerank.estimators.judged.horvitz_thompson import HorvitzThompson
 from truerank.estimators.judged.pooled import Pooled
 from truerank.evaluation.design_chances import SHARE, ChanceMaker
 from truerank.evaluation.design_world import lists_of, world_of
@@ -40,6 +40,8 @@ from truerank.uncertainty.intervals import Design, around, between
 
 OUT = Path("docs/results/targeted-exposure.md")
 PER_USER, BLOCK, SEED = 20, 20, 18
+EVERY = 5  # draws of which intervals are made
+Drawn = dict[tuple[str, str, str], float]
 CUTOFFS = (5, 10, 50)
 KNOWN = ("popularity", "svd-32", "item-knn")
 PAIRS = (("popularity", "svd-32"), ("item-knn", "popularity"), ("item-knn", "svd-32"))
@@ -89,11 +91,6 @@ def metrics_at(k: int) -> list[Additive]:
     return [Precision(k), DCG(k)]
 
 
-def asked(k: int) -> list[tuple[Additive, Estimator]]:
-    sums = [(metric, each) for metric in metrics_at(k) for each in (HorvitzThompson(), Hajek())]
-    return [*sums, (Recall(k), Pooled())]
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class Chances:
     """What a design says of every user: chances by cell of the block, and how its draws are laid out."""
@@ -129,25 +126,61 @@ class Chances:
         return cell[order], drawn[order]
 
 
-def rows_of(
-    found: Block, chances: Chances, k: int, number: int
-) -> list[tuple[int, str, str, str, float, float, float]]:
-    """Values and differences of one draw, with intervals for exactly these users."""
-    cell, chance = chances.draw(k, number)
+def worths(found: Block, k: int) -> dict[tuple[str, str], Floats]:
+    """What every cell is worth to a metric, by model, divided as the metric says."""
+    return {
+        (name, str(metric)): expected_worth(metric, ranks) / (k if isinstance(metric, Precision) else 1)
+        for name, ranks in found.ranks.items()
+        for metric in (*metrics_at(k), Recall(k))
+    }
+
+
+def values_of(found: Block, worth: dict[tuple[str, str], Floats], cell: Ints, weight: Floats, k: int) -> Drawn:
+    """Estimates of every model and pair from the cells of one draw."""
+    label = found.labels.label[cell]
+    values: Drawn = {}
+    for (name, metric), every in worth.items():
+        here = every[cell]
+        earned = float((here * label) @ weight)
+        if metric == str(Recall(k)):
+            values[name, metric, "pooled"] = earned / float(label @ weight)
+        else:
+            values[name, metric, "horvitz-thompson"] = earned / found.n_users
+            total = float(every.sum()) / found.n_users
+            values[name, metric, "hajek"] = earned / float(here @ weight) * total
+    for one, other in PAIRS:
+        for name, metric, estimator in list(values):
+            if name == one:
+                apart = values[one, metric, estimator] - values[other, metric, estimator]
+                values[f"{one} - {other}", metric, estimator] = apart
+    return values
+
+
+def intervals_of(found: Block, cell: Ints, chance: Floats, k: int) -> dict[tuple[str, str, str], tuple[float, float]]:
+    """Intervals for exactly these users, of the defaults."""
     log = replace(found.labels.select(cell), propensity=chance)
-    rows = []
-    for metric, estimator in asked(k):
+    ends = {}
+    for metric, estimator in [*((metric, Hajek()) for metric in metrics_at(k)), (Recall(k), Pooled())]:
         terms = {}
         for name, ranks in found.ranks.items():
             here = replace(ranks, above=ranks.above[cell], tied=ranks.tied[cell])
             (terms[name],) = terms_of(estimator, log, here, metrics=[metric], learned=DESIGNED, keep_rows=True)
             spread = around(Design(), terms[name], level=0.95)
-            rows.append((number, name, str(metric), estimator.about.name, spread.value, spread.low, spread.high))
+            ends[name, str(metric), estimator.about.name] = spread.low, spread.high
         for one, other in PAIRS:
             spread = between(Design(), terms[one], terms[other], level=0.95)
-            what = f"{one} - {other}"
-            rows.append((number, what, str(metric), estimator.about.name, spread.value, spread.low, spread.high))
-    return rows
+            ends[f"{one} - {other}", str(metric), estimator.about.name] = spread.low, spread.high
+    return ends
+
+
+def rows_of(
+    found: Block, chances: Chances, worth: dict[tuple[str, str], Floats], k: int, number: int
+) -> list[tuple[int, str, str, str, float, float, float]]:
+    """Values and differences of one draw; of every fifth also with intervals."""
+    cell, chance = chances.draw(k, number)
+    values = values_of(found, worth, cell, 1 / chance, k)
+    ends = intervals_of(found, cell, chance, k) if number % EVERY == 0 else {}
+    return [(number, *key, value, *ends.get(key, (math.nan, math.nan))) for key, value in values.items()]
 
 
 def truths(found: Block, k: int) -> pl.DataFrame:
@@ -165,8 +198,10 @@ def truths(found: Block, k: int) -> pl.DataFrame:
             worth = expected_worth(metric, ranks).reshape(shape) / (k if isinstance(metric, Precision) else 1)
             scale = label.sum() if recall else found.n_users
             effect[name] = label * (worth - value[name] if recall else worth) / scale
-        for name in found.ranks:
-            rows.append((name, str(metric), value[name], factor * float(effect[name].var(axis=1, ddof=1).sum())))
+        rows += [
+            (name, str(metric), value[name], factor * float(each.var(axis=1, ddof=1).sum()))
+            for name, each in effect.items()
+        ]
         for one, other in PAIRS:
             apart = effect[one] - effect[other]
             variance = factor * float(apart.var(axis=1, ddof=1).sum())
@@ -185,10 +220,13 @@ def study(folder: Path, draws: int) -> pl.DataFrame:
         if found is not None:
             truths(found, k).write_parquet(folder / f"truth.{k}.parquet")
             chances = Chances.of(found, k) if k in missing else None
+            worth = worths(found, k)
         for first in range(0, draws, BLOCK):
             path = folder / f"{k}.{first}.parquet"
             if not path.exists() and found is not None and chances is not None:
-                rows = [row for number in range(first, first + BLOCK) for row in rows_of(found, chances, k, number)]
+                rows = [
+                    row for number in range(first, first + BLOCK) for row in rows_of(found, chances, worth, k, number)
+                ]
                 pl.DataFrame(rows, schema=names, orient="row").write_parquet(path)
                 print(path, flush=True)
             parts.append(pl.read_parquet(path).join(pl.read_parquet(folder / f"truth.{k}.parquet"), ["what", "metric"]))
@@ -208,7 +246,7 @@ def summary(drawn: pl.DataFrame) -> pl.DataFrame:
         .agg(
             share=pl.col("value").var() / pl.col("uniform").first(),
             bias=(pl.col("value").mean() - pl.col("truth").first()) / (pl.col("value").std() / pl.len().sqrt()),
-            covered=held.mean(),
+            covered=held.filter(pl.col("low").is_not_nan()).mean(),
             wrong=((pl.col("value") * pl.col("truth").sign()) < 0).mean(),
             draws=pl.len(),
         )
@@ -250,7 +288,7 @@ def page(found: pl.DataFrame) -> str:
         for row in own.iter_rows(named=True):
             wrong = f"{row['wrong']:.1%}" if row["kind"] == "difference" else ""
             lines.append(
-                f"| {row['what']} ({row['kind']}) | {row['estimator']} | {row['share']:.3f} | {row['bias']:+.1f} | {row['covered']:.1%} | {wrong} |"
+                f"| {row['what']} ({row['kind']}) | {row['estimator']} | {row['share']:.3f} | {row['bias']:+.1f} | {'' if row['covered'] is None else format(row['covered'], '.0%')} | {wrong} |"
             )
         lines += ["", "</details>", ""]
     return "\n".join(lines)

@@ -46,7 +46,7 @@ class Stream:
     @property
     def mean(self) -> float:
         size = math.exp(self.tail**2 / 2)
-        return self.informative * (self.better - (1 - self.better) * self.times) * size
+        return round(self.informative * (self.better - (1 - self.better) * self.times) * size, 12)
 
     @property
     def sd(self) -> float:

@@ -1,0 +1,325 @@
+"""Designed exposure: what is shown, with which chances, and how what comes back is evaluated."""
+
+from __future__ import annotations
+
+from itertools import product
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+import truerank as tr
+from truerank.core.errors import InputError, RefusedError
+from truerank.core.results import Results
+from truerank.evaluation.design_chances import ChanceMaker, designed_metrics
+from truerank.evaluation.design_world import lists_of, world_of
+from truerank.evaluation.designing import drawn_places
+from truerank.exposure.design import ExposureDesign
+from truerank.metrics.precision import Precision
+from truerank.metrics.recall import Recall
+from truerank.sampling.designs import DrawBy
+from truerank.sampling.pools import Members
+
+N_USERS, N_ITEMS = 40, 30
+
+
+def scores() -> dict[str, np.ndarray]:
+    rng = np.random.default_rng(1)
+    taste = rng.normal(size=(N_USERS, N_ITEMS))
+    return {name: taste + rng.normal(size=taste.shape) for name in ("a", "b")}
+
+
+def truth() -> pl.DataFrame:
+    rng = np.random.default_rng(2)
+    user, item = (each.ravel() for each in np.indices((N_USERS, N_ITEMS)))
+    return pl.DataFrame({"user": user, "item": item, "label": (rng.random(len(user)) < 0.3).astype(int)})
+
+
+def train() -> pl.DataFrame:
+    return pl.DataFrame({"user": np.repeat(np.arange(N_USERS), 2), "item": np.arange(2 * N_USERS) % 7})
+
+
+def back(design: ExposureDesign) -> pl.DataFrame:
+    return design.table().join(truth(), on=["user", "item"]).select("user", "item", "label")
+
+
+def evaluated(labels: pl.DataFrame, design: ExposureDesign | None, **more: object) -> Results:
+    how = {"exposure": tr.exposure.DesignedExposure(design), "metrics": ["Precision@5"], "exclude": train()} | more
+    return tr.evaluate(scores(), labels, **how)
+
+
+@pytest.fixture(scope="module")
+def planned() -> ExposureDesign:
+    return tr.design_exposure(scores(), metrics=["Precision@5"], exclude=train(), per_user=12, seed=3).design
+
+
+def test_what_is_shown(planned: ExposureDesign) -> None:
+    shown = planned.table()
+    assert shown.group_by("user").len()["len"].unique().to_list() == [12]
+    assert shown.join(train(), on=["user", "item"]).height == 0
+    assert shown["propensity"].min() > 0.25 * 12 / N_ITEMS - 1e-12  # the uniform share, of all candidates
+    assert planned.settings["per_user"] == 12
+    listed = tr.design_exposure(scores(), metrics=["Precision@5"], exclude=train(), per_user=12, seed=4)
+    assert not listed.table().equals(shown)
+    again = tr.design_exposure(scores(), metrics=["Precision@5"], exclude=train(), per_user=12, seed=3)
+    assert again.table().equals(shown)
+
+
+@pytest.mark.parametrize("way", DrawBy)
+def test_every_way_to_draw_shows_as_many(way: DrawBy) -> None:
+    design = tr.design_exposure(scores(), metrics=["Recall@3", "DCG@2"], exclude=train(), per_user=5, draw=way).design
+    assert np.bincount(design.user).tolist() == [5] * N_USERS
+
+
+def test_chances_are_those_of_the_formula() -> None:
+    """N = 10, n = 2, a uniform share of .25, none for what is likely, two equal targets: .05 and .80."""
+    one = {"a": np.array([[9.0, 8.0] + [0.0] * 8])}
+    world = world_of(one, exclude=None, users=None, items=None)
+    maker = ChanceMaker.of(
+        world, lists_of(world, 2, seed=0, progress=None), [Precision(2)], per_user=2, shares=(0.25, 0.0)
+    )
+    likely = world.likely(0)
+    chance = maker.chances(likely, maker.wishes(0, likely**2)[0], world.seen(0), 2)
+    assert np.sort(chance).round(9).tolist() == [0.05] * 8 + [0.8] * 2
+
+
+def test_a_wish_for_recall_is_for_everything() -> None:
+    world = world_of(scores(), exclude=None, users=None, items=None)
+    lists = lists_of(world, 3, seed=0, progress=None)
+    maker = ChanceMaker.of(world, lists, designed_metrics([Recall(3)]), per_user=4, shares=(0.25, 0.25))
+    wish, listed = maker.wishes(0, world.likely(0) ** 2)
+    assert (wish > 0).all()
+    assert wish[listed].min() > np.delete(wish, listed).max()
+
+
+@pytest.mark.parametrize("way", DrawBy)
+def test_values_are_unbiased_over_every_draw(way: DrawBy) -> None:
+    """Horvitz-Thompson precision of two users, over all samples that their chances allow, is the true one."""
+    chance = np.array([[0.8, 0.45, 0.35, 0.4], [0.3, 0.9, 0.25, 0.55]])
+    label = np.array([[1, 0, 1, 1], [0, 1, 1, 0]])
+    matrix = np.array([[5.0, 4, 3, 2], [1.0, 2, 3, 4]])
+    given = {"m": tr.scores.dense(matrix, users=[0, 1], items=np.arange(4))}
+    true = (label[0, :2].sum() + label[1, 2:].sum()) / 4
+    users = [list(way.design.outcomes(Members.alone(4, weight=row))) for row in chance]
+    mean = 0.0
+    for (one, p), (two, q) in product(*users):
+        cells = [(0, item) for item in one] + [(1, item) for item in two]
+        rows = pl.DataFrame(
+            {"user": [user for user, _ in cells], "item": [item for _, item in cells],
+             "label": [label[cell] for cell in cells], "propensity": [chance[cell] for cell in cells]}
+        )  # fmt: skip
+        found = tr.evaluate(given, rows, exposure="designed", metrics=["Precision@2"], estimators=["horvitz-thompson"])
+        mean += p * q * found.estimates[0].value
+    assert mean == pytest.approx(true, abs=1e-10)
+
+
+def test_the_design_or_a_column_say_the_same(planned: ExposureDesign) -> None:
+    labels = back(planned)
+    by_design = evaluated(labels, planned)
+    by_column = evaluated(planned.table().join(labels, on=["user", "item"]).drop("batch"), None)
+    assert [each.value for each in by_design.estimates] == [each.value for each in by_column.estimates]
+    assert by_design.estimates[0].estimator == "hajek"
+    assert "drawn with the chances" in by_design.estimates[0].assumptions[0]
+
+
+def test_all_that_can_be_shown_is_the_truth() -> None:
+    design = tr.design_exposure(scores(), metrics=["Precision@5"], exclude=train(), per_user=N_ITEMS).design
+    found = evaluated(back(design), design, estimators=["horvitz-thompson", "hajek"])
+    kept = truth().join(train(), on=["user", "item"], how="anti")
+    full = tr.evaluate(scores(), kept, exposure="full", metrics=["Precision@5"], exclude=train())
+    for each in found.estimates:
+        assert each.value == pytest.approx(full.estimates[0 if each.model == "a" else 1].value)
+
+
+# --------------------------------------------------------------------------------------------------- what came back
+
+
+def codes(results: Results) -> dict[str, str]:
+    return {message.code: message.severity for message in results.messages}
+
+
+def test_rows_that_nobody_asked_for_are_left_out(planned: ExposureDesign) -> None:
+    labels = back(planned)
+    unasked = (
+        truth().join(labels, on=["user", "item"], how="anti").join(train(), on=["user", "item"], how="anti").head(9)
+    )
+    found = evaluated(pl.concat([labels, unasked]), planned)
+    assert codes(found)["unasked"] == "caution"
+    plain = evaluated(labels, planned)
+    assert [each.value for each in found.estimates] == [each.value for each in plain.estimates]
+    assert found.provenance.counts["judged"] == plain.provenance.counts["judged"]
+    assert "unasked" not in codes(plain)
+
+
+def test_rows_that_are_missing_are_stood_for(planned: ExposureDesign) -> None:
+    labels = back(planned).sort("user", "item")
+    some = labels.filter((pl.col("user") != 0) | (pl.int_range(pl.len()) % 2 == 0))  # half of the first user
+    rows, returned = planned.joined(tr.read(some))
+    assert (returned.partial, returned.silent, returned.unasked) == (1, 0, 0)
+    whole, _ = planned.joined(tr.read(labels))
+    assert rows.propensity is not None
+    assert whole.propensity is not None
+    assert rows.propensity[rows.user == 0] == pytest.approx(whole.propensity[whole.user == 0][::2] / 2)
+    assert codes(evaluated(some, planned))["not-returned"] == "caution"
+    few = labels.gather_every(3)
+    assert codes(evaluated(few, planned))["not-returned"] == "warning"
+
+
+def test_users_of_whom_nothing_came_back_are_left_out(planned: ExposureDesign) -> None:
+    labels = back(planned).filter(pl.col("user") >= 10)
+    found = evaluated(labels, planned)
+    assert codes(found)["users-not-returned"] == "caution"
+    assert found.estimates[0].units == 30
+    declared = evaluated(tr.read(labels, users=np.arange(N_USERS)), planned)
+    assert (declared.estimates[0].units, declared.estimates[0].undefined) == (30, 10)
+    assert declared.estimates[0].value == found.estimates[0].value
+
+
+def test_batches_are_weighed_as_fixed_beforehand() -> None:
+    """A row of the first of two batches stands for 1 / (2 π) + 1 / 2, one of the second for 1 / (2 π)."""
+    design = tr.design_exposure(scores(), metrics=["Precision@5"], exclude=train(), per_user=7, batches=2).design
+    assert np.bincount(design.batch).tolist() == [0, 4 * N_USERS, 3 * N_USERS]
+    rows, _ = design.joined(tr.read(back(design)))
+    assert rows.propensity is not None
+    expected = 0.5 / design.chance + np.where(design.batch == 1, 0.5, 0.0)
+    assert 1 / rows.propensity == pytest.approx(expected)
+    evaluated(back(design), design)
+    one = design.table().filter(pl.col("batch") == 1).join(truth(), on=["user", "item"]).select("user", "item", "label")
+    first, _ = design.joined(tr.read(one))
+    assert first.propensity == pytest.approx(design.chance[design.batch == 1])
+    with pytest.raises(RefusedError, match="2 batches"):
+        evaluated(back(design), design, interval=tr.Design())
+
+
+def test_two_batches_are_unbiased_over_every_draw() -> None:
+    """One item, then one of the two left: every pair of draws, with the chances of the second given the first."""
+    chance, z = (
+        {(): [0.5, 0.25, 0.25], (0,): [0, 0.4, 0.6], (1,): [0.7, 0, 0.3], (2,): [0.9, 0.1, 0]},
+        np.array([1, 0, 1]),
+    )
+    mean = 0.0
+    for first in range(3):
+        for second in (item for item in range(3) if item != first):
+            p, q = chance[()][first], chance[first,][second]
+            table = pl.DataFrame(
+                {"user": [0, 0], "item": [first, second], "batch": [1, 2], "propensity": [p, q]}
+            )  # fmt: skip
+            rows, _ = ExposureDesign.of(table).joined(
+                tr.read(table.with_columns(label=1).select("user", "item", "label"))
+            )
+            assert rows.propensity is not None
+            mean += p * q * float((z[np.sort([first, second])] / rows.propensity).sum())
+    assert mean == pytest.approx(z.sum(), abs=1e-12)
+
+
+def test_an_interval_for_exactly_these_users(planned: ExposureDesign) -> None:
+    """Σ c (z / π - A)², c = (1 - π) n / (n - 1), over the rows of each user, by hand."""
+    labels = back(planned)
+    found = evaluated(labels, planned, estimators=["horvitz-thompson"], interval=tr.Design()).estimates[0]
+    rows = planned.table().join(labels, on=["user", "item"]).sort("user", "item")
+    seen = np.zeros((N_USERS, N_ITEMS), dtype=bool)
+    seen[train()["user"], train()["item"]] = True
+    order = np.where(seen, -np.inf, scores()["a"]).argsort(axis=1)[:, ::-1]
+    top = np.zeros((N_USERS, N_ITEMS), dtype=bool)
+    np.put_along_axis(top, order[:, :5], True, axis=1)
+    user, item, chance = (rows[name].to_numpy() for name in ("user", "item", "propensity"))
+    z = rows["label"].to_numpy() * top[user, item] / 5 / N_USERS
+    variance = 0.0
+    for one in range(N_USERS):
+        own = user == one
+        c = (1 - chance[own]) * 12 / 11
+        spread = z[own] / chance[own]
+        variance += float((c * (spread - (c @ spread) / c.sum()) ** 2).sum())
+    assert found.stderr == pytest.approx(np.sqrt(variance))
+
+
+# ----------------------------------------------------------------------------------------------------------- borders
+
+
+def test_a_folder_is_written_and_read(planned: ExposureDesign, tmp_path: Path) -> None:
+    planned.write(tmp_path / "design")
+    again = ExposureDesign.read(tmp_path / "design")
+    assert again.table().equals(planned.table())
+    assert dict(again.settings) == dict(planned.settings)
+    with pytest.raises(InputError, match="already"):
+        planned.write(tmp_path / "design")
+    (tmp_path / "design" / "shown.parquet").write_bytes(b"no table")
+    with pytest.raises(InputError, match="altered"):
+        ExposureDesign.read(tmp_path / "design")
+
+
+@pytest.mark.parametrize(
+    ("more", "words"),
+    [
+        ({"metrics": ["nDCG@5"]}, "sums over the top K"),
+        ({"metrics": []}, "no metrics"),
+        ({"uniform": 0.0}, "above 0"),
+        ({"uniform": 0.7, "likely": 0.7}, "no more than 1 together"),
+        ({"batches": 30}, "expected 1 to 20"),
+        ({"draw": "lots"}, "lots"),
+    ],
+)
+def test_what_cannot_be_designed_is_refused(more: dict[str, object], words: str) -> None:
+    with pytest.raises(InputError, match=words):
+        tr.design_exposure(scores(), **({"metrics": ["Precision@5"]} | more))
+
+
+def test_top_lists_need_a_catalogue() -> None:
+    lists = {"a": pl.DataFrame({"user": [1, 1, 2], "item": [3, 4, 5], "rank": [1, 2, 1]})}
+    with pytest.raises(InputError, match="catalogue"):
+        tr.design_exposure(lists, metrics=["Precision@1"], per_user=1)
+    found = tr.design_exposure(lists, metrics=["Precision@1"], per_user=2, items=[3, 4, 5, 6])
+    assert len(found.table()) == 4
+
+
+def test_labels_without_chances_are_refused(planned: ExposureDesign) -> None:
+    with pytest.raises(InputError, match="propensity"):
+        evaluated(back(planned), None)
+    with pytest.raises(InputError, match="no such folder"):
+        tr.exposure.DesignedExposure("nowhere")
+    with pytest.raises(InputError, match="no column 'batch'"):
+        tr.exposure.DesignedExposure(pl.DataFrame({"user": [1], "item": [1], "propensity": [0.5]}))
+
+
+def test_savings_are_those_that_happen() -> None:
+    """In a world whose labels follow the guess: the variance of designed values over 200 draws is about what was said.
+
+    That of uniform exposure is known: Σ over users of N² (1 - n / N) S² / n.
+    """
+    rng = np.random.default_rng(5)
+    n_users, n_items, per_user = 50, 60, 6
+    matrix = rng.normal(size=(n_users, n_items))
+    given = {"a": tr.scores.dense(matrix, users=np.arange(n_users), items=np.arange(n_items))}
+    pairs = pl.DataFrame({"user": np.repeat(np.arange(n_users), 3), "item": rng.integers(0, n_items, 3 * n_users)})
+    world = world_of(given, exclude=pairs, users=None, items=None)
+    guess = np.array([world.likely(user) ** 2 for user in range(n_users)])[:, world.place]
+    label = rng.random(guess.shape) < guess
+    seen = np.zeros(label.shape, dtype=bool)
+    seen[pairs["user"], pairs["item"]] = True
+    order = np.where(seen, -np.inf, matrix).argsort(axis=1)[:, ::-1]
+    top = np.zeros(label.shape, dtype=bool)
+    np.put_along_axis(top, order[:, :5], True, axis=1)
+    z = np.where(seen, np.nan, label * top / 5 / n_users)
+    n = (~seen).sum(axis=1)
+    uniform = float((n**2 * (1 - per_user / n) * np.nanvar(z, axis=1, ddof=1) / per_user).sum())
+    lists = lists_of(world, 5, seed=0, progress=None)
+    maker = ChanceMaker.of(world, lists, [Precision(5)], per_user=per_user, shares=(0.25, 0.25))
+    chances, listed = [], []
+    for user in range(n_users):
+        likely = world.likely(user)
+        wish, rows = maker.wishes(user, likely**2)
+        chances.append(maker.chances(likely, wish, world.seen(user), per_user))
+        listed.append(rows)
+    values = []
+    for number in range(200):
+        rng, earned, stood = np.random.default_rng(number), 0.0, 0.0
+        for user, (chance, rows) in enumerate(zip(chances, listed, strict=True)):
+            drawn = drawn_places(chance, rows, DrawBy.SYSTEMATIC, rng)
+            hit = top[user, world.order[drawn]]
+            earned += float((hit * label[user, world.order[drawn]] / chance[drawn]).sum())
+            stood += float((hit / chance[drawn]).sum())
+        values.append(earned / stood)
+    said = tr.design_exposure(given, metrics=["Precision@5"], exclude=pairs, per_user=per_user).savings[0].variance
+    assert said < 0.5
+    assert 0.5 < float(np.var(values)) / uniform / said < 1.6
