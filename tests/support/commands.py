@@ -28,6 +28,14 @@ STUDY = (
     "study reliability world.parquet --train train.parquet --scores m0.npz --scores m1.npz --sparsities 0,0.5 "
     "--sizes 1 --samplers Random --loggers uniform --metric nDCG@10 --bootstrap 5 --threads 1 --out made"
 )
+ALLOCATE = (
+    "plan exposure --allocate --scores m0.npz --scores m1.npz --exclude train.parquet --per-user 3 "
+    "--metric Precision@3 --out made --quiet"
+)
+WATCH = (
+    "watch timed.parquet --scores good.csv --scores poor.csv --metric Precision@1 --require good>poor "
+    "--planned 40 --quiet"
+)
 SPLIT = "split ratings.csv --out made --quiet"
 TUNE = "tune item-knn world.parquet --trials 2 --metric Recall@3 --out made --quiet"
 
@@ -78,6 +86,10 @@ COMMANDS = (
             words("plan exposure --difference 0.1 --metric Precision@10 --n-items 100 --value 0.2 --out made.json")),
     Writing("plan of sessions",
             words("plan sessions --difference 0.1 --mean-reward 0.2 --effective 0.4 --out made.json")),
+    Writing("design", words(ALLOCATE)),
+    Writing("design again", words(f"{ALLOCATE} --seed 2 --force"), before=words(f"{ALLOCATE} --seed 1")),
+    Writing("design in an empty folder", words(ALLOCATE), empty=True),
+    Writing("looks", words(f"{WATCH} --out made.json")),
     Writing("test set", words("intervene labels.parquet --strategy full --out made.parquet --quiet")),
     Writing("parts", words(SPLIT)),
     Writing("folds instead of parts", words(f"{SPLIT} --by random --folds 2 --force"), before=words(SPLIT)),
@@ -105,6 +117,13 @@ def make_inputs(folder: Path) -> Path:
         write_scores(each, folder / f"{name}.npz")
     judged = np.sort(np.random.default_rng(0).choice(len(world), 100, replace=False))
     write(world.select(judged), folder / "labels.parquet")
+    user, item = (each.ravel() for each in np.indices((40, 4)))
+    pl.DataFrame({"user": user, "item": item, "label": item == 0, "time": user}).write_parquet(folder / "timed.parquet")
+    for name, every in (("good", 10), ("poor", 1)):  # the first item, but for every so many users
+        first = np.where(user % every == 0, 1, 0)
+        pl.DataFrame({"user": user, "item": item, "score": (item == first) - item / 9}).write_csv(
+            folder / f"{name}.csv"
+        )
     session, position = np.repeat(np.arange(20), 5), np.tile(np.arange(1, 6), 20)
     shown = pl.DataFrame({"session": session, "item": (session * 7 + position) % 30})
     reward = np.random.default_rng(1).integers(0, 2, len(session))

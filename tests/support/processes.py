@@ -75,6 +75,19 @@ COMMANDS = {
         _command("advise", "advise w/random.parquet --positive >3 --study s --n-items 120", "made.json"),
         _command("plan", "plan exposure --difference 0.1 --metric Precision@10 --n-items 100 --value 0.2", "made.json"),
         _command("plan sessions", "plan sessions --difference 0.1 --mean-reward 0.2 --effective 0.4", "made.json"),
+        _command(
+            "allocate",
+            "plan exposure --allocate --scores pop=pop.npz --scores b=rnd.npz --exclude w/train.parquet --per-user 5 "
+            "--metric Precision@10",
+            "made",
+            shows=False,
+        ),
+        _command(
+            "watch",
+            "watch w/timed.parquet --positive >3 --scores pop=pop.npz --scores b=rnd.npz --metric Precision@10 "
+            "--planned 40 --require pop>b",
+            "made.json",
+        ),
         _command("report", "report s", "made.html", shows=False, heavy=True),
         _command("intervene", "intervene w/train.parquet --strategy full", "made.csv", shows=False),
         _command("models", "models", "made.json"),
@@ -159,6 +172,7 @@ def prepare(folder: Path, *, study: bool) -> None:
     truth = pl.DataFrame({"user": users, "item": items, "rating": rating})
     (folder / "w").mkdir()
     truth.write_parquet(folder / "w" / "truth.parquet")
+    truth.with_columns(time=pl.col("user")).write_parquet(folder / "w" / "timed.parquet")
     for name, share in (("train", 0.3), ("random", 0.2)):
         truth.filter(chance.random(len(truth)) < share).write_parquet(folder / "w" / f"{name}.parquet")
     for name, skill in (("pop", 0.5), ("rnd", 0.0)):

@@ -146,18 +146,19 @@ class ChanceMaker:
     ) -> tuple[Ints, Floats, Floats]:
         """Places, what a label there adds to the value or the difference, and the worth of the list."""
         _, model, other = name
-        if _is_recall(metric) or other:
-            d = np.zeros(len(guess))
-            d[lists[model][0]] += lists[model][1]
-            if other:
-                d[lists[other][0]] -= lists[other][1]
-            if _is_recall(metric):
-                d -= self.guessed[str(metric), model] - (self.guessed[str(metric), other] if other else 0.0)
-                d[gone] = 0.0
-            rows = np.flatnonzero(d)
+        if not other and not _is_recall(metric):
+            return *lists[model], lists[model][1]
+        d = np.zeros(len(guess))
+        d[lists[model][0]] += lists[model][1]
+        if other:
+            d[lists[other][0]] -= lists[other][1]
+        if not _is_recall(metric):
+            rows = np.unique(np.concatenate([lists[model][0], lists[other][0]]))
             return rows, d[rows], np.zeros(len(rows))
-        rows, worth = lists[model]
-        return rows, worth, worth
+        d -= self.guessed[str(metric), model] - (self.guessed[str(metric), other] if other else 0.0)
+        d[gone] = 0.0
+        rows = np.flatnonzero(d)
+        return rows, d[rows], np.zeros(len(rows))
 
     def savings(self) -> tuple[Saving, ...]:
         """Variances over those of uniform exposure; of single sums that of Hájek's estimate, y around its mean."""

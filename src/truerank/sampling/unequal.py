@@ -2,7 +2,7 @@
 
 A pool has a chance π for each member with Σ π = n, and n members are drawn so that member i is among them with
 probability π_i exactly. Members that are sure (π = 1) are taken first; what is left is drawn in the order given, which
-whoever asks has made random.
+whoever asks has made random. Members without a chance may stand among the others.
 """
 
 from __future__ import annotations
@@ -28,8 +28,9 @@ def size_of_sample(chance: Floats) -> int:
     >>> size_of_sample(np.array([0.5, 1.0, 0.5]))
     2
     """
-    if not ((chance >= 0) & (chance <= 1)).all():
-        raise InputError(f"a chance of {chance[~((chance >= 0) & (chance <= 1))][0]:g}; expected one between 0 and 1.")
+    low, high = float(chance.min(initial=0.0)), float(chance.max(initial=0.0))
+    if not (low >= 0 and high <= 1):
+        raise InputError(f"a chance of {low if low < 0 else high:g}; expected one between 0 and 1.")
     total = float(chance.sum())
     if abs(total - round(total)) > WHOLE:
         raise InputError(f"chances that sum to {total:g}; expected a whole number, how many are drawn.")
@@ -38,9 +39,11 @@ def size_of_sample(chance: Floats) -> int:
 
 def without_sure(chance: Floats, rng: np.random.Generator, picked: Picked) -> Ints:
     """The members that are sure, and those picked of the others; ascending."""
-    size_of_sample(chance)
-    sure, open_ = np.flatnonzero(chance == 1), np.flatnonzero((chance > 0) & (chance < 1))
-    found = open_[picked(chance[open_], rng)] if len(open_) else open_
+    n, sure = size_of_sample(chance), np.flatnonzero(chance == 1)
+    if len(sure):
+        chance = chance.copy()
+        chance[sure] = 0.0
+    found = picked(chance, rng) if len(sure) < n else np.zeros(0, dtype=np.int64)
     return np.sort(np.concatenate([sure, found])).astype(np.int64)
 
 
@@ -70,11 +73,10 @@ def systematic_outcomes(chance: Floats) -> Iterator[tuple[tuple[int, ...], float
 
 
 def _ends(chance: Floats) -> tuple[Floats, int]:
-    """Where members end, and how many are drawn; the last one ends there whatever the rounding."""
+    """Where members end, and how many are drawn; the last with a chance ends there whatever the rounding."""
     end = np.cumsum(chance)
-    n = round(float(end[-1])) if len(end) else 0
-    if len(end):
-        end[-1] = n
+    n = round(float(end[-1]))
+    end[np.flatnonzero(end >= end[-1])] = n  # the last that has a chance, and those without after it
     return end, n
 
 
@@ -147,13 +149,14 @@ def pivotal_outcomes(chance: Floats) -> Iterator[tuple[tuple[int, ...], float]]:
 
 def conditional_poisson(chance: Floats, rng: np.random.Generator) -> Ints:
     """Independent draws, again and again until n members are drawn; the odds are those that give π (Hájek 1964)."""
-    odds = odds_for(chance)
+    able = np.flatnonzero(chance)
+    odds = odds_for(chance[able])
     single = odds / (1 + odds)
     n = round(float(chance.sum()))
     while True:
-        drawn = np.flatnonzero(rng.random(len(chance)) < single)
+        drawn = np.flatnonzero(rng.random(len(able)) < single)
         if len(drawn) == n:
-            return drawn.astype(np.int64)
+            return able[drawn].astype(np.int64)
 
 
 def conditional_inclusion(odds: Floats, n: int) -> Floats:

@@ -1,0 +1,136 @@
+"""plan exposure --allocate, evaluate --exposure designed, and watch, as a user calls them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import polars as pl
+import pytest
+
+if TYPE_CHECKING:
+    from tests.cli.conftest import Run
+
+ALLOCATE = ["plan", "exposure", "--allocate", "--scores", "a.npz", "--scores", "b.csv", "--exclude", "train.csv"]
+MADE = [*ALLOCATE, "--metric", "Precision@2", "--per-user", "3", "--out", "design", "--quiet"]
+DESIGNED = ["evaluate", "back.csv", "--exposure", "designed", "--scores", "a.npz", "--scores", "b.csv",
+            "--exclude", "train.csv", "--metric", "Precision@2"]  # fmt: skip
+WATCH = ["watch", "timed.csv", "--scores", "a.npz", "--scores", "b.csv", "--metric", "Precision@2", "--quiet"]
+
+
+def came_back() -> None:
+    shown = pl.read_parquet("design/shown.parquet")
+    shown.join(pl.read_csv("labels.csv"), on=["user", "item"]).select("user", "item", "label").write_csv("back.csv")
+
+
+def test_a_design_is_made_shown_and_evaluated(run: Run, folder: Path) -> None:
+    found = run(*MADE)
+    assert (found.code, found.err) == (0, "")
+    assert "12 pairs to show, 3 items to each of 4 users" in found.out
+    assert "share of the variance" in found.out
+    assert "at most about 4 times" in found.out
+    shown = pl.read_parquet("design/shown.parquet")
+    assert shown.columns == ["user", "item", "batch", "propensity"]
+    assert json.loads(Path("design/design.json").read_bytes())["metrics"] == ["Precision@2"]
+    came_back()
+    results = run(*DESIGNED, "--design", "design")
+    assert results.code == 0
+    assert "hajek" in results.out
+    assert "12 of the 12 pairs that the design shows these users came back" in results.err
+    shown.join(pl.read_csv("labels.csv"), on=["user", "item"]).drop("batch").write_csv("back.csv")
+    again = run(*DESIGNED, "--format", "json")
+    by_design = run(*DESIGNED, "--design", "design", "--format", "json")
+    first, second = (json.loads(each.out)["estimates"][0]["value"] for each in (again, by_design))
+    assert first == second
+
+
+def test_savings_in_every_form(run: Run, folder: Path) -> None:
+    plain = json.loads(run(*MADE, "--format", "json").out)
+    assert plain["pairs"] == 12
+    assert {row["baseline"] for row in plain["savings"]} == {"", "b"}
+    table = run(*MADE, "--format", "csv", "--force", "--batches", "2", "--draw", "pivotal")
+    assert table.out.startswith("metric,model,baseline,variance,items")
+    assert pl.read_parquet("design/shown.parquet")["batch"].unique().sort().to_list() == [1, 2]
+
+
+@pytest.mark.parametrize(
+    ("args", "message"),
+    [
+        ([*ALLOCATE, "--metric", "Precision@2"], "--out is missing"),
+        ([*ALLOCATE, "--out", "design"], "--metric is missing"),
+        ([*MADE, "--difference", "0.1"], "--difference says how much data"),
+        ([*MADE, "--per-user", "2.5"], "--per-user 2.5; expected a whole number"),
+        ([*MADE, "--uniform", "0"], "above 0"),
+        ([*MADE, "--batches", "4"], "4 batches of 3 items"),
+        (["plan", "exposure", "--metric", "Precision@2"], "--difference is missing"),
+        (["plan", "exposure", "--difference", "0.1", "--batches", "2"], "--batches goes with --allocate"),
+        (["plan", "exposure", "--difference", "0.1", "--force"], "--force replaces the folder"),
+        (
+            ["evaluate", "labels.csv", "--scores", "a.npz", "--design", "design"],
+            "--design goes with --exposure designed",
+        ),
+        (["evaluate", "labels.csv", "--scores", "a.npz", "--exposure", "designed"], "--design DIR"),
+        (
+            ["evaluate", "labels.csv", "--scores", "a.npz", "--exposure", "designed", "--design", "result"],
+            "not complete",
+        ),
+        ([*WATCH, "--require", "a > c"], "no model 'c'"),
+        (["watch", "labels.csv", "--scores", "a.npz", "--scores", "b.csv", "--require", "a > b"], "no column time"),
+    ],
+)
+def test_what_is_wrong_is_said(run: Run, folder: Path, args: list[str], message: str) -> None:
+    pl.read_csv("labels.csv").with_columns(time=pl.int_range(pl.len())).write_csv("timed.csv")
+    found = run(*args)
+    assert found.code == 2
+    assert message in found.err
+    assert not Path("design").exists()
+
+
+def test_a_folder_that_is_there_stays(run: Run, folder: Path) -> None:
+    assert run(*MADE).code == 0
+    before = Path("design/shown.parquet").read_bytes()
+    again = run(*MADE, "--seed", "5")
+    assert again.code == 2
+    assert "already" in again.err
+    assert Path("design/shown.parquet").read_bytes() == before
+    assert run(*MADE, "--seed", "5", "--force").code == 0
+
+
+def many_users() -> None:
+    rows = [(user, item, int(item == 0), user) for user in range(200) for item in range(6)]
+    pl.DataFrame(rows, schema=["user", "item", "label", "time"], orient="row").write_csv("timed.csv")
+    for name, lucky in (("good", 8), ("poor", 2)):
+        table = [(user, item, float(item == (0 if user % 10 < lucky else 1)) - item / 100)
+                 for user in range(200) for item in range(6)]  # fmt: skip
+        pl.DataFrame(table, schema=["user", "item", "score"], orient="row").write_csv(f"{name}.csv")
+
+
+@pytest.mark.parametrize(("rule", "code"), [("good > poor", 0), ("poor > good", 5)])
+def test_watching_ends_with_what_is_shown(run: Run, folder: Path, rule: str, code: int) -> None:
+    many_users()
+    words = ["watch", "timed.csv", "--scores", "good.csv", "--scores", "poor.csv", "--metric", "Precision@1",
+             "--require", rule, "--planned", "200"]  # fmt: skip
+    found = run(*words, "--quiet")
+    assert (found.code, found.err) == (code, "")
+    assert "Stop: good is better than poor, shown at user" in found.out
+    plain = json.loads(run(*words, "--format", "json").out)
+    assert plain["watched"][0]["stopped"] < 200
+    assert run(*words, "--out", "looks.csv").code == code
+    assert len(pl.read_csv("looks.csv")) == len(plain["looks"])
+    early = pl.read_csv("timed.csv").filter(pl.col("user") < 12)
+    early.write_csv("timed.csv")
+    assert run(*words).code == 4
+
+
+def test_the_picture_of_looks(run: Run, folder: Path) -> None:
+    pytest.importorskip("altair")
+    many_users()
+    words = ["watch", "timed.csv", "--scores", "good.csv", "--scores", "poor.csv", "--metric", "Precision@1",
+             "--require", "good > poor"]  # fmt: skip
+    found = run(*words, "--out", "looks.svg")
+    assert found.code == 0
+    assert "good > poor: Precision@1, full: Stop" in found.err
+    content = Path("looks.svg").read_text()
+    assert content.startswith("<svg")
+    assert "users so far" in content
