@@ -15,7 +15,7 @@ WITH_TORCH := $(if $(filter 0,$(TORCH)),,$(VENV)/.torch)
 RECTOOLS ?= .venv-rectools
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: demo test test-all test-newest test-rectools check coverage biased published-bias intervened bench-setup bench format clean position-fits models-on-kuairec debiased-learners offpolicy-study advice-check reliability-coverage reliability-study calibration shipped-study pictures report-pictures release-check
+.PHONY: demo test test-all test-newest test-rectools check coverage biased published-bias intervened bench-setup bench format clean position-fits models-on-kuairec debiased-learners offpolicy-study advice-check targeted-exposure watch-study reliability-coverage reliability-study calibration shipped-study pictures report-pictures release-check
 
 # the library alone is all the demo needs; tests also need peers and models of other libraries
 $(VENV)/.library: pyproject.toml constraints.txt
@@ -91,6 +91,12 @@ offpolicy-study: $(READY)  ## off-policy estimates on feeds with known truth, in
 reliability-coverage: $(READY)  ## intervals of the reliability study on a population of users, into docs/results/reliability-coverage.md
 	PYTHONPATH=scripts $(BIN)/python scripts/reliability_coverage.py
 
+targeted-exposure: $(READY)  ## targeted against uniform exposure on KuaiRec, into docs/results/targeted-exposure.md
+	PYTHONPATH=scripts $(BIN)/python scripts/targeted_exposure.py
+
+watch-study: $(READY)  ## whether intervals that hold at every look do, into docs/results/watch.md
+	PYTHONPATH=scripts $(BIN)/python scripts/watch_study.py
+
 calibration: $(READY)  ## whether intervals and verdicts keep their promises, into docs/results/calibration.md
 	PYTHONPATH=scripts $(BIN)/python scripts/calibration.py
 
@@ -106,6 +112,7 @@ shipped-study: $(READY)  ## the study that comes with the package, on KuaiRec an
 pictures: $(READY)  ## the pictures of the README and of the tutorials, into docs/figures
 	PYTHONPATH=scripts $(BIN)/python scripts/first_picture.py
 	PYTHONPATH=scripts $(BIN)/python scripts/tutorial_pictures.py
+	PYTHONPATH=scripts $(BIN)/python scripts/targeted_pictures.py
 
 report-pictures: $(READY)  ## one report of each kind in Debian's chromium, into docs/figures/report
 	PYTHONPATH=scripts $(BIN)/python scripts/report_pictures.py

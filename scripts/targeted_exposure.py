@@ -16,7 +16,7 @@ import polars as pl
 import kuairec
 from truerank.core.arrays import Floats, Ints
 from truerank.core.chance import generator
-from truerank.core.estimator import Learned
+from truerank.core.estimator import Estimator, Learned
 from truerank.core.log import Log
 from truerank.core.metric import Additive
 from truerank.core.ranking import Candidates, Ranks, Scores
@@ -160,7 +160,8 @@ def intervals_of(found: Block, cell: Ints, chance: Floats, k: int) -> dict[tuple
     """Intervals for exactly these users, of the defaults."""
     log = replace(found.labels.select(cell), propensity=chance)
     ends = {}
-    for metric, estimator in [*((metric, Hajek()) for metric in metrics_at(k)), (Recall(k), Pooled())]:
+    usual: list[tuple[Additive, Estimator]] = [(metric, Hajek()) for metric in metrics_at(k)]
+    for metric, estimator in [*usual, (Recall(k), Pooled())]:
         terms = {}
         for name, ranks in found.ranks.items():
             here = replace(ranks, above=ranks.above[cell], tied=ranks.tied[cell])
@@ -190,7 +191,8 @@ def truths(found: Block, k: int) -> pl.DataFrame:
     shape = (found.n_users, found.n_items)
     label = found.labels.label.reshape(shape)
     rows = []
-    for metric, full in [*((each, Full()) for each in metrics_at(k)), (Recall(k), Pooled())]:
+    known: list[tuple[Additive, Estimator]] = [(each, Full()) for each in metrics_at(k)]
+    for metric, full in [*known, (Recall(k), Pooled())]:
         recall = isinstance(metric, Recall)
         value, effect = {}, {}
         for name, ranks in found.ranks.items():
@@ -255,40 +257,39 @@ def summary(drawn: pl.DataFrame) -> pl.DataFrame:
 
 
 def page(found: pl.DataFrame) -> str:
-    draws = int(found["draws"].min())
-    hajek = found.filter(pl.col("estimator") == "hajek")
-    worst = {kind: float(hajek.filter(pl.col("kind") == kind)["share"].max()) for kind in BARS}
+    rows = found.to_dicts()
+    draws = min(row["draws"] for row in rows)
+    hajek = [row for row in rows if row["estimator"] == "hajek"]
+    worst = {kind: max(row["share"] for row in hajek if row["kind"] == kind) for kind in BARS}
     lines = [
         "# What targeted exposure saves on KuaiRec",
         "",
-        "![Variance of targeted against uniform exposure, by model and cut-off](targeted-exposure.svg)",
+        "![Variance of targeted exposure over that of uniform exposure, by model and cut-off](targeted-exposure.svg)",
         "",
-        "Twenty items per user, chosen for three models with the defaults of `truerank plan exposure --allocate`, tell as much about these models as hundreds of random ones. Models that were not known when the items were "
-        "chosen gain too, as they resemble the known ones. Only a list that resembles nothing, a random one, is known worse than from uniform exposure.",
+        "Twenty items per user that were chosen for three models (the defaults of `truerank plan exposure --allocate`) tell as much about these models as hundreds of random ones. Models that were not known when the items were chosen gain too, because they "
+        "resemble the known ones. Only a list that resembles nothing, a random one, is known worse than from uniform exposure.",
         "",
-        f"KuaiRec's fully observed block (1,411 users, 3,327 items), {draws:,} draws for each cut-off, designed for Precision@K and DCG@K of {', '.join(KNOWN)}; the same users in every draw. Shares are the variance over that of Horvitz-Thompson from 20 uniform items, which is known exactly. Written by `make targeted-exposure`.",
+        f"KuaiRec's fully observed block (1,411 users, 3,327 items), {draws:,} draws for each cut-off, designed for Precision@K and DCG@K of {', '.join(KNOWN)}; the same users in every draw. A share is the variance over that of Horvitz-Thompson from 20 uniform items, which is known exactly. Written by `make targeted-exposure`.",
         "",
         "| Hájek, Precision and DCG, K = 5, 10, 50 | largest share of the variance | bar |",
         "|---|---|---|",
         *(f"| {kind} | {worst[kind]:.3f} | {bar:g} |" for kind, bar in BARS.items()),
         "",
-        "Monte-Carlo error of a share: about "
-        f"{(2 / draws) ** 0.5:.0%} of it. Intervals are for exactly these users (Hájek and Deville's variance, one draw of fixed size per user). Known models and their differences are covered as promised; lists unlike any that the design knew are not to be trusted at small K: few of their rows are drawn, each stands for many, and `truerank evaluate` "
-        "says so (balance unchecked, quiet weights).",
+        f"The Monte-Carlo error of a share is about {(2 / draws) ** 0.5:.0%} of it. Intervals are for exactly these users (Hájek's and Deville's variance), made of every fifth draw. Lists unlike any that the design knew are not to be trusted at small K: few of their rows are drawn, each stands for many, and `truerank evaluate` says so.",
         "",
     ]
-    for metric in dict.fromkeys(found["metric"].to_list()):
-        own = found.filter(pl.col("metric") == metric)
+    for metric in dict.fromkeys(row["metric"] for row in rows):
         lines += [
             f"<details><summary>{metric}</summary>",
             "",
             "| of | estimator | share of the variance | bias in standard errors | covered | wrong sign |",
             "|---|---|---|---|---|---|",
         ]
-        for row in own.iter_rows(named=True):
-            wrong = f"{row['wrong']:.1%}" if row["kind"] == "difference" else ""
+        for row in (row for row in rows if row["metric"] == metric):
+            wrong = f"{row['wrong']:.0%}" if row["kind"] == "difference" else ""
+            covered = "" if row["covered"] is None else f"{row['covered']:.0%}"
             lines.append(
-                f"| {row['what']} ({row['kind']}) | {row['estimator']} | {row['share']:.3f} | {row['bias']:+.1f} | {'' if row['covered'] is None else format(row['covered'], '.0%')} | {wrong} |"
+                f"| {row['what']} ({row['kind']}) | {row['estimator']} | {row['share']:.3f} | {row['bias']:+.1f} | {covered} | {wrong} |"
             )
         lines += ["", "</details>", ""]
     return "\n".join(lines)

@@ -25,8 +25,17 @@ COLOURS = {BETTER: "#0072B2", WORSE: "#C44E00", NOT_SHOWN: "#6E6E6E", INSUFFICIE
 PLAIN, CHOSEN, OTHER = "#333333", "#0072B2", "#6E6E6E"
 
 
-def of_results(place: Path) -> Any:
-    """Values of every model and metric with their intervals, and below them the differences with their verdicts."""
+def of_results(places: list[Path]) -> Any:
+    """Values of every model and metric with their intervals, and below them the differences with their verdicts.
+
+    Of several results one after the other, on one axis, each by the name of its folder.
+    """
+    return _together(
+        [panel for place in places for panel in panels_of(place, named=len(places) > 1)], same=len(places) > 1
+    )
+
+
+def panels_of(place: Path, *, named: bool) -> list[Any]:
     results = tr.Results.read(place)
     panels = []
     asked = dict.fromkeys((each.metric, each.estimator) for each in results.estimates)
@@ -41,8 +50,8 @@ def of_results(place: Path) -> Any:
              "colour": COLOURS[each.verdict], "text": f"{each.difference:+.4f}  {each.verdict}"}
             for each in results.comparisons if (each.metric, each.estimator) == (metric, estimator)
         ]  # fmt: skip
-        panels.append(_panel(f"{metric}, {estimator}", rows))
-    return _together(panels)
+        panels.append(_panel(f"{f'{place.name}: ' if named else ''}{metric}, {estimator}", rows))
+    return panels
 
 
 def of_advice(place: Path) -> Any:
@@ -60,8 +69,8 @@ def of_advice(place: Path) -> Any:
 
 def chart_of(page: str, place: Path) -> Any:
     """The picture of a tutorial: of the folder that it saves, or of the advice that it writes."""
-    saved = re.search(r"--save (\S+)", page)
-    return of_advice(place / "advice.json") if saved is None else of_results(place / saved[1])
+    saved = re.findall(r"--save (\S+)", page)
+    return of_results([place / each for each in saved]) if saved else of_advice(place / "advice.json")
 
 
 def _panel(title: str, rows: list[dict[str, Any]]) -> Any:
@@ -83,14 +92,15 @@ def _panel(title: str, rows: list[dict[str, Any]]) -> Any:
     return alt.layer(*layers, width=WIDTH, height=ROW * len(rows), title=title)
 
 
-def _together(panels: list[Any]) -> Any:
+def _together(panels: list[Any], *, same: bool = False) -> Any:
     alt = altair(WHO)
     config = alt.Config(
         font=TYPEFACE, padding=12, view=alt.ViewConfig(stroke=None), background="white",
         axis=alt.AxisConfig(labelFontSize=FONT, gridColor="#e8e8e8", labelLimit=300),
         title=alt.TitleConfig(fontSize=FONT, anchor="start", frame="group"),
     )  # fmt: skip
-    return alt.vconcat(*panels, spacing=14, config=config)
+    drawn = alt.vconcat(*panels, spacing=14, config=config)
+    return drawn.resolve_scale(x="shared") if same else drawn
 
 
 def main() -> None:

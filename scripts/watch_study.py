@@ -121,29 +121,32 @@ def study(folder: Path, runs: int) -> pl.DataFrame:
 
 
 def page(found: pl.DataFrame) -> str:
-    equal, better = (found.filter(pl.col("fixed").is_infinite() == flag) for flag in (True, False))
-    common = found.filter(~pl.col("stream").str.contains("loses 9"))
+    rows = found.to_dicts()
+    equal, better = ([row for row in rows if math.isinf(row["fixed"]) == flag] for flag in (True, False))
+    usual, ratio = [row["peeked"] for row in rows], [row["median"] / row["fixed"] for row in better]
+    common = max(row["wrong"] for row in rows if "loses 9" not in row["stream"])
+    runs = min(row["runs"] for row in rows)
     lines = [
         "# Does an interval that holds at every look keep its word?",
         "",
-        "![Ever wrong: looking at an ordinary interval after every user against a confidence sequence](watch.svg)",
+        "![Ever wrong: an ordinary interval looked at after every user, and the interval of truerank watch](watch.svg)",
         "",
-        f"Looking at an ordinary 95 % interval after every user is wrong at some look in {found['peeked'].min():.0%} to {found['peeked'].max():.0%} of all runs. The interval of `truerank watch` is ever wrong in at most {common['wrong'].max():.1%} (bar: 7 %), and a difference that is there is shown after about as many users "
-        f"as a single test needs that looks once: {(better['median'] / better['fixed']).min():.2f} to {(better['median'] / better['fixed']).max():.2f} times as many (bar: 1.2).",
+        f"Looking at an ordinary 95 % interval after every user is wrong at some look in {min(usual):.0%} to {max(usual):.0%} of all runs. The interval of `truerank watch` is ever wrong in at most {common:.1%} of them (the bar is 7 %), but for one stream that no method can know. A difference that is there is shown after about as many users as a single "
+        f"test needs that looks once: the median stop is at {min(ratio):.2f} to {max(ratio):.2f} of its size (the bar is 1.2).",
         "",
-        f"{int(found['runs'].min()):,} runs of {USERS:,} users each, from the {FIRST}th user on who tells the models apart, planned for the size of the single test (80 % power), for equal models for {USERS:,}. Written by `make watch-study`.",
+        f"{runs:,} runs of {USERS:,} users each, looked at after every user from the {FIRST}th on who tells the models apart; planned for the size of the single test (80 % power), for equal models for {USERS:,}. Written by `make watch-study`.",
         "",
-        "| stream | ever wrong | ordinary interval ever wrong |",
+        "| two equal models | ever wrong | ordinary interval ever wrong |",
         "|---|---|---|",
-        *(f"| {row['stream']} | {row['wrong']:.1%} | {row['peeked']:.0%} |" for row in equal.iter_rows(named=True)),
+        *(f"| {row['stream']} | {row['wrong']:.1%} | {row['peeked']:.0%} |" for row in equal),
         "",
-        "The last of these has losses nine times as large as wins, of one user in five hundred: before one of them has come nothing in the data tells of them, and no method can know.",
+        "The last stream has losses nine times as large as wins, of one user in five hundred: before the first of them has come, nothing in the data tells of them.",
         "",
-        "| stream | ever wrong | shown within 12,000 | users a single test needs | median stop | ratio |",
+        "| one is better | ever wrong | shown within 12,000 | users that a single test needs | median stop | ratio |",
         "|---|---|---|---|---|---|",
         *(
-            f"| {row['stream']} | {row['wrong']:.1%} | {row['shown']:.0%} | {row['fixed']:,.0f} | {row['median']:,.0f} | {row['median'] / row['fixed']:.2f} |"
-            for row in better.iter_rows(named=True)
+            f"| {row['stream']} | {row['wrong']:.1%} | {row['shown']:.1%} | {row['fixed']:,.0f} | {row['median']:,.0f} | {row['median'] / row['fixed']:.2f} |"
+            for row in better
         ),
         "",
     ]

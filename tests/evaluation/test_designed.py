@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from itertools import product
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -44,7 +45,7 @@ def back(design: ExposureDesign) -> pl.DataFrame:
     return design.table().join(truth(), on=["user", "item"]).select("user", "item", "label")
 
 
-def evaluated(labels: pl.DataFrame, design: ExposureDesign | None, **more: object) -> Results:
+def evaluated(labels: Any, design: ExposureDesign | None, **more: Any) -> Results:
     how = {"exposure": tr.exposure.DesignedExposure(design), "metrics": ["Precision@5"], "exclude": train()} | more
     return tr.evaluate(scores(), labels, **how)
 
@@ -58,7 +59,7 @@ def test_what_is_shown(planned: ExposureDesign) -> None:
     shown = planned.table()
     assert shown.group_by("user").len()["len"].unique().to_list() == [12]
     assert shown.join(train(), on=["user", "item"]).height == 0
-    assert shown["propensity"].min() > 0.25 * 12 / N_ITEMS - 1e-12  # the uniform share, of all candidates
+    assert planned.chance.min() > 0.25 * 12 / N_ITEMS - 1e-12  # the uniform share, of all candidates
     assert planned.settings["per_user"] == 12
     listed = tr.design_exposure(scores(), metrics=["Precision@5"], exclude=train(), per_user=12, seed=4)
     assert not listed.table().equals(shown)
@@ -260,7 +261,7 @@ def test_a_folder_is_written_and_read(planned: ExposureDesign, tmp_path: Path) -
         ({"draw": "lots"}, "lots"),
     ],
 )
-def test_what_cannot_be_designed_is_refused(more: dict[str, object], words: str) -> None:
+def test_what_cannot_be_designed_is_refused(more: dict[str, Any], words: str) -> None:
     with pytest.raises(InputError, match=words):
         tr.design_exposure(scores(), **({"metrics": ["Precision@5"]} | more))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -33,7 +34,7 @@ def arriving(*, better: float, seed: int = 1, drift: bool = False) -> tuple[dict
     return scores, pl.DataFrame({"user": user, "item": item, "label": label, "time": 1000 + came[user]})
 
 
-def watched(better: float, require: str = "a > b", **more: object) -> Watched:
+def watched(better: float, require: str = "a > b", **more: Any) -> Watched:
     scores, labels = arriving(better=better, drift=bool(more.pop("drift", False)))
     return tr.watch(scores, labels, **({"require": require, "metrics": ["Precision@1"], "planned": 300} | more))
 
@@ -43,6 +44,7 @@ def test_a_clear_winner_is_shown_and_stays_so() -> None:
     (pair,) = found.pairs
     assert pair.state is WatchState.SHOWN
     assert found.outcome is Outcome.SHOWN
+    assert pair.stopped is not None
     assert FIRST <= pair.stopped < N_USERS
     at = next(look for look in pair.looks if look.users == pair.stopped)
     assert at.low > 0

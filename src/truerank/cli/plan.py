@@ -300,7 +300,8 @@ def _allocate(
     """Choose what to show, write it to a folder, and say what it saves."""
     from truerank.data.files import files_of
     from truerank.data.folders import check_place
-    from truerank.evaluation.designing import SHARE, design_exposure
+    from truerank.evaluation.design_chances import SHARE
+    from truerank.evaluation.designing import design_exposure
     from truerank.exposure.design import KIND
     from truerank.report.designed import design_plain, design_text
     from truerank.report.text import as_csv, as_json, encoded

@@ -66,7 +66,7 @@ class WatchState(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class WatchLook:
     """The difference after so many users, with its interval, NaN where it is too early for one."""
 
     users: int
@@ -86,11 +86,11 @@ class WatchedPair:
     estimator: str
     state: WatchState
     stopped: int | None
-    looks: tuple[Look, ...]
+    looks: tuple[WatchLook, ...]
     reasons: tuple[str, ...] = ()
 
     @property
-    def last(self) -> Look:
+    def last(self) -> WatchLook:
         return self.looks[-1]
 
     def __str__(self) -> str:
@@ -271,7 +271,7 @@ def _smooth(terms: Terms, compared: Comparison) -> Smooth:
     return terms
 
 
-def _looks(own: Smooth, other: Smooth, order: Ints, sequence: ConfidenceSequence) -> tuple[Look, ...]:
+def _looks(own: Smooth, other: Smooth, order: Ints, sequence: ConfidenceSequence) -> tuple[WatchLook, ...]:
     """After 1, 2, ... users, further apart later: value, and how far it may be off, by what each user adds to it.
 
     Of a mean that is exactly the difference of its users; a ratio is linearised at every look.
@@ -291,15 +291,15 @@ def _looks(own: Smooth, other: Smooth, order: Ints, sequence: ConfidenceSequence
         informative = int(np.count_nonzero((one.sums != two.sums).any(axis=1)))
         sd = math.sqrt(t * float(effect @ effect) * t / (t - 1))
         half = float(sequence.half_width(sd, np.array([float(t)]))[0]) if informative >= FIRST and sd > 0 else math.nan
-        found.append(Look(t, informative, values, values - half, values + half))
-    return tuple(found) if found else (Look(n, 0, math.nan, math.nan, math.nan),)
+        found.append(WatchLook(t, informative, values, values - half, values + half))
+    return tuple(found) if found else (WatchLook(n, 0, math.nan, math.nan, math.nan),)
 
 
 def _of(terms: Smooth, rows: Ints) -> Smooth:
     return Smooth(terms.form, terms.sums[rows], terms.defined[rows], terms.clusters.take(rows))
 
 
-def _state(looks: Sequence[Look], difference: float | None) -> tuple[WatchState, int | None]:
+def _state(looks: Sequence[WatchLook], difference: float | None) -> tuple[WatchState, int | None]:
     """What the first look that decides says."""
     for look in looks:
         if look.low > 0:
