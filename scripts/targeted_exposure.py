@@ -9,6 +9,7 @@ import math
 import sys
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -145,8 +146,9 @@ def values_of(found: Block, worth: dict[tuple[str, str], Floats], cell: Ints, we
         if metric == str(Recall(k)):
             values[name, metric, "pooled"] = earned / float(label @ weight)
         else:
-            values[name, metric, "horvitz-thompson"] = earned / found.n_users
-            total = float(every.sum()) / found.n_users
+            n_users = int(found.ranks[name].scored.sum())
+            values[name, metric, "horvitz-thompson"] = earned / n_users
+            total = float(every.sum()) / n_users
             values[name, metric, "hajek"] = earned / float(here @ weight) * total
     for one, other in PAIRS:
         for name, metric, estimator in list(values):
@@ -198,7 +200,7 @@ def truths(found: Block, k: int) -> pl.DataFrame:
         for name, ranks in found.ranks.items():
             value[name] = terms_of(full, found.labels, ranks, metrics=[metric])[0].value()
             worth = expected_worth(metric, ranks).reshape(shape) / (k if isinstance(metric, Precision) else 1)
-            scale = label.sum() if recall else found.n_users
+            scale = label.sum() if recall else ranks.scored.sum()
             effect[name] = label * (worth - value[name] if recall else worth) / scale
         rows += [
             (name, str(metric), value[name], factor * float(each.var(axis=1, ddof=1).sum()))
@@ -256,6 +258,11 @@ def summary(drawn: pl.DataFrame) -> pl.DataFrame:
     )
 
 
+def _covered(rows: list[dict[str, Any]], kind: str) -> str:
+    held = [row["covered"] for row in rows if row["kind"] == kind and row["covered"] is not None]
+    return f"{sum(held) / len(held):.0%} | {min(held):.0%}"
+
+
 def page(found: pl.DataFrame) -> str:
     rows = found.to_dicts()
     draws = min(row["draws"] for row in rows)
@@ -271,11 +278,11 @@ def page(found: pl.DataFrame) -> str:
         "",
         f"KuaiRec's fully observed block (1,411 users, 3,327 items), {draws:,} draws for each cut-off, designed for Precision@K and DCG@K of {', '.join(KNOWN)}; the same users in every draw. A share is the variance over that of Horvitz-Thompson from 20 uniform items, which is known exactly. Written by `make targeted-exposure`.",
         "",
-        "| Hájek, Precision and DCG, K = 5, 10, 50 | largest share of the variance | bar |",
-        "|---|---|---|",
-        *(f"| {kind} | {worst[kind]:.3f} | {bar:g} |" for kind, bar in BARS.items()),
+        "| Hájek, Precision and DCG, K = 5, 10, 50 | largest share of the variance | bar | intervals that hold, mean | lowest |",
+        "|---|---|---|---|---|",
+        *(f"| {kind} | {worst[kind]:.3f} | {bar:g} | {_covered(hajek, kind)} |" for kind, bar in BARS.items()),
         "",
-        f"The Monte-Carlo error of a share is about {(2 / draws) ** 0.5:.0%} of it. Intervals are for exactly these users (Hájek's and Deville's variance), made of every fifth draw. Lists unlike any that the design knew are not to be trusted at small K: few of their rows are drawn, each stands for many, and `truerank evaluate` says so.",
+        f"The Monte-Carlo error of a share is about {(2 / draws) ** 0.5:.0%} of it. Intervals are for exactly these users (Hájek's and Deville's variance), made of every fifth draw, so that a share that holds has an error of about {(0.05 * 0.95 * EVERY / draws) ** 0.5:.0%}. Lists unlike any that the design knew are not to be trusted at small K: few of their rows are drawn, each stands for many, and `truerank evaluate` says so.",
         "",
     ]
     for metric in dict.fromkeys(row["metric"] for row in rows):

@@ -36,7 +36,8 @@ def arriving(*, better: float, seed: int = 1, drift: bool = False) -> tuple[dict
 
 def watched(better: float, require: str = "a > b", **more: Any) -> Watched:
     scores, labels = arriving(better=better, drift=bool(more.pop("drift", False)))
-    return tr.watch(scores, labels, **({"require": require, "metrics": ["Precision@1"], "planned": 300} | more))
+    given: dict[str, Any] = {"require": require, "metrics": ["Precision@1"], "planned": 300}
+    return tr.watch(scores, labels, **(given | more))
 
 
 def test_a_clear_winner_is_shown_and_stays_so() -> None:

@@ -26,6 +26,7 @@ from truerank.data.marker import check_folder
 
 KIND = "exposure design"
 SHOWN, SETTINGS = "shown.parquet", "design.json"
+A_DESIGN = "a folder of what {cli:truerank plan exposure --allocate|truerank.design_exposure} chose"
 COLUMNS = ("user", "item", "batch", "propensity")
 
 
@@ -90,8 +91,8 @@ class ExposureDesign:
             )
         folder = Path(source)
         if not folder.is_dir():
-            raise InputError(f"{folder}: no such folder; expected one that `truerank plan exposure --allocate` wrote.")
-        check_folder(folder, kind=KIND, expected="a folder that `truerank plan exposure --allocate` wrote")
+            raise InputError(f"{folder}: no such folder; expected {A_DESIGN}.")
+        check_folder(folder, kind=KIND, expected=A_DESIGN)
         settings = msgspec.json.decode((folder / SETTINGS).read_bytes())
         return cls.of(pl.read_parquet(folder / SHOWN), source=str(folder), settings=settings)
 

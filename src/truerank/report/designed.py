@@ -6,9 +6,11 @@ import math
 from pathlib import Path
 from typing import Any
 
+from truerank.core.wording import worded
 from truerank.evaluation.design_chances import Saving
 from truerank.evaluation.designing import PlannedDesign
 
+NEXT = "Show them, and evaluate what comes back with {option:exposure designed} and {option:design DIR}, this folder."
 MANY = 12  # lines of one metric, beyond which the table shows single models alone
 
 
@@ -38,7 +40,7 @@ def design_text(planned: PlannedDesign, place: Path) -> str:
         "",
         f"A model that none of these is like: at most about {1 / planned.uniform:.2g} times the variance of uniform "
         "exposure.",
-        f"Show them, and evaluate what comes back: truerank evaluate LABELS --exposure designed --design {place} ...",
+        worded(NEXT, for_cli=True),
     ]
     return "\n".join(line.rstrip() for line in lines) + "\n"
 
