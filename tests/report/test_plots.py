@@ -192,8 +192,8 @@ def test_what_no_row_has_is_no_layer() -> None:
     assert unplaced(unknown) == []
     for results in (judged(), weighed):
         for names in (("low", "high"), ("low", "high", "stderr", "value")):
-            nothing = dict.fromkeys(names, math.nan)
-            changed = {"difference" if name == "value" else name: math.nan for name in names}
+            nothing: dict[str, Any] = dict.fromkeys(names, math.nan)
+            changed: dict[str, Any] = {"difference" if name == "value" else name: math.nan for name in names}
             empty = replace(
                 results,
                 estimates=tuple(replace(each, **nothing) for each in results.estimates),
