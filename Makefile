@@ -114,7 +114,8 @@ report-pictures: $(READY)  ## one report of each kind in Debian's chromium, into
 	PYTHONPATH=scripts $(BIN)/python scripts/report_pictures.py
 
 docs: $(READY)  ## the documentation as a site that opens from files, into build/site
-	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet
+	@# with --quiet warnings are not counted, and --strict says nothing
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
 
 bench-setup:  ## one environment per peer of the benchmarks, in .bench
 	@for peer in ranx rectools pytrec_eval; do \

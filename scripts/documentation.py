@@ -20,6 +20,7 @@ DOCS = ROOT / "docs"
 FIRST = ROOT / "README.md"
 PROJECT = "project"  # pages of files outside docs
 REFERENCE = "reference"
+LEADING = ("README.md", "tr.md", "changelog.md")  # first in their folders
 WIDTH = 96  # letters of a line of help
 LINK = re.compile(r"(\]\()([^)#\s:]+)((?:#[^)\s]*)?\))")
 ALONE = "---\nhide:\n  - navigation\n---\n"  # the first page has no others beside it
@@ -165,16 +166,20 @@ def on_files(files: Any, config: Any) -> Any:
 
 
 def expanded(nav: Any, uris: list[str]) -> Any:
-    """The navigation, with all pages of a folder where it has a star: the folder's own first, then by name."""
+    """The navigation, with all pages of a folder where it has a star: in the order in which its README lists them, or by name."""
     if isinstance(nav, list):
         return [expanded(each, uris) for each in nav]
     if isinstance(nav, dict):
         return {title: expanded(each, uris) for title, each in nav.items()}
     if not nav.endswith("/*"):
         return nav
-    first = ("README.md", "tr.md", "changelog.md")
-    below = [uri for uri in uris if uri.startswith(nav[:-1])]
-    return sorted(below, key=lambda uri: (PurePosixPath(uri).name not in first, uri))
+    folder = nav.removesuffix("*")
+    first = DOCS / folder / "README.md"
+    told = first.read_text() if first.is_file() else ""
+    below = [uri for uri in uris if uri.startswith(folder)]
+    return sorted(
+        below, key=lambda uri: (PurePosixPath(uri).name not in LEADING, told.find(PurePosixPath(uri).name), uri)
+    )
 
 
 def on_post_page(output: str, *, page: Any, config: Any) -> str:

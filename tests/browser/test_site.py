@@ -24,7 +24,7 @@ def build(*arguments: str) -> subprocess.CompletedProcess[str]:
             pytest.fail(reason)
         pytest.skip(reason)
     return subprocess.run(
-        [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", *arguments],
+        [sys.executable, "-m", "mkdocs", "build", "--strict", *arguments],
         cwd=ROOT, env={**os.environ, "NO_MKDOCS_2_WARNING": "1"}, capture_output=True, text=True, check=False,
     )  # fmt: skip
 
