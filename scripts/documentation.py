@@ -24,6 +24,7 @@ LEADING = ("README.md", "tr.md", "changelog.md")  # first in their folders
 WIDTH = 96  # letters of a line of help
 LINK = re.compile(r"(\]\()([^)#\s:]+)((?:#[^)\s]*)?\))")
 ALONE = "---\nhide:\n  - navigation\n---\n"  # the first page has no others beside it
+EMPTY_HEADING = re.compile(r"<th[^>]*></th>")
 DETAILS = re.compile(r"^<details>", re.MULTILINE)
 
 # ---------------------------------------------------------------------------------------------------------------- links
@@ -183,11 +184,10 @@ def expanded(nav: Any, uris: list[str]) -> Any:
 
 
 def on_post_page(output: str, *, page: Any, config: Any) -> str:
-    """The search of the theme is a dialog without a name; screen readers need one."""
+    """What screen readers miss: a name of the search, which is a dialog; an empty corner of a table is no heading."""
     del page, config
-    return output.replace(
-        'data-md-component="search" role="dialog"', 'data-md-component="search" role="dialog" aria-label="Search"'
-    )
+    search = 'data-md-component="search" role="dialog"'
+    return EMPTY_HEADING.sub("<td></td>", output.replace(search, f'{search} aria-label="Search"'))
 
 
 def on_page_markdown(markdown: str, *, page: Any, config: Any, files: Any) -> str:
