@@ -17,6 +17,7 @@ import polars as pl
 from truerank.core.arrays import Bools, Floats, Ints
 from truerank.core.chance import generator
 from truerank.core.results import Results
+from truerank.evaluation.designing import design_exposure
 from truerank.evaluation.judged import evaluate
 from truerank.exposure.kinds import BiasedExposure, Exposure
 from truerank.ranks.scores.scores import dense
@@ -36,7 +37,8 @@ class JudgedWorld:
     relevant item. `ties` rounds scores to few values; `excluded` candidates are left out for every second user. With
     `biased` exposure items have propensities of .1 to .6, and a share of `rare` ones a thousandth. Where they are
     `fitted`, the log does not have them: a logistic model of the feature that they follow from is fitted to it. With
-    `full` labels every candidate is judged.
+    `full` labels every candidate is judged. With `designed` exposure the `judged` items of each user are those that a
+    design for `a` and `b` chose, which does not know `c`.
     """
 
     name: str
@@ -48,6 +50,7 @@ class JudgedWorld:
     biased: bool = False
     rare: float = 0.0
     fitted: bool = False
+    designed: bool = False
     full: bool = False
     interval: str = "population"
     n_items: int = 200
@@ -69,6 +72,9 @@ class JudgedWorld:
         rng = generator(seed, f"calibration {self.name} {run}")
         population = _population(self.n_items, self.active, self.excluded, seed, ties=self.ties)
         unit = self._these(seed) if self.interval == "design" else rng.integers(0, 2 * TWINS, self.n_users)
+        if self.designed:
+            chance = self._chosen(population, unit, rng)
+            return self._evaluated(population, unit, chance > 0, interval=self._interval(), chance=chance)
         return self._evaluated(population, unit, self._shown(population, unit, rng), interval=self._interval())
 
     def truth(self, seed: int) -> Results:
@@ -128,6 +134,8 @@ class JudgedWorld:
     def _exposure(self, *, whole: bool) -> Exposure | str:
         if self.full:
             return "full"
+        if self.designed:
+            return "designed"
         if not self.fitted or whole:
             return "biased" if self.biased else "random"
         features = pl.DataFrame({"item": np.arange(self.n_items), "feature": self._feature()})
@@ -148,8 +156,25 @@ class JudgedWorld:
         found: Bools = place < np.minimum(wanted, sizes)[:, None]
         return found
 
+    def _chosen(self, population: UserPopulation, unit: Ints, rng: np.random.Generator) -> Floats:
+        """The chance of each pair that a design chose, 0 of the others."""
+        users, items = np.arange(len(unit)), np.arange(self.n_items)
+        known = {name: dense(population.scores[name][unit], users=users, items=items) for name in ("a", "b")}
+        seed = int(rng.integers(2**62))
+        made = design_exposure(known, metrics=self.metrics[1:], per_user=self.judged or 20, seed=seed).design
+        chance = np.zeros((len(unit), self.n_items))
+        chance[made.user, made.item] = made.chance
+        return chance
+
     def _evaluated(
-        self, population: UserPopulation, unit: Ints, shown: Bools, *, interval: Interval | None, whole: bool = False
+        self,
+        population: UserPopulation,
+        unit: Ints,
+        shown: Bools,
+        *,
+        interval: Interval | None,
+        whole: bool = False,
+        chance: Floats | None = None,
     ) -> Results:
         row, item = np.nonzero(shown)
         columns: dict[str, np.ndarray[Any, Any]] = {
@@ -159,6 +184,8 @@ class JudgedWorld:
         }
         if self.biased and (whole or not self.fitted):
             columns["propensity"] = np.ones(len(row)) if whole else self._propensity()[item]
+        if self.designed:
+            columns["propensity"] = np.ones(len(row)) if chance is None else chance[row, item]
         out_row, out_item = np.nonzero(~population.candidates[unit])
         users, items = np.arange(len(unit)), np.arange(self.n_items)  # few judged rows may not show what is user 0
         return evaluate(

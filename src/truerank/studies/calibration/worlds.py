@@ -26,6 +26,7 @@ def worlds() -> tuple[World, ...]:
         *(JudgedWorld(f"ties, users {n}", n, ties=True) for n in (20, 200)),
         *(JudgedWorld(f"exclusions, users {n}", n, excluded=120) for n in (20, 200)),
         *(JudgedWorld(f"design, users {n}", n, interval="design") for n in (10, 50, 200)),
+        *(JudgedWorld(f"designed, users {n}", n, designed=True) for n in (20, 50, 200)),
         *(JudgedWorld(f"bootstrap, users {n}", n, interval="bootstrap") for n in (20, 200)),
         *(JudgedWorld(f"biased, users {n}", n, biased=True, estimators=WEIGHED) for n in (20, 50, 200, 1000)),
         *(
