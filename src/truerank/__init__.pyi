@@ -21,8 +21,6 @@ from truerank.exposure import positions as positions
 from truerank.exposure.interventions import intervene as intervene
 from truerank.exposure.interventions import with_inclusion as with_inclusion
 from truerank.exposure.loggers.expose import expose as expose
-from truerank.exposure.propensities import fit_propensities as fit_propensities
-from truerank.exposure.propensities.calibration import calibration as calibration
 from truerank.exposure.randomness.description import describe as describe
 from truerank.exposure.randomness.tests import randomness as randomness
 from truerank.ranks import scores as scores

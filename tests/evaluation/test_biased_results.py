@@ -107,10 +107,10 @@ def test_users_without_scores_still_count_where_propensities_are_fitted() -> Non
     terms = terms_of(IPS(), log, ranks, DCG(5), propensity=learner)
     assert terms.n_defined == 100
     assert terms.values(np.ones((1, N_USERS)))[0] == pytest.approx(terms.value(), rel=1e-12)
-    given = replace(log, propensity=tr.fit_propensities("power:0.5", log).at(log))
+    given = replace(log, propensity=tr.exposure.fit_propensities("power:0.5", log).at(log))
     assert terms_of(IPS(), given, ranks, DCG(5)).value() == terms.value()
     part = log.select(log.user < 100)
-    alone = replace(part, propensity=tr.fit_propensities("power:0.5", part).at(part))
+    alone = replace(part, propensity=tr.exposure.fit_propensities("power:0.5", part).at(part))
     (ranks,) = rank(some, alone, pools=[Candidates(N_USERS, float(N_ITEMS))])
     assert terms_of(IPS(), alone, ranks, DCG(5)).value() != terms.value()
 

@@ -32,6 +32,7 @@ USER, ITEM = np.divmod(np.arange(N * 6), 6)
 ROWS = {"user": USER, "item": ITEM, "label": (np.arange(N * 6) % 3 == 0).astype(int), "time": np.arange(N * 6)}
 LABELS = pl.DataFrame(ROWS | {"propensity": 0.5})
 LOG = tr.read(LABELS)
+TIMED = LABELS.with_columns(time=pl.int_range(pl.len()))
 SCORES = {name: np.random.default_rng(at).random((N, 6)) for at, name in enumerate("ab")}
 SHOWN = pl.DataFrame(
     {
@@ -105,6 +106,8 @@ def _calls() -> dict[str, tuple[Callable[..., Any], dict[str, Any]]]:
         "write": (tr.write, {"log": LOG, "path": "o.parquet"}),
         "split": (tr.split, {"log": LOG, "by": "random", "test": 0.5}),
         "evaluate": (tr.evaluate, {"scores": SCORES, "labels": LABELS, "metrics": ["Recall@2"]}),
+        "watch": (tr.watch, {"scores": SCORES, "labels": TIMED, "require": "a > b", "metrics": ["Recall@2"]}),
+        "design_exposure": (tr.design_exposure, {"scores": SCORES, "metrics": ["Precision@2"], "per_user": 2}),
         "off_policy": (tr.off_policy, {"log": SHOWN, "targets": {"new": RankColumn("rank")}, "position": "log"}),
         "plan_exposure": (
             tr.plan_exposure, {"difference": 0.1, "metrics": ["Precision@10"], "n_items": 100, "value": 0.2}
@@ -113,9 +116,10 @@ def _calls() -> dict[str, tuple[Callable[..., Any], dict[str, Any]]]:
         "intervene": (tr.intervene, {"log": LOG, "strategy": "full", "seed": 0}),
         "with_inclusion": (tr.with_inclusion, {"log": LOG, "strategy": "full"}),
         "expose": (tr.expose, {"world": LOG, "logger": "uniform", "sparsity": 0.5, "seed": 0}),
-        "fit_propensities": (tr.fit_propensities, {"model": "power:0.5", "log": LOG}),
+        "fit_propensities": (tr.exposure.fit_propensities, {"model": "power:0.5", "log": LOG}),
         "calibration": (
-            tr.calibration, {"fitted": tr.fit_propensities("power:0.5", LOG), "log": LOG, "random": LOG}
+            tr.exposure.calibration,
+            {"fitted": tr.exposure.fit_propensities("power:0.5", LOG), "log": LOG, "random": LOG},
         ),
         "describe": (tr.describe, {"source": LABELS}),
         "randomness": (tr.randomness, {"log": LOG}),
@@ -159,6 +163,8 @@ NAMES = [
     "write",
     "split",
     "evaluate",
+    "watch",
+    "design_exposure",
     "off_policy",
     "plan_exposure",
     "plan_sessions",

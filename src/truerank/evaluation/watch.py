@@ -14,7 +14,7 @@ import numpy as np
 import polars as pl
 
 from truerank.core.arrays import Floats, Ints
-from truerank.core.calls import ANYTHING, COUNT, NUMBER, checked_arguments
+from truerank.core.calls import ANYTHING, COUNT, NUMBER, checked_arguments, shown
 from truerank.core.chance import cell_keys
 from truerank.core.errors import InputError, RefusedError
 from truerank.core.estimator import Estimator
@@ -153,10 +153,8 @@ def watch(
     interval is narrower than twice the smallest `difference` that matters. `planned` is about how many users are
     expected, chosen before the first look; the interval holds whatever comes, and is narrowest there.
     """
-    rules = [Requirement.parse(text) for text in ([require] if isinstance(require, str) else require)]
+    rules = _rules(require)
     check_call(scores, baseline=None, level=level)
-    if not rules:
-        raise InputError("nothing is required; expected at least one rule, such as 'a > b'.")
     for rule in rules:
         rule.check(list(scores))
     if difference is not None and not (difference > 0 and math.isfinite(difference)):
@@ -189,6 +187,15 @@ def watch(
     return Watched(
         tuple(pair for pair, _ in found), level, planned, difference, (*_kept(results), *_about(len(found)), *said)
     )
+
+
+def _rules(require: str | Sequence[str]) -> list[Requirement]:
+    texts = [require] if isinstance(require, str) else require
+    if not isinstance(texts, list | tuple) or not all(isinstance(text, str) for text in texts):
+        raise InputError(f"require is {shown(require)}; expected a rule such as 'a > b', or a list of rules.")
+    if not texts:
+        raise InputError("nothing is required; expected at least one rule, such as 'a > b'.")
+    return [Requirement.parse(text) for text in texts]
 
 
 def _kept(results: Results) -> tuple[Message, ...]:

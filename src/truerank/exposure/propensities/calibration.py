@@ -174,7 +174,8 @@ class Calibration:
 
 
 FITTED = Wanted(
-    "what truerank.fit_propensities gives", lambda value: hasattr(value, "at") and hasattr(value, "description")
+    "what truerank.exposure.fit_propensities gives",
+    lambda value: hasattr(value, "at") and hasattr(value, "description"),
 )
 
 
