@@ -134,7 +134,6 @@ def test_what_is_neither_is_refused() -> None:
 
 SCRIPT = """
 import numpy as np, os, signal, sys, threading, truerank as tr
-signal.signal(signal.SIGINT, signal.default_int_handler)  # also where it is ignored, as behind nohup
 from truerank.core import progress
 progress.PATIENCE = -1.0
 real, sent = progress._Bar.__call__, []

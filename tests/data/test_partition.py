@@ -295,8 +295,7 @@ def test_a_full_disk_is_said_in_one_sentence(tmp_path: Path, monkeypatch: pytest
 
 
 INTERRUPTED = """
-import signal, sys, time
-signal.signal(signal.SIGINT, signal.default_int_handler)  # also where it is ignored, as behind nohup
+import sys, time
 from pathlib import Path
 import polars as pl
 from truerank.data import partition
