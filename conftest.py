@@ -1,12 +1,19 @@
-"""`make test TORCH=0`: files that import torch or what is made with it, and tests/models/torch, are not collected."""
+"""What holds for all tests: which files are collected without torch (`make test TORCH=0`), and that Ctrl-C is heard."""
 
 from __future__ import annotations
 
 import os
 import re
+import signal
 from pathlib import Path
 
 NEEDS_TORCH = re.compile(r"^(import|from) (torch|truerank\.models\.learners)\b", flags=re.M)
+
+
+def pytest_configure() -> None:
+    """In the background SIGINT comes in ignored, and so would it in every process that a test starts and interrupts."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_ignore_collect(collection_path: Path) -> bool | None:

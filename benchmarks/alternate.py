@@ -29,7 +29,7 @@ def lists(scale: float) -> Figures:
     n_users = int(100_000 * scale)
     return {
         **timed("A kernel", contenders["truerank"](n_users), times=5),
-        **timed("A end to end", contenders["truerank-end-to-end"](n_users), times=3),
+        **timed("A end to end", contenders["truerank-end-to-end"](n_users), times=9),
     }
 
 

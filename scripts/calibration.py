@@ -89,6 +89,9 @@ def page(found: pl.DataFrame) -> str:
     covered = calm.filter(pl.col("covered_calm").is_not_null())
     short = _short(covered)
     errors = _errors(found)
+    plainly = covered.filter(pl.col("covered_calm") < _least())
+    alike = calm.filter((pl.col("kind") == EQUAL) & pl.col("decided_calm").is_not_null())
+    above = alike.filter(pl.col("decided_calm") > TYPE_ONE)
     warned = found.filter(pl.col("ample") & (pl.col("kind") == VALUE) & (pl.col("warned") > MOST_WARNED))
     worlds = found["world"].n_unique()
     lines = [
@@ -101,15 +104,21 @@ def page(found: pl.DataFrame) -> str:
         "truerank itself warns of in most draws. A dot on the left edge lies at 80 % or below (the lowest is "
         f"{min(found.filter(pl.col('kind') != WORSE_ONE)['covered'].drop_nulls().to_list()):.0%}).",
         "",
-        f"Of {len(covered):,} cells (world, metric, estimator, kind of number) with enough draws without a warning, "
-        f"{len(covered) - len(short):,} hold the truth in at least 93 % of these draws, chance apart (92 % with at most "
-        f"{FEW} users); {len(_wide(covered)):,} of them in more than 97 %: wider than needed. "
+        f"Of {len(found):,} cells (world, metric, estimator, kind of number) {len(covered):,} have enough draws without a "
+        f"warning to be judged; the other {len(found) - len(covered):,} have too few, and nothing is said of them. Of those judged, "
+        f"{len(covered) - len(short):,} hold the truth in at least 93 % of these draws (92 % with at most {FEW} users), if "
+        f"{NOISE} Monte-Carlo errors are allowed for; as counted, {len(plainly):,} lie below. "
+        f"{len(_wide(covered)):,} hold it in more than 97 % by more than these errors: wider than needed. "
         "What no column shows: draws without a warning are a selection, and where warnings depend on what was drawn they "
         "are the ones in which what is rare was missing. "
         f"Equal models are called different in more than {TYPE_ONE:.1%} of the draws in {len(errors):,} of "
-        f"{len(found.filter(pl.col('kind') == EQUAL)):,} cells. In worlds with ample evidence "
+        f"{len(found.filter(pl.col('kind') == EQUAL)):,} cells; of the draws without a warning alone, as counted, in "
+        f"{len(above):,} of {len(alike):,} (the highest {max(alike['decided_calm'].to_list(), default=0.0):.1%}). In worlds with ample evidence "
         f"{len(warned):,} of {len(found.filter(pl.col('ample') & (pl.col('kind') == VALUE))):,} cells are warned of in "
         f"more than {MOST_WARNED:.0%} of the draws.",
+        "",
+        "Some warnings were added after draws of these worlds had shown where they were missing, so what is counted here "
+        "without a warning was not measured on worlds or seeds that the rules had never seen.",
         "",
         "Written by `make calibration` from `truerank study calibration`; seeds are fixed, and a stopped study goes on.",
         "",
@@ -119,9 +128,13 @@ def page(found: pl.DataFrame) -> str:
     return "\n".join(lines) + "\n"
 
 
+def _least() -> pl.Expr:
+    return pl.when(pl.col("users") <= FEW).then(LOW_OF_FEW).otherwise(LOW)
+
+
 def _short(covered: pl.DataFrame) -> pl.DataFrame:
     """Cells whose coverage without a warning is below what is promised by more than chance."""
-    least = pl.when(pl.col("users") <= FEW).then(LOW_OF_FEW).otherwise(LOW)
+    least = _least()
     noise = (least * (1 - least) / pl.col("calm")).sqrt()
     return covered.filter(pl.col("covered_calm") < least - NOISE * noise)
 

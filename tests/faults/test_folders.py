@@ -16,7 +16,7 @@ from truerank.core.errors import InputError
 from truerank.data import folders
 from truerank.data.files import read_table, write_table
 from truerank.data.folders import check_place, whole_folder
-from truerank.data.growing import Blocks, DamagedBlockError, OtherBlockError, working
+from truerank.data.growing import Blocks, DamagedBlockError, OtherBlockError, keep_question, working
 from truerank.data.marker import MARKER, check_folder
 from truerank.data.whole import is_free, whole_file
 from truerank.studies.calibration import run as calibration
@@ -335,3 +335,13 @@ def test_a_full_disk_is_said_as_such() -> None:
     refused = pytest.raises(InputError, match=r"/dev/full: cannot be written \(No space left on device\)\. Make room")
     with refused, whole_file(Path("/dev/full")) as place:
         place.write_bytes(b"x")
+
+
+def test_the_question_of_a_growing_folder_is_the_same_to_the_last_name(tmp_path: Path) -> None:
+    place, asked = tmp_path / "question.json", {"model": "knn", "random slice": None}
+    written = keep_question(place, asked, what="search")
+    place.write_bytes(written.replace(b"random", b"randnm"))
+    with pytest.raises(InputError, match="holds a search of something else"):
+        keep_question(place, asked, what="search")
+    place.write_bytes(written.replace(b" ", b"  ", 1))  # the same in other bytes
+    assert keep_question(place, asked, what="search") == written == place.read_bytes()

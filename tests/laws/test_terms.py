@@ -606,8 +606,8 @@ class ForgetsTheTotal(Smooth):
 class LosesTotals(Smooth):
     __slots__ = ()
 
-    def join(self, others: Sequence[Terms]) -> Smooth:
-        merged = Smooth.join(self, others)
+    def join(self, others: Sequence[Terms], clusters: Clusters | None = None) -> Smooth:
+        merged = Smooth.join(self, others, clusters)
         return replace(merged, form=Ratio(), sums=merged.sums[:, :2])
 
 
@@ -616,8 +616,8 @@ class SharesClusters(Smooth):
 
     __slots__ = ()
 
-    def join(self, others: Sequence[Terms]) -> Smooth:
-        merged = Smooth.join(self, others)
+    def join(self, others: Sequence[Terms], clusters: Clusters | None = None) -> Smooth:
+        merged = Smooth.join(self, others, clusters)
         return replace(merged, clusters=Clusters(np.zeros(len(merged.sums), dtype=np.int64), self.clusters.key))
 
 

@@ -266,3 +266,14 @@ def test_the_leader_of_many_is_told_with_whom_it_beats() -> None:
             by_verdict.setdefault(own.verdict, []).append(own)
     (found,) = [each for each in headlines(results) if each.question == "Recall@10, pooled"]
     assert all(each.baseline in found.sentence for every in by_verdict.values() for each in every)
+
+
+def test_who_has_no_value_of_their_own_is_said_where_the_others_are_counted() -> None:
+    results = judged()
+    undefined = (
+        results.units().filter((pl.col("model") == "als") & (pl.col("metric") == "Recall@5"))["value"].null_count()
+    )
+    said = next(panel.sentence for panel in units(results) if panel.title == "Recall@5, pooled")
+    assert undefined == 7
+    assert "of 113 users gain" in said
+    assert said.endswith("; 7 more have no value of their own and are not in this.")

@@ -266,7 +266,7 @@ class CountedItems:
         order = np.argsort(row, kind="stable")
         return self._with(row[order], self.item[order], defined, clusters)
 
-    def join(self, others: Sequence[Terms]) -> CountedItems:
+    def join(self, others: Sequence[Terms], clusters: Clusters | None = None) -> CountedItems:
         parts = [self, *(part for part in others if isinstance(part, CountedItems))]
         length = np.concatenate([np.diff(part.start) for part in parts])
         return replace(
@@ -274,7 +274,7 @@ class CountedItems:
             start=np.concatenate([[0], np.cumsum(length)]),
             item=np.concatenate([part.item for part in parts]),
             defined=np.concatenate([part.defined for part in parts]),
-            clusters=Clusters.join([part.clusters for part in parts]),
+            clusters=Clusters.join([part.clusters for part in parts]) if clusters is None else clusters,
         )
 
     def take(self, order: Ints, clusters: Clusters) -> CountedItems:

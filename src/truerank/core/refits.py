@@ -87,7 +87,7 @@ class Refitted:
         pattern[group] = self.pattern
         return replace(self, whole=self.whole.reduce(group, clusters), pattern=pattern)
 
-    def join(self, others: Sequence[Terms]) -> Refitted:
+    def join(self, others: Sequence[Terms], clusters: Clusters | None = None) -> Refitted:
         parts = [self, *(part for part in others if isinstance(part, Refitted))]
         without: dict[int, tuple[Floats, Floats]] = {}
         for part in parts:
@@ -95,7 +95,7 @@ class Refitted:
                 before, lost_before = without.get(code, (np.zeros_like(totals), np.zeros_like(rest)))
                 added, lost = two_sum(before, totals)
                 without[code] = added, lost_before + rest + lost
-        whole = self.whole.join([part.whole for part in parts[1:]])
+        whole = self.whole.join([part.whole for part in parts[1:]], clusters)
         return Refitted(whole, np.concatenate([part.pattern for part in parts]), without)
 
     def take(self, order: Ints, clusters: Clusters) -> Refitted:

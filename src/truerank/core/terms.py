@@ -155,8 +155,8 @@ class Terms(Protocol):
         """Rows of one group, which are of one cluster and defined alike, as one row."""
         ...
 
-    def join(self, others: Sequence[Terms]) -> Terms:
-        """The terms of these units and of others."""
+    def join(self, others: Sequence[Terms], clusters: Clusters | None = None) -> Terms:
+        """The terms of these units and of others; with the clusters of them all, where these are joined already."""
         ...
 
     def take(self, order: Ints, clusters: Clusters) -> Terms:
@@ -252,13 +252,13 @@ class Smooth:
         sums = np.stack([sums_by(group, column, n=n) for column in self.sums.T], axis=1)
         return replace(self, sums=sums, defined=defined, clusters=clusters, rows=None)
 
-    def join(self, others: Sequence[Terms]) -> Smooth:
+    def join(self, others: Sequence[Terms], clusters: Clusters | None = None) -> Smooth:
         parts = [self, *(part for part in others if isinstance(part, Smooth))]
         return replace(
             self,
             sums=np.concatenate([part.sums for part in parts]),
             defined=np.concatenate([part.defined for part in parts]),
-            clusters=Clusters.join([part.clusters for part in parts]),
+            clusters=Clusters.join([part.clusters for part in parts]) if clusters is None else clusters,
             exact=all(part.exact for part in parts),
             rows=SampledRows.concatenate([part.rows for part in parts], [len(part.defined) for part in parts]),
             weighting=Weighting.merge([part.weighting for part in parts]),
@@ -268,7 +268,9 @@ class Smooth:
         rows = None if self.rows is None else self.rows.take(order)
         # what weights are like was counted over all rows
         weighting = self.weighting if self.weighting is None or len(order) == len(self.sums) else Weighting.unknown()
-        sums, defined = self.sums[order], self.defined[order]
+        # along the axis that lies together in memory, ten times as fast as an index
+        sums = self.sums.take(order, axis=0) if self.sums.flags.c_contiguous else self.sums.T.take(order, axis=1).T
+        defined = self.defined[order]
         return replace(self, sums=sums, defined=defined, clusters=clusters, rows=rows, weighting=weighting)
 
 

@@ -191,14 +191,18 @@ def _fill(part: Path, path: Path) -> None:
                 sync(path)
         sync(path)
     except BaseException:
-        try:
-            for name in (*names, MARKER):
-                if (path / name).exists():
-                    (path / name).rename(part / name)
-        except OSError:
-            _unlock(part)  # nothing can be renamed any more: what is still aside stays there for the next call
+        for name in (*names, MARKER):  # it was empty: what is there now is ours, and a full disk lets it go
+            with suppress(OSError):
+                _remove(path / name)
         raise
     shutil.rmtree(part, ignore_errors=True)
+
+
+def _remove(path: Path) -> None:
+    if path.is_dir():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)
 
 
 def _unlock(path: Path) -> None:

@@ -55,17 +55,22 @@ def keep_question(path: Path, asked: Mapping[str, Any], *, what: str, advice: st
             temporary.write_bytes(wanted)
         return wanted
     try:
-        known = msgspec.json.decode(path.read_bytes(), type=dict[str, Any])
+        written = path.read_bytes()
+        known = msgspec.json.decode(written, type=dict[str, Any])
     except (msgspec.DecodeError, UnicodeDecodeError, OSError) as error:
         raise InputError(f"{path}: cannot be read ({error}). Choose a new folder.") from None
     now = msgspec.json.decode(wanted, type=dict[str, Any])
-    changed = [key for key in {**known, **now} if known.get(key) != now.get(key)]
+    # a key that is missing is not one without a value: its name was altered
+    changed = [key for key in {**known, **now} if key not in known or key not in now or known[key] != now[key]]
     if changed:
         said = "; ".join(_change(key, known.get(key), now.get(key)) for key in changed[:3])
         raise InputError(
             f"{path.parent}: holds a {what} of something else ({said}). Use the same inputs and settings to go on with "
             "it, or choose a new folder."
         )
+    if written != wanted:
+        with whole_file(path, advice=advice) as temporary:
+            temporary.write_bytes(wanted)
     return wanted
 
 

@@ -92,14 +92,18 @@ def join(parts: Sequence[Measured]) -> Measured:
 
 
 def _joined(parts: Sequence[Mapping[Cell, Terms]]) -> dict[Cell, Terms]:
-    """The terms of all parts; once for questions that share theirs in every part."""
+    """The terms of all parts; once for questions that share theirs in every part, clusters once for all that do."""
     found: dict[tuple[int, ...], Terms] = {}
+    clusters: dict[tuple[int, ...], Clusters] = {}
     cells: dict[Cell, Terms] = {}
     for cell in parts[0]:
         of_parts = [part[cell] for part in parts]
         same = tuple(id(terms) for terms in of_parts)
         if same not in found:
-            found[same] = of_parts[0].join(of_parts[1:])
+            theirs = [terms.clusters for terms in of_parts]
+            both = tuple(map(id, theirs))
+            clusters[both] = clusters[both] if both in clusters else Clusters.join(theirs)
+            found[same] = of_parts[0].join(of_parts[1:], clusters[both])
         cells[cell] = found[same]
     return cells
 

@@ -257,8 +257,9 @@ def _assumed(
     relevant: float | None,
     shared: float,
 ) -> tuple[PlannedPair, ...]:
-    if not metrics or n_items is None or value is None:
-        missing = {"metric": not metrics, "n-items": n_items is None, "value": value is None}
+    none_asked = metrics is None or len(metrics) == 0
+    if metrics is None or none_asked or n_items is None or value is None:
+        missing = {"metric": none_asked, "n-items": n_items is None, "value": value is None}
         raise InputError(_missing(missing, "judged rows with the scores of two models"))
     if not 0 <= shared < 1:
         raise InputError(f"shared {shared:g}; expected a share of listed items, from 0 to below 1.")

@@ -46,8 +46,8 @@ def lists(source: Any, *, columns: Mapping[str, str] | None = None, name: str | 
     )
     score, rank = _scores(table, mapping, where=where), _ranks(table, mapping)
     count = np.bincount(user, minlength=len(users))
-    if np.isneginf(score).any():
-        kept = np.flatnonzero(~np.isneginf(score))
+    if (score == -np.inf).any():
+        kept = np.flatnonzero(score != -np.inf)
         user, item, score, rank = user[kept], item[kept], score[kept], None if rank is None else rank[kept]
     start = np.concatenate([[0], np.cumsum(np.bincount(user, minlength=len(users)))]).astype(np.int64)
     quick = len(table) >= WORTH_IT and find_spec("numba") is not None

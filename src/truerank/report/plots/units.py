@@ -74,7 +74,7 @@ def _panels(question: ShownQuestion, values: pl.DataFrame, *, unit: str) -> list
     found = []
     if gaps:
         first = next(iter(gaps))
-        found.append(PlotPanel(question.label, _who(first, gaps[first], unit), _gains(gaps)))
+        found.append(PlotPanel(question.label, _who(first, gaps[first], unit, of=len(values)), _gains(gaps)))
         if (abs(gaps[first]) > SAME).any():
             found.append(
                 PlotPanel(question.label, _how_much(first, gaps[first], unit), _histogram(gaps[first], first, unit))
@@ -96,9 +96,15 @@ def _counted(gap: Floats) -> dict[str, int]:
     }
 
 
-def _who(name: str, gap: Floats, unit: str) -> str:
+def _who(name: str, gap: Floats, unit: str, *, of: int) -> str:
+    """In words; who has no value of both is not among those who are counted, and may be another kind of user."""
     n = _counted(gap)
-    return f"{name}: {n['gains']:,} of {len(gap):,} {unit} gain, {n['loses']:,} lose, {n['same']:,} have the same."
+    said = f"{name}: {n['gains']:,} of {len(gap):,} {unit} gain, {n['loses']:,} lose, {n['same']:,} have the same"
+    return (
+        f"{said}; {of - len(gap):,} more have no value of their own and are not in this."
+        if of > len(gap)
+        else f"{said}."
+    )
 
 
 def _gains(gaps: dict[str, Floats]) -> Any:
