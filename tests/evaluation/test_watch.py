@@ -61,7 +61,7 @@ def test_the_opposite_equals_and_small_differences() -> None:
     assert going_on.pairs[0].state is WatchState.GOING_ON
     assert going_on.outcome is Outcome.INSUFFICIENT
     small = watched(0.5, difference=0.3)
-    assert small.pairs[0].state is WatchState.SMALL
+    assert small.pairs[0].state is WatchState.CLOSE
     assert "without a winner" in sentence(small.pairs[0], small)
 
 

@@ -52,7 +52,7 @@ class WatchState(StrEnum):
 
     SHOWN = "shown"
     OPPOSITE = "the opposite is shown"
-    SMALL = "no difference that matters"
+    CLOSE = "known closely enough"
     GOING_ON = "go on"
     EARLY = "too early"
     REFUSED = "no promise"
@@ -61,7 +61,7 @@ class WatchState(StrEnum):
     def outcome(self) -> Outcome:
         if self is WatchState.SHOWN:
             return Outcome.SHOWN
-        decided = self in (WatchState.OPPOSITE, WatchState.SMALL)
+        decided = self in (WatchState.OPPOSITE, WatchState.CLOSE)
         return Outcome.NOT_SHOWN if decided else Outcome.INSUFFICIENT
 
 
@@ -314,7 +314,7 @@ def _state(looks: Sequence[WatchLook], difference: float | None) -> tuple[WatchS
         if look.high < 0:
             return WatchState.OPPOSITE, look.users
         if difference is not None and (look.high - look.low) / 2 < difference:
-            return WatchState.SMALL, look.users
+            return WatchState.CLOSE, look.users
     return (WatchState.EARLY if math.isnan(looks[-1].low) else WatchState.GOING_ON), None
 
 

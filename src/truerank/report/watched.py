@@ -46,7 +46,7 @@ def sentence(pair: WatchedPair, watched: Watched) -> str:
             return f"Stop: {model} is better than {baseline}, shown at user {at}."
         case WatchState.OPPOSITE:
             return f"Stop: {baseline} is better than {model}, shown at user {at}."
-        case WatchState.SMALL:
+        case WatchState.CLOSE:
             return f"Stop: known to less than {watched.difference:g} either way, at user {at}, without a winner."
         case WatchState.GOING_ON:
             return "Go on: nothing is shown yet."
