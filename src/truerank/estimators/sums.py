@@ -109,8 +109,9 @@ class UniformSample:
         expansion = np.divide(n, judged, out=np.ones(len(n)), where=defined)
         return cls(defined, expansion, judged, n, None, clusters)
 
-    def rows(self, log: Log, num: Floats, den: Floats) -> SampledRows:
-        return SampledRows(log.unit, num, den, self.n_judged, self.n_candidates, self.rate)
+    def rows(self, log: Log, *sums: Floats) -> SampledRows:
+        """What each row adds to the first sums of its unit, before expansion."""
+        return SampledRows(log.unit, np.stack(sums, axis=1), self.n_judged, self.n_candidates, self.rate)
 
     @property
     def exact(self) -> bool:

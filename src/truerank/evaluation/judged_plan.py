@@ -21,6 +21,8 @@ from truerank.core.ranking import JudgedChunk, Pool, RankView, Ties
 from truerank.core.results import Estimate, Evidence
 from truerank.core.terms import Terms
 from truerank.estimators.biased.weighing import is_recall, propensity_of
+from truerank.estimators.predictions import Assistance, Prediction
+from truerank.evaluation.judge_notes import about_judge
 from truerank.evaluation.judged_notes import (
     about_counts,
     about_exclusions,
@@ -67,6 +69,7 @@ class JudgedContext:
     propensity: Any
     asked: tuple[Asked, ...]
     seed: int
+    predictions: Mapping[Assistance, Prediction] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -298,7 +301,7 @@ class JudgedPlan:
         )
         exactly_these = self.question.interval.needs_rows
         balance: Balance | None = self._of_list("balance", cell, measured)
-        unlimited = estimator.about.weighs and math.isinf(asked.clip)
+        unlimited = self.exposed is Exposed.BIASED and estimator.about.weighs and math.isinf(asked.clip)
         return (
             *warnings_of(estimator, metric, terms, listed, clip=asked.clip, exactly_these=exactly_these),
             *unchecked(balance),
@@ -319,7 +322,7 @@ class JudgedPlan:
         return (number,)
 
     def remarks(self, measured: Measured, points: Points) -> Remarks:
-        return Remarks()
+        return Remarks(messages=about_judge(self.question, measured))
 
     def messages(self, measured: Measured, estimates: Sequence[Estimate]) -> Sequence[Message]:
         tallies, dropped = measured.tallies, int(measured.tallies["dropped",])
