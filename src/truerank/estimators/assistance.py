@@ -87,7 +87,7 @@ class AssistedMean:
 
     def _values(self, totals: npt.NDArray[Any]) -> npt.NDArray[Any]:
         with np.errstate(invalid="ignore", divide="ignore"):
-            return np.asarray(assisted_sum(totals.T[:-1], plain=self.plain) / totals[:, -1])
+            return np.asarray(assisted_sum(list(totals.T[:-1]), plain=self.plain) / totals[:, -1])
 
     def influence(self, sums: Floats, totals: Floats) -> Floats:
         return _linear(sums, slopes(self._values, totals))
@@ -111,7 +111,7 @@ class AssistedShare:
         return np.asarray(self._values(totals).real, dtype=np.float64)
 
     def _values(self, totals: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        top, rest = (assisted_sum(totals.T[of], plain=self.plain) for of in (INSIDE, OUTSIDE))
+        top, rest = (assisted_sum(list(totals.T[of]), plain=self.plain) for of in (INSIDE, OUTSIDE))
         with np.errstate(invalid="ignore", divide="ignore"):
             return np.where((top + rest).real > 0, top / (top + rest), math.nan)
 

@@ -17,7 +17,7 @@ from truerank.core.arrays import Floats, Ints, sums_by
 from truerank.core.errors import InputError, RefusedError
 from truerank.core.estimator import Groups, Learned, Learner
 from truerank.core.log import Log
-from truerank.core.metric import Metric
+from truerank.core.metric import Additive, Metric
 from truerank.core.ranking import JudgedChunk, Pool, Scores
 from truerank.estimators.biased.rewards import Predicted, exact_parts, folds_of
 from truerank.metrics.worth import Graded, gains_of
@@ -229,7 +229,8 @@ class LogRateLearner:
         for fold in range(len(tally.folds)):
             gain, rows = tally.without_fold("item", fold)
             mean = gain.sum() / rows.sum() if rows.sum() else 0.0
-            popular = _rates(*(sums_by(tally.popular, each, n=POWERS) for each in (gain, rows)), mean, strength)
+            of_popular, rows_of_popular = (sums_by(tally.popular, each, n=POWERS) for each in (gain, rows))
+            popular = _rates(of_popular, rows_of_popular, mean, strength)
             of_item.append(_rates(gain, rows, popular[tally.popular], strength))
             active = _rates(*tally.without_fold("user", fold), mean, strength)
             of_user.append(active / mean if mean else np.zeros(POWERS))
@@ -305,7 +306,7 @@ class ListRows:
     By the design alone, whatever the models recommend: so that all of them are estimated in the same way.
     """
 
-    metric: Metric
+    metric: Additive
 
     @property
     def needs(self) -> tuple[Learner, ...]:
@@ -329,7 +330,7 @@ class ListRows:
         return inside, outside
 
 
-def places_of(metric: Metric, size: Floats) -> Floats:
+def places_of(metric: Additive, size: Floats) -> Floats:
     """The places of a list among so many candidates; where every rank counts, as many equal ones as are worth as much.
 
     >>> from truerank.metrics.recall import Recall
@@ -338,9 +339,10 @@ def places_of(metric: Metric, size: Floats) -> Floats:
     """
     if metric.cutoff is not None:
         return np.minimum(size, float(metric.cutoff))
-    worth = metric.worth(np.arange(1.0, size.max(initial=0.0) + 1))  # type: ignore[attr-defined]
+    worth = metric.worth(np.arange(1.0, size.max(initial=0.0) + 1))
     total, squares = (np.concatenate([[0.0], np.cumsum(worth**power)])[size.astype(np.int64)] for power in (1, 2))
-    return np.divide(total**2, squares, out=np.zeros(len(size)), where=squares > 0)
+    found: Floats = np.divide(total**2, squares, out=np.zeros(len(size)), where=squares > 0)
+    return found
 
 
 def chosen(given: Mapping[Assistance, Prediction], by: Assistance | None) -> Prediction:

@@ -76,7 +76,7 @@ class Assisted:
         prediction = chosen(context.predictions, self.by)
         learners: dict[Learner, None] = {} if context.propensity is None else {context.propensity: None}
         for question in context.asked:
-            learners.setdefault(ListRows(question.metric))
+            learners.setdefault(ListRows(additive(question.metric)))
             learner = prediction.learner(question.metric)
             if learner is not None:
                 learners.setdefault(learner)
