@@ -9,6 +9,7 @@ import polars as pl
 import pytest
 
 import truerank as tr
+from truerank.core.estimator import Estimator
 from truerank.estimators.judged.assisted import Assisted
 from truerank.studies.calibration.run import read, study
 from truerank.studies.truth import worlds as of_study
@@ -27,7 +28,7 @@ def tiny(monkeypatch: pytest.MonkeyPatch) -> TruthWorld:
     return TruthWorld("tiny", 15, (5, 20))
 
 
-def evaluated(draw: ShownRows, metric: str, estimator: object, *, by: str | None) -> dict[str, tuple[float, float]]:
+def evaluated(draw: ShownRows, metric: str, estimator: Estimator | str, *, by: str) -> dict[str, tuple[float, float]]:
     """What `evaluate` says of the same rows: value and standard error of every model."""
     world, (n, judged) = draw.world, draw.size
     users, items = np.arange(n), np.arange(world.n_items)
@@ -49,7 +50,7 @@ def evaluated(draw: ShownRows, metric: str, estimator: object, *, by: str | None
 @pytest.mark.parametrize("contender", CONTENDERS, ids=lambda each: f"{each.metric} {each.name}")
 def test_contenders_are_the_estimators_of_the_library(contender: Contender, tiny: TruthWorld) -> None:
     draw = tiny.draw(SEED, 1)
-    by = getattr(contender.terms, "keywords", {}).get("by")
+    by = getattr(contender.terms, "keywords", {}).get("by", "")
     estimator = Assisted() if by else contender.name
     for k in tiny.cutoffs:
         found = evaluated(draw, f"{contender.metric}@{k}", estimator, by=by)

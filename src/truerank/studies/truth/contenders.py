@@ -12,7 +12,7 @@ from functools import partial
 
 import numpy as np
 
-from truerank.core.arrays import Bools, Floats, Ints
+from truerank.core.arrays import Bools, Floats, Ints, sums_by
 from truerank.core.clusters import Clusters
 from truerank.core.estimator import Groups, learn
 from truerank.core.ids import Ids
@@ -42,12 +42,12 @@ class ShownRows:
 
     @property
     def size(self) -> tuple[int, int]:
-        return len(self.user), self.item.shape[1]
+        return len(self.user), int(self.item.shape[1])
 
     @property
     def stands_for(self) -> float:
         """α = N / N-bar."""
-        return self.world.n_items / self.item.shape[1]
+        return self.world.n_items / self.size[1]
 
     @property
     def label(self) -> Bools:
@@ -177,7 +177,7 @@ def assisted(draw: ShownRows, model: str, k: int, *, by: str, recall: bool = Fal
     label, ahead = draw.label[inside].astype(np.float64), said[inside]
     worth = np.full(len(unit), 1.0 if recall else 1.0 / k)
     weight = np.full(len(unit), stands_for)
-    top = [np.bincount(unit, weights=weight * each, minlength=n) for each in sampled(label, worth, ahead, weight)]
+    top = [sums_by(unit, weight * each, n=n) for each in sampled(label, worth, ahead, weight)]
     of_list, of_all = draw.listed(by, model, k)
     if not recall:
         known = (np.ones(n), np.ones(n), of_list / k, np.ones(n))

@@ -36,11 +36,11 @@ class KnownWorld:
 
     @property
     def n_users(self) -> int:
-        return self.labels.shape[0]
+        return len(self.labels)
 
     @property
     def n_items(self) -> int:
-        return self.labels.shape[1]
+        return int(self.labels.shape[1])
 
     def said(self, by: str) -> Matrix:
         """What a judge, or the scores that assist, say of every pair."""

@@ -78,7 +78,7 @@ class TruthWorld:
 
     def true_values(self, seed: int) -> dict[tuple[str, str, str], float]:
         world = self.known(seed)
-        found = {}
+        found: dict[tuple[str, str, str], float] = {}
         for contender, k in self.asked(world):
             metric = f"{contender.metric}@{k}"
             values = {model: contender.truth(world, model, k) for model in world.rank}
