@@ -10,14 +10,17 @@ from typing import ClassVar
 
 import numpy as np
 
+from truerank.core.arrays import Ints
 from truerank.core.chance import generator
 from truerank.core.terms import Smooth
 from truerank.studies.calibration.said import Said
 from truerank.studies.truth.contenders import CONTENDERS, Contender, ShownRows
 from truerank.studies.truth.known import FIRST, KnownWorld, SyntheticSettings, jester, kuairec, synthetic
 from truerank.uncertainty.intervals import Population
+from truerank.uncertainty.spreads import Spread
 
 MOST_USERS = 1411  # in a draw
+WITH_INTERVALS = 4  # of so many draws one: they cost most of the time
 CUTOFFS = (5, 10, 50, 500)
 
 SYNTHETIC = {
@@ -55,17 +58,16 @@ class TruthWorld:
         rng = generator(seed, f"truth {self.name} {run}")
         n = min(world.n_users, MOST_USERS)
         user = rng.integers(0, world.n_users, n)
-        chance = rng.random((n, world.n_items), dtype=np.float32)
-        item = np.argpartition(chance, self.judged - 1, axis=1)[:, : self.judged]
-        return ShownRows(world, user, np.sort(item, axis=1), seed)
+        return ShownRows(world, user, _subsets(rng, n, world.n_items, self.judged), seed)
 
     def said(self, seed: int, run: int) -> Iterator[Said]:
-        """Every value and every difference from the first model, with its interval."""
+        """Every value and every difference from the first model; in every fourth draw with its interval."""
         draw = self.draw(seed, run)
+        spreads = _with_intervals if run % WITH_INTERVALS == 0 else _values_alone
         for contender, k in self.asked(draw.world):
             terms: dict[str, Smooth] = {model: contender.terms(draw, model, k) for model in draw.world.rank}
             pairs = [(model, FIRST) for model in terms if model != FIRST]
-            alone, apart = Population().spreads(terms, pairs, level=0.95)
+            alone, apart = spreads(terms, pairs)
             metric = f"{contender.metric}@{k}"
             for model, spread in alone.items():
                 yield run, model, metric, contender.name, spread.value, spread.low, spread.high, 0, False
@@ -89,6 +91,36 @@ class TruthWorld:
                 if model != FIRST
             }
         return found
+
+
+def _subsets(rng: np.random.Generator, n: int, size: int, number: int) -> Ints:
+    """So many different numbers below a size, n times, in order; no number is treated unlike another.
+
+    >>> found = _subsets(generator(1, "example"), 3, 10, 4)
+    >>> bool((np.diff(found, axis=1) > 0).all()), found.shape
+    (True, (3, 4))
+    """
+    found = np.sort(rng.integers(0, size, (n, number)), axis=1)
+    while (again := found[:, 1:] == found[:, :-1]).any():
+        found[:, 1:][again] = rng.integers(0, size, int(again.sum()))
+        found.sort(axis=1)
+    return found
+
+
+Pair = tuple[str, str]
+
+
+def _with_intervals(terms: dict[str, Smooth], pairs: list[Pair]) -> tuple[dict[str, Spread], dict[Pair, Spread]]:
+    return Population().spreads(terms, pairs, level=0.95)
+
+
+def _values_alone(terms: dict[str, Smooth], pairs: list[Pair]) -> tuple[dict[str, Spread], dict[Pair, Spread]]:
+    """To the last digits: totals are plain sums."""
+    values = {name: float(each.form.values(each.sums.sum(axis=0)[None])[0]) for name, each in terms.items()}
+    return (
+        {name: Spread.unknown(value) for name, value in values.items()},
+        {(one, other): Spread.unknown(values[one] - values[other]) for one, other in pairs},
+    )
 
 
 @lru_cache(maxsize=2)
