@@ -71,6 +71,15 @@ class JudgeTable:
                 f"{self.rows.source}: no value column; expected what the judge says of each pair, in a column label, "
                 "probability, rating or value."
             )
+        said = self.rows
+        cell = np.sort(said.user * len(said.items) + said.item)
+        twice = np.flatnonzero(cell[1:] == cell[:-1])
+        if len(twice):
+            user, item = divmod(int(cell[twice[0]]), len(said.items))
+            raise InputError(
+                f"{said.source}: {len(twice):,} pairs occur more than once, such as user {said.users.values[user]}, "
+                f"item {said.items.values[item]}; expected one word of the judge per pair. Keep one, or their mean."
+            )
 
     @property
     def value(self) -> Floats:

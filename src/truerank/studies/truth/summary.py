@@ -37,6 +37,7 @@ def summary(drawn: pl.DataFrame) -> pl.DataFrame:
             rmse=((value - truth) ** 2).mean().sqrt(),
             kurtosis=(apart**4).mean() / (apart**2).mean() ** 2,
             covered=HELD.filter(has).mean(),
+            intervals=has.sum(),
             right_sign=(value.sign() == truth.sign()).mean(),
         )
         .with_columns(
