@@ -63,54 +63,62 @@ def with_cutoffs(found: pl.DataFrame) -> pl.DataFrame:
 def chart(found: pl.DataFrame) -> Any:
     """The variance of every contender over that of the usual estimator: a dot for each world, model and number judged."""
     library = altair(WHO)
-    panels = []
-    for kind, reference in REFERENCE.items():
-        own = found.filter(
-            (pl.col("kind") == kind) & ~pl.col("difference") & ~pl.col("random")
-            & ~pl.col("estimator").is_in([reference, "published"])
-        )  # fmt: skip
-        names = own["estimator"].unique(maintain_order=True).to_list()
-        data = library.Data(values=own.select("estimator", "k", "ratio").to_dicts())
-        scale = library.Scale(type="log", domain=[0.1, 2.0], clamp=True)
-        axis = library.Axis(values=[0.1, 0.2, 0.5, 1, 2], format="~g")
-        title = f"variance over that of {reference} ({kind})"
-        dots = library.Chart(data).mark_circle(size=26, opacity=0.35).encode(
-            x=library.X("ratio:Q", scale=scale, axis=axis, title=title),
-            y=library.Y("estimator:N", sort=names, title=None, axis=library.Axis(labelLimit=240)),
-            color=library.Color("estimator:N", scale=library.Scale(domain=names, range=COLOURS), legend=None),
+    return library.vconcat(*(_row(library, found, kind) for kind in REFERENCE), spacing=20).configure_view(
+        stroke="#dddddd"
+    )
+
+
+def _row(library: Any, found: pl.DataFrame, kind: str) -> Any:
+    """One metric: a panel for each cut-off."""
+    reference = REFERENCE[kind]
+    own = found.filter(
+        (pl.col("kind") == kind) & ~pl.col("difference") & ~pl.col("random")
+        & ~pl.col("estimator").is_in([reference, "published"])
+    )  # fmt: skip
+    names = own["estimator"].unique(maintain_order=True).to_list()
+    scale = library.Scale(type="log", domain=[0.1, 2.0], clamp=True)
+    x_axis = library.Axis(values=[0.1, 0.2, 0.5, 1, 2], format="~g")
+    colour = library.Color("estimator:N", scale=library.Scale(domain=names, range=COLOURS), legend=None)
+
+    def panel(at: int, k: int) -> Any:
+        data = library.Data(values=own.filter(pl.col("k") == k).select("estimator", "ratio").to_dicts())
+        labels = library.Axis(labelLimit=240) if at == 0 else None
+        dots = library.Chart(data).mark_circle(size=30, opacity=0.4).encode(
+            x=library.X("ratio:Q", scale=scale, axis=x_axis, title=None),
+            y=library.Y("estimator:N", sort=names, title=None, axis=labels),
+            color=colour,
         )  # fmt: skip
         same = library.Chart(library.Data(values=[{"one": 1}])).mark_rule(color="#777777", strokeDash=[4, 4])
-        layers = library.layer(same.encode(x=library.X("one:Q", scale=scale)), dots, data=data)
-        panels.append(
-            layers.properties(width=105, height=26 * len(names)).facet(
-                column=library.Column("k:O", title=None, header=library.Header(labelExpr="'K = ' + datum.value")),
-            )
-        )
-    return library.vconcat(*panels, spacing=18).configure_view(stroke="#dddddd")
+        both = library.layer(same.encode(x=library.X("one:Q", scale=scale, axis=x_axis, title=None)), dots)
+        return both.properties(width=130, height=26 * len(names), title=f"K = {k}")
+
+    panels = [panel(at, k) for at, k in enumerate(sorted(own["k"].unique().to_list()))]
+    title = f"{kind}: variance over that of {reference}"
+    return library.hconcat(*panels, spacing=10).properties(title=title)
 
 
 # ---------------------------------------------------------------------------------------------------------------- page
 
 
 def page(found: pl.DataFrame) -> str:
-    draws = found["draws"].max()
     return "\n".join(
         [
             "# How close do estimators come to the truth?",
             "",
             "![The variance of every estimator over that of the usual one](truth.svg)",
             "",
-            f"In five worlds every label is known: a few items of each user were shown at random, {draws:,} times over, "
-            "and every estimator had to say what all labels say. A dot is a recommender in one world with one number "
-            "of shown items; left of the dashed line an estimator needs fewer labels than the usual one for the same "
-            "precision. Recall in two strata needs half of the labels at small K, a judge helps precision most, and "
-            "neither costs anything where it has nothing to say.",
+            f"In five worlds every label is known: a few items of each user were shown at random, {_times(found)} times "
+            "over, and every estimator had to say what all labels say. A dot is a recommender in one world with one "
+            "number of shown items; left of the dashed line an estimator needs fewer labels than the usual one to be as "
+            "sure. Recall in two strata (`post-stratified`) and a judge (`assisted`) help most where lists are short, "
+            "and cost next to nothing where they have nothing to say.",
             "",
             _made(found),
             "",
             "## The bars",
             "",
-            "Beyond a bar by more than two Monte-Carlo errors of its own cell:",
+            "A cell is a recommender in one world with one number judged and one K; it holds a bar if it lies above it by "
+            "no more than two of its own Monte-Carlo errors.",
             "",
             *_bars(found),
             "",
@@ -122,7 +130,7 @@ def page(found: pl.DataFrame) -> str:
             "",
             *_medians(found),
             "",
-            "## Where intervals hold less",
+            "## Do intervals hold",
             "",
             *_uncovered(found),
             "",
@@ -143,9 +151,15 @@ def _made(found: pl.DataFrame) -> str:
         "rises with the number of relevant items). Users are redrawn with every draw. Recommenders: popularity, cosines "
         f"of items, two truncated SVDs, chance. Judges call relevant, {judges}. Written by `make truth` from "
         f"`truerank study truth`; seeds are fixed, a stopped study goes on. Every fourth draw has intervals, so that "
-        f"coverage rests on {int(found['intervals'].max())} draws of a cell; {found['draws'].max():,} draws are few: "
-        "a ratio of variances in a single cell is known to about a fifth."
+        f"coverage rests on {int(found['intervals'].min())} to {int(found['intervals'].max())} draws of a cell. "
+        f"{_times(found)} draws are few: the Monte-Carlo error of a ratio of variances in a single cell is "
+        f"{found['noise'].filter(found['noise'] > 0).median():.2f} (median)."
     )
+
+
+def _times(found: pl.DataFrame) -> str:
+    least, most = int(found.filter(pl.col("estimator") == "hajek")["draws"].min() or 0), int(found["draws"].max() or 0)
+    return f"{most:,}" if least == most else f"{least:,} to {most:,}"
 
 
 def _held(cells: pl.DataFrame, ratio: str, noise: str, bar: float) -> tuple[int, int, float]:
@@ -176,15 +190,23 @@ def _bars(found: pl.DataFrame) -> list[str]:
     for what, cells, reference, bar in asked:
         held, n, middle = _held(cells, f"ratio_{reference}", f"noise_{reference}", bar)
         lines.append(f"| {what} | {bar:g} | {held} | {n} | {middle:.2f} |")
-    short = found.filter(
-        (pl.col("estimator") == GOOD) & (pl.col("kind") == "Precision") & ~pl.col("difference") & ~pl.col("random")
-    )
-    worst = short.group_by("world", "k").agg(pl.col("ratio_horvitz-thompson").median().alias("ratio"))
-    over = worst.filter(pl.col("ratio") > 0.5).sort("world", "k")
-    if len(over):
-        where = ", ".join(f"{world} at K = {k} ({ratio:.2f})" for world, k, ratio in over.rows())
-        lines += ["", f"Where the good judge leaves more than half of the variance, by the median of a world: {where}."]
-    return lines
+    near = pl.col("estimator").is_in([GOOD, "post-stratified"]) & ~pl.col("difference") & ~pl.col("random")
+    for kind, estimator, most, bar, words in (
+        ("Precision", GOOD, 500, 0.5, "the good judge leaves more than half of the variance"),
+        ("Recall", "post-stratified", 10, 0.7, "strata leave more than .7 of the variance at K ≤ 10"),
+    ):
+        own = found.filter(near & (pl.col("kind") == kind) & (pl.col("estimator") == estimator) & (pl.col("k") <= most))
+        middle = own.group_by("world", "k").agg(pl.col("ratio").median()).filter(pl.col("ratio") > bar)
+        where = ", ".join(f"{world} at K = {k} ({ratio:.2f})" for world, k, ratio in middle.sort("world", "k").rows())
+        if where:
+            lines += ["", f"Where {words}, by the median of a world: {where}."]
+    return [
+        *lines,
+        "",
+        "Users are redrawn with every draw, and how users differ is a part of the variance that no estimator takes away: "
+        "the longer the lists and the more items are judged, the larger that part, and the nearer are all ratios to 1. And where few places are relevant, most of "
+        "what a judge of 95 % specificity calls relevant is not.",
+    ]
 
 
 def _medians(found: pl.DataFrame) -> list[str]:
