@@ -128,7 +128,9 @@ def page(found: pl.DataFrame) -> str:
             "`horvitz-thompson` for Precision and `pooled` for Recall. Coverage is that of 95 % intervals. Signs are "
             "of differences to popularity whose true size is at least 2 % of popularity's value.",
             "",
-            *_medians(found),
+            *_medians(found, most=10),
+            "",
+            *_folded("The same at larger K", _medians(found, least=20)),
             "",
             "## Do intervals hold",
             "",
@@ -151,14 +153,15 @@ def _made(found: pl.DataFrame) -> str:
         "rises with the number of relevant items). Users are redrawn with every draw. Recommenders: popularity, cosines "
         f"of items, two truncated SVDs, chance. Judges call relevant, {judges}. Written by `make truth` from "
         f"`truerank study truth`; seeds are fixed, a stopped study goes on. Every fourth draw has intervals, so that "
-        f"coverage rests on {int(found['intervals'].min())} to {int(found['intervals'].max())} draws of a cell. "
+        f"coverage rests on a quarter of them. "
         f"{_times(found)} draws are few: the Monte-Carlo error of a ratio of variances in a single cell is "
-        f"{found['noise'].filter(found['noise'] > 0).median():.2f} (median)."
+        f"{_number(found['noise'].filter(found['noise'] > 0).median())} (median)."
     )
 
 
 def _times(found: pl.DataFrame) -> str:
-    least, most = int(found.filter(pl.col("estimator") == "hajek")["draws"].min() or 0), int(found["draws"].max() or 0)
+    draws = found.filter(pl.col("estimator") == "hajek")["draws"].to_list()
+    least, most = min(draws), max(draws)
     return f"{most:,}" if least == most else f"{least:,} to {most:,}"
 
 
@@ -196,8 +199,8 @@ def _bars(found: pl.DataFrame) -> list[str]:
         ("Recall", "post-stratified", 10, 0.7, "strata leave more than .7 of the variance at K ≤ 10"),
     ):
         own = found.filter(near & (pl.col("kind") == kind) & (pl.col("estimator") == estimator) & (pl.col("k") <= most))
-        middle = own.group_by("world", "k").agg(pl.col("ratio").median()).filter(pl.col("ratio") > bar)
-        where = ", ".join(f"{world} at K = {k} ({ratio:.2f})" for world, k, ratio in middle.sort("world", "k").rows())
+        medians = own.group_by("world", "k").agg(pl.col("ratio").median()).filter(pl.col("ratio") > bar)
+        where = ", ".join(f"{world} at K = {k} ({ratio:.2f})" for world, k, ratio in medians.sort("world", "k").rows())
         if where:
             lines += ["", f"Where {words}, by the median of a world: {where}."]
     return [
@@ -209,8 +212,8 @@ def _bars(found: pl.DataFrame) -> list[str]:
     ]
 
 
-def _medians(found: pl.DataFrame) -> list[str]:
-    values = found.filter(~pl.col("random"))
+def _medians(found: pl.DataFrame, *, least: int = 0, most: int = 10**6) -> list[str]:
+    values = found.filter(~pl.col("random") & pl.col("k").is_between(least, most))
     lines = ["| metric | estimator | K | variance | bias in standard deviations | coverage | right signs |",
              "|---|---|---|---|---|---|---|"]  # fmt: skip
     order = found.select("kind", "estimator").unique(maintain_order=True).rows()

@@ -80,9 +80,9 @@ class PostStratified:
 
     Â = ΣK q̂_t, q̂_t = Σ α τ y / Σ α τ the share of relevant items among judged ones in the lists, and
     Ĉ = Σ(N - K) q̂_r the same of all other candidates; α = N / N-bar, or 1 / propensity. How many judged items happen
-    to be in a list is chance, how many places a list has is known: at small K that halves the variance of pooled
-    recall. Consistent, without any model; biased by less than a tenth of its error at the sizes it is meant for, and
-    undefined where no judged item is in any list.
+    to be in a list is chance, how many places a list has is known: the more of short lists is relevant, the smaller is
+    its variance beside that of pooled recall. Consistent, without any model, and undefined where no judged item is in
+    any list.
 
     >>> import polars as pl, truerank as tr
     >>> scores = {"m": tr.scores.dense([[4.0, 3, 2, 1]], users=[7], items=[1, 2, 3, 4])}
