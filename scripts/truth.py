@@ -125,8 +125,8 @@ def page(found: pl.DataFrame) -> str:
             "## How far, how sure, which sign",
             "",
             "Medians over worlds, recommenders (without the random one) and numbers judged. Variance is over that of "
-            "`horvitz-thompson` for Precision and `pooled` for Recall. Coverage is that of 95 % intervals. Signs are "
-            "of differences to popularity whose true size is at least 2 % of popularity's value.",
+            "`horvitz-thompson` for Precision and `pooled` for Recall. Coverage is that of 95 % intervals, of `published` "
+            "against the mean recall over users. Signs are of differences to popularity whose true size is at least 2 % of popularity's value.",
             "",
             *_medians(found, most=10),
             "",
