@@ -100,6 +100,9 @@ watch-study: $(READY)  ## whether intervals that hold at every look do, into doc
 calibration: $(READY)  ## whether intervals and verdicts keep their promises, into docs/results/calibration.md
 	PYTHONPATH=scripts $(BIN)/python scripts/calibration.py
 
+truth: $(READY)  ## how close estimators come to the truth, into docs/results/truth.md
+	PYTHONPATH=scripts $(BIN)/python scripts/truth.py
+
 advice-check: $(READY)  ## advice from a study against fresh logs, into docs/results/advice.md
 	PYTHONPATH=scripts $(BIN)/python scripts/advice_check.py
 

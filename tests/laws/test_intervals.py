@@ -684,7 +684,7 @@ def test_rows_that_add_nothing_may_be_left_out() -> None:
     assert rows is not None
     kept = (rows.num != 0) | (rows.den != 0)
     assert not kept.all()
-    shorter = replace(rows, unit=rows.unit[kept], num=rows.num[kept], den=rows.den[kept])
+    shorter = replace(rows, unit=rows.unit[kept], sums=rows.sums[kept])
     same_spread(
         around(Design(), replace(terms, rows=shorter), level=0.95), around(Design(), terms, level=0.95), tolerance=1e-15
     )

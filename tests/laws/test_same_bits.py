@@ -26,6 +26,7 @@ from truerank.estimators.judged.hajek import Hajek
 from truerank.estimators.judged.horvitz_thompson import HorvitzThompson
 from truerank.estimators.judged.pooled import Pooled
 from truerank.estimators.judged.published import Published
+from truerank.estimators.predictions import Assistance, JudgeTable, ScoredPairs
 from truerank.exposure.kinds import RandomExposure
 from truerank.metrics.dcg import DCG
 from truerank.metrics.precision import Precision
@@ -124,6 +125,11 @@ def _renamed(order: np.ndarray[Any, Any]) -> tuple[Log, Scores]:
     return tr.read(frame, users=labels.users, items=labels.items), scores
 
 
+def _said(log: Log) -> Log:
+    """What a judge says of the pairs of a log, which goes with them whatever users are called."""
+    return replace(log, rewards={"label": (log.item * 3 % 7) / 7 + 0.2 * log.label}, source="judge")
+
+
 @pytest.mark.parametrize(
     "estimator",
     [cls() for cls in estimators.catalogue().values() if not cls.about.of_lists],  # lists: tests/laws/test_lists.py
@@ -142,7 +148,10 @@ def test_terms_move_with_their_users(estimator: Estimator) -> None:
         rewards = GivenRewards(tr.scores.dense(parts()[2] @ parts()[3].T, users=order, items=np.arange(90)))
         way = DoublyRobust(rewards) if isinstance(estimator, DoublyRobust) else estimator
         (ranks,) = rank(scores, log, pools=[pool])
-        return terms_of(way, log, ranks, metric, candidates=pool, scores=scores, seed=1, keep_rows=True)
+        said = {Assistance.SCORES: ScoredPairs(rewards.scores), Assistance.JUDGE: JudgeTable(_said(log))}
+        return terms_of(
+            way, log, ranks, metric, candidates=pool, scores=scores, seed=1, keep_rows=True, predictions=said
+        )
 
     order = np.random.default_rng(3).permutation(150)
     plain, moved = terms(np.arange(150)), terms(order)

@@ -32,11 +32,13 @@ from truerank.core.terms import Ratio, Smooth, Terms, known_total, ratio
 from truerank.estimators.biased.doubly_robust import DoublyRobust
 from truerank.estimators.biased.rewards import GivenRewards
 from truerank.estimators.biased.weighing import is_recall
+from truerank.estimators.judged.assisted import Assisted
 from truerank.estimators.judged.full import Full
 from truerank.estimators.judged.hajek import Hajek
 from truerank.estimators.judged.horvitz_thompson import HorvitzThompson
 from truerank.estimators.judged.pooled import Pooled
 from truerank.estimators.judged.published import Published
+from truerank.estimators.predictions import Assistance, JudgeTable
 from truerank.metrics.dcg import DCG
 from truerank.metrics.precision import Precision
 from truerank.metrics.recall import Recall
@@ -64,10 +66,11 @@ class Harmonic:
 
 
 class Way(NamedTuple):
-    """An estimator, and the rate of Bernoulli exposure that is declared, if one is."""
+    """An estimator, the rate of Bernoulli exposure that is declared, if one is, and what the log is, if both can be."""
 
     estimator: Estimator
     rate: float | None = None
+    exposed: Exposed | None = None
 
     @property
     def about(self) -> About:
@@ -76,9 +79,13 @@ class Way(NamedTuple):
 
 def ways(cls: type[Any]) -> list[Way]:
     """As it comes, and with Bernoulli exposure declared where it can be; one that needs more must be added here."""
+    if cls is Assisted:  # where there is something to fit
+        given_too = [Way(cls(fewest=0)), Way(cls(fewest=0), rate=0.4), Way(cls(fewest=0), exposed=Exposed.BIASED)]
+        return [*given_too, Way(cls())]
     clipped = [cls(clip=2.0)] if "clip" in {field.name for field in dataclasses.fields(cls)} else []
     rates = [0.4, 1.0] if Exposed.RANDOM in cls.about.exposures else []
-    return [*(Way(each) for each in (cls(), *clipped)), *(Way(cls(), rate) for rate in rates)]
+    unequal = [Way(cls(), exposed=Exposed.BIASED)] if rates and Exposed.BIASED in cls.about.exposures else []
+    return [*(Way(each) for each in (cls(), *clipped)), *(Way(cls(), rate) for rate in rates), *unequal]
 
 
 METRICS: list[Metric] = [m for cls in labelled().values() for m in instances(cls, CUTOFFS)] + [Harmonic()]
@@ -89,7 +96,8 @@ WAYS = [way for cls in LOOK_AT_LABELS.values() for way in ways(cls)]
 
 
 def named(way: Way) -> str:
-    return repr(way.estimator) if way.rate is None else f"{way.estimator!r} at {way.rate}"
+    exposed = "" if way.exposed is None else f", {way.exposed}"
+    return repr(way.estimator) + ("" if way.rate is None else f" at {way.rate}") + exposed
 
 
 every_way = pytest.mark.parametrize("way", WAYS, ids=named)
@@ -212,7 +220,18 @@ def terms_of(way: Way, given_rows: Ranked, chosen: Sequence[Metric], *, keep_row
         seed=3,
         keep_rows=keep_rows,
         rate=way.rate,
+        exposed=way.exposed,
+        predictions={Assistance.JUDGE: JudgeTable(judge_of(log))},
     )
+
+
+def judge_of(log: Log) -> Log:
+    """What a judge says of most pairs, a function of the pair alone."""
+    user, item = (each.ravel() for each in np.indices((log.n_units, len(log.items))))
+    place = log.users.values.to_numpy()[user]
+    known = (place + item) % 5 > 0
+    said = ((3 * place + 2 * item) % 7 / 7)[known]
+    return Log(log.users, log.items, user[known], item[known], {"label": said}, source="judge")
 
 
 def one_terms(estimator: Estimator, given_rows: Ranked, metric: Metric, *, rate: float | None = None) -> Smooth:
@@ -384,7 +403,7 @@ def test_rows_for_a_design_interval_change_no_value(way: Way, world: World) -> N
         np.testing.assert_array_equal(plain.sums, kept.sums)
         assert plain.rows is None
         if kept.rows is None:
-            assert kept.exact or not way.about.design
+            assert kept.exact or not way.about.design or way.exposed is Exposed.BIASED
             continue
         assert way.about.design
         n = np.bincount(kept.rows.unit, kept.rows.num, minlength=world.n_users)

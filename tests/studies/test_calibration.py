@@ -11,7 +11,8 @@ from scipy.stats import hypergeom
 
 from truerank.studies.calibration.judged_worlds import JudgedWorld, _population
 from truerank.studies.calibration.ranked_worlds import RankedWorld
-from truerank.studies.calibration.run import SCHEMA, Block, read, study
+from truerank.studies.calibration.run import Block, read, study
+from truerank.studies.calibration.said import SCHEMA
 from truerank.studies.calibration.summary import EQUAL, VALUE, summaries, summary
 from truerank.studies.calibration.worlds import World, worlds
 

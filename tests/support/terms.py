@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,7 @@ from truerank.core.log import Log, Pairs
 from truerank.core.metric import Metric
 from truerank.core.ranking import Candidates, JudgedChunk, Pool, Ranks, RankView, Scores, Ties
 from truerank.core.terms import Smooth
+from truerank.estimators.predictions import Assistance, Prediction
 
 
 @dataclass(frozen=True)
@@ -25,6 +26,7 @@ class Context:
     propensity: Learner | None
     asked: tuple[Asked, ...]
     seed: int = 0
+    predictions: Mapping[Assistance, Prediction] = field(default_factory=dict)
 
 
 def facts_of(log: Log, candidates: Candidates, *, propensity: Learner | None = None, **others: Any) -> dict[str, Any]:
@@ -96,7 +98,8 @@ def all_terms_of(
     pool = all_items(log) if candidates is None else candidates
     chunk = JudgedChunk(log, {Pool.CATALOGUE: pool, Pool.JUDGED: pool})
     known = facts_of(log, pool, propensity=propensity, **facts)
-    learners = estimator.prepare(Context(propensity, tuple(asked), seed))
+    known.setdefault("predictions", {})
+    learners = estimator.prepare(Context(propensity, tuple(asked), seed, known["predictions"]))
     learned = Learned(facts=known)
     if learners:
         of = Groups(seed, "groups") if groups is None else groups

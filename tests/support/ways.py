@@ -23,6 +23,9 @@ from truerank.core.ranking import JudgedChunk
 from truerank.data.spill import scratch
 from truerank.estimators.biased.doubly_robust import DoublyRobust
 from truerank.estimators.biased.rewards import GivenRewards
+from truerank.estimators.judged.assisted import Assisted
+from truerank.estimators.judged.judge_alone import JudgeAlone
+from truerank.estimators.predictions import Assistance
 from truerank.evaluation.judged import JudgedCall, prepare_judged
 from truerank.evaluation.judged_plan import JudgedPlan
 from truerank.evaluation.list_facts import known_facts, lacking
@@ -50,6 +53,15 @@ def model(seed: int, *, without: int = 0) -> Any:
 
 MODELS = {"first": model(1), "second": model(2, without=2)}
 GUESS = GivenRewards(tr.scores.dense(RNG.random((N_USERS, N_ITEMS)), users=USERS, items=ITEMS))
+# what a judge says of three in four pairs
+SAID = np.random.default_rng(7).random((N_USERS, N_ITEMS)) < 0.75
+JUDGE = pl.DataFrame(
+    {
+        "user": np.array(USERS)[np.nonzero(SAID)[0]],
+        "item": ITEMS[np.nonzero(SAID)[1]],
+        "probability": (0.3 * (RATING > 1) + 0.5 * np.random.default_rng(6).random(RATING.shape))[SAID],
+    }
+)
 USER_FEATURES = pl.DataFrame({"user": USERS, "age": RNG.normal(size=N_USERS)})
 ITEM_FEATURES = pl.DataFrame({"item": ITEMS, "new": RNG.integers(0, 2, N_ITEMS)})
 RATE = 0.5
@@ -105,7 +117,17 @@ class Way:
     def __str__(self) -> str:
         kind = getattr(self.exposure, "propensity", None) or getattr(self.exposure, "rate", None) or ""
         reward = type(getattr(self.estimator, "reward", None)).__name__ if hasattr(self.estimator, "reward") else ""
-        return " ".join(map(str, (self.estimator.about.name, reward, self.exposure.exposed, kind, self.interval or "")))
+        by = f"by {self.estimator.by}" if isinstance(self.estimator, Assisted) else ""
+        return " ".join(
+            map(str, (self.estimator.about.name, reward, by, self.exposure.exposed, kind, self.interval or ""))
+        )
+
+    @property
+    def few(self) -> bool:
+        """Whether it differs from another way by what predicts alone, so that not everything is asked of it again."""
+        return getattr(self.estimator, "by", Assistance.JUDGE) is not Assistance.LOG and not hasattr(
+            self.estimator, "reward"
+        )
 
     @property
     def fitted(self) -> bool:
@@ -131,6 +153,8 @@ class Way:
             estimators=[self.estimator],
             clips=(math.inf, 2.0) if weighs else None,
             item_features=ITEM_FEATURES if self.estimator.about.of_lists else None,
+            judge=JUDGE if isinstance(self.estimator, Assisted | JudgeAlone) else None,
+            assist=MODELS["second"] if isinstance(self.estimator, Assisted) else None,
             interval=self.interval,
             seed=SEED,
         )
@@ -156,7 +180,11 @@ def exposures(about: About) -> Iterator[Exposure]:
 
 
 def estimator_instances(cls: type[Any]) -> list[Estimator]:
-    return [DoublyRobust(), DoublyRobust(GUESS)] if cls is DoublyRobust else [cls()]
+    several: dict[type[Any], list[Estimator]] = {
+        DoublyRobust: [DoublyRobust(), DoublyRobust(GUESS)],
+        Assisted: [Assisted(by, fewest=0) for by in Assistance],
+    }
+    return several.get(cls, [cls()])
 
 
 def all_ways() -> Iterator[Way]:
@@ -164,7 +192,11 @@ def all_ways() -> Iterator[Way]:
         for estimator in estimator_instances(cls):
             for exposure in exposures(cls.about):
                 way = Way(estimator, exposure)
+                if estimator.about.predicts and way.few and (way.fitted or exposure.rate is not None):
+                    continue
                 yield way
+                if estimator.about.predicts and way.few:
+                    continue
                 if not way.fitted:
                     yield replace(way, interval=tr.Bootstrap(40, seed=SEED))
                 random = exposure.exposed is Exposed.RANDOM and not cls.about.of_lists  # which no draw changes

@@ -51,10 +51,9 @@ def test_few_users_have_less_power_than_normal_means() -> None:
 def test_parts_within_users_are_those_of_the_rows() -> None:
     """Four users with two of three items judged; rows 1 and 0 of the first model, none of the second: s² = 1/2."""
     n = 4
-    rows = SampledRows(
-        np.repeat(np.arange(n), 2), np.tile([1.0, 0.0], n), np.zeros(2 * n), np.full(n, 2.0), np.full(n, 3.0)
-    )
-    none = SampledRows(rows.unit, np.zeros(2 * n), rows.den, rows.n_judged, rows.n_candidates)
+    sums = np.stack([np.tile([1.0, 0.0], n), np.zeros(2 * n)], axis=1)
+    rows = SampledRows(np.repeat(np.arange(n), 2), sums, np.full(n, 2.0), np.full(n, 3.0))
+    none = SampledRows(rows.unit, np.zeros((2 * n, 2)), rows.n_judged, rows.n_candidates)
     num = np.array([1.5, 1.5, 1.5, 1.5])
     first = ratio(num + np.array([0.5, -0.5, 0.5, -0.5]), np.ones(n), rows=rows)
     found = components_of(first, ratio(np.zeros(n), np.ones(n), rows=none), users=n)
@@ -75,7 +74,8 @@ def test_assumed_figures_agree_with_a_pilot_of_such_lists() -> None:
         worth[own] = 1 / k
         unit, item = np.nonzero(seen)
         value = labels[unit, item] * worth[item]
-        rows = SampledRows(unit, value, np.zeros(len(unit)), np.full(n, float(judged)), np.full(n, float(n_items)))
+        sums = np.stack([value, np.zeros(len(unit))], axis=1)
+        rows = SampledRows(unit, sums, np.full(n, float(judged)), np.full(n, float(n_items)))
         num = np.asarray(n_items / judged * np.bincount(unit, weights=value, minlength=n), dtype=np.float64)
         parts.append(ratio(num, np.ones(n), rows=rows))
     pilot = components_of(*parts, users=n)

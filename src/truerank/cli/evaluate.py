@@ -80,6 +80,12 @@ ESTIMATORS = ", ".join(names("estimators/judged", "estimators/biased", about=Tru
         "Of doubly-robust: item-rates, the rates of items among other users (default), or a file of predicted labels "
         "of all pairs, as scores."
     ),
+    file(
+        "--judge",
+        help="A table user,item,label or probability: what a judge says of all or many pairs, for assisted; what it "
+        "says alone is shown beside.",
+    ),
+    file("--assist", help="Scores that predict labels, for assisted: those of any recommender."),
     file("--item-groups", help="A table item,group: everything again for each group, whose items alone earn."),
     choice("--ties", choices("core/ranking", "Ties"), default="expected", help="The order of equal scores."),
 )
@@ -159,6 +165,7 @@ def evaluate(
             if asking.item_groups is None
             else reading.of("item_groups").groups(asking.item_groups, "item"),
             item_features=showing.features(reading) if compared else None,
+            **asking.predictions(scoring, reading, items=items),
             n_items=reading.n_items,
             lists=scoring.lists,
             like=showing.like,

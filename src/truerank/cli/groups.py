@@ -190,6 +190,8 @@ class Asking:
     reward_model: str | None = None
     ties: str = "expected"
     item_groups: Path | None = None
+    judge: Path | None = None
+    assist: Path | None = None
     rewards: tuple[str, ...] = ()
     reward_range: str | None = None
     normaliser: str = "session"
@@ -243,11 +245,19 @@ class Asking:
             return models.parse(text)
         return GivenRewards(scoring.read(Path(text), reading, items=items))
 
+    def predictions(self, scoring: Scoring, reading: Reading, *, items: Any) -> dict[str, Any]:
+        """What predicts labels that nobody has: what a judge says, and the scores of a recommender."""
+        from truerank.evaluation.judged_learning import read_judge
+
+        said = None if self.judge is None else read_judge(self.judge, columns=reading.of("judge").mapping())
+        scores = None if self.assist is None else scoring.read(self.assist, reading, items=items)
+        return {"judge": said, "assist": scores}
+
     def files(self) -> list[InputFile]:
-        """The groups of items, and the file of predicted rewards."""
+        """The groups of items, and the files of what is predicted."""
         path = Path(self.reward_model or "")
         predicted = path if self.reward_model and path.is_file() else None
-        return input_files(item_groups=self.item_groups, reward_model=predicted)
+        return input_files(item_groups=self.item_groups, reward_model=predicted, judge=self.judge, assist=self.assist)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -33,6 +33,7 @@ from truerank.cli.options import (
     Sections,
     choice,
     count,
+    file,
     grouped,
     listed,
     numbers,
@@ -308,3 +309,39 @@ def calibration(*, draws: int, inference: Inference, output: Output) -> None:
         raise
     output.say(notes)
     terminal.show(f"calibration {write(worlds(), place, seed=inference.seed)}")
+
+
+@study.command(cls=Sections)
+@count("--draws", default=2000, help="Draws of every world.")
+@file("--kuairec", metavar="DIR", help="The folder of KuaiRec, to study its fully observed block too.")
+@file("--jester", metavar="DIR", help="The folder of Jester, to study its fully observed users too.")
+@grouped(Inference, SEED.here("Of all that is drawn.", default=20261117), THREADS)
+@grouped(Output, OUT.here("The folder of the study.", required=True), QUIET)
+def truth(*, draws: int, kuairec: Path | None, jester: Path | None, inference: Inference, output: Output) -> None:
+    """Measure how close estimators come to the truth, where every label is known and few are shown at random.
+
+    Users are drawn with repeats, items of each at random, from three synthetic worlds (in one 30 % of users like
+    nothing, in one recall rises with the number of relevant items) and from real ones whose folders are given. Stopped
+    at any moment, the same command goes on where it was; fewer --draws first and more later are the same study.
+    truth.parquet has a row for every world, number of judged items, model or difference, metric and estimator:
+    variance, also over that of the usual estimators, RMSE, coverage, share of right signs.
+
+    \b
+    truerank study truth --draws 200 --kuairec data/kuairec --out truth
+    """
+    from truerank.studies.calibration.run import study as run
+    from truerank.studies.truth.summary import write
+    from truerank.studies.truth.worlds import worlds
+
+    if draws < 1:
+        raise InputError(f"--draws {draws}; expected a whole number from 1.")
+    inference.check()
+    chosen, place = worlds(kuairec=kuairec, jester=jester), output.place
+    try:
+        with output.progress() as report:
+            notes = run(chosen, place, draws=draws, seed=inference.seed, processes=inference.threads, progress=report)
+    except KeyboardInterrupt:
+        output.say([f"{place}: what is done is kept; the same command goes on from there."])
+        raise
+    output.say(notes)
+    terminal.show(f"truth {write(chosen, place, seed=inference.seed)}")

@@ -15,18 +15,25 @@ from truerank.core.arrays import Floats, Ints
 class SampledRows:
     """What an interval for exactly these units needs: the judged rows and how they were drawn.
 
-    Row i of unit u adds `num` and `den` (before expansion); rows that would add zeros may be left out.
-    `n_judged` of `n_candidates` were drawn uniformly, or each with probability `rate`; or each row with its own
-    `chance`, as many of a unit as were judged.
+    Row i of unit u adds `sums[i]` (before expansion) to the first sums of its unit; rows that would add zeros may be
+    left out. `n_judged` of `n_candidates` were drawn uniformly, or each with probability `rate`; or each row with its
+    own `chance`, as many of a unit as were judged.
     """
 
     unit: Ints
-    num: Floats
-    den: Floats
+    sums: Floats
     n_judged: Floats
     n_candidates: Floats
     rate: float | None = None
     chance: Floats | None = None
+
+    @property
+    def num(self) -> Floats:
+        return self.sums[:, 0]
+
+    @property
+    def den(self) -> Floats:
+        return self.sums[:, 1]
 
     @staticmethod
     def concatenate(parts: Sequence[SampledRows | None], n_units: Sequence[int]) -> SampledRows | None:
@@ -37,8 +44,7 @@ class SampledRows:
         shift = np.cumsum([0, *n_units])
         return SampledRows(
             unit=np.concatenate([part.unit + s for part, s in zip(kept, shift, strict=False)]),
-            num=np.concatenate([part.num for part in kept]),
-            den=np.concatenate([part.den for part in kept]),
+            sums=np.concatenate([part.sums for part in kept]),
             n_judged=np.concatenate([part.n_judged for part in kept]),
             n_candidates=np.concatenate([part.n_candidates for part in kept]),
             rate=kept[0].rate,
@@ -54,8 +60,7 @@ class SampledRows:
         return replace(
             self,
             unit=unit[rows],
-            num=self.num[rows],
-            den=self.den[rows],
+            sums=self.sums[rows],
             n_judged=self.n_judged[order],
             n_candidates=self.n_candidates[order],
             chance=None if self.chance is None else self.chance[rows],

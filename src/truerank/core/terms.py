@@ -285,7 +285,7 @@ def ratio(
     weighting: Weighting | None = None,
 ) -> Smooth:
     """Terms of Σ num / Σ den; without clusters each row is its own."""
-    return _smooth(Ratio(), (num, den), defined, clusters, exact=exact, rows=rows, weighting=weighting)
+    return smooth(Ratio(), (num, den), defined, clusters, exact=exact, rows=rows, weighting=weighting)
 
 
 def ratios(sums: Floats, *, defined: Bools | None = None, clusters: Clusters | None = None) -> list[Smooth]:
@@ -314,12 +314,12 @@ def known_total(
 ) -> Smooth:
     """Terms of Σ num / Σ den times the mean of `total` over the defined rows."""
     columns = (num, den, total, np.ones(len(num)))
-    return _smooth(KnownTotal(), columns, defined, clusters, exact=exact, rows=rows, weighting=weighting)
+    return smooth(KnownTotal(), columns, defined, clusters, exact=exact, rows=rows, weighting=weighting)
 
 
-def _smooth(
+def smooth(
     form: Form,
-    columns: tuple[Floats, ...],
+    columns: Sequence[Floats],
     defined: Bools | None,
     clusters: Clusters | None,
     *,
@@ -327,6 +327,7 @@ def _smooth(
     rows: SampledRows | None,
     weighting: Weighting | None,
 ) -> Smooth:
+    """Terms of a function of the totals of these columns of rows."""
     sums = np.stack(columns).T  # each column in one piece: totals run over columns
     kept = np.ones(len(sums), dtype=bool) if defined is None else defined
     sums = sums if kept.all() else np.where(kept[:, None], sums, 0.0)

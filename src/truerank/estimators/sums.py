@@ -9,7 +9,7 @@ import numpy as np
 from truerank.core.arrays import Bools, Floats, sums_by
 from truerank.core.clusters import Clusters
 from truerank.core.errors import RefusedError
-from truerank.core.estimator import Learned
+from truerank.core.estimator import Exposed, Learned
 from truerank.core.log import Log
 from truerank.core.metric import Additive, Metric, OfLists
 from truerank.core.options import Denominator
@@ -118,8 +118,17 @@ class UniformSample:
         """The sums over a unit that the values of its judged rows stand for."""
         return self.expansion * per_unit(log, values)
 
-    def rows(self, log: Log, num: Floats, den: Floats) -> SampledRows:
-        return SampledRows(log.unit, num, den, self.n_judged, self.n_candidates, self.rate)
+    def weights(self, log: Log) -> Floats:
+        """For how many rows each judged one stands."""
+        return self.expansion[log.unit]
+
+    @property
+    def weighting(self) -> None:
+        """Weights that only users' numbers make are judged by these."""
+
+    def rows(self, log: Log, *sums: Floats) -> SampledRows:
+        """What each row adds to the first sums of its unit, before expansion."""
+        return SampledRows(log.unit, np.stack(sums, axis=1), self.n_judged, self.n_candidates, self.rate)
 
     @property
     def exact(self) -> bool:
@@ -156,8 +165,12 @@ class DesignedSample:
     def sums(self, log: Log, values: Floats) -> Floats:
         return per_unit(log, self.weight * values)
 
-    def rows(self, log: Log, num: Floats, den: Floats) -> SampledRows:
-        return SampledRows(log.unit, num, den, self.n_judged, self.n_candidates, chance=1.0 / self.weight)
+    def weights(self, log: Log) -> Floats:
+        return self.weight
+
+    def rows(self, log: Log, *sums: Floats) -> SampledRows:
+        chance = 1.0 / self.weight
+        return SampledRows(log.unit, np.stack(sums, axis=1), self.n_judged, self.n_candidates, chance=chance)
 
     @property
     def exact(self) -> bool:
@@ -184,7 +197,7 @@ def sample_of(
     chunk: JudgedChunk, ranks: Ranks, learned: Learned, *, usable: Bools | None = None
 ) -> UniformSample | DesignedSample:
     """How the judged rows of a chunk were drawn: uniformly, or with the chances of a design."""
-    if learned.facts.get("designed"):
+    if learned.facts.get("exposed") is Exposed.DESIGNED:
         return DesignedSample.of(chunk, ranks, usable=usable)
     return UniformSample.of(chunk, ranks, rate=learned.facts.get("rate"), usable=usable)
 

@@ -15,12 +15,15 @@ from truerank.core.metric import ListNeed, Metric, OfLists
 from truerank.core.ranking import Pool, Scores, Ties
 from truerank.estimators.biased.snips import SNIPS
 from truerank.estimators.biased.weighing import check_clip
+from truerank.estimators.judged.assisted import Assisted
 from truerank.estimators.judged.full import Full
 from truerank.estimators.judged.hajek import Hajek
 from truerank.estimators.judged.holdout import Holdout
 from truerank.estimators.judged.horvitz_thompson import HorvitzThompson
+from truerank.estimators.judged.judge_alone import JudgeAlone
 from truerank.estimators.judged.lists import RecommendedLists
 from truerank.estimators.judged.pooled import Pooled
+from truerank.estimators.predictions import Assistance, Prediction
 from truerank.evaluation.list_facts import lacking
 from truerank.exposure.design import ExposureDesign
 from truerank.exposure.kinds import Exposure, FullExposure, Unlisted
@@ -79,9 +82,9 @@ class Rules:
         reason = self._other_exposure(estimator) or self._without_scale(estimator)
         if reason is not None:
             return reason
-        if self.interval.needs_rows and not estimator.about.design:
+        if self.interval.needs_rows and not (estimator.about.design and self.exposure.exposed is not Exposed.BIASED):
             return (
-                f"an interval for exactly these users is known for {', '.join(with_design())}; "
+                f"an interval for exactly these users is known for {', '.join(with_design())} of uniform draws; "
                 "use {option:interval population|interval=Population()}."
             )
         if self.ties not in estimator.about.ties:
@@ -180,6 +183,16 @@ def _chosen(metric: Metric, given: Sequence[Estimator] | None, exposure: Exposur
     if isinstance(metric, OfLists) and not any(each.about.of_lists for each in given or ()):
         return (RecommendedLists(),)
     return given or defaults(metric, exposure)
+
+
+def assisted_by(
+    predictions: Mapping[Assistance, Prediction], given: Sequence[Estimator] | None
+) -> Sequence[Estimator] | None:
+    """The estimators that are asked for, or what predictions are for; what a judge says alone is never missing."""
+    if not predictions:
+        return given
+    asked = (Assisted(),) if given is None else tuple(given)
+    return (*asked, JudgeAlone()) if Assistance.JUDGE in predictions else asked
 
 
 def _together(reasons: Iterable[tuple[str, str]]) -> str:

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import math
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
 from truerank.core.calls import ANYTHING, checked_arguments
 from truerank.core.errors import InputError, RefusedError
-from truerank.core.estimator import Asked, Estimator, Groups, Learned, Learner, clips_of, learn
+from truerank.core.estimator import Asked, Estimator, clips_of
 from truerank.core.ids import Ids
 from truerank.core.language import as_value, as_values
 from truerank.core.messages import note
@@ -19,18 +18,27 @@ from truerank.core.metric import Metric, OfLists
 from truerank.core.options import ListsAre
 from truerank.core.progress import Progress, Watching, watching
 from truerank.core.provenance import Provenance, versions
-from truerank.core.ranking import JudgedChunk, Pool, Ties
+from truerank.core.ranking import Ties
 from truerank.core.results import Results
-from truerank.core.threads import one_blas_thread
 from truerank.data.spill import Scratch, scratch
 from truerank.engines.local import map_chunks
 from truerank.estimators import ESTIMATORS
-from truerank.evaluation.asked import DEFAULT_METRICS, Rules, check_design, clips_for, interval_for, pairs, usable
+from truerank.evaluation.asked import (
+    DEFAULT_METRICS,
+    Rules,
+    assisted_by,
+    check_design,
+    clips_for,
+    interval_for,
+    pairs,
+    usable,
+)
 from truerank.evaluation.compare import check_pairs
 from truerank.evaluation.conclude import conclude
 from truerank.evaluation.gather import gathered
+from truerank.evaluation.judged_learning import description_of, learned_of, predictions_of
 from truerank.evaluation.judged_notes import about_catalogue, about_holdout, about_inclusion, about_scores
-from truerank.evaluation.judged_plan import JudgedContext, JudgedPlan
+from truerank.evaluation.judged_plan import JudgedPlan
 from truerank.evaluation.judged_source import (
     CatalogueLayout,
     JudgedSource,
@@ -54,27 +62,14 @@ from truerank.evaluation.numbering import check_numbers
 from truerank.evaluation.question import Adjust, Question, settings_of
 from truerank.evaluation.returned_notes import about_unheard
 from truerank.evaluation.units import items_by_group
-from truerank.exposure.kinds import (
-    EXPOSURES,
-    BiasedExposure,
-    DesignedExposure,
-    Exposure,
-    FullExposure,
-    HoldoutExposure,
-    RandomExposure,
-)
-from truerank.exposure.propensities import Fitted
-from truerank.exposure.propensities.given import GivenValues
+from truerank.exposure.kinds import EXPOSURES, BiasedExposure, DesignedExposure, Exposure, FullExposure, HoldoutExposure
 from truerank.metrics import METRICS
-from truerank.metrics.listed import ListFacts
 from truerank.metrics.worth import reward_of
 from truerank.ranks.candidates import Overlap, catalogue_of, whole_tables
 from truerank.ranks.kernel.rank import Aligned
 from truerank.ranks.scores.given import as_scores
 from truerank.ranks.scores.scores import Lists
 from truerank.uncertainty.intervals import Interval
-
-PARTS = 40  # groups of users without which fitted models are fitted again
 
 
 @checked_arguments(exclude=ANYTHING)
@@ -95,6 +90,8 @@ def evaluate(
     like: str | None = None,
     item_groups: Any = None,
     item_features: Any = None,
+    judge: Any = None,
+    assist: Any = None,
     baseline: str | None = None,
     ties: Ties | str = Ties.EXPECTED,
     interval: Interval | None = None,
@@ -121,6 +118,8 @@ def evaluate(
     its items earn, ranks stay among all candidates.
     Metrics of lists, such as "Coverage@10" or "Novelty@10", look at what is recommended instead of labels; popularity
     is counted in `exclude`, the training log, and `item_features` (a frame or a file) tell how different items are.
+    `judge` (a frame or a file of user, item and label or probability) and `assist` (scores) predict labels that nobody
+    has, for the estimator "assisted"; what the judge says alone is shown beside it.
     p is adjusted over the comparisons of one metric and estimator, or over all (`adjust="all"`); `simultaneous` widens
     the intervals of differences so that those of such a family hold together.
     `block_users` and `threads` change speed and memory, never a bit of the results. `progress=True` shows how far it
@@ -146,6 +145,8 @@ def evaluate(
         like=None if like is None else tool_named(like),
         item_groups=item_groups,
         item_features=item_features,
+        judge=judge,
+        assist=assist,
         baseline=baseline,
         ties=as_value(ties, Ties),
         interval=interval,
@@ -190,6 +191,8 @@ class JudgedCall:
     like: Tool | None = None
     item_groups: Any = None
     item_features: Any = None
+    judge: Any = None
+    assist: Any = None
     baseline: str | None = None
     ties: Ties = Ties.EXPECTED
     interval: Interval | None = None
@@ -271,8 +274,9 @@ def prepare_judged(
         complete_lists=frozenset(models if complete else ()),
         facts=known_facts(exclude, call.item_features, n_items=catalogue.n_items, exposed=call.exposure.exposed),
     )
+    predictions, predicted_from = predictions_of(call.assist, call.judge, call.exposure)
     if call.like is None:
-        asked, left_out = pairs(metrics, call.estimators, rules)
+        asked, left_out = pairs(metrics, assisted_by(predictions, call.estimators), rules)
     else:
         labelled = any(not isinstance(metric, OfLists) for metric in metrics)
         asked, left_out = pairs(metrics, [call.like.users] if labelled else None, rules)
@@ -297,7 +301,9 @@ def prepare_judged(
     check_pairs(question)
     metrics = [each.metric for _, each in question.asked]
     lists = list_facts(metrics, source, catalogue, train=rows.get("exclude"), features=call.item_features)
-    learned = _learned(question, source, call.exposure, learner, users=judged.users, lists=lists)
+    learned = learned_of(
+        question, source, call.exposure, learner, users=judged.users, lists=lists, predictions=predictions
+    )
     used = any("inclusion" in estimator.about.uses for estimator, _ in question.asked)
     plan = JudgedPlan(
         question=question,
@@ -313,7 +319,7 @@ def prepare_judged(
         excluded=None if exclude is None else (source_of(rows["exclude"]), n_rows_of(rows["exclude"])),
         ties=call.ties,
         record=Provenance(
-            inputs=inputs_of(rows, models),
+            inputs=(*inputs_of(rows, models), *predicted_from),
             settings=settings_of(question, exposure=call.exposure, ties=call.ties),
             unit="user",
             population=f"{len(judged.users):,} users of {source_of(judged)}",
@@ -340,56 +346,6 @@ def prepare_judged(
             ),
         ),
         segments=segments,
-        description=_description(call.exposure, learner, learned),
+        description=description_of(call.exposure, learner, learned),
     )
     return plan, source
-
-
-def _learned(
-    question: Question,
-    source: JudgedSource,
-    exposure: Exposure,
-    learner: Learner | None,
-    *,
-    users: Ids,
-    lists: ListFacts,
-) -> Learned:
-    """What estimators must know of all users: propensities, reward models."""
-    context = {
-        estimator: tuple(question.asked[number][1] for number in numbers)
-        for estimator, numbers in question.by_estimator(range(len(question.asked)))
-    }
-    wanted = [] if learner is None else [learner]  # its fit is reported whatever is asked
-    wanted += [
-        needed
-        for estimator, asked in context.items()
-        for needed in estimator.prepare(JudgedContext(learner, asked, question.seed))
-    ]
-    facts: dict[str, Any] = {
-        "rate": exposure.rate if isinstance(exposure, RandomExposure) else None,
-        "designed": isinstance(exposure, DesignedExposure),
-        "propensity": learner,
-        "users": users,
-        "lists": lists,
-    }
-    if not wanted:
-        return Learned(facts=facts)
-
-    def chunks() -> Iterator[JudgedChunk]:
-        return (source.chunk(at) for at in range(source.n_chunks))
-
-    sizes = [(len(chunk.labels), float(chunk.pools[Pool.CATALOGUE].count.sum())) for chunk in chunks()]
-    facts |= {"n_rows": float(sum(rows for rows, _ in sizes)), "n_cells": math.fsum(cells for _, cells in sizes)}
-    groups = Groups.of(users.keys(), n=PARTS, seed=question.seed, purpose="jackknife")
-    with one_blas_thread():
-        return learn(wanted, chunks, groups=groups, facts=facts)
-
-
-def _description(exposure: Exposure, learner: Learner | None, learned: Learned) -> str | None:
-    """What was assumed of propensities, in words; None where there are none."""
-    if isinstance(exposure, DesignedExposure):
-        return exposure.description(learned)
-    if not isinstance(exposure, BiasedExposure):
-        return None
-    fitted: Fitted = GivenValues() if learner is None else learned[learner]
-    return fitted.description

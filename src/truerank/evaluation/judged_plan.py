@@ -21,7 +21,9 @@ from truerank.core.ranking import JudgedChunk, Pool, RankView, Returned, Ties
 from truerank.core.results import Estimate, Evidence
 from truerank.core.terms import Terms
 from truerank.estimators.biased.weighing import is_recall, propensity_of
+from truerank.estimators.predictions import Assistance, Prediction
 from truerank.estimators.sums import DESIGNED, UNIFORM
+from truerank.evaluation.judge_notes import about_judge
 from truerank.evaluation.judged_notes import (
     about_counts,
     about_exclusions,
@@ -70,6 +72,7 @@ class JudgedContext:
     propensity: Any
     asked: tuple[Asked, ...]
     seed: int
+    predictions: Mapping[Assistance, Prediction] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -314,8 +317,8 @@ class JudgedPlan:
         )
         exactly_these = self.question.interval.needs_rows
         balance: Balance | None = self._of_list("balance", cell, measured)
-        weighs = estimator.about.weighs or (self.exposed is Exposed.DESIGNED and not estimator.about.of_lists)
-        unlimited = weighs and math.isinf(asked.clip)
+        weighs = {Exposed.BIASED: estimator.about.weighs, Exposed.DESIGNED: not estimator.about.of_lists}
+        unlimited = weighs.get(self.exposed, False) and math.isinf(asked.clip)
         return (
             *warnings_of(estimator, metric, terms, listed, clip=asked.clip, exactly_these=exactly_these),
             *unchecked(balance),
@@ -336,7 +339,7 @@ class JudgedPlan:
         return (number,)
 
     def remarks(self, measured: Measured, points: Points) -> Remarks:
-        return Remarks()
+        return Remarks(messages=about_judge(self.question, measured))
 
     def messages(self, measured: Measured, estimates: Sequence[Estimate]) -> Sequence[Message]:
         tallies, dropped = measured.tallies, int(measured.tallies["dropped",])

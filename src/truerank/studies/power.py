@@ -178,8 +178,7 @@ class ListWorld:
         more = np.repeat(np.arange(n), hits) if self.estimator == "pooled" else np.zeros(0, dtype=np.int64)
         return SampledRows(
             unit=np.concatenate([np.nonzero(seen)[0], more]),
-            num=np.concatenate([num[seen], np.zeros(len(more))]),
-            den=np.concatenate([den[seen], np.ones(len(more))]),
+            sums=np.concatenate([np.stack([num[seen], den[seen]], axis=1), np.tile([0.0, 1.0], (len(more), 1))]),
             n_judged=size[1],
             n_candidates=size[0],
         )

@@ -35,10 +35,10 @@ def residuals(terms: Smooth) -> Floats:
     """What each judged row adds to the error of the value, before expansion."""
     rows, totals = _rows(terms), terms.totals()
     if totals[1] == 0:
-        return np.full(len(rows.num), math.nan)
-    # a row has its part of numerator and denominator; a known total is known for the whole unit, not by row
-    sums = np.zeros((len(rows.num), len(terms.form.columns)))
-    sums[:, 0], sums[:, 1] = rows.num, rows.den
+        return np.full(len(rows.sums), math.nan)
+    # a row has its part of what was sampled; what is known of a whole unit has no row
+    sums = np.zeros((len(rows.sums), len(terms.form.columns)))
+    sums[:, : rows.sums.shape[1]] = rows.sums
     return terms.form.influence(sums, totals)
 
 

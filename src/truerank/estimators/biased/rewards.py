@@ -132,7 +132,7 @@ class RateLearner:
 
     def tally(self, chunk: JudgedChunk, *, groups: Groups, learned: Learned) -> RateSums:
         log = chunk.labels
-        folds = _folds(_Population(learned.facts["users"]), self.model.folds, groups.seed)
+        folds = folds_of(learned.facts["users"], self.model.folds, groups.seed)
         fold = folds.at(log.users.keys())[log.unit]
         weight = inverse(propensity_of(log, learned), self.clip)
         gain = log.label if self.metric is None else gains_of(self.metric, log)
@@ -221,6 +221,11 @@ class _Population:
         return id(self.users)
 
 
+def folds_of(users: Ids, n: int, seed: int) -> Groups:
+    """All users of an evaluation in folds of equal size, by their ids."""
+    return _folds(_Population(users), n, seed)
+
+
 @lru_cache(maxsize=4)
 def _folds(population: _Population, n: int, seed: int) -> Groups:
     """Folds of equal size; made once, not for every chunk."""
@@ -259,6 +264,20 @@ def list_sums(
 ) -> list[ListSums]:
     """The sums of every question, in blocks of users: each block is ranked once for all metrics."""
     found = [ListSums(np.zeros(log.n_units), np.zeros(log.n_units)) for _ in questions]
+    for units, unit, item, ranks in ranked_lists(scores, view, log=log, candidates=candidates):
+        for sums, (metric, predicted) in zip(found, questions, strict=True):
+            gain = predicted.block(units)[unit, item]
+            worth = expected_worth(metric, ranks) / known_or_one(metric, ranks)[unit]
+            sums.worth[units] = sums_by(unit, worth * gain, n=len(units))
+            sums.gain[units] = sums_by(unit, gain, n=len(units))
+    return found
+
+
+def ranked_lists(
+    scores: Scores, view: RankView, *, log: Log, candidates: Candidates
+) -> Iterator[tuple[Ints, Ints, Ints, Ranks]]:
+    """Blocks of units with all their candidates: the units, and of each candidate its place in the block, its item and
+    its rank."""
     for units in _blocks(log.n_units, len(log.items)):
         mask = _mask(candidates, units, len(log.items))
         unit, item = np.nonzero(mask)
@@ -276,15 +295,10 @@ def list_sums(
         )
         pool = Candidates(len(units), candidates.n_items, only=Pairs.of(unit, item, n_units=len(units)))
         (ranks,) = rank(scores, part, pools=[pool], ties=view.ties, seed=view.seed, threads=1, name=view.name)
-        for sums, (metric, predicted) in zip(found, questions, strict=True):
-            gain = predicted.block(units)[unit, item]
-            worth = expected_worth(metric, ranks) / _divisor(metric, ranks)[unit]
-            sums.worth[units] = sums_by(unit, worth * gain, n=len(units))
-            sums.gain[units] = sums_by(unit, gain, n=len(units))
-    return found
+        yield units, unit, item, ranks
 
 
-def _divisor(metric: Additive, ranks: Ranks) -> Floats:
+def known_or_one(metric: Additive, ranks: Ranks) -> Floats:
     """What sums are divided by; the number of relevant items is no constant but the other half of a ratio."""
     if metric.denominator is Denominator.POSITIVES:
         return np.ones(len(ranks.scored))

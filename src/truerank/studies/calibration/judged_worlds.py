@@ -7,9 +7,10 @@ alike for anybody; `c` is worse.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import polars as pl
@@ -21,6 +22,7 @@ from truerank.evaluation.designing import design_exposure
 from truerank.evaluation.judged import evaluate
 from truerank.exposure.kinds import BiasedExposure, Exposure
 from truerank.ranks.scores.scores import dense
+from truerank.studies.calibration.said import Said, said_of
 from truerank.uncertainty.intervals import Bootstrap, Design, Interval
 
 TWINS = 1500  # pairs of users in a population
@@ -57,6 +59,8 @@ class JudgedWorld:
     metrics: tuple[str, ...] = ("Recall@20", "Precision@20")
     estimators: tuple[str, ...] = ("pooled", "horvitz-thompson", "hajek")
 
+    study: ClassVar[str] = "calibration"
+
     @property
     def ample(self) -> bool:
         """Whether so much is known that nothing should be warned of; of the published mean it always is."""
@@ -76,6 +80,9 @@ class JudgedWorld:
             chance = self._chosen(population, unit, rng)
             return self._evaluated(population, unit, chance > 0, interval=self._interval(), chance=chance)
         return self._evaluated(population, unit, self._shown(population, unit, rng), interval=self._interval())
+
+    def said(self, seed: int, run: int) -> Iterator[Said]:
+        return said_of(self.draw(seed, run), run)
 
     def truth(self, seed: int) -> Results:
         """The results when all users are drawn and every candidate is judged: the estimands themselves.

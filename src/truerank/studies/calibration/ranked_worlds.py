@@ -5,8 +5,10 @@ Every user has a twin with the ranks of `a` and `b` exchanged, so that these two
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import ClassVar
 
 import numpy as np
 import polars as pl
@@ -16,6 +18,7 @@ from truerank.core.chance import generator
 from truerank.core.results import Results
 from truerank.evaluation.ranked import off_policy
 from truerank.exposure.policies.targets import RankColumn
+from truerank.studies.calibration.said import Said, said_of
 
 TWINS = 1500
 LENGTH = 8  # items in a session
@@ -37,6 +40,8 @@ class RankedWorld:
     spread: float = 0.0
     strong: int = 0
     estimators: tuple[str, ...] = ("ips", "snips")
+
+    study: ClassVar[str] = "calibration"
 
     @property
     def ample(self) -> bool:
@@ -77,6 +82,9 @@ class RankedWorld:
             baseline="a",
             threads=1,
         )
+
+    def said(self, seed: int, run: int) -> Iterator[Said]:
+        return said_of(self.draw(seed, run), run)
 
     def _targets(self, population: Viewers, user: Ints) -> dict[str, RankColumn | pl.DataFrame]:
         """Ranks as columns of the log; as tables of whole lists where rewards of unseen items are predicted."""

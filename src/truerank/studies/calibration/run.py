@@ -5,7 +5,7 @@ from __future__ import annotations
 import glob
 import math
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass
 from importlib import import_module
@@ -13,18 +13,17 @@ from importlib.util import find_spec
 from multiprocessing import get_context
 from multiprocessing.pool import Pool
 from pathlib import Path
-from typing import Any
+from typing import ClassVar, Protocol
 
 import polars as pl
 
 from truerank.core.errors import some
 from truerank.core.progress import Progress, Watching, watching
-from truerank.core.results import BETTER, INSUFFICIENT, WORSE, Results
 from truerank.core.sizes import check_size
 from truerank.data.growing import BLOCK as ENDING
 from truerank.data.growing import Blocks, keep_question, working
 from truerank.ranks.kernel.rank import COMPILED
-from truerank.studies.calibration.worlds import World
+from truerank.studies.calibration.said import SCHEMA, Said
 from truerank.version import __version__
 
 BLOCK = 50  # draws that are written together
@@ -33,11 +32,31 @@ FORMAT = 1  # of the blocks; another one is another study
 KEPT = "What was done before is kept: make room and start the same study again to go on."
 
 
+class DrawnWorld(Protocol):
+    """A world of a study whose truth is known; its representation tells it from others."""
+
+    study: ClassVar[str]
+
+    @property
+    def name(self) -> str: ...
+    def n_draws(self, asked: int) -> int:
+        """How many draws it has where so many are asked for."""
+        ...
+
+    def said(self, seed: int, run: int) -> Iterable[Said]:
+        """What one draw said, in rows of `SCHEMA`."""
+        ...
+
+    def true_values(self, seed: int) -> Mapping[tuple[str, str, str], float]:
+        """What each value and difference estimates, by what, metric and estimator; '' stands for every one."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class Block:
     """Some draws of one world, and the file that holds what was said of them."""
 
-    world: World
+    world: DrawnWorld
     seed: int
     first: int
     last: int
@@ -52,42 +71,21 @@ class Block:
         """Draw, and write the block whole or not at all."""
         if find_spec("numba") is not None:  # thousands of small draws: the compiled kernel is loaded once for all
             import_module(COMPILED)
-        rows = [row for run in range(self.first, self.last) for row in said_of(self.world.draw(self.seed, run), run)]
+        rows = [row for run in range(self.first, self.last) for row in self.world.said(self.seed, run)]
         frame = pl.DataFrame(rows, schema=SCHEMA, orient="row")
         kept(self.world, self.seed).write(frame, self.path)
 
 
-def kept(world: World, seed: int) -> Blocks:
+def kept(world: DrawnWorld, seed: int) -> Blocks:
     """The blocks of a world as it is now: those drawn with other settings, or by another version, are none of them."""
-    return Blocks(f"calibration {FORMAT}, truerank {__version__}, seed {seed}: {world!r}".encode(), KEPT)
-
-
-SCHEMA: dict[str, Any] = {
-    "run": pl.Int64, "what": pl.String, "metric": pl.String, "estimator": pl.String, "value": pl.Float64,
-    "low": pl.Float64, "high": pl.Float64, "verdict": pl.Int64, "warned": pl.Boolean,
-}  # fmt: skip
-VERDICTS = {BETTER: 1, WORSE: -1, INSUFFICIENT: -9}
-
-
-def said_of(results: Results, run: int) -> Iterator[tuple[Any, ...]]:
-    """A row for every value and every difference; `warned` where a caution or a warning is on what it rests on."""
-    warned: dict[tuple[str, str, str], bool] = {}
-    for each in results.estimates:
-        serious = any(message.severity != "note" for message in each.warnings)
-        warned[each.model, each.metric, each.estimator] = serious
-        yield run, each.model, each.metric, each.estimator, each.value, each.low, each.high, 0, serious
-    for pair in results.comparisons:
-        rests_on = (warned[model, pair.metric, pair.estimator] for model in (pair.model, pair.baseline))
-        what, verdict = f"{pair.model} - {pair.baseline}", VERDICTS.get(pair.verdict, 0)
-        serious = bool(pair.reasons) or any(rests_on)
-        yield run, what, pair.metric, pair.estimator, pair.difference, pair.low, pair.high, verdict, serious
+    return Blocks(f"{world.study} {FORMAT}, truerank {__version__}, seed {seed}: {world!r}".encode(), KEPT)
 
 
 DRAW_SECONDS = 1e-3  # that a draw of one world takes at least
 
 
 def study(
-    worlds: Sequence[World],
+    worlds: Sequence[DrawnWorld],
     folder: Path,
     *,
     draws: int,
@@ -107,20 +105,26 @@ def study(
         instead="Ask for fewer draws: 2,000 are enough.",
     )
     with watching(progress) as say, working(folder):
-        keep_question(folder / NOTE, {"study": "calibration", "format": FORMAT}, what="study", advice=KEPT)
+        keep_question(folder / NOTE, {"study": worlds[0].study, "format": FORMAT}, what="study", advice=KEPT)
         damaged = [name for world in worlds for name in kept(world, seed).drop_damaged(_drawn(world, folder, seed))]
         _draw(worlds, folder, draws=draws, seed=seed, processes=processes, progress=say)
     return (f"{folder}: {some(damaged)} had been altered and was made again.",) if damaged else ()
 
 
-def _drawn(world: World, folder: Path, seed: int) -> list[Path]:
+def _drawn(world: DrawnWorld, folder: Path, seed: int) -> list[Path]:
     """The blocks of a world that are there."""
     name = Block(world, seed, 0, 0, folder).path.name.rsplit(".", 2)[0]
     return sorted(folder.glob(f"{glob.escape(name)}.*{ENDING}"))
 
 
 def _draw(
-    worlds: Sequence[World], folder: Path, *, draws: int, seed: int, processes: int | None, progress: Progress | None
+    worlds: Sequence[DrawnWorld],
+    folder: Path,
+    *,
+    draws: int,
+    seed: int,
+    processes: int | None,
+    progress: Progress | None,
 ) -> None:
     blocks = [
         Block(world, seed, first, min(first + BLOCK, world.n_draws(draws)), folder)
@@ -149,7 +153,7 @@ def _pool(workers: int) -> AbstractContextManager[Pool | None]:
     return nullcontext()
 
 
-def read(world: World, folder: Path, *, seed: int) -> pl.DataFrame:
+def read(world: DrawnWorld, folder: Path, *, seed: int) -> pl.DataFrame:
     """All draws of a world that are there, with the truth beside them."""
     parts = _drawn(world, folder, seed)
     if not parts:

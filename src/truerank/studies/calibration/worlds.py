@@ -9,6 +9,7 @@ World = JudgedWorld | RankedWorld
 
 WEIGHED = ("ips", "snips", "doubly-robust")
 FITTED = ("ips", "snips")
+STRATA = ("post-stratified", "assisted")
 URE = ("published",)
 RANKED = ("ips", "snips", "doubly-robust")
 ON_FULL_LABELS = ("Recall@20", "nDCG@20", "AP@20")
@@ -34,6 +35,11 @@ def worlds() -> tuple[World, ...]:
             for n in (50, 200, 1000)
         ),
         *(JudgedWorld(f"fitted, users {n}", n, biased=True, fitted=True, estimators=FITTED) for n in (50, 200)),
+        *(JudgedWorld(f"strata, users {n}", n, estimators=STRATA) for n in (20, 50, 200, 1000)),
+        JudgedWorld("strata, judged 1 to 200, users 200", 200, judged=None, estimators=STRATA),
+        JudgedWorld("strata, active 3%, users 1000", 1000, active=0.03, estimators=STRATA),
+        JudgedWorld("strata, design, users 50", 50, interval="design", estimators=STRATA),
+        JudgedWorld("strata, biased, users 200", 200, biased=True, estimators=STRATA),
         *(JudgedWorld(f"published, users {n}", n, metrics=("Recall@20",), estimators=URE) for n in (20, 200, 1000)),
         *(
             JudgedWorld(f"full labels, users {n}", n, full=True, metrics=ON_FULL_LABELS, estimators=("full",))

@@ -1,0 +1,370 @@
+"""What is predicted of labels that nobody has: by a judge, by a recommender's scores, by rates in the log itself.
+
+A prediction need not be right, and may be on any scale: an estimator that is assisted by it fits it to judged rows. It
+must not be made from the judged row that it predicts. NaN stands where nothing is predicted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, Protocol
+
+import numpy as np
+
+from truerank.core.arrays import Floats, Ints, sums_by
+from truerank.core.errors import InputError, RefusedError
+from truerank.core.estimator import Groups, Learned, Learner
+from truerank.core.log import Log
+from truerank.core.metric import Additive, Metric
+from truerank.core.ranking import JudgedChunk, Pool, Scores
+from truerank.estimators.biased.rewards import Predicted, exact_parts, folds_of
+from truerank.metrics.worth import Graded, gains_of
+from truerank.ranks.kernel.rank import Aligned
+
+
+class Assistance(StrEnum):
+    """What predicts the labels that nobody has.
+
+    JUDGE    labels or probabilities that a judge gave: a rater, a click model, a language model
+    SCORES   the scores of a recommender
+    LOG      rates in the log itself: of items, and of users as active as this one
+    """
+
+    JUDGE = "judge"
+    SCORES = "scores"
+    LOG = "log"
+
+
+class Prediction(Protocol):
+    """Predicts gains, without a look at the row it predicts."""
+
+    def learner(self, metric: Metric) -> Learner | None:
+        """What it must learn from all users to predict the gains of a metric, None where it knows them."""
+        ...
+
+    def predicted(self, chunk: JudgedChunk, fitted: Any) -> Predicted:
+        """What it says of the users of a chunk, by what its learner has `fitted`."""
+        ...
+
+
+# --------------------------------------------------------------------------------------------------- a judge, or scores
+
+
+@dataclass(frozen=True, slots=True, eq=False)  # arrays have no single truth of equality
+class JudgeTable:
+    """What a judge says of pairs: labels or probabilities, of all pairs or of some.
+
+    >>> from truerank.core.ids import Ids
+    >>> rows = Log(Ids.of([7]), Ids.of([1]), np.array([0]), np.array([0]), {"label": np.array([1.0])})
+    >>> laid = Log(Ids.of([7]), Ids.of([1, 2]), np.array([0]), np.array([1]), {"label": np.array([0.0])})
+    >>> JudgeTable(rows).predicted(JudgedChunk(laid, {}), None).block(np.array([0])).tolist()
+    [[1.0, nan]]
+    """
+
+    rows: Log
+
+    def __post_init__(self) -> None:
+        if not self.rows.rewards:
+            raise InputError(
+                f"{self.rows.source}: no value column; expected what the judge says of each pair, in a column label, "
+                "probability, rating or value."
+            )
+        said = self.rows
+        cell = np.sort(said.user * len(said.items) + said.item)
+        twice = np.flatnonzero(cell[1:] == cell[:-1])
+        if len(twice):
+            user, item = divmod(int(cell[twice[0]]), len(said.items))
+            raise InputError(
+                f"{said.source}: {len(twice):,} pairs occur more than once, such as user {said.users.values[user]}, "
+                f"item {said.items.values[item]}; expected one word of the judge per pair. Keep one, or their mean."
+            )
+
+    @property
+    def value(self) -> Floats:
+        return self.rows.rewards.get("label", next(iter(self.rows.rewards.values())))
+
+    def learner(self, metric: Metric) -> None:
+        return None
+
+    def predicted(self, chunk: JudgedChunk, fitted: Any) -> Predicted:
+        log, said = chunk.labels, self.rows
+        unit = log.users.locate(said.users, where=f"{said.source}, column 'user'")[said.user]
+        item = log.items.locate(said.items, where=f"{said.source}, column 'item'")[said.item]
+        known = np.flatnonzero((unit >= 0) & (item >= 0))
+        order = known[np.argsort(unit[known], kind="stable")]
+        return _Table(unit[order], item[order], self.value[order], len(log.items))
+
+
+@dataclass(frozen=True, slots=True)
+class _Table:
+    """Values of pairs in the order of units."""
+
+    unit: Ints
+    item: Ints
+    value: Floats
+    n_items: int
+
+    def block(self, units: Ints) -> Floats:
+        found = np.full((len(units), self.n_items), np.nan)
+        rows = slice(*np.searchsorted(self.unit, [units[0], units[-1] + 1]).tolist())
+        found[self.unit[rows] - units[0], self.item[rows]] = self.value[rows]
+        return found
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ScoredPairs:
+    """The scores of a recommender, as they are; of pairs that it never recommends it predicts nothing."""
+
+    scores: Scores
+
+    def learner(self, metric: Metric) -> None:
+        return None
+
+    def predicted(self, chunk: JudgedChunk, fitted: Any) -> Predicted:
+        log = chunk.labels
+        return _Scored(Aligned.of(self.scores, users=log.users, items=log.items, name="assist"), len(log.items))
+
+
+@dataclass(frozen=True, slots=True)
+class _Scored:
+    aligned: Aligned
+    n_items: int
+
+    def block(self, units: Ints) -> Floats:
+        known = self.aligned.row[units] >= 0
+        found = np.full((len(units), self.n_items), np.nan)
+        found[known] = self.aligned.block(units[known])
+        return np.where(np.isfinite(found), found, np.nan)
+
+
+# ------------------------------------------------------------------------------------------------------------ log rates
+
+
+@dataclass(frozen=True, slots=True)
+class LogRates:
+    """The rate of an item among users of other folds, times that of users as active as this one.
+
+    ŷ_ui = r_i a_u / ȳ: r_i = (Σ y + s p_i) / (n + s) over judged rows of item i, p_i the rate of items about as popular
+    among excluded pairs, a_u the rate of users with about as many excluded pairs, all of users outside the user's fold,
+    so that no prediction depends on rows of the user it is for. Numbers of excluded pairs go by powers of two.
+    """
+
+    folds: int = 5
+    strength: float = 10.0
+
+    def learner(self, metric: Metric) -> Learner:
+        return LogRateLearner(self, metric if isinstance(metric, Graded) and metric.graded else None)
+
+    def predicted(self, chunk: JudgedChunk, fitted: LogRateTable) -> Predicted:
+        fold = fitted.folds.at(chunk.labels.users.keys())
+        return _LogRates(fitted.item, fitted.user[fold, _powers(_active(chunk))], fold)
+
+
+POWERS = 32  # of two: groups by number of excluded pairs
+
+
+def _powers(counts: Floats) -> Ints:
+    """
+    >>> _powers(np.array([0.0, 1.0, 2.0, 3.0, 7.0])).tolist()
+    [0, 1, 1, 2, 3]
+    """
+    return np.minimum(np.floor(np.log2(1.0 + counts)), POWERS - 1).astype(np.int64)
+
+
+def _active(chunk: JudgedChunk) -> Floats:
+    """How many excluded pairs each user has."""
+    exclude = chunk.pools[Pool.CATALOGUE].exclude
+    return np.zeros(chunk.labels.n_units) if exclude is None else exclude.count.astype(np.float64)
+
+
+@dataclass(frozen=True, slots=True)
+class ExcludedItems:
+    """How often each item is excluded: its popularity in the log that recommenders were trained on."""
+
+    @property
+    def needs(self) -> tuple[Learner, ...]:
+        return ()
+
+    @property
+    def refitted(self) -> bool:
+        return False
+
+    def tally(self, chunk: JudgedChunk, *, groups: Groups, learned: Learned) -> Sums:
+        exclude, n_items = chunk.pools[Pool.CATALOGUE].exclude, len(chunk.labels.items)
+        item = np.zeros(0, dtype=np.int64) if exclude is None else exclude.item
+        return Sums({"count": np.bincount(item, minlength=n_items).astype(np.float64)})
+
+    def fit(self, tally: Sums) -> Ints:
+        return _powers(tally.arrays["count"])
+
+
+@dataclass(frozen=True, slots=True)
+class LogRateLearner:
+    """What rates are made of: one for all metrics that read labels, one for each with gains of its own.
+
+    Nothing is refitted: rates of other folds are taken as fixed, as their error does not correlate with the rows that
+    correct them.
+    """
+
+    model: LogRates
+    metric: Metric | None
+
+    @property
+    def needs(self) -> tuple[Learner, ...]:
+        return (ExcludedItems(),)
+
+    @property
+    def refitted(self) -> bool:
+        return False
+
+    def tally(self, chunk: JudgedChunk, *, groups: Groups, learned: Learned) -> RateTally:
+        log = chunk.labels
+        folds = folds_of(learned.facts["users"], self.model.folds, groups.seed)
+        fold, n = folds.at(log.users.keys())[log.unit], len(folds)
+        gain = log.label if self.metric is None else gains_of(self.metric, log)
+        item_cell, user_cell = fold * len(log.items) + log.item, fold * POWERS + _powers(_active(chunk))[log.unit]
+        arrays = {}
+        for name, cell, width in (("item", item_cell, len(log.items)), ("user", user_cell, POWERS)):
+            size = n * width
+            for part, values in enumerate(exact_parts(gain)):
+                arrays[f"{name} gain {part}"] = sums_by(cell, values, n=size).reshape(n, width)
+            arrays[f"{name} rows"] = np.bincount(cell, minlength=size).astype(np.float64).reshape(n, width)
+        return RateTally(arrays, folds, learned[ExcludedItems()])
+
+    def fit(self, tally: RateTally) -> LogRateTable:
+        strength, of_item, of_user = self.model.strength, [], []
+        for fold in range(len(tally.folds)):
+            gain, rows = tally.without_fold("item", fold)
+            mean = gain.sum() / rows.sum() if rows.sum() else 0.0
+            of_popular, rows_of_popular = (sums_by(tally.popular, each, n=POWERS) for each in (gain, rows))
+            popular = _rates(of_popular, rows_of_popular, mean, strength)
+            of_item.append(_rates(gain, rows, popular[tally.popular], strength))
+            active = _rates(*tally.without_fold("user", fold), mean, strength)
+            of_user.append(active / mean if mean else np.zeros(POWERS))
+        return LogRateTable(np.array(of_item), np.array(of_user), tally.folds)
+
+
+def _rates(gain: Floats, rows: Floats, towards: Floats | float, strength: float) -> Floats:
+    return np.asarray((gain + strength * towards) / (rows + strength))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Sums:
+    """Whole numbers by name, which add without error; learned once, in one group."""
+
+    arrays: dict[str, Floats]
+
+    def __add__(self, other: Sums) -> Sums:
+        return Sums({name: values + other.arrays[name] for name, values in self.arrays.items()})
+
+    def without(self, group: int | None) -> Sums:
+        return self
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RateTally:
+    """Sums of gains, in parts that add without error, and numbers of rows: by fold and item, by fold and activity."""
+
+    arrays: dict[str, Floats]
+    folds: Groups
+    popular: Ints
+
+    def __add__(self, other: RateTally) -> RateTally:
+        arrays = {name: values + other.arrays[name] for name, values in self.arrays.items()}
+        return RateTally(arrays, self.folds, self.popular)
+
+    def without(self, group: int | None) -> RateTally:
+        """Rates are not refitted: they have one group."""
+        return self
+
+    def without_fold(self, name: str, fold: int) -> tuple[Floats, Floats]:
+        """Gains and rows of all folds but one."""
+        others = np.arange(len(self.folds)) != fold
+        leading, rest = (self.arrays[f"{name} gain {part}"][others].sum(axis=0) for part in (0, 1))
+        return leading + rest, self.arrays[f"{name} rows"][others].sum(axis=0)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LogRateTable:
+    """Rates of items, and of users by activity over the mean, for users of each fold."""
+
+    item: Floats
+    user: Floats
+    folds: Groups
+
+
+@dataclass(frozen=True, slots=True)
+class _LogRates:
+    item: Floats
+    of_unit: Floats
+    fold: Ints
+
+    def block(self, units: Ints) -> Floats:
+        return np.asarray(self.item[self.fold[units]] * self.of_unit[units, None])
+
+
+# ------------------------------------------------------------------------------------------------- enough to learn from
+
+
+@dataclass(frozen=True, slots=True)
+class ListRows:
+    """How many judged rows are expected in the lists of a metric, and beside them: Σ (N-bar / N) places.
+
+    By the design alone, whatever the models recommend: so that all of them are estimated in the same way.
+    """
+
+    metric: Additive
+
+    @property
+    def needs(self) -> tuple[Learner, ...]:
+        return ()
+
+    @property
+    def refitted(self) -> bool:
+        return False
+
+    def tally(self, chunk: JudgedChunk, *, groups: Groups, learned: Learned) -> Sums:
+        log, pool = chunk.labels, chunk.pools[Pool.CATALOGUE]
+        size = pool.count
+        judged = np.bincount(log.unit, minlength=log.n_units)
+        share = np.divide(judged, size, out=np.zeros(len(size)), where=size > 0)
+        places = places_of(self.metric, size)
+        parts = [exact_parts(share * number) for number in (places, size - places)]
+        return Sums({"rows": np.array([[part.sum() for part in two] for two in parts])})
+
+    def fit(self, tally: Sums) -> tuple[float, float]:
+        inside, outside = tally.arrays["rows"].sum(axis=1).tolist()
+        return inside, outside
+
+
+def places_of(metric: Additive, size: Floats) -> Floats:
+    """The places of a list among so many candidates; where every rank counts, as many equal ones as are worth as much.
+
+    >>> from truerank.metrics.recall import Recall
+    >>> places_of(Recall(3), np.array([2.0, 10.0])).tolist()
+    [2.0, 3.0]
+    """
+    if metric.cutoff is not None:
+        return np.minimum(size, float(metric.cutoff))
+    worth = metric.worth(np.arange(1.0, size.max(initial=0.0) + 1))
+    total, squares = (np.concatenate([[0.0], np.cumsum(worth**power)])[size.astype(np.int64)] for power in (1, 2))
+    found: Floats = np.divide(total**2, squares, out=np.zeros(len(size)), where=squares > 0)
+    return found
+
+
+def chosen(given: Mapping[Assistance, Prediction], by: Assistance | None) -> Prediction:
+    """What an estimator is assisted by: what it asks for, else a judge, else scores, else rates in the log."""
+    if by is None:
+        by = next((each for each in Assistance if each in given), Assistance.LOG)
+    if by is Assistance.LOG:
+        return LogRates()
+    if by not in given:
+        raise RefusedError(
+            {
+                Assistance.JUDGE: "what a judge says of pairs is needed; give it: {option:judge FILE}.",
+                Assistance.SCORES: "the scores that assist are needed; give them: {option:assist FILE}.",
+            }[by]
+        )
+    return given[by]

@@ -1,0 +1,104 @@
+"""What draws say: how far estimates vary and are off, how often intervals hold, how often signs are right."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import polars as pl
+
+from truerank.data.files import write_table
+from truerank.data.folders import seal, unseal
+from truerank.data.growing import working
+from truerank.studies.calibration.run import KEPT, read
+from truerank.studies.truth.worlds import TruthWorld
+
+RESULTS = "truth.parquet"
+REFERENCES = {"Precision": ("horvitz-thompson", "hajek"), "Recall": ("pooled", "published")}
+HELD = (pl.col("low") <= pl.col("truth")) & (pl.col("truth") <= pl.col("high"))
+
+
+def summary(drawn: pl.DataFrame) -> pl.DataFrame:
+    """A row for each model or difference, metric and contender: mean, variance, RMSE, coverage, share of right signs.
+
+    `variance_noise` is the Monte-Carlo error of the variance over itself, from the fourth moment.
+    """
+    value, truth = pl.col("value"), pl.col("truth")
+    apart = value - value.mean()
+    has = pl.col("low").is_not_null() & pl.col("low").is_not_nan()
+    return (
+        drawn.filter(value.is_not_nan())
+        .group_by("what", "metric", "estimator", maintain_order=True)
+        .agg(
+            draws=pl.len(),
+            truth=truth.first(),
+            mean=value.mean(),
+            variance=value.var(),
+            rmse=((value - truth) ** 2).mean().sqrt(),
+            kurtosis=(apart**4).mean() / (apart**2).mean() ** 2,
+            covered=HELD.filter(has).mean(),
+            intervals=has.sum(),
+            right_sign=(value.sign() == truth.sign()).mean(),
+        )
+        .with_columns(
+            variance_noise=((pl.col("kurtosis") - 1) / pl.col("draws")).sqrt(),
+            difference=pl.col("what").str.contains(" - ", literal=True),
+        )
+        .drop("kurtosis")
+    )
+
+
+def ratios(drawn: pl.DataFrame) -> pl.DataFrame:
+    """Of each row of `summary` the variance over that of the references of its metric, with its Monte-Carlo error.
+
+    The error knows that both were made from the same draws: it is that of the slope of one squared deviation on the
+    other, by the deviations e_i² / s² - f_i² / t² of the draws.
+    """
+    found = []
+    for metric, references in REFERENCES.items():
+        own = drawn.filter(pl.col("metric").str.starts_with(metric), pl.col("value").is_not_nan())
+        squares = own.with_columns(
+            square=(pl.col("value") - pl.col("value").mean().over("what", "metric", "estimator")) ** 2
+        ).with_columns(share=pl.col("square") / pl.col("square").mean().over("what", "metric", "estimator"))
+        for reference in references:
+            base = squares.filter(pl.col("estimator") == reference).select(
+                "run", "what", "metric", base="square", base_share="share"
+            )
+            found.append(
+                squares.join(base, on=["run", "what", "metric"])
+                .group_by("what", "metric", "estimator", maintain_order=True)
+                .agg(
+                    reference=pl.lit(reference).first(),
+                    ratio=pl.col("square").mean() / pl.col("base").mean(),
+                    noise=pl.col("square").mean()
+                    / pl.col("base").mean()
+                    * (pl.col("share") - pl.col("base_share")).std()
+                    / pl.len().sqrt(),
+                )
+            )
+    return pl.concat(found)
+
+
+def summaries(worlds: Sequence[TruthWorld], folder: Path, *, seed: int) -> pl.DataFrame:
+    """The summary of every world that was drawn, with ratios of variances to the references, and its settings."""
+    parts = []
+    for world in worlds:
+        drawn = read(world, folder, seed=seed)
+        if len(drawn):
+            wide = ratios(drawn).pivot("reference", index=["what", "metric", "estimator"], values=["ratio", "noise"])
+            named = summary(drawn).join(wide, on=["what", "metric", "estimator"], how="left")
+            parts.append(
+                named.select(pl.lit(world.source).alias("world"), pl.lit(world.judged).alias("judged"), pl.all())
+            )
+    return pl.concat(parts, how="diagonal")
+
+
+def write(worlds: Sequence[TruthWorld], folder: Path, *, seed: int) -> Path:
+    """The summary as a file beside the draws."""
+    path = folder / RESULTS
+    with working(folder):
+        found = summaries(worlds, folder, seed=seed)
+        unseal(folder)
+        write_table(found, path, advice=KEPT)
+        seal(folder, kind="truth study", names=(RESULTS,), advice=KEPT)
+    return path

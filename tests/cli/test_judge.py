@@ -1,0 +1,86 @@
+"""A judge, or scores, that assist: files on the command line, and what is said of them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+import truerank as tr
+from truerank.core.errors import InputError, RefusedError
+
+N_USERS, N_ITEMS = 120, 20
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Labels of half of the items, the scores of two models, and a judge who calls a third of the rest relevant."""
+    place, rng = tmp_path_factory.mktemp("judge"), np.random.default_rng(4)
+    user, item = (each.ravel() for each in np.indices((N_USERS, N_ITEMS)))
+    label = (rng.random(len(user)) < np.where(item < 6, 0.6, 0.2)).astype(int)
+    said = np.where(rng.random(len(user)) < 0.9, label, rng.random(len(user)) < 0.9).astype(float)
+    pairs = pl.DataFrame({"user": user, "item": item})
+    pairs.with_columns(label=label).filter(pl.Series(rng.random(len(user)) < 0.5)).write_csv(place / "labels.csv")
+    pairs.with_columns(probability=said).write_csv(place / "judge.csv")
+    pairs.write_csv(place / "bare.csv")
+    for name, sign in (("a", -1.0), ("b", 1.0)):
+        scores = tr.scores.dense(np.tile(sign * np.arange(N_ITEMS), (N_USERS, 1)), users=np.arange(N_USERS))
+        tr.scores.write_scores(scores, place / f"{name}.npz")
+    return place
+
+
+def asked(files: Path, *more: str) -> list[str]:
+    return [
+        "evaluate", str(files / "labels.csv"), "--exposure", "random", "--scores", f"a={files / 'a.npz'}",
+        "--scores", f"b={files / 'b.npz'}", "--metric", "Precision@5", "--metric", "Recall@5", "--format", "json",
+        *more,
+    ]  # fmt: skip
+
+
+def found(run: Any, files: Path, *more: str) -> tuple[dict[tuple[str, str, str], float], dict[str, str]]:
+    done = run(*asked(files, *more))
+    assert done.code == 0, done.err
+    results = json.loads(done.out)
+    values = {(each["model"], each["metric"], each["estimator"]): each["value"] for each in results["estimates"]}
+    return values, {each["code"]: each["severity"] for each in results["messages"]}
+
+
+def test_a_judge_assists_and_is_shown_alone(files: Path, run: Any) -> None:
+    values, codes = found(run, files, "--judge", str(files / "judge.csv"))
+    assert {estimator for _, _, estimator in values} == {"assisted", "judge-alone"}
+    assert codes["judge-off"] == "caution"  # it calls nearly one in ten of the others relevant
+    judge = pl.read_csv(files / "judge.csv")
+    alone = judge.filter(pl.col("item") < 5)["probability"].mean()
+    assert values["a", "Precision@5", "judge-alone"] == pytest.approx(alone)
+    assert values["a", "Precision@5", "assisted"] < values["a", "Precision@5", "judge-alone"]
+
+
+def test_scores_assist_and_so_does_the_log(files: Path, run: Any) -> None:
+    by_scores, codes = found(run, files, "--assist", str(files / "a.npz"), "--estimator", "assisted(by=scores)")
+    by_log, _ = found(run, files, "--estimator", "assisted")
+    assert "judge-off" not in codes
+    assert by_scores != by_log
+    for key, value in by_scores.items():
+        assert value == pytest.approx(by_log[key], abs=0.05)
+
+
+def test_what_is_missing_or_useless_is_said(files: Path) -> None:
+    labels, scores = pl.read_csv(files / "labels.csv"), {"a": tr.scores.read_scores(files / "a.npz")}
+    how: dict[str, Any] = {"exposure": "random", "metrics": ["Precision@5"]}
+    with pytest.raises(RefusedError, match="what a judge says of pairs is needed"):
+        tr.evaluate(scores, labels, estimators=["assisted(by=judge)"], **how)
+    with pytest.raises(RefusedError, match="what a judge says of pairs is needed"):
+        tr.evaluate(scores, labels, estimators=["judge-alone"], **how)
+    with pytest.raises(RefusedError, match="scores that assist are needed"):
+        tr.evaluate(scores, labels, estimators=["assisted(by=scores)"], **how)
+    twice = pl.DataFrame({"user": [1, 1], "item": [2, 2], "label": [0, 1]})
+    with pytest.raises(InputError, match="user 1, item 2; expected one word of the judge per pair"):
+        tr.evaluate(scores, labels, judge=twice, **how)
+    with pytest.raises(InputError, match="no value column"):
+        tr.evaluate(scores, labels, judge=files / "bare.csv", **how)
+    with pytest.raises(RefusedError, match="nothing is left to predict"):
+        tr.evaluate(scores, labels, judge=files / "judge.csv", exposure="holdout", metrics=["Precision@5"])

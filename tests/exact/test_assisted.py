@@ -1,0 +1,227 @@
+"""Post-stratified and assisted estimates over every possible sample: what is exact, and what is biased by how much."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from itertools import combinations, product
+
+import numpy as np
+import pytest
+from terms import all_terms_of
+from tiny import Tiny
+
+from truerank.core.arrays import Floats
+from truerank.core.estimator import Asked, Estimator, Exposed
+from truerank.core.ids import Ids
+from truerank.core.log import Log
+from truerank.core.metric import Metric
+from truerank.core.ranking import Ranks
+from truerank.core.terms import Smooth
+from truerank.estimators.assistance import AssistedMean, AssistedShare, slopes
+from truerank.estimators.judged.assisted import Assisted
+from truerank.estimators.judged.hajek import Hajek
+from truerank.estimators.judged.pooled import Pooled
+from truerank.estimators.judged.post_stratified import PostStratified
+from truerank.estimators.predictions import Assistance, JudgeTable, ListRows
+from truerank.metrics.dcg import DCG
+from truerank.metrics.precision import Precision
+from truerank.metrics.rank_biased_precision import RBP
+from truerank.metrics.recall import Recall
+from truerank.ranks.scores.scores import dense
+
+LABELS = np.array([[1, 0, 1, 0, 0, 1], [1, 1, 0, 0, 1, 0]], dtype=float)
+JUDGE = np.array([[0.9, 0.2, 0.6, 0.4, 0.1, 0.3], [0.7, 0.8, 0.3, 0.2, 0.6, 0.1]])
+CHANCE = np.array([[0.9, 0.5, 0.4, 0.3, 0.6, 0.8], [0.2, 0.7, 0.5, 0.9, 0.4, 0.6]])
+METRICS: list[Metric] = [Precision(3), DCG(3), RBP(0.8), Recall(3)]
+
+
+def every_sample(judged: int, n_users: int = 2) -> Iterator[list[tuple[int, ...]]]:
+    """All ways to judge so many items of every user, each as likely as any other."""
+    for chosen in product(combinations(range(6), judged), repeat=n_users):
+        yield list(chosen)
+
+
+def terms(
+    estimator: Estimator,
+    metric: Metric,
+    judged: Sequence[Sequence[int]],
+    *,
+    said: Floats = JUDGE,
+    propensity: Floats | None = None,
+) -> Smooth:
+    """Of users who have these items judged and are recommended items in their order, with a judge of every pair."""
+    n = len(judged)
+    user = np.repeat(np.arange(n), [len(items) for items in judged])
+    item = np.array([at for items in judged for at in items], dtype=np.int64)
+    users, items = Ids.of(np.arange(n)), Ids.of(np.arange(6))
+    log = Log(
+        users=users,
+        items=items,
+        user=user,
+        item=item,
+        rewards={"label": LABELS[user, item]},
+        propensity=None if propensity is None else propensity[user, item],
+    )
+    size = np.full(n, 6.0)
+    ranks = Ranks(item.astype(float), np.zeros(len(item)), size, size, np.ones(n, dtype=bool))
+    pair = np.indices((n, 6)).reshape(2, -1)
+    known = ~np.isnan(said[:n].ravel())
+    judge = Log(users, items, pair[0][known], pair[1][known], {"label": said[:n].ravel()[known]}, source="judge")
+    (found,) = all_terms_of(
+        estimator,
+        log,
+        ranks,
+        [Asked(metric)],
+        scores=dense(np.tile(-np.arange(6.0), (n, 1)), users=np.arange(n), items=np.arange(6)),
+        exposed=None if propensity is None else Exposed.BIASED,
+        predictions={Assistance.JUDGE: JudgeTable(judge)},
+    )
+    return found
+
+
+def truth(metric: Metric) -> float:
+    return terms(Pooled() if isinstance(metric, Recall) else Hajek(), metric, [range(6)] * 2).value()
+
+
+# ------------------------------------------------------------------------------------------------------ post-stratified
+
+
+def test_the_worked_example() -> None:
+    """Two users with 10 candidates, K = 2, 5 judged each; 2 of 3 judged in lists and 1 of 7 beside are relevant."""
+    world = Tiny([[1, 0, 0, 0, 0, 0, 1, 0, 0, 0], [1, 0, 0, 0, 0, 0, 0, 0, 0, 0]])
+    judged = [(0, 1, 2, 3, 6), (0, 2, 3, 4, 5)]
+    found = world.terms(PostStratified(), Recall(2), judged)
+    assert found.value() == pytest.approx((8 / 3) / (8 / 3 + 16 / 7), abs=1e-15)
+    assert world.terms(Pooled(), Recall(2), judged).value() == pytest.approx(2 / 3, abs=1e-15)
+
+
+@pytest.mark.parametrize("judged", [2, 3, 4])
+def test_the_share_of_a_stratum_is_unbiased_where_it_was_judged(judged: int) -> None:
+    """Of one user: given how many judged items are in the list, they are a uniform sample of it."""
+    world = Tiny([LABELS[0].astype(int).tolist()])
+    inside, outside = [], []
+    for members in combinations(range(6), judged):
+        found, _, listed, missed, beside, _, _ = world.terms(PostStratified(), Recall(2), [members]).sums[0]
+        inside += [found / listed] if listed else []
+        outside += [missed / beside] if beside else []
+    assert np.mean(inside) == pytest.approx(LABELS[0, :2].mean(), abs=1e-12)
+    assert np.mean(outside) == pytest.approx(LABELS[0, 2:].mean(), abs=1e-12)
+
+
+def moments(estimator: Estimator, metric: Metric, samples: Sequence[Sequence[Sequence[int]]]) -> tuple[float, float]:
+    values = [terms(estimator, metric, sample).value() for sample in samples]
+    return float(np.mean(values)) - truth(metric), float(np.var(values))
+
+
+def test_the_bias_is_small_and_the_variance_smaller_than_that_of_pooled_recall() -> None:
+    """Over all 225 samples of four of six items of two users; recall is 2/3."""
+    samples = list(every_sample(4))
+    bias, variance = moments(PostStratified(), Recall(3), samples)
+    assert bias == pytest.approx(0.0113300574, abs=1e-9)
+    assert bias**2 < 0.01 * variance
+    assert variance == pytest.approx(0.7812 * moments(Pooled(), Recall(3), samples)[1], rel=1e-4)
+
+
+# ------------------------------------------------------------------------------------------------------------- assisted
+
+
+def fixed(found: Smooth, *, level: float, slope: float) -> float:
+    """The numerator of the estimate with a level and a slope that no label has moved."""
+    names, totals = found.form.columns, dict(zip(found.form.columns, found.sums.sum(axis=0), strict=True))
+    places, foreseen = ("total", "foreseen_places") if "total" in names else ("places", "foreseen_places")
+    listed = totals["denominator" if "total" in names else "listed"]
+    apart = totals[foreseen] - totals["foreseen"]
+    return float(totals["numerator"] + level * (totals[places] - listed) + slope * apart)
+
+
+FIXED = [(0.0, 0.0), (0.3, 0.0), (0.0, 1.0), (-0.2, 0.7)]
+
+
+@pytest.mark.parametrize("metric", METRICS, ids=str)
+def test_with_a_level_and_a_slope_that_are_fixed_it_is_exactly_unbiased(metric: Metric) -> None:
+    whole = terms(Assisted(fewest=0), metric, [range(6)] * 2).sums[:, 0].sum()
+    samples = [terms(Assisted(fewest=0), metric, sample) for sample in every_sample(2)]
+    for level, slope in FIXED:
+        mean = np.mean([fixed(sample, level=level, slope=slope) for sample in samples])
+        assert mean == pytest.approx(whole, abs=1e-12), (level, slope)
+
+
+def test_so_it_is_with_unequal_propensities() -> None:
+    metric = Precision(3)
+    whole = terms(Assisted(fewest=0), metric, [range(6)], propensity=np.ones((1, 6))).sums[:, 0].sum()
+    for level, slope in FIXED:
+        mean = 0.0
+        for drawn in product((False, True), repeat=6):
+            chance = float(np.prod(np.where(drawn, CHANCE[0], 1 - CHANCE[0])))
+            found = terms(Assisted(fewest=0), metric, [np.flatnonzero(drawn).tolist()], propensity=CHANCE)
+            mean += chance * fixed(found, level=level, slope=slope)
+        assert mean == pytest.approx(whole, abs=1e-12)
+
+
+def test_what_is_fitted_to_four_rows_is_biased_by_a_third_of_its_error() -> None:
+    """Two users with four of six items judged, four rows of lists on average: why fewer than 30 are not fitted to."""
+    samples = list(every_sample(4))
+    bias, variance = moments(Assisted(fewest=0), Precision(3), samples)
+    assert bias == pytest.approx(0.0416812491, abs=1e-9)
+    assert bias / np.sqrt(variance) == pytest.approx(0.3073, abs=1e-4)
+    assert moments(Assisted(), Precision(3), samples)[0] == pytest.approx(moments(Hajek(), Precision(3), samples)[0])
+
+
+@pytest.mark.parametrize("metric", METRICS, ids=str)
+@pytest.mark.parametrize("said", [np.full((2, 6), 0.4), np.full((2, 6), np.nan)], ids=["constant", "nothing"])
+def test_without_anything_to_learn_from_it_is_hajek_or_post_stratified(metric: Metric, said: Floats) -> None:
+    plain = PostStratified() if isinstance(metric, Recall) else Hajek()
+    for sample in list(every_sample(4))[::7]:
+        found = terms(Assisted(fewest=0), metric, sample, said=said)
+        wanted = terms(plain, metric, sample)
+        np.testing.assert_allclose(found.value(), wanted.value(), rtol=1e-12)
+        np.testing.assert_allclose(found.influence(), wanted.influence(), rtol=0, atol=1e-12)
+        np.testing.assert_allclose(found.leverage(), wanted.leverage(), rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("metric", METRICS, ids=str)
+def test_few_rows_in_lists_are_not_fitted_to(metric: Metric) -> None:
+    sample = [(0, 1, 3, 4), (1, 2, 4, 5)]
+    plain = PostStratified() if isinstance(metric, Recall) else Hajek()
+    np.testing.assert_allclose(
+        terms(Assisted(), metric, sample).value(), terms(plain, metric, sample).value(), rtol=1e-12
+    )
+
+
+@pytest.mark.parametrize("metric", METRICS, ids=str)
+def test_a_judge_who_is_right_up_to_scale_leaves_no_error(metric: Metric) -> None:
+    """y = 0.25 + 0.5 ŷ exactly: any sample with both labels in and beside lists gives the truth."""
+    said = (LABELS - 0.25) / 0.5
+    for sample in ([(0, 1, 3, 5), (1, 2, 3, 4)], [(0, 1, 2, 4, 5), (0, 2, 3, 4)]):
+        assert terms(Assisted(fewest=0), metric, sample, said=said).value() == pytest.approx(truth(metric), abs=1e-9)
+
+
+def test_places_without_a_word_of_the_judge_have_the_mean_of_the_others() -> None:
+    some = JUDGE.copy()
+    some[0, 1] = np.nan
+    filled = some.copy()
+    filled[0, 1] = np.nanmean(some[:, :3])
+    sample = [(0, 2, 3, 4), (0, 1, 2, 5)]  # the row itself is not judged
+    found = terms(Assisted(fewest=0), Precision(3), sample, said=some)
+    assert found.value() == pytest.approx(terms(Assisted(fewest=0), Precision(3), sample, said=filled).value())
+
+
+def test_expected_rows_of_lists_are_those_of_the_design() -> None:
+    found = terms(Assisted(fewest=0), Precision(3), [(0, 1), (0, 1, 2, 3)])
+    assert isinstance(found.form, AssistedMean)
+    assert not found.form.plain
+    at_edge = [terms(Assisted(fewest=n), Precision(3), [(0, 1), (0, 1, 2, 3)]).form for n in (3, 4)]
+    assert at_edge == [AssistedMean(plain=False), AssistedMean(plain=True)]  # 3 (2 / 6 + 4 / 6) = 3 of them
+    assert str(ListRows(Precision(3)))
+
+
+@pytest.mark.parametrize(("form", "metric"), [(AssistedMean(), Precision(3)), (AssistedShare(), Recall(3))])
+def test_slopes_are_those_of_small_differences(form: AssistedMean | AssistedShare, metric: Metric) -> None:
+    totals = terms(Assisted(fewest=0), metric, [(0, 1, 3, 4), (0, 2, 4, 5)]).totals()
+    value: Callable[[Floats], Floats] = form._values
+    step = 1e-6
+    differences = [
+        float((form.values((totals + step * unit)[None]) - form.values((totals - step * unit)[None]))[0] / (2 * step))
+        for unit in np.eye(len(totals))
+    ]
+    np.testing.assert_allclose(slopes(value, totals), differences, rtol=1e-5, atol=1e-7)
