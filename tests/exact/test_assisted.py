@@ -48,6 +48,7 @@ def terms(
     *,
     said: Floats = JUDGE,
     propensity: Floats | None = None,
+    drawn: Exposed = Exposed.BIASED,
 ) -> Smooth:
     """Of users who have these items judged and are recommended items in their order, with a judge of every pair."""
     n = len(judged)
@@ -73,7 +74,7 @@ def terms(
         ranks,
         [Asked(metric)],
         scores=dense(np.tile(-np.arange(6.0), (n, 1)), users=np.arange(n), items=np.arange(6)),
-        exposed=None if propensity is None else Exposed.BIASED,
+        exposed=None if propensity is None else drawn,
         predictions={Assistance.JUDGE: JudgeTable(judge)},
     )
     return found
@@ -225,3 +226,28 @@ def test_slopes_are_those_of_small_differences(form: AssistedMean | AssistedShar
         for unit in np.eye(len(totals))
     ]
     np.testing.assert_allclose(slopes(value, totals), differences, rtol=1e-5, atol=1e-7)
+
+
+# ------------------------------------------------------------------------------------------------------------- designed
+
+
+@pytest.mark.parametrize(
+    ("estimator", "metric"),
+    [(PostStratified(), Recall(3)), *((Assisted(fewest=0), metric) for metric in METRICS)],
+    ids=str,
+)
+def test_chances_of_a_design_weigh_as_propensities_do(estimator: Estimator, metric: Metric) -> None:
+    """Whoever drew the rows: one that was drawn with chance π stands for 1 / π; a design also tells rows apart."""
+    judged = [(0, 1, 3, 5), (0, 2, 4)]
+    biased = terms(estimator, metric, judged, propensity=CHANCE)
+    designed = terms(estimator, metric, judged, propensity=CHANCE, drawn=Exposed.DESIGNED)
+    assert designed.value() == biased.value()
+    np.testing.assert_array_equal(designed.influence(), biased.influence())
+    assert designed.weighting is not None
+
+
+def test_post_stratified_recall_of_a_design_by_hand() -> None:
+    """Chances of 1/2 in the list of two and 1/4 beside it: 1 relevant of 2 judged places, 1 of 2 others."""
+    chance = np.tile([0.5, 0.5, 0.25, 0.25, 0.25, 0.25], (2, 1))
+    found = terms(PostStratified(), Recall(2), [(0, 1, 2, 3)], propensity=chance, drawn=Exposed.DESIGNED)
+    assert found.value() == pytest.approx(2 * (1 / 2) / (2 * (1 / 2) + 4 * (1 / 2)), abs=1e-15)
