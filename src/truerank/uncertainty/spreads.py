@@ -364,7 +364,7 @@ def allowing(spread: Spread, correction: float, *, level: float) -> Spread:
     >>> plain = Spread(0.5, 0.1, 0.304, 0.696, 0.0, df=1e9)
     >>> found = allowing(plain, 0.25, level=0.95)
     >>> round(found.low, 3), round(found.high, 3)
-    (0.236, 0.764)
+    (0.235, 0.765)
     """
     from truerank.core.special import ndtr, ndtri, stdtrit
 
