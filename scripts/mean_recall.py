@@ -76,7 +76,7 @@ def kuairec_world() -> ObservedWorld:
     near = matrix[row[known_user]] @ (matrix.T @ matrix.multiply(1 / np.maximum(count, 1.0)).tocsr())[:, column[known]]
     scores = {
         "popularity": popular[None],
-        "svd": laid(svd.user_factors[row[known_user]] @ svd.item_factors[column[known]].T),
+        "svd": laid(svd.user[row[known_user]] @ svd.item[column[known]].T),
         "neighbours": laid(near.toarray() / np.sqrt(np.maximum(count[column[known]], 1.0))) + 1e-9 * popular,
         "random": np.random.default_rng(SEED).random(labels.shape),
     }
@@ -134,7 +134,9 @@ def drawn(name: str, *, draws: int, keep: Path) -> pl.DataFrame:
     """All draws of a world; those that are kept already are read."""
     make, judged, cutoffs = WORLDS[name]
     blocks = Blocks(f"mean recall 1, seed {SEED}: {name}, {judged}, {cutoffs}".encode(), "Start again to go on.")
-    path = [keep / f"{name.replace(' ', '-').replace('%', 'percent')}.{first}.block" for first in range(0, draws, BLOCK)]
+    path = [
+        keep / f"{name.replace(' ', '-').replace('%', 'percent')}.{first}.block" for first in range(0, draws, BLOCK)
+    ]
     if not all(each.exists() for each in path):
         study = MeanRecallDraws(make(), judged, cutoffs, SEED, ESTIMATORS)
         truths = study.truths()
@@ -154,7 +156,9 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=OUT)
     asked = parser.parse_args()
     asked.keep.mkdir(parents=True, exist_ok=True)
-    tables = {name: mean_recall_table(drawn(name, draws=asked.draws, keep=asked.keep)) for name in asked.world or WORLDS}
+    tables = {
+        name: mean_recall_table(drawn(name, draws=asked.draws, keep=asked.keep)) for name in asked.world or WORLDS
+    }
     asked.out.write_text(page(tables))
 
 
@@ -171,7 +175,9 @@ def page(tables: dict[str, pl.DataFrame]) -> str:
         values = table.filter(~pl.col("what").str.contains(" - "))
         draws = int(values["draws"].min() or 0)  # type: ignore[call-overload]
         lines += ["", f"## {name}, {draws} draws", "", "<details><summary>all cells</summary>", ""]
-        lines += ["| model | K | N̄ | truth | published bias | corrected error | bias | covered | warned | weighted error | shrunk error |"]
+        lines += [
+            "| model | K | N̄ | truth | published bias | corrected error | bias | covered | warned | weighted error | shrunk error |"
+        ]
         lines += ["|---|---|---|---|---|---|---|---|---|---|---|"]
         for (what, k, n), part in sorted(values.partition_by("what", "k", "judged", as_dict=True).items()):
             by = {row["estimator"]: row for row in part.iter_rows(named=True)}

@@ -160,13 +160,17 @@ class CurvedRecall:
 
     def columns(self) -> dict[str, np.ndarray]:
         """What there is of each row, by name."""
-        bins = {f"{what}{at}": column for what in ("relevant", "judged") for at, column in enumerate(getattr(self, what).T)}
+        bins = {
+            f"{what}{at}": column for what in ("relevant", "judged") for at, column in enumerate(getattr(self, what).T)
+        }
         return bins | {"recommended": self.recommended, "candidates": self.candidates, "defined": self.defined}
 
     def of_columns(self, columns: Mapping[str, np.ndarray], clusters: Clusters) -> CurvedRecall:
         """The same question of other rows."""
         n = self.relevant.shape[1]
-        relevant, judged = (np.stack([columns[f"{what}{at}"] for at in range(n)], axis=1) for what in ("relevant", "judged"))
+        relevant, judged = (
+            np.stack([columns[f"{what}{at}"] for at in range(n)], axis=1) for what in ("relevant", "judged")
+        )
         return replace(
             self,
             relevant=relevant,
@@ -184,7 +188,11 @@ class CurvedRecall:
         n = len(clusters.of_row)
         defined = np.zeros(n, dtype=bool)
         defined[group] = self.defined
-        summed = {name: sums_by(group, np.ascontiguousarray(each), n=n) for name, each in self.columns().items() if name != "defined"}
+        summed = {
+            name: sums_by(group, np.ascontiguousarray(each), n=n)
+            for name, each in self.columns().items()
+            if name != "defined"
+        }
         return self.of_columns(summed | {"defined": defined}, clusters)
 
     def join(self, others: Sequence[Terms]) -> CurvedRecall:

@@ -1,4 +1,4 @@
-"""The rank curve: how relevance falls along the ranks of a model, for users who like much and for users who like little.
+"""The rank curve: how relevance falls along the ranks of a model, for users who like much and users who like little.
 
 User u has s_uj relevant of t_uj judged items in bin j of the ranks. A latent z_u says how much a user likes, e_u how
 well the top of the list fits:
@@ -238,7 +238,8 @@ class Model:
         start[:bins] = np.log(rate / (1 - rate)) - 0.3
         return cls(
             rows, count, rows.rest, n, lift, b, np.stack([np.ones(bins), b, b * b, b**3], axis=1), _penalty(place),
-            prior, start, z, np.repeat(hermite, 3, axis=0), np.stack([np.ones(len(node)), node, node**2 - 1, e], axis=1),
+            prior, start, z, np.repeat(hermite, 3, axis=0),
+            np.stack([np.ones(len(node)), node, node**2 - 1, e], axis=1),
         )  # fmt: skip
 
     @property

@@ -21,13 +21,14 @@ from truerank.uncertainty.modelled import distrust
 ESTIMATORS: tuple[Estimator, ...] = (Published(), Corrected())
 SCHEMA = {
     "run": pl.Int64, "judged": pl.Int64, "k": pl.Int64, "what": pl.String, "estimator": pl.String,
-    "truth": pl.Float64, "value": pl.Float64, "low": pl.Float64, "high": pl.Float64, "p": pl.Float64, "distrusted": pl.Boolean,
+    "truth": pl.Float64, "value": pl.Float64, "low": pl.Float64, "high": pl.Float64, "p": pl.Float64,
+    "distrusted": pl.Boolean,
 }  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
 class MeanRecallDraws:
-    """What is drawn of a world: judged items per user, cut-offs, estimators; values and paired differences of models."""
+    """What is drawn of a world: judged items per user, cut-offs, estimators; values and differences of models."""
 
     world: ObservedWorld
     judged: Sequence[int]
@@ -47,7 +48,7 @@ class MeanRecallDraws:
         return found
 
     def run(self, run: int, truths: Mapping[tuple[str, int], float]) -> pl.DataFrame:
-        """One draw of users and of their judged items, for every number of them; a row for each value and difference."""
+        """One draw of users and of their judged items, for every number; a row for each value and difference."""
         rows: list[tuple[object, ...]] = []
         names = list(self.world.ranks)
         pairs = [(b, a) for at, a in enumerate(names) for b in names[at + 1 :]]
@@ -98,4 +99,3 @@ def mean_recall_table(draws: pl.DataFrame) -> pl.DataFrame:
     published = found.filter(pl.col("estimator") == "published").select(*by, usual="rmse", usual_bias="bias")
     joined = found.join(published, on=by, how="left").with_columns(error=(pl.col("rmse") / pl.col("usual")).round(6))
     return joined.sort(*by, "estimator")
-

@@ -16,7 +16,6 @@ from truerank.core.metric import Metric
 from truerank.core.ranking import JudgedChunk, RankView, Ties
 from truerank.core.values import Between0And1, check, text_of
 from truerank.estimators.sums import LABEL_FREE, UNIFORM, UniformSample, only_recall, per_unit
-
 from truerank.metrics.recall import Recall
 
 

@@ -1,4 +1,4 @@
-"""The recall of each user pulled towards that of all, so that users without a judged relevant item need not be left out."""
+"""The recall of each user pulled towards that of all, so that nobody with a judged item need be left out."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ STRENGTHS = tuple(2.0**power for power in range(-4, 13))  # of the pull that can
 class ShrunkMean:
     """(1 / U) Σ (m + a R) / (n + a) with R = Σ (N / N-bar) m / Σ (N / N-bar) n and a by moments, from a fixed list.
 
-    With P = Σ m (m - 1) / Σ n (n - 1), which estimates the mean square of recall, a = (R - P) / (P - R²) is the strength
+    With P = Σ m (m - 1) / Σ n (n - 1), which estimates the mean square of recall, a = (R - P) / (P - R²) is that
     under which the mean squared error of a user's recall is least (beta-binomial). The influence holds a.
     """
 

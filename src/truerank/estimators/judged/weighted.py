@@ -42,8 +42,8 @@ class Weighted:
         needs_size=True,
         stands=True,
         left_out="have no judged relevant item",
-        caution="for comparison: the chance to be kept is guessed from the same few judged items, so a part of the bias "
-        "of published stays; use corrected",
+        caution="for comparison: the chance to be kept is guessed from the same few judged items, so a part of the "
+        "bias of published stays; use corrected",
     )
 
     __str__ = text_of

@@ -24,7 +24,8 @@ from truerank.metrics.worth import expected_worth
 class Wild:
     """(1 / U) Σ g(n) m / n over all users with a judged item, exactly unbiased; who likes nothing counts as 0.
 
-    E[g(n) m / n] is a user's recall, and E[g(n)] is 1 if the user has a relevant item, else 0. For a fixed number of judged items g(n) = 1 - Σ_{j=0..n} (-1)^j C(n, j) N_(j) / N-bar_(j), falling factorials: exact
+    E[g(n) m / n] is a user's recall, and E[g(n)] is 1 if the user has a relevant item, else 0. For a fixed number of
+    judged items g(n) = 1 - Σ_{j=0..n} (-1)^j C(n, j) N_(j) / N-bar_(j), falling factorials: exact
     if no user has more than N-bar relevant items, and no function of n is exact beyond. Under Bernoulli exposure with
     rate p, g(n) = 1 - (-(1 - p) / p)^n, exact for all. The weights alternate in sign and grow by a factor of about
     N / N-bar with each judged relevant item: unbiased, and of no use for deciding.
@@ -45,8 +46,8 @@ class Wild:
         needs_size=True,
         stands=True,
         left_out="have no judged item",
-        caution="for comparison: its weights alternate in sign and grow with every judged relevant item, so that single "
-        "users decide; use corrected",
+        caution="for comparison: its weights alternate in sign and grow with every judged relevant item, so that "
+        "single users decide; use corrected",
     )
 
     __str__ = text_of
