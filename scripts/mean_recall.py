@@ -8,8 +8,9 @@ like nothing, in another recall rises with the number of relevant items. Seeds w
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -21,17 +22,18 @@ from truerank.core.ids import Ids
 from truerank.core.log import Log
 from truerank.core.ranking import Ranks
 from truerank.data.growing import Blocks
+from truerank.data.read import read
 from truerank.estimators.judged.corrected import Corrected
 from truerank.estimators.judged.published import Published
 from truerank.estimators.judged.shrunk import Shrunk
-from truerank.estimators.judged.weighted import Weighted
+from truerank.estimators.judged.weighted import WeightedUsers
 from truerank.models.matrix import positives
 from truerank.studies.coverage import ObservedWorld
 from truerank.studies.mean_recall import SCHEMA, MeanRecallDraws, mean_recall_table
 
 SEED, BLOCK = 20261117, 5
 OUT = Path("docs/results/mean-recall.md")
-ESTIMATORS = (Published(), Corrected(), Weighted(), Shrunk())
+ESTIMATORS = (Published(), Corrected(), WeightedUsers(), Shrunk())
 Labels = npt.NDArray[np.bool_]
 
 
@@ -44,13 +46,14 @@ def ranks_of(scores: Floats, rng: np.random.Generator) -> Ranks:
     return Ranks(place.ravel(), np.zeros(scores.size), size, size, np.ones(len(scores), dtype=bool))
 
 
-def world_of(labels: Labels, scores: dict[str, Floats], *, seed: int) -> ObservedWorld:
+def world_of(labels: Labels, scores: Mapping[str, npt.NDArray[Any]], *, seed: int) -> ObservedWorld:
     rng = np.random.default_rng(seed)
     n_users, n_items = labels.shape
     user, item = (axis.ravel() for axis in np.indices(labels.shape))
-    log = Log(Ids.of(np.arange(n_users)), Ids.of(np.arange(n_items)), user, item, {"label": labels.ravel() * 1.0})
-    whole = {name: np.broadcast_to(each, labels.shape) for name, each in scores.items()}
-    return ObservedWorld(log, {name: ranks_of(each, rng) for name, each in whole.items()})
+    log = Log(Ids.of(np.arange(n_users)), Ids.of(np.arange(n_items)), user, item, {"label": labels.ravel().astype(np.float64)})
+    return ObservedWorld(
+        log, {name: ranks_of(np.broadcast_to(each, labels.shape), rng) for name, each in scores.items()}
+    )
 
 
 def kuairec_world() -> ObservedWorld:
@@ -60,7 +63,7 @@ def kuairec_world() -> ObservedWorld:
     users, items = (grid[name].unique().sort().to_numpy() for name in ("user_id", "video_id"))
     labels = grid["label"].to_numpy().reshape(len(users), len(items))
     liked = pl.read_parquet(folder / "big_matrix_positives.parquet").select("user_id", "video_id", label=pl.lit(1))
-    train = kuairec.read(liked, columns=kuairec.COLUMNS)
+    train = read(liked, columns=kuairec.COLUMNS)
     matrix = positives(train)
     row, column = train.users.locate(Ids.of(users)), train.items.locate(Ids.of(items))
     known_user, known = row >= 0, column >= 0
@@ -173,7 +176,7 @@ def page(tables: dict[str, pl.DataFrame]) -> str:
     ]
     for name, table in tables.items():
         values = table.filter(~pl.col("what").str.contains(" - "))
-        draws = int(values["draws"].min() or 0)  # type: ignore[call-overload]
+        draws = min(values["draws"].to_list(), default=0)
         lines += ["", f"## {name}, {draws} draws", "", "<details><summary>all cells</summary>", ""]
         lines += [
             "| model | K | N̄ | truth | published bias | corrected error | bias | covered | warned | weighted error | shrunk error |"

@@ -20,7 +20,7 @@ from truerank.estimators.judged.pairs import ExpandedPairs
 from truerank.estimators.judged.post_normalised import IdealRatio, PostNormalised
 from truerank.estimators.judged.published import Published
 from truerank.estimators.judged.shrunk import Shrunk
-from truerank.estimators.judged.weighted import Weighted
+from truerank.estimators.judged.weighted import WeightedUsers
 from truerank.estimators.judged.wild import Wild
 from truerank.metrics.auc import AUC
 from truerank.metrics.average_precision import AveragePrecision
@@ -101,11 +101,12 @@ def test_area_under_the_curve_has_unbiased_sums(world: Tiny, design: SamplingDes
 
 def test_no_unbiased_form_of_the_smaller_denominator() -> None:
     reason = ExpandedPairs().refusal(AveragePrecision(3))
-    assert reason is not None and "denominator=cutoff" in reason
+    assert reason is not None
+    assert "denominator=cutoff" in reason
     assert ExpandedPairs().refusal(Recall(3)) is not None
 
 
-# ---------------------------------------------------------------------------------------------------------------- bounds
+# -------------------------------------------------------------------------------------------------------------- bounds
 
 
 @worlds
@@ -132,12 +133,12 @@ def test_every_number_of_hits_is_bounded(k: int) -> None:
         assert HitBound(k, upper=False).values(totals)[0] <= (hits > 0) + 1e-12
 
 
-# ------------------------------------------------------------------------------------------------------------------ nDCG
+# ---------------------------------------------------------------------------------------------------------------- nDCG
 
 
 @drawn
 def test_normalised_after_averaging(design: SamplingDesign, rate: float | None) -> None:
-    """DCG and the number of relevant items are unbiased; over a full list so is the value, unless a rate is declared."""
+    """DCG and the number of relevant items are unbiased; over a full list so is the value."""
     n_users = len(WORLD.labels)
     dcg = sum(label / log2(place + 2) for row in WORLD.labels for place, label in enumerate(row[:3]))
     assert mean_total(WORLD, PostNormalised(), NDCG(3), 0, design, rate) == pytest.approx(dcg, abs=1e-12)
@@ -150,7 +151,7 @@ def test_normalised_after_averaging(design: SamplingDesign, rate: float | None) 
         assert form.values(totals)[0] == pytest.approx(dcg / full / n_users, abs=1e-12)
 
 
-# -------------------------------------------------------------------------------------------------------------- inferred
+# ------------------------------------------------------------------------------------------------------------ inferred
 
 
 def test_inferred_precision_by_hand() -> None:
@@ -189,7 +190,7 @@ def test_inferred_means_lean_towards_users_who_like_much() -> None:
     assert mean < 0.95 * truth
 
 
-# ----------------------------------------------------------------------------------------------------------- mean recall
+# --------------------------------------------------------------------------------------------------------- mean recall
 
 
 @pytest.mark.parametrize("k", [1, 2, 3])
@@ -219,12 +220,12 @@ def test_weighted_and_shrunk_move_the_published_mean_and_do_not_cure_it() -> Non
     assert mean(Published()) == pytest.approx(1 / 6, abs=1e-12)
     # n = 1 stands for three items: 1 - C(3, 2) / C(6, 2) = .8, weight 5/4; n = 2 is sure to be kept; the first user is
     # kept in a third of the draws
-    assert mean(Weighted()) == pytest.approx(1 / 3 * (1 / 3 * 1 / 2 + 2 / 3 * 5 / 9), abs=1e-12)
-    assert mean(Published()) < mean(Weighted()) < 0.25
+    assert mean(WeightedUsers()) == pytest.approx(1 / 3 * (1 / 3 * 1 / 2 + 2 / 3 * 5 / 9), abs=1e-12)
+    assert mean(Published()) < mean(WeightedUsers()) < 0.25
     assert mean(Shrunk()) < 0.25
 
 
-@pytest.mark.parametrize("estimator", [Weighted(), Published()], ids=str)
+@pytest.mark.parametrize("estimator", [WeightedUsers(), Published()], ids=str)
 def test_with_every_label_known_it_is_the_plain_mean(estimator: Estimator) -> None:
     found = WORLD.terms(estimator, Recall(2), WORLD.everything()).value()
     assert found == pytest.approx(float(np.nanmean(known(WORLD, Recall(2)))), abs=1e-12)

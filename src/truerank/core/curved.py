@@ -11,7 +11,8 @@ import numpy as np
 
 from truerank.core.arrays import Bools, Floats, Ints, sums_by
 from truerank.core.clusters import Clusters
-from truerank.core.rank_curve import CurveFit, Histograms, fit_curve, plausible
+from truerank.core.histograms import Histograms
+from truerank.core.rank_curve import CurveFit, fit_curve, plausible
 from truerank.core.terms import Smooth, Terms, ratio
 
 # ends of the bins of ranks; the cut-off is one more; the same whatever the data, so that chunks agree
@@ -57,18 +58,17 @@ class CurvedRecall:
         used = int(np.searchsorted(ends, deepest)) + 1
         within = int(np.searchsorted(ends, float(self.k))) + 1
         last = np.minimum(ends[:used], deepest)
-        relevant, judged, size = self.relevant[rows], self.judged[rows], size[:, :used]
-        parts = [np.ascontiguousarray(part[:, :used]) for part in (relevant, judged)]
-        beyond = [relevant[:, -1], judged[:, -1], never]
-        if not never.any():
-            return Histograms(*parts, size, last, min(within, used))
-        if within < used:  # what is never recommended ranks below the list: with the last of it
-            for part, more in zip((*parts, size), beyond, strict=True):
+        relevant, judged = self.relevant[rows], self.judged[rows]
+        beyond = (relevant[:, -1], judged[:, -1], never)
+        parts = [np.array(part[:, :used]) for part in (relevant, judged, size)]
+        if never.any() and within < used:  # what is never recommended ranks below the list: with the last of it
+            for part, more in zip(parts, beyond, strict=True):
                 part[:, -1] += more
-            last[-1] = max(float(candidates.max()), last[-1])
-            return Histograms(*parts, size, last, within)
-        columns = [np.column_stack([part, more]) for part, more in zip((*parts, size), beyond, strict=True)]
-        return Histograms(columns[0], columns[1], columns[2], np.append(last, deepest + float(never.max())), used)
+            last[-1] = max(float(candidates.max()), float(last[-1]))
+        elif never.any():
+            parts = [np.column_stack([part, more]) for part, more in zip(parts, beyond, strict=True)]
+            last = np.append(last, deepest + float(never.max()))
+        return Histograms(parts[0], parts[1], parts[2], last, min(within, used))
 
     def fit(self) -> CurveFit | None:
         """None where no judged item is relevant."""
@@ -132,9 +132,9 @@ class CurvedRecall:
         """Clusters with a judged relevant item; of two, those for which these lie in other bins."""
         own = np.where(self.defined[:, None], self.relevant, 0.0)
         if not isinstance(other, CurvedRecall):
-            return int(np.count_nonzero(self.clusters.has(own.any(axis=1))))
+            return int(np.count_nonzero(self.clusters.has(np.asarray(own.any(axis=1)))))
         theirs = np.where(other.defined[:, None], other.relevant, 0.0)
-        return int(np.count_nonzero(self.clusters.has((own != theirs).any(axis=1))))
+        return int(np.count_nonzero(self.clusters.has(np.asarray((own != theirs).any(axis=1)))))
 
     @property
     def whole(self) -> Smooth:

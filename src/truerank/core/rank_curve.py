@@ -25,7 +25,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from truerank.core.arrays import Bools, Floats, Ints, exact_sum
+from truerank.core.arrays import Bools, Floats, exact_sum
+from truerank.core.histograms import Histograms
 from truerank.core.threads import one_blas_thread
 
 BLOCK = 2**14  # distinct rows that are looked at together
@@ -38,53 +39,6 @@ THIRD_SD, LOG_FOURTH, FOURTH_SD, CURVE_SD = 0.15, math.log(0.1), 0.7, 3.0
 FREE_SD = 100.0
 LIKE_NOTHING = (0.0, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8)  # shares that are tried
 RULED_OUT = 3.84  # twice the log-likelihood below the best
-
-
-@dataclass(frozen=True, slots=True)
-class Histograms:
-    """Relevant and judged items of each row by bin of ranks, and how many candidates the bin has; `last` ranks of bins.
-
-    The first `within` bins are the list.
-    """
-
-    relevant: Floats
-    judged: Floats
-    size: Floats
-    last: Floats
-    within: int
-
-    def distinct(self) -> tuple[Histograms, Ints, Floats]:
-        """Each row once, in sorted order; which of them each row is, and how many rows each is."""
-        columns = np.concatenate([self.relevant, self.judged, self.size], axis=1)
-        rows, place, count = np.unique(columns, axis=0, return_inverse=True, return_counts=True)
-        n = self.relevant.shape[1]
-        parts = (np.ascontiguousarray(rows[:, at : at + n]) for at in (0, n, 2 * n))
-        return Histograms(*parts, self.last, self.within), place.reshape(-1), count.astype(np.float64)
-
-    @property
-    def rest(self) -> Floats:
-        """Candidates that were not judged."""
-        return np.maximum(self.size - self.judged, 0.0)
-
-    def lift(self) -> float:
-        """How far relevance falls along the ranks: the logit of the first bin minus that of the last, over 5.
-
-        Of pooled rates that are made to fall (pool adjacent violators).
-
-        >>> flat = Histograms(np.ones((1, 2)), 2 * np.ones((1, 2)), 5 * np.ones((1, 2)), np.array([5.0, 10.0]), 1)
-        >>> flat.lift()
-        0.0
-        """
-        hits, seen = self.relevant.sum(axis=0), self.judged.sum(axis=0)
-        blocks: list[tuple[float, float]] = []
-        for hit, n in zip((hits + hits.sum() / seen.sum()).tolist(), (seen + 1.0).tolist(), strict=True):
-            blocks.append((hit, n))
-            while len(blocks) > 1 and blocks[-1][0] / blocks[-1][1] > blocks[-2][0] / blocks[-2][1]:
-                (low, m), (high, k) = blocks.pop(), blocks.pop()
-                blocks.append((low + high, m + k))
-        rates = np.clip([hit / n for hit, n in (blocks[0], blocks[-1])], 1e-6, 1 - 1e-6)
-        logits = np.log(rates / (1 - rates))
-        return float(logits[0] - logits[1]) / 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +76,7 @@ def fit_curve(rows: Histograms, *, like_nothing: float) -> CurveFit:
         return _known(rows)
     distinct, place, count = rows.distinct()
     with one_blas_thread():
-        model = Model.of(distinct, count)
+        model = CurveModel.of(distinct, count)
         fit = model.fit(like_nothing, model.start)
         found = model.recall(like_nothing, fit)
     by_row = RecallByUser(found.value[place], found.weight[place], found.influence[place])
@@ -140,17 +94,17 @@ def _known(rows: Histograms) -> CurveFit:
 
 
 def plausible(rows: Histograms) -> dict[float, float]:
-    """The mean recall under each share of users who like nothing that the data do not rule out.
+    """The mean recall under each share of users who like nothing, up to the largest that the data do not rule out.
 
     Shares are tried from 0 up to that of users without a judged relevant item; one is ruled out where twice its
-    log-likelihood is 3.84 below that of the best.
+    log-likelihood is 3.84 below that of the best. Smaller ones stay: that they fit worse is the model's word alone.
     """
     if not rows.rest.any():
         return {}
     distinct, _, count = rows.distinct()
-    tried: dict[float, Fit] = {}
+    tried: dict[float, CurveStep] = {}
     with one_blas_thread():
-        model = Model.of(distinct, count)
+        model = CurveModel.of(distinct, count)
         most = float(count[model.none].sum() / count.sum())
         start = model.start
         for share in (each for each in LIKE_NOTHING if each == 0 or each < most):
@@ -159,8 +113,8 @@ def plausible(rows: Histograms) -> dict[float, float]:
             if 2 * (max(each.value for each in tried.values()) - tried[share].value) > RULED_OUT:
                 break
         best = max(each.value for each in tried.values())
-        kept = {share: fit for share, fit in tried.items() if 2 * (best - fit.value) <= RULED_OUT}
-        found = {share: model.recall(share, fit) for share, fit in kept.items()}
+        most = max(share for share, fit in tried.items() if 2 * (best - fit.value) <= RULED_OUT)
+        found = {share: model.recall(share, fit) for share, fit in tried.items() if share <= most}
     return {share: exact_sum(count * each.value) / exact_sum(count * each.weight) for share, each in found.items()}
 
 
@@ -168,7 +122,7 @@ def plausible(rows: Histograms) -> dict[float, float]:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Fit:
+class CurveStep:
     """Parameters with their penalised log-likelihood, and the score of each row."""
 
     at: Floats
@@ -200,7 +154,7 @@ class Posterior:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Model:
+class CurveModel:
     """The likelihood of distinct rows, each of which `count` users have."""
 
     rows: Histograms
@@ -218,7 +172,7 @@ class Model:
     factors: Floats  # 1, z, z² - 1, e of each node
 
     @classmethod
-    def of(cls, rows: Histograms, count: Floats) -> Model:
+    def of(cls, rows: Histograms, count: Floats) -> CurveModel:
         whole = Histograms(
             rows.relevant * count[:, None], rows.judged * count[:, None], rows.size, rows.last, rows.within
         )
@@ -310,7 +264,7 @@ class Model:
         """The outer products of scores, with the penalty."""
         return np.asarray((scores * self.count[:, None]).T @ scores + self.penalty)
 
-    def fit(self, share: float, start: Floats) -> Fit:
+    def fit(self, share: float, start: Floats) -> CurveStep:
         """Damped steps by outer products of scores (Berndt, Hall, Hall and Hausman 1974)."""
         at = start
         value, scores = self.scores(at, share)
@@ -328,10 +282,10 @@ class Model:
             gain, at, (value, scores) = float(slope @ step), at + step, new
             damping /= 6
             if gain < GAIN:
-                return Fit(at, value, scores)
-        return Fit(at, value, scores, converged=False)
+                return CurveStep(at, value, scores)
+        return CurveStep(at, value, scores, converged=False)
 
-    def recall(self, share: float, fit: Fit) -> RecallByUser:
+    def recall(self, share: float, fit: CurveStep) -> RecallByUser:
         """The recall of each row with its weight, and its influence on the mean: its own, and through the fit."""
         nodes = self.nodes(fit.at)
         parts = [self._recall(part, nodes, share) for part in self.blocks()]

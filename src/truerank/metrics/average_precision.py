@@ -79,9 +79,11 @@ class AveragePrecision:
             each * (g.before * reciprocal + others * (inside - (g.above + 1) * reciprocal)),
         )
         n = len(positives.count)
-        by_unit = [sums_by(g.unit, values, n=n) for values in (single, pair)]
+        singles, pairs = (sums_by(g.unit, values, n=n) for values in (single, pair))
         cut, none = self.denominator is Denominator.CUTOFF, np.zeros(n)
-        return PairSums(*by_unit, np.full(n, float(self.k)) if cut else none, none if cut else positives.count, none)
+        return PairSums(
+            singles, pairs, np.full(n, float(self.k)) if cut else none, none if cut else positives.count, none
+        )
 
     def _places(self, positives: Positives) -> tuple[Floats, Floats, Floats]:
         """Of each group of equal scores: Σ 1 / r over its places up to K, their number, and the share of its others."""

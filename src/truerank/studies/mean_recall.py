@@ -40,7 +40,7 @@ class MeanRecallDraws:
         """The mean recall of every model at every cut-off."""
         metrics = [Recall(k) for k in self.cutoffs]
         chunk, learned = JudgedChunk(self.world.labels, {}), Learned()
-        found = {}
+        found: dict[tuple[str, int], float] = {}
         for name, ranks in self.world.ranks.items():
             asked = [Asked(metric) for metric in metrics]
             parts = Full().terms(chunk, RankView(ranks), asked=asked, learned=learned)

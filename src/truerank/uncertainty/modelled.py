@@ -50,7 +50,7 @@ def about_curve(terms: Terms) -> tuple[Message, ...]:
         caution(
             "like-nothing",
             f"rests on the share of users who like nothing at all, taken as {terms.like_nothing:.0%}: {least:.0%} to "
-            f"{most:.0%} fit the data, with values of {found[least]:.4f} to {found[most]:.4f}; if it is known, say "
+            f"{most:.0%} can be, with values of {found[least]:.4f} to {found[most]:.4f}; if it is known, say "
             "corrected(like_nothing=...)",
             numbers={"least": least, "most": most, "at_least": found[least], "at_most": found[most]},
         ),

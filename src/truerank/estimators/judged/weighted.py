@@ -19,7 +19,7 @@ from truerank.metrics.worth import expected_worth
 
 
 @dataclass(frozen=True, slots=True)
-class Weighted:
+class WeightedUsers:
     """Σ (m / n) / π over Σ 1 / π, users with n >= 1, π = 1 - C(N - N⁺, N-bar) / C(N, N-bar) the chance to be kept.
 
     With N⁺ known this would be unbiased for sum and number of users. Nobody knows N⁺: n N / N-bar stands for it, and
@@ -29,7 +29,7 @@ class Weighted:
     >>> import polars as pl, truerank as tr
     >>> scores = {"m": tr.scores.dense([[4.0, 3, 2, 1]], users=[7], items=[1, 2, 3, 4])}
     >>> labels = pl.DataFrame({"user": [7] * 2, "item": [1, 3], "label": [1, 1]})
-    >>> how = {"exposure": "random", "metrics": ["Recall@1"], "estimators": [Weighted()]}
+    >>> how = {"exposure": "random", "metrics": ["Recall@1"], "estimators": [WeightedUsers()]}
     >>> tr.evaluate(scores, labels, **how).estimates[0].value
     0.5
     """
