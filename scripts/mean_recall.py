@@ -9,15 +9,17 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import polars as pl
+from scipy.sparse import csr_matrix
 
 import kuairec
-from truerank.core.arrays import Floats
+from truerank.core.arrays import Floats, Ints
 from truerank.core.ids import Ids
 from truerank.core.log import Log
 from truerank.core.ranking import Ranks
@@ -50,40 +52,73 @@ def world_of(labels: Labels, scores: Mapping[str, npt.NDArray[Any]], *, seed: in
     rng = np.random.default_rng(seed)
     n_users, n_items = labels.shape
     user, item = (axis.ravel() for axis in np.indices(labels.shape))
-    log = Log(Ids.of(np.arange(n_users)), Ids.of(np.arange(n_items)), user, item, {"label": labels.ravel().astype(np.float64)})
+    log = Log(
+        Ids.of(np.arange(n_users)), Ids.of(np.arange(n_items)), user, item, {"label": labels.ravel().astype(np.float64)}
+    )
     return ObservedWorld(
         log, {name: ranks_of(np.broadcast_to(each, labels.shape), rng) for name, each in scores.items()}
     )
 
 
-def kuairec_world() -> ObservedWorld:
-    """Popularity, a truncated SVD, neighbours of items and a random order of the 1,411 x 3,327 block."""
-    folder = kuairec.data_folder() / "kuairec"
-    grid = pl.read_parquet(folder / "small_matrix_binary_grid.parquet").sort("user_id", "video_id")
-    users, items = (grid[name].unique().sort().to_numpy() for name in ("user_id", "video_id"))
-    labels = grid["label"].to_numpy().reshape(len(users), len(items))
-    liked = pl.read_parquet(folder / "big_matrix_positives.parquet").select("user_id", "video_id", label=pl.lit(1))
-    train = read(liked, columns=kuairec.COLUMNS)
-    matrix = positives(train)
-    row, column = train.users.locate(Ids.of(users)), train.items.locate(Ids.of(items))
-    known_user, known = row >= 0, column >= 0
-    count = np.asarray(matrix.sum(axis=0)).ravel()
-    popular = np.where(known, count[column], 0.0)
+@dataclass(frozen=True)
+class Block:
+    """The block with what its users liked outside it."""
 
-    def laid(found: Floats) -> Floats:
-        scores = np.zeros(labels.shape)
-        scores[np.ix_(known_user, known)] = found
+    labels: Labels
+    train: Log
+    matrix: csr_matrix
+    row: Ints
+    column: Ints
+    count: Floats
+
+    @classmethod
+    def read(cls) -> Block:
+        folder = kuairec.data_folder() / "kuairec"
+        grid = pl.read_parquet(folder / "small_matrix_binary_grid.parquet").sort("user_id", "video_id")
+        users, items = (grid[name].unique().sort().to_numpy() for name in ("user_id", "video_id"))
+        liked = pl.read_parquet(folder / "big_matrix_positives.parquet").select("user_id", "video_id", label=pl.lit(1))
+        train = read(liked, columns=kuairec.COLUMNS)
+        matrix = positives(train)
+        row, column = train.users.locate(Ids.of(users)), train.items.locate(Ids.of(items))
+        labels = grid["label"].to_numpy().reshape(len(users), len(items))
+        return cls(labels, train, matrix, row, column, np.asarray(matrix.sum(axis=0)).ravel())
+
+    @property
+    def popular(self) -> Floats:
+        return np.where(self.column >= 0, self.count[self.column], 0.0)
+
+    def laid(self, found: Floats) -> Floats:
+        """Scores of known users and items as scores of the whole block."""
+        scores = np.zeros(self.labels.shape)
+        scores[np.ix_(self.row >= 0, self.column >= 0)] = found
         return scores
 
-    svd = kuairec._svd(train)
-    near = matrix[row[known_user]] @ (matrix.T @ matrix.multiply(1 / np.maximum(count, 1.0)).tocsr())[:, column[known]]
+    def near(self, power: float) -> Floats:
+        """Items that those who liked the same have liked, by co-occurrence over a power of how often these are liked."""
+        row, column = self.row[self.row >= 0], self.column[self.column >= 0]
+        often = np.maximum(self.count, 1.0)
+        together = self.matrix.T @ self.matrix.multiply(1 / often**power).tocsr()
+        return self.laid((self.matrix[row] @ together[:, column]).toarray() / np.sqrt(often[column]))
+
+
+def kuairec_world() -> ObservedWorld:
+    """Popularity, a truncated SVD, a random order, and one that shows what few watch, of the 1,411 x 3,327 block."""
+    block = Block.read()
+    row, column = block.row[block.row >= 0], block.column[block.column >= 0]
+    svd = kuairec._svd(block.train)
     scores = {
-        "popularity": popular[None],
-        "svd": laid(svd.user[row[known_user]] @ svd.item[column[known]].T),
-        "neighbours": laid(near.toarray() / np.sqrt(np.maximum(count[column[known]], 1.0))) + 1e-9 * popular,
-        "random": np.random.default_rng(SEED).random(labels.shape),
+        "popularity": block.popular[None],
+        "svd": block.laid(svd.user[row] @ svd.item[column].T),
+        "contrarian": block.near(1.0) + 1e-9 * block.popular,
+        "random": np.random.default_rng(SEED).random(block.labels.shape),
     }
-    return world_of(labels, scores, seed=SEED)
+    return world_of(block.labels, scores, seed=SEED)
+
+
+def neighbours_world() -> ObservedWorld:
+    """Neighbours of items, by co-occurrence alone, of the same block."""
+    block = Block.read()
+    return world_of(block.labels, {"neighbours": block.near(0.0) + 1e-9 * block.popular}, seed=SEED)
 
 
 def jester_world() -> ObservedWorld:
@@ -126,6 +161,7 @@ def made_world(kind: str) -> ObservedWorld:
 
 WORLDS: dict[str, tuple[Callable[[], ObservedWorld], tuple[int, ...], tuple[int, ...]]] = {
     "KuaiRec": (kuairec_world, (10, 20, 80), (5, 50, 500)),
+    "KuaiRec, neighbours": (neighbours_world, (10, 20, 80), (5, 50, 500)),
     "Jester": (jester_world, (10, 20), (5, 20)),
     "made": (lambda: made_world("plain"), (10, 20, 80), (5, 50, 500)),
     "30 % like nothing": (lambda: made_world("like nothing"), (10, 20, 80), (5, 50, 500)),
@@ -138,7 +174,8 @@ def drawn(name: str, *, draws: int, keep: Path) -> pl.DataFrame:
     make, judged, cutoffs = WORLDS[name]
     blocks = Blocks(f"mean recall 1, seed {SEED}: {name}, {judged}, {cutoffs}".encode(), "Start again to go on.")
     path = [
-        keep / f"{name.replace(' ', '-').replace('%', 'percent')}.{first}.block" for first in range(0, draws, BLOCK)
+        keep / f"{name.replace(' ', '-').replace(',', '').replace('%', 'percent')}.{first}.block"
+        for first in range(0, draws, BLOCK)
     ]
     if not all(each.exists() for each in path):
         study = MeanRecallDraws(make(), judged, cutoffs, SEED, ESTIMATORS)

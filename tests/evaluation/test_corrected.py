@@ -104,6 +104,22 @@ def test_few_users_with_a_relevant_item_take_the_verdict_away() -> None:
     assert "few-with-relevant" not in {reason.code for reason in plenty.reasons}
 
 
+def test_lists_below_chance_take_the_verdict_away() -> None:
+    labels, scores = world()
+    user, item = np.repeat(np.arange(N_USERS), 30), np.argsort(np.random.default_rng(5).random(labels.shape), axis=1)
+    place = item[:, :30].ravel()
+    rows = pl.DataFrame({"user": user, "item": place, "label": labels[user, place].astype(int)})
+    found = tr.evaluate(
+        {"worst": -scores["good"], "other": scores["other"]},
+        rows,
+        exposure="random",
+        metrics=["Recall@50"],
+        estimators=["corrected"],
+    ).comparisons[0]
+    assert found.verdict == INSUFFICIENT
+    assert "below-chance" in {reason.code for reason in found.reasons}
+
+
 def test_the_share_who_like_nothing_can_be_declared_and_its_effect_is_said() -> None:
     plain, declared = (
         asked(8, estimators=[each]).estimates[0] for each in ("corrected", "corrected(like_nothing=0.2)")

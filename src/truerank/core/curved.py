@@ -96,10 +96,18 @@ class CurvedRecall:
         n = int(np.count_nonzero(self.defined))
         return float(np.count_nonzero((self._relevant()[1] > 0) & self.defined)) / n if n else 0.0
 
-    def judged_in_list(self) -> float:
-        """How many judged items are in the lists."""
+    def above_chance(self) -> float:
+        """By how many standard errors judged items in lists are relevant more often than others; NaN without both."""
         within = int(np.searchsorted(ends_of(self.k), float(self.k))) + 1
-        return float(self.judged[self.defined][:, :within].sum())
+        relevant, judged = (part[self.defined].sum(axis=0) for part in (self.relevant, self.judged))
+        (hits, inside), (others, outside) = (
+            (float(relevant[part].sum()), float(judged[part].sum())) for part in (slice(within), slice(within, None))
+        )
+        if not (inside > 0 and outside > 0):
+            return math.nan
+        rate = (hits + others) / (inside + outside)
+        noise = math.sqrt(rate * (1 - rate) * (1 / inside + 1 / outside))
+        return (hits / inside - others / outside) / noise if noise > 0 else math.nan
 
     def correction(self) -> float:
         """The value minus the mean of m / n over users with n >= 1."""

@@ -9,6 +9,7 @@ from truerank.core.messages import Message, caution, warning
 from truerank.core.terms import Terms
 
 FEWEST_WITH_RELEVANT = 0.4  # share of users with a judged relevant item, below which intervals were measured to fail
+BELOW_CHANCE = -2.0  # standard errors
 MATTERS = 0.02  # of the value
 
 
@@ -28,6 +29,16 @@ def distrust(terms: Terms, model: str) -> tuple[Message, ...]:
                 "the others like is nearly all model, and its value was measured to be up to a fifth too low there; "
                 "judge more items per user, or use pooled",
                 numbers={"share": share},
+                about=(model,),
+            )
+        )
+    if terms.above_chance() < BELOW_CHANCE:
+        messages.append(
+            warning(
+                "below-chance",
+                f"the lists of {model} hold relevant items less often than the rest does: the rank curve takes "
+                "relevance to fall along a list, and was measured to be too low by up to two fifths there; use pooled",
+                numbers={"z": terms.above_chance()},
                 about=(model,),
             )
         )
