@@ -15,7 +15,7 @@ WITH_TORCH := $(if $(filter 0,$(TORCH)),,$(VENV)/.torch)
 RECTOOLS ?= .venv-rectools
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: demo test test-all test-newest test-rectools check coverage biased published-bias intervened bench-setup bench format clean position-fits models-on-kuairec debiased-learners offpolicy-study advice-check reliability-coverage reliability-study calibration shipped-study pictures report-pictures release-check
+.PHONY: demo test test-all test-newest test-rectools check coverage biased published-bias intervened bench-setup bench format clean position-fits models-on-kuairec debiased-learners offpolicy-study advice-check reliability-coverage reliability-study calibration shipped-study pictures report-pictures result-pictures docs release-check
 
 # the library alone is all the demo needs; tests also need peers and models of other libraries
 $(VENV)/.library: pyproject.toml constraints.txt
@@ -107,8 +107,15 @@ pictures: $(READY)  ## the pictures of the README and of the tutorials, into doc
 	PYTHONPATH=scripts $(BIN)/python scripts/first_picture.py
 	PYTHONPATH=scripts $(BIN)/python scripts/tutorial_pictures.py
 
+result-pictures: $(READY)  ## what every page of docs/results begins with, from its own tables
+	PYTHONPATH=scripts $(BIN)/python scripts/result_pages.py
+
 report-pictures: $(READY)  ## one report of each kind in Debian's chromium, into docs/figures/report
 	PYTHONPATH=scripts $(BIN)/python scripts/report_pictures.py
+
+docs: $(READY)  ## the documentation as a site that opens from files, into build/site
+	@# with --quiet warnings are not counted, and --strict says nothing
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
 
 bench-setup:  ## one environment per peer of the benchmarks, in .bench
 	@for peer in ranx rectools pytrec_eval; do \

@@ -23,6 +23,7 @@ import numpy as np
 import polars as pl
 
 from kuairec import COLUMNS, data_folder
+from result_pages import write_page
 from truerank import models
 from truerank.core.arrays import Floats, Ints
 from truerank.core.chance import cell_uniforms, generator
@@ -382,8 +383,7 @@ def main() -> None:
             setting.scores, setting.half(0), folder, grid=grid(), train=setting.train, seed=STUDY_SEED, resamples=200, threads=2
         )  # fmt: skip
         judged[setting.name] = judge(setting, Studied.read(folder))
-    with whole_file(OUT) as temporary:
-        temporary.write_text(page(judged))
+    write_page(OUT, "advice", page(judged))
     print(OUT)
 
 

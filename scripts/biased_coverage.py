@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from cores import on_all_cores
+from result_pages import write_page
 from truerank.core.arrays import Floats, sums_by
 from truerank.core.ranking import Candidates, Scores
 from truerank.estimators.biased.ips import IPS
@@ -66,8 +67,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=Path("docs/results/biased-exposure.md"))
     arguments = parser.parse_args()
     rows = study(runs=arguments.runs, seed=arguments.seed)
-    arguments.out.parent.mkdir(parents=True, exist_ok=True)
-    arguments.out.write_text(page(rows, runs=arguments.runs, seed=arguments.seed))
+    write_page(arguments.out, "biased-exposure", page(rows, runs=arguments.runs, seed=arguments.seed))
     failures = [each for each in rows if not each.holds]
     for each in failures:
         print(f"does not hold: {each}", file=sys.stderr)

@@ -13,7 +13,7 @@ from typing import Any
 
 import polars as pl
 
-from truerank.report.reliability_charts import PictureFormat, altair, picture
+from truerank.report.reliability_charts import TYPEFACE, PictureFormat, altair, picture
 from truerank.studies.calibration.summary import EQUAL, RESULTS, VALUE, WORSE_ONE
 
 PAGE = Path("docs/results/calibration.md")
@@ -75,7 +75,7 @@ def chart(found: pl.DataFrame) -> Any:
         panel(VALUE, "covered", "intervals of values that hold the truth", (0.8, 1.0), (LOW, 1.0)),
         panel(EQUAL, "covered", "of differences", (0.8, 1.0), (LOW, 1.0)),
         panel(EQUAL, "decided", "equal models called different", (0.0, 0.2), (0.0, TYPE_ONE)),
-    ).configure_view(stroke="#dddddd")
+    ).configure(font=TYPEFACE, view=library.ViewConfig(stroke="#dddddd"))
 
 
 # ---------------------------------------------------------------------------------------------------------------- page

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from result_pages import write_page
 from truerank.core.arrays import Floats
 from truerank.core.chance import cell_keys, cell_uniforms
 from truerank.core.log import Log
@@ -127,8 +128,7 @@ def main() -> None:
                 with whole_file(path) as temporary:
                     temporary.write_text(json.dumps(found, indent=1))
             results.setdefault(name, []).append(json.loads(path.read_text()))
-    with whole_file(OUT) as temporary:
-        temporary.write_text(page(results))
+    write_page(OUT, "debiased-learners", page(results))
 
 
 def page(results: dict[str, list[dict[str, list[float]]]]) -> str:

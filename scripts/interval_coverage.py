@@ -11,6 +11,7 @@ import numpy as np
 
 import kuairec
 from cores import on_all_cores
+from result_pages import write_page
 from truerank.estimators.judged.hajek import Hajek
 from truerank.estimators.judged.horvitz_thompson import HorvitzThompson
 from truerank.estimators.judged.pooled import Pooled
@@ -41,8 +42,7 @@ def main() -> None:
     truth = kuairec.truth()
     kuairec.check(truth)
     found = study(truth, runs=arguments.runs)
-    arguments.out.parent.mkdir(parents=True, exist_ok=True)
-    arguments.out.write_text(page(found, runs=arguments.runs))
+    write_page(arguments.out, "coverage", page(found, runs=arguments.runs))
     failures = [each for each in found if not holds(each)]
     for each in failures:
         print(f"does not hold: {each}", file=sys.stderr)

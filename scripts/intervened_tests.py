@@ -15,6 +15,7 @@ import msgspec
 import numpy as np
 
 from kuairec import data_folder
+from result_pages import write_page
 from truerank.core.estimator import Estimator
 from truerank.core.log import Log
 from truerank.core.metric import Metric
@@ -331,9 +332,8 @@ def main() -> None:
                 out.write(b"".join(msgspec.json.encode(each) + b"\n" for each in kept))
             print(f"{name}: {kept[0].drawn_seconds:.0f} s", file=sys.stderr)
         found += kept
-    arguments.out.parent.mkdir(parents=True, exist_ok=True)
     raw = {name: by_raw_weights(worlds[0], strategy) for name, strategy in COMPARED.items()}
-    arguments.out.write_text(page(found, exposures(worlds), against_truth(worlds), raw))
+    write_page(arguments.out, "intervened", page(found, exposures(worlds), against_truth(worlds), raw))
     failures = [each for each in found if not (each.holds and each.drawn_seconds >= 100 * each.formula_seconds)]
     for each in failures:
         print(f"does not hold: {each}", file=sys.stderr)

@@ -16,6 +16,7 @@ from pathlib import Path
 
 import numpy as np
 
+from result_pages import write_page
 from truerank.core.arrays import Floats, Ints
 from truerank.core.clusters import Clusters
 from truerank.core.counted import CountedItems, CountForm, Covered, Inequality
@@ -166,7 +167,7 @@ def main() -> None:
     rows = [
         row for world in worlds() for at, n in enumerate(SIZES) for row in held(world, n, draws=chosen.draws, seed=at)
     ]
-    chosen.out.write_text(page(rows, draws=chosen.draws))
+    write_page(chosen.out, "lists", page(rows, draws=chosen.draws))
 
 
 if __name__ == "__main__":

@@ -19,6 +19,7 @@ from typing import Any
 import polars as pl
 
 import kuairec
+from result_pages import bare, write_page
 from truerank import models
 from truerank.core.log import Log
 from truerank.data.read import read
@@ -113,15 +114,18 @@ def main() -> None:
             if process.exitcode:
                 raise SystemExit(f"{entry.title} failed")
         rows.append(json.loads(path.read_text()))
-    with whole_file(OUT) as temporary:
-        temporary.write_text(page(rows) + learned())
+    write_page(OUT, "models", page(rows) + learned())
 
 
 def learned() -> str:
     """The page of the torch models, which has a script of its own, as a part of this one."""
     if not LEARNED.exists():
         return ""
-    text = LEARNED.read_text().replace("\n## ", "\n### ").replace("# Learned models on KuaiRec", "## Learned models", 1)
+    text = (
+        bare(LEARNED.read_text())
+        .replace("\n## ", "\n### ")
+        .replace("# Learned models on KuaiRec", "## Learned models", 1)
+    )
     return f"\n{text}"
 
 

@@ -26,6 +26,7 @@ import polars as pl
 
 import truerank as tr
 from open_bandit import open_bandit_rows
+from result_pages import write_page
 from truerank.core.arrays import Floats, Ints
 from truerank.data.whole import whole_file
 from truerank.estimators.ranked import RankedEstimator
@@ -365,8 +366,7 @@ def main() -> None:
                 temporary.write_text(json.dumps(content))
             print(f"{name}: {content['seconds']} s", flush=True)
         found[name] = json.loads(kept.read_text())
-    with whole_file(PAGE) as temporary:
-        temporary.write_text("\n".join(page({name: each["result"] for name, each in found.items()})) + "\n")
+    write_page(PAGE, "offpolicy", "\n".join(page({name: each["result"] for name, each in found.items()})) + "\n")
 
 
 # ------------------------------------------------------------------------------------------------------------------ page

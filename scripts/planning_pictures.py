@@ -12,10 +12,12 @@ from truerank.core.estimator import Exposed
 from truerank.estimators import ESTIMATORS
 from truerank.estimators.ranked import RANKED
 from truerank.report.reliability_charts import TYPEFACE, PictureFormat, altair, picture
+from truerank.report.reliability_layout import COLOURS, SHAPES
 
 PLAN = Path("docs/figures/plan.svg")
 ADVISE = Path("docs/figures/advise.svg")
 WHO = "pictures of the docs"
+DIFFERENCES = (0.01, 0.02, 0.05)
 
 
 def main() -> None:
@@ -30,16 +32,19 @@ def needed() -> Any:
         tr.plan_exposure(difference=difference, metrics=["Precision@10"], n_items=1000, value=0.1, shared=0.5)
         .table()
         .with_columns(difference=pl.lit(f"{difference:g}"))
-        for difference in (0.01, 0.02, 0.05)
+        for difference in DIFFERENCES
     ]
+    names = [f"{difference:g}" for difference in DIFFERENCES]
     rows = pl.concat(tables).filter((pl.col("estimator") == "hajek") & (pl.col("per_user") >= 5))
     base = library.Chart(library.Data(values=rows.to_dicts())).encode(
         x=library.X("per_user:Q", title="judged items per user", scale=library.Scale(type="log", nice=False),
                     axis=library.Axis(format="~g", gridColor="#eeeeee")),
         y=library.Y("users:Q", title="users needed", scale=library.Scale(type="log", nice=False), axis=library.Axis(format=",", gridColor="#eeeeee")),
-        color=library.Color("difference:N", title="difference", scale=library.Scale(range=["#b0413e", "#d1782b", "#1f6f8b"])),
+        color=library.Color("difference:N", title="difference", scale=library.Scale(domain=names, range=list(COLOURS[:3]))),
     )  # fmt: skip
-    return (base.mark_line(strokeWidth=2) + base.mark_circle(size=45, opacity=1)).properties(
+    shape = library.Shape("difference:N", title="difference", scale=library.Scale(domain=names, range=list(SHAPES[:3])))
+    points = base.mark_point(size=55, opacity=1, filled=True).encode(shape=shape)
+    return (base.mark_line(strokeWidth=2) + points).properties(
         width=460, height=280, config=library.Config(font=TYPEFACE, view=library.ViewConfig(stroke="#bbbbbb"))
     )
 

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
+from result_pages import write_page
 from truerank.core.arrays import Bools, Floats, Ints
 from truerank.core.chance import generator
 from truerank.data.impressions import Logged
@@ -247,8 +248,7 @@ def main() -> None:
     # spawned, because the threads of polars do not survive a fork
     with get_context("spawn").Pool(asked.processes) as pool:
         depths, contextual, groups, clicks = study(asked.runs, asked.click_runs, partial(pool.imap, chunksize=4))
-    asked.out.parent.mkdir(parents=True, exist_ok=True)
-    asked.out.write_text(page(depths, contextual, groups, clicks))
+    write_page(asked.out, "position-fits", page(depths, contextual, groups, clicks))
     failures = [each for each in (*depths, *contextual) if not each.holds]
     for each in failures:
         print(f"does not hold: {each}", file=sys.stderr)

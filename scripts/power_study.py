@@ -11,7 +11,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from truerank.report.reliability_charts import PictureFormat, altair, picture
+from truerank.report.reliability_charts import TYPEFACE, PictureFormat, altair, picture
 from truerank.studies.power import PowerFound, power_found, worlds
 
 PAGE = Path("docs/results/power.md")
@@ -72,7 +72,7 @@ def chart(found: list[PowerFound]) -> Any:
             )
         )
         .properties(width=380, height=380)
-        .configure_view(stroke="#bbbbbb")
+        .configure(font=TYPEFACE, view=library.ViewConfig(stroke="#bbbbbb"))
     )
 
 

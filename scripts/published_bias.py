@@ -8,6 +8,7 @@ import numpy as np
 from scipy.special import gammaln
 
 import kuairec
+from result_pages import write_page
 from truerank.core.arrays import Floats
 from truerank.estimators import terms_of
 from truerank.estimators.judged.full import Full
@@ -34,8 +35,7 @@ def main() -> None:
     for n in (16, 80, 320):
         chance = kept(truth, n)
         lines += [_row(truth, model, Recall(k), n, chance) for k in (5, 50, 500) for model in truth.ranks]
-    OUT.parent.mkdir(parents=True, exist_ok=True)
-    OUT.write_text("\n".join(lines) + "\n")
+    write_page(OUT, "published-bias", "\n".join(lines) + "\n")
 
 
 def kept(truth: ObservedWorld, n: int) -> Floats:

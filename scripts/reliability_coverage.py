@@ -18,6 +18,7 @@ import numpy as np
 import polars as pl
 
 from cores import on_all_cores
+from result_pages import write_page
 from truerank.core.arrays import Floats, Ints
 from truerank.core.chance import generator
 from truerank.core.ids import Ids
@@ -134,8 +135,7 @@ def main() -> None:
         repetitions: measured(truth, kept_runs(population, repetitions=repetitions, runs=arguments.runs), repetitions)
         for repetitions in REPETITIONS
     }
-    with whole_file(arguments.out) as temporary:
-        temporary.write_text(page(tables, runs=arguments.runs))
+    write_page(arguments.out, "reliability-coverage", page(tables, runs=arguments.runs))
 
 
 def kept_truth(population: Population) -> pl.DataFrame:

@@ -20,7 +20,7 @@ from reliability_models import alone, fitted, note, peak_megabytes, truths
 from reliability_page import page
 from reliability_runs import Run
 from reliability_worlds import SEED, STUDIES, Study
-from truerank.data.whole import whole_file
+from result_pages import write_page
 from truerank.studies.reliability import Grid, Preset, study
 from truerank.studies.reliability.folder import FORMAT, NOTE
 
@@ -85,8 +85,7 @@ def main() -> None:
                 print(f"{work.name}, {preset.value}: {asked.repetitions} repetitions ...", file=sys.stderr, flush=True)
                 alone(run, work, preset, asked.repetitions, folder, what=str(folder))
             runs.append(Run.read(work, preset, folder, times=times_of(folder), truth=truth))
-    with whole_file(asked.out) as temporary:
-        temporary.write_text(page(runs, lessons=lessons(runs)))
+    write_page(asked.out, "reliability", page(runs, lessons=lessons(runs)))
 
 
 if __name__ == "__main__":

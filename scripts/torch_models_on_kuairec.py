@@ -19,6 +19,7 @@ from typing import Any
 import polars as pl
 
 import kuairec
+from result_pages import write_page
 from truerank import models
 from truerank.core.log import Log
 from truerank.core.ranking import Scores
@@ -134,8 +135,7 @@ def main() -> None:
 def write() -> None:
     """The page of what is done so far."""
     rows = [json.loads(entry.path.read_text()) for entry in entries() if entry.path.exists()]
-    with whole_file(OUT) as temporary:
-        temporary.write_text(page(rows))
+    write_page(OUT, "models-torch", page(rows))
 
 
 def page(rows: list[dict[str, Any]]) -> str:

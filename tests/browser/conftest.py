@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
@@ -15,6 +16,7 @@ from typing import Any
 import pytest
 
 AXE = "4.14.0"
+AXE_RUN = "axe.run(document, {preload: false})"  # what it would fetch again, pages from files may not
 FLAGS = (
     "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
     "--disable-component-update", "--disable-sync",
@@ -50,6 +52,18 @@ class Opened:
     def run(self, program: str) -> Any:
         return self.page.evaluate(program)
 
+    def violations(self, axe: str) -> list[str]:
+        """What axe-core finds, in words; its program runs beside the page, whose policy allows no other."""
+        session = self.page.context.new_cdp_session(self.page)
+        session.send("Runtime.evaluate", {"expression": axe, "allowUnsafeEvalBlockedByCSP": True})
+        answer = session.send(
+            "Runtime.evaluate",
+            {"expression": f"{AXE_RUN}.then(found => JSON.stringify(found.violations))", "awaitPromise": True,
+             "returnByValue": True},
+        )  # fmt: skip
+        found = json.loads(answer["result"]["value"])
+        return [f"{each['id']}: {each['nodes'][0]['html'][:200]}" for each in found]
+
     def until(self, condition: str) -> None:
         """Wait for a condition. Asked again from here: a page that forbids `eval` cannot ask itself."""
         end = time.monotonic() + WAIT / 1000
@@ -78,10 +92,12 @@ def browser() -> Iterator[Any]:
 
 @pytest.fixture(scope="module")
 def opened(browser: Any) -> Iterator[Open]:
-    """Open a file: every request that is not for the file itself is blocked and noted."""
+    """Open a file: every request that is not for the file itself, or `within` its folder, is blocked and noted."""
     contexts = []
 
-    def visit(path: Path, *, width: int = 1400, scheme: str = "light", wait: bool = True) -> Opened:
+    def visit(
+        path: Path, *, width: int = 1400, scheme: str = "light", wait: bool = True, within: Path | None = None
+    ) -> Opened:
         context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme)
         contexts.append(context)
         context.set_default_timeout(WAIT)
@@ -90,10 +106,11 @@ def opened(browser: Any) -> Iterator[Open]:
         found = Opened(page)
 
         def handle(route: Any) -> None:
-            if route.request.url == path.as_uri():
+            asked = route.request.url
+            if asked == path.as_uri() or (within is not None and asked.startswith(f"{within.as_uri()}/")):
                 route.continue_()
             else:
-                found.asked.append(route.request.url)
+                found.asked.append(asked)
                 route.abort()
 
         page.route("**/*", handle)

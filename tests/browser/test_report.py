@@ -50,19 +50,6 @@ def study_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def violations(found: Any, axe: str) -> list[str]:
-    """What axe-core finds, in words; its program runs beside the page, whose policy allows no other."""
-    session = found.page.context.new_cdp_session(found.page)
-    session.send("Runtime.evaluate", {"expression": axe, "allowUnsafeEvalBlockedByCSP": True})
-    answer = session.send(
-        "Runtime.evaluate",
-        {"expression": "axe.run(document).then(found => JSON.stringify(found.violations))", "awaitPromise": True,
-         "returnByValue": True},
-    )  # fmt: skip
-    found_ones = json.loads(answer["result"]["value"])
-    return [f"{each['id']}: {each['nodes'][0]['html'][:200]}" for each in found_ones]
-
-
 def colours(found: Any, selector: str) -> int:
     """How many colours a part of the page has: one means that nothing was drawn."""
     import struct
@@ -174,13 +161,13 @@ def test_numbers_are_written_as_python_writes_them(tmp_path: Path, opened: Open)
 
 
 def test_axe_finds_nothing(shown: Opened, axe: str) -> None:
-    assert violations(shown, axe) == []
+    assert shown.violations(axe) == []
 
 
 def test_axe_would_find_something(tmp_path: Path, opened: Open, axe: str) -> None:
     path = tmp_path / "bad.html"
     path.write_text("<html><body><img src='data:,'><button></button></body></html>")
-    assert violations(opened(path, wait=False), axe)
+    assert opened(path, wait=False).violations(axe)
 
 
 def test_it_fits_a_phone_in_the_dark(page: Path, opened: Open, axe: str) -> None:
@@ -192,7 +179,7 @@ def test_it_fits_a_phone_in_the_dark(page: Path, opened: Open, axe: str) -> None
     assert found.run("getComputedStyle(document.querySelector('#values-0 svg .role-axis-label text')).fill") == (
         "rgb(232, 234, 237)"
     )
-    assert violations(found, axe) == []
+    assert found.violations(axe) == []
     assert found.calm
 
 
@@ -245,7 +232,7 @@ def test_every_kind_of_report_is_drawn_and_accessible(
         for folded in found.page.locator("details > summary").all():
             folded.click()
         found.until(f"{EMPTY}.length === 0")
-        assert violations(found, axe) == []
+        assert found.violations(axe) == []
         assert found.calm, found.said
 
 

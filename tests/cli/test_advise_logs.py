@@ -194,6 +194,16 @@ def test_kuairec_is_full() -> None:
     assert found.facts["users"] == 200
 
 
+@pytest.mark.slow
+def test_all_of_kuairec_is_full(run: Run, folder: Path) -> None:
+    """Every pair of 1,411 users and 3,327 items but 17,827: the labels that are missing do not make it a sample."""
+    rated(KuaiRec().load(folder_of("kuairec"), parts=["full"])["full"]).write_parquet("full.parquet")
+    content = advised(run, "full.parquet", "--positive", ">2")
+    assert content["exposure"] == "full"
+    assert {"full", "pooled"} <= valid(content)
+    assert not {"ips", "snips", "holdout"} & valid(content)
+
+
 def test_the_open_bandit_sample_has_propensities_of_choices(run: Run, folder: Path) -> None:
     place = folder_of("open_bandit_sample") / "random_all.parquet"
     content = advised(run, str(place))

@@ -16,6 +16,7 @@ from reported import judged, large, ranked
 from truerank.core.errors import InputError
 from truerank.core.results import BETTER, HIGHER, INSUFFICIENT, LOWER, NOT_SHOWN, WORSE, Comparison, Results
 from truerank.report.headlines import headlines
+from truerank.report.page.of_results import results_page
 from truerank.report.plots.differences import differences
 from truerank.report.plots.intervals import intervals
 from truerank.report.plots.over_k import over_k
@@ -152,6 +153,53 @@ def test_what_is_not_finite_has_no_place() -> None:
     panel = intervals(replace(results, estimates=(broken, *results.estimates[1:])))[0]
     assert json.dumps(panel.chart.to_dict(), allow_nan=False)
     assert [row["model"] for row in rows_of(panel)][-1] == broken.model
+
+
+def layers(spec: dict[str, Any], datasets: dict[str, Any]) -> list[tuple[dict[str, Any], list[dict[str, Any]]]]:
+    """Every layer of a chart with the rows that it draws."""
+    if "layer" in spec:
+        return [found for part in spec["layer"] for found in layers({"data": spec.get("data"), **part}, datasets)]
+    data = spec["data"]
+    return [(spec, data["values"] if "values" in data else datasets[data["name"]])]
+
+
+def unplaced(results: Results) -> list[str]:
+    """Numbers on axes of the whole report, and within groups, that no row has: a browser complains of each."""
+    groups = results.by(3) if results.segments is not None else {}
+    found = []
+    for section in results_page(results, groups=groups).sections:
+        for panel in (*section.panels, *section.more):
+            spec = panel.chart.to_dict(validate=False)
+            drawn = layers(spec, spec.get("datasets", {}))
+            assert drawn, panel
+            for layer, rows in drawn:
+                places = (layer["encoding"].get(name, {}) for name in ("x", "x2", "y", "y2"))
+                found += [
+                    f"{section.name}, {panel.title}: {place['field']}"
+                    for place in places
+                    if "field" in place and all(row.get(place["field"]) is None for row in rows)
+                ]
+    return found
+
+
+def test_what_no_row_has_is_no_layer() -> None:
+    """Within groups of a fitted position model there are no intervals; elsewhere there may be no value at all."""
+    weighed = ranked()
+    assert unplaced(weighed) == []
+    details = dict(weighed.provenance.details)
+    details["diagnostics"] = [{**each, "unsupported": None} for each in details["diagnostics"]]
+    unknown = replace(weighed, provenance=replace(weighed.provenance, details=details))
+    assert unplaced(unknown) == []
+    for results in (judged(), weighed):
+        for names in (("low", "high"), ("low", "high", "stderr", "value")):
+            nothing: dict[str, Any] = dict.fromkeys(names, math.nan)
+            changed: dict[str, Any] = {"difference" if name == "value" else name: math.nan for name in names}
+            empty = replace(
+                results,
+                estimates=tuple(replace(each, **nothing) for each in results.estimates),
+                comparisons=tuple(replace(each, **changed) for each in results.comparisons),
+            )
+            assert unplaced(empty) == []
 
 
 def test_text_and_lines_take_the_colour_of_the_page() -> None:

@@ -11,13 +11,13 @@ from truerank.evaluation.detectable import PlannedPair
 from truerank.evaluation.planning import SamplePlan
 from truerank.report.numbers import number
 from truerank.report.reliability_charts import TYPEFACE, PictureFormat, altair, picture
+from truerank.report.reliability_layout import COLOURS
 
 WHO = "the chart of a plan"
 HTML = "html"
 FORMS = (*PictureFormat, HTML)
 MANY = 6  # pairs of one question, beyond which the table shows the one that needs most
 GRID = "#eeeeee"
-COLOURS = ["#1f6f8b", "#d1782b", "#5b8c5a", "#8b5b8c", "#b0413e", "#5c6b73"]
 
 
 def plan_text(plan: SamplePlan, *, for_cli: bool = True) -> str:
@@ -104,7 +104,7 @@ def plan_chart(plan: SamplePlan) -> Any:
         scale=library.Scale(type="linear" if alone else "log", nice=False),
     )  # fmt: skip
     colour = library.Color(
-        "pair:N", title=None, scale=library.Scale(range=COLOURS),
+        "pair:N", title=None, scale=library.Scale(range=list(COLOURS)),
         legend=library.Legend(orient="bottom", direction="vertical", labelLimit=600),
     )  # fmt: skip
 

@@ -36,13 +36,20 @@
     return view;
   }
 
-  // Charts in sight come first, the others when there is time; in folded parts once they are opened.
+  // Charts in sight come first, the others when there is time; in folded parts once they are opened. One after the
+  // other, with a pause in which the page shows what is done: together none would be seen before the last.
+  let turn = Promise.resolve();
+  const queued = (id) => {
+    const pause = () => new Promise((done) => setTimeout(done, 30));
+    turn = turn.then(() => drawn(id)).catch((error) => console.error(error)).then(pause);
+    return turn;
+  };
   const waiting = new Set(Object.keys(data.charts));
   const seen = new IntersectionObserver((entries) => {
     for (const entry of entries) {
       if (entry.isIntersecting && waiting.delete(entry.target.id)) {
         seen.unobserve(entry.target);
-        drawn(entry.target.id);
+        queued(entry.target.id);
       }
     }
   }, { rootMargin: "400px" });
@@ -52,9 +59,9 @@
       if (!figure.offsetParent) continue;
       waiting.delete(id);
       seen.unobserve(figure);
-      await drawn(id);
-      await new Promise((done) => setTimeout(done, 30));
+      await queued(id);
     }
+    await turn;
     document.documentElement.dataset.ready = "yes";
   }
 

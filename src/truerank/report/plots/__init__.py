@@ -28,7 +28,7 @@ class Plots:
         """The value of each model with its interval, a panel for each question."""
         from truerank.report.plots.intervals import intervals
 
-        return _plot("Values with their intervals", intervals(self.results), "there are no estimates.")
+        return _plot("Values with their intervals", intervals(self.results), "there is no estimate with a value.")
 
     def differences(self) -> Plot:
         """Paired differences with their intervals and verdicts."""
@@ -106,7 +106,7 @@ def notebook_picture(results: Results) -> str:
 
     try:
         panels = intervals(results)[:4]
-        chart = composed(panels, nothing="there are no estimates.")
+        chart = composed(panels, nothing="there is no estimate with a value.")
     except InputError:
         return ""
     content = base64.b64encode(picture(chart, PictureFormat.SVG, who="a notebook")).decode()

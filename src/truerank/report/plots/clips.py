@@ -9,7 +9,17 @@ import polars as pl
 from truerank.core.results import Results
 from truerank.report.frames import clips as clips_frame
 from truerank.report.numbers import clip_text
-from truerank.report.plots.panels import MOST_COLOURS, PlotPanel, Rows, inline, library, model_colour, tooltips
+from truerank.report.plots.panels import (
+    MOST_COLOURS,
+    PlotPanel,
+    Rows,
+    inline,
+    known,
+    layered,
+    library,
+    model_colour,
+    tooltips,
+)
 
 HEIGHT = 200
 
@@ -23,8 +33,10 @@ def clips(results: Results) -> list[PlotPanel]:
         title = f"{metric}, {estimator}" if metric.startswith(reward) else f"{metric}, {estimator}, {reward}"
         rows = _rows(part.filter(pl.col("model").is_in(models)))
         order = list(dict.fromkeys(row["clip"] for row in sorted(rows, key=lambda row: row["at"])))
-        found.append(PlotPanel(title, _of_value(rows), _values(rows, models, order, str(metric))))
-        found.append(PlotPanel(title, _of_error(rows, models), _errors(rows, models, order)))
+        if known(rows, "value"):
+            found.append(PlotPanel(title, _of_value(rows), _values(rows, models, order, str(metric))))
+        if known(rows, "together"):
+            found.append(PlotPanel(title, _of_error(rows, models), _errors(rows, models, order)))
     return found
 
 
@@ -70,7 +82,7 @@ def _values(rows: Rows, models: list[str], order: list[str], metric: str) -> Any
         y=value, color=colour, shape=shape,
         tooltip=tooltips(alt, model="model:N", clip="clip:N", value="value:Q", standard_error="stderr:Q"),
     )  # fmt: skip
-    return alt.layer(bands, lines, points).properties(height=HEIGHT)
+    return layered(bands, lines, points).properties(height=HEIGHT)
 
 
 def _errors(rows: Rows, models: list[str], order: list[str]) -> Any:
@@ -84,4 +96,4 @@ def _errors(rows: Rows, models: list[str], order: list[str]) -> Any:
         tooltip=tooltips(alt, model="model:N", clip="clip:N", shift="shift:Q", standard_error="stderr:Q",
                          together="together:Q"),
     )  # fmt: skip
-    return alt.layer(lines, points).properties(height=HEIGHT)
+    return layered(lines, points).properties(height=HEIGHT)

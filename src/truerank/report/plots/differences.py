@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from truerank.core.results import SHOWN_ABOVE, SHOWN_BELOW, Comparison, Results
@@ -10,6 +11,7 @@ from truerank.report.plots.panels import (
     PlotPanel,
     Rows,
     inline,
+    layered,
     library,
     named,
     rows_height,
@@ -23,7 +25,11 @@ SHOWN = (*SHOWN_ABOVE, *SHOWN_BELOW)
 
 def differences(results: Results) -> list[PlotPanel]:
     """The differences of each question that has some; where they are many, those with the highest or the baseline."""
-    return [_panel(question) for question in shown_questions(results) if question.differences]
+    return [
+        _panel(question)
+        for question in shown_questions(results)
+        if any(math.isfinite(each.difference) for each in question.differences)
+    ]
 
 
 def pair(comparison: Comparison) -> str:
@@ -74,4 +80,4 @@ def difference_chart(rows: Rows, metric: str, *, by: str = "pair") -> Any:
     )  # fmt: skip
     zero = alt.Chart(inline([{"zero": 0}])).mark_rule(color=INK, strokeDash=[4, 3], opacity=0.7).encode(x="zero:Q")
     some_shown = any(row["verdict"] in SHOWN for row in rows)
-    return alt.layer(zero, bars, *([filled] if some_shown else []), points).properties(height=rows_height(len(rows)))
+    return layered(zero, bars, *([filled] if some_shown else []), points).properties(height=rows_height(len(rows)))

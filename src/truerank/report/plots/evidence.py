@@ -13,6 +13,7 @@ from truerank.report.plots.panels import (
     PlotPanel,
     Rows,
     inline,
+    layered,
     library,
     model_colour,
     named,
@@ -124,7 +125,7 @@ def _by_model(rows: Rows, *, title: str, at: float, zero: bool) -> Any:
         )
     )
     limit = alt.Chart(inline([{"at": at}])).mark_rule(color=INK, strokeDash=[4, 3], opacity=0.7).encode(x="at:Q")
-    return alt.layer(limit, points).properties(height=max(2, len(labels)) * max(ROW, 9 * len(models)))
+    return layered(limit, points).properties(height=max(2, len(labels)) * max(ROW, 9 * len(models)))
 
 
 def _clusters(rows: Rows, *, cluster: str) -> Any:
@@ -142,4 +143,4 @@ def _clusters(rows: Rows, *, cluster: str) -> Any:
         )
     )
     limit = alt.Chart(inline([{"at": FEWEST}])).mark_rule(color=INK, strokeDash=[4, 3], opacity=0.7).encode(x="at:Q")
-    return alt.layer(limit, points).properties(height=max(2, len(labels)) * ROW)
+    return layered(limit, points).properties(height=max(2, len(labels)) * ROW)

@@ -4,32 +4,33 @@ from __future__ import annotations
 
 from typing import Any
 
-from truerank.core.results import Results
+from truerank.core.results import Estimate, Results
 from truerank.report.numbers import interval, number
-from truerank.report.plots.panels import BLUE, PlotPanel, Rows, inline, library, named, rows_height, tooltips
+from truerank.report.plots.panels import BLUE, PlotPanel, Rows, inline, layered, library, named, rows_height, tooltips
 from truerank.report.questions import ShownQuestion, shown_questions
 
 
 def intervals(results: Results) -> list[PlotPanel]:
-    """The highest values of each question; where there are very many models, their first twenty and the baseline."""
-    return [_panel(question, unit=results.provenance.unit) for question in shown_questions(results)]
+    """The highest values of each question that has one; of very many models the first twenty and the baseline."""
+    return [
+        _panel(question, question.leader, unit=results.provenance.unit)
+        for question in shown_questions(results)
+        if question.leader is not None
+    ]
 
 
-def _panel(question: ShownQuestion, *, unit: str) -> PlotPanel:
+def _panel(question: ShownQuestion, leader: Estimate, *, unit: str) -> PlotPanel:
     shown = question.top()
     rows: Rows = [
         {"model": each.model, "value": each.value, "low": each.low, "high": each.high, "units": each.units}
         for each in shown
     ]
     return PlotPanel(
-        question.label, _sentence(question, len(shown)), _chart(rows, question.metric, unit=unit), zooms=True
+        question.label, _sentence(question, leader, len(shown)), _chart(rows, question.metric, unit=unit), zooms=True
     )
 
 
-def _sentence(question: ShownQuestion, shown: int) -> str:
-    leader = question.leader
-    if leader is None:
-        return f"{question.metric} has no value."
+def _sentence(question: ShownQuestion, leader: Estimate, shown: int) -> str:
     of = len(question.estimates)
     rest = f" The highest {shown:,} of {of:,} models." if shown < of else ""
     if of == 1:
@@ -47,4 +48,4 @@ def _chart(rows: Rows, metric: str, *, unit: str) -> Any:
         x=alt.X("low:Q", scale=alt.Scale(zero=False, nice=True, padding=8), title=metric), x2="high:Q"
     )
     points = base.mark_point(color=BLUE, filled=True, size=70, opacity=1).encode(x=x, tooltip=tips)
-    return alt.layer(bars, points).properties(height=rows_height(len(rows)))
+    return layered(bars, points).properties(height=rows_height(len(rows)))

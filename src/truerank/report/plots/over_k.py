@@ -10,6 +10,7 @@ from truerank.report.plots.panels import (
     PlotPanel,
     Rows,
     inline,
+    layered,
     library,
     model_colour,
     tooltips,
@@ -30,7 +31,7 @@ def over_k(results: Results) -> list[PlotPanel]:
     return [
         _panel(f"{name}, {estimator}", name, questions)
         for (name, estimator, _), questions in families.items()
-        if len(questions) > 1
+        if len(questions) > 1 and any(question.leader for question in questions)
     ]
 
 
@@ -73,4 +74,4 @@ def _chart(rows: Rows, models: list[str], metric: str) -> Any:
         y=value, color=colour, shape=shape,
         tooltip=tooltips(alt, model="model:N", K="k:Q", value="value:Q", low="low:Q", high="high:Q"),
     )  # fmt: skip
-    return alt.layer(bands, lines, points).properties(height=HEIGHT)
+    return layered(bands, lines, points).properties(height=HEIGHT)

@@ -101,6 +101,24 @@ def composed(panels: Sequence[PlotPanel], *, nothing: str) -> Any:
     )
 
 
+def layered(*layers: Any) -> Any:
+    """Layers as one chart, without those that have nothing to place: an axis over nothing is none."""
+    return library().layer(*(each for each in layers if _placed(each)))
+
+
+def known(rows: Rows, *fields: str) -> bool:
+    """Whether some row has all these numbers."""
+    return any(all(_plain(row[field]) is not None for field in fields) for row in rows)
+
+
+def _placed(layer: Any) -> bool:
+    """Whether some row of a layer has the numbers that place it."""
+    places = [layer.encoding[name] for name in ("x", "x2", "y", "y2")]
+    shorthands = [place.shorthand for place in places if place is not library().Undefined]
+    fields = [text.removesuffix(":Q") for text in shorthands if text.endswith(":Q")]
+    return known(layer.data.values, *fields)
+
+
 def inline(rows: Rows) -> Any:
     """Rows as data of a chart; what is not finite has no place, texts from data are printable."""
     return library().Data(values=[{name: _plain(value) for name, value in row.items()} for row in rows])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from truerank.core.results import Results
-from truerank.report.plots.panels import BLUE, VERMILION, PlotPanel, Rows, inline, library, tooltips
+from truerank.report.plots.panels import BLUE, VERMILION, PlotPanel, Rows, inline, layered, library, tooltips
 
 HEIGHT = 200
 SMALL = 0.01
@@ -53,4 +53,4 @@ def _chart(own: list[dict[str, Any]]) -> Any:
         shape=alt.Shape("of:N", scale=shape),
         tooltip=tooltips(alt, of="of:N", position="position:Q", to="last:Q", share="share:Q"),
     )
-    return alt.layer(base.mark_line(strokeWidth=1.5), points).properties(height=HEIGHT)
+    return layered(base.mark_line(strokeWidth=1.5), points).properties(height=HEIGHT)

@@ -8,7 +8,18 @@ from typing import Any
 
 from truerank.core.results import TURNED, Comparison, Results
 from truerank.report.plots.differences import SHOWN, difference_chart, pair
-from truerank.report.plots.panels import MOST_COLOURS, PlotPanel, Rows, inline, library, model_colour, named, tooltips
+from truerank.report.plots.panels import (
+    MOST_COLOURS,
+    PlotPanel,
+    Rows,
+    inline,
+    known,
+    layered,
+    library,
+    model_colour,
+    named,
+    tooltips,
+)
 from truerank.report.questions import ShownQuestion, segments_of, shown_questions
 
 STEP = 14
@@ -51,7 +62,7 @@ def _panels(whole: ShownQuestion, within: Mapping[str, list[ShownQuestion]]) -> 
              "verdict": each.verdict}
             for name, each in by_group.items() if each is not None
         ]  # fmt: skip
-        if rows:
+        if known(rows, "difference"):
             found.append(
                 PlotPanel(whole.label, _sentence(rows, main), difference_chart(rows, whole.metric, by="group"))
             )
@@ -60,7 +71,7 @@ def _panels(whole: ShownQuestion, within: Mapping[str, list[ShownQuestion]]) -> 
          "units": each.units}
         for name, question in same.items() for each in question.estimates if each.model in models
     ]  # fmt: skip
-    if values:
+    if known(values, "value"):
         rest = f" The highest {len(models)} models." if len(models) < len(whole.estimates) else ""
         text = f"{whole.metric} of each model within each group.{rest}"
         found.append(PlotPanel(whole.label, text, _values(values, models, list(same), whole.metric)))
@@ -113,4 +124,4 @@ def _values(rows: Rows, models: list[str], groups: list[str], metric: str) -> An
         tooltip=tooltips(alt, group="group:N", model="model:N", value="value:Q", low="low:Q", high="high:Q",
                          units="units:Q"),
     )  # fmt: skip
-    return alt.layer(bars, points).properties(height=max(2, len(groups)) * (len(models) + 1) * STEP)
+    return layered(bars, points).properties(height=max(2, len(groups)) * (len(models) + 1) * STEP)

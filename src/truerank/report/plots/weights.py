@@ -13,6 +13,7 @@ from truerank.report.plots.panels import (
     PlotPanel,
     Rows,
     inline,
+    layered,
     library,
     model_colour,
     named,
@@ -25,7 +26,8 @@ HEIGHT = 180
 
 
 def weights(results: Results) -> list[PlotPanel]:
-    """Effective rows and lost weight over clips, then support; nothing where no weights were recorded."""
+    """Effective rows and lost weight over clips, then support where it is known; nothing where no weights were
+    recorded."""
     found = results.provenance.details.get("diagnostics", ())
     models = list(dict.fromkeys(each["model"] for each in found))[:MOST_COLOURS]
     rows: Rows = [
@@ -36,11 +38,12 @@ def weights(results: Results) -> list[PlotPanel]:
     if not rows:
         return []
     order = list(dict.fromkeys(row["clip"] for row in rows))
+    supported = [row for row in _last(rows) if row["unsupported"] is not None]
     return [
         PlotPanel("effective rows", _of_rows(rows), _curve(rows, models, order, "share", "effective share of rows")),
         *([PlotPanel("weight lost to clips", _of_lost(rows), _curve(rows, models, order, "lost", "weight lost"))]
           if len(order) > 1 else []),
-        PlotPanel("support", _of_support(rows), _support(_last(rows))),
+        *([PlotPanel("support", _of_support(supported), _support(supported))] if supported else []),
     ]  # fmt: skip
 
 
@@ -68,10 +71,7 @@ def _of_lost(rows: Rows) -> str:
 
 
 def _of_support(rows: Rows) -> str:
-    known = [row for row in _last(rows) if row["unsupported"] is not None]
-    if not known:
-        return "Nothing is known of exposure that the log cannot show."
-    most = max(known, key=lambda row: row["unsupported"])
+    most = max(rows, key=lambda row: row["unsupported"])
     far = most["unsupported"] > UNSUPPORTED
     end = f"more than {UNSUPPORTED:.0%}: what is earned there is unknown." if far else "which the log can carry."
     return f"At most {most['unsupported']:.1%} of what a target would show ({most['model']}) is not in the log, {end}"
@@ -88,15 +88,15 @@ def _curve(rows: Rows, models: list[str], order: list[str], field: str, title: s
     tips = tooltips(alt, model="model:N", clip="clip:N", effective_rows="ess:Q", largest_weight="largest:Q",
                     weight_lost="lost:Q")  # fmt: skip
     points = base.mark_point(filled=True, size=60, opacity=1).encode(shape=shape, tooltip=tips)
-    return alt.layer(base.mark_line(strokeWidth=2), points).properties(height=HEIGHT)
+    return layered(base.mark_line(strokeWidth=2), points).properties(height=HEIGHT)
 
 
 def _support(rows: Rows) -> Any:
     alt = library()
     shown: Rows = [
         {"model": row["model"], "unsupported": row["unsupported"], "error": row["unsupported_error"],
-         "low": max(0.0, (row["unsupported"] or 0.0) - (row["unsupported_error"] or 0.0)),
-         "high": (row["unsupported"] or 0.0) + (row["unsupported_error"] or 0.0)}
+         "low": max(0.0, row["unsupported"] - row["unsupported_error"]),
+         "high": max(0.0, row["unsupported"] + row["unsupported_error"])}
         for row in rows
     ]  # fmt: skip
     base = alt.Chart(inline(shown)).encode(
@@ -110,4 +110,4 @@ def _support(rows: Rows) -> Any:
     )
     ends = base.mark_rule(color=INK, strokeWidth=1.5).encode(x="low:Q", x2="high:Q")
     limit = alt.Chart(inline([{"limit": UNSUPPORTED}])).mark_rule(color=INK, strokeDash=[4, 3]).encode(x="limit:Q")
-    return alt.layer(bars, ends, limit).properties(height=rows_height(len(shown)))
+    return layered(bars, ends, limit).properties(height=rows_height(len(shown)))

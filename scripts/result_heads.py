@@ -1,0 +1,348 @@
+"""What each page in docs/results begins with (`result_pages.py`, which writes it): a function of its tables for every page."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from statistics import fmean, median
+from typing import Any
+
+from result_parts import Head, Table, curves, number, numbers, percent, ranges, rows_having
+
+HELD = "95 % intervals that held the truth"
+BAND = (0.93, 0.97)
+GREEN = "the green band, 93 to 97 %, is where intervals that keep their word fall"
+
+
+def _dot(label: str, group: str, value: float) -> dict[str, Any]:
+    return {"label": label, "group": group, "value": value}
+
+
+def _span(values: list[float], digits: int = 1) -> str:
+    return f"{percent(min(values), digits)} to {percent(max(values), digits)}"
+
+
+def coverage(found: list[Table]) -> Head:
+    rows = rows_having(found, "interval", "coverage")
+    held = [number(row["coverage"]) for row in rows]
+    published = [number(row["share of its intervals that hold mean recall"])
+                 for row in rows_having(found, "share of its intervals that hold mean recall")]  # fmt: skip
+    dots = [
+        _dot(f"{row['metric']}, {row['estimator']}", f"{row['interval']} intervals", number(row["coverage"]))
+        for row in rows
+    ]
+    return Head(
+        ranges(dots, HELD, band=BAND, form="%"),
+        "How often intervals held the truth, by metric and estimator",
+        (
+            "KuaiRec is labelled nearly in full, so the truth is known; all but a few random items per user were hidden again and again, and the truth was estimated from the rest.",
+            f"A dot is how often a 95 % interval held it, for one model or difference: {_span(held)} of draws, and {GREEN}.",
+            f"The mean over users as it was published is another question, and its intervals hold mean recall in {_span(published)} of draws.",
+        ),
+    )
+
+
+def biased(found: list[Table]) -> Head:
+    rows = rows_having(found, "propensities", "coverage")
+    right = [
+        number(row["coverage"]) for row in rows if row["propensities"] == "right" and "clip" not in row["estimator"]
+    ]
+    wrong = [number(row["coverage"]) for row in rows if row["propensities"] != "right"]
+    dots = [
+        _dot(
+            f"{row['propensities']}: {row['estimator']}",
+            "value of a model" if " - " not in row["model or difference"] else "difference",
+            number(row["coverage"]),
+        )
+        for row in rows
+    ]
+    return Head(
+        ranges(dots, HELD, band=BAND, form="%"),
+        "How often intervals held the truth, with right and with wrong propensities",
+        (
+            "Logs that show some pairs more often than others can be weighed back, if it is known how likely each pair was to be shown.",
+            f"With the right propensities and without a clip 95 % intervals held the truth in {_span(right)} of draws; {GREEN}.",
+            f"With wrong propensities they held it in {_span(wrong, 0)}, half of them in at most {percent(median(wrong), 0)}: an interval does not know that a propensity is wrong.",
+        ),
+    )
+
+
+def debiased(found: list[Table]) -> Head:
+    column = "closer than Bias: squared error"
+    parts = [table for table in found if table and column in table[0]]
+    dots = [
+        {**_dot(row["method"], model, value), "low": low, "high": high}
+        for model, table in zip(("mf", "lightgcn with biases"), parts, strict=True)
+        for row in table if row[column]
+        for value, low, high in [numbers(row[column])]
+    ]  # fmt: skip
+    nearer = sum(dot["low"] > 0 for dot in dots)
+    recall = [
+        numbers(row["closer than Bias: Recall@20"])
+        for table in parts
+        for row in table
+        if row["closer than Bias: Recall@20"]
+    ]
+    return Head(
+        ranges(dots, "squared error saved, against learning from the log as it is", at=0.0, offset=True),
+        "Squared error that debiased learners save, with intervals",
+        (
+            "Worlds were made in which liked pairs are seen more often, and learners trained on what was seen: as it is, or corrected for that.",
+            f"The picture shows by how much correcting lowers the squared error of predicted chances, with 95 % intervals: above 0 in {nearer} of {len(dots)} cases.",
+            f"Ranking is not predicting: Recall@20 was shown to be higher in {sum(each[1] > 0 for each in recall)} of these {len(recall)} cases, and lower in {sum(each[2] < 0 for each in recall)}.",
+        ),
+    )
+
+
+def intervened(found: list[Table]) -> Head:
+    rows = rows_having(found, "test set", "variance / mean")
+    dots = [
+        {**_dot(row["test set"], "splits", number(row["variance / mean"])), "low": low, "high": high}
+        for row in rows
+        for low, high in [numbers(row["smallest to largest"])]
+    ]
+    level = {row["test set"]: number(row["variance / mean"]) for row in rows}
+    pairs = rows_having(found, "drawn, mean", "holds")
+    holds = sum(row["holds"] == "yes" for row in pairs)
+    return Head(
+        ranges(dots, "variance / mean of rows per item (1: at random)", at=1.0),
+        "How level items are in each test set",
+        (
+            "A test set cut out of a biased log can be drawn so that items appear about equally often, as if they had been shown at random.",
+            f"Left of the dashed line items are more level than chance, right of it less: the whole log has {level['FULL']:.2f}, SKEW {level['SKEW']:.2f}, WTD {level['WTD']:.2f}; bars are ten splits of Coat.",
+            f"One evaluation by inclusion probabilities stands for thousands of drawn test sets: {holds} of {len(pairs)} numbers agree within what is allowed.",
+        ),
+    )
+
+
+def lists(found: list[Table]) -> Head:
+    rows = rows_having(found, "world", "95 % held")
+    held = [number(row["95 % held"]) for row in rows]
+    dots = [_dot(f"{row['world']}, {row['users']} users", row["metric"], number(row["95 % held"])) for row in rows]
+    wide = sum(each > BAND[1] for each in held)
+    return Head(
+        ranges(dots, HELD, band=BAND, form="%"),
+        "How often intervals of coverage and Gini held the truth, by world",
+        (
+            "How many items a recommender shows at all, and how unequally, are numbers of all users together, so their intervals were measured on worlds whose truth is known.",
+            f"A dot is how often a 95 % interval held it: {_span(held)} of draws; {GREEN}.",
+            f"{wide} of {len(held)} are to its right: wider than needed, which is safe and costs data.",
+        ),
+    )
+
+
+def models(found: list[Table]) -> Head:
+    table = next(table for table in found if table and "evaluate" in table[0])
+    dots = _recalls(table, "all")
+    best, popular = dots[0], next(dot for dot in dots if dot["label"] == "popularity")
+    above = [dot["label"] for dot in dots if dot["low"] > popular["high"]]
+    return Head(
+        ranges(dots, "Recall@50, with 95 % intervals", at=popular["value"]),
+        "Recall@50 of each recommender with its interval, popularity as a dashed line",
+        (
+            "Recommenders were trained on one part of KuaiRec and tested on another in which nearly every label is known.",
+            f"{best['label']} finds most, {best['value']:.3f} of what users like in the first 50; popularity (dashed) finds {popular['value']:.3f}.",
+            f"Settings were not tuned; the intervals of {len(above)} models lie above that of popularity ({', '.join(above)}).",
+        ),
+    )
+
+
+def models_torch(found: list[Table]) -> Head:
+    tables = [table for table in found if table and "epochs" in table[0]]
+    tasks = ("biased split, both classes", "big matrix, positives only")
+    dots = [dot for table, task in zip(tables, tasks, strict=True) for dot in _recalls(table, task)]
+    first = {dot["label"]: dot for dot in dots if dot["group"] == tasks[0]}
+    second = [dot for dot in dots if dot["group"] == tasks[1]]
+    best, most = max(first.values(), key=lambda dot: dot["value"]), max(second, key=lambda dot: dot["value"])
+    beyond = sum(dot["low"] > first["popularity"]["high"] for dot in first.values()) or "no"
+    return Head(
+        ranges(dots, "Recall@50, with 95 % intervals", offset=True),
+        "Recall@50 of the learned models with intervals, in two tasks",
+        (
+            "The models that need torch, on KuaiRec, in two tasks: learning from a biased part of a table with both classes, and from positives alone.",
+            f"In the first {best['label']} finds most ({best['value']:.3f}; popularity {first['popularity']['value']:.3f}), and {beyond} intervals lie above popularity's.",
+            f"In the second {most['label']} finds most ({most['value']:.3f}); settings were not tuned.",
+        ),
+    )
+
+
+def _recalls(table: Table, group: str) -> list[dict[str, Any]]:
+    return [
+        {**_dot(row["model"], group, value), "low": low, "high": high}
+        for row in table
+        for value, low, high in [numbers(row["Recall@50"])]
+    ]
+
+
+def offpolicy(found: list[Table]) -> Head:
+    rows = [
+        row
+        for row in rows_having(found, "estimator", "coverage", "RMSE", "bias")
+        if "broken" not in row and "feed" not in row
+    ]
+    sound = [row for row in rows if "clip" not in row["estimator"] and "raw" not in row["estimator"]]
+    held = [number(row["coverage"]) for row in sound]
+    raw = [abs(number(row["bias"])) for row in rows if row["estimator"] == "dcg-raw"]
+    dots = [
+        _dot(f"{row['estimator']}, {row['reward']}", kind, number(row["coverage"]))
+        for row in rows
+        for kind in [next(iter(row.values()))]
+    ]
+    return Head(
+        ranges(dots, HELD, band=BAND, form="%"),
+        "How often intervals held the true reward, by estimator",
+        (
+            "Feeds were made in which it is known what another ranker would have earned, and that was estimated from the log of the first.",
+            f"Where all assumptions hold, 95 % intervals of the weighted estimators without a clip held the truth in {_span(held)} of logs; {GREEN}.",
+            f"DCG of the log as it is, without weights, is off by {percent(min(raw), 0)} or more; what breaks when an assumption fails stands below.",
+        ),
+    )
+
+
+def position_fits(found: list[Table]) -> Head:
+    rows = rows_having(found, "planted", "coverage of 95 % intervals")
+    dots = [
+        _dot(
+            f"{row['planted']}: {row['parameter']}",
+            "from clicks" if row["parameter"].startswith("P(") else "from scroll depths",
+            number(row["coverage of 95 % intervals"]),
+        )
+        for row in rows
+    ]
+    depth = [dot["value"] for dot in dots if dot["group"] == "from scroll depths"]
+    clicks = [dot["value"] for dot in dots if dot["group"] == "from clicks"]
+    groups = {
+        row["family"]: number(row["coverage of 95 % intervals"])
+        for row in rows_having(found, "family", "coverage of 95 % intervals")
+    }
+    worst = min(groups, key=lambda name: groups[name])
+    return Head(
+        ranges(dots, HELD, band=BAND, form="%"),
+        "How often intervals held the planted position model, by fit",
+        (
+            "Sessions were drawn from position models that are known, and the models fitted to them.",
+            f"From scroll depths 95 % intervals held what was planted in {_span(depth)} of fits ({GREEN}), from clicks in {_span(clicks)}, for which nothing is promised.",
+            f"Fits per group are weakest for {worst}: {percent(groups[worst])}.",
+        ),
+    )
+
+
+def published_bias(found: list[Table]) -> Head:
+    rows = rows_having(found, "judged per user N̄", "bias")
+    points = [
+        {"at": row["judged per user N̄"], "value": number(row["bias"]), "group": row["metric"], "panel": row["model"]}
+        for row in rows
+    ]
+    fewest, most = rows[0]["judged per user N̄"], rows[-1]["judged per user N̄"]
+    low = [number(row["bias"]) for row in rows if row["judged per user N̄"] == fewest]
+    high = [number(row["bias"]) for row in rows if row["judged per user N̄"] == most]
+    return Head(
+        curves(points, across="judged items per user", title="bias of the published mean", form="%", zero=True),
+        "Bias of the published mean over the number of judged items per user",
+        (
+            "The usual mean over users leaves out everyone without a judged positive, and these are not like the others: they like little.",
+            f"With {fewest} judged items per user it comes out {_span([-each for each in low], 0)} too low, with {most} still {_span([-each for each in high], 1)}.",
+            "More users do not help: this is where it converges to, exactly, without any noise.",
+        ),
+    )
+
+
+def advice(found: list[Table]) -> Head:
+    parts = [table for table in found if table and "as stated" in table[0]]
+    series = {
+        "advised": "as advised",
+        "best in hindsight": "best in hindsight",
+        "Full": "all items",
+        "Exposed": "only what was shown",
+    }
+    points = [
+        {
+            "at": sparsity,
+            "value": fmean(number(row[name]) for row in table if row["sparsity"] == sparsity),
+            "group": word,
+            "panel": world,
+        }
+        for world, table in zip(("synthetic", "KuaiRec"), parts, strict=True)
+        for name, word in series.items()
+        for sparsity in dict.fromkeys(row["sparsity"] for row in table)
+    ]
+    regret = [number(row["regret"]) for table in parts for row in table]
+    gain = fmean(number(row["advised"]) - number(row["Full"]) for table in parts for row in table)
+    recognised = rows_having(found, "logger", "taken for uniform")
+    right = sum(number(row[f"taken for {row['logger']}"]) for row in recognised)
+    of = sum(number(row[name]) for row in recognised for name in row if name.startswith("taken for"))
+    return Head(
+        curves(points, across="share of pairs that were hidden", title="τ with the true order of models"),
+        "Agreement with the true order of models over sparsity, as advised and otherwise",
+        (
+            "`truerank advise` says which candidates to rank so that models come out in their true order; here its advice was followed on fresh logs whose truth is known.",
+            f"It loses {fmean(regret):.3f} of τ on average (at most {max(regret):.3f}) against the best choice in hindsight, and gains {gain:.3f} over ranking all items.",
+            f"It recognised how the log came about in {percent(right / of)} of {of:,.0f} logs.",
+        ),
+    )
+
+
+def reliability_coverage(found: list[Table]) -> Head:
+    rows = rows_having(found, "coverage: least", "most")
+    dots = [
+        {**_dot(f"{row['figure']}: {row['question'].replace('_', ' ')}", f"{row['repetitions']} repetition{'s' * (row['repetitions'] != '1')}", number(row["median"])),
+         "low": number(row["coverage: least"]), "high": number(row["most"])}
+        for row in rows
+    ]  # fmt: skip
+    once = [number(row["median"]) for row in rows if row["repetitions"] == "1" and row["figure"] != "of means"]
+    least = min(number(row["coverage: least"]) for row in rows)
+    means = [number(row["median"]) for row in rows if row["figure"] == "of means"]
+    return Head(
+        ranges(dots, HELD, band=BAND, form="%", offset=True),
+        "How often intervals of the reliability study held the truth, by question",
+        (
+            "A reliability study sees some users and wants to speak of all; here the study was run thousands of times on users drawn from a population that is known.",
+            f"A dot is the median over ways to choose candidates, a bar goes from least to most: with one repetition the medians are {_span(once)}, and {GREEN}.",
+            f"The lowest of all is {percent(least)}; intervals of the order of means hold nearly always (medians {_span(means)}), as they are wide.",
+        ),
+    )
+
+
+def reliability(found: list[Table]) -> Head:
+    rows = [row for row in rows_having(found, "sparsity", "Full", "WTDH") if row["Full"].count("/") == 2]
+    shown = {
+        "Full": "all items",
+        "Exposed": "only what was shown",
+        "Random": "random sample",
+        "Popularity": "by popularity",
+        "Skew": "Skew",
+    }
+    kept = [row for row in rows if row[""].endswith("published")]
+    points = [
+        {"at": row["sparsity"], "value": number(row[name]), "group": word, "panel": row[""].partition(",")[0]}
+        for name, word in shown.items() for row in kept
+    ]  # fmt: skip
+    half = {row[""].partition(",")[0]: row for row in kept if row["sparsity"].startswith("50")}
+    full = ", ".join(f"{numbers(row['Full'])[0]:.2f} on {world}" for world, row in half.items())
+    sample = ", ".join(f"{numbers(row['Random'])[0]:.2f} on {world}" for world, row in half.items())
+    means = ", ".join(f"{numbers(row['Random'])[2]:.2f} on {world}" for world, row in half.items())
+    return Head(
+        curves(points, across="share of pairs that were hidden", title="τ of a user's order of models", zero=True),
+        "Agreement of each user's order of models with the truth over sparsity, for five ways to choose candidates, on two worlds",
+        (
+            "Recommenders are often compared on a sample of candidates instead of all items; on two worlds in which everything is known, that was done in every usual way.",
+            f"With half of the pairs hidden, ranking all items keeps a user's order of models with a τ of {full}, a random sample with {sample}.",
+            f"Means over users, which is what tables report, are steadier: {means} for the same sample.",
+        ),
+    )
+
+
+HEADS: Mapping[str, Callable[[list[Table]], Head]] = {
+    "advice": advice,
+    "biased-exposure": biased,
+    "coverage": coverage,
+    "debiased-learners": debiased,
+    "intervened": intervened,
+    "lists": lists,
+    "models": models,
+    "models-torch": models_torch,
+    "offpolicy": offpolicy,
+    "position-fits": position_fits,
+    "published-bias": published_bias,
+    "reliability": reliability,
+    "reliability-coverage": reliability_coverage,
+}
