@@ -30,11 +30,15 @@ from truerank.estimators.judged.published import Published
 from truerank.estimators.judged.shrunk import Shrunk
 from truerank.estimators.judged.weighted import WeightedUsers
 from truerank.models.matrix import positives
+from truerank.report.reliability_charts import TYPEFACE, PictureFormat, altair, picture
+from truerank.report.reliability_layout import COLOURS
 from truerank.studies.coverage import ObservedWorld
 from truerank.studies.mean_recall import SCHEMA, MeanRecallDraws, mean_recall_table
 
 SEED, BLOCK = 20261117, 5
 OUT = Path("docs/results/mean-recall.md")
+PICTURE, WHO = Path("docs/figures/mean-recall.svg"), "the picture of docs/mean-recall.md"
+SHOWN = ("popularity", "neighbours", "svd")
 ESTIMATORS = (Published(), Corrected(), WeightedUsers(), Shrunk())
 Labels = npt.NDArray[np.bool_]
 
@@ -196,10 +200,39 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=OUT)
     asked = parser.parse_args()
     asked.keep.mkdir(parents=True, exist_ok=True)
-    tables = {
-        name: mean_recall_table(drawn(name, draws=asked.draws, keep=asked.keep)) for name in asked.world or WORLDS
-    }
+    every = {name: drawn(name, draws=asked.draws, keep=asked.keep) for name in asked.world or WORLDS}
+    pictured = [every[name] for name in ("KuaiRec", "KuaiRec, neighbours") if name in every]
+    if pictured:
+        PICTURE.write_bytes(picture(chart(pl.concat(pictured)), PictureFormat.SVG, who=WHO))
+    tables = {name: mean_recall_table(each) for name, each in every.items()}
     asked.out.write_text(page(tables))
+
+
+def chart(draws: pl.DataFrame) -> Any:
+    """Where 95 % of the estimates of Recall@50 lie, over the truth, by judged items per user."""
+    library = altair(WHO)
+    share = pl.col("value") / pl.col("truth")
+    rows = (
+        draws.filter((pl.col("k") == 50) & pl.col("estimator").is_in(["published", "corrected"]))
+        .filter(pl.col("what").is_in(SHOWN))
+        .group_by("what", "judged", "estimator")
+        .agg(mean=share.mean(), low=share.quantile(0.025), high=share.quantile(0.975))
+        .sort("what", "judged", "estimator")
+    )
+    names, colours = ["published", "corrected"], [COLOURS[1], COLOURS[0]]
+    base = library.Chart().encode(
+        y=library.Y("judged:O", title="judged items per user", sort="ascending"),
+        yOffset=library.YOffset("estimator:N", sort=names),
+        color=library.Color("estimator:N", title=None, sort=names, scale=library.Scale(domain=names, range=colours)),
+    )
+    x = library.X("low:Q", title="estimate / true mean recall", axis=library.Axis(format="%", gridColor="#eeeeee"))
+    bars = base.mark_rule(strokeWidth=3).encode(x=x, x2="high:Q")
+    points = base.mark_point(filled=True, size=70, opacity=1).encode(x="mean:Q")
+    truth = library.Chart().mark_rule(strokeDash=[4, 3], color="#555555").encode(x=library.datum(1.0))
+    layered = library.layer(bars, points, truth).properties(width=190, height=150)
+    return layered.facet(
+        data=library.Data(values=rows.to_dicts()), column=library.Column("what:N", title=None, sort=list(SHOWN))
+    ).properties(config=library.Config(font=TYPEFACE, view=library.ViewConfig(stroke="#bbbbbb")))
 
 
 def page(tables: dict[str, pl.DataFrame]) -> str:

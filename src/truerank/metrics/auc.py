@@ -28,8 +28,8 @@ class AUC:
     on_full_labels: ClassVar[str] = "users with both relevant and other candidates"
     cutoff: ClassVar[None] = None
     partial: ClassVar[str] = (
-        "it compares relevant candidates with all others, and what was not judged may be either; use pairs, which "
-        "pools it over users; among the judged items alone it is unbiased for each user with both judged: traditional"
+        "it compares relevant candidates with all others, and what was not judged may be either; pooled over users use "
+        "pairs; among the judged items alone it is unbiased for each user with both judged: use traditional"
     )
     judged_only: ClassVar[str] = "users weighted by their chance to have both relevant and other items judged"
 

@@ -58,7 +58,7 @@ class AveragePrecision:
             return None
         return (
             "it divides by the smaller of K and the number of all relevant items of a user, which has no unbiased "
-            f"form; use AP@{self.k}(denominator=cutoff) or AP@{self.k}(denominator=positives)."
+            "form; use AP with denominator=cutoff or denominator=positives."
         )
 
     @property

@@ -50,6 +50,7 @@ class Corrected:
         ties=LABEL_FREE - {Ties.STRICT},  # of shared ranks it is not known how many items there are
         needs_size=True,
         stands=True,
+        fits=True,
         left_out="have no judged item",
     )
 

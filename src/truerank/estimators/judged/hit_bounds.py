@@ -16,7 +16,7 @@ from truerank.core.ranking import JudgedChunk, RankView, Ties
 from truerank.core.terms import Smooth
 from truerank.core.values import text_of
 from truerank.estimators.judged.pairs import pair_expansion
-from truerank.estimators.sums import LABEL_FREE, UNIFORM, UniformSample
+from truerank.estimators.sums import LABEL_FREE, UNIFORM, UniformSample, only_labelled
 from truerank.metrics.hit_rate import HitRate
 from truerank.metrics.worth import Positives
 
@@ -93,7 +93,9 @@ def hits_and_pairs(positives: Positives, k: int) -> tuple[Floats, Floats]:
 
 
 def _only_hit_rate(metric: Metric) -> str | None:
-    return None if isinstance(metric, HitRate) else "it bounds HitRate alone; leave {option:estimator|estimators=} out."
+    return (
+        None if isinstance(metric, HitRate) else only_labelled(metric) or "it bounds the hit rate alone; use HitRate."
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ from truerank.core.options import Denominator, Ideal
 from truerank.core.ranking import JudgedChunk, Ranks, RankView, Ties
 from truerank.core.terms import Smooth, ratio
 from truerank.core.values import text_of
-from truerank.estimators.sums import UNIFORM, UniformSample, per_unit
+from truerank.estimators.sums import UNIFORM, UniformSample, only_labelled, per_unit
 from truerank.metrics.average_precision import AveragePrecision
 from truerank.metrics.dcg import DCG
 from truerank.metrics.ndcg import NDCG
@@ -62,12 +62,12 @@ class Inferred:
         if isinstance(context, AveragePrecision):
             if context.denominator is Denominator.POSITIVES:
                 return None
-            return f"infAP divides by all relevant items; use AP@{context.k}(denominator=positives)."
+            return "infAP divides by all relevant items; use AP with denominator=positives."
         if isinstance(context, NDCG):
             if context.graded or context.ideal is not Ideal.POSITIVES:
-                return f"infNDCG is here for binary labels and the ideal order of them; use nDCG@{context.k}."
+                return "infNDCG is here for binary labels and their ideal order; use nDCG without gains."
             return None
-        return "it infers AP and nDCG alone; leave {option:estimator|estimators=} out."
+        return only_labelled(context) or "it infers AP and nDCG alone; use AP or nDCG."
 
     def estimand(self, asked: Asked, unit: str = "user") -> str:
         name = "infAP" if isinstance(asked.metric, AveragePrecision) else "infNDCG"

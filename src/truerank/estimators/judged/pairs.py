@@ -14,7 +14,7 @@ from truerank.core.metric import Metric
 from truerank.core.ranking import JudgedChunk, RankView, Ties
 from truerank.core.terms import Smooth
 from truerank.core.values import text_of
-from truerank.estimators.sums import LABEL_FREE, UNIFORM, UniformSample, not_additive
+from truerank.estimators.sums import LABEL_FREE, UNIFORM, UniformSample, not_additive, only_labelled
 from truerank.metrics.worth import OfPairs, Positives
 
 
@@ -49,7 +49,7 @@ class ExpandedPairs:
     def refusal(self, context: Metric) -> str | None:
         if isinstance(context, OfPairs):
             return context.no_sums
-        return f"{context} is not made of pairs of relevant items; leave {{option:estimator|estimators=}} out."
+        return only_labelled(context) or f"{context} is not made of pairs of relevant items, as AUC is; use AUC."
 
     def estimand(self, asked: Asked, unit: str = "user") -> str:
         return str(asked.metric.pooled)

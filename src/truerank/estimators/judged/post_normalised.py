@@ -16,7 +16,7 @@ from truerank.core.options import Discount, Ideal
 from truerank.core.ranking import JudgedChunk, RankView
 from truerank.core.terms import Smooth
 from truerank.core.values import text_of
-from truerank.estimators.sums import LABEL_FREE, UNIFORM, UniformSample, per_unit
+from truerank.estimators.sums import LABEL_FREE, UNIFORM, UniformSample, only_labelled, per_unit
 from truerank.metrics.dcg import DCG
 from truerank.metrics.ndcg import NDCG
 from truerank.metrics.worth import expected_worth
@@ -90,18 +90,20 @@ class PostNormalised:
 
     def refusal(self, context: Metric) -> str | None:
         if not isinstance(context, NDCG):
-            return "it normalises nDCG alone; leave {option:estimator|estimators=} out."
+            return only_labelled(context) or "it normalises DCG; use nDCG."
         if context.graded:
-            return f"the best order of a user's grades is not known; use DCG@{context.k}(gain={context.gain})."
+            return "the best order of a user's grades is not known; use DCG with the same gains."
         return None
 
     def estimand(self, asked: Asked, unit: str = "user") -> str:
         k = asked.metric.k
         if asked.metric.ideal is Ideal.CUTOFF:
-            return f"mean DCG@{k} over users, divided by the DCG@{k} of {k} relevant items; not the mean of nDCG"
+            return (
+                f"mean DCG@{k} over users, divided by the DCG@{k} of {k} relevant items; not the mean of {asked.metric}"
+            )
         return (
             f"mean DCG@{k} over users, divided by the DCG@{k} of as many relevant items as users have on average; not "
-            "the mean of nDCG"
+            f"the mean of {asked.metric}"
         )
 
     def prepare(self, context: Any) -> tuple[Learner, ...]:
