@@ -49,7 +49,7 @@ def distrust(terms: Terms, model: str) -> tuple[Message, ...]:
 
 
 def about_curve(terms: Terms) -> tuple[Message, ...]:
-    """That half of the users are model, and how the value goes with the share who like nothing, which data hardly tell."""
+    """That half of the users are model, and how the value goes with the share of users who like nothing."""
     if not isinstance(terms, CurvedRecall) or terms.exact or terms.fit() is None:
         return ()
     value, messages = terms.value(), list(_half_model(terms.share_with_relevant()))
@@ -76,8 +76,8 @@ def _half_model(share: float) -> tuple[Message, ...]:
     return (
         caution(
             "half-without-relevant",
-            f"{1 - share:.0%} of the users have no judged relevant item, and are model: intervals were measured to hold "
-            "the truth in 80 to 91% of draws at K = 50 there, and values to be about a tenth too low",
+            f"{1 - share:.0%} of the users have no judged relevant item, and are model: intervals were measured to "
+            "hold the truth in 80 to 91% of draws at K = 50 there, and values to be about a tenth too low",
             numbers={"share": share},
         ),
     )
