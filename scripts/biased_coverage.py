@@ -111,8 +111,8 @@ def study(*, runs: int, seed: int, only: str | None = None) -> list[Row]:
         drawing = ByPropensity(right, claimed)
         found = measure(truth, asked, drawing=drawing, runs=runs, seed=seed, mapper=on_all_cores)
         per_pair = len(found) // len(asked)
-        clips = [getattr(estimator, "clip", np.inf) for _, estimator in asked for _ in range(per_pair)]
-        rows += [Row(name, clip, each) for clip, each in zip(clips, found, strict=True)]
+        clips = [getattr(estimator, "clip", None) for _, estimator in asked for _ in range(per_pair)]
+        rows += [Row(name, np.inf if clip is None else clip, each) for clip, each in zip(clips, found, strict=True)]
         print(f"propensities {name}: {time.monotonic() - start:.0f} s", file=sys.stderr)
     return rows
 

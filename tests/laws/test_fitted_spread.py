@@ -28,7 +28,7 @@ def test_reported_errors_are_the_spread_between_samples(propensity: str) -> None
         user, item = np.nonzero(shown[part])
         log = tr.read(pl.DataFrame({"user": user, "item": item, "label": label[part][user, item].astype(float)}))
         model = tr.scores.dense(scores[part], users=range(USERS), items=range(ITEMS))
-        found = tr.evaluate({"m": model}, log, exposure=exposure, metrics="Recall@10", estimators="snips")
+        found = tr.evaluate({"m": model}, log, exposure=exposure, metrics=["Recall@10"], estimators=["snips"])
         value.append(found.estimates[0].value)
         stderr.append(found.estimates[0].stderr)
     # the spread of 60 values is known to about 9 %; a jackknife errs on the wide side
