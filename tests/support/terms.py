@@ -106,7 +106,7 @@ def all_terms_of(
         learned = learn(learners, lambda: [chunk], groups=of, facts=known)
     view = RankView(ranks, scores, "m", ties=ties, seed=seed)
     made = estimator.terms(chunk, view, asked=asked, learned=learned, keep_rows=keep_rows)
-    terms = [part for part in made if isinstance(part, Smooth)]
+    terms = [part if isinstance(part, Smooth) else part.whole for part in made]  # what is fitted has shares of users
     assert len(terms) == len(asked)
     return terms
 

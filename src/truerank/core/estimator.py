@@ -78,6 +78,7 @@ class About:
     exposure; `needs_scale` that these must be probabilities, not only proportional to them; `stands` that its rows
     must stand for the places of a list, which is checked; `uses` which optional columns of a log it looks at;
     `predicts` that it has a model of gains; `beyond` what it has in place of rewards that a log cannot show;
+    `fits` that its terms are fitted to all units at once, when a value is asked for;
     `of_lists` that it looks at what is recommended, not at labels; `left_out` whom it leaves out although they have
     scores; `caution` what to say beside every number of it.
     """
@@ -97,6 +98,7 @@ class About:
     uses: frozenset[str] = frozenset()
     predicts: bool = False
     beyond: Beyond = Beyond.MISSING
+    fits: bool = False
     of_lists: bool = False
     left_out: str = ""
     caution: str = ""

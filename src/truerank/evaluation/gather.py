@@ -17,6 +17,7 @@ import numpy as np
 from truerank.core.arrays import Bools, Floats, Ints, two_sum
 from truerank.core.clusters import Clusters
 from truerank.core.counted import CountedItems
+from truerank.core.curved import CurvedRecall
 from truerank.core.errors import InputError
 from truerank.core.refits import Refitted
 from truerank.core.rows import Weighting
@@ -56,7 +57,8 @@ def gathered(parts: Iterable[Measured], *, budget: int | None = None) -> Iterato
 
 def _has_rows(part: Measured) -> bool:
     """Whether single rows are kept, for an interval that needs all of them at once."""
-    return any(not isinstance(each, CountedItems) and each.whole.rows is not None for each in part.terms.values())
+    summed = (each for each in part.terms.values() if not isinstance(each, CountedItems | CurvedRecall))
+    return any(each.whole.rows is not None for each in summed)
 
 
 def _bytes(part: Measured) -> int:
@@ -66,6 +68,8 @@ def _bytes(part: Measured) -> int:
 
 
 def _size(terms: Terms) -> int:
+    if isinstance(terms, CurvedRecall):
+        return sum(column.nbytes for column in terms.columns().values())
     return terms.item.nbytes if isinstance(terms, CountedItems) else terms.whole.sums.nbytes
 
 
@@ -122,6 +126,12 @@ class Store:
             flags = _read(self._path(number, "defined"), np.bool_, None)
             listed = replace(kind, start=start, item=item, defined=flags, clusters=clusters)
             return listed if order is None else listed.take(order, clusters)
+        if isinstance(kind, CurvedRecall):
+            columns = {
+                name: _read(self._path(number, name), values.dtype.type, order)
+                for name, values in kind.columns().items()
+            }
+            return kind.of_columns(columns, clusters)
         whole = kind.whole
         sums: Floats = np.empty((len(whole.form.columns), len(clusters.of_row)))
         for values, column in zip(sums, whole.form.columns, strict=True):
@@ -164,6 +174,8 @@ def _arrays(terms: Terms) -> dict[str, np.ndarray]:
     """What there is of terms for each row, or for each item of its list, by name."""
     if isinstance(terms, CountedItems):
         return {"length": np.diff(terms.start), "item": terms.item.astype(np.int64), "defined": terms.defined}
+    if isinstance(terms, CurvedRecall):
+        return terms.columns()
     smooth = terms.whole
     arrays: dict[str, np.ndarray] = dict(zip(smooth.form.columns, smooth.sums.T, strict=True))
     arrays["defined"] = smooth.defined
@@ -188,6 +200,8 @@ def _together(before: Terms | None, terms: Terms) -> Terms:
     if isinstance(terms, CountedItems):
         empty = np.zeros(0, dtype=np.int64)
         return replace(terms, start=np.zeros(1, dtype=np.int64), item=empty, defined=none, clusters=no_clusters)
+    if isinstance(terms, CurvedRecall):
+        return terms.take(np.zeros(0, dtype=np.int64), no_clusters)
     smooth = terms.whole
     nothing = np.zeros((0, len(smooth.form.columns)))
     known = None if before is None else before.whole

@@ -59,6 +59,7 @@ from truerank.uncertainty.balance import (
     weighted_balance,
 )
 from truerank.uncertainty.evidence import Listed, equally_weighted, judged_spread, warnings_of
+from truerank.uncertainty.modelled import about_curve, distrust
 from truerank.uncertainty.spreads import Bounds, Spread
 from truerank.uncertainty.verdicts import UnseenExposure
 
@@ -260,7 +261,8 @@ class JudgedPlan:
         if self.question.asked[cell[1]][0].about.of_lists:
             return ()  # whatever the judged rows are
         items: JudgedItems | None = measured.tallies.get(("items",))
-        return (*unbalanced(self._of_list("balance", cell, measured), cell[0]), *not_random(items))
+        balance: Balance | None = self._of_list("balance", cell, measured)
+        return (*unbalanced(balance, cell[0]), *not_random(items), *distrust(measured.terms[cell], cell[0]))
 
     def unseen(self, cell: Cell, terms: Terms, measured: Measured) -> UnseenExposure:
         """Weight that a clip took away, and what heavy rows that were not drawn would have stood for."""
@@ -322,6 +324,7 @@ class JudgedPlan:
         return (
             *warnings_of(estimator, metric, terms, listed, clip=asked.clip, exactly_these=exactly_these),
             *unchecked(balance),
+            *about_curve(terms),
             *(quiet_weights(balance, terms.whole, recall=is_recall(metric)) if unlimited else ()),
             *(unequal_judging(measured.tallies) if self._expands(estimator) else ()),
             *(heavy_rows_missing(measured.tallies) if estimator.about.needs_scale else ()),

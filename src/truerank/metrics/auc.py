@@ -9,7 +9,7 @@ import numpy as np
 
 from truerank.core.arrays import Floats, sums_by
 from truerank.core.values import text_of
-from truerank.metrics.worth import Positives
+from truerank.metrics.worth import PairSums, Positives
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,20 +28,40 @@ class AUC:
     on_full_labels: ClassVar[str] = "users with both relevant and other candidates"
     cutoff: ClassVar[None] = None
     partial: ClassVar[str] = (
-        "it compares relevant candidates with all others, and what was not judged may be either; among the judged "
-        "items alone it is unbiased for each user with both judged: use traditional"
+        "it compares relevant candidates with all others, and what was not judged may be either; pooled over users use "
+        "pairs; among the judged items alone it is unbiased for each user with both judged: use traditional"
     )
     judged_only: ClassVar[str] = "users weighted by their chance to have both relevant and other items judged"
 
     __str__ = text_of
 
-    def values(self, positives: Positives) -> Floats:
-        ranks, n = positives.ranks, positives.count
-        candidates, unit = ranks.n_candidates, positives.unit
+    @property
+    def no_sums(self) -> str | None:
+        return None
+
+    @property
+    def pooled(self) -> str:
+        return (
+            "AUC pooled over all pairs of a relevant and another candidate of the same user, so users with many such "
+            "pairs count more"
+        )
+
+    def pair_sums(self, positives: Positives) -> PairSums:
+        """Σ (N - r) and -n (n - 1) / 2; below (N - 1) n and -n (n - 1), which make n (N - n)."""
+        n, candidates = positives.count, positives.ranks.n_candidates
+        pairs = n * (n - 1)
+        return PairSums(self._below(positives), -pairs / 2, np.zeros(len(n)), (candidates - 1) * n, -pairs)
+
+    def _below(self, positives: Positives) -> Floats:
+        """Σ (N - r) over relevant items."""
+        ranks, unit = positives.ranks, positives.unit
         # no policy orders what is never recommended: such items share the places after the list
-        bottom = (ranks.n_recommended + candidates + 1) / 2
+        bottom = (ranks.n_recommended + ranks.n_candidates + 1) / 2
         rank = np.where(np.isfinite(ranks.above), ranks.above + 1 + ranks.tied / 2, bottom[unit])
-        below = positives.sums(candidates[unit] - rank)
+        return positives.sums(ranks.n_candidates[unit] - rank)
+
+    def values(self, positives: Positives) -> Floats:
+        n, candidates, below = positives.count, positives.ranks.n_candidates, self._below(positives)
         # of two relevant items one is below the other, unless the strict rule puts both at one rank
         groups = positives.groups()
         apart = np.where(groups.share_one_rank, groups.positives * (groups.positives - 1) / 2, 0.0)

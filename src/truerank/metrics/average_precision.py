@@ -11,7 +11,7 @@ from truerank.core.arrays import Floats, sums_by
 from truerank.core.metric import cutoff
 from truerank.core.options import Denominator
 from truerank.core.values import Count, check, text_of
-from truerank.metrics.worth import Positives, divisor, with_positives
+from truerank.metrics.worth import PairSums, Positives, divisor, with_positives
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,8 +33,8 @@ class AveragePrecision:
     aliases: ClassVar[tuple[str, ...]] = ("MAP",)
     on_full_labels: ClassVar[str] = "users with a relevant item"
     partial: ClassVar[str] = (
-        "it rests on pairs of relevant items and on their number, for which there is no estimator here; "
-        "use DCG or Precision"
+        "it rests on pairs of relevant items and on their number; pairs estimates it without bias where it is divided "
+        "by K, denominator=cutoff, and pooled over relevant items with denominator=positives; or use DCG or Precision"
     )
 
     __str__ = text_of
@@ -52,13 +52,51 @@ class AveragePrecision:
     def divide(self, positives: Positives) -> Floats:
         return with_positives(positives, divisor(self.denominator, self.k, positives))
 
-    def values(self, positives: Positives) -> Floats:
+    @property
+    def no_sums(self) -> str | None:
+        if self.denominator is not Denominator.SMALLER:
+            return None
+        return (
+            "it divides by the smaller of K and the number of all relevant items of a user, which has no unbiased "
+            "form; use AP with denominator=cutoff or denominator=positives."
+        )
+
+    @property
+    def pooled(self) -> str:
+        if self.denominator is Denominator.CUTOFF:
+            return f"mean {self} over {self.on_full_labels}, and over others as 0"
+        return (
+            f"{self} pooled over all relevant user-item pairs (the sum of precisions at relevant items over their "
+            "number), so users with many relevant items count more"
+        )
+
+    def pair_sums(self, positives: Positives) -> PairSums:
+        """Σ 1 / r over relevant items up to K, and Σ 1 / r over pairs of them of which one is better."""
+        g, (reciprocal, inside, others) = positives.groups(), self._places(positives)
+        each = g.positives / g.size
+        single, pair = (
+            each * reciprocal,
+            each * (g.before * reciprocal + others * (inside - (g.above + 1) * reciprocal)),
+        )
+        n = len(positives.count)
+        singles, pairs = (sums_by(g.unit, values, n=n) for values in (single, pair))
+        cut, none = self.denominator is Denominator.CUTOFF, np.zeros(n)
+        return PairSums(
+            singles, pairs, np.full(n, float(self.k)) if cut else none, none if cut else positives.count, none
+        )
+
+    def _places(self, positives: Positives) -> tuple[Floats, Floats, Floats]:
+        """Of each group of equal scores: Σ 1 / r over its places up to K, their number, and the share of its others."""
         g = positives.groups()
         last = np.minimum(g.above + g.size, self.k).astype(np.int64)
         first = np.minimum(g.above, self.k).astype(np.int64)
         harmonic = np.concatenate([[0.0], np.cumsum(1.0 / np.arange(1.0, last.max(initial=0) + 1))])
         reciprocal, inside = harmonic[last] - harmonic[first], (last - first).astype(np.float64)
         others = np.divide(g.positives - 1, g.size - 1, out=np.zeros(len(g.size)), where=g.size > 1)
+        return reciprocal, inside, others
+
+    def values(self, positives: Positives) -> Floats:
+        g, (reciprocal, inside, others) = positives.groups(), self._places(positives)
         shared = (g.before + 1) * reciprocal + others * (inside - (g.above + 1) * reciprocal)
         single = np.where(inside > 0, g.positives * ((g.before + g.positives) * (1.0 / (g.above + 1))), 0.0)
         total = sums_by(

@@ -35,7 +35,8 @@ class NDCG:
     name: ClassVar[str] = "nDCG"
     on_full_labels: ClassVar[str] = "users with a relevant item"
     partial: ClassVar[str] = (
-        "its normaliser needs the number of all relevant items of each user, and no unbiased form exists; use DCG"
+        "its normaliser needs the number of all relevant items of each user, and no unbiased form exists; "
+        "post-normalised divides mean DCG by that of an ideal list; or use DCG"
     )
 
     __str__ = text_of

@@ -100,6 +100,36 @@ class Pairwise(Listwise, Protocol):
     judged_only: ClassVar[str]
 
 
+@dataclass(frozen=True, slots=True)
+class PairSums:
+    """A ratio of sums over relevant items and over pairs of them, by unit.
+
+    Numerator `single` + `pair`, denominator `known` + `below_single` + `below_pair`. From a uniform sample of the items
+    of a unit each has an unbiased expansion: N / N-bar for sums over items, N (N - 1) / (N-bar (N-bar - 1)) over pairs.
+    """
+
+    single: Floats
+    pair: Floats
+    known: Floats
+    below_single: Floats
+    below_pair: Floats
+
+
+@runtime_checkable
+class OfPairs(Listwise, Protocol):
+    """A metric of which numerator and denominator are sums over relevant items and over pairs of them.
+
+    `pair_sums` gives both, and `pooled` says in words what the ratio of their totals is; `no_sums` why some settings
+    have none, None where they have.
+    """
+
+    @property
+    def no_sums(self) -> str | None: ...
+    @property
+    def pooled(self) -> str: ...
+    def pair_sums(self, positives: Positives) -> PairSums: ...
+
+
 def bounds_of(metric: Metric, *, n_items: float = np.inf) -> tuple[float, float]:
     """What a value lies between: 0 and 1, or the worth of a list of relevant items alone, which grades exceed."""
     if isinstance(metric, OfLists):

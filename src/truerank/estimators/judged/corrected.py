@@ -1,0 +1,111 @@
+"""Mean recall over users, with a model in place of the users whom nothing is known of."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from truerank.core.arrays import Floats
+from truerank.core.curved import CurvedRecall, binned, ends_of
+from truerank.core.estimator import About, Asked, Exposed, Learned, Learner
+from truerank.core.log import Log
+from truerank.core.metric import Metric
+from truerank.core.ranking import JudgedChunk, RankView, Ties
+from truerank.core.values import Between0And1, check, text_of
+from truerank.estimators.sums import LABEL_FREE, UNIFORM, UniformSample, only_recall, per_unit
+from truerank.metrics.recall import Recall
+
+
+@dataclass(frozen=True, slots=True)
+class Corrected:
+    """Mean recall over users with a relevant item, corrected for whom `published` leaves out, by the rank curve.
+
+    The mean of m / n over users with n >= 1 leans towards users with many relevant items. The rank curve
+    (`core.rank_curve`) models how much users like and how recall goes with it; every user has a posterior recall, and
+    counts by the chance of having a relevant item at all. Not unbiased: model-based, with its measured bias in
+    docs/mean-recall.md, and an interval that allows for bias (two fifths of the correction, at least 2 % of the value).
+    `like_nothing`, the share of users with no relevant item at all, cannot be told from the data without the model; it
+    is taken as given. With every label known it is the plain mean.
+
+    >>> import polars as pl, truerank as tr
+    >>> scores = {"m": tr.scores.dense([[4.0, 3, 2, 1], [4.0, 3, 2, 1]], users=[7, 8], items=[1, 2, 3, 4])}
+    >>> labels = pl.DataFrame({"user": [7] * 4 + [8] * 4, "item": [1, 2, 3, 4] * 2, "label": [1, 0, 1, 0, 0, 1, 0, 0]})
+    >>> how = {"exposure": "random", "metrics": ["Recall@2"], "estimators": [Corrected()]}
+    >>> tr.evaluate(scores, labels, **how).estimates[0].value
+    0.75
+    """
+
+    like_nothing: Between0And1 | None = None
+
+    about: ClassVar[About] = About(
+        name="corrected",
+        exposures=frozenset({Exposed.FULL, Exposed.RANDOM}),
+        assumptions=(
+            UNIFORM,
+            "how relevance falls along the ranks, and how that differs between users, follows the rank curve",
+        ),
+        ties=LABEL_FREE - {Ties.STRICT},  # of shared ranks it is not known how many items there are
+        needs_size=True,
+        stands=True,
+        fits=True,
+        left_out="have no judged item",
+    )
+
+    __str__ = text_of
+
+    def __post_init__(self) -> None:
+        check(self)
+
+    def refusal(self, context: Metric) -> str | None:
+        reason = only_recall(context, "it corrects for users without a judged relevant item, who have no recall")
+        if reason is None and not isinstance(context, Recall):
+            return f"its model counts hits in a list, and {context} weighs them by rank; use pooled."
+        return reason
+
+    def estimand(self, asked: Asked, unit: str = "user") -> str:
+        return f"mean {asked.metric} over {asked.metric.on_full_labels}, by a model of users without a judged one"
+
+    def prepare(self, context: Any) -> tuple[Learner, ...]:
+        return ()
+
+    def terms(
+        self,
+        chunk: JudgedChunk,
+        view: RankView,
+        *,
+        asked: Sequence[Asked],
+        learned: Learned,
+        keep_rows: bool = False,
+    ) -> list[CurvedRecall]:
+        sample = UniformSample.of(chunk, view.ranks, rate=None)
+        made = {asking.metric.k: self._terms(chunk.labels, view, sample, asking.metric.k) for asking in asked}
+        return [made[asking.metric.k] for asking in asked]
+
+    def _terms(self, log: Log, view: RankView, sample: UniformSample, k: int) -> CurvedRecall:
+        ranks = view.ranks
+        share = binned(ranks.above, ranks.tied, k=k)
+        relevant = _by_bin(log, share * log.label[:, None])
+        if log.complete:  # pairs that are not listed are known negatives
+            ends = ends_of(k)
+            begin = np.concatenate([[0.0], ends[:-1]])
+            listed = np.clip(ranks.n_recommended[:, None] - begin, 0.0, ends - begin)
+            judged = np.column_stack([listed, ranks.n_candidates - ranks.n_recommended])
+        else:
+            judged = _by_bin(log, share)
+        return CurvedRecall(
+            k,
+            self.like_nothing or 0.0,
+            relevant,
+            judged,
+            ranks.n_recommended.astype(np.float64),
+            ranks.n_candidates.astype(np.float64),
+            sample.defined,
+            sample.clusters,
+        )
+
+
+def _by_bin(log: Log, values: Floats) -> Floats:
+    return np.stack([per_unit(log, np.ascontiguousarray(column)) for column in values.T], axis=1)

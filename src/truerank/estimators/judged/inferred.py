@@ -1,0 +1,130 @@
+"""The inferred AP and nDCG of TREC, for comparison."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from truerank.core.arrays import Floats
+from truerank.core.estimator import About, Asked, Exposed, Learned, Learner
+from truerank.core.log import Log
+from truerank.core.metric import Metric
+from truerank.core.options import Denominator, Ideal
+from truerank.core.ranking import JudgedChunk, Ranks, RankView, Ties
+from truerank.core.terms import Smooth, ratio
+from truerank.core.values import text_of
+from truerank.estimators.sums import UNIFORM, UniformSample, only_labelled, per_unit
+from truerank.metrics.average_precision import AveragePrecision
+from truerank.metrics.dcg import DCG
+from truerank.metrics.ndcg import NDCG
+from truerank.metrics.worth import expected_worth
+
+SMOOTHING = 1e-5  # trec_eval's INFAP_EPSILON
+
+
+@dataclass(frozen=True, slots=True)
+class Inferred:
+    """infAP and infNDCG as means over users with a judged relevant item, as TREC has them.
+
+    infAP (Yilmaz and Aslam 2006; the formula of trec_eval, every candidate being in the pool): the mean over judged
+    relevant items, at rank r, of 1/r + (r - 1)/r · (a + ε) / (a + b + 2ε), with a relevant and b other judged items
+    above; items below K add 0. Under uniform draws there is one stratum, in which xinfAP (Yilmaz, Kanoulas and Aslam
+    2008) is infAP. infNDCG (the same paper): expanded DCG over that of an ideal list of as many relevant items as the
+    judged ones stand for, a line between whole numbers.
+    TREC judges hundreds of documents per topic. With few judged items per user most users are left out, and those with
+    few relevant items first: as means over users both are biased, as `published` is (measured in docs/mean-recall.md).
+
+    >>> import polars as pl, truerank as tr
+    >>> scores = {"m": tr.scores.dense([[4.0, 3, 2, 1]], users=[7], items=[1, 2, 3, 4])}
+    >>> labels = pl.DataFrame({"user": [7] * 2, "item": [1, 3], "label": [1, 1]})
+    >>> how = {"exposure": "random", "metrics": ["AP@4(denominator=positives)"], "estimators": [Inferred()]}
+    >>> round(tr.evaluate(scores, labels, **how).estimates[0].value, 4)  # (1 + 1/3 + 2/3) / 2
+    1.0
+    """
+
+    about: ClassVar[About] = About(
+        name="inferred",
+        exposures=frozenset({Exposed.FULL, Exposed.RANDOM}),
+        assumptions=(UNIFORM,),
+        ties=frozenset({Ties.EXPECTED, Ties.RANDOM}),
+        needs_size=True,
+        left_out="have no judged relevant item",
+        caution="for comparison with TREC: a mean over users with a judged relevant item, who have more relevant items "
+        "than others; use pairs or post-normalised",
+    )
+
+    __str__ = text_of
+
+    def refusal(self, context: Metric) -> str | None:
+        if isinstance(context, AveragePrecision):
+            if context.denominator is Denominator.POSITIVES:
+                return None
+            return "infAP divides by all relevant items; use AP with denominator=positives."
+        if isinstance(context, NDCG):
+            if context.graded or context.ideal is not Ideal.POSITIVES:
+                return "infNDCG is here for binary labels and their ideal order; use nDCG without gains."
+            return None
+        return only_labelled(context) or "it infers AP and nDCG alone; use AP or nDCG."
+
+    def estimand(self, asked: Asked, unit: str = "user") -> str:
+        name = "infAP" if isinstance(asked.metric, AveragePrecision) else "infNDCG"
+        return f"mean {name} over users with a judged relevant item, as TREC has it; not mean {asked.metric}"
+
+    def prepare(self, context: Any) -> tuple[Learner, ...]:
+        return ()
+
+    def terms(
+        self,
+        chunk: JudgedChunk,
+        view: RankView,
+        *,
+        asked: Sequence[Asked],
+        learned: Learned,
+        keep_rows: bool = False,
+    ) -> list[Smooth]:
+        log, ranks = chunk.labels, view.ranks
+        sample = UniformSample.of(chunk, ranks, rate=learned.facts.get("rate"))
+        kept = sample.defined & (per_unit(log, log.label) > 0)
+        found = []
+        for asking in asked:
+            values = (
+                inferred_precision(log, ranks, asking.metric.k)
+                if isinstance(asking.metric, AveragePrecision)
+                else _inferred_gain(log, ranks, asking.metric, sample)
+            )
+            value = np.where(kept, values, 0.0)
+            found.append(ratio(value, kept.astype(np.float64), defined=kept, clusters=chunk.clusters))
+        return found
+
+
+def inferred_precision(log: Log, ranks: Ranks, k: int) -> Floats:
+    """infAP of every unit; 0 where no judged item is relevant. Equal scores take the middle of their places."""
+    rank = np.where(np.isfinite(ranks.above), ranks.above + 1 + ranks.tied / 2, np.inf)
+    order = np.lexsort((rank, log.unit))
+    unit, label, place = log.unit[order], log.label[order], rank[order]
+    first = np.append(True, np.diff(unit) != 0)[: len(unit)]
+    group = np.append(True, (np.diff(unit) != 0) | (np.diff(np.where(np.isfinite(place), place, 0.0)) != 0))[
+        : len(unit)
+    ]
+    start = np.maximum.accumulate(np.where(first, np.arange(len(unit)), 0))
+    same = np.maximum.accumulate(np.where(group, np.arange(len(unit)), 0))
+    running = np.concatenate([[0.0], np.cumsum(label)])
+    relevant, judged = running[same] - running[start], (same - start).astype(np.float64)
+    listed = np.isfinite(place) & (place <= k)
+    at = np.where(listed, place, 1.0)
+    share = (relevant + SMOOTHING) / (judged + 2 * SMOOTHING)
+    worth = np.where(listed & (label > 0), np.where(at == 1, 1.0, 1 / at + (at - 1) / at * share), 0.0)
+    total, n = (np.bincount(unit, weights=each, minlength=log.n_units) for each in (worth, label))
+    return np.asarray(np.divide(total, n, out=np.zeros(log.n_units), where=n > 0))
+
+
+def _inferred_gain(log: Log, ranks: Ranks, metric: NDCG, sample: UniformSample) -> Floats:
+    dcg = DCG(metric.k, discount=metric.discount)
+    found = sample.expansion * per_unit(log, log.label * expected_worth(dcg, ranks))
+    worth = np.concatenate([[0.0], np.cumsum(dcg.worth(np.arange(1.0, metric.k + 1)))])
+    number = np.minimum(sample.expansion * per_unit(log, log.label), metric.k)
+    ideal = np.interp(number, np.arange(metric.k + 1.0), worth)
+    return np.asarray(np.divide(found, ideal, out=np.zeros(len(found)), where=ideal > 0))

@@ -1,0 +1,94 @@
+"""The published mean with users weighted by how seldom they are kept."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from truerank.core.arrays import Floats
+from truerank.core.estimator import About, Asked, Exposed, Learned, Learner
+from truerank.core.metric import Metric
+from truerank.core.ranking import JudgedChunk, RankView
+from truerank.core.terms import Smooth, ratio
+from truerank.core.values import text_of
+from truerank.estimators.sums import LABEL_FREE, UNIFORM, UniformSample, additive, only_recall, per_unit
+from truerank.metrics.worth import expected_worth
+
+
+@dataclass(frozen=True, slots=True)
+class WeightedUsers:
+    """Σ (m / n) / π over Σ 1 / π, users with n >= 1, π = 1 - C(N - N⁺, N-bar) / C(N, N-bar) the chance to be kept.
+
+    With N⁺ known this would be unbiased for sum and number of users. Nobody knows N⁺: n N / N-bar stands for it, and
+    since n >= 1 it is at least N / N-bar, so π is too large for users with few relevant items, who stay too light. For
+    comparison: it takes away a part of the bias of `published` and says nothing of how much (docs/mean-recall.md).
+
+    >>> import polars as pl, truerank as tr
+    >>> scores = {"m": tr.scores.dense([[4.0, 3, 2, 1]], users=[7], items=[1, 2, 3, 4])}
+    >>> labels = pl.DataFrame({"user": [7] * 2, "item": [1, 3], "label": [1, 1]})
+    >>> how = {"exposure": "random", "metrics": ["Recall@1"], "estimators": [WeightedUsers()]}
+    >>> tr.evaluate(scores, labels, **how).estimates[0].value
+    0.5
+    """
+
+    about: ClassVar[About] = About(
+        name="weighted",
+        exposures=frozenset({Exposed.FULL, Exposed.RANDOM}),
+        assumptions=(UNIFORM, "a user has as many relevant items as the judged ones stand for"),
+        ties=LABEL_FREE,
+        needs_size=True,
+        stands=True,
+        left_out="have no judged relevant item",
+        caution="for comparison: the chance to be kept is guessed from the same few judged items, so a part of the "
+        "bias of published stays; use corrected",
+    )
+
+    __str__ = text_of
+
+    def refusal(self, context: Metric) -> str | None:
+        return only_recall(context, "it weighs the published mean of Recall")
+
+    def estimand(self, asked: Asked, unit: str = "user") -> str:
+        return f"mean {asked.metric} over users weighted by what is left of their chance to have a judged relevant item"
+
+    def prepare(self, context: Any) -> tuple[Learner, ...]:
+        return ()
+
+    def terms(
+        self,
+        chunk: JudgedChunk,
+        view: RankView,
+        *,
+        asked: Sequence[Asked],
+        learned: Learned,
+        keep_rows: bool = False,
+    ) -> list[Smooth]:
+        log, rate = chunk.labels, learned.facts.get("rate")
+        sample = UniformSample.of(chunk, view.ranks, rate=rate)
+        n = per_unit(log, log.label)
+        kept = sample.defined & (n > 0)
+        number = np.minimum(sample.expansion * n, sample.n_candidates)
+        weight = np.zeros(len(n))
+        chance = 1 - (1 - rate) ** number if rate is not None else kept_chance(number, sample)
+        weight[kept] = 1 / chance[kept]
+        found = []
+        for asking in asked:
+            hits = per_unit(log, log.label * expected_worth(additive(asking.metric), view.ranks))
+            share = np.divide(hits, n, out=np.zeros(len(n)), where=kept)
+            found.append(ratio(share * weight, weight, defined=kept, clusters=chunk.clusters))
+        return found
+
+
+def kept_chance(number: Floats, sample: UniformSample) -> Floats:
+    """1 - C(N - N⁺, N-bar) / C(N, N-bar) for numbers N⁺ that need not be whole."""
+    from truerank.core.special import gammaln
+
+    n, judged = sample.n_candidates, sample.n_judged
+    rest = np.maximum(n - number, 0.0)
+    enough = rest >= judged
+    inside = np.where(enough, rest, judged)
+    log = gammaln(inside + 1) - gammaln(inside - judged + 1) - gammaln(n + 1) + gammaln(n - judged + 1)
+    return np.asarray(np.where(enough, -np.expm1(log), 1.0))

@@ -1,0 +1,153 @@
+"""Mean recall by the rank curve: exact with every label, golden values, and what is said where it cannot be trusted."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+import truerank as tr
+from truerank.core.errors import RefusedError
+from truerank.core.histograms import Histograms
+from truerank.core.rank_curve import fit_curve, plausible
+from truerank.core.results import INSUFFICIENT, Results
+from truerank.uncertainty.spreads import Spread, allowing
+
+N_USERS, N_ITEMS = 300, 200
+# of the first implementation, a loop over users, nodes and bins, which takes small chances as their odds
+GOLDEN = (0.292068, 0.031467)
+
+
+def world(seed: int = 1) -> tuple[np.ndarray, dict[str, np.ndarray]]:
+    """Labels of users who like much or little, and two orders of the items, one of them good."""
+    rng = np.random.default_rng(seed)
+    popular, active = rng.gumbel(size=N_ITEMS), rng.normal(size=(N_USERS, 1))
+    labels = rng.random((N_USERS, N_ITEMS)) < 1 / (1 + np.exp(3.5 - active - popular))
+    scores = {"good": np.broadcast_to(popular, labels.shape), "other": rng.random(labels.shape)}
+    return labels, {name: np.ascontiguousarray(each) for name, each in scores.items()}
+
+
+def asked(n: int, *, estimators: list[Any], seed: int = 2, **how: Any) -> Results:
+    labels, scores = world()
+    rng = np.random.default_rng(seed)
+    item = np.argsort(rng.random(labels.shape), axis=1)[:, :n].ravel()
+    user = np.repeat(np.arange(N_USERS), n)
+    rows = pl.DataFrame({"user": user, "item": item, "label": labels[user, item].astype(int)})
+    return tr.evaluate(scores, rows, exposure="random", metrics=["Recall@10"], estimators=estimators, **how)
+
+
+def drawn(seed: int = 0) -> Histograms:
+    rng = np.random.default_rng(seed)
+    size = np.tile([5.0, 10.0, 35.0, 150.0], (400, 1))
+    judged = rng.multivariate_hypergeometric([5, 10, 35, 150], 12, size=400).astype(np.float64)
+    much = rng.normal(size=(400, 1))
+    relevant = rng.binomial(judged.astype(int), 1 / (1 + np.exp(-(np.array([0.0, -1, -2, -3]) + much))))
+    return Histograms(relevant.astype(np.float64), judged, size, np.array([5.0, 15.0, 50.0, 200.0]), 2)
+
+
+def test_with_every_label_it_is_the_plain_mean() -> None:
+    found = {each.estimator: each for each in asked(N_ITEMS, estimators=["corrected", "published"]).estimates}
+    assert found["corrected"].value == found["published"].value
+    assert found["corrected"].stderr == pytest.approx(found["published"].stderr, rel=1e-9)
+
+
+def test_the_fit_is_that_of_the_first_implementation() -> None:
+    """Value and standard error as a plain loop over users, nodes and bins gives them."""
+    found = fit_curve(drawn(), like_nothing=0.0).found
+    error = float(np.sqrt((found.influence**2).sum()))
+    assert (found.mean, error) == pytest.approx(GOLDEN, rel=1e-4)
+
+
+def test_the_order_of_users_changes_no_bit() -> None:
+    rows = drawn()
+    order = np.random.default_rng(4).permutation(len(rows.size))
+    other = Histograms(rows.relevant[order], rows.judged[order], rows.size[order], rows.last, rows.within)
+    one, two = (fit_curve(each, like_nothing=0.1).found for each in (rows, other))
+    assert one.mean == two.mean
+    assert (one.influence[order] == two.influence).all()
+
+
+def test_influences_are_what_users_add() -> None:
+    """Without each of some users the value moves by about minus their influence."""
+    rows = drawn()
+    whole = fit_curve(rows, like_nothing=0.0).found
+    chosen = np.argsort(-np.abs(whole.influence))[:12]
+    moved = []
+    for user in chosen:
+        kept = np.arange(len(rows.size)) != user
+        rest = Histograms(rows.relevant[kept], rows.judged[kept], rows.size[kept], rows.last, rows.within)
+        moved.append(whole.mean - fit_curve(rest, like_nothing=0.0).found.mean)
+    assert np.corrcoef(moved, whole.influence[chosen])[0, 1] > 0.95
+    assert np.polyfit(whole.influence[chosen], moved, 1)[0] == pytest.approx(1.0, abs=0.35)
+
+
+def test_it_is_nearer_to_the_truth_than_the_published_mean() -> None:
+    labels, scores = world()
+    rank = (-scores["good"]).argsort(axis=1).argsort(axis=1)
+    some = labels.any(axis=1)
+    truth = float((((rank < 10) & labels).sum(axis=1)[some] / labels.sum(axis=1)[some]).mean())
+    found = {(each.model, each.estimator): each for each in asked(20, estimators=["corrected", "published"]).estimates}
+    corrected, published = (found["good", name].value for name in ("corrected", "published"))
+    assert abs(corrected - truth) < 0.6 * abs(published - truth)
+    assert found["good", "corrected"].low < truth < found["good", "corrected"].high
+
+
+def test_few_users_with_a_relevant_item_take_the_verdict_away() -> None:
+    results = asked(2, estimators=["corrected", "pooled"])
+    verdicts = {each.estimator: each for each in results.comparisons}
+    assert verdicts["corrected"].verdict == INSUFFICIENT
+    assert "few-with-relevant" in {reason.code for reason in verdicts["corrected"].reasons}
+    assert "few-with-relevant" not in {reason.code for reason in verdicts["pooled"].reasons}
+    plenty = asked(20, estimators=["corrected"]).comparisons[0]
+    assert "few-with-relevant" not in {reason.code for reason in plenty.reasons}
+
+
+def test_lists_below_chance_take_the_verdict_away() -> None:
+    labels, scores = world()
+    user, item = np.repeat(np.arange(N_USERS), 30), np.argsort(np.random.default_rng(5).random(labels.shape), axis=1)
+    place = item[:, :30].ravel()
+    rows = pl.DataFrame({"user": user, "item": place, "label": labels[user, place].astype(int)})
+    found = tr.evaluate(
+        {"worst": -scores["good"], "other": scores["other"]},
+        rows,
+        exposure="random",
+        metrics=["Recall@50"],
+        estimators=["corrected"],
+    ).comparisons[0]
+    assert found.verdict == INSUFFICIENT
+    assert "below-chance" in {reason.code for reason in found.reasons}
+
+
+def test_the_share_who_like_nothing_can_be_declared_and_its_effect_is_said() -> None:
+    plain, declared = (
+        asked(8, estimators=[each]).estimates[0] for each in ("corrected", "corrected(like_nothing=0.2)")
+    )
+    assert declared.value < plain.value  # fewer users who like little, whose recall is high
+    assert declared.settings == {"like_nothing": "0.2"}
+    shares = plausible(drawn())
+    assert 0.0 in shares
+    said = [message for message in plain.warnings if message.code == "like-nothing"]
+    assert said
+    assert "corrected(like_nothing=...)" in said[0].text
+
+
+def test_other_metrics_are_refused() -> None:
+    with pytest.raises(RefusedError, match="horvitz-thompson"):
+        tr.evaluate(
+            world()[1],
+            pl.DataFrame({"user": [0, 1], "item": [0, 1], "label": [0, 1]}),
+            exposure="random",
+            metrics=["Precision@5"],
+            estimators=["corrected"],
+        )
+
+
+@pytest.mark.parametrize("correction", [0.0, 0.05, 0.5])
+def test_an_interval_that_allows_for_bias(correction: float) -> None:
+    """Wider with a larger correction; p is the level at which it ends at 0."""
+    plain = Spread(0.2, 0.05, 0.102, 0.298, 0.0, informative=500, df=1e9)
+    found = allowing(plain, correction, level=0.95)
+    assert found.high - found.low >= plain.high - plain.low - 1e-9
+    assert allowing(plain, correction, level=1 - found.p).low == pytest.approx(0.0, abs=1e-4)

@@ -1,0 +1,231 @@
+"""Mean recall and metrics of pairs from uniform samples: unbiased where it is claimed, over every possible sample."""
+
+from __future__ import annotations
+
+from math import log2
+
+import numpy as np
+import pytest
+from tiny import Tiny
+from tiny import expectation as expect
+
+from truerank.core.estimator import Estimator
+from truerank.core.metric import Metric
+from truerank.core.options import Denominator, Ideal
+from truerank.core.terms import Smooth
+from truerank.estimators.judged.full import Full
+from truerank.estimators.judged.hit_bounds import AtLeast, AtMost, HitBound
+from truerank.estimators.judged.inferred import Inferred
+from truerank.estimators.judged.pairs import ExpandedPairs
+from truerank.estimators.judged.post_normalised import IdealRatio, PostNormalised
+from truerank.estimators.judged.published import Published
+from truerank.estimators.judged.shrunk import Shrunk
+from truerank.estimators.judged.weighted import WeightedUsers
+from truerank.estimators.judged.wild import Wild
+from truerank.metrics.auc import AUC
+from truerank.metrics.average_precision import AveragePrecision
+from truerank.metrics.hit_rate import HitRate
+from truerank.metrics.ndcg import NDCG
+from truerank.metrics.recall import Recall
+from truerank.sampling.designs import BernoulliDesign, SamplingDesign, UniformDesign
+
+WORLD = Tiny([[1, 0, 1, 1, 0, 0], [0, 1, 0, 0, 1], [0, 0, 0, 0]])
+TIED = Tiny(
+    [[1, 0, 1, 0, 1], [0, 1, 1, 0]],
+    above=[[0, 0, 2, 3, 3], [0, 1, 1, 1]],
+    tied=[[1, 1, 0, 1, 1], [0, 2, 2, 2]],
+)
+DESIGNS: list[tuple[SamplingDesign, float | None]] = [
+    (UniformDesign(2), None),
+    (UniformDesign(3), None),
+    (BernoulliDesign(0.4), 0.4),
+]
+drawn = pytest.mark.parametrize(("design", "rate"), DESIGNS, ids=str)
+worlds = pytest.mark.parametrize("world", [WORLD, TIED], ids=["ranks", "ties"])
+
+
+def alone(world: Tiny, user: int) -> Tiny:
+    above, tied = (None if each is None else [each[user]] for each in (world.above, world.tied))
+    return Tiny([world.labels[user]], above=above, tied=tied)
+
+
+def mean_total(
+    world: Tiny, estimator: Estimator, metric: Metric, column: int, design: SamplingDesign, rate: float | None
+) -> float:
+    """The expectation of a total, user by user: users are drawn apart."""
+
+    def of(terms: Smooth) -> float:
+        return float(terms.sums[:, column].sum())
+
+    users = [alone(world, user) for user in range(len(world.labels))]
+    return sum(expect(user, estimator, metric, [design], of, rate=rate) for user in users)
+
+
+def known(world: Tiny, metric: Metric) -> np.ndarray:
+    """The value of each user with every label known, NaN where undefined."""
+    return world.terms(Full(), metric, world.everything()).unit_values()
+
+
+# ---------------------------------------------------------------------------------------------------------- AP and AUC
+
+
+@worlds
+@drawn
+@pytest.mark.parametrize("k", [1, 3, 5])
+def test_average_precision_has_unbiased_sums(world: Tiny, design: SamplingDesign, rate: float | None, k: int) -> None:
+    n = np.array([sum(row) for row in world.labels])
+    precision = np.nansum(known(world, AveragePrecision(k, Denominator.POSITIVES)) * n)
+    by_cutoff, by_positives = (AveragePrecision(k, each) for each in (Denominator.CUTOFF, Denominator.POSITIVES))
+    for metric in (by_cutoff, by_positives):
+        found = mean_total(world, ExpandedPairs(), metric, 0, design, rate)
+        assert found == pytest.approx(precision, abs=1e-12)
+    assert mean_total(world, ExpandedPairs(), by_positives, 1, design, rate) == pytest.approx(n.sum(), abs=1e-12)
+
+
+def test_average_precision_divided_by_the_cutoff_is_unbiased_itself() -> None:
+    metric = AveragePrecision(3, Denominator.CUTOFF)
+    mean = expect(WORLD, ExpandedPairs(), metric, [UniformDesign(2)] * 3, lambda terms: terms.value())
+    assert mean == pytest.approx(np.nansum(known(WORLD, metric)) / 3, abs=1e-12)
+
+
+@worlds
+@drawn
+def test_area_under_the_curve_has_unbiased_sums(world: Tiny, design: SamplingDesign, rate: float | None) -> None:
+    n = np.array([sum(row) for row in world.labels])
+    pairs = n * (np.array([len(row) for row in world.labels]) - n)
+    assert mean_total(world, ExpandedPairs(), AUC(), 0, design, rate) == pytest.approx(
+        np.nansum(known(world, AUC()) * pairs), abs=1e-12
+    )
+    assert mean_total(world, ExpandedPairs(), AUC(), 1, design, rate) == pytest.approx(pairs.sum(), abs=1e-12)
+
+
+def test_no_unbiased_form_of_the_smaller_denominator() -> None:
+    reason = ExpandedPairs().refusal(AveragePrecision(3))
+    assert reason is not None
+    assert "denominator=cutoff" in reason
+    assert ExpandedPairs().refusal(Recall(3)) is not None
+
+
+# -------------------------------------------------------------------------------------------------------------- bounds
+
+
+@worlds
+@drawn
+@pytest.mark.parametrize("k", [1, 2, 4])
+def test_hit_rate_lies_between_its_bounds(world: Tiny, design: SamplingDesign, rate: float | None, k: int) -> None:
+    """Sums are unbiased; the bounds of the true sums hold the hit rate, with equality for one place."""
+    truth = float(known(world, HitRate(k)).mean())
+    exact = [world.terms(each, HitRate(k), world.everything()) for each in (AtLeast(), AtMost())]
+    for column in (0, 1):
+        found = mean_total(world, AtMost(), HitRate(k), column, design, rate)
+        assert found == pytest.approx(exact[0].sums[:, column].sum(), abs=1e-12)
+    low, high = (part.value() for part in exact)
+    assert low - 1e-12 <= truth <= high + 1e-12
+    if k == 1:
+        assert low == pytest.approx(high, abs=1e-12)
+
+
+@pytest.mark.parametrize("k", [1, 3, 10])
+def test_every_number_of_hits_is_bounded(k: int) -> None:
+    for hits in range(k + 1):
+        totals = np.array([[float(hits), hits * (hits - 1) / 2, 1.0]])
+        assert HitBound(k, upper=True).values(totals)[0] >= (hits > 0) - 1e-12
+        assert HitBound(k, upper=False).values(totals)[0] <= (hits > 0) + 1e-12
+
+
+# ---------------------------------------------------------------------------------------------------------------- nDCG
+
+
+@drawn
+def test_normalised_after_averaging(design: SamplingDesign, rate: float | None) -> None:
+    """DCG and the number of relevant items are unbiased; over a full list so is the value."""
+    n_users = len(WORLD.labels)
+    dcg = sum(label / log2(place + 2) for row in WORLD.labels for place, label in enumerate(row[:3]))
+    assert mean_total(WORLD, PostNormalised(), NDCG(3), 0, design, rate) == pytest.approx(dcg, abs=1e-12)
+    assert mean_total(WORLD, PostNormalised(), NDCG(3), 1, design, rate) == pytest.approx(5, abs=1e-12)
+    if rate is None:
+        metric = NDCG(3, ideal=Ideal.CUTOFF)
+        full = 1 + 1 / log2(3) + 1 / 2
+        form = IdealRatio(3, whole=True)
+        totals = np.array([[mean_total(WORLD, PostNormalised(), metric, column, design, rate) for column in range(3)]])
+        assert form.values(totals)[0] == pytest.approx(dcg / full / n_users, abs=1e-12)
+
+
+# ------------------------------------------------------------------------------------------------------------ inferred
+
+
+def test_inferred_precision_by_hand() -> None:
+    """Judged at ranks 1 (relevant), 3 (not), 4 (relevant) of 6: (1 + 1/4 + 3/4 · 1/2) / 2."""
+    world = Tiny([[1, 0, 0, 1, 1, 0]])
+    found = world.terms(Inferred(), AveragePrecision(6, Denominator.POSITIVES), [(0, 2, 3)]).value()
+    assert found == pytest.approx((1 + 1 / 4 + 3 / 4 / 2) / 2, abs=1e-5)
+    # two of three judged relevant stand for four of six: DCG expanded twice, over that of four
+    gain = world.terms(Inferred(), NDCG(6), [(0, 2, 3)]).value()
+    ideal = sum(1 / log2(place + 2) for place in range(4))
+    assert gain == pytest.approx(2 * (1 + 1 / log2(5)) / ideal, abs=1e-12)
+
+
+def test_inferred_precision_is_that_of_trec_eval() -> None:
+    pytrec_eval = pytest.importorskip("pytrec_eval")
+    rng = np.random.default_rng(3)
+    metric = AveragePrecision(40, Denominator.POSITIVES)
+    for _ in range(20):
+        labels = rng.integers(0, 2, 40).tolist()
+        judged = sorted(rng.choice(40, 12, replace=False).tolist())
+        # -2: in the pool and not judged
+        pool = {str(item): labels[item] if item in judged else -2 for item in range(40)}
+        run = {str(item): float(40 - item) for item in range(40)}
+        wanted = pytrec_eval.RelevanceEvaluator({"q": pool}, {"infAP"}).evaluate({"q": run})["q"]["infAP"]
+        found = Tiny([labels]).terms(Inferred(), metric, [judged]).value()
+        assert found == pytest.approx(wanted, abs=1e-9)
+
+
+def test_inferred_means_lean_towards_users_who_like_much() -> None:
+    """One user likes the first item alone, one likes all others: mean AP is .86, inferred .79 on average."""
+    world = Tiny([[1, 0, 0, 0, 0, 0], [0, 1, 1, 1, 1, 1]])
+    metric = AveragePrecision(6, Denominator.POSITIVES)
+    truth = float(known(world, metric).mean())
+    mean = expect(world, Inferred(), metric, [UniformDesign(2)] * 2, lambda terms: terms.value())
+    assert truth == pytest.approx(0.855, abs=1e-3)
+    assert mean < 0.95 * truth
+
+
+# --------------------------------------------------------------------------------------------------------- mean recall
+
+
+@pytest.mark.parametrize("k", [1, 2, 3])
+def test_wild_weights_are_exact_where_users_like_no_more_than_is_judged(k: int) -> None:
+    world = Tiny([[1, 0, 0, 1, 1, 0], [0, 1, 0, 0, 1], [0, 0, 0, 0]])
+    truth = float(np.nansum(known(world, Recall(k)))) / 3
+    mean = mean_total(world, Wild(), Recall(k), 0, UniformDesign(3), None) / 3
+    assert mean == pytest.approx(truth, abs=1e-12)
+    rated = mean_total(world, Wild(), Recall(k), 0, BernoulliDesign(0.4), 0.4) / 3
+    assert rated == pytest.approx(truth, abs=1e-12)
+
+
+def test_wild_weights_are_biased_beyond() -> None:
+    """Three relevant items and two judged: E g(n) is 1 - N_(3) / ..., not 1."""
+    world = Tiny([[1, 0, 0, 1, 1, 0]])
+    mean = expect(world, Wild(), Recall(1), [UniformDesign(2)], lambda terms: terms.value())
+    assert mean == pytest.approx(0.0, abs=1e-12)  # E g = 15 draws: 9 x 3 - 3 x 9 = 0, where recall is 1/3
+
+
+def test_weighted_and_shrunk_move_the_published_mean_and_do_not_cure_it() -> None:
+    """Of six items one user likes the first, one the five others; two judged: truth .5."""
+    world = Tiny([[1, 0, 0, 0, 0, 0], [0, 1, 1, 1, 1, 1]])
+
+    def mean(estimator: Estimator) -> float:
+        return expect(world, estimator, Recall(1), [UniformDesign(2)] * 2, lambda terms: terms.value())
+
+    assert mean(Published()) == pytest.approx(1 / 6, abs=1e-12)
+    # n = 1 stands for three items: 1 - C(3, 2) / C(6, 2) = .8, weight 5/4; n = 2 is sure to be kept; the first user is
+    # kept in a third of the draws
+    assert mean(WeightedUsers()) == pytest.approx(1 / 3 * (1 / 3 * 1 / 2 + 2 / 3 * 5 / 9), abs=1e-12)
+    assert mean(Published()) < mean(WeightedUsers()) < 0.25
+    assert mean(Shrunk()) < 0.25
+
+
+@pytest.mark.parametrize("estimator", [WeightedUsers(), Published()], ids=str)
+def test_with_every_label_known_it_is_the_plain_mean(estimator: Estimator) -> None:
+    found = WORLD.terms(estimator, Recall(2), WORLD.everything()).value()
+    assert found == pytest.approx(float(np.nanmean(known(WORLD, Recall(2)))), abs=1e-12)
