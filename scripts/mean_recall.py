@@ -19,6 +19,7 @@ import polars as pl
 from scipy.sparse import csr_matrix
 
 import kuairec
+from result_pages import write_page
 from truerank.core.arrays import Floats, Ints
 from truerank.core.ids import Ids
 from truerank.core.log import Log
@@ -205,7 +206,7 @@ def main() -> None:
     if pictured:
         PICTURE.write_bytes(picture(chart(pl.concat(pictured)), PictureFormat.SVG, who=WHO))
     tables = {name: mean_recall_table(each) for name, each in every.items()}
-    asked.out.write_text(page(tables))
+    write_page(asked.out, "mean-recall", page(tables))
 
 
 def chart(draws: pl.DataFrame) -> Any:
