@@ -11,6 +11,7 @@ from truerank.estimators.judged.full import Full, Traditional
 from truerank.estimators.judged.hajek import Hajek
 from truerank.estimators.judged.horvitz_thompson import HorvitzThompson
 from truerank.estimators.judged.pooled import Pooled
+from truerank.estimators.judged.post_stratified import PostStratified
 from truerank.estimators.judged.published import Published
 from truerank.exposure.kinds import RandomExposure
 from truerank.metrics.dcg import DCG
@@ -27,6 +28,7 @@ SCHEMES = (
     Scheme(Recall(K), Published(), Full(),
            "leaves out users without a judged relevant item, who are mostly those with few relevant items"),
     Scheme(Recall(K), Pooled(), Pooled(), "every relevant pair counts once, so no user needs to be left out"),
+    Scheme(Recall(K), PostStratified(), Pooled(), "the same, steadier: how many places lists have is known"),
     Scheme(Precision(K), Traditional(), Full(), "ranks 20 judged items instead of 1,000"),
     Scheme(Precision(K), HorvitzThompson(), Full(), "each judged item stands for the 1 / share of items judged"),
     Scheme(Precision(K), Hajek(), Full(), "the same as a ratio: chance in how many judged items rank high cancels"),
