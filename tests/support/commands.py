@@ -102,6 +102,7 @@ COMMANDS = (
     Writing("tuning", words(TUNE), grows=True),
     Writing("study", words(STUDY), grows=True),
     Writing("calibration", words("study calibration --draws 1 --threads 1 --out made --quiet"), grows=True),
+    Writing("truth", words("study truth --draws 1 --threads 1 --out made --quiet"), grows=True, heavy=True),
     Writing("demo", words("demo --out made --quiet"), heavy=True),
 )  # fmt: skip
 

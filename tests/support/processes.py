@@ -61,6 +61,7 @@ COMMANDS = {
         _command("split", "split w/train.parquet --by random --folds 2", "made", shows=False),
         _command("tune", "tune item-knn w/train.parquet --positive >3 --trials 2", "made/best.json", shows=False),
         _command("figures", "study figures s", "made", shows=False),
+        _command("truth", "study truth --draws 1 --threads 2", "made", shows=False, heavy=True),
         _command("calibration", "study calibration --draws 1 --threads 2", "made", shows=False, heavy=True),
         _command("datasets", "data list", "made.json"),
         _command("train", "train popularity w/train.parquet --positive >3", "made.npz", shows=False),

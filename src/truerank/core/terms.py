@@ -239,6 +239,20 @@ class Smooth:
         """One of the sums by name, None where the form has none of that name."""
         return self.sums[:, self.form.columns.index(name)] if name in self.form.columns else None
 
+    def contributions(self) -> tuple[Floats, Floats, Floats | None]:
+        """Numerators, denominators and known totals of rows: the value is Σ / Σ, times the mean of the totals.
+
+        Of a form that is no such quotient the numerator is value + rows x influence, over 1: what a row adds, to first
+        order.
+        """
+        if isinstance(self.form, Ratio | KnownTotal):
+            return self.sums[:, 0], self.sums[:, 1], self.column("total")
+        value = self.value()
+        if math.isnan(value):
+            return np.zeros(len(self.sums)), np.zeros(len(self.sums)), None
+        effect = self.form.influence(self.sums, self.totals())
+        return np.where(self.defined, value + self.n_defined * effect, 0.0), self.defined.astype(np.float64), None
+
     def restrict(self, kept: Bools) -> Smooth:
         if (kept | ~self.defined).all():
             return self

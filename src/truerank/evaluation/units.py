@@ -38,7 +38,7 @@ class UnitsOf:
         parts = []
         for (model, number), terms in measured.terms.items():
             estimator, asked = plan.question.asked[number]
-            sums = terms.whole
+            numerator, denominator, total = terms.whole.contributions()
             parts.append(
                 UnitTerms(
                     model=model,
@@ -48,10 +48,10 @@ class UnitsOf:
                     clip=asked.clip,
                     unit=unit,
                     cluster=cluster,
-                    numerator=sums.sums[:, 0],
-                    denominator=sums.sums[:, 1],
-                    defined=sums.defined,
-                    total=sums.column("total"),
+                    numerator=numerator,
+                    denominator=denominator,
+                    defined=terms.whole.defined,
+                    total=total,
                     value=terms.unit_values(),
                 )
             )

@@ -53,7 +53,9 @@ class HitBound:
     def influence(self, sums: Floats, totals: Floats) -> Floats:
         mean = totals[:2] / totals[2]
         slope = self._at(*mean.tolist())
-        return np.asarray((sums[:, :2] @ slope - sums[:, 2] * float(slope @ mean)) / totals[2])
+        # column by column: the same bits for a row whatever the others
+        line = sums[:, 0] * float(slope[0]) + sums[:, 1] * float(slope[1]) - sums[:, 2] * float(slope @ mean)
+        return np.asarray(line / totals[2])
 
     def leverage(self, sums: Floats, totals: Floats) -> Floats:
         return np.asarray(sums[:, 2] / totals[2])

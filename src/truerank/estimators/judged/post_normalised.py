@@ -21,6 +21,8 @@ from truerank.metrics.dcg import DCG
 from truerank.metrics.ndcg import NDCG
 from truerank.metrics.worth import expected_worth
 
+CLOSE = 1e-9  # to a whole number
+
 
 @dataclass(frozen=True, slots=True)
 class IdealRatio:
@@ -36,11 +38,13 @@ class IdealRatio:
     columns: ClassVar[tuple[str, ...]] = ("dcg", "relevant", "units")
 
     def _ideal(self, number: float) -> tuple[float, float]:
-        """I(number) and its slope."""
-        worth = DCG(self.k, discount=self.discount).worth(np.arange(1.0, self.k + 1))
-        at = self.k if self.whole else min(max(number, 0.0), float(self.k))
-        below = min(int(at), self.k - 1)
-        return float(worth[:below].sum() + (at - below) * worth[below]), 0.0 if at >= self.k else float(worth[below])
+        """I(number) and its slope: at a whole number the mean of those on both sides."""
+        worth = np.append(DCG(self.k, discount=self.discount).worth(np.arange(1.0, self.k + 1)), 0.0)
+        at = float(self.k) if self.whole else min(max(number, 0.0), float(self.k))
+        below = min(int(at + CLOSE), self.k)
+        before = below - 1 if abs(at - below) <= CLOSE and below else below
+        slope = 0.0 if self.whole or number > self.k + CLOSE else float(worth[before] + worth[below]) / 2
+        return float(worth[:below].sum() + (at - below) * worth[below]), slope
 
     def values(self, totals: Floats) -> Floats:
         return np.array([self._value(row) for row in totals.tolist()])
