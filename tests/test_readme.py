@@ -146,7 +146,7 @@ def test_a_tutorial_ends_with_a_picture_of_its_figures(page: Path) -> None:
 def test_every_tutorial_is_listed() -> None:
     listed = links((TUTORIALS / "README.md").read_text())
     assert sorted(listed) == [page.name for page in PAGES]
-    assert len(PAGES) == 5
+    assert len(PAGES) == 6
 
 
 @pytest.mark.parametrize("page", [ROOT / "README.md", *PAGES], ids=lambda path: str(path.stem))
