@@ -50,7 +50,7 @@ def test_savings_in_every_form(run: Run, folder: Path) -> None:
     assert plain["pairs"] == 12
     assert {row["baseline"] for row in plain["savings"]} == {"", "b"}
     table = run(*MADE, "--format", "csv", "--force", "--batches", "2", "--draw", "pivotal")
-    assert table.out.startswith("metric,model,baseline,variance,items")
+    assert table.out.startswith("metric,model,baseline,variance_ratio,uniform_items")
     assert pl.read_parquet("design/shown.parquet")["batch"].unique().sort().to_list() == [1, 2]
 
 
@@ -134,3 +134,33 @@ def test_the_picture_of_looks(run: Run, folder: Path) -> None:
     content = Path("looks.svg").read_text()
     assert content.startswith("<svg")
     assert "users so far" in content
+
+
+def test_users_with_little_left_to_show_are_counted(run: Run, folder: Path) -> None:
+    rows = [(1, item) for item in (10, 20, 30, 40, 50)] + [(2, item) for item in (10, 20, 30)]
+    pl.DataFrame(rows, schema=["user", "item"], orient="row").write_csv("seen.csv")
+    found = run("plan", "exposure", "--allocate", "--scores", "a.npz", "--scores", "b.csv", "--exclude", "seen.csv",
+                "--per-user", "3", "--metric", "Precision@2", "--out", "design")  # fmt: skip
+    assert found.code == 0, found.err
+    assert "2 of the users have fewer items left to show, 1 of them none." in found.out
+
+
+def test_labels_of_another_design_are_told(run: Run, folder: Path) -> None:
+    assert run(*MADE).code == 0
+    design = pl.read_parquet("design/shown.parquet")
+    every = pl.DataFrame({"user": [1] * 5 + [2] * 5, "item": [10, 20, 30, 40, 50] * 2})
+    unasked = every.join(design, on=["user", "item"], how="anti").with_columns(label=pl.lit(1))
+    unasked.write_csv("other.csv")
+    found = run("evaluate", "other.csv", "--exposure", "designed", "--design", "design", "--scores", "a.npz",
+                "--scores", "b.csv", "--metric", "Precision@2")  # fmt: skip
+    assert f"none of the {len(unasked)} rows is in the design" in found.err
+    assert "did not come back" not in found.err
+
+
+def test_what_has_no_clip_is_not_told_to_clip(run: Run, folder: Path) -> None:
+    assert run(*MADE).code == 0
+    pl.read_parquet("design/shown.parquet").select("user", "item", label=pl.lit(1)).write_csv("back.csv")
+    found = run("evaluate", "back.csv", "--exposure", "designed", "--design", "design", "--scores", "a.npz",
+                "--scores", "b.csv", "--metric", "Precision@2")  # fmt: skip
+    assert "one row carries" in found.out + found.err
+    assert "clip" not in found.out + found.err

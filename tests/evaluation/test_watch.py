@@ -13,7 +13,7 @@ import truerank as tr
 from truerank.core.errors import InputError, RefusedError
 from truerank.core.requirements import Outcome
 from truerank.evaluation.watch import Watched, WatchState
-from truerank.report.watched import sentence, watch_plain, watch_text
+from truerank.report.watched import sentence, watch_picture, watch_plain, watch_text
 from truerank.uncertainty.sequences import FIRST, ConfidenceSequence, RunningMean
 
 N_USERS, N_ITEMS = 400, 20
@@ -106,6 +106,12 @@ def test_ratios_are_linearised() -> None:
 def test_users_who_did_not_come_at_random_are_said() -> None:
     found = watched(0.5, drift=True)
     assert "drift" in {message.code for message in found.messages}
+    # the first half alone would have been shown at an early look
+    assert any(look.low > 0 for look in found.pairs[0].looks)
+    assert found.pairs[0].state is WatchState.REFUSED
+    assert found.pairs[0].stopped is None
+    assert "random order" in found.pairs[0].reasons[0]
+    assert found.outcome is Outcome.INSUFFICIENT
     assert "drift" not in {message.code for message in watched(0.8).messages}
 
 
@@ -154,3 +160,22 @@ def test_the_sequence_keeps_its_word() -> None:
     t = np.arange(1, 3001)
     usual = np.abs(found.mean) > 1.96 * found.sd / np.sqrt(t)
     assert (usual & (found.informative >= FIRST)).any(axis=1).mean() > 0.25
+
+
+def test_what_is_watched_says_what_it_is() -> None:
+    found = watched(0.8)
+    assert found.pairs[0].estimand.startswith("mean Precision@1 over users")
+    assert set(found.table()["estimand"]) == {found.pairs[0].estimand}
+    assert f"the difference of {found.pairs[0].estimand}" in watch_text(found)
+
+
+def test_names_in_a_page_are_no_code() -> None:
+    """`<!--<script` would turn the end of the page's own program into a part of it."""
+    pytest.importorskip("altair")
+    scores, labels = arriving(better=0.8)
+    name = "<!--<script"
+    renamed = {name: scores["a"], "b": scores["b"]}
+    found = tr.watch(renamed, labels, require=f"{name} > b", metrics=["Precision@1"])
+    page = watch_picture(found, "html").decode()
+    assert name not in page
+    assert "\\u003c!--\\u003cscript" in page

@@ -46,14 +46,14 @@ class Saving:
     """What a design is expected to give for one model, or for the difference of two: its variance over that of
     Horvitz-Thompson under uniform exposure of as many items, by the guess of what is relevant.
 
-    `items` are the items per user that uniform exposure would need for the same.
+    `uniform_items` are the items per user that uniform exposure would need for the same.
     """
 
     metric: str
     model: str
     baseline: str
-    variance: float
-    items: float
+    variance_ratio: float
+    uniform_items: float
 
 
 @dataclass(frozen=True, slots=True, eq=False)

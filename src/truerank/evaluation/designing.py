@@ -46,7 +46,7 @@ class PlannedDesign:
 
     def saved(self) -> pl.DataFrame:
         """A row for each metric of each model and each difference: variance over that of uniform exposure."""
-        names = ("metric", "model", "baseline", "variance", "items")
+        names = ("metric", "model", "baseline", "variance_ratio", "uniform_items")
         rows = [{name: getattr(each, name) for name in names} for each in self.savings]
         kinds = {name: pl.Float64 if name in names[3:] else pl.String for name in names}
         return pl.DataFrame(rows, schema=kinds)
@@ -82,7 +82,7 @@ def design_exposure(
 
     >>> scores = {"a": np.arange(20.0).reshape(1, 20), "b": np.arange(20.0)[None, ::-1].copy()}
     >>> planned = design_exposure(scores, metrics=["Precision@2"], per_user=4)
-    >>> len(planned.table()), [round(each.variance, 2) for each in planned.savings]
+    >>> len(planned.table()), [round(each.variance_ratio, 2) for each in planned.savings]
     (4, [0.17, 0.17, 0.17])
     """
     way, shares = as_value(draw, DrawBy), _checked_shares(uniform, likely)

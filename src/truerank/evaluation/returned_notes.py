@@ -13,6 +13,12 @@ def about_returned(returned: Returned | None) -> list[Message]:
     if returned is None:
         return []
     drawn, back = returned.drawn, returned.back
+    if not back:
+        sentence = (
+            f"none of the {returned.unasked:,} rows is in the design: its users and items have other ids, or the "
+            "labels are of another design"
+        )
+        return [warning("nothing-returned", sentence, numbers={"drawn": drawn, "rows": returned.unasked})]
     messages = [
         note(
             "returned",

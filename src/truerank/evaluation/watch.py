@@ -21,11 +21,11 @@ from truerank.core.estimator import Estimator
 from truerank.core.ids import Ids
 from truerank.core.language import as_value, as_values
 from truerank.core.log import Log
-from truerank.core.messages import Message, caution, note, warning
+from truerank.core.messages import Message, note, warning
 from truerank.core.metric import Metric
 from truerank.core.progress import Watching, watching
 from truerank.core.requirements import Outcome, Requirement
-from truerank.core.results import Comparison, Results
+from truerank.core.results import Comparison, Estimate, Results
 from truerank.core.terms import Smooth, Terms
 from truerank.data.spill import scratch
 from truerank.engines.local import map_chunks
@@ -84,6 +84,7 @@ class WatchedPair:
     baseline: str
     metric: str
     estimator: str
+    estimand: str
     state: WatchState
     stopped: int | None
     looks: tuple[WatchLook, ...]
@@ -110,13 +111,13 @@ class Watched:
     def table(self) -> pl.DataFrame:
         """A row for each look of each comparison."""
         rows = [
-            (pair.metric, pair.estimator, pair.model, pair.baseline, look.users, look.informative, look.difference,
-             look.low, look.high, pair.stopped is not None and look.users >= pair.stopped)
+            (pair.metric, pair.estimator, pair.estimand, pair.model, pair.baseline, look.users, look.informative,
+             look.difference, look.low, look.high, pair.stopped is not None and look.users >= pair.stopped)
             for pair in self.pairs for look in pair.looks
         ]  # fmt: skip
-        schema = {"metric": pl.String, "estimator": pl.String, "model": pl.String, "baseline": pl.String,
-                  "users": pl.Int64, "informative": pl.Int64, "difference": pl.Float64, "low": pl.Float64,
-                  "high": pl.Float64, "decided": pl.Boolean}  # fmt: skip
+        schema = {"metric": pl.String, "estimator": pl.String, "estimand": pl.String, "model": pl.String,
+                  "baseline": pl.String, "users": pl.Int64, "informative": pl.Int64, "difference": pl.Float64,
+                  "low": pl.Float64, "high": pl.Float64, "decided": pl.Boolean}  # fmt: skip
         return pl.DataFrame(rows, schema=schema, orient="row")
 
     @property
@@ -180,7 +181,15 @@ def watch(
             compared = [(rule, each) for rule in rules for each in rule.comparisons(results)]
             sequence = ConfidenceSequence(planned, (1 - level) / len(compared))
             found = [
-                _watched(plan, measured, each, came=came, sequence=sequence, difference=difference)
+                _watched(
+                    plan,
+                    measured,
+                    each,
+                    estimates=results.estimates,
+                    came=came,
+                    sequence=sequence,
+                    difference=difference,
+                )
                 for _, each in compared
             ]
     said = tuple(message for _, messages in found for message in messages)
@@ -246,10 +255,16 @@ def _watched(
     measured: Measured,
     compared: Comparison,
     *,
+    estimates: Sequence[Estimate],
     came: Ints,
     sequence: ConfidenceSequence,
     difference: float | None,
 ) -> tuple[WatchedPair, list[Message]]:
+    estimand = next(
+        each.estimand
+        for each in estimates
+        if (each.model, each.metric, each.estimator) == (compared.model, compared.metric, compared.estimator)
+    )
     number = next(
         at
         for at, (estimator, asked) in enumerate(plan.question.asked)
@@ -261,12 +276,21 @@ def _watched(
     order = np.argsort(arrival, kind="stable")
     order = order[own.defined[order]]
     looks = _looks(own, other, order, sequence)
-    serious = tuple(str(reason) for reason in compared.reasons if reason.code not in EARLY)
-    state, stopped = (WatchState.REFUSED, None) if serious else _state(looks, difference)
+    drifting = _drift(own, other, order, compared)
+    reasons = [*(reason for reason in compared.reasons if reason.code not in EARLY), *drifting]
+    state, stopped = (WatchState.REFUSED, None) if reasons else _state(looks, difference)
     pair = WatchedPair(
-        compared.model, compared.baseline, compared.metric, compared.estimator, state, stopped, looks, serious
+        model=compared.model,
+        baseline=compared.baseline,
+        metric=compared.metric,
+        estimator=compared.estimator,
+        estimand=estimand,
+        state=state,
+        stopped=stopped,
+        looks=looks,
+        reasons=tuple(str(reason) for reason in reasons),
     )
-    return pair, _drift(own, other, order, pair)
+    return pair, drifting
 
 
 def _smooth(terms: Terms, compared: Comparison) -> Smooth:
@@ -318,7 +342,7 @@ def _state(looks: Sequence[WatchLook], difference: float | None) -> tuple[WatchS
     return (WatchState.EARLY if math.isnan(looks[-1].low) else WatchState.GOING_ON), None
 
 
-def _drift(own: Smooth, other: Smooth, order: Ints, pair: WatchedPair) -> list[Message]:
+def _drift(own: Smooth, other: Smooth, order: Ints, compared: Comparison) -> list[Message]:
     """Whether earlier and later users differ by more than chance: then they did not come in random order."""
     effect = own.form.influence(own.sums, own.totals()) - other.form.influence(other.sums, other.totals())
     halves: list[Floats] = np.array_split(effect[order], 2)
@@ -330,12 +354,12 @@ def _drift(own: Smooth, other: Smooth, order: Ints, pair: WatchedPair) -> list[M
     p = math.erfc(abs(z) / math.sqrt(2))
     if p >= DRIFTS:
         return []
-    how = warning if pair.stopped is not None else caution
     return [
-        how(
+        warning(
             "drift",
-            f"{pair}: the users of the second half differ from those of the first by more than chance (p {p:.1g}): "
-            "they did not come in random order, and the interval is not of all of them",
+            f"{compared.model}, {compared.baseline}: the users of the second half differ from those of the first by "
+            f"more than chance (p {f'{p:.1g}' if p > 0 else 'below 1e-300'}): they did not come in random order, and "
+            "what earlier ones show may not hold for later ones",
             numbers={"z": z, "p": p},
         )
     ]

@@ -23,6 +23,7 @@ from truerank.core.ranking import Returned
 from truerank.data.files import write_table
 from truerank.data.folders import whole_folder
 from truerank.data.marker import check_folder
+from truerank.data.whole import whole_file
 
 KIND = "exposure design"
 SHOWN, SETTINGS = "shown.parquet", "design.json"
@@ -105,7 +106,8 @@ class ExposureDesign:
         """A folder with the table and the settings, whole or not at all."""
         with whole_folder(Path(path), kind=KIND, force=force) as part:
             write_table(self.table(), part / SHOWN)
-            (part / SETTINGS).write_bytes(msgspec.json.format(msgspec.json.encode(self.settings)) + b"\n")
+            with whole_file(part / SETTINGS) as temporary:
+                temporary.write_bytes(msgspec.json.format(msgspec.json.encode(self.settings)) + b"\n")
 
     @property
     def n_batches(self) -> int:

@@ -6,6 +6,8 @@ import math
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from truerank.core.wording import worded
 from truerank.evaluation.design_chances import Saving
 from truerank.evaluation.designing import PlannedDesign
@@ -18,9 +20,12 @@ def design_text(planned: PlannedDesign, place: Path) -> str:
     """What is to be shown, what that saves against uniform exposure, and how it is evaluated."""
     design = planned.design
     chance = design.chance
+    per_user = np.bincount(design.user, minlength=len(design.users))
+    few, none = int(np.count_nonzero(per_user < planned.per_user)), int(np.count_nonzero(per_user == 0))
     lines = [
         f"{len(design):,} pairs to show, {planned.per_user} items to each of {len(design.users):,} users, with chances "
         f"of {chance.min():.2g} to {chance.max():.2g}, in {place / 'shown.parquet'}.",
+        *([f"{few:,} of the users have fewer items left to show, {none:,} of them none."] if few else []),
         "",
         f"What {planned.per_user} uniformly chosen items would vary by, and what these are expected to (by the guess "
         "of what is relevant):",
@@ -30,7 +35,10 @@ def design_text(planned: PlannedDesign, place: Path) -> str:
     if len(savings) > MANY * len({each.metric for each in savings}):
         savings = [each for each in savings if not each.baseline]
     header = ["metric", "of", "share of the variance", "uniform items for as much"]
-    rows = [header, *([each.metric, _of(each), _share(each.variance), f"{each.items:,.0f}"] for each in savings)]
+    rows = [
+        header,
+        *([each.metric, _of(each), _share(each.variance_ratio), f"{each.uniform_items:,.0f}"] for each in savings),
+    ]
     width = [max(len(row[at]) for row in rows) for at in range(len(header))]
     lines += [
         "  " + "  ".join(f"{cell:<{width[at]}}" if at < 2 else f"{cell:>{width[at]}}" for at, cell in enumerate(row))

@@ -10,12 +10,10 @@ import polars as pl
 from truerank.evaluation.detectable import PlannedPair
 from truerank.evaluation.planning import SamplePlan
 from truerank.report.numbers import number
-from truerank.report.reliability_charts import TYPEFACE, PictureFormat, altair, picture
+from truerank.report.reliability_charts import TYPEFACE, altair, picture_or_page
 from truerank.report.reliability_layout import COLOURS
 
 WHO = "the chart of a plan"
-HTML = "html"
-FORMS = (*PictureFormat, HTML)
 MANY = 6  # pairs of one question, beyond which the table shows the one that needs most
 GRID = "#eeeeee"
 
@@ -141,8 +139,4 @@ def plan_chart(plan: SamplePlan) -> Any:
 
 def plan_picture(plan: SamplePlan, form: str) -> bytes:
     """The chart as the content of a file; HTML holds all it needs, and opens without a network."""
-    drawn = plan_chart(plan)
-    if form == HTML:
-        page: str = drawn.to_html(inline=True)
-        return page.encode()
-    return picture(drawn, PictureFormat(form), who=WHO)
+    return picture_or_page(plan_chart(plan), form, who=WHO)

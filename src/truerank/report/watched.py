@@ -9,10 +9,9 @@ import polars as pl
 
 from truerank.evaluation.watch import Watched, WatchedPair, WatchState
 from truerank.report.numbers import number
-from truerank.report.reliability_charts import TYPEFACE, PictureFormat, altair, picture
+from truerank.report.reliability_charts import TYPEFACE, altair, picture_or_page
 
 WHO = "the picture of what is watched"
-HTML = "html"
 GRID, LINE, BAND, ZERO, MARK = "#eeeeee", "#1f6f8b", "#bcd9e3", "#777777", "#C44E00"
 
 
@@ -23,6 +22,7 @@ def watch_text(watched: Watched) -> str:
         last = pair.last
         lines += [
             str(pair),
+            f"  the difference of {pair.estimand}",
             f"  {last.users:,} users, {last.informative:,} of whom tell the two apart",
             f"  difference {number(last.difference)}{_interval(pair, watched.level)}",
             f"  {sentence(pair, watched)}",
@@ -64,7 +64,8 @@ def watch_plain(watched: Watched) -> dict[str, Any]:
         "difference": watched.difference,
         "watched": [
             {"model": pair.model, "baseline": pair.baseline, "metric": pair.metric, "estimator": pair.estimator,
-             "state": str(pair.state), "stopped": pair.stopped, "reasons": list(pair.reasons)}
+             "estimand": pair.estimand, "state": str(pair.state), "stopped": pair.stopped,
+             "reasons": list(pair.reasons)}
             for pair in watched.pairs
         ],
         "looks": watched.table().to_dicts(),
@@ -106,8 +107,4 @@ def watch_chart(watched: Watched) -> Any:
 
 def watch_picture(watched: Watched, form: str) -> bytes:
     """The chart as the content of a file; HTML holds all it needs, and opens without a network."""
-    drawn = watch_chart(watched)
-    if form == HTML:
-        page: str = drawn.to_html(inline=True)
-        return page.encode()
-    return picture(drawn, PictureFormat(form), who=WHO)
+    return picture_or_page(watch_chart(watched), form, who=WHO)

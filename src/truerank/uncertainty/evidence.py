@@ -9,7 +9,7 @@ import numpy as np
 
 from truerank.core.arrays import equal_parts, exact_sum
 from truerank.core.counted import CountedItems
-from truerank.core.estimator import Estimator
+from truerank.core.estimator import Clipping, Estimator
 from truerank.core.messages import Message, caution, warning
 from truerank.core.metric import Metric
 from truerank.core.ranking import Pool
@@ -74,7 +74,8 @@ def warnings_of(
         messages += _about_judged_only(metric, left_out, n)
     if about.caution:
         messages.append(warning("for-comparison", about.caution))
-    messages += _about_weights(sums.weighting, clip)
+    clips = estimator.about.clipping is not Clipping.NONE
+    messages += _about_weights(sums.weighting, clip, clips=clips)
     messages += _about_bounds(sums.value(), metric)
     messages += _about_counts(terms) if isinstance(terms, CountedItems) and not exactly_these else []
     single = not isinstance(terms, CountedItems)
@@ -124,7 +125,7 @@ def shows_no_spread(terms: Smooth) -> bool:
     return bool(np.abs(effect).max() <= 1e-12 * abs(terms.value()))
 
 
-def _about_weights(weights: Weighting | None, clip: float) -> list[Message]:
+def _about_weights(weights: Weighting | None, clip: float, *, clips: bool) -> list[Message]:
     """What unequal weights do to trust: a few heavy rows decide, and cut ones bias."""
     messages: list[Message] = []
     if weights is None or weights.rows == 0:
@@ -138,10 +139,11 @@ def _about_weights(weights: Weighting | None, clip: float) -> list[Message]:
             )
         )
     if weights.largest > LARGE_SHARE:
+        other = ", or clip" if clips else ""
         messages.append(
             caution(
                 "heavy-row",
-                f"one row carries {weights.largest:.0%} of all weight: see that its propensity is right, or clip",
+                f"one row carries {weights.largest:.0%} of all weight: see that its propensity is right{other}",
             )
         )
     if weights.lost > MUCH_LOST:
