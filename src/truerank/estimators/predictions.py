@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -35,6 +35,14 @@ class Assistance(StrEnum):
     JUDGE = "judge"
     SCORES = "scores"
     LOG = "log"
+
+
+@runtime_checkable
+class Helped(Protocol):
+    """An estimator that predictions help: those of `by`, or the best that are given."""
+
+    @property
+    def by(self) -> Assistance | None: ...
 
 
 class Prediction(Protocol):

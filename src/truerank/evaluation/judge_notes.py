@@ -5,9 +5,8 @@ from __future__ import annotations
 import math
 
 from truerank.core.messages import Message, caution, note
-from truerank.estimators.judged.assisted import Assisted
 from truerank.estimators.judged.judge_alone import JudgeAlone
-from truerank.estimators.predictions import Assistance
+from truerank.estimators.predictions import Assistance, Helped
 from truerank.evaluation.measure import Measured
 from truerank.evaluation.question import Question
 from truerank.uncertainty.spreads import Spread, influences
@@ -18,11 +17,8 @@ def about_judge(question: Question, measured: Measured) -> tuple[Message, ...]:
     alone = {asked.metric: number for number, (each, asked) in enumerate(question.asked) if each == JudgeAlone()}
     messages: list[Message] = []
     for number, (estimator, asked) in enumerate(question.asked):
-        if (
-            not isinstance(estimator, Assisted)
-            or estimator.by not in (None, Assistance.JUDGE)
-            or asked.metric not in alone
-        ):
+        helped = isinstance(estimator, Helped) and estimator.by in (None, Assistance.JUDGE)
+        if not helped or asked.metric not in alone:
             continue
         cells = {model: ((model, alone[asked.metric]), (model, number)) for model in question.models}
         apart = {
