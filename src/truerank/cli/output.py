@@ -161,9 +161,9 @@ class Output:
         required: Sequence[Requirement] = (),
     ) -> None:
         """Say what there is to say, and write results with what they were made of; leave with what was required."""
-        from truerank.core.messages import DETECTABLE
+        from truerank.core.messages import BELOW
 
-        below = DETECTABLE if self.results_form == "table" else ()  # a table ends with them
+        below = BELOW if self.results_form == "table" else ()  # a table ends with them
         self.say(message.said(for_cli=True) for message in results.messages if message.code not in below)
         made = recorded(results, files, most=None if self.hash else HASHED)
         groups = {} if self.within is None else dict(made.by(_segment(self.within, reading, unit=made.provenance.unit)))

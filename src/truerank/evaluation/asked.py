@@ -13,18 +13,13 @@ from truerank.core.log import Log
 from truerank.core.messages import Message, caution
 from truerank.core.metric import ListNeed, Metric, OfLists
 from truerank.core.ranking import Pool, Scores, Ties
-from truerank.estimators.biased.snips import SNIPS
 from truerank.estimators.biased.weighing import check_clip
 from truerank.estimators.judged.assisted import Assisted
-from truerank.estimators.judged.full import Full
-from truerank.estimators.judged.hajek import Hajek
-from truerank.estimators.judged.holdout import Holdout
-from truerank.estimators.judged.horvitz_thompson import HorvitzThompson
 from truerank.estimators.judged.judge_alone import JudgeAlone
 from truerank.estimators.judged.lists import RecommendedLists
-from truerank.estimators.judged.pooled import Pooled
 from truerank.estimators.predictions import Assistance, Prediction
 from truerank.evaluation.list_facts import lacking
+from truerank.evaluation.usual import NO_ROWS, USUAL, ExpectedRows, Usual, about_usual
 from truerank.exposure.design import ExposureDesign
 from truerank.exposure.kinds import Exposure, FullExposure, Unlisted
 from truerank.metrics.dcg import DCG
@@ -37,21 +32,13 @@ from truerank.metrics.worth import gains_of
 from truerank.uncertainty.intervals import Interval, Population
 
 PARTIAL: tuple[Metric, ...] = (Recall(10), Recall(50), Precision(10), DCG(10))
-USUAL: tuple[Metric, ...] = (Recall(10), Precision(10), NDCG(10), HitRate(10), ReciprocalRank(10))
+HELD_OUT: tuple[Metric, ...] = (Recall(10), Precision(10), NDCG(10), HitRate(10), ReciprocalRank(10))
 DEFAULT_METRICS: Mapping[Exposed, tuple[Metric, ...]] = {
     Exposed.FULL: PARTIAL,
-    Exposed.HOLDOUT: USUAL,
+    Exposed.HOLDOUT: HELD_OUT,
     Exposed.RANDOM: PARTIAL,
     Exposed.DESIGNED: PARTIAL,
     Exposed.BIASED: PARTIAL,
-}
-# the first that gives a metric is taken where none is asked for
-DEFAULT_ESTIMATORS: Mapping[Exposed, tuple[Estimator, ...]] = {
-    Exposed.FULL: (Full(),),
-    Exposed.HOLDOUT: (Holdout(),),
-    Exposed.RANDOM: (Pooled(), HorvitzThompson()),
-    Exposed.DESIGNED: (Pooled(), Hajek()),
-    Exposed.BIASED: (SNIPS(),),
 }
 
 MetricWith = tuple[Metric, Estimator]
@@ -69,6 +56,17 @@ class Rules:
     explicit: bool
     complete_lists: frozenset[str] = frozenset()  # models whose lists are all they would ever show
     facts: frozenset[ListNeed] = frozenset(ListNeed)  # what is known beside lists
+    usual: Sequence[Usual] = ()
+    expected: ExpectedRows = NO_ROWS
+
+    def default(self, metric: Metric) -> Estimator:
+        """The estimator that is taken where none is asked for: the first that gives it and has the rows it wants."""
+        able = (
+            usual.estimator
+            for usual in self.usual
+            if usual.holds(metric, self.expected) and self.refusal(metric, usual.estimator) is None
+        )
+        return next(able, self.usual[-1].estimator)
 
     def refusal(self, metric: Metric, estimator: Estimator) -> str | None:
         """Why not, and what to use instead; None if it can."""
@@ -155,13 +153,16 @@ def usable(metrics: Sequence[Metric], sample: Log) -> tuple[list[Metric], list[M
 def pairs(
     metrics: Sequence[Metric], given_estimators: Sequence[Estimator] | None, rules: Rules
 ) -> tuple[list[MetricWith], list[Message]]:
-    """Every metric with every estimator that can give it; messages on the pairs left out; refused if none is left."""
+    """Every metric with every estimator that can give it; messages on the pairs left out; refused if none is left.
+
+    Where no estimator is given, the usual one by rule, which is said.
+    """
     able: list[MetricWith] = []
     tried: set[Estimator] = set()
     reasons: list[tuple[str, str]] = []
     given = None if given_estimators is None else tuple(dict.fromkeys(given_estimators))
     for metric in dict.fromkeys(metrics):
-        for estimator in _chosen(metric, given, rules.exposure):
+        for estimator in _chosen(metric, given, rules):
             tried.add(estimator)
             reason = rules.refusal(metric, estimator)
             if reason is None:
@@ -175,14 +176,16 @@ def pairs(
     ]
     if not able:
         raise RefusedError(_together(reasons))
-    return able, [caution("left-out-question", f"left out: {what}: {reason}") for what, reason in reasons]
+    ruled = about_usual(able, rules.usual, rules.expected) if given is None else ()
+    left_out = [caution("left-out-question", f"left out: {what}: {reason}") for what, reason in reasons]
+    return able, [*ruled, *left_out]
 
 
-def _chosen(metric: Metric, given: Sequence[Estimator] | None, exposure: Exposure) -> Sequence[Estimator]:
+def _chosen(metric: Metric, given: Sequence[Estimator] | None, rules: Rules) -> Sequence[Estimator]:
     """The estimators that are asked for, or usual; metrics of lists have one way, whatever is asked of labels."""
     if isinstance(metric, OfLists) and not any(each.about.of_lists for each in given or ()):
         return (RecommendedLists(),)
-    return given or defaults(metric, exposure)
+    return given or (rules.default(metric),)
 
 
 def assisted_by(
@@ -205,7 +208,7 @@ def _together(reasons: Iterable[tuple[str, str]]) -> str:
 
 def names_for(exposed: Exposed) -> list[str]:
     """The estimators that are for a kind of log, by name: first the defaults, last those for comparison alone."""
-    first = [estimator.about.name for estimator in DEFAULT_ESTIMATORS[exposed]]
+    first = [usual.estimator.about.name for usual in USUAL[exposed]]
     every = (cls.about for cls in estimators.catalogue().values())
     able = {about.name: about for about in every if exposed in about.exposures and not about.of_lists}
     others = sorted((name for name in able if name not in first), key=lambda name: _weak(able[name]))
@@ -220,12 +223,6 @@ def _weak(about: About) -> bool:
 def with_design() -> list[str]:
     """The estimators for which an interval for exactly these units is known."""
     return [cls.about.name for cls in estimators.catalogue().values() if cls.about.design]
-
-
-def defaults(metric: Metric, exposure: Exposure) -> tuple[Estimator, ...]:
-    """The estimators that are taken where none is asked for."""
-    usual = DEFAULT_ESTIMATORS[exposure.exposed]
-    return (next((estimator for estimator in usual if estimator.refusal(metric) is None), usual[-1]),)
 
 
 def clips_for(given: Sequence[float] | None, asked: Sequence[MetricWith]) -> tuple[float, ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -42,6 +42,7 @@ from truerank.evaluation.judged_plan import JudgedPlan
 from truerank.evaluation.judged_source import (
     CatalogueLayout,
     JudgedSource,
+    Rows,
     check_call,
     check_rows,
     check_sizes,
@@ -62,6 +63,7 @@ from truerank.evaluation.numbering import check_numbers
 from truerank.evaluation.question import Adjust, Question, settings_of
 from truerank.evaluation.returned_notes import about_unheard
 from truerank.evaluation.units import items_by_group
+from truerank.evaluation.usual import USUAL, ExpectedRows, UsualEstimators
 from truerank.exposure.kinds import EXPOSURES, BiasedExposure, DesignedExposure, Exposure, FullExposure, HoldoutExposure
 from truerank.metrics import METRICS
 from truerank.metrics.worth import reward_of
@@ -200,6 +202,7 @@ class JudgedCall:
     adjust: Adjust = Adjust.ESTIMAND
     simultaneous: bool = False
     seed: int = 0
+    usual: UsualEstimators = field(default_factory=lambda: USUAL)  # where no estimator is asked for
 
     def __post_init__(self) -> None:
         if self.overlap is Overlap.KEEP and not isinstance(self.exposure, FullExposure | HoldoutExposure):
@@ -273,6 +276,8 @@ def prepare_judged(
         explicit=candidates is not None,
         complete_lists=frozenset(models if complete else ()),
         facts=known_facts(exclude, call.item_features, n_items=catalogue.n_items, exposed=call.exposure.exposed),
+        usual=call.usual[call.exposure.exposed],
+        expected=_expected(rows, catalogue.n_items),
     )
     predictions, predicted_from = predictions_of(call.assist, call.judge, call.exposure)
     if call.like is None:
@@ -349,3 +354,9 @@ def prepare_judged(
         description=description_of(call.exposure, learner, learned),
     )
     return plan, source
+
+
+def _expected(rows: Mapping[str, Rows], n_items: float) -> ExpectedRows:
+    """What the numbers of rows say; candidates of explicit sets are counted by the rows of these."""
+    judged, sets = rows["labels"], rows.get("candidates")
+    return ExpectedRows(n_rows_of(judged), n_items if sets is None else n_rows_of(sets) / max(len(sets.users), 1))

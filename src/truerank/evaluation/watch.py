@@ -36,6 +36,7 @@ from truerank.evaluation.judged import JudgedCall, prepare_judged
 from truerank.evaluation.judged_plan import JudgedPlan
 from truerank.evaluation.judged_source import check_call, rows_of
 from truerank.evaluation.measure import Measured, measure
+from truerank.evaluation.usual import PLAIN
 from truerank.exposure.kinds import EXPOSURES, Exposure
 from truerank.metrics import METRICS
 from truerank.uncertainty.intervals import common
@@ -171,6 +172,7 @@ def watch(
         n_items=n_items,
         level=level,
         seed=seed,
+        usual=PLAIN,  # means, of which it is proved that intervals hold at every look
     )
     came = _arrivals(rows, seed=seed)
     with watching(progress) as say, scratch() as space:

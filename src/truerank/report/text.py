@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from truerank.core.errors import some
-from truerank.core.messages import DETECTABLE, Severity
+from truerank.core.messages import BELOW, Severity
 from truerank.core.printable import printable
 from truerank.core.results import Comparison, Estimate, Results
 from truerank.data.cells import safe_cell
@@ -72,7 +72,7 @@ def _write(results: Results, page: TextPage, *, for_cli: bool) -> None:
     for sentence in (*(() if for_cli else grave), *warnings(results, for_cli=for_cli)):
         page.say(("! ", "yellow"), (sentence, ""))
     for message in results.messages:
-        if message.code in DETECTABLE:
+        if message.code in BELOW:
             page.say((message.said(for_cli=for_cli), ""))
 
 

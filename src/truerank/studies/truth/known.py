@@ -77,7 +77,9 @@ def running_sums(values: Matrix, best: Ints) -> Floats:
     >>> running_sums(np.array([[1.0, 2.0, 4.0]]), np.array([[2, 0]])).tolist()
     [[4.0, 5.0]]
     """
-    return np.asarray(np.cumsum(np.take_along_axis(values, best, axis=1), axis=1, dtype=np.float64))
+    # places in one long row: several times faster than an index for each axis
+    place = best + values.shape[1] * np.arange(len(values))[:, None]
+    return np.asarray(np.cumsum(np.take(values, place), axis=1, dtype=np.float64))
 
 
 def _inverse(order: Ints) -> Matrix:
