@@ -24,7 +24,7 @@ FAR = 0.5  # a share of intervals that hold the truth below which a number misle
 MODELS = ("popularity", "svd")
 PANELS = (
     ("Recall@50 per user: the mean over users of the share of their liked videos that is found", (("published", ""),)),
-    ("Recall@50 pooled: of all liked pairs of user and video, the share that is found", (("pooled", "Recall@50"),)),
+    ("Recall@50 pooled: of all liked pairs of user and video, the share that is found", (("pooled", "Recall@50"), ("post-stratified", "Recall@50"))),
     ("Precision@50: the share of the first 50 that is liked",
      (("horvitz-thompson", "Precision@50"), ("hajek", "Precision@50"))),
 )  # fmt: skip

@@ -109,6 +109,18 @@ def test_a_unit_has_the_value_it_would_have_alone(number: int) -> None:
     np.testing.assert_allclose(table["value"].drop_nulls(), wanted.drop_nulls(), rtol=1e-14)
 
 
+def test_a_user_alone_has_its_own_share_of_judged_relevant_items() -> None:
+    """Two of three strata would be empty for most users: post-stratified tells of one user what pooled tells."""
+    way = next(way for way in WAYS if str(way).startswith("post-stratified   random"))
+    plain = next(way for way in WAYS if str(way).startswith("pooled   random"))
+    found, wanted = (evaluated(each, rows_of(each)).units().filter(pl.col("metric").str.starts_with("Recall"))
+                     for each in (way, plain))  # fmt: skip
+    both = found.join(wanted, on=["unit", "model", "metric"], suffix="_pooled")
+    assert len(both) == len(found) > 0
+    assert (both["value"].is_null() == both["value_pooled"].is_null()).all()
+    np.testing.assert_allclose(both["value"].drop_nulls(), both["value_pooled"].drop_nulls(), rtol=1e-12)
+
+
 def test_full_labels_give_the_metric_of_every_user() -> None:
     """By hand: user 1 finds one of two relevant items in the first place, user 2 none."""
     labels = pl.DataFrame({"user": [1, 1, 1, 2, 2, 2], "item": [1, 2, 3] * 2, "label": [1, 1, 0, 0, 0, 1]})

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -39,6 +39,15 @@ class Form(Protocol):
         ...
 
 
+@runtime_checkable
+class SharesOut(Protocol):
+    """A form that needs many units: a unit alone has another value, told by its own sums."""
+
+    def alone(self, sums: Floats) -> Floats:
+        """The value of each row of sums alone; NaN where it has none."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class Ratio:
     """Σ numerator / Σ denominator; undefined where Σ denominator is not above 0.
@@ -52,7 +61,7 @@ class Ratio:
     columns: ClassVar[tuple[str, ...]] = ("numerator", "denominator")
 
     def values(self, totals: Floats) -> Floats:
-        return _quotients(totals)
+        return quotients(totals)
 
     def influence(self, sums: Floats, totals: Floats) -> Floats:
         return _line(sums[:, 0], sums[:, 1], -(totals[0] / totals[1]), 1.0 / totals[1])
@@ -75,7 +84,7 @@ class KnownTotal:
 
     def values(self, totals: Floats) -> Floats:
         with np.errstate(invalid="ignore", divide="ignore"):
-            return np.asarray(_quotients(totals) * (totals[:, 2] / totals[:, 3]), dtype=np.float64)
+            return np.asarray(quotients(totals) * (totals[:, 2] / totals[:, 3]), dtype=np.float64)
 
     def influence(self, sums: Floats, totals: Floats) -> Floats:
         ratio, mean = totals[0] / totals[1], totals[2] / totals[3]
@@ -106,7 +115,8 @@ def _shares(values: Floats, total: float) -> Floats:
     return shares
 
 
-def _quotients(totals: Floats) -> Floats:
+def quotients(totals: Floats) -> Floats:
+    """The first column over the second, NaN where that is not above 0."""
     with np.errstate(invalid="ignore", divide="ignore"):
         return np.asarray(np.where(totals[:, 1] > 0, totals[:, 0] / totals[:, 1], math.nan), dtype=np.float64)
 
@@ -189,7 +199,8 @@ class Smooth:
         return self
 
     def unit_values(self) -> Floats:
-        return np.where(self.defined, self.form.values(self.sums), math.nan)
+        values = self.form.alone(self.sums) if isinstance(self.form, SharesOut) else self.form.values(self.sums)
+        return np.where(self.defined, values, math.nan)
 
     def totals(self) -> Floats:
         if "totals" not in self.known:

@@ -24,6 +24,7 @@ from truerank.core.arrays import Floats, sums_by
 from truerank.core.errors import RefusedError
 from truerank.core.metric import Additive
 from truerank.core.ranking import JudgedChunk, Pool, RankView
+from truerank.core.terms import quotients
 from truerank.estimators.biased.rewards import Predicted, at_rows, known_or_one, ranked_lists
 from truerank.estimators.sums import worth_of_list
 from truerank.metrics.worth import expected_worth
@@ -117,6 +118,10 @@ class AssistedShare:
 
     def influence(self, sums: Floats, totals: Floats) -> Floats:
         return _linear(sums, slopes(self._values, totals))
+
+    def alone(self, sums: Floats) -> Floats:
+        """As post-stratified: of judged relevant items those in the list."""
+        return quotients(sums)
 
     def leverage(self, sums: Floats, totals: Floats) -> Floats:
         shares = [sums[:, of[1]] / totals[of[1]] for of in (INSIDE, OUTSIDE) if totals[of[1]] > 0]

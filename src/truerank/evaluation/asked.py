@@ -59,14 +59,20 @@ class Rules:
     usual: Sequence[Usual] = ()
     expected: ExpectedRows = NO_ROWS
 
-    def default(self, metric: Metric) -> Estimator:
-        """The estimator that is taken where none is asked for: the first that gives it and has the rows it wants."""
+    def default(self, metric: Metric, asked: Sequence[Metric]) -> Estimator:
+        """The estimator that is taken where none is asked for: the first that gives it and has the rows it wants.
+
+        One for all cut-offs of a metric that are `asked`, so that these can be laid beside each other. Where none is
+        able, the one that says best why not.
+        """
+        alike = [each for each in asked if each.name == metric.name]
+        gives = [usual for usual in self.usual if usual.estimator.refusal(metric) is None] or self.usual[-1:]
         able = (
             usual.estimator
-            for usual in self.usual
-            if usual.holds(metric, self.expected) and self.refusal(metric, usual.estimator) is None
+            for usual in gives
+            if all(usual.holds(each, self.expected) for each in alike) and self.refusal(metric, usual.estimator) is None
         )
-        return next(able, self.usual[-1].estimator)
+        return next(able, gives[-1].estimator)
 
     def refusal(self, metric: Metric, estimator: Estimator) -> str | None:
         """Why not, and what to use instead; None if it can."""
@@ -162,7 +168,7 @@ def pairs(
     reasons: list[tuple[str, str]] = []
     given = None if given_estimators is None else tuple(dict.fromkeys(given_estimators))
     for metric in dict.fromkeys(metrics):
-        for estimator in _chosen(metric, given, rules):
+        for estimator in _chosen(metric, given, rules, metrics):
             tried.add(estimator)
             reason = rules.refusal(metric, estimator)
             if reason is None:
@@ -181,11 +187,13 @@ def pairs(
     return able, [*ruled, *left_out]
 
 
-def _chosen(metric: Metric, given: Sequence[Estimator] | None, rules: Rules) -> Sequence[Estimator]:
+def _chosen(
+    metric: Metric, given: Sequence[Estimator] | None, rules: Rules, asked: Sequence[Metric]
+) -> Sequence[Estimator]:
     """The estimators that are asked for, or usual; metrics of lists have one way, whatever is asked of labels."""
     if isinstance(metric, OfLists) and not any(each.about.of_lists for each in given or ()):
         return (RecommendedLists(),)
-    return given or (rules.default(metric),)
+    return given or (rules.default(metric, asked),)
 
 
 def assisted_by(

@@ -189,9 +189,8 @@ def _random() -> Iterator[Call]:
     yield Call("random/all", group, "evaluate", "world", together)
     yield Call("random/all/baseline", group, "evaluate", "world", {**together, "baseline": "tied", "level": 0.9})
     yield Call("random/all/population", group, "evaluate", "world", {**together, "population": "more users"})
-    yield Call(
-        "random/defaults", group, "evaluate", "large", {"exposure": "random", "labels": "random", "models": THREE}
-    )
+    usual = {"exposure": "random", "labels": "random", "models": THREE, "estimators": ["pooled", "horvitz-thompson"]}
+    yield Call("random/defaults", group, "evaluate", "large", usual)
     yield Call(
         "random/rate/all",
         group,

@@ -13,7 +13,7 @@ from truerank.core.arrays import Floats
 from truerank.core.estimator import About, Asked, Exposed, Learned, Learner
 from truerank.core.metric import Metric
 from truerank.core.ranking import JudgedChunk, RankView, Ties
-from truerank.core.terms import Smooth
+from truerank.core.terms import Smooth, quotients
 from truerank.core.values import text_of
 from truerank.estimators.standing import STANDS, Standing
 from truerank.estimators.sums import LABEL_FREE, additive, only_recall, worth_of_list
@@ -48,6 +48,10 @@ class TwoStrata:
         (top,), (rest,) = (_expanded(*totals[None, of].T) for of in (INSIDE, OUTSIDE))
         inside, outside = (_errors(sums[:, of], totals[of]) for of in (INSIDE, OUTSIDE))
         return np.asarray(((1 - value) * inside - value * outside) / (top + rest))
+
+    def alone(self, sums: Floats) -> Floats:
+        """Of a user alone the share of its judged relevant items that are in its list: no strata with so few rows."""
+        return quotients(sums)
 
     def leverage(self, sums: Floats, totals: Floats) -> Floats:
         """The larger of a row's shares of what was judged of both strata."""

@@ -4,7 +4,7 @@
 module there: the command line, `--all` and the tests find it by themselves.
 
 >>> sorted(TOPICS.catalogue())
-['biased', 'holdout', 'random', 'ranked', 'sampled', 'targeted']
+['biased', 'holdout', 'judges', 'random', 'ranked', 'sampled', 'targeted']
 """
 
 from __future__ import annotations

@@ -1,0 +1,154 @@
+"""Which estimator is taken where none is asked for: by numbers of rows and candidates alone, and said."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+import truerank as tr
+from truerank.core.estimator import Exposed
+from truerank.core.messages import RULE
+from truerank.core.results import Results
+from truerank.evaluation.usual import FEWEST, PLAIN, USUAL, ExpectedRows
+from truerank.metrics.precision import Precision
+from truerank.metrics.recall import Recall
+from truerank.uncertainty.intervals import Design
+
+N_ITEMS = 40
+
+
+def shown(users: int, judged: int, *, seed: int = 0, like: float = 0.3) -> pl.DataFrame:
+    rng = np.random.default_rng(seed)
+    item = np.concatenate([rng.choice(N_ITEMS, judged, replace=False) for _ in range(users)])
+    label = (rng.random(users * judged) < like).astype(int)
+    return pl.DataFrame({"user": np.repeat(np.arange(users), judged), "item": item, "label": label})
+
+
+def asked(labels: pl.DataFrame, **more: Any) -> Results:
+    rng = np.random.default_rng(1)
+    n = int(labels["user"].max()) + 1  # type: ignore[arg-type]
+    scores = {name: rng.normal(size=(n, N_ITEMS)) for name in ("a", "b")}
+    given: dict[str, Any] = {"exposure": "random", "metrics": ["Recall@4", "Precision@4", "DCG@4"], **more}
+    return tr.evaluate(scores, labels, **given)
+
+
+def taken(results: Results) -> dict[str, set[str]]:
+    found: dict[str, set[str]] = {}
+    for estimate in results.estimates:
+        found.setdefault(estimate.metric, set()).add(estimate.estimator)
+    return found
+
+
+STEADY = {"Recall@4": {"post-stratified"}, "Precision@4": {"hajek"}, "DCG@4": {"hajek"}}
+PLAINLY = {"Recall@4": {"pooled"}, "Precision@4": {"horvitz-thompson"}, "DCG@4": {"horvitz-thompson"}}
+
+
+def test_from_thirty_expected_rows_in_lists_on() -> None:
+    """300 rows x 4 / 40 = 30; one row less, and it is 29.9."""
+    rows = shown(30, 10)
+    assert taken(asked(rows)) == STEADY
+    assert taken(asked(rows.head(-1))) == PLAINLY
+
+
+def test_recall_also_wants_rows_beside_the_lists() -> None:
+    """Of 1,200 rows 30 are expected beside lists of 39 of 40 items; of 1,160 only 29. Sums look at lists alone."""
+    assert taken(asked(shown(30, 40), metrics=["Recall@39"])) == {"Recall@39": {"post-stratified"}}
+    few = asked(shown(29, 40), metrics=["Recall@39", "Precision@39"])
+    assert taken(few) == {"Recall@39": {"pooled"}, "Precision@39": {"hajek"}}
+
+
+def test_all_cut_offs_of_a_metric_have_one() -> None:
+    """The shortest lists decide: 600 rows x 1 / 40 = 15. Precision is asked for in longer ones alone."""
+    found = taken(asked(shown(60, 10), metrics=["Recall@1", "Recall@4", "Precision@4"]))
+    assert found == {"Recall@1": {"pooled"}, "Recall@4": {"pooled"}, "Precision@4": {"hajek"}}
+
+
+def test_rows_that_all_miss_the_lists_give_no_value() -> None:
+    """60 are expected there and none is: such rows do not stand for the lists, and nothing divides by them."""
+    rows = pl.DataFrame({"user": np.repeat(np.arange(60), 10), "item": np.tile(np.arange(10), 60)})
+    rows = rows.with_columns(label=pl.lit(1))
+    scores = {"m": np.tile(np.arange(N_ITEMS, dtype=float), (60, 1))}
+    results = tr.evaluate(scores, rows, exposure="random", metrics=["Precision@4", "Recall@4"])
+    for estimate in results.estimates:
+        assert np.isnan(estimate.value)
+        assert any("stand for" in text for text in estimate.warning_texts), estimate.warning_texts
+
+
+def test_what_is_liked_and_where_rows_fell_change_nothing() -> None:
+    for seed in range(5):
+        for like in (0.0, 0.05, 1.0):
+            assert taken(asked(shown(30, 10, seed=seed, like=like))) == STEADY
+            assert taken(asked(shown(20, 10, seed=seed, like=like))) == PLAINLY
+
+
+def test_the_rule_is_said() -> None:
+    for rows, words, expected in (
+        (shown(60, 10), "post-stratified for Recall@4; hajek for Precision@4, DCG@4", 60.0),
+        (shown(20, 10), "pooled for Recall@4; horvitz-thompson for Precision@4, DCG@4", 20.0),
+    ):
+        results = asked(rows)
+        (said,) = [message for message in results.messages if message.code == RULE]
+        assert words in str(said)
+        assert f"here about {expected:,.0f} in the shortest" in str(said)
+        assert said.numbers == {"expected": expected}
+        assert str(results).count(str(said)) == 1
+
+
+def test_nothing_is_said_where_nothing_was_chosen() -> None:
+    named = asked(shown(60, 10), estimators=["pooled", "horvitz-thompson"])
+    assert taken(named) == PLAINLY
+    full = asked(shown(60, 40), exposure="full")
+    for results in (named, full):
+        assert RULE not in {message.code for message in results.messages}
+
+
+def test_who_cannot_give_it_is_passed_over() -> None:
+    """With strict ties the places of a list are not known."""
+    strict = asked(shown(60, 10), ties="strict", metrics=["Recall@4"])
+    assert taken(strict) == {"Recall@4": {"pooled"}}
+    assert taken(asked(shown(60, 10), interval=Design())) == STEADY
+
+
+def test_candidates_of_each_user_are_counted() -> None:
+    """Of 20 candidates instead of 40: twice as many rows in lists."""
+    rows = shown(15, 10)
+    others = pl.DataFrame(
+        {"user": user, "item": item} for user in range(15) for item in range(N_ITEMS)
+    ).join(rows.select("user", "item"), on=["user", "item"], how="anti")  # fmt: skip
+    sets = pl.concat([rows.select("user", "item"), others.group_by("user").head(10)])
+    assert taken(asked(rows)) == PLAINLY
+    assert taken(asked(rows, candidates=sets)) == STEADY
+
+
+def test_all_labels_give_the_same_whichever_is_taken() -> None:
+    rows = shown(30, N_ITEMS)
+    found, plain = asked(rows), asked(rows, estimators=["pooled", "horvitz-thompson"])
+    assert taken(found) == STEADY
+    for one, other in zip(found.estimates, plain.estimates, strict=True):
+        assert one.value == pytest.approx(other.value, rel=1e-12)
+
+
+def test_looks_take_means() -> None:
+    rows = shown(60, 10).with_columns(time=pl.col("user"))
+    rng = np.random.default_rng(1)
+    scores = {name: rng.normal(size=(60, N_ITEMS)) for name in ("a", "b")}
+    watched = tr.watch(scores, rows, require="a > b", exposure="random", metrics=["Precision@4"])
+    assert [pair.estimator for pair in watched.pairs] == ["horvitz-thompson"]
+
+
+def test_every_exposure_has_one_that_wants_nothing() -> None:
+    for table in (USUAL, PLAIN):
+        assert set(table) == {each for each in Exposed if each is not Exposed.RANKED}
+        for usual in table.values():
+            assert usual[-1].listed == usual[-1].beside == 0
+
+
+def test_expected_rows() -> None:
+    rows = ExpectedRows(rows=1000, candidates=200.0)
+    assert (rows.listed(Precision(10)), rows.beside(Recall(10))) == (50.0, 950.0)
+    assert rows.listed(Precision(500)) == 1000.0
+    assert ExpectedRows(1000, float("nan")).listed(Precision(10)) == 0.0
+    assert tr.estimators.Assisted().fewest == FEWEST
