@@ -41,7 +41,11 @@ class Form(Protocol):
 
 @runtime_checkable
 class SharesOut(Protocol):
-    """A form that needs many units: a unit alone has another value, told by its own sums."""
+    """A form that needs many units: a unit alone has another value, told by the first two of its sums.
+
+    Whether units tell two models apart is told by these too: shares of strata differ for everybody, and what is found
+    of what is relevant for few.
+    """
 
     def alone(self, sums: Floats) -> Floats:
         """The value of each row of sums alone; NaN where it has none."""
@@ -227,6 +231,11 @@ class Smooth:
         """The part of the denominator that each cluster has."""
         return self.clusters.sums(self.form.leverage(self.sums, self.totals()))
 
+    @property
+    def telling(self) -> Floats:
+        """The sums in which units differ that tell two values apart, [rows x columns]."""
+        return self.sums[:, :2] if isinstance(self.form, SharesOut) else self.sums
+
     def n_independent(self) -> int:
         return int(np.count_nonzero(self.clusters.has(self.defined)))
 
@@ -234,13 +243,12 @@ class Smooth:
         """Clusters whose sums differ from the other's; alone those with a denominator, for a mean with a numerator."""
         if isinstance(other, Smooth):
             differ = np.zeros(len(self.clusters), dtype=bool)
-            for own, others in zip(self.sums.T, other.sums.T, strict=True):
+            for own, others in zip(self.telling.T, other.telling.T, strict=True):
                 differ |= self.clusters.sums(own) != self.clusters.sums(others)
             return int(np.count_nonzero(differ))
         one = self.sums[:, 1] == 1
         mean = bool(one.all() or (one | ~self.defined).all())
-        telling = self.sums[:, 0 if mean else 1] != 0
-        return int(np.count_nonzero(self.clusters.has(telling)))
+        return int(np.count_nonzero(self.clusters.has(self.sums[:, 0 if mean else 1] != 0)))
 
     @property
     def n_defined(self) -> int:

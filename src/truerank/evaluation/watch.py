@@ -321,7 +321,7 @@ def _looks(own: Smooth, other: Smooth, order: Ints, sequence: ConfidenceSequence
         if math.isnan(values):
             continue
         effect = one.form.influence(one.sums, totals[0]) - two.form.influence(two.sums, totals[1])
-        informative = int(np.count_nonzero((one.sums != two.sums).any(axis=1)))
+        informative = int(np.count_nonzero((one.telling != two.telling).any(axis=1)))
         sd = math.sqrt(t * float(effect @ effect) * t / (t - 1))
         half = float(sequence.half_width(sd, np.array([float(t)]))[0]) if informative >= FIRST and sd > 0 else math.nan
         found.append(WatchLook(t, informative, values, values - half, values + half))

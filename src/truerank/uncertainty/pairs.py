@@ -40,9 +40,8 @@ class SideBySide:
 
     @classmethod
     def of(cls, terms: Sequence[Smooth], influences: Sequence[Influences]) -> SideBySide:
-        sums = (
-            np.stack([part.clusters.sums(part.sums[:, at]) for part in terms]) for at in range(terms[0].sums.shape[1])
-        )
+        telling = range(terms[0].telling.shape[1])
+        sums = (np.stack([part.clusters.sums(part.telling[:, at]) for part in terms]) for at in telling)
         leverage = np.stack([each.leverage for each in influences])
         return cls(
             np.array([each.value for each in influences]),
