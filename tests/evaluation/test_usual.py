@@ -131,6 +131,21 @@ def test_all_labels_give_the_same_whichever_is_taken() -> None:
         assert one.value == pytest.approx(other.value, rel=1e-12)
 
 
+def test_who_has_a_judged_item_in_a_list_is_no_larger_user() -> None:
+    """A share of judged rows in lists is had by few: that makes users no more unequal than pooled recall finds them."""
+    rows = shown(1500, 3)
+    found = {
+        name: {
+            code
+            for each in asked(rows, metrics=["Recall@2"], estimators=[name]).estimates
+            for code in {message.code for message in each.warnings}
+        }
+        for name in ("pooled", "post-stratified")
+    }
+    assert found["post-stratified"] == found["pooled"]
+    assert "unequal-clusters" not in found["pooled"]
+
+
 def test_looks_take_means() -> None:
     rows = shown(60, 10).with_columns(time=pl.col("user"))
     rng = np.random.default_rng(1)

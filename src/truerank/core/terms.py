@@ -236,6 +236,10 @@ class Smooth:
         """The sums in which units differ that tell two values apart, [rows x columns]."""
         return self.sums[:, :2] if isinstance(self.form, SharesOut) else self.sums
 
+    def sizes(self) -> Floats:
+        """How much of what is divided by each cluster has; where a form shares out, of what is relevant."""
+        return self.clusters.sums(self.telling[:, 1]) if isinstance(self.form, SharesOut) else self.leverage()
+
     def n_independent(self) -> int:
         return int(np.count_nonzero(self.clusters.has(self.defined)))
 

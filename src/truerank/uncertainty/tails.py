@@ -160,7 +160,7 @@ def _about_few(terms: Smooth, moments: Moments, cluster: str) -> list[Message]:
     n, largest = _effects(terms, moments)
     if n < MANY:
         return []
-    sizes = tail_index(terms.leverage())
+    sizes = tail_index(terms.sizes())
     if not (largest > LARGE or moments.df < FEW_DEGREES or sizes > HEAVY):
         return []
     return [
