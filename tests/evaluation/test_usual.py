@@ -92,8 +92,8 @@ def test_the_rule_is_said() -> None:
         results = asked(rows)
         (said,) = [message for message in results.messages if message.code == RULE]
         assert words in str(said)
-        assert f"here about {expected:,.0f} in the shortest" in str(said)
-        assert said.numbers == {"expected": expected}
+        assert f"here about {expected:,.0f} in the shortest lists, {len(rows) - expected:,.0f} beside" in str(said)
+        assert said.numbers == {"listed": expected, "beside": len(rows) - expected}
         assert str(results).count(str(said)) == 1
 
 

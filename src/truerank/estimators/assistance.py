@@ -124,12 +124,13 @@ class AssistedShare:
         return quotients(sums)
 
     def leverage(self, sums: Floats, totals: Floats) -> Floats:
-        shares = [sums[:, of[1]] / totals[of[1]] for of in (INSIDE, OUTSIDE) if totals[of[1]] > 0]
+        shares = [sums[:, at] / totals[at] for at in (RELEVANT, INSIDE[1], OUTSIDE[1]) if totals[at] > 0]
         return np.max(shares, axis=0) if shares else np.zeros(len(sums))
 
 
 _AT = {name: at for at, name in enumerate(AssistedShare.columns)}
 INSIDE = [0, *(_AT[name] for name in (*SAMPLED[1:], *KNOWN))]
+RELEVANT = _AT["denominator"]
 OUTSIDE = [_AT[f"beside_{name}"] for name in (*SAMPLED, *KNOWN)]
 
 

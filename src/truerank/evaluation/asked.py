@@ -19,7 +19,7 @@ from truerank.estimators.judged.judge_alone import JudgeAlone
 from truerank.estimators.judged.lists import RecommendedLists
 from truerank.estimators.predictions import Assistance, Prediction
 from truerank.evaluation.list_facts import lacking
-from truerank.evaluation.usual import NO_ROWS, USUAL, ExpectedRows, Usual, about_usual
+from truerank.evaluation.usual import USUAL, ExpectedRows, Usual, about_usual
 from truerank.exposure.design import ExposureDesign
 from truerank.exposure.kinds import Exposure, FullExposure, Unlisted
 from truerank.metrics.dcg import DCG
@@ -54,10 +54,10 @@ class Rules:
     interval: Interval
     n_items: float
     explicit: bool
+    usual: Sequence[Usual]  # what is taken where no estimator is asked for
+    expected: ExpectedRows
     complete_lists: frozenset[str] = frozenset()  # models whose lists are all they would ever show
     facts: frozenset[ListNeed] = frozenset(ListNeed)  # what is known beside lists
-    usual: Sequence[Usual] = ()
-    expected: ExpectedRows = NO_ROWS
 
     def default(self, metric: Metric, asked: Sequence[Metric]) -> Estimator:
         """The estimator that is taken where none is asked for: the first that gives it and has the rows it wants.

@@ -74,9 +74,6 @@ class ExpectedRows:
         return self.rows - self.listed(metric)
 
 
-NO_ROWS = ExpectedRows(0, 0.0)
-
-
 def about_usual(
     chosen: Sequence[tuple[Metric, Estimator]], usual: Sequence[Usual], expected: ExpectedRows
 ) -> tuple[Message, ...]:
@@ -89,14 +86,16 @@ def about_usual(
     for metric, estimator in ruled:
         by_name.setdefault(estimator.about.name, []).append(str(metric))
     takes = "; ".join(f"{name} for {', '.join(metrics)}" for name, metrics in by_name.items())
-    fewest = min(expected.listed(metric) for metric, _ in ruled)
+    listed = min(expected.listed(metric) for metric, _ in ruled)
+    beside = min(expected.beside(metric) for metric, _ in ruled)
     steady = " and ".join(each.estimator.about.name for each in usual if wanted[each.estimator])
     plain = " and ".join(each.estimator.about.name for each in usual if not wanted[each.estimator])
     return (
         note(
             RULE,
-            f"no estimator was asked for: {takes}. The rule: {steady} from {FEWEST} judged rows on that are expected "
-            f"in the lists of a model and beside them (here about {fewest:,.0f} in the shortest), {plain} below.",
-            numbers={"expected": fewest},
+            f"no estimator was asked for: {takes}. The rule, one for all cut-offs of a metric: {steady} where they can "
+            f"be had and {FEWEST} judged rows are expected in lists (for recall also beside them), else {plain}; here "
+            f"about {listed:,.0f} in the shortest lists, {beside:,.0f} beside the longest.",
+            numbers={"listed": listed, "beside": beside},
         ),
     )

@@ -54,12 +54,16 @@ class TwoStrata:
         return quotients(sums)
 
     def leverage(self, sums: Floats, totals: Floats) -> Floats:
-        """The larger of a row's shares of what was judged of both strata."""
-        shares = [sums[:, at] / totals[at] for at in (INSIDE[1], OUTSIDE[1]) if totals[at] > 0]
+        """The largest of a row's shares of what was judged of both strata, and of what was relevant there.
+
+        Without the last, one user who likes all that anybody likes would have a narrow interval.
+        """
+        shares = [sums[:, at] / totals[at] for at in (RELEVANT, INSIDE[1], OUTSIDE[1]) if totals[at] > 0]
         return np.max(shares, axis=0) if shares else np.zeros(len(sums))
 
 
 INSIDE, OUTSIDE = [0, 2, 5], [3, 4, 6]  # relevant, judged, places
+RELEVANT = 1  # of both
 
 
 def _expanded(found: Floats, judged: Floats, places: Floats) -> Floats:
