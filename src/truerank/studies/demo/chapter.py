@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Protocol
 
 from truerank.core.language import Kind
+from truerank.core.results import Estimate
 from truerank.studies.demo.made import Made
 
 Say = Callable[[str, int, int], None]
@@ -32,6 +33,10 @@ class Bar:
     truth: float
     low: float
     high: float
+
+    @classmethod
+    def of(cls, name: str, estimate: Estimate, *, truth: float) -> Bar:
+        return cls(name, truth=truth, low=float(estimate.low or 0.0), high=float(estimate.high or 0.0))
 
     @property
     def holds_truth(self) -> bool:

@@ -54,7 +54,9 @@ class JudgesTopic:
         )
         found = {(each.model, each.estimator): each for each in results.estimates}
         bars = [
-            _bar(f"{name}, {words}", found[name, way], truth[name]) for name in MODELS for way, words in WAYS.items()
+            Bar.of(f"{name}, {words}", found[name, way], truth=truth[name])
+            for name in MODELS
+            for way, words in WAYS.items()
         ]
         best = MODELS[0]
         off = found[best, JudgeAlone.about.name].value - truth[best]
@@ -90,10 +92,6 @@ def _judged(made: Made, *, seed: int) -> pl.DataFrame:
     said = chance < np.where(liked, FINDS, MISTAKES)
     users, items = made.world.users.values, made.world.items.values
     return pl.DataFrame({"user": users[user], "item": items[item], "label": said.ravel().astype(np.int64)})
-
-
-def _bar(name: str, estimate: Estimate, truth: float) -> Bar:
-    return Bar(name, truth=truth, low=float(estimate.low or 0.0), high=float(estimate.high or 0.0))
 
 
 def _error(estimate: Estimate) -> float:

@@ -48,7 +48,7 @@ class TargetedTopic:
         uniform = _found(models, world.random, made, RandomExposure(), Hajek())
         chosen = _found(models, rows, made, DesignedExposure(design), Hajek())
         bars = [
-            Bar(f"{name}, {how}", truth=truth[name].value, low=float(each.low or 0.0), high=float(each.high or 0.0))
+            Bar.of(f"{name}, {how}", each, truth=truth[name].value)
             for name in models
             for how, each in (("at random", uniform[name]), ("chosen", chosen[name]))
         ]
