@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from importlib.util import find_spec
 from types import ModuleType
 from typing import Any
@@ -20,8 +21,10 @@ Bools = npt.NDArray[np.bool_]
 # between which numbers, weights 1 / chance, their products, and squares and sums of these are numbers again
 LARGEST_NUMBER, LEAST_CHANCE = 1e100, 1e-40
 
+SOME = 200  # values from which the compiled exact sum is faster, where it is loaded already
 LONG = 2000  # values from which the vectorised exact sum is faster
 LONGER = 2**16  # values for which it is worth to load the compiled one
+COMPILED_SUMS = "truerank.core.fast_sums"
 MANY = 64  # rows of a group from which it is sorted by itself
 MOST, LEAST = 1000, -960  # exponents between which nothing overflows or is lost below the smallest numbers
 
@@ -70,14 +73,14 @@ def exact_sum(values: Floats) -> float:
     >>> exact_sum(np.array([1e16, 1.0, -1e16]))
     1.0
     """
-    if len(values) < LONG:
+    if len(values) < SOME or values.dtype != np.float64:
         return math.fsum(values.tolist())
-    compiled = compiled_for(len(values))
-    if compiled is not None:
-        total: float | None = compiled.exact_sum_of_many(values)
-        if total is not None:
-            return total
-    parts = exact_parts(values)
+    compiled = compiled_for(len(values)) or sys.modules.get(COMPILED_SUMS)
+    added = getattr(compiled, "exact_sum_of_many", None)  # none while another thread is loading it
+    total: float | None = None if added is None else added(values)
+    if total is not None:
+        return total
+    parts = exact_parts(values) if len(values) >= LONG else None
     return math.fsum(values.tolist() if parts is None else parts)
 
 

@@ -208,7 +208,7 @@ def exact_sum_of_many(values: Floats) -> float | None:
     bits, same = looked_at(values.view(np.int64))
     largest = _number(bits)
     if same:
-        return float(len(values)) * float(values[0])  # one rounding, of the exact sum
+        return float(len(values)) * float(values[0]) + 0.0  # one rounding, of the exact sum; no zero has a sign
     room = 62 - math.ceil(math.log2(len(values)))
     exponent = math.frexp(largest)[1]
     unit = exponent - 2 * room

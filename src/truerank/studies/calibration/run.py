@@ -17,6 +17,7 @@ from typing import ClassVar, Protocol
 
 import polars as pl
 
+from truerank.core.arrays import COMPILED_SUMS
 from truerank.core.errors import some
 from truerank.core.progress import Progress, Watching, watching
 from truerank.core.sizes import check_size
@@ -69,8 +70,9 @@ class Block:
 
     def make(self) -> None:
         """Draw, and write the block whole or not at all."""
-        if find_spec("numba") is not None:  # thousands of small draws: the compiled kernel is loaded once for all
-            import_module(COMPILED)
+        if find_spec("numba") is not None:  # thousands of small draws: what is compiled is loaded once for all
+            for module in (COMPILED, COMPILED_SUMS):
+                import_module(module)
         rows = [row for run in range(self.first, self.last) for row in self.world.said(self.seed, run)]
         frame = pl.DataFrame(rows, schema=SCHEMA, orient="row")
         kept(self.world, self.seed).write(frame, self.path)
