@@ -14,6 +14,7 @@ from typing import Any
 
 import polars as pl
 
+import mean_recall
 from truerank.report.reliability_charts import PictureFormat, altair, picture
 from truerank.studies.truth.known import JUDGES
 from truerank.studies.truth.summary import RESULTS
@@ -39,9 +40,11 @@ def main() -> None:
         words = ["study", "truth", "--draws", str(arguments.draws), *real, "--out", str(arguments.folder)]
         arguments.folder.parent.mkdir(parents=True, exist_ok=True)
         subprocess.run([sys.executable, "-m", "truerank", *words], check=True)
-    found = with_cutoffs(pl.read_parquet(arguments.folder / RESULTS))
+    every = pl.read_parquet(arguments.folder / RESULTS)
+    mean_recall.write(every)
+    found = with_cutoffs(every.filter(pl.col("error_published").is_null()))
     PICTURE.write_bytes(picture(chart(found), PictureFormat.SVG, who=WHO))
-    PAGE.write_text(page(found))
+    PAGE.write_text(page(found, mean_recall.with_cutoffs(every)))
 
 
 def with_cutoffs(found: pl.DataFrame) -> pl.DataFrame:
@@ -100,7 +103,7 @@ def _row(library: Any, found: pl.DataFrame, kind: str) -> Any:
 # ---------------------------------------------------------------------------------------------------------------- page
 
 
-def page(found: pl.DataFrame) -> str:
+def page(found: pl.DataFrame, means: pl.DataFrame) -> str:
     return "\n".join(
         [
             "# How close do estimators come to the truth?",
@@ -132,6 +135,13 @@ def page(found: pl.DataFrame) -> str:
             "",
             *_folded("The same at larger K", _medians(found, least=20)),
             "",
+            "## The mean recall over users",
+            "",
+            f"`corrected` puts a model in place of users without a judged relevant item; {min(means['draws'].to_list()):,} of the same draws, errors over "
+            "those of the published mean ([all cells](mean-recall.md), [when to use it](../mean-recall.md)).",
+            "",
+            *mean_recall.bars(means),
+            "",
             "## Do intervals hold",
             "",
             *_uncovered(found),
@@ -154,7 +164,7 @@ def _made(found: pl.DataFrame) -> str:
         f"of items, two truncated SVDs, chance. Judges call relevant, {judges}. Written by `make truth` from "
         f"`truerank study truth`; seeds are fixed, a stopped study goes on. Every fourth draw has intervals, so that "
         f"coverage rests on a quarter of them. "
-        f"{_times(found)} draws are few: the Monte-Carlo error of a ratio of variances in a single cell is "
+        f"The Monte-Carlo error of a ratio of variances in a single cell is "
         f"{_number(found['noise'].filter(found['noise'] > 0).median())} (median)."
     )
 

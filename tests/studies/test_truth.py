@@ -8,14 +8,17 @@ import numpy as np
 import polars as pl
 import pytest
 
+import mean_recall
 import truerank as tr
+import truth
 from truerank.core.estimator import Estimator
 from truerank.estimators.judged.assisted import Assisted
 from truerank.studies.calibration.run import read, study
 from truerank.studies.truth import worlds as of_study
 from truerank.studies.truth.contenders import CONTENDERS, Contender, ShownRows
 from truerank.studies.truth.known import SyntheticSettings, synthetic
-from truerank.studies.truth.summary import ratios, summaries
+from truerank.studies.truth.means import ESTIMATORS, MeanRecallWorld, StudyWorld
+from truerank.studies.truth.summary import errors, ratios, summaries
 from truerank.studies.truth.worlds import TruthWorld
 
 TINY = SyntheticSettings(users=90, items=70, disliking=0.1)
@@ -94,3 +97,53 @@ def test_a_stopped_study_goes_on_and_says_the_same(tiny: TruthWorld, tmp_path: P
     own = ratios(first).filter(pl.col("estimator") == pl.col("reference"))
     assert (own["ratio"] == 1).all()
     assert (own["noise"] == 0).all()
+
+
+def test_means_of_users_are_those_of_the_library(tiny: TruthWorld) -> None:
+    """The same draws, the same values and bounds as `evaluate` gives."""
+    world = MeanRecallWorld.of(tiny)
+    draw = tiny.draw(SEED, 1)
+    said = {row[1:4]: row[4:7] for row in world.said(SEED, 1)}
+    for estimator in (each.about.name for each in ESTIMATORS):
+        for k in tiny.cutoffs:
+            for model, (value, _) in evaluated(draw, f"Recall@{k}", estimator, by="").items():
+                found, low, high = said[model, f"Recall@{k}", estimator]
+                assert found == pytest.approx(value, rel=1e-9), (model, k, estimator)
+                assert low <= found <= high
+
+
+def test_errors_are_over_that_of_the_published_mean() -> None:
+    """Two draws of truth .5: published .4 and .2, corrected .6 and .5: √(.01 / .1) of its error."""
+    rows = [
+        (run, "m", "Recall@5", name, value, 0.5)
+        for run, name, value in [
+            (0, "published", 0.4),
+            (1, "published", 0.2),
+            (0, "corrected", 0.6),
+            (1, "corrected", 0.5),
+        ]
+    ]
+    drawn = pl.DataFrame(rows, schema=["run", "what", "metric", "estimator", "value", "truth"], orient="row")
+    found = errors(drawn).row(0, named=True)
+    assert found["estimator"] == "corrected"
+    assert found["error_published"] == pytest.approx(0.1**0.5)
+    assert found["published_bias"] == pytest.approx(-0.4)
+    # shares of the mean square: corrected 2 and 0, published .2 and 1.8; deviations 1.8 and -1.8
+    assert found["noise_error"] == pytest.approx(0.1**0.5 / 2 * (1.8 * 2**0.5) / 2**0.5)
+
+
+def test_means_of_users_are_part_of_the_summary(tiny: TruthWorld, tmp_path: Path) -> None:
+    both: list[StudyWorld] = [tiny, MeanRecallWorld.of(tiny)]
+    study(both, tmp_path / "a", draws=3, seed=SEED, processes=1)
+    found = summaries(both, tmp_path / "a", seed=SEED)
+    curved = found.filter(pl.col("estimator") == "corrected")
+    assert curved["error_published"].is_not_null().all()
+    assert curved["draws"].unique().to_list() == [3]
+    assert MeanRecallWorld.of(tiny).n_draws(2000) == 500
+    real = found.with_columns(world=pl.lit("kuairec"))
+    means = mean_recall.with_cutoffs(real)
+    assert "| popularity, K = 5 |" in "\n".join(mean_recall.guide(means))
+    assert "## kuairec, 3 draws" in mean_recall.page(means)
+    assert "of corrected" in truth.page(truth.with_cutoffs(real.filter(pl.col("error_published").is_null())), means)
+    # the published mean of the same draws is the measure, not a row of its own
+    assert len(found.filter(pl.col("estimator") == "published")) == len(tiny.cutoffs) * 9

@@ -324,19 +324,20 @@ def truth(*, draws: int, kuairec: Path | None, jester: Path | None, inference: I
     nothing, in one recall rises with the number of relevant items) and from real ones whose folders are given. Stopped
     at any moment, the same command goes on where it was; fewer --draws first and more later are the same study.
     truth.parquet has a row for every world, number of judged items, model or difference, metric and estimator:
-    variance, also over that of the usual estimators, RMSE, coverage, share of right signs.
+    variance, also over that of the usual estimators, RMSE, coverage, share of right signs. The mean recall over users,
+    for which a model is fitted in every draw, has 500 draws at most, and errors over those of the published mean.
 
     \b
     truerank study truth --draws 200 --kuairec data/kuairec --out truth
     """
     from truerank.studies.calibration.run import study as run
+    from truerank.studies.truth.means import study_worlds
     from truerank.studies.truth.summary import write
-    from truerank.studies.truth.worlds import worlds
 
     if draws < 1:
         raise InputError(f"--draws {draws}; expected a whole number from 1.")
     inference.check()
-    chosen, place = worlds(kuairec=kuairec, jester=jester), output.place
+    chosen, place = study_worlds(kuairec=kuairec, jester=jester), output.place
     try:
         with output.progress() as report:
             notes = run(chosen, place, draws=draws, seed=inference.seed, processes=inference.threads, progress=report)

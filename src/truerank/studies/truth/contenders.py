@@ -84,24 +84,29 @@ class ShownRows:
         running = self._once(("best of the log", model), lambda: running_sums(rates, best[self.user].astype(np.int64)))
         return running[:, k - 1], self._once("all of the log", lambda: rates.sum(axis=1))
 
+    def chunk(self) -> JudgedChunk:
+        """The shown rows as the library has them."""
+        n, judged = self.size
+        log = Log(
+            users=Ids.of(np.arange(n)),
+            items=Ids.of(np.arange(self.world.n_items)),
+            user=np.repeat(np.arange(n), judged),
+            item=self.item.ravel(),
+            rewards={"label": self.label.ravel().astype(np.float64)},
+        )
+        return JudgedChunk(log, {Pool.CATALOGUE: Candidates(n, float(self.world.n_items))})
+
     def _rates(self) -> Floats:
         """What rates in these very rows predict, of every item for every user; made by the library."""
 
         def made() -> Floats:
-            n, judged = self.size
-            users = Ids.of(np.arange(n))
-            log = Log(
-                users=users,
-                items=Ids.of(np.arange(self.world.n_items)),
-                user=np.repeat(np.arange(n), judged),
-                item=self.item.ravel(),
-                rewards={"label": self.label.ravel().astype(np.float64)},
-            )
-            chunk = JudgedChunk(log, {Pool.CATALOGUE: Candidates(n, float(self.world.n_items))})
+            chunk = self.chunk()
             rates = LogRates()
             learner = rates.learner(Precision(1))
-            learned = learn([learner], lambda: [chunk], groups=Groups(self.seed, "one"), facts={"users": users})
-            return rates.predicted(chunk, learned[learner]).block(np.arange(n))
+            learned = learn(
+                [learner], lambda: [chunk], groups=Groups(self.seed, "one"), facts={"users": chunk.labels.users}
+            )
+            return rates.predicted(chunk, learned[learner]).block(np.arange(len(self.user)))
 
         return self._once("rates", made)
 

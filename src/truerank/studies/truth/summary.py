@@ -11,17 +11,19 @@ from truerank.data.files import write_table
 from truerank.data.folders import seal, unseal
 from truerank.data.growing import working
 from truerank.studies.calibration.run import KEPT, read
-from truerank.studies.truth.worlds import TruthWorld
+from truerank.studies.truth.means import MeanRecallWorld, StudyWorld
 
 RESULTS = "truth.parquet"
-REFERENCES = {"Precision": ("horvitz-thompson", "hajek"), "Recall": ("pooled", "published")}
+PUBLISHED = "published"
+REFERENCES = {"Precision": ("horvitz-thompson", "hajek"), "Recall": ("pooled", PUBLISHED)}
 HELD = (pl.col("low") <= pl.col("truth")) & (pl.col("truth") <= pl.col("high"))
 
 
 def summary(drawn: pl.DataFrame) -> pl.DataFrame:
     """A row for each model or difference, metric and contender: mean, variance, RMSE, coverage, share of right signs.
 
-    `variance_noise` is the Monte-Carlo error of the variance over itself, from the fourth moment.
+    `variance_noise` is the Monte-Carlo error of the variance over itself, from the fourth moment; 95 % of the draws lie
+    between `low_draw` and `high_draw`.
     """
     value, truth = pl.col("value"), pl.col("truth")
     apart = value - value.mean()
@@ -39,6 +41,9 @@ def summary(drawn: pl.DataFrame) -> pl.DataFrame:
             covered=HELD.filter(has).mean(),
             intervals=has.sum(),
             right_sign=(value.sign() == truth.sign()).mean(),
+            low_draw=value.quantile(0.025, "linear"),
+            high_draw=value.quantile(0.975, "linear"),
+            warned=pl.col("warned").mean(),
         )
         .with_columns(
             variance_noise=((pl.col("kurtosis") - 1) / pl.col("draws")).sqrt(),
@@ -79,21 +84,52 @@ def ratios(drawn: pl.DataFrame) -> pl.DataFrame:
     return pl.concat(found)
 
 
-def summaries(worlds: Sequence[TruthWorld], folder: Path, *, seed: int) -> pl.DataFrame:
-    """The summary of every world that was drawn, with ratios of variances to the references, and its settings."""
+def errors(drawn: pl.DataFrame) -> pl.DataFrame:
+    """Of each estimator of mean recall the root mean squared error over that of the published mean in the same draws.
+
+    With its Monte-Carlo error, by the deviations e_i² / mean e² - f_i² / mean f² of the draws, and the bias of the
+    published mean as a share of the truth.
+    """
+    key = ["what", "metric", "estimator"]
+    squares = drawn.filter(pl.col("value").is_not_nan()).with_columns(square=(pl.col("value") - pl.col("truth")) ** 2)
+    squares = squares.with_columns(share=pl.col("square") / pl.col("square").mean().over(key))
+    usual = squares.filter(pl.col("estimator") == PUBLISHED).select(
+        "run", "what", "metric", usual="square", usual_share="share", usual_value="value"
+    )
+    error = (pl.col("square").mean() / pl.col("usual").mean()).sqrt()
+    truth = pl.col("truth").first()
+    return (
+        squares.filter(pl.col("estimator") != PUBLISHED)
+        .join(usual, on=["run", "what", "metric"])
+        .group_by(key, maintain_order=True)
+        .agg(
+            error_published=error,
+            noise_error=error / 2 * (pl.col("share") - pl.col("usual_share")).std() / pl.len().sqrt(),
+            published_bias=(pl.col("usual_value").mean() - truth) / truth.abs(),
+        )
+    )
+
+
+def summaries(worlds: Sequence[StudyWorld], folder: Path, *, seed: int) -> pl.DataFrame:
+    """The summary of every world that was drawn, with its settings, and ratios to the references: of variances, and for
+    the mean recall over users of errors."""
+    key = ["what", "metric", "estimator"]
     parts = []
     for world in worlds:
         drawn = read(world, folder, seed=seed)
         if len(drawn):
-            wide = ratios(drawn).pivot("reference", index=["what", "metric", "estimator"], values=["ratio", "noise"])
-            named = summary(drawn).join(wide, on=["what", "metric", "estimator"], how="left")
+            if isinstance(world, MeanRecallWorld):  # the published mean is the measure there, not one that is measured
+                named = summary(drawn).join(errors(drawn), on=key)
+            else:
+                wide = ratios(drawn).pivot("reference", index=key, values=["ratio", "noise"])
+                named = summary(drawn).join(wide, on=key, how="left")
             parts.append(
                 named.select(pl.lit(world.source).alias("world"), pl.lit(world.judged).alias("judged"), pl.all())
             )
     return pl.concat(parts, how="diagonal")
 
 
-def write(worlds: Sequence[TruthWorld], folder: Path, *, seed: int) -> Path:
+def write(worlds: Sequence[StudyWorld], folder: Path, *, seed: int) -> Path:
     """The summary as a file beside the draws."""
     path = folder / RESULTS
     with working(folder):
