@@ -16,8 +16,12 @@ import polars as pl
 from truerank.report.reliability_charts import TYPEFACE, PictureFormat, altair, picture
 from truerank.studies.calibration.summary import EQUAL, RESULTS, VALUE, WORSE_ONE
 
-PAGE = Path("docs/results/calibration.md")
-PICTURE = Path("docs/results/calibration.svg")
+FOLDER = Path("docs/results")
+NEWER = "strata and designed exposure"
+PAGES = {
+    "": "calibration",
+    NEWER: "calibration-strata",
+}  # worlds of post-stratified, assisted, targeted: a page of their own
 WHO = "the page of calibration"
 LOW, HIGH, LOW_OF_FEW, FEW, TYPE_ONE, MOST_WARNED = 0.93, 0.97, 0.92, 20, 0.065, 0.05
 NOISE = 3  # Monte-Carlo errors that a share may lie beyond a limit
@@ -34,8 +38,12 @@ def main() -> None:
         arguments.folder.parent.mkdir(parents=True, exist_ok=True)
         subprocess.run([sys.executable, "-m", "truerank", *words], check=True)
     found = pl.read_parquet(arguments.folder / RESULTS)
-    PICTURE.write_bytes(picture(chart(found), PictureFormat.SVG, who=WHO))
-    PAGE.write_text(page(found))
+    newer = pl.col("world").str.contains("^(strata|designed),")
+    for words, name in PAGES.items():
+        own = found.filter(newer if words else ~newer)
+        if len(own):  # a study of some worlds alone leaves the other page as it is
+            (FOLDER / f"{name}.svg").write_bytes(picture(chart(own), PictureFormat.SVG, who=WHO))
+            (FOLDER / f"{name}.md").write_text(page(own, words=words, picture_name=f"{name}.svg"))
 
 
 # ------------------------------------------------------------------------------------------------------------- picture
@@ -81,8 +89,8 @@ def chart(found: pl.DataFrame) -> Any:
 # ---------------------------------------------------------------------------------------------------------------- page
 
 
-def page(found: pl.DataFrame) -> str:
-    """The document."""
+def page(found: pl.DataFrame, *, words: str = "", picture_name: str = "calibration.svg") -> str:
+    """The document, of all worlds or of those that these words name."""
     draws = sorted(found["draws"].unique().to_list())
     shown = " to ".join(f"{n:,}" for n in dict.fromkeys((draws[0], draws[-1])))
     calm = found.filter(pl.col("calm") >= 0.2 * pl.col("draws"))
@@ -95,9 +103,9 @@ def page(found: pl.DataFrame) -> str:
     warned = found.filter(pl.col("ample") & (pl.col("kind") == VALUE) & (pl.col("warned") > MOST_WARNED))
     worlds = found["world"].n_unique()
     lines = [
-        "# Do intervals and verdicts keep their promises?",
+        f"# Do intervals and verdicts keep their promises?{f' {words[0].upper()}{words[1:]}' if words else ''}",
         "",
-        "![Coverage of intervals and type I errors of verdicts in every world](calibration.svg)",
+        f"![Coverage of intervals and type I errors of verdicts in every world]({picture_name})",
         "",
         f"{worlds} worlds whose truth is known were drawn {shown} times each, and every draw was evaluated as a user "
         "would. A dot is an estimator with a metric; the green band is what is promised. Grey dots are situations that "
@@ -117,9 +125,15 @@ def page(found: pl.DataFrame) -> str:
         f"{len(warned):,} of {len(found.filter(pl.col('ample') & (pl.col('kind') == VALUE))):,} cells are warned of in "
         f"more than {MOST_WARNED:.0%} of the draws.",
         "",
-        "Some warnings were added after draws of these worlds had shown where they were missing, so what is counted here "
-        "without a warning was not measured on worlds or seeds that the rules had never seen.",
-        "",
+        *(
+            ()
+            if words
+            else (
+                "Some warnings were added after draws of these worlds had shown where they were missing, so what "
+                "is counted here without a warning was not measured on worlds or seeds that the rules had never seen.",
+                "",
+            )
+        ),
         "Written by `make calibration` from `truerank study calibration`; seeds are fixed, and a stopped study goes on.",
         "",
         *_table("What falls short", short, errors),

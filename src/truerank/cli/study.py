@@ -279,31 +279,37 @@ study.add_command(figures)
 
 @study.command(cls=Sections)
 @count("--draws", default=2000, help="Draws of every world.")
+@shared(
+    "--world", "chosen_worlds", metavar="NAME", multiple=True,
+    help="Only worlds of this name; 'strata*' are all that begin so. Repeat for several.",
+)  # fmt: skip
 @grouped(Inference, SEED.here("Of all that is drawn.", default=20261116), THREADS)
 @grouped(Output, OUT.here("The folder of the study.", required=True), QUIET)
-def calibration(*, draws: int, inference: Inference, output: Output) -> None:
+def calibration(*, draws: int, chosen_worlds: tuple[str, ...], inference: Inference, output: Output) -> None:
     """Measure whether intervals and verdicts keep their promises, in worlds whose truth is known.
 
     Worlds have few users and many, equal and unequal numbers of judged items, few users with anything relevant, ties,
     exclusions, extreme propensities, unequal users, heavy-tailed rewards; two models are equal in truth and a third is
     worse. Every draw is evaluated as a user would. Stopped at any moment, the same command goes on where it was; fewer
-    --draws first and more later are the same study. calibration.parquet has a row for every world, metric, estimator
-    and kind of number: coverage, type I error and power of verdicts, shares that are warned of or insufficient, width.
+    --draws first and more later are the same study, as is every --world. calibration.parquet has a row for every
+    world, metric, estimator and kind of number: coverage, type I error and power of verdicts, shares that are warned of
+    or insufficient, width.
 
     \b
     truerank study calibration --draws 200 --out calibration
+    truerank study calibration --draws 200 --world 'users*' --world 'strata*' --out calibration
     """
     from truerank.studies.calibration.run import study as run
     from truerank.studies.calibration.summary import write
-    from truerank.studies.calibration.worlds import worlds
+    from truerank.studies.calibration.worlds import named, worlds
 
     if draws < 1:
         raise InputError(f"--draws {draws}; expected a whole number from 1.")
     inference.check()
-    place = output.place
+    chosen, place = named(chosen_worlds) if chosen_worlds else worlds(), output.place
     try:
         with output.progress() as report:
-            notes = run(worlds(), place, draws=draws, seed=inference.seed, processes=inference.threads, progress=report)
+            notes = run(chosen, place, draws=draws, seed=inference.seed, processes=inference.threads, progress=report)
     except KeyboardInterrupt:
         output.say([f"{place}: what is done is kept; the same command goes on from there."])
         raise

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from fnmatch import fnmatchcase
+
+from truerank.core.errors import InputError
 from truerank.studies.calibration.judged_worlds import JudgedWorld
 from truerank.studies.calibration.ranked_worlds import RankedWorld
 
@@ -51,3 +55,17 @@ def worlds() -> tuple[World, ...]:
         *(RankedWorld(f"lognormal rewards, users {n}", n, spread=2.0) for n in (60, 200)),
         *(RankedWorld(f"two strong users of {n}", n, strong=2) for n in (20, 200)),
     )
+
+
+def named(patterns: Sequence[str]) -> tuple[World, ...]:
+    """The worlds whose name is one of these, or begins as one of these that end in a star does.
+
+    >>> [world.name for world in named(["fitted*"])]
+    ['fitted, users 50', 'fitted, users 200']
+    """
+    every = worlds()
+    for pattern in patterns:
+        if not any(fnmatchcase(world.name, pattern) for world in every):
+            names = ", ".join(dict.fromkeys(world.name.partition(",")[0] for world in every))
+            raise InputError(f"{{option:world {pattern}}}: no world has this name; they begin with {names}.")
+    return tuple(world for world in every if any(fnmatchcase(world.name, pattern) for pattern in patterns))
