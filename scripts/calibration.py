@@ -39,11 +39,11 @@ def main() -> None:
         subprocess.run([sys.executable, "-m", "truerank", *words], check=True)
     found = pl.read_parquet(arguments.folder / RESULTS)
     newer = pl.col("world").str.contains("^(strata|designed),")
-    for words, name in PAGES.items():
-        own = found.filter(newer if words else ~newer)
+    for about, name in PAGES.items():
+        own = found.filter(newer if about else ~newer)
         if len(own):  # a study of some worlds alone leaves the other page as it is
             (FOLDER / f"{name}.svg").write_bytes(picture(chart(own), PictureFormat.SVG, who=WHO))
-            (FOLDER / f"{name}.md").write_text(page(own, words=words, picture_name=f"{name}.svg"))
+            (FOLDER / f"{name}.md").write_text(page(own, words=about, picture_name=f"{name}.svg"))
 
 
 # ------------------------------------------------------------------------------------------------------------- picture

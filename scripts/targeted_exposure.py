@@ -104,7 +104,7 @@ class Chances:
     def of(cls, found: Block, k: int) -> Chances:
         known = {name: found.scores[name] for name in KNOWN}
         world = world_of(known, exclude=found.train, users=found.labels.users, items=found.labels.items)
-        lists = lists_of(world, k, seed=SEED, progress=None)
+        lists = lists_of(world, k, seed=SEED, threads=1, progress=None)
         maker = ChanceMaker.of(world, lists, metrics_at(k), per_user=PER_USER, shares=(SHARE, SHARE))
         chance, listed = np.empty((found.n_users, found.n_items)), []
         for user in range(found.n_users):

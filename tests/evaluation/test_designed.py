@@ -78,7 +78,7 @@ def test_chances_are_those_of_the_formula() -> None:
     one = {"a": np.array([[9.0, 8.0] + [0.0] * 8])}
     world = world_of(one, exclude=None, users=None, items=None)
     maker = ChanceMaker.of(
-        world, lists_of(world, 2, seed=0, progress=None), [Precision(2)], per_user=2, shares=(0.25, 0.0)
+        world, lists_of(world, 2, seed=0, threads=1, progress=None), [Precision(2)], per_user=2, shares=(0.25, 0.0)
     )
     likely = world.likely(0)
     chance = maker.chances(likely, maker.wishes(0, likely**2)[0], world.seen(0), 2)
@@ -87,7 +87,7 @@ def test_chances_are_those_of_the_formula() -> None:
 
 def test_a_wish_for_recall_is_for_everything() -> None:
     world = world_of(scores(), exclude=None, users=None, items=None)
-    lists = lists_of(world, 3, seed=0, progress=None)
+    lists = lists_of(world, 3, seed=0, threads=1, progress=None)
     maker = ChanceMaker.of(world, lists, designed_metrics([Recall(3)]), per_user=4, shares=(0.25, 0.25))
     wish, listed = maker.wishes(0, world.likely(0) ** 2)
     assert (wish > 0).all()
@@ -304,7 +304,7 @@ def test_savings_are_those_that_happen() -> None:
     z = np.where(seen, np.nan, label * top / 5 / n_users)
     n = (~seen).sum(axis=1)
     uniform = float((n**2 * (1 - per_user / n) * np.nanvar(z, axis=1, ddof=1) / per_user).sum())
-    lists = lists_of(world, 5, seed=0, progress=None)
+    lists = lists_of(world, 5, seed=0, threads=1, progress=None)
     maker = ChanceMaker.of(world, lists, [Precision(5)], per_user=per_user, shares=(0.25, 0.25))
     chances, listed = [], []
     for user in range(n_users):

@@ -21,6 +21,7 @@ from hypothesis import strategies as st
 
 import truerank as tr
 from truerank.core.arrays import Ints
+from truerank.core.chance import cell_keys
 from truerank.core.clusters import Clusters
 from truerank.core.counted import CountedItems, CountForm, Covered, Inequality
 from truerank.core.ids import Ids
@@ -28,7 +29,7 @@ from truerank.core.log import Log, Pairs
 from truerank.core.metric import Metric, OfCounts, OfLists, PerList
 from truerank.core.ranking import Candidates
 from truerank.ranks.kernel.rank import Aligned
-from truerank.ranks.kernel.top import top_lists
+from truerank.ranks.kernel.top import EVERY, top_lists
 from truerank.ranks.scores.scores import dense, factors, function
 from truerank.ranks.scores.tables import lists as as_lists
 
@@ -215,6 +216,31 @@ def test_a_tie_is_in_the_order_of_random_ties() -> None:
     again = judged.with_columns(label=pl.Series(marked.ravel()))
     assert tr.evaluate({"m": TIED}, again, **how).estimates[0].value == 1
     assert chosen != lists_of(dense(TIED), k=5, seed=8, exclude=False)
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+@pytest.mark.parametrize("k", [1, 7, 40])
+def test_long_rows_are_cut_where_sorting_would(k: int, threads: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where the part that is looked at first misses what is best: high scores stand where nobody looks, or only
+    where one looks; many are equal; nearly all are out."""
+    rng = np.random.default_rng(4)
+    n = 20_000
+    seen = np.arange(n) % EVERY == 0
+    rows = np.stack([
+        rng.normal(size=n), np.where(seen, -5.0, 5.0) + rng.normal(size=n),
+        np.where(seen, 5.0, -5.0) + rng.normal(size=n),
+        rng.integers(0, 3, n).astype(float), np.where(np.arange(n) < n - 2 * k, -np.inf, rng.normal(size=n)),
+        np.arange(float(n)), np.zeros(n),
+    ])  # fmt: skip
+    monkeypatch.setattr("truerank.ranks.kernel.top.CELLS_AT_ONCE", 2 * n)
+    none = np.zeros(0, dtype=np.int64)
+    log = Log(Ids.of(np.arange(len(rows))), Ids.of(np.arange(n)), none, none, {})
+    aligned = Aligned.of(dense(rows), users=log.users, items=log.items, name="m")
+    found = top_lists(aligned, log, pool=Candidates(len(rows), float(n)), k=k, seed=3, threads=threads)
+    for at, row in enumerate(rows):
+        key = cell_keys(3, "ties", np.full(n, log.users.keys()[at]), log.items.keys())
+        wanted = np.lexsort((key, -row))[:k]
+        assert found.item[found.start[at] : found.start[at + 1]].tolist() == wanted.tolist(), at
 
 
 # --------------------------------------------------------------------------------------------------------------- counts

@@ -327,6 +327,7 @@ def _allocate(
             batches=1 if allocating.batches is None else allocating.batches,
             draw=allocating.draw or "systematic",
             seed=inference.seed,
+            threads=inference.threads,
             progress=report,
         )
     made.write(place, force=output.force)

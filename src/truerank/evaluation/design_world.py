@@ -98,7 +98,7 @@ def _guess(train: Log | None, users: Ids, catalogue: Catalogue) -> tuple[Floats,
     return popular, active
 
 
-def lists_of(world: DesignWorld, k: int, *, seed: int, progress: Progress | None) -> dict[str, TopLists]:
+def lists_of(world: DesignWorld, k: int, *, seed: int, threads: int, progress: Progress | None) -> dict[str, TopLists]:
     """The top of every user's list of each model, items by their place."""
     found: dict[str, TopLists] = {}
     n_users, none = len(world.users), np.zeros(0, dtype=np.int64)
@@ -111,7 +111,7 @@ def lists_of(world: DesignWorld, k: int, *, seed: int, progress: Progress | None
             exclude = None if world.exclude is None else world.exclude.of_units(first, last)
             pool = Candidates(last - first, float(len(world.items)), exclude=exclude)
             own = aligned.of_units(np.arange(first, last))
-            parts.append(top_lists(own, log, pool=pool, k=k, seed=seed, name=name))
+            parts.append(top_lists(own, log, pool=pool, k=k, seed=seed, name=name, threads=threads))
             if progress is not None:
                 progress(f"ranking {name}", last, n_users)
         length = np.concatenate([part.length for part in parts])

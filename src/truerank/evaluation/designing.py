@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,7 +24,7 @@ from truerank.core.progress import Progress, Watching, watching
 from truerank.core.sizes import check_size
 from truerank.evaluation.design_chances import SHARE, ChanceMaker, Saving, designed_metrics
 from truerank.evaluation.design_world import BLOCK_USERS, DesignWorld, lists_of, world_of
-from truerank.evaluation.judged_source import check_call
+from truerank.evaluation.judged_source import check_call, check_sizes
 from truerank.exposure.design import ExposureDesign
 from truerank.metrics import METRICS
 from truerank.sampling.designs import DrawBy
@@ -70,6 +71,7 @@ def design_exposure(
     batches: int = 1,
     draw: DrawBy | str = DrawBy.SYSTEMATIC,
     seed: int = 0,
+    threads: int | None = None,
     progress: Watching = None,
 ) -> PlannedDesign:
     """Choose `per_user` items to show to each user, with known chances that suit the metrics of these models.
@@ -78,7 +80,7 @@ def design_exposure(
     users are those with scores, or `users`; the catalogue is that of the scores, or `items`. A share `uniform` of what
     is shown goes to every item alike and a share `likely` to what is likely to be relevant. In `batches`, later ones
     draw from what earlier ones have left. Labels that come back are evaluated with
-    `exposure=tr.exposure.DesignedExposure(design)`.
+    `exposure=tr.exposure.DesignedExposure(design)`. `threads` change speed alone.
 
     >>> scores = {"a": np.arange(20.0).reshape(1, 20), "b": np.arange(20.0)[None, ::-1].copy()}
     >>> planned = design_exposure(scores, metrics=["Precision@2"], per_user=4)
@@ -88,6 +90,7 @@ def design_exposure(
     way, shares = as_value(draw, DrawBy), _checked_shares(uniform, likely)
     wished = designed_metrics(as_values(metrics, METRICS, what="metrics"))
     check_call(scores, baseline=None, level=0.95)
+    check_sizes(threads=threads)
     if not 1 <= batches <= per_user:
         raise InputError(f"{batches} batches of {per_user} items per user; expected 1 to {per_user}.")
     with watching(progress) as say:
@@ -98,7 +101,8 @@ def design_exposure(
             seconds=CELL_SECONDS * len(world.users) * len(world.items),
             instead="Take fewer users.",
         )
-        lists = lists_of(world, max(metric.cutoff or 0 for metric in wished), seed=seed, progress=say)
+        workers = threads or os.cpu_count() or 1
+        lists = lists_of(world, max(metric.cutoff or 0 for metric in wished), seed=seed, threads=workers, progress=say)
         maker = ChanceMaker.of(world, lists, wished, per_user=per_user, shares=shares)
         rows = list(_made(maker, world, batches=batches, way=way, seed=seed, progress=say))
     columns = [np.concatenate(parts) for parts in zip(*rows, strict=True)]
