@@ -17,11 +17,9 @@ from truerank.report.reliability_charts import TYPEFACE, PictureFormat, altair, 
 from truerank.studies.calibration.summary import EQUAL, RESULTS, VALUE, WORSE_ONE
 
 FOLDER = Path("docs/results")
-NEWER = "strata and designed exposure"
-PAGES = {
-    "": "calibration",
-    NEWER: "calibration-strata",
-}  # worlds of post-stratified, assisted, targeted: a page of their own
+NEWER = "beyond the papers"
+PAGES = {"": "calibration", NEWER: "calibration-beyond"}  # worlds of estimators that no paper has: a page of their own
+BEYOND = "^(strata|designed|pairs|post-normalised|corrected),"
 WHO = "the page of calibration"
 LOW, HIGH, LOW_OF_FEW, FEW, TYPE_ONE, MOST_WARNED = 0.93, 0.97, 0.92, 20, 0.065, 0.05
 NOISE = 3  # Monte-Carlo errors that a share may lie beyond a limit
@@ -38,7 +36,7 @@ def main() -> None:
         arguments.folder.parent.mkdir(parents=True, exist_ok=True)
         subprocess.run([sys.executable, "-m", "truerank", *words], check=True)
     found = pl.read_parquet(arguments.folder / RESULTS)
-    newer = pl.col("world").str.contains("^(strata|designed),")
+    newer = pl.col("world").str.contains(BEYOND)
     for about, name in PAGES.items():
         own = found.filter(newer if about else ~newer)
         if len(own):  # a study of some worlds alone leaves the other page as it is
@@ -103,7 +101,7 @@ def page(found: pl.DataFrame, *, words: str = "", picture_name: str = "calibrati
     warned = found.filter(pl.col("ample") & (pl.col("kind") == VALUE) & (pl.col("warned") > MOST_WARNED))
     worlds = found["world"].n_unique()
     lines = [
-        f"# Do intervals and verdicts keep their promises?{f' {words[0].upper()}{words[1:]}' if words else ''}",
+        f"# Do intervals and verdicts {words}{' ' if words else ''}keep their promises?",
         "",
         f"![Coverage of intervals and type I errors of verdicts in every world]({picture_name})",
         "",

@@ -27,7 +27,7 @@ from truerank.uncertainty.intervals import Bootstrap, Design, Interval
 
 TWINS = 1500  # pairs of users in a population
 MODELS = ("a", "b", "c")
-PUBLISHED = "published"
+PUBLISHED, CORRECTED = "published", "corrected"
 RARE = 0.001  # the propensity of what is hardly ever shown
 
 
@@ -63,13 +63,13 @@ class JudgedWorld:
 
     @property
     def ample(self) -> bool:
-        """Whether so much is known that nothing should be warned of; of the published mean it always is."""
+        """Whether so much is known that nothing should be warned of; the published mean and models always are."""
         enough = self.n_users >= 1000 and self.active >= 0.5 and self.judged is not None
-        return enough and not self.rare and PUBLISHED not in self.estimators
+        return enough and not self.rare and not {PUBLISHED, CORRECTED} & set(self.estimators)
 
     def n_draws(self, asked: int) -> int:
-        """Of the draws that are asked for: a quarter where each fits a model again without every group of users."""
-        return -(-asked // 4) if self.fitted else asked
+        """Of the draws that are asked for: a quarter where each fits a model, for every list or without every group."""
+        return -(-asked // 4) if self.fitted or CORRECTED in self.estimators else asked
 
     def draw(self, seed: int, run: int) -> Results:
         """The results of one draw of users and of what is judged."""

@@ -16,6 +16,7 @@ FITTED = ("ips", "snips")
 STRATA = ("post-stratified", "assisted")
 URE = ("published",)
 RANKED = ("ips", "snips", "doubly-robust")
+OF_PAIRS = ("AP@20(denominator=cutoff)", "AUC")
 ON_FULL_LABELS = ("Recall@20", "nDCG@20", "AP@20")
 
 
@@ -44,6 +45,16 @@ def worlds() -> tuple[World, ...]:
         JudgedWorld("strata, active 3%, users 1000", 1000, active=0.03, estimators=STRATA),
         JudgedWorld("strata, design, users 50", 50, interval="design", estimators=STRATA),
         JudgedWorld("strata, biased, users 200", 200, biased=True, estimators=STRATA),
+        *(JudgedWorld(f"pairs, users {n}", n, metrics=OF_PAIRS, estimators=("pairs",)) for n in (20, 200, 1000)),
+        *(
+            JudgedWorld(f"post-normalised, users {n}", n, metrics=("nDCG@20",), estimators=("post-normalised",))
+            for n in (20, 200, 1000)
+        ),
+        *(
+            JudgedWorld(f"corrected, users {n}", n, active=1.0, metrics=("Recall@20",), estimators=("corrected",))
+            for n in (50, 200, 1000)
+        ),
+        JudgedWorld("corrected, 40% like nothing, users 200", 200, metrics=("Recall@20",), estimators=("corrected",)),
         *(JudgedWorld(f"published, users {n}", n, metrics=("Recall@20",), estimators=URE) for n in (20, 200, 1000)),
         *(
             JudgedWorld(f"full labels, users {n}", n, full=True, metrics=ON_FULL_LABELS, estimators=("full",))
