@@ -61,7 +61,7 @@ def ever_wrong_picture(found: pl.DataFrame, form: PictureFormat = PictureFormat.
     ]  # fmt: skip
     order = list(dict.fromkeys(row["stream"] for row in rows))
     bars = alt.Chart(alt.Data(values=rows)).mark_bar(height=8).encode(
-        x=alt.X("share:Q", title="runs in which it is ever wrong", axis=alt.Axis(format="%")),
+        x=alt.X("share:Q", title="runs in which it is ever wrong", axis=alt.Axis(format="%", tickCount=6)),
         y=alt.Y("stream:N", sort=order, title=None),
         yOffset=alt.YOffset("way:N", sort=list(names.values())),
         color=alt.Color("way:N", title=None, scale=alt.Scale(domain=list(names.values()), range=[USUAL, SEQUENCE]),

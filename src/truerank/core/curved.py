@@ -227,3 +227,24 @@ def binned(above: Floats, tied: Floats, *, k: int) -> Floats:
     length = np.where(listed, tied + 1.0, 1.0)[:, None]
     inside = np.clip(np.minimum(first + length, ends) - np.maximum(first, begin), 0.0, None) / length
     return np.column_stack([np.where(listed[:, None], inside, 0.0), np.where(listed, 0.0, 1.0)])
+
+
+def sums_by_bin(above: Floats, tied: Floats, values: Floats, *, unit: Ints, n: int, k: int) -> Floats:
+    """Σ of the values of each unit's rows by bin of their ranks, [units x bins].
+
+    A row without ties has one rank, and so one bin; others are shared among the bins of their ranks.
+
+    >>> sums_by_bin(np.array([4.0, 5.0]), np.zeros(2), np.array([1.0, 2.0]), unit=np.array([0, 0]), n=1, k=5)[:, :2]
+    array([[1., 2.]])
+    """
+    ends = ends_of(k)
+    n_bins = len(ends) + 1
+    plain = (tied == 0) & ((above == np.floor(above)) & (above < ends[-1]) | np.isposinf(above))
+    first = np.where(np.isfinite(above), above, 0.0)
+    at = np.where(np.isfinite(above), np.searchsorted(ends, first, side="right"), len(ends))
+    found = sums_by((unit * n_bins + at)[plain], values[plain], n=n * n_bins).reshape(n, n_bins)
+    if not plain.all():
+        rest = ~plain
+        share = binned(above[rest], tied[rest], k=k) * values[rest, None]
+        found += np.stack([sums_by(unit[rest], np.ascontiguousarray(each), n=n) for each in share.T], axis=1)
+    return found

@@ -23,13 +23,22 @@ class Histograms:
     within: int
 
     def distinct(self) -> tuple[Histograms, Ints, Floats]:
-        """Each row once, in sorted order; which of them each row is, and how many rows each is."""
+        """Each row once, in sorted order; which of them each row is, and how many rows each is.
+
+        >>> rows = np.array([[2.0], [1.0], [2.0]])
+        >>> found, place, count = Histograms(rows, rows, rows, np.array([5.0]), 1).distinct()
+        >>> found.relevant.tolist(), place.tolist(), count.tolist()
+        ([[1.0], [2.0]], [1, 0, 1], [1.0, 2.0])
+        """
         columns = np.concatenate([self.relevant, self.judged, self.size], axis=1)
-        rows, place, count = np.unique(columns, axis=0, return_inverse=True, return_counts=True)
-        n = self.relevant.shape[1]
-        relevant, judged, size = (np.ascontiguousarray(rows[:, at : at + n]) for at in (0, n, 2 * n))
-        found = Histograms(relevant, judged, size, self.last, self.within)
-        return found, place.reshape(-1), count.astype(np.float64)
+        differ = columns[:, (columns != columns[:1]).any(axis=0)]
+        order = np.lexsort(differ.T[::-1]) if differ.size else np.arange(len(columns))
+        new = np.append(True, (differ[order[1:]] != differ[order[:-1]]).any(axis=1))[: len(columns)]
+        place = np.empty(len(columns), dtype=np.int64)
+        place[order] = np.cumsum(new) - 1
+        rows = order[new]
+        relevant, judged, size = (part[rows] for part in (self.relevant, self.judged, self.size))
+        return Histograms(relevant, judged, size, self.last, self.within), place, np.bincount(place).astype(np.float64)
 
     @property
     def rest(self) -> Floats:

@@ -9,13 +9,13 @@ from typing import Any, ClassVar
 import numpy as np
 
 from truerank.core.arrays import Floats
-from truerank.core.curved import CurvedRecall, binned, ends_of
+from truerank.core.curved import CurvedRecall, ends_of, sums_by_bin
 from truerank.core.estimator import About, Asked, Exposed, Learned, Learner
 from truerank.core.log import Log
 from truerank.core.metric import Metric
 from truerank.core.ranking import JudgedChunk, RankView, Ties
 from truerank.core.values import Between0And1, check, text_of
-from truerank.estimators.sums import LABEL_FREE, UNIFORM, UniformSample, only_recall, per_unit
+from truerank.estimators.sums import LABEL_FREE, UNIFORM, UniformSample, only_recall
 from truerank.metrics.recall import Recall
 
 
@@ -86,15 +86,18 @@ class Corrected:
 
     def _terms(self, log: Log, view: RankView, sample: UniformSample, k: int) -> CurvedRecall:
         ranks = view.ranks
-        share = binned(ranks.above, ranks.tied, k=k)
-        relevant = _by_bin(log, share * log.label[:, None])
+
+        def by_bin(values: Floats) -> Floats:
+            return sums_by_bin(ranks.above, ranks.tied, values, unit=log.unit, n=log.n_units, k=k)
+
+        relevant = by_bin(log.label)
         if log.complete:  # pairs that are not listed are known negatives
             ends = ends_of(k)
             begin = np.concatenate([[0.0], ends[:-1]])
             listed = np.clip(ranks.n_recommended[:, None] - begin, 0.0, ends - begin)
             judged = np.column_stack([listed, ranks.n_candidates - ranks.n_recommended])
         else:
-            judged = _by_bin(log, share)
+            judged = by_bin(np.ones(len(log)))
         return CurvedRecall(
             k,
             self.like_nothing or 0.0,
@@ -105,7 +108,3 @@ class Corrected:
             sample.defined,
             sample.clusters,
         )
-
-
-def _by_bin(log: Log, values: Floats) -> Floats:
-    return np.stack([per_unit(log, np.ascontiguousarray(column)) for column in values.T], axis=1)
