@@ -165,9 +165,9 @@ class LogRates:
     def learner(self, metric: Metric) -> Learner:
         return LogRateLearner(self, metric if isinstance(metric, Graded) and metric.graded else None)
 
-    def predicted(self, chunk: JudgedChunk, fitted: LogRateTable) -> Predicted:
+    def predicted(self, chunk: JudgedChunk, fitted: LogRateTable) -> PredictedRates:
         fold = fitted.folds.at(chunk.labels.users.keys())
-        return _LogRates(fitted.item, fitted.user[fold, _powers(_active(chunk))], fold)
+        return PredictedRates(fitted.item, fitted.user[fold, _powers(_active(chunk))], fold)
 
 
 POWERS = 32  # of two: groups by number of excluded pairs
@@ -304,13 +304,20 @@ class LogRateTable:
 
 
 @dataclass(frozen=True, slots=True)
-class _LogRates:
+class PredictedRates:
+    """The rate of an item times that of the user, of each fold of users."""
+
     item: Floats
     of_unit: Floats
     fold: Ints
 
     def block(self, units: Ints) -> Floats:
         return np.asarray(self.item[self.fold[units]] * self.of_unit[units, None])
+
+    def at(self, units: Ints, items: Ints) -> Floats:
+        """Of some items of each unit, [units x some]."""
+        place = items + self.item.shape[1] * self.fold[units][:, None]
+        return np.asarray(np.take(self.item, place) * self.of_unit[units, None])
 
 
 # ------------------------------------------------------------------------------------------------- enough to learn from

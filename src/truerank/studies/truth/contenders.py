@@ -22,9 +22,9 @@ from truerank.core.terms import Smooth, known_total, ratio, smooth
 from truerank.estimators.assistance import AssistedMean, AssistedShare, sampled
 from truerank.estimators.judged.assisted import Assisted
 from truerank.estimators.judged.post_stratified import TwoStrata
-from truerank.estimators.predictions import LogRates
+from truerank.estimators.predictions import LogRates, PredictedRates
 from truerank.metrics.precision import Precision
-from truerank.studies.truth.known import KnownWorld, Matrix, running_sums
+from truerank.studies.truth.known import KnownWorld, Matrix
 
 LOG = "log"
 FEWEST = Assisted().fewest
@@ -71,7 +71,7 @@ class ShownRows:
     def foreseen(self, by: str) -> Floats:
         """What is predicted of the shown rows."""
         if by == LOG:
-            return self._once("rows of the log", lambda: np.take_along_axis(self._rates(), self.item, axis=1))
+            return self._once("rows of the log", lambda: self._rates().at(np.arange(len(self.user)), self.item))
         whole = self.world.said(by)
         return self._once(("rows", by), lambda: whole[self.user[:, None], self.item].astype(np.float64))
 
@@ -80,9 +80,12 @@ class ShownRows:
         if by != LOG:
             running, every = self.world.running(by, model)
             return running[self.user, k - 1], every[self.user]
-        rates, best = self._rates(), self.world.best[model]
-        running = self._once(("best of the log", model), lambda: running_sums(rates, best[self.user].astype(np.int64)))
-        return running[:, k - 1], self._once("all of the log", lambda: rates.sum(axis=1))
+        rates, best = self._rates(), self.world.best[model][self.user].astype(np.int64)
+        units = np.arange(len(self.user))
+        running = self._once(("best of the log", model), lambda: np.cumsum(rates.at(units, best), axis=1))
+        return running[:, k - 1], self._once(
+            "all of the log", lambda: rates.item.sum(axis=1)[rates.fold] * rates.of_unit
+        )
 
     def chunk(self) -> JudgedChunk:
         """The shown rows as the library has them."""
@@ -96,19 +99,17 @@ class ShownRows:
         )
         return JudgedChunk(log, {Pool.CATALOGUE: Candidates(n, float(self.world.n_items))})
 
-    def _rates(self) -> Floats:
-        """What rates in these very rows predict, of every item for every user; made by the library."""
-
-        def made() -> Floats:
-            chunk = self.chunk()
-            rates = LogRates()
+    def _rates(self) -> PredictedRates:
+        """What rates in these very rows predict; made by the library."""
+        if LOG not in self.made:
+            chunk, rates = self.chunk(), LogRates()
             learner = rates.learner(Precision(1))
-            learned = learn(
-                [learner], lambda: [chunk], groups=Groups(self.seed, "one"), facts={"users": chunk.labels.users}
-            )
-            return rates.predicted(chunk, learned[learner]).block(np.arange(len(self.user)))
-
-        return self._once("rates", made)
+            users = {"users": chunk.labels.users}
+            learned = learn([learner], lambda: [chunk], groups=Groups(self.seed, "one"), facts=users)
+            self.made[LOG] = rates.predicted(chunk, learned[learner])
+        found = self.made[LOG]
+        assert isinstance(found, PredictedRates)
+        return found
 
 
 Terms = Callable[[ShownRows, str, int], Smooth]
