@@ -8,9 +8,9 @@ from itertools import product
 
 import numpy as np
 
-from reliability_claims import AWARE, BY_CONSTRUCTION, CLAIMS, EVERY, HIDDEN
 from reliability_runs import Run
-from reliability_verdicts import POWER, SIZED, Place, Reading, Word, above
+from truerank.studies.papers.reliability.claims import AWARE, BY_CONSTRUCTION, CLAIMS, EVERY, HIDDEN
+from truerank.studies.papers.reliability.rules import POWER, SIZED, LogPlace, ResultReading, SupportWord, above
 
 BANDS = {"10 to 50 %": (0.1, 0.3, 0.5), "70 to 95 %": (0.7, 0.85, 0.9, 0.95)}
 LITTLE, MUCH = BANDS.values()
@@ -24,19 +24,19 @@ def places(
     sampler: str,
     sparsities: Sequence[float] = HIDDEN,
     loggers: Sequence[str] = (*UNIFORM, *BIASED),
-    reading: Reading = Reading.USERS,
-) -> list[Place]:
+    reading: ResultReading = ResultReading.USERS,
+) -> list[LogPlace]:
     figures = run.figures[reading]
-    return [Place(figures, logger, sparsity, sampler) for logger, sparsity in product(loggers, sparsities)]
+    return [LogPlace(figures, logger, sparsity, sampler) for logger, sparsity in product(loggers, sparsities)]
 
 
-def better_than_full(runs: Sequence[Run], sparsities: Sequence[float], reading: Reading) -> tuple[int, int]:
+def better_than_full(runs: Sequence[Run], sparsities: Sequence[float], reading: ResultReading) -> tuple[int, int]:
     """In how many logs some other sampler is clearly above Full, of how many."""
     logs = [p for run in runs for p in places(run, sampler="Full", sparsities=sparsities, reading=reading)]
     return sum(any(above(p.at(POWER, each), p.at(POWER)) for each in EVERY) for p in logs), len(logs)
 
 
-def who_beats_full(runs: Sequence[Run], sparsities: Sequence[float], reading: Reading) -> str:
+def who_beats_full(runs: Sequence[Run], sparsities: Sequence[float], reading: ResultReading) -> str:
     """Samplers by the number of logs in which they are clearly above Full."""
     logs = [p for run in runs for p in places(run, sampler="Full", sparsities=sparsities, reading=reading)]
     found = Counter(each for p in logs for each in EVERY if above(p.at(POWER, each), p.at(POWER)))
@@ -45,7 +45,7 @@ def who_beats_full(runs: Sequence[Run], sparsities: Sequence[float], reading: Re
 
 def means_beside_full(run: Run, sampler: str, sparsities: Sequence[float]) -> str:
     """In how many logs the τ of means of a sampler is higher than Full's, clearly or not, and in how many lower."""
-    logs = places(run, sampler=sampler, sparsities=sparsities, reading=Reading.MEANS)
+    logs = places(run, sampler=sampler, sparsities=sparsities, reading=ResultReading.MEANS)
     gaps = [p.at(POWER).value - p.at(POWER, "Full").value for p in logs]
     return f"{sum(each > 0 for each in gaps)} / {sum(each < 0 for each in gaps)}"
 
@@ -121,29 +121,37 @@ def exposed(runs: Sequence[Run], loggers: Sequence[str], sparsities: Sequence[fl
 
 def of_means(run: Run, sparsity: float = 0.5) -> tuple[float, float]:
     """Predictive power of Random, mean of the loggers: τ per user, and τ of means."""
-    both = (places(run, sampler="Random", sparsities=(sparsity,), reading=r) for r in (Reading.USERS, Reading.MEANS))
+    both = (
+        places(run, sampler="Random", sparsities=(sparsity,), reading=r)
+        for r in (ResultReading.USERS, ResultReading.MEANS)
+    )
     users, means = (float(np.mean([p.at(POWER).value for p in each])) for each in both)
     return users, means
 
 
 def changed_by_means(run: Run) -> tuple[int, int]:
     """How many claims hold for means and not for users, and the reverse."""
-    of = {r: {c.name for c in CLAIMS if run.verdict(c, r).word is Word.HOLDS} for r in (Reading.USERS, Reading.MEANS)}
-    known = {c.name for c in CLAIMS if run.verdict(c, Reading.MEANS).word is not Word.UNTESTED}
-    return len(of[Reading.MEANS] - of[Reading.USERS]), len((of[Reading.USERS] & known) - of[Reading.MEANS])
+    of = {
+        r: {c.name for c in CLAIMS if run.verdict(c, r).word is SupportWord.HOLDS}
+        for r in (ResultReading.USERS, ResultReading.MEANS)
+    }
+    known = {c.name for c in CLAIMS if run.verdict(c, ResultReading.MEANS).word is not SupportWord.UNTESTED}
+    return len(of[ResultReading.MEANS] - of[ResultReading.USERS]), len(
+        (of[ResultReading.USERS] & known) - of[ResultReading.MEANS]
+    )
 
 
 def lowest_of_means(run: Run) -> tuple[str, float]:
     """The sized sampler with the lowest τ of means where everything is shown (mean of the loggers)."""
     found = {
-        each: float(np.mean([p.at(POWER).value for p in places(run, sampler=each, sparsities=(0.0,), reading=Reading.MEANS)]))
+        each: float(np.mean([p.at(POWER).value for p in places(run, sampler=each, sparsities=(0.0,), reading=ResultReading.MEANS)]))
         for each in SIZED
     }  # fmt: skip
     name = min(found, key=lambda each: found[each])
     return name, found[name]
 
 
-def verdict_in_all(runs: Sequence[Run], word: Word) -> str:
+def verdict_in_all(runs: Sequence[Run], word: SupportWord) -> str:
     """The claims that have one verdict in all studies, apart from what the definitions decide."""
     open_ = (c for c in CLAIMS if c.name not in BY_CONSTRUCTION)
     same = [c for c in open_ if all(run.verdict(c).word is word for run in runs)]
@@ -160,8 +168,8 @@ def lessons(runs: Sequence[Run]) -> Iterator[str]:
     yield from _samples(runs)
     yield from _exposed(runs)
     yield from _means(runs)
-    yield f"- **Holds in all four studies:** {verdict_in_all(runs, Word.HOLDS)}"
-    yield f"- **Does not hold in any, not even in part:** {verdict_in_all(runs, Word.NOT)}"
+    yield f"- **Holds in all four studies:** {verdict_in_all(runs, SupportWord.HOLDS)}"
+    yield f"- **Does not hold in any, not even in part:** {verdict_in_all(runs, SupportWord.NOT)}"
     yield "  (What the definitions decide is left out of both.)"
     yield ""
 
@@ -171,11 +179,11 @@ def _each(runs: Sequence[Run], of_run: Callable[[Run], str]) -> str:
 
 
 def _full(runs: Sequence[Run]) -> Iterator[str]:
-    def counts(reading: Reading) -> str:
+    def counts(reading: ResultReading) -> str:
         found = (better_than_full(runs, each, reading) for each in BANDS.values())
         return " and ".join(f"{n - worse} of {n} logs at {band}" for band, (worse, n) in zip(BANDS, found, strict=True))
 
-    def by_study(reading: Reading) -> str:
+    def by_study(reading: ResultReading) -> str:
         return _each(
             runs,
             lambda run: " and ".join(
@@ -183,9 +191,9 @@ def _full(runs: Sequence[Run]) -> Iterator[str]:
             ),
         )
 
-    yield f"- **Ranking all items: no other way of choosing candidates predicts a user's order of models clearly better in {counts(Reading.USERS)} sparsity; the order of means in {counts(Reading.MEANS)}.**"
-    yield f"  Logs in which another is clearly better, 10 to 50 % and 70 to 95 %: {by_study(Reading.USERS)}. With undefined τ as 0:"
-    yield f"  {by_study(Reading.AS_0)}. For means: {by_study(Reading.MEANS)}. Which ones, at 70 to 95 % (logs): {who_beats_full(runs, MUCH, Reading.USERS)}; for means: {who_beats_full(runs, MUCH, Reading.MEANS)}."
+    yield f"- **Ranking all items: no other way of choosing candidates predicts a user's order of models clearly better in {counts(ResultReading.USERS)} sparsity; the order of means in {counts(ResultReading.MEANS)}.**"
+    yield f"  Logs in which another is clearly better, 10 to 50 % and 70 to 95 %: {by_study(ResultReading.USERS)}. With undefined τ as 0:"
+    yield f"  {by_study(ResultReading.AS_0)}. For means: {by_study(ResultReading.MEANS)}. Which ones, at 70 to 95 % (logs): {who_beats_full(runs, MUCH, ResultReading.USERS)}; for means: {who_beats_full(runs, MUCH, ResultReading.MEANS)}."
     for name in ("Exposed", "Random"):
         yield f"  τ of means of {name} at 70 to 95 %, logs in which it is higher / lower than Full's, clearly or not: {_each(runs, lambda run: means_beside_full(run, name, MUCH))}."  # noqa: B023
     yield f"  With everything shown, Random's τ with Full is {_each(runs, lambda run: f'{lost_when_all_is_known(run):.2f}')}: what a sample alone costs."
@@ -207,7 +215,7 @@ def _samples(runs: Sequence[Run]) -> Iterator[str]:
     one = next(each for each in CLAIMS if each.name == "I.3")
     same = (
         " WTD and WTDH are nearly one sampler (I.3)."
-        if all(run.verdict(one).word is Word.HOLDS for run in runs)
+        if all(run.verdict(one).word is SupportWord.HOLDS for run in runs)
         else ""
     )
     yield f"  {_each(runs, lambda run: '{} / {} / {}'.format(*against_random(run)))}.{where}{same}"

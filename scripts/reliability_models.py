@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 
-from reliability_worlds import SEED, STUDIES, Entry, Study
 from truerank import models
 from truerank.core.metric import Metric
 from truerank.core.ranking import Scores
@@ -23,6 +22,7 @@ from truerank.models import Side
 from truerank.ranks.kernel.rank import Aligned
 from truerank.ranks.scores.files import read_scores, write_scores
 from truerank.ranks.scores.scores import dense
+from truerank.studies.papers.reliability.worlds import SEED, STUDIES, StudiedModel, StudiedSetting
 
 
 def alone(target: Callable[..., None], *given: object, what: str) -> None:
@@ -43,7 +43,7 @@ def note(path: Path, found: dict[str, Any]) -> None:
         temporary.write_text(json.dumps(found, indent=1))
 
 
-def fit(study: Study, entry: Entry, path: Path) -> None:
+def fit(study: StudiedSetting, entry: StudiedModel, path: Path) -> None:
     """Fit one model and write what it says about the world's users and items."""
     data = STUDIES[study.name].data()
     start = time.process_time()
@@ -58,7 +58,7 @@ def fit(study: Study, entry: Entry, path: Path) -> None:
     note(path.with_suffix(".json"), {"fit_seconds": seconds, "peak_megabytes": peak_megabytes()})
 
 
-def fitted(study: Study, folder: Path) -> dict[str, Scores]:
+def fitted(study: StudiedSetting, folder: Path) -> dict[str, Scores]:
     """The scores of every model, fitted where there is no file yet."""
     folder.mkdir(parents=True, exist_ok=True)
     for entry in study.entries:
@@ -69,7 +69,7 @@ def fitted(study: Study, folder: Path) -> dict[str, Scores]:
     return {entry.title: read_scores(folder / f"{entry.title.replace(' ', '-')}.npz") for entry in study.entries}
 
 
-def truths(study: Study, metric: Metric, folder: Path, path: Path) -> None:
+def truths(study: StudiedSetting, metric: Metric, folder: Path, path: Path) -> None:
     """The true mean of every model over all pairs of the world, with its interval for the population of users.
 
     Beside them the paired differences of models: mean, standard error and number of users.

@@ -4,24 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
-from reliability_claims import BY_CONSTRUCTION, CLAIMS, EXACTLY, REVISED, SCALES, excelling
-from reliability_curves import TABLES, Published, published
 from reliability_runs import TITLES, Run
-from reliability_verdicts import (
+from truerank.studies.papers.reliability.claims import BY_CONSTRUCTION, CLAIMS, EXACTLY, REVISED, SCALES, excelling
+from truerank.studies.papers.reliability.curves import TABLES, PublishedFigure, published
+from truerank.studies.papers.reliability.rules import (
     FIXED,
     NOWHERE,
     POWER,
     RESOLUTION,
     SCATTERED,
     SIZED,
-    Claim,
-    Figure,
-    Figures,
-    Reading,
-    Verdict,
-    Word,
+    ResultReading,
+    SamplerClaim,
+    StudyFigure,
+    StudyFigures,
+    SupportFound,
+    SupportWord,
 )
-from reliability_worlds import SEED
+from truerank.studies.papers.reliability.worlds import SEED
 from truerank.studies.reliability import Preset
 
 QUESTIONS = {
@@ -88,7 +88,7 @@ def _what_was_run(runs: Sequence[Run]) -> Iterator[str]:
     yield ""
     rows = []
     for each in runs:
-        figures, times = each.figures[Reading.USERS], each.times
+        figures, times = each.figures[ResultReading.USERS], each.times
         n = 3 * len(figures.sparsities) * (len(FIXED) + len(SIZED) * len(figures.sizes))
         clock = "interrupted" if times["resumed"] else f"{times['seconds'] / 60:.1f} min"
         rows.append([each.name, f"{each.users:,}", f"{n:,}", str(len(each.work.metrics)), clock,
@@ -166,7 +166,7 @@ def _claims(runs: Sequence[Run]) -> Iterator[str]:
         yield ""
         yield from _table(["", "claim", *(each.name for each in runs)], rows)
         if prefix == "C":
-            who = ((run.name, excelling(run.figures[Reading.USERS])) for run in runs)
+            who = ((run.name, excelling(run.figures[ResultReading.USERS])) for run in runs)
             yield (
                 "Who excels by the rule of C.3: "
                 + "; ".join(f"{name} {', '.join(of) or 'none'}" for name, of in who)
@@ -175,18 +175,18 @@ def _claims(runs: Sequence[Run]) -> Iterator[str]:
             yield ""
 
 
-def _asked(claim: Claim) -> str:
+def _asked(claim: SamplerClaim) -> str:
     return "in all cells" if claim.needed == EXACTLY else f"in at least {100 * claim.needed:.0f} % of cells"
 
 
-def _shown(found: Verdict) -> str:
-    if found.word is Word.UNTESTED:
+def _shown(found: SupportFound) -> str:
+    if found.word is SupportWord.UNTESTED:
         return found.word.value
     word = f"**{found.word.value}**"
     if found.where in (NOWHERE, SCATTERED):
         word += f" ({found.where})"
     elif found.where:
-        word += f" ({'' if found.word is Word.HOLDS else 'holds '}for {found.where})"
+        word += f" ({'' if found.word is SupportWord.HOLDS else 'holds '}for {found.where})"
     return f"{word}<br>{found.supporting}/{found.cells}, {_number(found.median)}"
 
 
@@ -205,13 +205,19 @@ def _summary(runs: Sequence[Run]) -> Iterator[str]:
         }
         text, code = words[Preset.PUBLISHED], words[Preset.RELEASED]
         groups = {
-            "hold with both": [n for n in text if text[n] is code[n] is Word.HOLDS],
-            "only with `published`": [n for n in text if text[n] is Word.HOLDS and code[n] is not Word.HOLDS],
-            "only with `released`": [n for n in text if code[n] is Word.HOLDS and text[n] is not Word.HOLDS],
-            "in part with one or both, fully with neither": [
-                n for n in text if Word.HOLDS not in (text[n], code[n]) and Word.PART in (text[n], code[n])
+            "hold with both": [n for n in text if text[n] is code[n] is SupportWord.HOLDS],
+            "only with `published`": [
+                n for n in text if text[n] is SupportWord.HOLDS and code[n] is not SupportWord.HOLDS
             ],
-            "with neither, not even in part": [n for n in text if text[n] is code[n] is Word.NOT],
+            "only with `released`": [
+                n for n in text if code[n] is SupportWord.HOLDS and text[n] is not SupportWord.HOLDS
+            ],
+            "in part with one or both, fully with neither": [
+                n
+                for n in text
+                if SupportWord.HOLDS not in (text[n], code[n]) and SupportWord.PART in (text[n], code[n])
+            ],
+            "with neither, not even in part": [n for n in text if text[n] is code[n] is SupportWord.NOT],
         }
         yield f"**{TITLES[world]}** ({len(text)} claims)"
         yield ""
@@ -229,13 +235,13 @@ def _readings(runs: Sequence[Run]) -> Iterator[str]:
     yield ""
     rows = []
     for claim in CLAIMS:
-        kinds = (Reading.ROUNDED,) if claim.question == RESOLUTION else (Reading.AS_0, Reading.MEANS)
+        kinds = (ResultReading.ROUNDED,) if claim.question == RESOLUTION else (ResultReading.AS_0, ResultReading.MEANS)
         changed = []
         for run in runs:
             own = run.verdict(claim)
             others = [(kind, run.verdict(claim, kind)) for kind in kinds]
             said = [f"{kind.value}: {it.word.value} ({it.supporting}/{it.cells})" for kind, it in others
-                    if it.word is not own.word and it.word is not Word.UNTESTED]  # fmt: skip
+                    if it.word is not own.word and it.word is not SupportWord.UNTESTED]  # fmt: skip
             changed.append("; ".join(said))
         if any(changed):
             rows.append([f"{claim.name} {claim.sentence}", *changed])
@@ -292,27 +298,27 @@ def _beside_the_paper(runs: Sequence[Run]) -> Iterator[str]:
         yield from _table(["", *head], rows)
 
 
-def _ties_when_known(known: Sequence[Published], runs: Sequence[Run]) -> str:
+def _ties_when_known(known: Sequence[PublishedFigure], runs: Sequence[Run]) -> str:
     of = next(each for each in known if (each.question, each.logger, each.sparsity, each.sampler) == KNOWN)
     ours = (f"{run.preset.value} {100 * _ours(run, of).value:.2f} %" for run in runs)
     return f"the paper {100 * of.value:.1f} % of pairs of models, ours {', '.join(ours)}"
 
 
-def _ours(run: Run, read: Published) -> Figure:
+def _ours(run: Run, read: PublishedFigure) -> StudyFigure:
     rounded = read.question == RESOLUTION and run.preset is Preset.RELEASED
-    figures = run.figures[Reading.ROUNDED if rounded else Reading.USERS]
+    figures = run.figures[ResultReading.ROUNDED if rounded else ResultReading.USERS]
     scale = figures.scale
     size = None if read.sampler in FIXED else scale.large
     return figures.of[scale.metric, read.question, read.logger, read.sparsity, read.sampler, size]
 
 
-def _agrees(read: Published, value: float) -> bool:
+def _agrees(read: PublishedFigure, value: float) -> bool:
     if read.question == RESOLUTION:
         return read.value / FACTOR <= value <= read.value * FACTOR
     return abs(read.value - value) <= CLOSE
 
 
-def _three(read: Published | None, runs: Sequence[Run]) -> str:
+def _three(read: PublishedFigure | None, runs: Sequence[Run]) -> str:
     if read is None:
         return ""
     ours = (_ours(run, read) for run in runs)
@@ -326,7 +332,10 @@ def _ties(runs: Sequence[Run]) -> Iterator[str]:
     yield ""
 
     def cell(run: Run, sparsity: float, name: str) -> str:
-        both = (_mean(run.figures[kind], RESOLUTION, sparsity, name) for kind in (Reading.USERS, Reading.ROUNDED))
+        both = (
+            _mean(run.figures[kind], RESOLUTION, sparsity, name)
+            for kind in (ResultReading.USERS, ResultReading.ROUNDED)
+        )
         return " / ".join(f"{each:.4f}" for each in both)
 
     yield from _by_sampler(runs, cell)
@@ -339,7 +348,7 @@ def _means(runs: Sequence[Run]) -> Iterator[str]:
     yield ""
 
     def cell(run: Run, sparsity: float, name: str) -> str:
-        kinds = (Reading.USERS, Reading.AS_0, Reading.MEANS)
+        kinds = (ResultReading.USERS, ResultReading.AS_0, ResultReading.MEANS)
         text = " / ".join(f"{_mean(run.figures[kind], POWER, sparsity, name):.2f}" for kind in kinds)
         share = run.undefined[name, sparsity]
         return text + (f" ({100 * share:.0f} %)" if share >= 0.01 else "")
@@ -358,7 +367,7 @@ def _by_sampler(runs: Sequence[Run], cell: Callable[[Run, float, str], str]) -> 
     yield from _table(["", "sparsity", *names], rows)
 
 
-def _mean(figures: Figures, question: str, sparsity: float, sampler: str) -> float:
+def _mean(figures: StudyFigures, question: str, sparsity: float, sampler: str) -> float:
     scale = figures.scale
     size = None if sampler in FIXED else scale.large
     found = [figures.of[scale.metric, question, logger, sparsity, sampler, size].value for logger in figures.loggers]

@@ -10,9 +10,17 @@ from typing import Any
 
 import polars as pl
 
-from reliability_claims import SCALES
-from reliability_verdicts import POWER, Claim, Figures, Reading, Scale, Verdict, judge
-from reliability_worlds import Study
+from truerank.studies.papers.reliability.claims import SCALES
+from truerank.studies.papers.reliability.rules import (
+    POWER,
+    ResultReading,
+    SamplerClaim,
+    StudyFigures,
+    SupportFound,
+    WorldScale,
+    judge,
+)
+from truerank.studies.papers.reliability.worlds import StudiedSetting
 from truerank.studies.reliability import Preset
 
 TITLES = {"kuairec": "KuaiRec", "jester": "Jester"}
@@ -41,22 +49,22 @@ class Pair:
 class Run:
     """One study as it was done: its results, in every reading."""
 
-    work: Study
+    work: StudiedSetting
     preset: Preset
     repetitions: int
     users: int
     times: dict[str, Any]
     truth: dict[str, list[float]]  # of each model: mean, low, high
     pairs: list[Pair]
-    figures: dict[Reading, Figures]
+    figures: dict[ResultReading, StudyFigures]
     undefined: dict[tuple[str, float], float]  # share of undefined τ of predictive power, by sampler and sparsity
-    judged: dict[tuple[str, Reading], Verdict] = field(default_factory=dict)  # so that each is judged once
+    judged: dict[tuple[str, ResultReading], SupportFound] = field(default_factory=dict)  # so that each is judged once
 
     @classmethod
-    def read(cls, work: Study, preset: Preset, folder: Path, *, times: Path, truth: Path) -> Run:
+    def read(cls, work: StudiedSetting, preset: Preset, folder: Path, *, times: Path, truth: Path) -> Run:
         scale = SCALES[work.name]
         results = pl.read_parquet(folder / "results.parquet")
-        figures = {each: Figures.read(results, scale=scale, reading=each) for each in Reading}
+        figures = {each: StudyFigures.read(results, scale=scale, reading=each) for each in ResultReading}
         true = json.loads(truth.read_text())
         return cls(
             work,
@@ -74,14 +82,14 @@ class Run:
     def name(self) -> str:
         return f"{TITLES[self.work.name]}, {self.preset.value}"
 
-    def verdict(self, claim: Claim, reading: Reading = Reading.USERS) -> Verdict:
+    def verdict(self, claim: SamplerClaim, reading: ResultReading = ResultReading.USERS) -> SupportFound:
         found = self.judged.get((claim.name, reading))
         if found is None:
             found = self.judged[claim.name, reading] = judge(claim, self.figures[reading])
         return found
 
 
-def _undefined(results: pl.DataFrame, scale: Scale) -> dict[tuple[str, float], float]:
+def _undefined(results: pl.DataFrame, scale: WorldScale) -> dict[tuple[str, float], float]:
     chosen = results.filter(
         (pl.col("metric") == scale.metric)
         & (pl.col("question") == POWER)

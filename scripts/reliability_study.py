@@ -14,13 +14,13 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
-from reliability_claims import SCALES
 from reliability_lessons import lessons
 from reliability_models import alone, fitted, note, peak_megabytes, truths
 from reliability_page import page
 from reliability_runs import Run
-from reliability_worlds import SEED, STUDIES, Study
 from result_pages import write_page
+from truerank.studies.papers.reliability.claims import SCALES
+from truerank.studies.papers.reliability.worlds import SEED, STUDIES, StudiedSetting
 from truerank.studies.reliability import Grid, Preset, study
 from truerank.studies.reliability.folder import FORMAT, NOTE
 
@@ -30,7 +30,7 @@ REPETITIONS = 10
 TIMES = "times.json"
 
 
-def grid_of(work: Study, preset: Preset, repetitions: int) -> Grid:
+def grid_of(work: StudiedSetting, preset: Preset, repetitions: int) -> Grid:
     made = Grid.of(preset=preset, sizes=work.sizes, metrics=work.metrics)
     return replace(made, repetitions=repetitions)
 
@@ -49,7 +49,7 @@ def finished(folder: Path) -> bool:
     return described.exists() and times_of(folder).exists()
 
 
-def run(work: Study, preset: Preset, repetitions: int, folder: Path) -> None:
+def run(work: StudiedSetting, preset: Preset, repetitions: int, folder: Path) -> None:
     """One study, and how long it took where it was not interrupted."""
     data = STUDIES[work.name].data()
     scores = fitted(work, folder.parent / "models")

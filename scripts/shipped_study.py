@@ -18,12 +18,12 @@ from pathlib import Path
 import polars as pl
 
 from reliability_models import alone, fitted
-from reliability_worlds import SEED, STUDIES
 from truerank.core.metric import Metric
 from truerank.data.folders import seal
 from truerank.data.marker import read_marker
 from truerank.metrics.ndcg import NDCG
 from truerank.metrics.recall import Recall
+from truerank.studies.papers.reliability.worlds import SEED, STUDIES
 from truerank.studies.reliability import Grid, study
 from truerank.studies.reliability.advising import SHIPPED, WORLD, StudiedWorld
 from truerank.studies.reliability.folder import KIND, LOGS, NOTE, PAIRS, RESULTS

@@ -8,13 +8,13 @@ from pathlib import Path
 
 import polars as pl
 
-from reliability_claims import CLAIMS, SCALES
 from reliability_lessons import lessons
 from reliability_page import page
 from reliability_runs import Run
 from reliability_study import finished, times_of
-from reliability_verdicts import FIXED, SIZED
-from reliability_worlds import STUDIES
+from truerank.studies.papers.reliability.claims import CLAIMS, SCALES
+from truerank.studies.papers.reliability.rules import FIXED, SIZED
+from truerank.studies.papers.reliability.worlds import STUDIES
 from truerank.studies.reliability import Preset
 from truerank.studies.reliability.folder import FORMAT
 from truerank.studies.reliability.grid import LOGGERS, SPARSITIES

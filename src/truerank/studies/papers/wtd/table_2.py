@@ -23,7 +23,8 @@ from truerank.studies.papers.paper import (
     PaperGraph,
 )
 from truerank.studies.papers.wtd import PAPER
-from truerank.studies.papers.wtd.findings import CLAIMS, judged
+from truerank.studies.papers.wtd.findings import CLAIMS, FORMS, judged
+from truerank.studies.papers.wtd.item_forms import FormsRun
 from truerank.studies.papers.wtd.published import COAT, COLUMNS_1, CUT, RECOMMENDERS, SETS, TABLE_1, TRUTH
 from truerank.studies.papers.wtd.shapes import STRATEGIES, WtdShape, parts_of, shape_of
 from truerank.studies.papers.wtd.tables_3_4 import PRINTED
@@ -49,6 +50,7 @@ DIFFERS = (
     "both parts): here they are dropped from the truth, and a table beside it keeps them.",
     "MF is solved exactly where RankSys makes one sweep of coordinate descent in a round; α = 1 and 20 rounds, which "
     "the paper does not give.",
+    "The similarity of IB_KNN is not given: it is the cosine of raw ratings here, and a table beside has others.",
     "Users without a positive in a test set are left out of its means; the paper does not say.",
 )
 SYNTHETIC = "The data are a synthetic world of Coat's shape: published numbers stand beside it for their order alone."
@@ -93,6 +95,7 @@ class IntervenedTestSets:
             *(cell for metric in list(METRICS)[1:]
               for cell in _differences(of_random, f"{metric}@10, difference in percent", metric=metric)),
             *_settings_cells(tuned, picked),
+            *_forms(keep([FormsRun(source, shape, seed, run) for run in runs], about="other forms of IB_KNN")),
         ]  # fmt: skip
         if source.is_synthetic:
             cells += _differences(of_random, "Table 2, truth from all pairs", truth=EVERY)
@@ -173,16 +176,26 @@ def _settings_cells(tuned: Sequence[pl.DataFrame], picked: Mapping[str, Sequence
             yield Cell("Recall@10 on the validation part, chosen settings", recommender, part, float(np.mean(best)))
 
 
+def _forms(tables: Sequence[pl.DataFrame]) -> Iterator[Cell]:
+    """IB_KNN with similarities that the paper may have used."""
+    mean = pl.concat(tables).group_by("form", maintain_order=True).agg(pl.col("truth", "full").mean())
+    for form, truth, full in mean.iter_rows():
+        yield Cell(FORMS, form, TRUTH, truth, COAT["IB_KNN"][0])
+        yield Cell(FORMS, form, "FULL, %", 100 * (full / truth - 1), COAT["IB_KNN"][1])
+
+
 def _graph(cells: Sequence[Cell], *, real: bool) -> PaperGraph:
-    points = [
-        GraphPoint(cell.row, cell.obtained, cell.column.removesuffix(", %"), low=cell.low, high=cell.high)
-        for cell in cells
-        if cell.table == "Table 2, Recall@10" and cell.column.removesuffix(", %") in SETS
-    ]
-    points.sort(key=lambda point: (SETS.index(point.group), RECOMMENDERS.index(str(point.x))))
+    shown = [cell for cell in cells if cell.table == "Table 2, Recall@10" and cell.column.removesuffix(", %") in SETS]
+    points = []
+    for cell in shown:
+        line = f"{cell.row}, {cell.column.removesuffix(', %')}"
+        points.append(GraphPoint(line, cell.obtained, "here", low=cell.low, high=cell.high))
+        points.append(GraphPoint(line, cell.published if real else None, "paper"))
     where = "Coat" if real else "a synthetic world of Coat's shape"
-    full = [abs(point.y or 0.0) for point in points if point.group in SETS[:2]]
-    aware = [abs(point.y or 0.0) for point in points if point.group not in SETS[:2]]
+    full, aware = (
+        [abs(cell.obtained or 0.0) for cell in shown if (cell.column.removesuffix(", %") in SETS[:2]) is plain]
+        for plain in (True, False)
+    )
     return PaperGraph(
         "difference", f"Recall@10 on each test set against randomly collected ratings, {where}, mean of all runs",
         f"Held-out ratings are {np.mean(full):.0f} % off on average, intervened ones {np.mean(aware):.0f} %.",

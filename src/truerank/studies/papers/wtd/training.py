@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import polars as pl
@@ -141,10 +141,11 @@ class IntervenedTraining:
 
 
 def coarser(shape: WtdShape) -> WtdShape:
-    """Grids with fewer settings: everything is tuned five times."""
+    """Fewer runs and settings: everything is tuned five times."""
     if len(shape.factors) < 5:
         return shape
-    return replace(shape, neighbours=(10, 30, 100), factors=(20, 60, 120, 200), regularisation=(0.001, 0.01, 0.1, 0.6))
+    few: dict[str, Any] = {"neighbours": (10, 30, 100), "factors": (20, 60, 120, 200)}
+    return replace(shape, runs=4, regularisation=(0.001, 0.01, 0.1, 0.6), **few)
 
 
 def _cells(means: MeansOfRuns, test: str) -> Iterator[Cell]:

@@ -2,20 +2,21 @@
 
 A claim is looked at in cells, mostly one per sampler, logger and sparsity. It holds where the share of supporting cells
 is at least what its wording asks for, does not hold where it is less than half of that, and holds in part between.
-Curves end at the size that stands for the paper's largest n, whatever else was computed. Two figures differ clearly where their difference is larger than its 95 % half-width, taken from the two intervals as if
-they were independent (Zou and Donner 2008). Both are of the same users, mostly positively related, so this leaves a
-difference undecided rather than claim it. Where a rule asks for a clear difference, a cell that leaves it undecided does
-not support; rules that ask for the highest value, for closeness or for nobody clearly above (`unbeaten`) say so, and
-there an undecided difference may support. A cell in which a figure is undefined never does.
+Curves end at the size that stands for the paper's largest n, whatever else was computed. Two figures differ clearly
+where their difference is larger than its 95 % half-width, taken from the two intervals as if they were independent (Zou
+and Donner 2008). Both are of the same users, mostly positively related, so this leaves a difference undecided rather
+than claim it. Where a rule asks for a clear difference, a cell that leaves it undecided does not support; rules that
+ask for the highest value, for closeness or for nobody clearly above (`unbeaten`) say so, and there an undecided
+difference may support. A cell in which a figure is undefined never does.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from itertools import pairwise
-from math import hypot, isnan, sqrt
+from math import hypot, isnan
 
 import numpy as np
 import polars as pl
@@ -26,7 +27,7 @@ SIZED = ("Random", "Popularity", "Positivity", "WTD", "WTDH", "Skew")
 NOWHERE, SCATTERED = "nowhere", "scattered"  # no cell supports; no sampler, logger or sparsity does taken alone
 
 
-class Reading(StrEnum):
+class ResultReading(StrEnum):
     """Which columns of the results are read.
 
     USERS    the mean over users, undefined τ left out; ties are exact
@@ -41,7 +42,7 @@ class Reading(StrEnum):
     ROUNDED = "rounded"
 
 
-class Word(StrEnum):
+class SupportWord(StrEnum):
     HOLDS = "holds"
     PART = "in part"
     NOT = "does not hold"
@@ -49,7 +50,7 @@ class Word(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Scale:
+class WorldScale:
     """Which figures of a world stand for those that the paper speaks of.
 
     `large` is where curves are compared (n = 1,000 in the paper), `half` about half of that, `moderate` its n = 200.
@@ -64,40 +65,42 @@ class Scale:
 
 
 @dataclass(frozen=True, slots=True)
-class Figure:
+class StudyFigure:
     value: float
     low: float
     high: float
 
 
-UNDEFINED = Figure(float("nan"), float("nan"), float("nan"))
+UNDEFINED = StudyFigure(float("nan"), float("nan"), float("nan"))
 
 
 @dataclass(frozen=True, slots=True)
-class Figures:
+class StudyFigures:
     """A table of results by (metric, question, logger, sparsity, sampler, size), in one reading."""
 
-    scale: Scale
+    scale: WorldScale
     loggers: tuple[str, ...]
     sparsities: tuple[float, ...]
     sizes: tuple[int, ...]
-    of: dict[tuple[str, str, str, float, str, int | None], Figure]
+    of: dict[tuple[str, str, str, float, str, int | None], StudyFigure]
 
     @classmethod
-    def read(cls, results: pl.DataFrame, *, scale: Scale, reading: Reading = Reading.USERS) -> Figures:
+    def read(
+        cls, results: pl.DataFrame, *, scale: WorldScale, reading: ResultReading = ResultReading.USERS
+    ) -> StudyFigures:
         """Names without what is in brackets: variants of a preset have those of what they stand for."""
         results = results.with_columns(pl.col("logger", "sampler").str.replace(r"\(.*", "")).filter(
             pl.col("metric").is_in([scale.metric, scale.shorter])
         )
-        if reading is Reading.ROUNDED:
+        if reading is ResultReading.ROUNDED:
             results = results.filter(pl.col("question") == "resolution_rounded").with_columns(
                 question=pl.lit(RESOLUTION)
             )
         columns = {
-            Reading.USERS: ("value", "low", "high"),
-            Reading.ROUNDED: ("value", "low", "high"),
-            Reading.AS_0: ("value_undefined_as_0", "low_undefined_as_0", "high_undefined_as_0"),
-            Reading.MEANS: ("tau_of_means", "tau_of_means_low", "tau_of_means_high"),
+            ResultReading.USERS: ("value", "low", "high"),
+            ResultReading.ROUNDED: ("value", "low", "high"),
+            ResultReading.AS_0: ("value_undefined_as_0", "low_undefined_as_0", "high_undefined_as_0"),
+            ResultReading.MEANS: ("tau_of_means", "tau_of_means_low", "tau_of_means_high"),
         }[reading]
         keys = ("metric", "question", "logger", "sparsity", "sampler", "size")
         chosen = results.select(*keys, *(pl.col(name).cast(pl.Float64).fill_null(float("nan")) for name in columns))
@@ -106,11 +109,11 @@ class Figures:
             tuple(results["logger"].unique(maintain_order=True)),
             tuple(sorted(results["sparsity"].unique())),
             tuple(sorted(results["size"].drop_nulls().unique())),
-            {(row[0], row[1], row[2], row[3], row[4], row[5]): Figure(*row[6:]) for row in chosen.iter_rows()},
+            {(row[0], row[1], row[2], row[3], row[4], row[5]): StudyFigure(*row[6:]) for row in chosen.iter_rows()},
         )
 
 
-def above(one: Figure, other: Figure) -> bool:
+def above(one: StudyFigure, other: StudyFigure) -> bool:
     """Whether one figure is clearly larger than another.
 
     >>> above(Figure(0.5, 0.4, 0.6), Figure(0.2, 0.1, 0.3)), above(Figure(0.3, 0.2, 0.4), Figure(0.2, 0.1, 0.3))
@@ -119,7 +122,7 @@ def above(one: Figure, other: Figure) -> bool:
     return exceeds([one], [other])
 
 
-def exceeds(more: Sequence[Figure], less: Sequence[Figure]) -> bool:
+def exceeds(more: Sequence[StudyFigure], less: Sequence[StudyFigure]) -> bool:
     """Whether the sum of some figures is clearly larger than that of others.
 
     >>> one, other = Figure(0.5, 0.4, 0.6), Figure(0.2, 0.1, 0.3)
@@ -131,10 +134,10 @@ def exceeds(more: Sequence[Figure], less: Sequence[Figure]) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class LogPlace:
     """One logger and sparsity, where a sampler is looked at."""
 
-    figures: Figures
+    figures: StudyFigures
     logger: str
     sparsity: float
     sampler: str
@@ -147,7 +150,7 @@ class Place:
         size: int | None = None,
         sparsity: float | None = None,
         metric: str | None = None,
-    ) -> Figure:
+    ) -> StudyFigure:
         """A figure; of the place's own sampler at its large size unless another is asked for."""
         scale, name = self.figures.scale, sampler or self.sampler
         n = None if name in FIXED else size or scale.large
@@ -159,15 +162,15 @@ class Place:
         """The sizes up to the large one."""
         return tuple(n for n in self.figures.sizes if n <= self.figures.scale.large)
 
-    def curve(self, question: str) -> list[Figure]:
+    def curve(self, question: str) -> list[StudyFigure]:
         return [self.at(question, size=n) for n in self.sizes]
 
 
-Test = Callable[[Place], tuple[float, bool]]  # the figure that is looked at, and whether it supports the claim
+ClaimTest = Callable[[LogPlace], tuple[float, bool]]  # the figure that is looked at, and whether it supports the claim
 
 
 @dataclass(frozen=True, slots=True)
-class Cell:
+class SupportCell:
     logger: str
     sparsity: float
     sampler: str
@@ -176,10 +179,10 @@ class Cell:
 
 
 @dataclass(frozen=True, slots=True)
-class Claim:
+class SamplerClaim:
     """A sentence of the paper (`source`), in our words, and the rule that it is tested by.
 
-    `test` is applied at every one of `samplers` x loggers x `sparsities` (None: all); `measure` says what its figure is.
+    `test` is applied at each of `samplers` x loggers x `sparsities` (None: all); `measure` says what its figure is.
     """
 
     name: str
@@ -189,23 +192,23 @@ class Claim:
     measure: str
     question: str
     needed: float
-    test: Test
+    test: ClaimTest
     samplers: tuple[str, ...]
     sparsities: tuple[float, ...] | None = None
     loggers: tuple[str, ...] | None = None
 
-    def cells(self, figures: Figures) -> Iterator[Cell]:
+    def cells(self, figures: StudyFigures) -> Iterator[SupportCell]:
         for sampler in self.samplers:
             for logger in self.loggers or figures.loggers:
                 for sparsity in figures.sparsities:
                     if self.sparsities is None or sparsity in self.sparsities:
-                        figure, supports = self.test(Place(figures, logger, sparsity, sampler))
-                        yield Cell(logger, sparsity, sampler, figure, supports)
+                        figure, supports = self.test(LogPlace(figures, logger, sparsity, sampler))
+                        yield SupportCell(logger, sparsity, sampler, figure, supports)
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
-    word: Word
+class SupportFound:
+    word: SupportWord
     supporting: int
     cells: int
     median: float
@@ -214,26 +217,32 @@ class Verdict:
     where: str
 
 
-def judge(claim: Claim, figures: Figures) -> Verdict:
-    """The verdict on a claim, and where not all cells support it: for which samplers, loggers, sparsities it holds alone."""
+def judge(claim: SamplerClaim, figures: StudyFigures) -> SupportFound:
+    """The verdict on a claim, and where not all cells support it: for which samplers, loggers, sparsities it does."""
     cells = list(claim.cells(figures))
     known = [each.figure for each in cells if not isnan(each.figure)]
     if not known:
-        return Verdict(Word.UNTESTED, 0, len(cells), UNDEFINED.value, UNDEFINED.value, UNDEFINED.value, "")
+        return SupportFound(SupportWord.UNTESTED, 0, len(cells), UNDEFINED.value, UNDEFINED.value, UNDEFINED.value, "")
     share = _share(cells)
-    word = Word.HOLDS if share >= claim.needed else Word.NOT if share < claim.needed / 2 else Word.PART
-    return Verdict(
+    word = (
+        SupportWord.HOLDS
+        if share >= claim.needed
+        else SupportWord.NOT
+        if share < claim.needed / 2
+        else SupportWord.PART
+    )
+    return SupportFound(
         word, sum(each.supports for each in cells), len(cells), float(np.median(known)), min(known), max(known),
         "" if share == 1 else _where(cells, claim.needed),
     )  # fmt: skip
 
 
-def _share(cells: Sequence[Cell]) -> float:
+def _share(cells: Sequence[SupportCell]) -> float:
     return sum(each.supports for each in cells) / len(cells) if cells else 0.0
 
 
-def _where(cells: Sequence[Cell], needed: float) -> str:
-    kinds: tuple[tuple[str, Callable[[Cell], str]], ...] = (
+def _where(cells: Sequence[SupportCell], needed: float) -> str:
+    kinds: tuple[tuple[str, Callable[[SupportCell], str]], ...] = (
         ("", lambda each: each.sampler),
         ("logger ", lambda each: each.logger),
         ("sparsity ", lambda each: f"{100 * each.sparsity:.0f} %"),
@@ -253,10 +262,10 @@ def _where(cells: Sequence[Cell], needed: float) -> str:
     return "; ".join(found) or ("each sampler, logger and sparsity" if everywhere else SCATTERED)
 
 
-def beats(question: str, *rivals: str, size: Callable[[Scale], int] = lambda scale: scale.large) -> Test:
+def beats(question: str, *rivals: str, size: Callable[[WorldScale], int] = lambda scale: scale.large) -> ClaimTest:
     """Clearly above every rival; the figure is the smallest lead."""
 
-    def test(place: Place) -> tuple[float, bool]:
+    def test(place: LogPlace) -> tuple[float, bool]:
         n = size(place.figures.scale)
         own, others = _own_and(place, question, rivals, n)
         return own.value - _largest(others), all(above(own, each) for each in others)
@@ -264,10 +273,10 @@ def beats(question: str, *rivals: str, size: Callable[[Scale], int] = lambda sca
     return test
 
 
-def trails(question: str, *rivals: str, size: Callable[[Scale], int] = lambda scale: scale.large) -> Test:
+def trails(question: str, *rivals: str, size: Callable[[WorldScale], int] = lambda scale: scale.large) -> ClaimTest:
     """Clearly below every rival; the figure is the smallest distance, negative."""
 
-    def test(place: Place) -> tuple[float, bool]:
+    def test(place: LogPlace) -> tuple[float, bool]:
         n = size(place.figures.scale)
         own, others = _own_and(place, question, rivals, n)
         return own.value - _least(others), all(above(each, own) for each in others)
@@ -275,10 +284,10 @@ def trails(question: str, *rivals: str, size: Callable[[Scale], int] = lambda sc
     return test
 
 
-def unbeaten(question: str, *rivals: str) -> Test:
-    """No rival clearly above: a rival may be higher within the noise. The figure is the distance to the best of them."""
+def unbeaten(question: str, *rivals: str) -> ClaimTest:
+    """No rival clearly above: one may be higher within the noise. The figure is the distance to the best of them."""
 
-    def test(place: Place) -> tuple[float, bool]:
+    def test(place: LogPlace) -> tuple[float, bool]:
         own, others = _own_and(place, question, rivals, place.figures.scale.large)
         gap = own.value - _largest(others)
         return gap, not isnan(gap) and not any(above(each, own) for each in others)
@@ -286,10 +295,10 @@ def unbeaten(question: str, *rivals: str) -> Test:
     return test
 
 
-def highest(question: str, *rivals: str) -> Test:
+def highest(question: str, *rivals: str) -> ClaimTest:
     """The largest value of all, clearly or not; the figure is the lead over the next."""
 
-    def test(place: Place) -> tuple[float, bool]:
+    def test(place: LogPlace) -> tuple[float, bool]:
         own, others = _own_and(place, question, rivals, place.figures.scale.large)
         lead = own.value - _largest(others)
         return lead, lead > 0
@@ -297,10 +306,10 @@ def highest(question: str, *rivals: str) -> Test:
     return test
 
 
-def gains_less(question: str, rival: str) -> Test:
-    """From the smallest to the large size clearly less is gained than by a rival; the figure is the difference of gains."""
+def gains_less(question: str, rival: str) -> ClaimTest:
+    """Clearly less is gained from the smallest to the large size than by a rival; the figure is the difference."""
 
-    def test(place: Place) -> tuple[float, bool]:
+    def test(place: LogPlace) -> tuple[float, bool]:
         small = place.sizes[0]
         own, other = ((place.at(question, each), place.at(question, each, size=small)) for each in (None, rival))
         lead = (own[0].value - own[1].value) - (other[0].value - other[1].value)
@@ -309,20 +318,20 @@ def gains_less(question: str, rival: str) -> Test:
     return test
 
 
-def close(question: str, rival: str, *, within: float = 0.05) -> Test:
+def close(question: str, rival: str, *, within: float = 0.05) -> ClaimTest:
     """As large as a rival, up to a tolerance; the figure is the difference."""
 
-    def test(place: Place) -> tuple[float, bool]:
+    def test(place: LogPlace) -> tuple[float, bool]:
         gap = place.at(question).value - place.at(question, rival).value
         return gap, abs(gap) <= within
 
     return test
 
 
-def rises(question: str) -> Test:
+def rises(question: str) -> ClaimTest:
     """Clearly more at the large size than at the smallest, and no clear fall from a size to the next."""
 
-    def test(place: Place) -> tuple[float, bool]:
+    def test(place: LogPlace) -> tuple[float, bool]:
         curve = place.curve(question)
         falls = any(above(before, after) for before, after in pairwise(curve))
         return curve[-1].value - curve[0].value, above(curve[-1], curve[0]) and not falls
@@ -330,10 +339,10 @@ def rises(question: str) -> Test:
     return test
 
 
-def dips(question: str) -> Test:
+def dips(question: str) -> ClaimTest:
     """Clearly less at some size between than at the smallest and at the large one; the figure is that least value."""
 
-    def test(place: Place) -> tuple[float, bool]:
+    def test(place: LogPlace) -> tuple[float, bool]:
         curve = place.curve(question)
         bottom = min(curve, key=lambda each: each.value)
         return bottom.value, above(curve[0], bottom) and above(curve[-1], bottom)
@@ -341,27 +350,14 @@ def dips(question: str) -> Test:
     return test
 
 
-def tau(one: Iterable[float], other: Iterable[float]) -> float:
-    """Kendall's τ-b of two lists; NaN where one of them is constant or has an undefined value.
-
-    >>> tau([1, 2, 3], [1, 3, 2])
-    0.3333333333333333
-    """
-    first, second = (np.asarray(list(each), dtype=np.float64) for each in (one, other))
-    at = np.triu_indices(len(first), 1)
-    a, b = (np.sign(each[at[0]] - each[at[1]]) for each in (first, second))
-    size = sqrt(float((a * a).sum() * (b * b).sum()))
-    return float((a * b).sum()) / size if size else float("nan")
-
-
-def _own_and(place: Place, question: str, rivals: Sequence[str], size: int) -> tuple[Figure, list[Figure]]:
+def _own_and(place: LogPlace, question: str, rivals: Sequence[str], size: int) -> tuple[StudyFigure, list[StudyFigure]]:
     others = [place.at(question, each, size=size) for each in rivals if each != place.sampler]
     return place.at(question, size=size), others
 
 
-def _largest(figures: Sequence[Figure]) -> float:
+def _largest(figures: Sequence[StudyFigure]) -> float:
     return float(np.max([each.value for each in figures]))
 
 
-def _least(figures: Sequence[Figure]) -> float:
+def _least(figures: Sequence[StudyFigure]) -> float:
     return float(np.min([each.value for each in figures]))

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from reliability_verdicts import FIDELITY, POWER, RESOLUTION, ROBUSTNESS
+from truerank.studies.papers.reliability.rules import FIDELITY, POWER, RESOLUTION, ROBUSTNESS
 
 LOGGERS = {"Uni": "uniform", "Pop": "popularity", "Pos": "positivity"}
 TABLES = {
@@ -64,7 +64,7 @@ Pos 95 | .668 | .480 | .561 | .651 | .589 | .604 | .580 | .678""",
 
 
 @dataclass(frozen=True, slots=True)
-class Published:
+class PublishedFigure:
     """A value that was read off a figure."""
 
     question: str
@@ -75,7 +75,7 @@ class Published:
     text: str
 
 
-def published() -> Iterator[Published]:
+def published() -> Iterator[PublishedFigure]:
     """All values that could be read.
 
     >>> first = next(published())
@@ -91,4 +91,4 @@ def published() -> Iterator[Published]:
             for sampler, text in zip(samplers, texts, strict=True):
                 if text:
                     value = float(text.removeprefix("~"))
-                    yield Published(question, LOGGERS[logger], int(sparsity) / 100, sampler, value, text)
+                    yield PublishedFigure(question, LOGGERS[logger], int(sparsity) / 100, sampler, value, text)
