@@ -201,7 +201,7 @@ def _known(obtained: Obtained) -> ClaimFinding:
 
 def _graph(cells: Sequence[Cell]) -> PaperGraph:
     points = tuple(
-        GraphPoint(cell.row, cell.obtained, cell.column, low=cell.low, high=cell.high)
+        GraphPoint(f"{cell.row}, {cell.column}", cell.obtained, low=cell.low, high=cell.high)
         for cell in cells
         if cell.table == f"{GAINS.format(ALL)}, {DROP}"
     )
