@@ -93,27 +93,6 @@ def debiased(found: list[Table]) -> Head:
     )
 
 
-def intervened(found: list[Table]) -> Head:
-    rows = rows_having(found, "test set", "variance / mean")
-    dots = [
-        {**_dot(row["test set"], "splits", number(row["variance / mean"])), "low": low, "high": high}
-        for row in rows
-        for low, high in [numbers(row["smallest to largest"])]
-    ]
-    level = {row["test set"]: number(row["variance / mean"]) for row in rows}
-    pairs = rows_having(found, "drawn, mean", "holds")
-    holds = sum(row["holds"] == "yes" for row in pairs)
-    return Head(
-        ranges(dots, "variance / mean of rows per item (1: at random)", at=1.0),
-        "How level items are in each test set",
-        (
-            "A test set cut out of a biased log can be drawn so that items appear about equally often, as if they had been shown at random.",
-            f"Left of the dashed line items are more level than chance, right of it less: the whole log has {level['FULL']:.2f}, SKEW {level['SKEW']:.2f}, WTD {level['WTD']:.2f}; bars are ten splits of Coat.",
-            f"One evaluation by inclusion probabilities stands for thousands of drawn test sets: {holds} of {len(pairs)} numbers agree within what is allowed.",
-        ),
-    )
-
-
 def lists(found: list[Table]) -> Head:
     rows = rows_having(found, "world", "95 % held")
     held = [number(row["95 % held"]) for row in rows]
@@ -357,7 +336,6 @@ HEADS: Mapping[str, Callable[[list[Table]], Head]] = {
     "biased-exposure": biased,
     "coverage": coverage,
     "debiased-learners": debiased,
-    "intervened": intervened,
     "lists": lists,
     "mean-recall": mean_recall,
     "models": models,

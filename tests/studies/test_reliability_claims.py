@@ -8,8 +8,9 @@ from dataclasses import replace
 import polars as pl
 import pytest
 
-from truerank.studies.papers.reliability.claims import BY_CONSTRUCTION, CLAIMS, MOSTLY, REVISED, excelling
+from truerank.studies.papers.reliability.claims import BY_CONSTRUCTION, CLAIMS, REVISED
 from truerank.studies.papers.reliability.curves import published
+from truerank.studies.papers.reliability.looks import MOSTLY, excelling
 from truerank.studies.papers.reliability.rules import (
     FIXED,
     NOWHERE,
