@@ -190,19 +190,6 @@ def tau_b(agreement: Any, ties: Any, other_ties: Any, *, n_pairs: int) -> tuple[
     return np.where(defined, agreement / np.sqrt(np.where(defined, size, 1.0)), np.nan), defined
 
 
-def kendall(one: Sequence[float] | Floats, other: Sequence[float] | Floats) -> float:
-    """Kendall's τ-b of two lists; NaN where one of them is constant or has an undefined value.
-
-    >>> kendall([1, 2, 3], [1, 3, 2])
-    0.3333333333333333
-    """
-    pairs = np.triu_indices(len(one), 1)
-    first, second = (np.asarray(each, dtype=np.float64) for each in (one, other))
-    a, b = (np.sign(each[pairs[0]] - each[pairs[1]]) for each in (first, second))
-    ties, other_ties = (np.array((each == 0).sum()) for each in (a, b))
-    return float(tau_b(np.array((a * b).sum()), ties, other_ties, n_pairs=len(a))[0])
-
-
 def reference(question: str, figure: Any) -> Any:
     """The part of [users or resamples, sparsities, candidates, ...] that a question compares with.
 

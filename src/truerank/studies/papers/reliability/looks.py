@@ -18,7 +18,7 @@ from truerank.studies.papers.reliability.rules import (
     beats,
     exceeds,
 )
-from truerank.studies.reliability.scenarios import kendall
+from truerank.uncertainty.agreement import rank_correlation
 
 LOW, MODERATE, HIGH = (0.0, 0.1, 0.3, 0.5), (0.1, 0.3, 0.5), (0.9, 0.95)
 HIDDEN = (0.1, 0.3, 0.5, 0.7, 0.85, 0.9, 0.95)  # something is hidden
@@ -70,7 +70,10 @@ def same_order_with_shorter(place: LogPlace) -> tuple[float, bool]:
         [place.at(POWER, each, metric=metric).value for each in EVERY]
         for metric in (place.figures.scale.metric, place.figures.scale.shorter)
     )
-    found = kendall(*both)
+    first, second = both
+    if any(map(isnan, (*first, *second))):
+        return float("nan"), False
+    found = rank_correlation(first, second).tau
     return found, found >= 0.5
 
 

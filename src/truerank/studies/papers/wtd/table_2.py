@@ -41,7 +41,7 @@ from truerank.studies.papers.wtd.tested import (
     chosen,
     interval,
 )
-from truerank.studies.reliability.scenarios import kendall
+from truerank.uncertainty.agreement import rank_correlation
 
 NEAR = 0.01  # of the printed truths
 DIFFERS = (
@@ -159,7 +159,7 @@ def _orders(means: MeansOfRuns) -> Iterator[Cell]:
         names = [each for each in RECOMMENDERS if row == "all five" or each != "MF"]
         truth = [means.mean(each, DROP)[0] for each in names]
         for at, test in enumerate(SETS):
-            found = kendall([means.mean(each, test)[0] for each in names], truth)
+            found = rank_correlation([means.mean(each, test)[0] for each in names], truth).tau
             yield Cell(
                 "Kendall's τ of the means here (tables 3 and 4)", row, test, found, PRINTED[table]["CoatShopping"][at]
             )

@@ -22,7 +22,7 @@ from truerank.studies.papers.paper import (
 )
 from truerank.studies.papers.wtd import PAPER
 from truerank.studies.papers.wtd.published import COAT, FACTORISED, SETS, TABLE_3, TABLE_4, WEBSCOPE
-from truerank.studies.reliability.scenarios import kendall
+from truerank.uncertainty.agreement import rank_correlation
 
 DATA = {"CoatShopping": COAT, "Webscope": WEBSCOPE}
 PRINTED = {"Table 3": TABLE_3, "Table 4": TABLE_4}
@@ -110,7 +110,10 @@ def correlations(table: Mapping[str, tuple[float, ...]], *, without: tuple[str, 
     """
     rows = [row for name, row in table.items() if name not in without]
     truth = [row[0] for row in rows]
-    return {name: kendall([row[0] * (100 + row[1 + at]) for row in rows], truth) for at, name in enumerate(SETS)}
+    return {
+        name: rank_correlation([row[0] * (100 + row[1 + at]) for row in rows], truth).tau
+        for at, name in enumerate(SETS)
+    }
 
 
 def two_digits(printed: float) -> bool:
