@@ -18,6 +18,7 @@ from truerank.estimators import ranked
 from truerank.exposure import interventions, kinds, loggers, positions, propensities
 from truerank.ranks import samplers
 from truerank.studies.demo import TOPICS
+from truerank.studies.papers.experiment import EXPERIMENTS
 
 PAGE = Path(__file__).parents[1] / "docs" / "catalogue.md"
 # title, the kind, where its classes are, where it is asked for
@@ -33,6 +34,7 @@ SECTIONS: tuple[tuple[str, Kind[Any], str, str], ...] = (
     ("Candidate samplers", samplers.SAMPLERS, "truerank.ranks.samplers", "`study reliability --samplers`, `sample_candidates`"),
     ("Recommenders", models.RECOMMENDERS, "tr.models", "`train NAME`, `models.parse`"),
     ("Datasets", datasets.DATASETS, "tr.datasets", "`data list`, `datasets.named`"),
+    ("Experiments of the papers", EXPERIMENTS, "truerank.studies.papers", "`reproduce ID`"),
     ("Topics of the demo", TOPICS, "truerank.studies.demo", "`demo --topic`"),
 )  # fmt: skip
 HEAD = """# Catalogue

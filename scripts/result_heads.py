@@ -93,27 +93,6 @@ def debiased(found: list[Table]) -> Head:
     )
 
 
-def intervened(found: list[Table]) -> Head:
-    rows = rows_having(found, "test set", "variance / mean")
-    dots = [
-        {**_dot(row["test set"], "splits", number(row["variance / mean"])), "low": low, "high": high}
-        for row in rows
-        for low, high in [numbers(row["smallest to largest"])]
-    ]
-    level = {row["test set"]: number(row["variance / mean"]) for row in rows}
-    pairs = rows_having(found, "drawn, mean", "holds")
-    holds = sum(row["holds"] == "yes" for row in pairs)
-    return Head(
-        ranges(dots, "variance / mean of rows per item (1: at random)", at=1.0),
-        "How level items are in each test set",
-        (
-            "A test set cut out of a biased log can be drawn so that items appear about equally often, as if they had been shown at random.",
-            f"Left of the dashed line items are more level than chance, right of it less: the whole log has {level['FULL']:.2f}, SKEW {level['SKEW']:.2f}, WTD {level['WTD']:.2f}; bars are ten splits of Coat.",
-            f"One evaluation by inclusion probabilities stands for thousands of drawn test sets: {holds} of {len(pairs)} numbers agree within what is allowed.",
-        ),
-    )
-
-
 def lists(found: list[Table]) -> Head:
     rows = rows_having(found, "world", "95 % held")
     held = [number(row["95 % held"]) for row in rows]
@@ -323,41 +302,11 @@ def reliability_coverage(found: list[Table]) -> Head:
     )
 
 
-def reliability(found: list[Table]) -> Head:
-    rows = [row for row in rows_having(found, "sparsity", "Full", "WTDH") if row["Full"].count("/") == 2]
-    shown = {
-        "Full": "all items",
-        "Exposed": "only what was shown",
-        "Random": "random sample",
-        "Popularity": "by popularity",
-        "Skew": "Skew",
-    }
-    kept = [row for row in rows if row[""].endswith("published")]
-    points = [
-        {"at": row["sparsity"], "value": number(row[name]), "group": word, "panel": row[""].partition(",")[0]}
-        for name, word in shown.items() for row in kept
-    ]  # fmt: skip
-    half = {row[""].partition(",")[0]: row for row in kept if row["sparsity"].startswith("50")}
-    full = ", ".join(f"{numbers(row['Full'])[0]:.2f} on {world}" for world, row in half.items())
-    sample = ", ".join(f"{numbers(row['Random'])[0]:.2f} on {world}" for world, row in half.items())
-    means = ", ".join(f"{numbers(row['Random'])[2]:.2f} on {world}" for world, row in half.items())
-    return Head(
-        curves(points, across="share of pairs that were hidden", title="τ of a user's order of models", zero=True),
-        "Agreement of each user's order of models with the truth over sparsity, for five ways to choose candidates, on two worlds",
-        (
-            "Recommenders are often compared on a sample of candidates instead of all items; on two worlds in which everything is known, that was done in every usual way.",
-            f"With half of the pairs hidden, ranking all items keeps a user's order of models with a τ of {full}, a random sample with {sample}.",
-            f"Means over users, which is what tables report, are steadier: {means} for the same sample.",
-        ),
-    )
-
-
 HEADS: Mapping[str, Callable[[list[Table]], Head]] = {
     "advice": advice,
     "biased-exposure": biased,
     "coverage": coverage,
     "debiased-learners": debiased,
-    "intervened": intervened,
     "lists": lists,
     "mean-recall": mean_recall,
     "models": models,
@@ -365,6 +314,5 @@ HEADS: Mapping[str, Callable[[list[Table]], Head]] = {
     "offpolicy": offpolicy,
     "position-fits": position_fits,
     "published-bias": published_bias,
-    "reliability": reliability,
     "reliability-coverage": reliability_coverage,
 }

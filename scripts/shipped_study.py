@@ -1,8 +1,8 @@
 """The studies that come with the package: KuaiRec and Jester in fewer scenarios, packed small.
 
 Writes src/truerank/studies/reliability/shipped/: aggregates of scenarios alone, no row of the data, rounded to three
-significant digits. Models and studies are kept in the folder of `make reliability-study`, so that an interrupted run goes
-on where it stopped.
+significant digits. Scores of models and studies are kept in build/reliability, so that an interrupted run goes on where it
+stopped.
 """
 
 from __future__ import annotations
@@ -17,13 +17,16 @@ from pathlib import Path
 
 import polars as pl
 
-from reliability_models import alone, fitted
-from reliability_worlds import SEED, STUDIES
+from kuairec import data_folder
 from truerank.core.metric import Metric
 from truerank.data.folders import seal
 from truerank.data.marker import read_marker
+from truerank.data.whole import whole_file
 from truerank.metrics.ndcg import NDCG
 from truerank.metrics.recall import Recall
+from truerank.studies.papers.experiment import ReproducedSource
+from truerank.studies.papers.reliability.studied import FittedScores, scores_of
+from truerank.studies.papers.reliability.worlds import SEED, SETTINGS
 from truerank.studies.reliability import Grid, study
 from truerank.studies.reliability.advising import SHIPPED, WORLD, StudiedWorld
 from truerank.studies.reliability.folder import KIND, LOGS, NOTE, PAIRS, RESULTS
@@ -32,7 +35,7 @@ from truerank.studies.reliability.studied import NEEDED, QUESTIONS
 DONE = Path("build/reliability")
 REPETITIONS = 10
 DIGITS = 3
-MADE_BY = "scripts/shipped_study.py, with models as in docs/results/reliability.md (untuned)"
+MADE_BY = "scripts/shipped_study.py, with the models of experiment E-S0 (untuned)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,9 +80,19 @@ ASKED: Mapping[str, Asked] = {
 
 
 def run(name: str, repetitions: int, folder: Path) -> None:
-    work, data = STUDIES[name], STUDIES[name].data()
-    scores = fitted(work, folder.parent / "models")
-    study(scores, data.world, folder, grid=ASKED[name].grid(repetitions), train=data.train, seed=SEED)
+    source, setting = ReproducedSource(data_folder()), SETTINGS[name]
+    data = setting.data(source)
+    scores = []
+    for entry in setting.entries:
+        path = folder.parent / "models" / f"{entry.title.replace(' ', '-')}.parquet"
+        if not path.exists():
+            print(f"{name}: {entry.title} ...", file=sys.stderr, flush=True)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with whole_file(path) as temporary:
+                FittedScores(source, name, entry, SEED).table().write_parquet(temporary)
+        scores.append((entry.title, pl.read_parquet(path)))
+    known = scores_of(scores, data.world)
+    study(known, data.world, folder, grid=ASKED[name].grid(repetitions), train=data.train, seed=SEED)
 
 
 def pack(name: str, folder: Path, out: Path) -> None:
@@ -110,7 +123,7 @@ def main() -> None:
         folder = asked.done / name / f"shipped-{asked.repetitions}"
         if read_marker(folder) is None:
             print(f"{name}: {asked.repetitions} repetitions ...", file=sys.stderr, flush=True)
-            alone(run, name, asked.repetitions, folder, what=str(folder))
+            run(name, asked.repetitions, folder)
         pack(name, folder, SHIPPED / name)
 
 

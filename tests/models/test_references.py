@@ -241,6 +241,18 @@ def test_ials_solves_its_objective(rows: Preference) -> None:
         assert loss(p + 0.05 * rng.normal(size=p.shape), q + 0.05 * rng.normal(size=q.shape)) > loss(p, q)
 
 
+def test_ials_has_one_solution_whichever_way_a_row_is_solved(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rows that list few are solved in the space of what they list, the others in that of the factors."""
+    model = IALS(factors=12, iterations=3, regularisation=0.1, rows=Preference.VALUES)
+    found = []
+    for few in (0.0, 0.25, 10.0):  # none, some, all
+        monkeypatch.setattr("truerank.models.ials.FEW", few)
+        found.append(np.asarray(model.fit(log(), seed=5).block(np.arange(len(log().users)))))
+    np.testing.assert_allclose(found[1], found[0], rtol=1e-6, atol=1e-9)
+    np.testing.assert_allclose(found[2], found[0], rtol=1e-6, atol=1e-9)
+    assert not np.array_equal(found[2], found[0])
+
+
 def test_lightfm_is_the_librarys() -> None:
     from lightfm import LightFM as Library
     from scipy.sparse import coo_matrix

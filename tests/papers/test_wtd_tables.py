@@ -1,31 +1,20 @@
-"""The rank correlations of the WTD paper (tables 3 and 4) follow from its values (table 2), by the study's own τ-b.
+"""The rank correlations of the WTD paper (tables 3 and 4) follow from its values (table 2), by two kernels.
 
-The ground truth takes the place of the full candidates, the test sets those of the samplers.
+Once as the experiment E-W2 has them, once by the study's own τ-b: the truth takes the place of the full candidates,
+the test sets those of the samplers.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 import pytest
 
+from truerank.studies.papers.wtd.published import COAT, SETS, WEBSCOPE
+from truerank.studies.papers.wtd.tables_3_4 import correlations
 from truerank.studies.reliability.order_of_means import GroupSums, OrderOfMeans, Resampling
 
-SETS = ("FULL", "REG", "SKEW", "WTD", "WTD_H")
-# recommender: 1000 times the recall on the ground truth, then percentage difference of each test set from it
-COAT = {
-    "PosPop": (66, 133, 124, 13, 1, -43),
-    "AvgRating": (68, 61, 53, 31, 6, 24),
-    "UB_KNN": (67, 229, 225, 112, 90, 34),
-    "IB_KNN": (73, 236, 227, 105, 82, 26),
-    "MF": (63, 180, 176, 179, 123, 102),
-}
-WEBSCOPE = {
-    "PosPop": (56, 280, 272, -14, -68, -79),
-    "AvgRating": (16, -77, -77, -50, -51, -49),
-    "UB_KNN": (73, 273, 265, 35, -9, -24),
-    "IB_KNN": (71, 313, 306, 45, -2, -17),
-    "MF": (77, 258, 252, 90, 66, 52),
-}
 ALL, WITHOUT_MF = tuple(COAT), tuple(name for name in COAT if name != "MF")
 UNIT = 1000  # sums are whole numbers, and what differs by no more than their rounding counts as equal
 
@@ -42,16 +31,18 @@ UNIT = 1000  # sums are whole numbers, and what differs by no more than their ro
     ids=["Coat", "Webscope", "Coat without MF", "Webscope without MF"],
 )
 def test_printed_correlations(
-    table: dict[str, tuple[int, ...]],
+    table: Mapping[str, tuple[float, ...]],
     models: tuple[str, ...],
     printed: tuple[float, ...],
     fast: bool,
 ) -> None:
-    truth = np.array([table[name][0] for name in models])
+    exact = pytest.approx(dict(zip(SETS, printed, strict=True)), abs=1e-12)
+    assert correlations(table, without=tuple(set(ALL) - set(models))) == exact
+    truth = np.array([round(1000 * table[name][0]) for name in models])
     difference = np.array([table[name][1:] for name in models]).T
     values = UNIT * np.vstack([100 * truth, truth * (100 + difference)])  # [truth and sets x models]
-    sums = GroupSums(values[None, None], users=np.ones(1, dtype=np.int64))
+    sums = GroupSums(values[None, None].astype(np.int64), users=np.ones(1, dtype=np.int64))
     order = OrderOfMeans((sums,), Resampling(2), scale=1e5 * UNIT, fast=fast)
     of_truth, *of_sets = order.columns("fidelity")["tau_of_means"]
     assert of_truth == 1
-    assert dict(zip(SETS, of_sets, strict=True)) == pytest.approx(dict(zip(SETS, printed, strict=True)), abs=1e-12)
+    assert dict(zip(SETS, of_sets, strict=True)) == exact

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 
-import intervened_tests as study
 import truerank as tr
 from realdata import folder_of
+from truerank.core.log import Log
+from truerank.data.datasets.coat import Coat
 from truerank.data.split import wtd
 from truerank.estimators.biased.intervened import Intervened, IntervenedPooled
 from truerank.exposure.interventions import dispersion, intervene, with_inclusion
@@ -21,31 +20,37 @@ from truerank.metrics.dcg import DCG
 from truerank.metrics.precision import Precision
 from truerank.metrics.recall import Recall
 from truerank.ranks.candidates import Overlap
+from truerank.studies.papers.experiment import ReproducedSource
+from truerank.studies.papers.wtd.by_probabilities import ASKED, MODELS, SHOWN, DrawnSets, RankedHeldOut
+from truerank.studies.papers.wtd.shapes import FULL_SHAPE, split_of
 
 pytestmark = pytest.mark.realdata
 
 
 @pytest.fixture
-def coat(monkeypatch: pytest.MonkeyPatch) -> Path:
-    folder = folder_of("coat")
-    monkeypatch.setenv("TRUERANK_DATA", str(folder.parent))
-    return folder
+def coat() -> dict[str, Log]:
+    return Coat().load(folder_of("coat"))
 
 
 @pytest.fixture
-def world(coat: Path) -> study.World:
-    return study.world_of(study.coat(), seed=0)
+def source() -> ReproducedSource:
+    return ReproducedSource(folder_of("coat"))
 
 
-def test_half_of_the_held_out_rows_without_duplicates(coat: Path) -> None:
-    parts = study.coat()
+@pytest.fixture
+def world(source: ReproducedSource) -> RankedHeldOut:
+    return RankedHeldOut.of(split_of(source, FULL_SHAPE, seed=0, run=0))
+
+
+def test_half_of_the_held_out_rows_without_duplicates(coat: dict[str, Log]) -> None:
+    parts = coat
     for seed in range(3):
         split = wtd(parts["train"], parts["random"], seed=seed)
         heldout = split["heldout"]
         assert len(heldout) == 2784
         held = set(zip(heldout.user.tolist(), heldout.item.tolist(), strict=True))
         level = {}
-        for name, strategy in study.SHOWN.items():
+        for name, strategy in SHOWN.items():
             drawn = intervene(heldout, strategy, train=split["train"], random=split["weights"], seed=seed)
             pairs = set(zip(drawn.user.tolist(), drawn.item.tolist(), strict=True))
             assert len(pairs) == len(drawn)
@@ -57,10 +62,9 @@ def test_half_of_the_held_out_rows_without_duplicates(coat: Path) -> None:
             assert level[name] <= 0.7 * level["REG"]
 
 
-def test_the_squared_weight_over_corrects(coat: Path) -> None:
+def test_the_squared_weight_over_corrects(coat: dict[str, Log]) -> None:
     """Expected rows of an item rise with its popularity in REG, and fall with it under the squared weight."""
-    parts = study.coat()
-    split = wtd(parts["train"], parts["random"], seed=0)
+    split = wtd(coat["train"], coat["random"], seed=0)
     heldout, train = split["heldout"], split["train"]
     popularity = np.bincount(train.item, minlength=300)
 
@@ -77,33 +81,33 @@ def test_the_squared_weight_over_corrects(coat: Path) -> None:
     assert squared < 0 < regular
 
 
-def test_through_evaluate(world: study.World) -> None:
+def test_through_evaluate(world: RankedHeldOut) -> None:
     """One call gives what the pieces give, with intervals and comparisons."""
-    log = with_inclusion(world.heldout, SkewIntervention(), train=world.train)
+    log = with_inclusion(world.heldout, SkewIntervention(), train=world.split.train)
     found = tr.evaluate(
-        study.fitted(world.train),
+        {name: model.fit(world.split.train, seed=0) for name, model in MODELS.items()},
         log,
         exposure=FullExposure(Unlisted.NEGATIVE),
-        exclude=world.train,
+        exclude=world.split.train,
         overlap=Overlap.KEEP,
         metrics=[Recall(10), Precision(10), DCG(10)],
         estimators=[Intervened(), IntervenedPooled()],
     )
     values = {(each.model, each.metric, each.estimator): each for each in found.estimates}
-    expected = iter(study.by_formula(world, SkewIntervention()))
+    expected = iter(world.by_formula(SkewIntervention()))
     for model in world.ranks:
-        for metric, estimator in study.ASKED:
+        for metric, estimator in ASKED.values():
             each = values[model, str(metric), estimator.about.name]
             assert each.value == pytest.approx(next(expected), rel=1e-12)
             assert each.low < each.value < each.high
-    assert len(values) == 16
-    assert len(found.comparisons) == 4 * 6
+    assert len(values) == 20
+    assert len(found.comparisons) == 4 * 10
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["SKEW", "WTD", "WTD_H"])
-def test_agrees_with_two_thousand_drawn_test_sets(world: study.World, name: str) -> None:
-    found = study.agreement(world, name, study.COMPARED[name], runs=2000)
-    assert len(found) == 16
-    for each in found:
-        assert each.holds, each
+def test_agrees_with_two_thousand_drawn_test_sets(source: ReproducedSource, name: str) -> None:
+    found = DrawnSets(source, FULL_SHAPE, 0, name, 2000).table()
+    assert len(found) == 20
+    for row in found.iter_rows(named=True):
+        assert abs(row["formula"] - row["mean"]) <= max(3 * row["error"], 0.01 * row["mean"]), row

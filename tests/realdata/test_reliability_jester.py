@@ -9,9 +9,9 @@ import polars as pl
 import pytest
 
 from realdata import folder_of
-from reliability_worlds import SEED, jester_data
 from truerank import models
 from truerank.metrics.ndcg import NDCG
+from truerank.studies.papers.reliability.worlds import SEED, jester_data
 from truerank.studies.reliability import Grid, LabelledWorld, Preset, study
 
 pytestmark = pytest.mark.realdata

@@ -108,7 +108,7 @@ def both(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
 
 
 def test_every_scenario_equals_its_own_evaluation(both: tuple[Grid, Tables, Values]) -> None:
-    _, tables, values = both
+    grid, tables, values = both
     found = {(*row[:5], row[5]): row for row in tables.results.select(*SCENARIO, "question", "value", "undefined",
              "value_undefined_as_0", "users").rows()}  # fmt: skip
     assert len(found) == len(values) * 5
@@ -128,7 +128,7 @@ def test_every_scenario_equals_its_own_evaluation(both: tuple[Grid, Tables, Valu
         assert found[*key, "resolution_rounded"][6] == pytest.approx(np.mean(rounded), abs=1e-12)
         for question, reference in references.items():
             taus = np.array([
-                tau(a, b)
+                tau(np.rint(a * 1e4), np.rint(b * 1e4)) if grid.by_rounded else tau(a, b)
                 for each, other, keep in zip(of_repetitions, values[reference], kept, strict=True)
                 for a, b in zip(each[keep], other[keep], strict=True)
             ])  # fmt: skip

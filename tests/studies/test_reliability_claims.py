@@ -8,23 +8,24 @@ from dataclasses import replace
 import polars as pl
 import pytest
 
-from reliability_claims import BY_CONSTRUCTION, CLAIMS, MOSTLY, REVISED, excelling
-from reliability_curves import published
-from reliability_verdicts import (
+from truerank.studies.papers.reliability.claims import BY_CONSTRUCTION, CLAIMS, REVISED
+from truerank.studies.papers.reliability.curves import published
+from truerank.studies.papers.reliability.looks import MOSTLY, excelling
+from truerank.studies.papers.reliability.rules import (
     FIXED,
     NOWHERE,
     SCATTERED,
     SIZED,
-    Claim,
-    Figures,
-    Reading,
-    Scale,
-    Verdict,
-    Word,
+    ResultReading,
+    SamplerClaim,
+    StudyFigures,
+    SupportFound,
+    SupportWord,
+    WorldScale,
     judge,
 )
 
-SCALE = Scale("nDCG@20", "nDCG@10", cutoff=20, large=50, half=20, moderate=20)
+SCALE = WorldScale("nDCG@20", "nDCG@10", cutoff=20, large=50, half=20, moderate=20)
 SIZES = (1, 10, 20, 50)
 LOGGERS = ("uniform(item_seed=42)", "popularity", "positivity(with_train=true)")
 SPARSITIES = (0.0, 0.1, 0.5, 0.9, 0.95)
@@ -60,8 +61,8 @@ def frame(value: Value, *, half: float = 0.01, shorter: Value | None = None) -> 
     )
 
 
-def verdict(name: str, value: Value, *, half: float = 0.01, shorter: Value | None = None) -> Verdict:
-    return judge(NAMED[name], Figures.read(frame(value, half=half, shorter=shorter), scale=SCALE))
+def verdict(name: str, value: Value, *, half: float = 0.01, shorter: Value | None = None) -> SupportFound:
+    return judge(NAMED[name], StudyFigures.read(frame(value, half=half, shorter=shorter), scale=SCALE))
 
 
 def only(**of: float) -> Value:
@@ -91,8 +92,8 @@ def supporting(n: int) -> Value:
     )
 
 
-HOLDS, PART, NOT = Word.HOLDS, Word.PART, Word.NOT
-KNOWN: list[tuple[str, Value, Word]] = [
+HOLDS, PART, NOT = SupportWord.HOLDS, SupportWord.PART, SupportWord.NOT
+KNOWN: list[tuple[str, Value, SupportWord]] = [
     ("Q1.1", by_size(0.3, 0.1, 0.05, 0.2), HOLDS),
     ("Q1.1", by_size(0.3, 0.2, 0.1, 0.05), NOT),
     ("Q1.1", by_size(0.3, 0.1, 0.095, 0.1), NOT),  # the rise at the end is within the noise
@@ -178,7 +179,7 @@ KNOWN: list[tuple[str, Value, Word]] = [
 
 
 @pytest.mark.parametrize(("name", "value", "word"), KNOWN, ids=[f"{each[0]}-{each[2]}" for each in KNOWN])
-def test_verdicts_on_tables_made_by_hand(name: str, value: Value, word: Word) -> None:
+def test_verdicts_on_tables_made_by_hand(name: str, value: Value, word: SupportWord) -> None:
     assert verdict(name, value).word is word
 
 
@@ -217,7 +218,7 @@ ALL = ("resolution", "fidelity", "robustness", "predictive_power")
 
 
 def excel(value: Value) -> tuple[str, ...]:
-    return excelling(Figures.read(frame(value), scale=SCALE))
+    return excelling(StudyFigures.read(frame(value), scale=SCALE))
 
 
 def test_who_excels() -> None:
@@ -232,7 +233,7 @@ def test_who_excels() -> None:
 def test_nobody_is_said_to_fail_in_a_question_without_figures() -> None:
     for missing in ALL:
         gone: Value = lambda question, *_: None if question == missing else 0.5  # noqa: B023, E731
-        assert verdict("C.3", gone).word is Word.UNTESTED
+        assert verdict("C.3", gone).word is SupportWord.UNTESTED
 
 
 def test_full_excels_without_fidelity_which_compares_with_it() -> None:
@@ -255,8 +256,8 @@ def test_curves_end_at_the_large_size() -> None:
     """What happens at n = 50 is nothing to a scale whose large size is 20."""
     scale = replace(SCALE, large=20, half=10, moderate=10)
 
-    def word(name: str, *values: float) -> Word:
-        return judge(NAMED[name], Figures.read(frame(by_size(*values)), scale=scale)).word
+    def word(name: str, *values: float) -> SupportWord:
+        return judge(NAMED[name], StudyFigures.read(frame(by_size(*values)), scale=scale)).word
 
     for last in (0.0, 0.9):
         for name in ("Q2.1", "Q3.2", "Q4.1"):
@@ -275,10 +276,10 @@ def test_narrow_intervals() -> None:
 
 
 def test_undefined_figures_support_nothing() -> None:
-    figures = Figures.read(frame(lambda *_: None), scale=SCALE)
+    figures = StudyFigures.read(frame(lambda *_: None), scale=SCALE)
     for claim in CLAIMS:
         found = judge(claim, figures)
-        assert (found.word, found.supporting) == (Word.UNTESTED, 0), claim.name
+        assert (found.word, found.supporting) == (SupportWord.UNTESTED, 0), claim.name
 
 
 def test_what_is_not_supported_everywhere_says_where() -> None:
@@ -313,14 +314,14 @@ def test_readings() -> None:
         value=pl.when(pl.col("question") == "resolution_rounded").then(0.9).otherwise("value")
     )
     key = (SCALE.metric, "resolution", "uniform", 0.0, "Full", None)
-    values = [Figures.read(table, scale=SCALE, reading=each).of[key].value for each in Reading]
+    values = [StudyFigures.read(table, scale=SCALE, reading=each).of[key].value for each in ResultReading]
     assert values == [0.8, 0.8, 0.5, 0.9]
 
 
 def test_every_claim_is_complete_and_has_its_own_name() -> None:
     assert len(NAMED) == len(CLAIMS)
     for each in CLAIMS:
-        assert isinstance(each, Claim)
+        assert isinstance(each, SamplerClaim)
         assert all((each.source, each.sentence, each.rule, each.measure))
         assert 0 < each.needed <= 1
 

@@ -66,10 +66,13 @@ def _too_long(signum: int, frame: Any) -> Any:
 
 
 def every_command(group: Any = cli, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], click.Command]]:
-    """All commands by their words, those of groups too."""
-    context = click.Context(group)
+    """All commands by their words, those of groups too; of several that call the same (experiments) the first."""
+    context, called = click.Context(group), set[Any]()
     for name in group.list_commands(context):
         command = group.get_command(context, name)
+        if command.callback in called:
+            continue
+        called.add(command.callback)
         if isinstance(command, click.Group):
             yield from every_command(command, (*path, name))
         else:

@@ -22,6 +22,8 @@ from truerank.models.neighbours import Preference, matrix_of
 from truerank.models.settings import OneOf, setting
 from truerank.ranks.scores.scores import Factors, factors
 
+FEW = 0.5  # of the factors: rows that list no more are solved in the space of what they list
+CELLS = 2**22  # numbers of what is listed that are gathered at once
 TOGETHER = 256  # systems solved in one call; each is solved alone, so their number changes no bit
 
 
@@ -82,10 +84,12 @@ class IALS:
 
     def _solved(self, rows: Any, other: Floats) -> Floats:
         """The best factors of one side given the other's: (QᵀQ + λI + Σ (c-1) q qᵀ) p = Σ c r q for each row."""
-        size = other.shape[1]
+        size, listing = other.shape[1], np.diff(rows.indptr)
         base = other.T @ other + self.regularisation * np.eye(size)
         result = np.zeros((rows.shape[0], size))
-        for block in _blocks(np.flatnonzero(np.diff(rows.indptr))):
+        few = listing <= FEW * size
+        self._solve_few(rows, other, base, np.flatnonzero((listing > 0) & few), result)
+        for block in _blocks(np.flatnonzero(~few)):
             left, right = np.empty((len(block), size, size)), np.empty((len(block), size, 1))
             for at, row in enumerate(block):
                 listed = slice(rows.indptr[row], rows.indptr[row + 1])
@@ -95,6 +99,27 @@ class IALS:
             result[block] = np.linalg.solve(left, right)[:, :, 0]
         return result
 
+    def _solve_few(self, rows: Any, other: Floats, base: Floats, few: Ints, result: Floats) -> None:
+        """The same for rows that list few, by Woodbury's identity: a system as large as the list, not as the factors.
+
+        With B the inverse of QᵀQ + λI, M = q B qᵀ among what is listed and D = diag(c - 1), the factors are
+        B qᵀ (z - √D (I + √D M √D)⁻¹ √D M z), z = c r.
+        """
+        if not len(few):
+            return
+        turned = np.ascontiguousarray(np.linalg.solve(base, other.T).T)  # B q of everything
+        listing = np.diff(rows.indptr)[few]
+        for n in np.unique(listing):
+            for block in _blocks(few[listing == n], max(1, min(TOGETHER, CELLS // (int(n) * len(base))))):
+                listed = rows.indptr[block][:, None] + np.arange(n)
+                at, r = rows.indices[listed], rows.data[listed]
+                z, root = (1 + self.alpha * r) * r, np.sqrt(self.alpha * r)
+                m = turned[at] @ other[at].transpose(0, 2, 1)
+                left = np.eye(n) + root[:, :, None] * m * root[:, None, :]
+                right = root[:, :, None] * (m @ z[:, :, None])
+                z -= root * np.linalg.solve(left, right)[:, :, 0]
+                result[block] = (z[:, None, :] @ turned[at])[:, 0]
+
 
 def _start(keys: Keys, size: int, *, seed: int) -> Floats:
     """U(0, 1/√K), a function of the seed and the id."""
@@ -103,6 +128,6 @@ def _start(keys: Keys, size: int, *, seed: int) -> Floats:
     return np.asarray(uniform / np.sqrt(size))
 
 
-def _blocks(rows: Ints) -> Iterator[Ints]:
-    for start in range(0, len(rows), TOGETHER):
-        yield rows[start : start + TOGETHER]
+def _blocks(rows: Ints, size: int = TOGETHER) -> Iterator[Ints]:
+    for start in range(0, len(rows), size):
+        yield rows[start : start + size]

@@ -143,7 +143,7 @@ class _Work:
 
     def _wanted(self) -> dict[str, Any]:
         """What to try next; the study is made anew, so that it depends on what was tried alone."""
-        space = {name: _distribution(self.optuna, each) for name, each in self.searched.items()}
+        space = {name: distribution(self.optuna, each) for name, each in self.searched.items()}
         # a sampler of its own for each trial: the stream does not depend on when the search was interrupted
         sampler = self.optuna.samplers.TPESampler(
             n_startup_trials=STARTUP,
@@ -193,7 +193,8 @@ def _forget(folder: Path) -> None:
         (folder / name).unlink(missing_ok=True)
 
 
-def _distribution(optuna: Any, search: Search) -> Any:
+def distribution(optuna: Any, search: Search) -> Any:
+    """A search space as Optuna has it."""
     kinds = optuna.distributions
     if isinstance(search, WholeNumbers):
         return kinds.IntDistribution(search.low, search.high)

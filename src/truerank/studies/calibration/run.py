@@ -4,14 +4,10 @@ from __future__ import annotations
 
 import glob
 import math
-import os
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass
 from importlib import import_module
 from importlib.util import find_spec
-from multiprocessing import get_context
-from multiprocessing.pool import Pool
 from pathlib import Path
 from typing import ClassVar, Protocol
 
@@ -25,12 +21,12 @@ from truerank.data.growing import BLOCK as ENDING
 from truerank.data.growing import Blocks, keep_question, working
 from truerank.ranks.kernel.rank import COMPILED
 from truerank.studies.calibration.said import SCHEMA, Said
+from truerank.studies.pieces import KEPT, make_missing
 from truerank.version import __version__
 
 BLOCK = 50  # draws that are written together
 NOTE = "study.json"
 FORMAT = 1  # of the blocks; another one is another study
-KEPT = "What was done before is kept: make room and start the same study again to go on."
 
 
 class DrawnWorld(Protocol):
@@ -68,14 +64,17 @@ class Block:
         name = self.world.name.replace(" ", "-").replace("%", "")
         return self.folder / f"{name}.{self.seed}.{self.first}-{self.last}{ENDING}"
 
-    def make(self) -> None:
-        """Draw, and write the block whole or not at all."""
+    @property
+    def blocks(self) -> Blocks:
+        return kept(self.world, self.seed)
+
+    def table(self) -> pl.DataFrame:
+        """What the draws said."""
         if find_spec("numba") is not None:  # thousands of small draws: what is compiled is loaded once for all
             for module in (COMPILED, COMPILED_SUMS):
                 import_module(module)
         rows = [row for run in range(self.first, self.last) for row in self.world.said(self.seed, run)]
-        frame = pl.DataFrame(rows, schema=SCHEMA, orient="row")
-        kept(self.world, self.seed).write(frame, self.path)
+        return pl.DataFrame(rows, schema=SCHEMA, orient="row")
 
 
 def kept(world: DrawnWorld, seed: int) -> Blocks:
@@ -134,25 +133,7 @@ def _draw(
         for world in worlds
         if first < world.n_draws(draws)
     ]
-    missing = [block for block in blocks if not block.path.exists()]
-    done = len(blocks) - len(missing)
-    with _pool(processes or os.cpu_count() or 1) as pool:
-        made = map(Block.make, missing) if pool is None else pool.imap_unordered(Block.make, missing)
-        for at, _ in enumerate(made, start=1):
-            if progress is not None:
-                progress("drawing worlds", done + at, len(blocks))
-
-
-def _pool(workers: int) -> AbstractContextManager[Pool | None]:
-    """Processes to share the work; None where there is one, or the system has no place for what they share.
-
-    A hardened container has no /dev/shm that can be written to. Blocks are the same bytes either way.
-    """
-    if workers > 1:
-        with suppress(OSError):
-            # spawned, because the threads of polars do not survive a fork
-            return get_context("spawn").Pool(workers)
-    return nullcontext()
+    make_missing(blocks, about="drawing worlds", processes=processes, progress=progress)
 
 
 def read(world: DrawnWorld, folder: Path, *, seed: int) -> pl.DataFrame:

@@ -10,8 +10,9 @@ import polars as pl
 from truerank.data.files import write_table
 from truerank.data.folders import seal, unseal
 from truerank.data.growing import working
-from truerank.studies.calibration.run import KEPT, read
+from truerank.studies.calibration.run import read
 from truerank.studies.calibration.worlds import World
+from truerank.studies.pieces import KEPT
 
 RESULTS = "calibration.parquet"
 VALUE, EQUAL, WORSE_ONE = "value", "equal models", "a worse model"

@@ -73,8 +73,11 @@ def _values(
 
 
 @compiled(boundscheck=False)
-def _signs(value: Any, short: Any, sign: Any) -> tuple[int, int]:
-    """The order of every pair of models; how many are equal, and how many are after rounding to 4 decimals."""
+def _signs(value: Any, short: Any, by_rounded: bool, sign: Any) -> tuple[int, int]:
+    """The order of every pair of models; how many are equal, and how many are after rounding to 4 decimals.
+
+    With `by_rounded` the order is that of the rounded values.
+    """
     n_models = len(value)
     at, equal, rounded = 0, 0, 0
     for a in range(n_models):
@@ -83,7 +86,10 @@ def _signs(value: Any, short: Any, sign: Any) -> tuple[int, int]:
         x = value[a]
         for b in range(a + 1, n_models):
             y = value[b]
-            sign[at] = (x > y) - (x < y)
+            if by_rounded:
+                sign[at] = (short[a] > short[b]) - (short[a] < short[b])
+            else:
+                sign[at] = (x > y) - (x < y)
             equal += x == y
             rounded += short[a] == short[b]
             at += 1
@@ -103,14 +109,15 @@ def _agreement(a: Any, b: Any) -> int:
 def evaluate_users(
     group: Any, order: Any, finite: Any, level: Any, mark: Any, time: Any, pool: Any, weight: Any,
     kind: Any, as_exposed: Any, size_start: Any, sizes: Any, last: float,
-    table: Any, of: Any, divisor: Any, scale: float, bin_of: Any, out: Any, sums_of_models: Any,
+    table: Any, of: Any, divisor: Any, scale: float, by_rounded: bool, bin_of: Any, out: Any, sums_of_models: Any,
 ) -> None:  # fmt: skip
     """Fill out[user, sparsity, candidates, metric] with (equal pairs, equal when rounded, agreement with Q2, Q3, Q4's
     reference), -1 equal pairs for a user without positives; add the values of models as whole multiples of 1 / scale to
     those of the user's group.
 
     Family f has the candidates size_start[f] ... size_start[f + 1] - 1; family 0 is Full, sparsity 0 comes first.
-    weight[sparsity, family, user, item] has one user where all have the same weights.
+    weight[sparsity, family, user, item] has one user where all have the same weights. With `by_rounded` values are
+    rounded to 4 decimals before their orders are compared.
     """
     n_users, n_models, n_items = order.shape
     n_sparsities, n_families = weight.shape[0], weight.shape[1]
@@ -175,7 +182,7 @@ def evaluate_users(
                         size = min(n, available)
                     _values(histogram, ranked, n_liked, table, of, divisor, sums, value)
                     for q in range(n_metrics):
-                        equal, rounded = _signs(value[q], short, sign)
+                        equal, rounded = _signs(value[q], short, by_rounded, sign)
                         if c == 0:
                             sign_full[q] = sign
                         if s == 0:

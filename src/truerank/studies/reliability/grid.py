@@ -111,6 +111,7 @@ class Grid:
     metrics: tuple[Metric, ...] = METRICS
     repetitions: int = 1
     holdout: WorldHoldOut | None = field(default_factory=WorldHoldOut)
+    by_rounded: bool = False  # orders of models are those of values rounded to 4 decimals, as in the paper's code
 
     def __post_init__(self) -> None:
         for value in self.sparsities:
@@ -158,6 +159,7 @@ class Grid:
             tuple(metrics),
             repetitions,
             WorldHoldOut.published() if preset is Preset.PUBLISHED else WorldHoldOut.released(),
+            by_rounded=preset is Preset.RELEASED,
         )
 
     @property
@@ -185,7 +187,7 @@ class Grid:
             "metrics": [str(each) for each in self.metrics],
             "repetitions": self.repetitions,
             "hold-out": holdout,
-        }
+        } | ({"values": "rounded to 4 decimals"} if self.by_rounded else {})
 
 
 def default_loggers(*, preset: Preset = Preset.PUBLISHED, train: bool) -> tuple[str, ...]:

@@ -14,7 +14,7 @@ from truerank.studies.reliability.worlds import Mark
 def evaluate_users(
     group: Any, order: Any, finite: Any, level: Any, mark: Any, time: Any, pool: Any, weight: Any,
     kind: Any, as_exposed: Any, size_start: Any, sizes: Any, last: float,
-    table: Any, of: Any, divisor: Any, scale: float, out: Any, sums_of_models: Any,
+    table: Any, of: Any, divisor: Any, scale: float, by_rounded: bool, out: Any, sums_of_models: Any,
 ) -> None:  # fmt: skip
     """As `fast_grid.evaluate_users`."""
     n_users, n_models, _ = order.shape
@@ -52,10 +52,11 @@ def evaluate_users(
                     ends = np.minimum(asked, len(drawn))
                 found += values_of(place, finite[u], liked, drawn, ends, table, of, divisor)
             value = np.stack(found)  # [candidates, metrics, models]
-            sign = np.sign(value[..., first] - value[..., second])
             rounded = np.rint(value * 1e4)
+            compared = rounded if by_rounded else value
+            sign = np.sign(compared[..., first] - compared[..., second])
             reference = sign if reference is None else reference
-            out[u, s, ..., 0] = (sign == 0).sum(axis=-1)
+            out[u, s, ..., 0] = (value[..., first] == value[..., second]).sum(axis=-1)
             out[u, s, ..., 1] = (rounded[..., first] == rounded[..., second]).sum(axis=-1)
             for at, other in enumerate((sign[0], reference, reference[0])):
                 out[u, s, ..., 2 + at] = (sign * other).sum(axis=-1)

@@ -122,6 +122,7 @@ class Scenarios:
     tables: MetricTables
     pool: npt.NDArray[np.uint8]
     weights: ScenarioWeights
+    by_rounded: bool
 
     @classmethod
     def of(
@@ -130,7 +131,7 @@ class Scenarios:
         samplers = [family.sampler for family in grid.families]
         weights = counted.weights(samplers, exposing.world, holds_out=exposing.holds_out, train=train)
         pool = (counted.rows > 0).astype(np.uint8)
-        return cls(exposing, FamilyArrays.of(grid.families), tables, pool, weights)
+        return cls(exposing, FamilyArrays.of(grid.families), tables, pool, weights, grid.by_rounded)
 
     def evaluate(self, units: Ints, group: Ints, order: Orders, finite: Ints) -> Compared:
         """The users of a block, in groups of rising number, whose items every model has put in `order`."""
@@ -147,7 +148,7 @@ class Scenarios:
         given = (
             here, order, finite, shown.level, shown.mark, time, self.pool, weight,
             layout.kind, layout.as_exposed, layout.start, layout.sizes, LAST / 2,
-            tables.worth, tables.of, tables.divisor, tables.scale,
+            tables.worth, tables.of, tables.divisor, tables.scale, self.by_rounded,
         )  # fmt: skip
         if exposing.fast:
             from truerank.studies.reliability import fast_grid

@@ -144,11 +144,15 @@ class Summary:
         product = np.zeros(0)
         for metric in group:
             figures = self.folder.read_figures(block, str(self.grid.metrics[metric]), self.shape)
-            if first and all(np.array_equal(figures[each], first[each]) for each in figures if each != EQUAL):
+            apart = () if self.grid.by_rounded else (EQUAL,)
+            if first and all(np.array_equal(figures[each], first[each]) for each in figures if each not in apart):
                 # made already, up to what rounding does
                 product[:, n : 2 * n] = weight @ figures[EQUAL].reshape(-1, n).astype(np.float64)
             else:
-                first, product = figures, _product(weight, *_columns(figures, self.n_pairs))
+                first, product = (
+                    figures,
+                    _product(weight, *_columns(figures, self.n_pairs, by_rounded=self.grid.by_rounded)),
+                )
             yield product
 
     def _figures(self, question: str, users: _Sums) -> dict[str, Floats]:
@@ -214,14 +218,17 @@ class _Sums:
         return self.points_of(5 + TAUS.index(question)) if question in TAUS else self.point[:, -1:]
 
 
-def _columns(figures: dict[str, Any], n_pairs: int) -> tuple[Floats, npt.NDArray[np.bool_]]:
+def _columns(
+    figures: dict[str, Any], n_pairs: int, *, by_rounded: bool = False
+) -> tuple[Floats, npt.NDArray[np.bool_]]:
     """The values of each user, in units, and which τ are defined; a user without positives has zeros."""
     ties = figures["equal"]
     present = ties[:, 0, 0] >= 0
     flat = (len(ties), -1)
     values, known = [np.maximum(ties, 0).reshape(flat), figures["equal_rounded"].reshape(flat)], []
+    tied = figures["equal_rounded"] if by_rounded else ties  # in the values that are compared
     for question in TAUS:
-        tau, defined = tau_b(figures[question], ties, reference(question, ties), n_pairs=n_pairs)
+        tau, defined = tau_b(figures[question], tied, reference(question, tied), n_pairs=n_pairs)
         defined &= present[:, None, None]
         values.append(np.rint(np.where(defined, tau, 0.0) / UNIT).reshape(flat))
         known.append(defined.reshape(flat))

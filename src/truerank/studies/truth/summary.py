@@ -10,7 +10,8 @@ import polars as pl
 from truerank.data.files import write_table
 from truerank.data.folders import seal, unseal
 from truerank.data.growing import working
-from truerank.studies.calibration.run import KEPT, read
+from truerank.studies.calibration.run import read
+from truerank.studies.pieces import KEPT
 from truerank.studies.truth.means import MeanRecallWorld, StudyWorld
 
 RESULTS = "truth.parquet"

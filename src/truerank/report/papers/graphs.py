@@ -1,0 +1,97 @@
+"""Graphs of reproduced experiments as charts: three kinds, all from plain points."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from truerank.report.plots.panels import CONFIG, library
+from truerank.report.reliability_charts import PictureFormat, picture
+from truerank.report.reliability_layout import COLOURS, SHAPES, wrapped
+from truerank.studies.papers.paper import GraphKind, PaperGraph
+
+WIDTH, HEIGHT, ROW, FONT = 560, 260, 18, 13
+PANEL, BESIDE = 280, 3  # the width of one of several panels, and how many stand side by side
+GREY = "#7f7f7f"
+WHO = "a picture of an experiment"
+
+
+def drawn(graph: PaperGraph) -> bytes:
+    """The picture as SVG."""
+    return picture(chart(graph), PictureFormat.SVG, who=WHO)
+
+
+def chart(graph: PaperGraph) -> Any:
+    """The chart of a graph, under its sentence."""
+    alt = library()
+    panels = list(dict.fromkeys(point.panel for point in graph.points))
+    make = _ranges if graph.kind is GraphKind.RANGES else _plane
+    width = WIDTH if len(panels) == 1 else PANEL
+    parts = [
+        make(alt, graph, panel, width).properties(title=panel) if panel else make(alt, graph, panel, width)
+        for panel in panels
+    ]
+    title = alt.Title(
+        wrapped(graph.sentence, WIDTH, font=FONT), subtitle=wrapped(graph.title, WIDTH), anchor="start", frame="group"
+    )
+    config = alt.Config(**CONFIG, background="white", padding=12)
+    return alt.concat(*parts, columns=BESIDE if width < WIDTH else 1, title=title, config=config)
+
+
+def _rows(graph: PaperGraph, panel: str) -> list[dict[str, Any]]:
+    return [
+        {"x": point.x, "y": point.y, "group": point.group, "low": point.low, "high": point.high}
+        for point in graph.points
+        if point.panel == panel and point.y is not None
+    ]
+
+
+def _styles(alt: Any, graph: PaperGraph) -> tuple[Any, Any]:
+    """Colours and shapes of the groups, the same in every panel."""
+    groups = list(dict.fromkeys(point.group for point in graph.points))
+    legend = alt.Legend(title=None, orient="top", labelLimit=300, columns=3) if len(groups) > 1 else None
+    colours = alt.Scale(domain=groups, range=[COLOURS[at % len(COLOURS)] for at in range(len(groups))])
+    shapes = alt.Scale(domain=groups, range=[SHAPES[at % len(SHAPES)] for at in range(len(groups))])
+    return alt.Color("group:N", scale=colours, legend=legend), alt.Shape("group:N", scale=shapes, legend=legend)
+
+
+def _plane(alt: Any, graph: PaperGraph, panel: str, width: int) -> Any:
+    """Points over two axes; a horizontal axis of texts has a place for each."""
+    rows = _rows(graph, panel)
+    colour, shape = _styles(alt, graph)
+    texts = any(isinstance(row["x"], str) for row in rows)
+    if texts:
+        order = list(dict.fromkeys(row["x"] for row in rows))
+        x = alt.X("x:O", title=graph.x, sort=order, axis=alt.Axis(labelAngle=0, grid=False))
+    else:
+        scale = alt.Scale(type="log" if graph.log else "linear", zero=False, nice=not graph.log)
+        x = alt.X("x:Q", title=graph.x, scale=scale)
+    up = {"title": graph.y, "scale": alt.Scale(zero=False)}
+    base = alt.Chart(alt.Data(values=rows)).encode(x=x, color=colour)
+    layers = []
+    if graph.level is not None:
+        level = alt.Chart(alt.Data(values=[{"y": graph.level}]))
+        layers.append(level.mark_rule(color=GREY, strokeDash=[4, 3]).encode(y=alt.Y("y:Q", **up)))
+    if any(row["low"] is not None for row in rows):
+        layers.append(base.mark_rule(opacity=0.5).encode(y=alt.Y("low:Q", **up), y2="high:Q"))
+    if graph.kind is GraphKind.LINES:
+        layers.append(base.mark_line(strokeWidth=1.6).encode(y=alt.Y("y:Q", **up)))
+    marks = base.mark_point(filled=True, size=34, opacity=0.85).encode(y=alt.Y("y:Q", **up), shape=shape)
+    return alt.layer(*layers, marks).properties(width=width, height=HEIGHT)
+
+
+def _ranges(alt: Any, graph: PaperGraph, panel: str, width: int) -> Any:
+    """A line for each text: its points, and their intervals."""
+    rows = _rows(graph, panel)
+    colour, shape = _styles(alt, graph)
+    labels = list(dict.fromkeys(str(row["x"]) for row in rows))
+    y = alt.Y("x:N", sort=labels, title=None, axis=alt.Axis(grid=False, ticks=False, labelLimit=330))
+    across = {"title": graph.y, "scale": alt.Scale(zero=False, nice=True, padding=8)}
+    base = alt.Chart(alt.Data(values=rows)).encode(y=y, color=colour)
+    layers = []
+    if graph.level is not None:
+        level = alt.Chart(alt.Data(values=[{"y": graph.level}]))
+        layers.append(level.mark_rule(color=GREY, strokeDash=[4, 3]).encode(x=alt.X("y:Q", **across)))
+    if any(row["low"] is not None for row in rows):
+        layers.append(base.mark_rule(strokeWidth=3, opacity=0.5).encode(x=alt.X("low:Q", **across), x2="high:Q"))
+    layers.append(base.mark_point(filled=True, size=45, opacity=0.85).encode(x=alt.X("y:Q", **across), shape=shape))
+    return alt.layer(*layers).properties(width=width, height=max(3, len(labels)) * ROW)

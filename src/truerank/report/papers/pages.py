@@ -1,0 +1,280 @@
+"""Pages of reproduced experiments: one for each paper, and a front page of all; nothing on them is typed by hand."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from truerank.core.errors import InputError
+from truerank.data.folders import whole_folder
+from truerank.report.papers.graphs import drawn
+from truerank.studies.papers.experiment import EXPERIMENTS, Experiment, catalogued, paper_of
+from truerank.studies.papers.paper import Cell, ClaimFinding, ClaimVerdict, Paper, PaperClaim, PaperGraph
+from truerank.studies.papers.reproduced import Reproduced
+
+KIND = "set of pages"  # of the folder
+FRONT = "README.md"
+LONG = 20  # rows of a table that is shown at once
+SIGNS = {
+    ClaimVerdict.HOLDS: "✓ holds",
+    ClaimVerdict.IN_PART: "◐ holds in part",
+    ClaimVerdict.DOES_NOT: "✗ does not hold",
+    ClaimVerdict.UNTESTED: "– cannot be tested here",
+}
+NOT_RUN = "not run yet"
+Results = Mapping[str, Reproduced]  # by the name of their files
+
+
+def read_results(folder: Path) -> dict[str, Reproduced]:
+    """All result files of a folder, by name."""
+    found = {path.name: Reproduced.read(path) for path in sorted(folder.glob("*.json"))}
+    if not found:
+        raise InputError(f"{folder}: holds no result of an experiment (*.json).")
+    for name, result in found.items():
+        if name != result.file_name:
+            raise InputError(f"{folder / name}: holds {result.file_name}. Give it that name.")
+    return found
+
+
+def write_pages(results: Results, out: Path, *, force: bool = False) -> list[Path]:
+    """Write the front page, a page for each paper, and all pictures into a folder of their own."""
+    made = pages(results)
+    with whole_folder(out, kind=KIND, force=force) as folder:
+        for name, content in made.items():
+            (folder / name).write_bytes(content)
+    return [out / name for name in made if name.endswith(".md")]
+
+
+def pages(results: Results) -> dict[str, bytes]:
+    """Every file of the pages: what it holds by its name."""
+    texts = {FRONT: front(results)} | {f"{paper.key}.md": page(paper, results) for paper in papers()}
+    pictures = {
+        _image(result, graph): drawn(graph) for result in results.values() for graph in result.graphs
+    }  # fmt: skip
+    return {name: text.encode() for name, text in texts.items()} | pictures
+
+
+def papers() -> list[Paper]:
+    """Every paper that an experiment shows something of, in the order of experiments."""
+    return list(dict.fromkeys(paper for cls in catalogued() for paper in cls.shows))
+
+
+def of_paper(paper: Paper) -> list[type[Experiment]]:
+    return [cls for cls in catalogued() if paper in cls.shows]
+
+
+def results_of(cls: type[Experiment], results: Results) -> list[Reproduced]:
+    """What was found by an experiment: on real data first."""
+    return sorted((each for each in results.values() if each.experiment == cls.name), key=lambda each: each.synthetic)
+
+
+# ------------------------------------------------------------------------------------------------------------- verdicts
+
+
+def findings_of(cls: type[Experiment], results: Results) -> list[tuple[PaperClaim, ClaimFinding | None]]:
+    """Each claim of an experiment with its verdict: on real data where there is one, else in a synthetic world."""
+    found: dict[str, ClaimFinding] = {}
+    for result in results_of(cls, results):
+        for finding in result.findings:
+            known = found.get(finding.claim)
+            if known is None or known.verdict is ClaimVerdict.UNTESTED:
+                found[finding.claim] = finding
+    if cls.instead:
+        found = {claim.key: ClaimFinding(claim.key, ClaimVerdict.UNTESTED, cls.instead) for claim in cls.claims}
+    return [(claim, found.get(claim.key)) for claim in cls.claims]
+
+
+def counted(found: Sequence[tuple[PaperClaim, ClaimFinding | None]]) -> str:
+    """How many claims have which verdict.
+
+    >>> claim = PaperClaim("a", "It works.", "Table 1", "by rule")
+    >>> counted([(claim, ClaimFinding("a", ClaimVerdict.HOLDS, "")), (claim, None)])
+    '2 claims (holds: 1, not run yet: 1)'
+    """
+    counts = Counter(NOT_RUN if finding is None else finding.verdict.value for _, finding in found)
+    named = [name for name in (*ClaimVerdict, NOT_RUN) if counts[name]]
+    said = ", ".join(f"{name}: {counts[name]}" for name in named)
+    return f"{len(found)} claim{'' if len(found) == 1 else 's'} ({said})"
+
+
+# ---------------------------------------------------------------------------------------------------------------- pages
+
+
+def front(results: Results) -> str:
+    """What was claimed and what was found, at a glance."""
+    lines = ["# The papers, run again", ""]
+    lead = next((each for paper in papers() for each in _lead(paper, results)), None)
+    if lead is not None:
+        lines += [lead, ""]
+    every = [pair for cls in catalogued() for pair in findings_of(cls, results)]
+    lines += [
+        "Five papers say how recommenders are to be evaluated when data show only part of the truth. truerank runs "
+        "their experiments again and puts what it obtains beside what they published. "
+        f"So far: {counted(every)}.",
+        "",
+        "*Every number comes from the files in `docs/results/reproduced` (`truerank reproduce pages`).*",
+        "",
+        "| paper | what was claimed | verdict |",
+        "|---|---|---|",
+    ]
+    for paper in papers():
+        for cls in of_paper(paper):
+            if paper_of(cls) == paper:
+                lines += [
+                    f"| [{paper.short}]({paper.key}.md) | {_cell(claim.text)} | {_verdict(finding)} |"
+                    for claim, finding in findings_of(cls, results)
+                ]
+    lines += ["", "## Every table and figure", "", "| paper | table or figure | experiment |", "|---|---|---|"]
+    for paper in papers():
+        for part in paper.parts:
+            showing = [cls.name for cls in of_paper(paper) if part in cls.shows[paper]]
+            lines.append(f"| [{paper.short}]({paper.key}.md) | {part} | {', '.join(showing) or 'none'} |")
+    return "\n".join(folded(lines)) + "\n"
+
+
+def page(paper: Paper, results: Results) -> str:
+    """The page of a paper: a picture, claims with their verdicts, then experiment by experiment."""
+    experiments = of_paper(paper)
+    every = [pair for cls in experiments for pair in findings_of(cls, results)]
+    lines = [f"# {paper.title}", "", *(part for each in _lead(paper, results) for part in (each, ""))]
+    lines += [f"{paper.authors}, {paper.year}. {counted(every)}.", ""]
+    lines += ["| claim | where | verdict | why |", "|---|---|---|---|"]
+    for cls in experiments:
+        lines += [
+            f"| {_cell(claim.text)} | {claim.where} ({cls.name}) | {_verdict(finding)} | {_why(finding)} |"
+            for claim, finding in findings_of(cls, results)
+        ]
+    for cls in experiments:
+        lines += ["", *_experiment(cls, paper, results)]
+    return "\n".join(folded(lines)) + "\n"
+
+
+def _lead(paper: Paper, results: Results) -> list[str]:
+    """The first picture of a paper."""
+    found = [
+        _picture(result, graph)
+        for cls in of_paper(paper)
+        for result in results_of(cls, results)
+        for graph in result.graphs
+    ]
+    return found[:1]
+
+
+def _experiment(cls: type[Experiment], paper: Paper, results: Results) -> Iterator[str]:
+    shown = ", ".join(part for parts in cls.shows.values() for part in parts)
+    yield f"## {cls.name}: {shown}"
+    yield ""
+    yield cls.about
+    if paper_of(cls) != paper:
+        home = paper_of(cls)
+        yield ""
+        yield f"Its numbers stand on the page of [{home.title}]({home.key}.md)."
+        return
+    if cls.instead:
+        yield ""
+        yield f"Cannot be run here: {cls.instead}"
+    yield from _rules(cls.claims)
+    for result in results_of(cls, results):
+        yield from section(result)
+
+
+def _rules(claims: Sequence[PaperClaim]) -> Iterator[str]:
+    yield ""
+    yield "How verdicts are reached:"
+    yield ""
+    yield from (f"- {claim.text} *{claim.rule}*" for claim in claims)
+
+
+def section(result: Reproduced) -> Iterator[str]:
+    """What was obtained by one run: settings, differences from the paper, pictures, tables."""
+    needs = EXPERIMENTS.named(result.experiment).data
+    where = "needs no data" if not needs else "a synthetic world" if result.synthetic else "real data"
+    yield ""
+    yield f"### {result.experiment}, {where}, {result.size} size, seed {result.seed}"
+    if result.settings:
+        yield ""
+        yield f"Settings: {', '.join(f'{name} {_setting(value)}' for name, value in result.settings.items())}."
+    if result.differs:
+        yield ""
+        yield "Not as in the paper:"
+        yield ""
+        yield from (f"- {sentence}" for sentence in result.differs)
+    for graph in result.graphs:
+        yield ""
+        yield _picture(result, graph)
+    for name in dict.fromkeys(cell.table for cell in result.cells):
+        yield ""
+        yield f"**{name}**"
+        yield ""
+        yield from pivot([cell for cell in result.cells if cell.table == name])
+
+
+def pivot(cells: Sequence[Cell]) -> Iterator[str]:
+    """A table: rows and columns in the order in which they come.
+
+    >>> for line in pivot([Cell("t", "R", "DCG", 1.0, 1.0), Cell("t", "R'", "DCG", 1.25)]): print(line)
+    | | DCG |
+    |---|---|
+    | R | 1 (published 1) |
+    | R' | 1.25 |
+    """
+    rows, columns = (list(dict.fromkeys(getattr(cell, name) for cell in cells)) for name in ("row", "column"))
+    by_place = {(cell.row, cell.column): cell for cell in cells}
+    yield f"| | {' | '.join(map(_cell, columns))} |"
+    yield f"|{'---|' * (len(columns) + 1)}"
+    for row in rows:
+        yield f"| {_cell(row)} | {' | '.join(_number(by_place.get((row, column))) for column in columns)} |"
+
+
+def folded(lines: Sequence[str]) -> list[str]:
+    """Lines in which tables of many rows are folded."""
+    out: list[str] = []
+    table: list[str] = []
+    for line in (*lines, ""):
+        if line.startswith("|"):
+            table.append(line)
+            continue
+        if len(table) - 2 > LONG:
+            table = [f"<details><summary>Table of {len(table) - 2} rows</summary>", "", *table, "", "</details>"]
+        out += [*table, line]
+        table = []
+    return out[:-1]
+
+
+def _number(cell: Cell | None) -> str:
+    if cell is None:
+        return ""
+    said = "" if cell.obtained is None else f"{cell.obtained:.4g}"
+    if cell.low is not None and cell.high is not None:
+        said = f"{said} [{cell.low:.4g}, {cell.high:.4g}]"
+    if cell.published is not None:
+        said = f"{said} (published {cell.published:.4g})".strip()
+    return f"{said} beyond ±{cell.tolerance:g}" if cell.is_within is False else said
+
+
+def _setting(value: Any) -> str:
+    if isinstance(value, Mapping):
+        return "; ".join(f"{name} {_setting(each)}" for name, each in value.items())
+    return " to ".join(map(str, value)) if isinstance(value, list) and len(value) == 2 else str(value)
+
+
+def _picture(result: Reproduced, graph: PaperGraph) -> str:
+    return f"![{graph.sentence}]({_image(result, graph)})"
+
+
+def _image(result: Reproduced, graph: PaperGraph) -> str:
+    return f"{result.file_name.removesuffix('.json')}-{graph.name}.svg"
+
+
+def _verdict(finding: ClaimFinding | None) -> str:
+    return NOT_RUN if finding is None else SIGNS[finding.verdict]
+
+
+def _why(finding: ClaimFinding | None) -> str:
+    return "" if finding is None else _cell(finding.why)
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|")

@@ -1,0 +1,14 @@
+"""On (normalised) discounted cumulative gain as an off-policy evaluation metric for top-n recommendation."""
+
+from __future__ import annotations
+
+from truerank.studies.papers.paper import Paper
+
+PAPER = Paper(
+    key="dcg",
+    short="DCG as an off-policy metric",
+    title="On (Normalised) Discounted Cumulative Gain as an Off-Policy Evaluation Metric for Top-n Recommendation",
+    authors="Jeunen, Potapov, Ustimenko",
+    year=2024,
+    parts=("Table 1", "Table 2", "Figure 1", "Figure 2"),
+)

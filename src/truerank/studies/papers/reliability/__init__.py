@@ -1,0 +1,14 @@
+"""On the reliability of sampling strategies in offline recommender evaluation."""
+
+from __future__ import annotations
+
+from truerank.studies.papers.paper import Paper
+
+PAPER = Paper(
+    key="reliability",
+    short="sampled candidates",
+    title="On the Reliability of Sampling Strategies in Offline Recommender Evaluation",
+    authors="Pereira, Said, Santos",
+    year=2025,
+    parts=("Table 1", "Figure 1", "Figure 2", "Figure 3", "Figure 4", "Figure 5"),
+)

@@ -1,0 +1,124 @@
+"""A reproduced experiment as a small file: settings, numbers, pictures as data, verdicts. It holds no clock."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import polars as pl
+
+from truerank.core.errors import InputError
+from truerank.core.provenance import plain
+from truerank.studies.papers.experiment import EXPERIMENTS, Experiment, Measurements, Obtained, ReproducedSize
+from truerank.studies.papers.paper import Cell, Cells, ClaimFinding, PaperGraph, rounded
+from truerank.version import __version__
+
+
+@dataclass(frozen=True, slots=True)
+class Reproduced:
+    """What a run of an experiment found, with all that its page says.
+
+    `data` is by file what it was read from (SHA-256), empty for a synthetic world or none.
+    """
+
+    experiment: str
+    size: ReproducedSize
+    seed: int
+    synthetic: bool
+    truerank: str
+    data: Mapping[str, str]
+    settings: Mapping[str, Any]
+    differs: tuple[str, ...]
+    findings: tuple[ClaimFinding, ...]
+    cells: tuple[Cell, ...]
+    graphs: tuple[PaperGraph, ...]
+
+    @property
+    def file_name(self) -> str:
+        """The name of its file: of an experiment that has data, a synthetic run stands beside the real one."""
+        needs = EXPERIMENTS.named(self.experiment).data
+        return f"{self.experiment}{'-synthetic' if self.synthetic and needs else ''}.json"
+
+    def table(self) -> pl.DataFrame:
+        """A tidy table of obtained against published: a row for each number."""
+        names = ("table", "row", "column", "obtained", "published", "low", "high", "tolerance")
+        kinds = [pl.String] * 3 + [pl.Float64] * 5
+        rows = [tuple(getattr(cell, name) for name in names) for cell in self.cells]
+        return pl.DataFrame(rows, schema=dict(zip(names, kinds, strict=True)), orient="row")
+
+    def encoded(self) -> bytes:
+        return msgspec.json.format(msgspec.json.encode(self), indent=1) + b"\n"
+
+    @classmethod
+    def read(cls, path: Path) -> Reproduced:
+        try:
+            return msgspec.json.decode(path.read_bytes(), type=cls)
+        except (OSError, msgspec.DecodeError, UnicodeDecodeError) as error:
+            raise InputError(
+                f"{path}: is no result of an experiment ({error}). Make it again: truerank reproduce ID."
+            ) from None
+
+
+def reproduced(
+    experiment: Experiment,
+    found: Measurements,
+    *,
+    size: ReproducedSize,
+    seed: int,
+    synthetic: bool,
+    data: Mapping[str, str],
+) -> Reproduced:
+    """Numbers as they are kept, and the verdicts that these numbers give."""
+    cells = tuple(_cell(cell) for cell in found.cells)
+    places = Counter((cell.table, cell.row, cell.column) for cell in cells)
+    twice = [place for place, count in places.items() if count > 1]
+    if twice:
+        raise ValueError(f"{experiment.name} has more than one number in {twice[0]}")
+    return Reproduced(
+        experiment=experiment.name,
+        size=size,
+        seed=seed,
+        synthetic=synthetic,
+        truerank=__version__,
+        data=dict(data),
+        settings=plain(found.settings),
+        differs=found.differs,
+        findings=experiment.judge(Obtained(Cells(cells), synthetic, size)),
+        cells=cells,
+        graphs=tuple(_graph(graph) for graph in found.graphs),
+    )
+
+
+def judged_again(result: Reproduced) -> tuple[ClaimFinding, ...]:
+    """The verdicts that the kept numbers give by the rules as they are now."""
+    experiment: Experiment = EXPERIMENTS.named(result.experiment)()
+    return experiment.judge(Obtained(Cells(result.cells), result.synthetic, result.size))
+
+
+def _cell(cell: Cell) -> Cell:
+    return replace(
+        cell,
+        obtained=rounded(cell.obtained),
+        published=rounded(cell.published),
+        low=rounded(cell.low),
+        high=rounded(cell.high),
+        tolerance=rounded(cell.tolerance),
+    )
+
+
+def _graph(graph: PaperGraph) -> PaperGraph:
+    points = tuple(
+        replace(
+            point,
+            x=point.x if isinstance(point.x, str) else float(rounded(point.x) or 0.0),
+            y=rounded(point.y),
+            low=rounded(point.low),
+            high=rounded(point.high),
+        )
+        for point in graph.points
+    )
+    return replace(graph, points=points, level=rounded(graph.level))

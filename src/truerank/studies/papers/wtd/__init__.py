@@ -1,0 +1,14 @@
+"""Debiased offline evaluation of recommender systems: a weighted-sampling approach."""
+
+from __future__ import annotations
+
+from truerank.studies.papers.paper import Paper
+
+PAPER = Paper(
+    key="wtd",
+    short="intervened test sets",
+    title="Debiased Offline Evaluation of Recommender Systems: A Weighted-Sampling Approach",
+    authors="Carraro, Bridge",
+    year=2020,
+    parts=("Table 1", "Table 2", "Table 3", "Table 4"),
+)
