@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import glob
 import math
-import os
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext, suppress
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from importlib import import_module
 from importlib.util import find_spec
-from multiprocessing import get_context
-from multiprocessing.pool import Pool
 from pathlib import Path
-from typing import ClassVar, Protocol
+from typing import Any, ClassVar, Protocol
 
 import polars as pl
 
@@ -22,6 +19,9 @@ from truerank.core.progress import Progress, Watching, watching
 from truerank.core.sizes import check_size
 from truerank.data.growing import BLOCK as ENDING
 from truerank.data.growing import Blocks, keep_question, working
+from truerank.engines.engine import Listed, Workers, map_chunks
+from truerank.engines.local import Local, Processes
+from truerank.engines.named import as_engine
 from truerank.ranks.kernel.rank import COMPILED
 from truerank.studies.calibration.said import SCHEMA, Said
 from truerank.version import __version__
@@ -67,13 +67,16 @@ class Block:
         name = self.world.name.replace(" ", "-").replace("%", "")
         return self.folder / f"{name}.{self.seed}.{self.first}-{self.last}{ENDING}"
 
-    def make(self) -> None:
-        """Draw, and write the block whole or not at all."""
+    def drawn(self) -> pl.DataFrame:
+        """What was said of each draw."""
         if find_spec("numba") is not None:  # thousands of small draws: the compiled kernel is loaded once for all
             import_module(COMPILED)
         rows = [row for run in range(self.first, self.last) for row in self.world.said(self.seed, run)]
-        frame = pl.DataFrame(rows, schema=SCHEMA, orient="row")
-        kept(self.world, self.seed).write(frame, self.path)
+        return pl.DataFrame(rows, schema=SCHEMA, orient="row")
+
+    def write(self, drawn: pl.DataFrame) -> None:
+        """The block whole, or not at all."""
+        kept(self.world, self.seed).write(drawn, self.path)
 
 
 def kept(world: DrawnWorld, seed: int) -> Blocks:
@@ -91,12 +94,14 @@ def study(
     draws: int,
     seed: int,
     processes: int | None = None,
+    engine: Any = None,
     progress: Watching = None,
 ) -> tuple[str, ...]:
     """Make the blocks that are missing; worlds take turns, so that a stopped study has some draws of each.
 
-    What a block holds depends on world, seed and draw alone, not on the number of processes. Blocks that were altered
-    are made again, which is what is to be said; those of a world that has other settings now are refused.
+    What a block holds depends on world, seed and draw alone, not on the engine or the number of its processes. Blocks
+    that were altered are made again, which is what is to be said; those of a world that has other settings now are
+    refused.
     """
     check_size(
         f"a study of {draws:,} draws of {len(worlds):,} worlds",
@@ -107,7 +112,8 @@ def study(
     with watching(progress) as say, working(folder):
         keep_question(folder / NOTE, {"study": worlds[0].study, "format": FORMAT}, what="study", advice=KEPT)
         damaged = [name for world in worlds for name in kept(world, seed).drop_damaged(_drawn(world, folder, seed))]
-        _draw(worlds, folder, draws=draws, seed=seed, processes=processes, progress=say)
+        with _workers(engine, processes) as workers:
+            _draw(worlds, folder, draws=draws, seed=seed, workers=workers, progress=say)
     return (f"{folder}: {some(damaged)} had been altered and was made again.",) if damaged else ()
 
 
@@ -123,7 +129,7 @@ def _draw(
     *,
     draws: int,
     seed: int,
-    processes: int | None,
+    workers: Workers,
     progress: Progress | None,
 ) -> None:
     blocks = [
@@ -134,23 +140,20 @@ def _draw(
     ]
     missing = [block for block in blocks if not block.path.exists()]
     done = len(blocks) - len(missing)
-    with _pool(processes or os.cpu_count() or 1) as pool:
-        made = map(Block.make, missing) if pool is None else pool.imap_unordered(Block.make, missing)
-        for at, _ in enumerate(made, start=1):
-            if progress is not None:
-                progress("drawing worlds", done + at, len(blocks))
+    for at, (block, drawn) in enumerate(map_chunks(workers, _drawn_block, Listed(missing)), start=1):
+        block.write(drawn)
+        if progress is not None:
+            progress("drawing worlds", done + at, len(blocks))
 
 
-def _pool(workers: int) -> AbstractContextManager[Pool | None]:
-    """Processes to share the work; None where there is one, or the system has no place for what they share.
+def _drawn_block(block: Block) -> tuple[Block, pl.DataFrame]:
+    return block, block.drawn()
 
-    A hardened container has no /dev/shm that can be written to. Blocks are the same bytes either way.
-    """
-    if workers > 1:
-        with suppress(OSError):
-            # spawned, because the threads of polars do not survive a fork
-            return get_context("spawn").Pool(workers)
-    return nullcontext()
+
+def _workers(engine: Any, processes: int | None) -> AbstractContextManager[Workers]:
+    """Who draws: on this machine processes, because a draw is many small evaluations, nearly all of them Python."""
+    chosen = as_engine(engine, threads=processes)
+    return nullcontext(Processes(chosen.n_workers)) if isinstance(chosen, Local) else chosen.open()
 
 
 def read(world: DrawnWorld, folder: Path, *, seed: int) -> pl.DataFrame:

@@ -100,7 +100,9 @@ class ShownRows:
             chunk = JudgedChunk(log, {Pool.CATALOGUE: Candidates(n, float(self.world.n_items))})
             rates = LogRates()
             learner = rates.learner(Precision(1))
-            learned = learn([learner], lambda: [chunk], groups=Groups(self.seed, "one"), facts={"users": users})
+            learned = learn(
+                [learner], lambda work: [work(chunk)], groups=Groups(self.seed, "one"), facts={"users": users}
+            )
             return rates.predicted(chunk, learned[learner]).block(np.arange(n))
 
         return self._once("rates", made)
