@@ -333,10 +333,11 @@ from truerank.data.batches import LazyTable
 from truerank.data.partition import Keyed
 from truerank.data.partition import together
 from truerank.data.spill import scratch
-from truerank.engines.local import map_chunks
+from truerank.engines.engine import map_chunks
+from truerank.engines.local import Threads
 with scratch(Path(sys.argv[2])) as place:
     chunks = together({"x": Keyed(LazyTable.of(sys.argv[1]), "user")}, scratch=place)
-    rows = sum(map_chunks(lambda chunk: len(chunk["x"]), chunks, threads=2))
+    rows = sum(map_chunks(Threads(2), lambda chunk: len(chunk["x"]), chunks))
 print(rows, int(re.search(r"VmHWM:\\s+(\\d+)", Path("/proc/self/status").read_text())[1]) // 1024)
 """
 

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import polars as pl
 import pytest
 
 from truerank.core.arrays import Ints
-from truerank.engines.local import map_chunks
+from truerank.core.errors import TruerankError
+from truerank.engines.engine import as_it_is, map_chunks
+from truerank.engines.local import Threads
 
 
 @dataclass
@@ -30,6 +33,12 @@ class Numbers:
         self.begun.append(at)
         return {"x": pl.DataFrame({"x": [at]})}
 
+    def reader(self) -> Callable[[Any], Mapping[str, pl.DataFrame]]:
+        return as_it_is
+
+    def part(self, at: int, *, same_disk: bool) -> Mapping[str, pl.DataFrame]:
+        return self.chunk(at)
+
 
 def number(chunk: Mapping[str, pl.DataFrame]) -> int:
     return int(chunk["x"]["x"][0])
@@ -40,7 +49,7 @@ def number(chunk: Mapping[str, pl.DataFrame]) -> int:
 def test_every_chunk_once(threads: int, n: int) -> None:
     seen: list[tuple[str, int, int]] = []
     chunks = Numbers(n)
-    results = list(map_chunks(number, chunks, threads=threads, progress=lambda *each: seen.append(each)))
+    results = list(map_chunks(Threads(threads), number, chunks, progress=lambda *each: seen.append(each)))
     assert sorted(results) == sorted(chunks.begun) == list(range(n))
     total = n * (n + 1) // 2
     assert len(seen) == n
@@ -50,14 +59,14 @@ def test_every_chunk_once(threads: int, n: int) -> None:
 @pytest.mark.parametrize("threads", [1, 3])
 def test_results_wait_until_they_are_taken(threads: int) -> None:
     chunks = Numbers(40)
-    for taken, _ in enumerate(map_chunks(number, chunks, threads=threads), start=1):
+    for taken, _ in enumerate(map_chunks(Threads(threads), number, chunks), start=1):
         time.sleep(0.005)
         assert len(chunks.begun) <= taken + threads
 
 
 def test_threads_work_at_the_same_time() -> None:
     meeting = threading.Barrier(2, timeout=20)
-    assert len(list(map_chunks(lambda _: meeting.wait(), Numbers(2), threads=2))) == 2
+    assert len(list(map_chunks(Threads(2), lambda _: meeting.wait(), Numbers(2)))) == 2
 
 
 @pytest.mark.parametrize("threads", [1, 3])
@@ -70,7 +79,7 @@ def test_an_error_ends_it(threads: int, error: type[BaseException]) -> None:
 
     chunks, before = Numbers(1000), threading.active_count()
     with pytest.raises(error, match="four"):
-        list(map_chunks(fails, chunks, threads=threads))
+        list(map_chunks(Threads(threads), fails, chunks))
     assert len(chunks.begun) < 30
     assert threading.active_count() == before
 
@@ -78,7 +87,7 @@ def test_an_error_ends_it(threads: int, error: type[BaseException]) -> None:
 @pytest.mark.parametrize("threads", [1, 3])
 def test_who_stops_taking_stops_the_work(threads: int) -> None:
     chunks, before = Numbers(1000), threading.active_count()
-    results = map_chunks(number, chunks, threads=threads)
+    results = map_chunks(Threads(threads), number, chunks)
     next(results)
     results.close()  # type: ignore[attr-defined]
     assert len(chunks.begun) <= threads + 2
@@ -92,4 +101,28 @@ def test_blas_has_one_thread() -> None:
         return max((each["num_threads"] for each in threadpool_info() if each["user_api"] == "blas"), default=1)
 
     np.ones((2, 2)) @ np.ones((2, 2))
-    assert set(map_chunks(most, Numbers(5), threads=2)) == {1}
+    assert set(map_chunks(Threads(2), most, Numbers(5))) == {1}
+
+
+@dataclass
+class Careless:
+    """Workers that lose a chunk, or give one twice."""
+
+    given: list[int]
+    threads: int = 1
+    here: bool = True
+
+    def map(self, work: Any, chunks: Any) -> Iterator[tuple[int, Any]]:
+        yield from ((at, work(chunks.chunk(at))) for at in self.given)
+
+
+@pytest.mark.parametrize("ordered", [False, True])
+@pytest.mark.parametrize(("given", "said"), [([0, 2], "did not come back"), ([0, 1, 1, 2], "came back twice")])
+def test_a_chunk_that_is_lost_or_doubled_is_an_error(given: list[int], said: str, ordered: bool) -> None:
+    with pytest.raises(TruerankError, match=said):
+        list(map_chunks(Careless(given), number, Numbers(3), ordered=ordered))
+
+
+def test_in_the_order_of_chunks_where_that_is_asked() -> None:
+    assert list(map_chunks(Careless([2, 0, 1]), number, Numbers(3), ordered=True)) == [0, 1, 2]
+    assert list(map_chunks(Careless([2, 0, 1]), number, Numbers(3))) == [2, 0, 1]

@@ -81,7 +81,7 @@ def learned_of(estimator: Estimator, part: Ints, propensity: Learner | None, *, 
     facts = facts_of(JUDGED, CANDIDATES, propensity=propensity)
     learners = estimator.prepare(Context(propensity, tuple(questions(estimator))))
     keyed = Groups.of(JUDGED.users.keys(), n=groups, seed=0, purpose="parts")
-    return learn(learners, lambda: chunks_of(JUDGED, CANDIDATES, part=part), groups=keyed, facts=facts)
+    return learn(learners, lambda work: map(work, chunks_of(JUDGED, CANDIDATES, part=part)), groups=keyed, facts=facts)
 
 
 def measured(estimator: Estimator, part: Ints, learned: Learned, asked: Sequence[Asked]) -> list[Smooth]:
@@ -142,7 +142,9 @@ def test_rates_of_an_item_do_not_look_at_the_fold_they_are_for() -> None:
 
     def rates(log: Log) -> rewards.FoldRates:
         chunks = list(chunks_of(log, part=np.zeros(N_USERS, np.int64)))
-        found: rewards.FoldRates = learn([learner], lambda: chunks, groups=Groups(0, "one"), facts=facts)[learner]
+        found: rewards.FoldRates = learn(
+            [learner], lambda work: map(work, chunks), groups=Groups(0, "one"), facts=facts
+        )[learner]
         return found
 
     before = rates(JUDGED)

@@ -58,7 +58,9 @@ def learned_from(plan: JudgedPlan, chunks: Sequence[JudgedChunk]) -> JudgedPlan:
     if not learners:
         return plan
     groups = plan.learned.groups or Groups(SEED, "one")
-    return replace(plan, learned=learn(learners, lambda: chunks, groups=groups, facts=plan.learned.facts))
+    return replace(
+        plan, learned=learn(learners, lambda work: map(work, chunks), groups=groups, facts=plan.learned.facts)
+    )
 
 
 def in_parts(plan: JudgedPlan, whole: JudgedChunk, part: Ints, order: Sequence[int]) -> Results:

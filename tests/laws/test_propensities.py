@@ -138,7 +138,9 @@ def slices() -> dict[str, Log]:
 def learned(model: PropensityModel, part: Ints, random: Log, *, groups: Groups = GROUPS) -> tuple[Learned, Learner]:
     learner = PropensityLearner(model, random, WORLD.user_features, WORLD.item_features)
     facts = facts_of(WORLD.log, CANDIDATES)
-    made = learn([learner], lambda: chunks_of(WORLD.log, CANDIDATES, part=part), groups=groups, facts=facts)
+    made = learn(
+        [learner], lambda work: map(work, chunks_of(WORLD.log, CANDIDATES, part=part)), groups=groups, facts=facts
+    )
     return made, learner
 
 
@@ -189,7 +191,7 @@ def test_a_fit_that_cannot_be_made_without_a_group_is_a_failure_with_its_reason(
     assert label.any()
     made = learn(
         [learner := PropensityLearner(PopularityPower())],
-        lambda: chunks_of(log, part=PARTS["three"]),
+        lambda work: map(work, chunks_of(log, part=PARTS["three"])),
         groups=GROUPS,
         facts=facts_of(log, CANDIDATES),
     )
@@ -208,12 +210,16 @@ def test_values_of_rewards_are_merged_over_chunks() -> None:
     )
     learner = PropensityLearner(NaiveBayes("rating"), random)
     facts = facts_of(log, all_items(log))
-    made = learn([learner], lambda: chunks_of(log, part=np.arange(N_USERS) % 5), groups=GROUPS, facts=facts)
+    made = learn(
+        [learner], lambda work: map(work, chunks_of(log, part=np.arange(N_USERS) % 5)), groups=GROUPS, facts=facts
+    )
     assert np.array_equal(made[learner].at(log), fit_propensities(NaiveBayes("rating"), log, random=random).at(log))
     assert len(np.unique(made[learner].at(log))) == len(np.unique(rating))
     many = replace(WORLD.log, rewards={"rating": WORLD.log.user.astype(np.float64)})
     with pytest.raises(InputError, match="different values; naive Bayes expects at most 100"):
-        learn([learner], lambda: chunks_of(many, part=np.arange(N_USERS) % 5), groups=GROUPS, facts=facts)
+        learn(
+            [learner], lambda work: map(work, chunks_of(many, part=np.arange(N_USERS) % 5)), groups=GROUPS, facts=facts
+        )
 
 
 def test_learners_are_values() -> None:

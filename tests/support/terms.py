@@ -103,7 +103,7 @@ def all_terms_of(
     learned = Learned(facts=known)
     if learners:
         of = Groups(seed, "groups") if groups is None else groups
-        learned = learn(learners, lambda: [chunk], groups=of, facts=known)
+        learned = learn(learners, lambda work: [work(chunk)], groups=of, facts=known)
     view = RankView(ranks, scores, "m", ties=ties, seed=seed)
     made = estimator.terms(chunk, view, asked=asked, learned=learned, keep_rows=keep_rows)
     terms = [part if isinstance(part, Smooth) else part.whole for part in made]  # what is fitted has shares of users

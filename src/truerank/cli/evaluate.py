@@ -14,6 +14,7 @@ from truerank.cli.options import (
     BOOTSTRAP,
     CLIP,
     COLUMNS,
+    ENGINE,
     ESTIMATOR,
     EXCLUDE,
     ITEMS,
@@ -103,6 +104,7 @@ ESTIMATORS = ", ".join(names("estimators/judged", "estimators/biased", about=Tru
     REQUIRE,
     SEED.here("For random ties and the bootstrap."),
     THREADS,
+    ENGINE,
 )  # fmt: skip
 @grouped(Output, RESULTS_FORMAT, OUT, *remembered("user"), QUIET)
 def evaluate(
@@ -177,6 +179,7 @@ def evaluate(
             simultaneous=inference.simultaneous,
             seed=inference.seed,
             threads=inference.threads,
+            engine=inference.engine,
             progress=report,
         )
     output.results(results, files, reading=reading, required=required)

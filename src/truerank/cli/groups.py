@@ -273,6 +273,7 @@ class Inference:
     baseline: str | None = None
     seed: int = 0
     threads: int | None = None
+    engine: str = "local"
 
     def required(self, models: Iterable[str]) -> list[Requirement]:
         """What must be shown, checked against the names of models."""
@@ -297,6 +298,9 @@ class Inference:
     def check(self) -> None:
         if self.threads is not None and self.threads < 1:
             raise InputError(f"--threads {self.threads}; expected a whole number from 1.")
+        from truerank.engines.named import as_engine
+
+        as_engine(self.engine)
 
 
 def clips_of(texts: Sequence[str]) -> tuple[float, ...] | AutoClip | None:

@@ -16,6 +16,7 @@ from truerank.cli.options import (
     BOOTSTRAP,
     CLIP,
     COLUMNS,
+    ENGINE,
     ESTIMATOR,
     LEVEL,
     OUT,
@@ -129,6 +130,7 @@ class Policies:
     REQUIRE,
     SEED.here("For folds and the bootstrap."),
     THREADS,
+    ENGINE,
 )
 @grouped(Output, RESULTS_FORMAT, OUT, *remembered("session"), QUIET)
 def offpolicy(
@@ -175,6 +177,7 @@ def offpolicy(
             simultaneous=inference.simultaneous,
             seed=inference.seed,
             threads=inference.threads,
+            engine=inference.engine,
             progress=report,
         )
     output.results(results, files, reading=reading, required=required)

@@ -175,6 +175,11 @@ SEED = shared(
     "--seed", type=int, default=0, show_default=True, help="For all that is drawn: the same seed, the same results."
 )  # fmt: skip
 THREADS = count("--threads", help="Default: all cores.")
+ENGINE = shared(
+    "--engine", default="local", show_default=True, metavar="ENGINE",
+    help="Where it is computed: local, dask or spark (on this machine, listening on 127.0.0.1 only), dask:ADDRESS or "
+    "spark:URL (a cluster that is there). Results are the same.",
+)  # fmt: skip
 
 # --------------------------------------------------------------------------------------------------------------- output
 

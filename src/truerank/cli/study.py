@@ -15,6 +15,7 @@ from truerank.cli.names import choices, constant
 from truerank.cli.options import (
     BOOTSTRAP,
     COLUMNS,
+    ENGINE,
     EXCLUDE,
     FORCE,
     ITEMS,
@@ -132,7 +133,12 @@ class Varying:
 @TRAIN.here("Training data, for loggers and samplers that count it.")
 @shared("--train-positive", metavar="RULE", help="--positive for --train, where it is not 0/1 and another rule.")
 @grouped(
-    Inference, BOOTSTRAP.here("Bootstrap samples of users.", default=1000, show_default=True), LEVEL, SEED, THREADS
+    Inference,
+    BOOTSTRAP.here("Bootstrap samples of users.", default=1000, show_default=True),
+    LEVEL,
+    SEED,
+    THREADS,
+    ENGINE,
 )
 @grouped(Output, OUT.here("The folder of the study.", required=True), QUIET)
 def reliability(
@@ -165,6 +171,7 @@ def reliability(
     from truerank.studies.reliability.run import study as run
 
     scoring.paths()  # names that are wrong are refused before anything is read
+    inference.check()
     grid = varying.grid(train=train is not None)
     items = reading.of("items").ids(reading.items, "item")
     world = reading.log(labels, users=reading.users())
@@ -187,6 +194,7 @@ def reliability(
                 resamples=inference.bootstrap or 0,
                 level=inference.level,
                 threads=inference.threads,
+                engine=inference.engine,
                 progress=report,
             )
     except KeyboardInterrupt:
@@ -283,7 +291,7 @@ study.add_command(figures)
     "--world", "chosen_worlds", metavar="NAME", multiple=True,
     help="Only worlds of this name; 'strata*' are all that begin so. Repeat for several.",
 )  # fmt: skip
-@grouped(Inference, SEED.here("Of all that is drawn.", default=20261116), THREADS)
+@grouped(Inference, SEED.here("Of all that is drawn.", default=20261116), THREADS, ENGINE)
 @grouped(Output, OUT.here("The folder of the study.", required=True), QUIET)
 def calibration(*, draws: int, chosen_worlds: tuple[str, ...], inference: Inference, output: Output) -> None:
     """Measure whether intervals and verdicts keep their promises, in worlds whose truth is known.
@@ -309,7 +317,15 @@ def calibration(*, draws: int, chosen_worlds: tuple[str, ...], inference: Infere
     chosen, place = named(chosen_worlds) if chosen_worlds else worlds(), output.place
     try:
         with output.progress() as report:
-            notes = run(chosen, place, draws=draws, seed=inference.seed, processes=inference.threads, progress=report)
+            notes = run(
+                chosen,
+                place,
+                draws=draws,
+                seed=inference.seed,
+                processes=inference.threads,
+                engine=inference.engine,
+                progress=report,
+            )
     except KeyboardInterrupt:
         output.say([f"{place}: what is done is kept; the same command goes on from there."])
         raise
@@ -321,7 +337,7 @@ def calibration(*, draws: int, chosen_worlds: tuple[str, ...], inference: Infere
 @count("--draws", default=2000, help="Draws of every world.")
 @file("--kuairec", metavar="DIR", help="The folder of KuaiRec, to study its fully observed block too.")
 @file("--jester", metavar="DIR", help="The folder of Jester, to study its fully observed users too.")
-@grouped(Inference, SEED.here("Of all that is drawn.", default=20261117), THREADS)
+@grouped(Inference, SEED.here("Of all that is drawn.", default=20261117), THREADS, ENGINE)
 @grouped(Output, OUT.here("The folder of the study.", required=True), QUIET)
 def truth(*, draws: int, kuairec: Path | None, jester: Path | None, inference: Inference, output: Output) -> None:
     """Measure how close estimators come to the truth, where every label is known and few are shown at random.
@@ -346,7 +362,15 @@ def truth(*, draws: int, kuairec: Path | None, jester: Path | None, inference: I
     chosen, place = study_worlds(kuairec=kuairec, jester=jester), output.place
     try:
         with output.progress() as report:
-            notes = run(chosen, place, draws=draws, seed=inference.seed, processes=inference.threads, progress=report)
+            notes = run(
+                chosen,
+                place,
+                draws=draws,
+                seed=inference.seed,
+                processes=inference.threads,
+                engine=inference.engine,
+                progress=report,
+            )
     except KeyboardInterrupt:
         output.say([f"{place}: what is done is kept; the same command goes on from there."])
         raise

@@ -97,6 +97,10 @@ INTERVAL = Wanted(
 )
 FUNCTION = Wanted("a function to call", callable)
 PROGRESS = Wanted("True, or a function to call", lambda value: isinstance(value, bool) or callable(value))
+ENGINE = Wanted(
+    "local, dask, dask:ADDRESS, spark or spark:URL, a Dask Client or a SparkSession",
+    lambda value: isinstance(value, str) or hasattr(value, "open") or hasattr(value, "submit") or hasattr(value, "sql"),
+)
 ANYTHING = Wanted("anything", lambda value: True)
 
 BY_NAME: dict[str, Wanted] = {
@@ -117,6 +121,7 @@ BY_NAME: dict[str, Wanted] = {
     **dict.fromkeys(("model", "rule"), TEXT),
     **dict.fromkeys(("log", "world", "train", "random", "exclude"), LOG),
     "progress": PROGRESS,
+    "engine": ENGINE,
     "call": FUNCTION,
 }
 

@@ -8,7 +8,7 @@ its class or looks for attributes.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, ClassVar, Protocol, Self, cast, runtime_checkable
@@ -272,15 +272,16 @@ class Learned:
 
 def learn(
     learners: Sequence[Learner],
-    chunks: Callable[[], Any],
+    mapped: Callable[[Callable[[Any], list[Any]]], Iterable[list[Any]]],
     *,
     groups: Groups,
     facts: Mapping[str, Any],
 ) -> Learned:
     """Fit all learners, one pass over the chunks for each link of the longest chain of needs.
 
-    `chunks()` gives the chunks anew for every pass. Where a learner is refitted, groups of clusters are left out in
-    turn; a fit that cannot be made without a group is a failure, and leaves intervals undefined.
+    `mapped(work)` gives what `work` makes of each chunk, in the order of chunks, anew for every pass. Where a learner
+    is refitted, groups of clusters are left out in turn; a fit that cannot be made without a group is a failure, and
+    leaves intervals undefined.
     """
     todo = _with_needs(learners)
     again = any(learner.refitted for learner in todo) and len(groups) > 1
@@ -292,11 +293,8 @@ def learn(
         ready = [learner for learner in todo if all(need in models for need in learner.needs)]
         learned = Learned(models, (), of, facts)
         tallies: dict[Learner, Any] = {}
-        for chunk in chunks():
-            for learner in ready:
-                made = learner.tally(
-                    chunk, groups=of if learner.refitted else Groups(of.seed, of.purpose), learned=learned
-                )
+        for of_chunk in mapped(_Tallying(ready, of, learned)):
+            for learner, made in zip(ready, of_chunk, strict=True):
                 tallies[learner] = made if learner not in tallies else tallies[learner] + made
         for learner in ready:
             models[learner] = learner.fit(tallies[learner].without(None))
@@ -309,6 +307,22 @@ def learn(
         todo = [learner for learner in todo if learner not in ready]
     counted = {reason: len(parts) for reason, parts in failures.items()}
     return Learned(models, () if failures else tuple(refits), groups if again else None, facts, counted)
+
+
+@dataclass(frozen=True, slots=True)
+class _Tallying:
+    """What learners count in a chunk: a pure function, to be sent."""
+
+    learners: Sequence[Learner]
+    groups: Groups
+    learned: Learned
+
+    def __call__(self, chunk: Any) -> list[Any]:
+        one = Groups(self.groups.seed, self.groups.purpose)
+        return [
+            learner.tally(chunk, groups=self.groups if learner.refitted else one, learned=self.learned)
+            for learner in self.learners
+        ]
 
 
 def _with_needs(learners: Sequence[Learner]) -> list[Learner]:

@@ -6,6 +6,7 @@ import math
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass, replace
+from itertools import accumulate, pairwise
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ import polars as pl
 from truerank.core.errors import InputError
 from truerank.data.files import Scanned, reading, scan_path
 from truerank.data.matrices import is_sparse, rows_of, stored
+from truerank.data.stores import is_remote
 
 BATCH_ROWS = 2**20
 BATCH_BYTES = 2**26
@@ -118,6 +120,23 @@ class LazyTable:
     @property
     def in_memory(self) -> bool:
         return self.seekable and all(piece.file is None for piece in self.pieces)
+
+    @property
+    def portable(self) -> bool:
+        """Whether its rows can be read on any machine: none of them lies on a disk of this one."""
+        return all(piece.file is None or is_remote(piece.file.path) for piece in self.pieces)
+
+    def without_rows(self) -> LazyTable:
+        """Its name, columns and types alone."""
+        return replace(self, pieces=())
+
+    def around(self, start: int, end: int) -> tuple[LazyTable, int]:
+        """The files that hold the rows from `start` to `end`, and how many rows there are before these files."""
+        edges = list(accumulate((piece.n_rows for piece in self.pieces), initial=0))
+        kept = [at for at, (first, last) in enumerate(pairwise(edges)) if first < end and last > start]
+        if not kept:
+            return replace(self, pieces=self.pieces[:1]), 0
+        return replace(self, pieces=self.pieces[kept[0] : kept[-1] + 1]), edges[kept[0]]
 
     def read(self, columns: Collection[str] | None = None) -> pl.DataFrame:
         """All rows at once."""

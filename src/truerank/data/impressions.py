@@ -160,6 +160,21 @@ class Impressions:
             candidates = Pairs(candidates.start[first : last + 1] - low, candidates.item[low:high])
         return self._part(slice(start, stop), slice(first, last), self.unit[start:stop] - first, candidates)
 
+    def with_own_ids(self) -> Impressions:
+        """The same units with the names of their own users and sessions alone, in the same order: small, to be sent."""
+        found: dict[str, Any] = {}
+        if self.users is not None:
+            n = len(self.users)
+            own = np.unique(self.cluster[self.cluster < n])
+            found["users"] = Ids(self.users.values.gather(own))
+            known = self.cluster < n  # a session without a row has no known user
+            found["cluster"] = np.where(known, np.searchsorted(own, self.cluster), self.cluster - n + len(own))
+        if self.sessions is not None and self.session_of_unit is not None:
+            mine = np.unique(self.session_of_unit)
+            found["sessions"] = Ids(self.sessions.values.gather(mine))
+            found["session_of_unit"] = np.searchsorted(mine, self.session_of_unit)
+        return replace(self, **found)
+
     def restrict(self, kept: Bools) -> Impressions:
         """The log of the kept units alone; users, sessions and items keep their ids."""
         rows = kept[self.unit]

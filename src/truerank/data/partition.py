@@ -10,7 +10,7 @@ import itertools
 import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 import numpy as np
 import polars as pl
@@ -202,7 +202,32 @@ class Cut(Protocol):
     @property
     def n_rows(self) -> Ints: ...
 
+    def part(self, part: int) -> RowsOfPart:
+        """The rows of a chunk, before they are read: what another process needs to read them."""
+        ...
+
     def read(self, part: int, columns: Collection[str] | None = None) -> pl.DataFrame: ...
+
+
+class RowsOfPart(Protocol):
+    """Rows of one chunk of a table; `portable` says that they can be read on any machine, not on this one alone."""
+
+    @property
+    def portable(self) -> bool: ...
+
+    def read(self, columns: Collection[str] | None = None) -> pl.DataFrame: ...
+
+
+@dataclass(frozen=True, slots=True)
+class RowsHeld:
+    """Rows in memory, which go wherever they are sent."""
+
+    rows: pl.DataFrame
+
+    portable: ClassVar[bool] = True
+
+    def read(self, columns: Collection[str] | None = None) -> pl.DataFrame:
+        return self.rows if columns is None else self.rows.select(columns)
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,6 +256,11 @@ class Chunks:
     def chunk(self, at: int) -> dict[str, pl.DataFrame]:
         """The rows of a chunk, by the name of their table."""
         return {name: cut.read(at) for name, cut in self.tables.items()}
+
+    def part(self, at: int, *, same_disk: bool) -> dict[str, RowsOfPart]:
+        """The same before it is read: files where whoever reads it sees them (`same_disk`), else the rows."""
+        parts = {name: cut.part(at) for name, cut in self.tables.items()}
+        return {name: rows if same_disk or rows.portable else RowsHeld(rows.read()) for name, rows in parts.items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -345,6 +375,9 @@ class _InMemory:
         count = np.bincount(part + 1, minlength=n_chunks + 1)
         return cls(rows, frozen(np.argsort(part, kind="stable")[count[0] :]), frozen(count[1:]))
 
+    def part(self, part: int) -> RowsHeld:
+        return RowsHeld(self.read(part))
+
     def read(self, part: int, columns: Collection[str] | None = None) -> pl.DataFrame:
         rows = self.rows if columns is None else self.rows.select(columns)
         if self.order is None:
@@ -376,6 +409,27 @@ class _Sliced:
     def n_rows(self) -> Ints:
         return np.diff(self.start)
 
-    def read(self, part: int, columns: Collection[str] | None = None) -> pl.DataFrame:
+    def part(self, part: int) -> RowsSliced:
         start, end = self.start[part : part + 2].tolist()
-        return self.source.table.slice(start, end - start, self.source.names if columns is None else columns)
+        table, first = self.source.table.around(start, end)
+        return RowsSliced(table, start - first, end - start, tuple(self.source.names))
+
+    def read(self, part: int, columns: Collection[str] | None = None) -> pl.DataFrame:
+        return self.part(part).read(columns)
+
+
+@dataclass(frozen=True, slots=True)
+class RowsSliced:
+    """A range of rows of the files that hold it."""
+
+    table: LazyTable
+    start: int
+    n: int
+    names: tuple[str, ...]
+
+    @property
+    def portable(self) -> bool:
+        return self.table.portable
+
+    def read(self, columns: Collection[str] | None = None) -> pl.DataFrame:
+        return self.table.slice(self.start, self.n, self.names if columns is None else columns)

@@ -10,6 +10,7 @@ from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import IO, ClassVar
 
 import numpy as np
 import polars as pl
@@ -68,6 +69,40 @@ def _temporary() -> str:
         return "temporary files"
 
 
+@dataclass(frozen=True, slots=True)
+class SpilledRows:
+    """The rows of one part: segments of a file, each a stream of Arrow IPC."""
+
+    path: Path
+    schema: Mapping[str, pl.DataType]
+    segments: tuple[tuple[int, int], ...]
+
+    portable: ClassVar[bool] = False  # the file is on this machine
+
+    def read(self, columns: Collection[str] | None = None) -> pl.DataFrame:
+        """The rows in the order in which they were added."""
+        names = list(self.schema) if columns is None else list(columns)
+        if not self.segments:
+            return pl.DataFrame(schema={name: self.schema[name] for name in names})
+        try:
+            with self.path.open("rb") as file:
+                frames = [self._segment(file, start, length, names) for start, length in self.segments]
+        except (OSError, pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
+            reason = str(error).strip().split("\n")[0]
+            raise InputError(
+                f"{self.path}: rows that were set aside there cannot be read again ({reason}). Check the disk, or name "
+                "another place with TMPDIR, and start it again."
+            ) from None
+        return pl.concat(frames, rechunk=True)
+
+    def _segment(self, file: IO[bytes], start: int, length: int, names: list[str]) -> pl.DataFrame:
+        file.seek(start)
+        found = file.read(length)
+        if len(found) != length:
+            raise OSError(f"{length:,} bytes were written, {len(found):,} are there")
+        return pl.read_ipc_stream(io.BytesIO(found), columns=names)
+
+
 @dataclass(slots=True)
 class Spill:
     """Parts that rows are added to, one file for each; a part is read when all rows are in.
@@ -108,17 +143,13 @@ class Spill:
         self.n_rows[part] += len(rows)
         self.n_bytes += length
 
+    def part(self, part: int) -> SpilledRows:
+        """The rows of a part, which any process of this machine can read."""
+        return SpilledRows(self._path(part), self.schema, tuple(self.segments[part]))
+
     def read(self, part: int, columns: Collection[str] | None = None) -> pl.DataFrame:
         """The rows of a part, in the order in which they were added; several threads may read."""
-        names = list(self.schema) if columns is None else list(columns)
-        if not self.segments[part]:
-            return pl.DataFrame(schema={name: self.schema[name] for name in names})
-        frames = []
-        with self._path(part).open("rb") as file:
-            for start, length in self.segments[part]:
-                file.seek(start)
-                frames.append(pl.read_ipc_stream(io.BytesIO(file.read(length)), columns=names))
-        return pl.concat(frames, rechunk=True)
+        return self.part(part).read(columns)
 
     def remove(self, part: int) -> None:
         """Free the space of a part that is not needed any more."""

@@ -7,7 +7,7 @@ what decides the type of a column: so each chunk becomes what the same rows are 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -111,6 +111,10 @@ class LogSchema:
     def has(self, key: str) -> bool:
         """Whether there is a column for it."""
         return self.mapping.get(key, key) in self.needed
+
+    def without_rows(self) -> LogSchema:
+        """What is needed to read chunks of it, without the rows and the users of the whole: small, to be sent."""
+        return replace(self, table=self.table.without_rows(), users=Ids.of([]))
 
     @property
     def keyed(self) -> Keyed:
@@ -227,6 +231,10 @@ class ImpressionSchema:
     all_viewed: bool
     extra: tuple[str, ...] = ()
     logged: Logged = Logged.VIEWED
+
+    def without_rows(self) -> ImpressionSchema:
+        """What is needed to read chunks of it, without the rows and the users of the whole: small, to be sent."""
+        return replace(self, table=self.table.without_rows(), users=None if self.users is None else Ids.of([]))
 
     @property
     def keyed(self) -> Keyed:

@@ -1,60 +1,78 @@
-"""The local engine: a pure function mapped over chunks by threads of this process, with memory for a few chunks."""
+"""The local engine: threads or processes of this machine, with memory for a few chunks."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from contextlib import AbstractContextManager, nullcontext, suppress
+from dataclasses import dataclass
+from functools import partial
 from itertools import islice
-from typing import Protocol, TypeVar
+from multiprocessing import get_context
+from multiprocessing.pool import Pool
+from typing import Any, ClassVar
 
-from truerank.core.arrays import Ints
-from truerank.core.progress import Progress
 from truerank.core.threads import one_blas_thread
-
-Result = TypeVar("Result")
-Chunk_co = TypeVar("Chunk_co", covariant=True)
+from truerank.engines.engine import Chunk, Chunked, Result, Sendable
 
 
-class Chunked(Protocol[Chunk_co]):
-    """Data in chunks of whole units, each read when it is its turn; `data.partition.Chunks` is one."""
+@dataclass(frozen=True, slots=True)
+class Local:
+    """This process, by threads; all cores by default.
 
-    @property
-    def n_chunks(self) -> int: ...
-
-    @property
-    def n_rows(self) -> Ints: ...
-
-    def chunk(self, at: int) -> Chunk_co: ...
-
-
-def map_chunks(
-    work: Callable[[Chunk_co], Result],
-    chunks: Chunked[Chunk_co],
-    *,
-    threads: int,
-    progress: Progress | None = None,
-    what: str = "measuring",
-) -> Iterator[Result]:
-    """The results of all chunks, in the order in which they are done; adding them must not depend on it.
-
-    A chunk is read by the thread that works on it, with BLAS on one thread, and at most `threads + 1` chunks or results
-    exist at a time: the next one begins when a result has been taken. An error or Ctrl-C ends it: chunks that have not
-    begun are left, and those that have are waited for, so that what they read from can be removed.
+    >>> str(Local()), Local(3).n_workers
+    ('local', 3)
     """
-    rows = chunks.n_rows
-    done, total = 0, int(rows.sum())
-    with one_blas_thread():
-        for at, result in _mapped(lambda at: work(chunks.chunk(at)), chunks.n_chunks, threads=threads):
-            done += int(rows[at])
-            if progress is not None:
-                progress(what, done, total)
-            yield result
+
+    threads: int | None = None
+
+    name: ClassVar[str] = "local"
+
+    def __str__(self) -> str:
+        return self.name
+
+    @property
+    def n_workers(self) -> int:
+        return self.threads or os.cpu_count() or 1
+
+    def open(self) -> AbstractContextManager[Threads]:
+        return nullcontext(Threads(self.n_workers))
 
 
-def _mapped(task: Callable[[int], Result], n: int, *, threads: int) -> Iterator[tuple[int, Result]]:
+@dataclass(frozen=True, slots=True)
+class Threads:
+    """Threads of this process."""
+
+    threads: int = 1
+    here: bool = True
+
+    def map(self, work: Callable[[Chunk], Result], chunks: Chunked[Chunk]) -> Iterator[tuple[int, Result]]:
+        """The results of all chunks, in the order in which they are done.
+
+        A chunk is read by the thread that works on it, with BLAS on one thread, and at most `threads + 1` chunks or
+        results exist at a time: the next one begins when a result has been taken. An error or Ctrl-C ends it: chunks
+        that have not begun are left, and those that have are waited for, so that what they read from can be removed.
+        """
+        with one_blas_thread():
+            yield from mapped(lambda at: work(chunks.chunk(at)), chunks.n_chunks, threads=self.threads)
+
+
+ONE_THREAD = Threads()
+
+
+def mapped(
+    task: Callable[[int], Result], n: int, *, threads: int, stop: Callable[[], None] | None = None
+) -> Iterator[tuple[int, Result]]:
+    """The results of tasks 0 ... n - 1 as they are done; `stop` ends those under way when they are not wanted more."""
     if threads <= 1 or n <= 1:
-        for at in range(n):
-            yield at, task(at)
+        try:
+            for at in range(n):
+                yield at, task(at)
+        except BaseException:
+            if stop is not None:
+                stop()
+            raise
         return
     waiting = iter(range(n))
     running: dict[Future[Result], int] = {}
@@ -70,4 +88,36 @@ def _mapped(task: Callable[[int], Result], n: int, *, threads: int) -> Iterator[
             for following in islice(waiting, 1):
                 running[executor.submit(task, following)] = following
     finally:
+        if stop is not None and running:
+            stop()
         executor.shutdown(wait=True, cancel_futures=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Processes:
+    """Processes of this machine, for work that threads cannot share: many small evaluations, all of them Python."""
+
+    threads: int = 1
+    here: bool = False
+
+    def map(self, work: Callable[[Chunk], Result], chunks: Sendable[Chunk]) -> Iterator[tuple[int, Result]]:
+        parts = ((at, chunks.part(at, same_disk=True)) for at in range(chunks.n_chunks))
+        task = partial(_numbered, work, chunks.reader())
+        with _pool(self.threads) as pool:
+            yield from map(task, parts) if pool is None else pool.imap_unordered(task, parts)
+
+
+def _numbered(work: Callable[[Any], Result], read: Callable[[Any], Any], part: tuple[int, Any]) -> tuple[int, Result]:
+    return part[0], work(read(part[1]))
+
+
+def _pool(workers: int) -> AbstractContextManager[Pool | None]:
+    """Processes to share the work; None where there is one, or the system has no place for what they share.
+
+    A hardened container has no /dev/shm that can be written to. Results are the same either way.
+    """
+    if workers > 1:
+        with suppress(OSError):
+            # spawned, because the threads of polars do not survive a fork
+            return get_context("spawn").Pool(workers)
+    return nullcontext()

@@ -23,13 +23,15 @@ from truerank.uncertainty.spreads import Bounds, Spread, at_a_bound, within
 
 
 @without_collecting()
-def conclude(plan: Plan, measured: Measured, *, n_rows: int | None = None) -> Results:
-    """What was measured, with how sure it is; `n_rows` went in, and as many must have been measured.
+def conclude(plan: Plan, measured: Measured, *, n_rows: int | None = None, n_units: int | None = None) -> Results:
+    """What was measured, with how sure it is; `n_rows` of `n_units` went in, and as many must have been measured.
 
     Question by question, so that the terms of no more than one need to be in memory.
     """
     if n_rows is not None and measured.n_rows != n_rows:
         raise TruerankError(f"{n_rows:,} rows went in, and {measured.n_rows:,} were measured.")  # never in silence
+    if n_units is not None and int(measured.size.sum()) != n_units:
+        raise TruerankError(f"{n_units:,} {plan.unit}s went in, and {int(measured.size.sum()):,} were measured.")
     question = plan.question
     estimates: dict[Cell, Estimate] = {}
     values: dict[Cell, Spread] = {}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -21,7 +20,9 @@ from truerank.core.provenance import Provenance, versions
 from truerank.core.ranking import Ties
 from truerank.core.results import Results
 from truerank.data.spill import Scratch, scratch
-from truerank.engines.local import map_chunks
+from truerank.engines.engine import Workers, chunks_wanted, map_chunks
+from truerank.engines.local import ONE_THREAD
+from truerank.engines.named import as_engine
 from truerank.estimators import ESTIMATORS
 from truerank.evaluation.asked import (
     DEFAULT_METRICS,
@@ -103,6 +104,7 @@ def evaluate(
     seed: int = 0,
     threads: int | None = None,
     block_users: int | None = None,
+    engine: Any = None,
     progress: Watching = None,
 ) -> Results:
     """Evaluate recommenders on labels, with intervals and paired comparisons.
@@ -124,7 +126,9 @@ def evaluate(
     has, for the estimator "assisted"; what the judge says alone is shown beside it.
     p is adjusted over the comparisons of one metric and estimator, or over all (`adjust="all"`); `simultaneous` widens
     the intervals of differences so that those of such a family hold together.
-    `block_users` and `threads` change speed and memory, never a bit of the results. `progress=True` shows how far it
+    `block_users`, `threads` and `engine` change speed and memory, never a bit of the results. An engine is "local"
+    (threads of this process), "dask", "dask:ADDRESS", "spark" or "spark:URL", a Dask `Client` or a `SparkSession`.
+    `progress=True` shows how far it
     is, as a bar in a terminal or a notebook; a function is told (what, done, of how much).
 
     >>> import numpy as np, polars as pl
@@ -159,23 +163,17 @@ def evaluate(
     )
     check_call(scores, baseline=baseline, level=level)
     check_sizes(threads=threads, block_users=block_users, n_items=n_items)
-    workers = threads or os.cpu_count() or 1
-    with watching(progress) as say, scratch() as space:
+    with watching(progress) as say, scratch() as space, as_engine(engine, threads=threads).open() as workers:
         plan, source = prepare_judged(
-            scores, labels, call, exclude=exclude, candidates=candidates, space=space, progress=say
+            scores, labels, call, exclude=exclude, candidates=candidates, space=space, workers=workers, progress=say
         )
-        if source.n_chunks == 1:  # threads are within the only chunk, or over chunks
-            plan = replace(plan, threads=workers, block_users=block_users, progress=say)
-        else:
-            plan = replace(plan, block_users=block_users)
-        work = map_chunks(
-            partial(measure, plan),
-            source,
-            threads=workers if source.n_chunks > 1 else 1,
-            progress=None if source.n_chunks == 1 else say,
-        )
+        plan = replace(plan, block_users=block_users)
+        alone = workers.here and source.n_chunks == 1  # threads are within the only chunk, or over chunks
+        if alone:
+            plan = replace(plan, threads=workers.threads, progress=say)
+        work = map_chunks(workers, partial(measure, plan), source, progress=None if alone else say)
         with gathered(work) as measured:
-            return conclude(plan, measured, n_rows=plan.n_judged)
+            return conclude(plan, measured, n_rows=plan.n_judged, n_units=len(plan.users))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -231,6 +229,7 @@ def prepare_judged(
     exclude: Any = None,
     candidates: Any = None,
     space: Scratch,
+    workers: Workers = ONE_THREAD,
     progress: Progress | None = None,
 ) -> tuple[JudgedPlan, JudgedSource]:
     """prepare(Question, sources) -> Plan, and the rows in chunks of whole users."""
@@ -262,7 +261,7 @@ def prepare_judged(
     catalogue = catalogue_of(models, others=others, items=call.items, n_items=call.n_items, union=held_out)
     check_users(models, judged.users, source_of(judged))
     layout = CatalogueLayout(catalogue, call.exposure, call.overlap)
-    source = chunked(layout, rows, space=space, progress=progress)
+    source = chunked(layout, rows, space=space, progress=progress, n_chunks=chunks_wanted(workers))
     learner = call.exposure.learner(call.seed) if isinstance(call.exposure, BiasedExposure) else None
     interval = interval_for(call.interval, fitted=learner is not None and learner.refitted)
     check_design(design, interval)
@@ -307,7 +306,15 @@ def prepare_judged(
     metrics = [each.metric for _, each in question.asked]
     lists = list_facts(metrics, source, catalogue, train=rows.get("exclude"), features=call.item_features)
     learned = learned_of(
-        question, source, call.exposure, learner, users=judged.users, lists=lists, predictions=predictions
+        question,
+        source,
+        call.exposure,
+        learner,
+        users=judged.users,
+        lists=lists,
+        predictions=predictions,
+        workers=workers,
+        progress=progress,
     )
     used = any("inclusion" in estimator.about.uses for estimator, _ in question.asked)
     plan = JudgedPlan(

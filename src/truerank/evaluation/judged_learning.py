@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -11,11 +11,12 @@ from truerank.core.errors import RefusedError
 from truerank.core.estimator import Groups, Learned, Learner, learn
 from truerank.core.ids import Ids
 from truerank.core.log import Log
+from truerank.core.progress import Progress
 from truerank.core.provenance import Input
 from truerank.core.ranking import JudgedChunk, Pool
-from truerank.core.threads import one_blas_thread
 from truerank.data.batches import LazyTable
 from truerank.data.read import VALUE_NAMES, read
+from truerank.engines.engine import Workers, map_chunks
 from truerank.estimators.judged.assisted import Assisted
 from truerank.estimators.predictions import Assistance, JudgeTable, Prediction, ScoredPairs
 from truerank.evaluation.judged_plan import JudgedContext
@@ -40,6 +41,8 @@ def learned_of(
     users: Ids,
     lists: ListFacts,
     predictions: Mapping[Assistance, Prediction],
+    workers: Workers,
+    progress: Progress | None = None,
 ) -> Learned:
     """What estimators must know of all users: propensities, reward models."""
     context = {
@@ -63,14 +66,19 @@ def learned_of(
     if not wanted:
         return Learned(facts=facts)
 
-    def chunks() -> Iterator[JudgedChunk]:
-        return (source.chunk(at) for at in range(source.n_chunks))
-
-    sizes = [(len(chunk.labels), float(chunk.pools[Pool.CATALOGUE].count.sum())) for chunk in chunks()]
+    sizes = list(map_chunks(workers, _sizes, source, progress=progress, what="counting candidates", ordered=True))
     facts |= {"n_rows": float(sum(rows for rows, _ in sizes)), "n_cells": math.fsum(cells for _, cells in sizes)}
     groups = Groups.of(users.keys(), n=PARTS, seed=question.seed, purpose="jackknife")
-    with one_blas_thread():
-        return learn(wanted, chunks, groups=groups, facts=facts)
+
+    def mapped(work: Callable[[JudgedChunk], list[Any]]) -> Iterator[list[Any]]:
+        return map_chunks(workers, work, source, progress=progress, what="learning", ordered=True)
+
+    return learn(wanted, mapped, groups=groups, facts=facts)
+
+
+def _sizes(chunk: JudgedChunk) -> tuple[int, float]:
+    """How many judged rows and candidates a chunk has."""
+    return len(chunk.labels), float(chunk.pools[Pool.CATALOGUE].count.sum())
 
 
 def predictions_of(

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
-import polars as pl
 
 from truerank.core.arrays import Ints
 from truerank.core.calls import shown
@@ -22,14 +21,15 @@ from truerank.core.progress import Progress
 from truerank.core.provenance import Input
 from truerank.core.ranking import JudgedChunk, Pool, Scores
 from truerank.data.batches import UNNAMED
-from truerank.data.partition import MEMORY_BYTES, MEMORY_ROWS, Chunks, together
+from truerank.data.partition import MEMORY_BYTES, MEMORY_ROWS, Chunks, RowsOfPart, together
 from truerank.data.read import read
 from truerank.data.spill import Scratch
 from truerank.data.survey import LogSchema, scan
 from truerank.exposure.kinds import DesignedExposure, Exposure, FullExposure, RandomExposure
-from truerank.ranks.candidates import Catalogue, Overlap, Setting, chunks_of, lay_out
+from truerank.ranks.candidates import CHUNK_USERS, Catalogue, Overlap, Setting, chunks_of, lay_out
 from truerank.ranks.scores.scores import Lists
 
+NOBODY = Ids.of([])
 EVERY_LABEL = (Exposed.FULL, Exposed.HOLDOUT)  # known, or taken to be
 
 Option = TypeVar("Option", bound=StrEnum)
@@ -206,6 +206,8 @@ class JudgedSource(Protocol):
     @property
     def notes(self) -> tuple[str, ...]: ...
     def chunk(self, at: int) -> JudgedChunk: ...
+    def reader(self) -> Callable[[Any], JudgedChunk]: ...
+    def part(self, at: int, *, same_disk: bool) -> Any: ...
     def train(self) -> Iterator[Log]:
         """The rows of the excluded log that are not in memory, of whole users at a time, also of others."""
         ...
@@ -219,10 +221,13 @@ class HeldRows:
     notes: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, layout: CatalogueLayout, labels: Log, *, exclude: Log | None, candidates: Log | None) -> HeldRows:
+    def of(
+        cls, layout: CatalogueLayout, labels: Log, *, exclude: Log | None, candidates: Log | None, n_chunks: int = 1
+    ) -> HeldRows:
+        """In `n_chunks` chunks of about the same number of users, or more of them where each must stay small."""
         setting = layout.lay(labels, exclude=exclude, candidates=candidates)
         layout.check_rate(setting)
-        first, *others = chunks_of(setting)
+        first, *others = chunks_of(setting, users=max(1, min(CHUNK_USERS, -(-labels.n_units // n_chunks))))
         return cls((replace(first, dropped=setting.dropped, returned=setting.returned), *others))
 
     @property
@@ -236,8 +241,26 @@ class HeldRows:
     def chunk(self, at: int) -> JudgedChunk:
         return self.chunks[at]
 
+    def reader(self) -> HeldReader:
+        return HeldReader(self.chunks[0].labels.items)
+
+    def part(self, at: int, *, same_disk: bool) -> JudgedChunk:
+        """The chunk without the names of all items, which travel once."""
+        chunk = self.chunks[at]
+        return replace(chunk, labels=replace(chunk.labels, items=NOBODY))
+
     def train(self) -> Iterator[Log]:
         return iter(())
+
+
+@dataclass(frozen=True, slots=True)
+class HeldReader:
+    """Gives chunks of rows in memory the names of all items."""
+
+    items: Ids
+
+    def __call__(self, chunk: JudgedChunk) -> JudgedChunk:
+        return replace(chunk, labels=replace(chunk.labels, items=self.items))
 
 
 @dataclass(frozen=True, slots=True)
@@ -280,11 +303,17 @@ class StreamedRows:
         return self.tables.notes
 
     def chunk(self, at: int) -> JudgedChunk:
+        return self.reader()(self.part(at, same_disk=True))
+
+    def reader(self) -> StreamedReader:
+        schemas = {role: rows.without_rows() for role, rows in self.rows.items() if isinstance(rows, LogSchema)}
+        return StreamedReader(self.layout, tuple(self.rows), schemas)
+
+    def part(self, at: int, *, same_disk: bool) -> StreamedPart:
         unit = np.flatnonzero(self.place_of_user == at)
-        users, frames = Ids(self.users.values[unit]), self.tables.chunk(at)
-        logs = {role: self._log(role, frames.get(role), users, at) for role in self.rows}
-        setting = self.layout.lay(logs["labels"], exclude=logs.get("exclude"), candidates=logs.get("candidates"))
-        return JudgedChunk(setting.labels, setting.pools, unit, setting.dropped, setting.returned)
+        users = Ids(self.users.values[unit])
+        held = {role: self._held(role, rows, users, at) for role, rows in self.rows.items() if isinstance(rows, Log)}
+        return StreamedPart(unit, users, self.tables.part(at, same_disk=same_disk), held)
 
     def train(self) -> Iterator[Log]:
         rows = self.rows["exclude"]
@@ -292,17 +321,44 @@ class StreamedRows:
             frames = (self.tables.chunk(at).get("exclude") for at in range(self.n_chunks))
             yield from (rows.read(frame) for frame in frames if frame is not None)
 
-    def _log(self, role: str, frame: pl.DataFrame | None, users: Ids, at: int) -> Log:
-        rows = self.rows[role]
-        if isinstance(rows, LogSchema):
-            # other tables may have users who are not evaluated
-            return rows.read(frame if frame is not None else pl.DataFrame(), users=users if role == "labels" else None)
+    def _held(self, role: str, rows: Log, users: Ids, at: int) -> Log:
+        """The rows of a chunk of what is in memory."""
         mine = self.tables.place.of_ids(rows.users.values) == at
         part = rows.select(mine[rows.user])
         if role != "labels":
             return part
         here = users.locate(part.users)
         return replace(part, users=users, user=here[part.user])
+
+
+@dataclass(frozen=True, slots=True)
+class StreamedPart:
+    """A chunk of users before it is read: their places, their rows on disk and those in memory."""
+
+    unit: Ints
+    users: Ids
+    tables: Mapping[str, RowsOfPart]
+    held: Mapping[str, Log]
+
+
+@dataclass(frozen=True, slots=True)
+class StreamedReader:
+    """Reads chunks of users and lays them over the catalogue."""
+
+    layout: CatalogueLayout
+    roles: tuple[str, ...]
+    schemas: Mapping[str, LogSchema]
+
+    def __call__(self, part: StreamedPart) -> JudgedChunk:
+        logs = {role: self._log(role, part) for role in self.roles}
+        setting = self.layout.lay(logs["labels"], exclude=logs.get("exclude"), candidates=logs.get("candidates"))
+        return JudgedChunk(setting.labels, setting.pools, part.unit, setting.dropped, setting.returned)
+
+    def _log(self, role: str, part: StreamedPart) -> Log:
+        if role in part.held:
+            return part.held[role]
+        # other tables may have users who are not evaluated
+        return self.schemas[role].read(part.tables[role].read(), users=part.users if role == "labels" else None)
 
 
 def check_rows(labels: Rows) -> None:
@@ -316,10 +372,11 @@ def first_rows(labels: Rows, n: int = 1000) -> Log:
 
 
 def chunked(
-    layout: CatalogueLayout, rows: Mapping[str, Rows], *, space: Scratch, progress: Progress | None
+    layout: CatalogueLayout, rows: Mapping[str, Rows], *, space: Scratch, progress: Progress | None, n_chunks: int = 1
 ) -> HeldRows | StreamedRows:
     """The rows in chunks of whole users: all in memory where they fit, else read chunk by chunk."""
     held = {role: part for role, part in rows.items() if isinstance(part, Log)}
     if len(held) == len(rows):
-        return HeldRows.of(layout, held["labels"], exclude=held.get("exclude"), candidates=held.get("candidates"))
+        exclude, candidates = held.get("exclude"), held.get("candidates")
+        return HeldRows.of(layout, held["labels"], exclude=exclude, candidates=candidates, n_chunks=n_chunks)
     return StreamedRows.of(layout, rows, users=rows["labels"].users, scratch=space, progress=progress)

@@ -22,7 +22,8 @@ from truerank.core.metric import Additive, Metric
 from truerank.core.options import Denominator
 from truerank.data.impressions import Logged
 from truerank.data.spill import scratch
-from truerank.engines.local import map_chunks
+from truerank.engines.engine import map_chunks
+from truerank.engines.local import Threads
 from truerank.estimators import ESTIMATORS
 from truerank.estimators.ranked import RANKED, RankedEstimator
 from truerank.estimators.ranked.ips import RankedIPS
@@ -157,10 +158,10 @@ def plan_exposure(
         level=level,
         seed=seed,
     )
-    workers = threads or os.cpu_count() or 1
+    workers = Threads(threads or os.cpu_count() or 1)
     with scratch() as space:
         plan, source = prepare_judged(scores, pilot, call, exclude=exclude, space=space, progress=progress)
-        work = map_chunks(partial(measure, plan), source, threads=workers, progress=progress)
+        work = map_chunks(workers, partial(measure, plan), source, progress=progress)
         with gathered(work) as measured:
             return _planned(plan, measured, float(difference), sure)
 
@@ -211,10 +212,11 @@ def plan_sessions(
             f"{len(targets or {})} targets; expected at least two, whose difference is planned: the policy that logged "
             "is one of them, {cli:log=@position|RankColumn('position')}."
         )
+    workers = Threads(threads or os.cpu_count() or 1)
     with scratch() as space:
         source = source_of(
             pilot, targets, {}, chosen, rewards=rewards, columns=columns, sessions=None,
-            logged=Logged.VIEWED, scratch=space, progress=progress,
+            logged=Logged.VIEWED, scratch=space, workers=workers, progress=progress,
         )  # fmt: skip
         plan = prepare(
             source,
@@ -226,7 +228,7 @@ def plan_sessions(
             baseline=baseline,
             seed=seed,
         )
-        work = map_chunks(partial(measure, plan), source, threads=threads or os.cpu_count() or 1, progress=progress)
+        work = map_chunks(workers, partial(measure, plan), source, progress=progress)
         with gathered(work) as measured:
             return _planned(plan, measured, float(difference), sure)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -17,11 +17,13 @@ from truerank.core.errors import InputError, RefusedError
 from truerank.core.estimator import Asked, Estimator, Groups, Learned, Learner, clips_of, learn
 from truerank.core.language import as_value, as_values
 from truerank.core.messages import Message, note
-from truerank.core.progress import Watching, watching
+from truerank.core.progress import Progress, Watching, watching
 from truerank.core.results import Results
 from truerank.data.impressions import Impressions, Logged, RankedChunk
 from truerank.data.spill import scratch
-from truerank.engines.local import map_chunks
+from truerank.engines.engine import Workers, map_chunks
+from truerank.engines.local import ONE_THREAD
+from truerank.engines.named import as_engine
 from truerank.estimators.ranked import RANKED, RankedEstimator
 from truerank.estimators.ranked.ips import RankedIPS
 from truerank.estimators.ranked.normalisers import Normaliser, RankedContext
@@ -74,6 +76,7 @@ def off_policy(
     simultaneous: bool = False,
     seed: int = 0,
     threads: int | None = None,
+    engine: Any = None,
     progress: Watching = None,
 ) -> Results:
     """Estimate the reward that other ranking policies would earn, from the impressions of the deployed one.
@@ -84,8 +87,8 @@ def off_policy(
     propensity and targets need exposures. The default estimators are ips and snips, with rewards counted per
     `normaliser`; what of them cannot be had is left out with a note. Each clip limits ε/ε0 (`ips(of=inverse)`: 1/ε0, as
     in the paper); AutoClip() chooses one and reports the whole curve. `reward_range` declares what every reward lies
-    between where they are not 0 or 1: then values that the log cannot show have bounds. `progress` is as in
-    `evaluate`.
+    between where they are not 0 or 1: then values that the log cannot show have bounds. `engine` and `progress` are
+    as in `evaluate`.
 
     Two sessions, views halve with every rank; the target turns the list round:
 
@@ -103,7 +106,7 @@ def off_policy(
     chosen = default if estimators is None else as_values(estimators, RANKED, what="estimators")
     _check(targets, baseline=baseline, level=level)
     grid = check_clips(clips.grid if isinstance(clips, AutoClip) else clips)
-    with watching(progress) as say, scratch() as space:
+    with watching(progress) as say, scratch() as space, as_engine(engine, threads=threads).open() as workers:
         source = source_of(
             log,
             targets,
@@ -114,6 +117,7 @@ def off_policy(
             sessions=sessions,
             logged=as_value(logged, Logged),
             scratch=space,
+            workers=workers,
             progress=say,
         )
         plan = prepare(
@@ -130,18 +134,19 @@ def off_policy(
             level=level,
             baseline=baseline,
             seed=seed,
+            workers=workers,
+            progress=say,
         )
         plan = replace(
             plan, question=replace(plan.question, adjust=as_value(adjust, Adjust), simultaneous=simultaneous)
         )
-        workers = threads or os.cpu_count() or 1
-        work = map_chunks(partial(measure, plan), source, threads=workers, progress=say)
+        work = map_chunks(workers, partial(measure, plan), source, progress=say)
         with gathered(work) as measured:
             for name, target in targets.items():
                 if is_table(target):
                     where = os.fspath(target) if isinstance(target, str | os.PathLike) else name
                     check_common(where, int(measured.tallies[name, "known"]), source.facts)
-            return conclude(plan, measured, n_rows=source.facts.n_rows)
+            return conclude(plan, measured, n_rows=source.facts.n_rows, n_units=source.facts.n_units)
 
 
 # ------------------------------------------------------------------------------------------------------------- prepare
@@ -162,6 +167,8 @@ def prepare(
     level: float = 0.95,
     baseline: str | None = None,
     seed: int = 0,
+    workers: Workers = ONE_THREAD,
+    progress: Progress | None = None,
 ) -> RankedPlan:
     """The plan of an evaluation: what is asked of each target, with what was learned from all chunks."""
     facts = source.facts.declaring(reward_range)
@@ -188,7 +195,7 @@ def prepare(
         seed=seed,
     )
     check_pairs(question)
-    learned = _learned(question, source, looking, contexts)
+    learned = _learned(question, source, looking, contexts, workers=workers, progress=progress)
     return RankedPlan(
         question=question,
         learned=learned,
@@ -221,7 +228,13 @@ def _contexts(chunk: RankedChunk, looking: Looking) -> dict[str, RankedContext]:
 
 
 def _learned(
-    question: Question, source: RankedSource, looking: Looking, contexts: Mapping[str, RankedContext]
+    question: Question,
+    source: RankedSource,
+    looking: Looking,
+    contexts: Mapping[str, RankedContext],
+    *,
+    workers: Workers,
+    progress: Progress | None,
 ) -> Learned:
     """What must be known of the whole log: position models, shares of loggers, reward models."""
     wanted: list[Learner] = [each for each in (looking.learner, looking.shares) if each is not None]
@@ -234,10 +247,10 @@ def _learned(
     if looking.learner is not None:
         groups = Groups.of(source.cluster_keys(), n=PARTS, seed=question.seed, purpose="jackknife")
 
-    def chunks() -> Iterator[RankedChunk]:
-        return (source.chunk(at) for at in range(source.n_chunks))
+    def mapped(work: Callable[[RankedChunk], list[Any]]) -> Iterator[list[Any]]:
+        return map_chunks(workers, work, source, progress=progress, what="learning", ordered=True)
 
-    return learn(list(dict.fromkeys(wanted)), chunks, groups=groups, facts={})
+    return learn(list(dict.fromkeys(wanted)), mapped, groups=groups, facts={})
 
 
 def _ids(log: Impressions) -> UnitIds:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import operator
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import reduce
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, Protocol
@@ -19,14 +21,24 @@ from truerank.data.batches import LazyTable
 from truerank.data.impression_columns import notes_of
 from truerank.data.impressions import Impressions, Logged, RankedChunk
 from truerank.data.owners import Owners, follow
-from truerank.data.partition import MEMORY_BYTES, MEMORY_ROWS, Chunks, Keyed, together
+from truerank.data.partition import MEMORY_BYTES, MEMORY_ROWS, Chunks, Keyed, RowsOfPart, together
 from truerank.data.read import as_table, column
 from truerank.data.read_impressions import read_impressions
 from truerank.data.recognise import with_users
 from truerank.data.spill import Scratch
 from truerank.data.survey import ImpressionSchema, survey_impressions
+from truerank.engines.engine import Workers, chunks_wanted, map_chunks
 from truerank.estimators.ranked import RankedEstimator
 from truerank.evaluation.ranked_facts import RankedFacts, RewardFacts, ends_known
+from truerank.evaluation.ranked_parts import (
+    LOG,
+    SESSIONS,
+    HeldLogReader,
+    LogCounts,
+    LogTables,
+    StreamedLogReader,
+    read_log,
+)
 from truerank.exposure.policies.targets import Target, column_names, is_table
 
 
@@ -36,8 +48,8 @@ def check_common(where: str, known: int, facts: RankedFacts) -> None:
         raise InputError(f"{where}: no session in common with {facts.source}. Check the session ids.")
 
 
+NOTHING = Ids.of([])
 ROWS_AT_ONCE = 2**21  # of a log in memory, whatever the number of threads
-LOG, SESSIONS = "the log", "declared sessions"  # names that no target has: these are said with their options
 
 
 class RankedSource(Protocol):
@@ -52,6 +64,8 @@ class RankedSource(Protocol):
     @property
     def notes(self) -> tuple[str, ...]: ...
     def chunk(self, at: int) -> RankedChunk: ...
+    def reader(self) -> Callable[[Any], RankedChunk]: ...
+    def part(self, at: int, *, same_disk: bool) -> Any: ...
     def cluster_keys(self) -> Keys: ...
 
 
@@ -72,8 +86,10 @@ class HeldLog:
         *,
         columns: Mapping[str, str] | None = None,
         n: int | None = None,
+        least: int = 1,
     ) -> HeldLog:
-        """In at most n chunks, by default as many as keep each of them small."""
+        """In at most n chunks, by default as many as keep each of them small, and about `least` or more."""
+        n = max(least, -(-len(log) // ROWS_AT_ONCE)) if n is None else n
         return cls(log, RankedFacts.of(log), tuple(chunks_of(log, targets, columns=columns, n=n)))
 
     @property
@@ -87,16 +103,25 @@ class HeldLog:
     def chunk(self, at: int) -> RankedChunk:
         return self.chunks[at]
 
+    def reader(self) -> HeldLogReader:
+        return HeldLogReader(self.log.items)
+
+    def part(self, at: int, *, same_disk: bool) -> RankedChunk:
+        """The chunk without the names of all items, which travel once, and with the sessions and users of its own."""
+        chunk = self.chunks[at]
+        log = replace(chunk.log.with_own_ids(), items=NOTHING)
+        return RankedChunk(log, {name: as_table(table)[0] for name, table in chunk.tables.items()}, chunk.place)
+
     def cluster_keys(self) -> Keys:
         return np.concatenate([chunk.clusters().key for chunk in self.chunks])
 
 
 def chunks_of(
-    log: Impressions, targets: Mapping[str, Target], *, columns: Mapping[str, str] | None, n: int | None = None
+    log: Impressions, targets: Mapping[str, Target], *, columns: Mapping[str, str] | None, n: int
 ) -> list[RankedChunk]:
     """A log in memory in at most n chunks of whole clusters, with the rows of each target's table for its sessions."""
     tables = {name: target for name, target in targets.items() if is_table(target)}
-    parts = list(log.chunks(max(1, -(-len(log) // ROWS_AT_ONCE)) if n is None else n))
+    parts = list(log.chunks(n))
     if len(parts) == 1:
         return [RankedChunk(log, tables)]
     edges = np.cumsum([0, *(part.n_units for part in parts)])
@@ -126,32 +151,6 @@ def _cut(
 
 
 @dataclass(frozen=True, slots=True)
-class LogCounts:
-    """What only the chunks of a log tell together: units and clusters, empty sessions, what all rows share."""
-
-    n_units: tuple[int, ...] = ()
-    n_empty: int = 0
-    key: tuple[Keys, ...] = ()
-    surface: frozenset[str] = frozenset()
-    group: frozenset[str] = frozenset()
-
-    def more(self, log: Impressions) -> LogCounts:
-        rows = int(np.count_nonzero(np.diff(log.unit, prepend=-1)))
-        return LogCounts(
-            (*self.n_units, log.n_units),
-            self.n_empty + log.n_units - rows,
-            (*self.key, log.clusters().key),
-            self.surface | _kinds(log.surface),
-            self.group | _kinds(log.group),
-        )
-
-
-def _kinds(values: Any) -> frozenset[str]:
-    """A few of the values of a column: one is all, two are several."""
-    return frozenset() if values is None else frozenset(np.unique(values)[:2].tolist())
-
-
-@dataclass(frozen=True, slots=True)
 class StreamedLog:
     """A log on disk, of which the chunks under way are in memory; targets' tables are brought to its sessions."""
 
@@ -170,19 +169,19 @@ class StreamedLog:
         columns: Mapping[str, str] | None,
         sessions: Any,
         scratch: Scratch,
+        workers: Workers,
         progress: Progress | None,
     ) -> StreamedLog:
         tables = _brought(schema, targets, columns=columns, sessions=sessions, scratch=scratch, progress=progress)
-        counted, sample, done = LogCounts(), None, 0
-        for at in range(tables.n_chunks):
-            part = _read(schema, tables.chunk(at))
-            sample = part if sample is None else sample
-            counted = counted.more(part)
-            done += len(part)
-            if progress is not None:
-                progress(f"counting sessions of {schema.table.where}", done, schema.table.n_rows)
-        if sample is None:
-            raise TypeError("a log without a chunk")
+        found = map_chunks(
+            workers,
+            LogCounts.of,
+            LogTables(tables, schema),
+            progress=progress,
+            what=f"counting sessions of {schema.table.where}",
+            ordered=True,
+        )
+        counted, sample = reduce(operator.add, found, LogCounts()), read_log(schema, tables.chunk(0))
         first = np.cumsum([0, *counted.n_units[:-1]])
         absent = {name: lost.sessions for name, lost in tables.absent.items() if name != SESSIONS}
         facts = replace(_facts(schema, counted, sample), absent=absent)
@@ -201,18 +200,16 @@ class StreamedLog:
         return self.tables.notes
 
     def chunk(self, at: int) -> RankedChunk:
-        frames = self.tables.chunk(at)
-        log = _read(self.schema, frames)
-        place = self.first[at] + np.arange(log.n_units)
-        return RankedChunk(log, {name: table for name, table in frames.items() if name not in (LOG, SESSIONS)}, place)
+        return self.reader()(self.part(at, same_disk=True))
+
+    def reader(self) -> StreamedLogReader:
+        return StreamedLogReader(self.schema.without_rows())
+
+    def part(self, at: int, *, same_disk: bool) -> tuple[int, Mapping[str, RowsOfPart]]:
+        return int(self.first[at]), self.tables.part(at, same_disk=same_disk)
 
     def cluster_keys(self) -> Keys:
         return self.key
-
-
-def _read(schema: ImpressionSchema, frames: Mapping[str, pl.DataFrame]) -> Impressions:
-    declared = frames.get(SESSIONS)
-    return schema.read(frames[LOG], sessions=None if declared is None else Ids.of(declared["session"]))
 
 
 def _brought(
@@ -293,11 +290,13 @@ def source_of(
     sessions: Any,
     logged: Logged,
     scratch: Scratch,
+    workers: Workers,
     progress: Progress | None,
 ) -> HeldLog | StreamedLog:
     """The log with all columns that targets, loggers and reward models name: held where it fits, else streamed."""
+    wanted = chunks_wanted(workers)
     if isinstance(log, Impressions):
-        return HeldLog.of(log, targets, columns=columns)
+        return HeldLog.of(log, targets, columns=columns, least=wanted)
     names = [name for target in (*targets.values(), *loggers.values()) for name in column_names(target)]
     names += [name for estimator in estimators for name in estimator.columns]
     extra = [name for name in dict.fromkeys(names) if name not in ("position", "propensity")]
@@ -310,10 +309,11 @@ def source_of(
                     table, columns=mapping, rewards=rewards, extra=extra, logged=logged, progress=progress
                 )
                 return StreamedLog.of(
-                    schema, targets, columns=columns, sessions=sessions, scratch=scratch, progress=progress
-                )
+                    schema, targets, columns=columns, sessions=sessions, scratch=scratch, workers=workers,
+                    progress=progress,
+                )  # fmt: skip
 
             found, said = with_users(table.columns, dict(columns or {}), streamed, taken=[*(rewards or ()), *extra])
             return replace(found, facts=replace(found.facts, notes=(*found.facts.notes, *said)))
     whole = read_impressions(log, columns=columns, rewards=rewards, extra=extra, sessions=sessions, logged=logged)
-    return HeldLog.of(whole, targets, columns=columns)
+    return HeldLog.of(whole, targets, columns=columns, least=wanted)

@@ -28,7 +28,8 @@ from truerank.core.requirements import Outcome, Requirement
 from truerank.core.results import Comparison, Estimate, Results
 from truerank.core.terms import Smooth, Terms
 from truerank.data.spill import scratch
-from truerank.engines.local import map_chunks
+from truerank.engines.engine import map_chunks
+from truerank.engines.local import Threads
 from truerank.estimators import ESTIMATORS
 from truerank.evaluation.conclude import conclude
 from truerank.evaluation.gather import gathered
@@ -177,7 +178,7 @@ def watch(
     came = _arrivals(rows, seed=seed)
     with watching(progress) as say, scratch() as space:
         plan, source = prepare_judged(scores, rows, call, exclude=exclude, space=space, progress=say)
-        work = map_chunks(partial(measure, plan), source, threads=threads or os.cpu_count() or 1, progress=say)
+        work = map_chunks(Threads(threads or os.cpu_count() or 1), partial(measure, plan), source, progress=say)
         with gathered(work) as measured:
             results = conclude(plan, measured)
             compared = [(rule, each) for rule in rules for each in rule.comparisons(results)]

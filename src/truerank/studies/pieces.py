@@ -6,18 +6,18 @@ bytes.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
-from contextlib import AbstractContextManager, nullcontext, suppress
-from multiprocessing import get_context
-from multiprocessing.pool import Pool
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 import polars as pl
 
 from truerank.core.progress import Progress
 from truerank.data.growing import Blocks
+from truerank.engines.engine import Listed, Workers, map_chunks
+from truerank.engines.local import Local, Processes
+from truerank.engines.named import as_engine
 
 KEPT = "What was done before is kept: make room and start the same study again to go on."
 
@@ -36,29 +36,31 @@ class KeptTable(Protocol):
 
 
 def make_missing(
-    pieces: Sequence[KeptTable], *, about: str, processes: int | None = None, progress: Progress | None = None
+    pieces: Sequence[KeptTable],
+    *,
+    about: str,
+    processes: int | None = None,
+    engine: Any = None,
+    progress: Progress | None = None,
 ) -> None:
-    """Make the pieces whose files are not there, in so many processes (all cores by default); 1 is this process."""
+    """Make the pieces whose files are not there, on an engine, or in so many processes of this machine (all cores by
+    default; 1 is this process)."""
     missing = [piece for piece in pieces if not piece.path.exists()]
     done = len(pieces) - len(missing)
-    with _pool((processes or os.cpu_count() or 1) if missing else 1) as pool:
-        made = map(_make, missing) if pool is None else pool.imap_unordered(_make, missing)
-        for at, _ in enumerate(made, start=1):
+    if not missing:
+        return
+    with _workers(engine, processes) as workers:
+        for at, (piece, table) in enumerate(map_chunks(workers, _made, Listed(missing)), start=1):
+            piece.blocks.write(table, piece.path)
             if progress is not None:
                 progress(about, done + at, len(pieces))
 
 
-def _make(piece: KeptTable) -> None:
-    piece.blocks.write(piece.table(), piece.path)
+def _made(piece: KeptTable) -> tuple[KeptTable, pl.DataFrame]:
+    return piece, piece.table()
 
 
-def _pool(workers: int) -> AbstractContextManager[Pool | None]:
-    """Processes to share the work; None where there is one, or the system has no place for what they share.
-
-    A hardened container has no /dev/shm that can be written to. Pieces are the same bytes either way.
-    """
-    if workers > 1:
-        with suppress(OSError):
-            # spawned, because the threads of polars do not survive a fork
-            return get_context("spawn").Pool(workers)
-    return nullcontext()
+def _workers(engine: Any, processes: int | None) -> AbstractContextManager[Workers]:
+    """Who makes them: on this machine processes, because a piece is many small evaluations, nearly all Python."""
+    chosen = as_engine(engine, threads=processes)
+    return nullcontext(Processes(chosen.n_workers)) if isinstance(chosen, Local) else chosen.open()

@@ -130,7 +130,7 @@ def fit_propensities(
         "n_cells": float(pool.count.sum()),
     }
     chunk = JudgedChunk(log, {Pool.CATALOGUE: pool})
-    found: Fitted = learn([learner], lambda: [chunk], groups=Groups(seed, "one"), facts=facts)[learner]
+    found: Fitted = learn([learner], lambda work: [work(chunk)], groups=Groups(seed, "one"), facts=facts)[learner]
     found.at(log)  # a row without a propensity in (0, 1] is refused here and now
     return found
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
-from typing import ClassVar, Protocol
+from typing import Any, ClassVar, Protocol
 
 import polars as pl
 
@@ -92,12 +92,14 @@ def study(
     draws: int,
     seed: int,
     processes: int | None = None,
+    engine: Any = None,
     progress: Watching = None,
 ) -> tuple[str, ...]:
     """Make the blocks that are missing; worlds take turns, so that a stopped study has some draws of each.
 
-    What a block holds depends on world, seed and draw alone, not on the number of processes. Blocks that were altered
-    are made again, which is what is to be said; those of a world that has other settings now are refused.
+    What a block holds depends on world, seed and draw alone, not on the engine or the number of its processes. Blocks
+    that were altered are made again, which is what is to be said; those of a world that has other settings now are
+    refused.
     """
     check_size(
         f"a study of {draws:,} draws of {len(worlds):,} worlds",
@@ -108,7 +110,7 @@ def study(
     with watching(progress) as say, working(folder):
         keep_question(folder / NOTE, {"study": worlds[0].study, "format": FORMAT}, what="study", advice=KEPT)
         damaged = [name for world in worlds for name in kept(world, seed).drop_damaged(_drawn(world, folder, seed))]
-        _draw(worlds, folder, draws=draws, seed=seed, processes=processes, progress=say)
+        _draw(worlds, folder, draws=draws, seed=seed, processes=processes, engine=engine, progress=say)
     return (f"{folder}: {some(damaged)} had been altered and was made again.",) if damaged else ()
 
 
@@ -125,6 +127,7 @@ def _draw(
     draws: int,
     seed: int,
     processes: int | None,
+    engine: Any,
     progress: Progress | None,
 ) -> None:
     blocks = [
@@ -133,7 +136,7 @@ def _draw(
         for world in worlds
         if first < world.n_draws(draws)
     ]
-    make_missing(blocks, about="drawing worlds", processes=processes, progress=progress)
+    make_missing(blocks, about="drawing worlds", processes=processes, engine=engine, progress=progress)
 
 
 def read(world: DrawnWorld, folder: Path, *, seed: int) -> pl.DataFrame:

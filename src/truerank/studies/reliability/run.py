@@ -5,13 +5,12 @@ from __future__ import annotations
 import hashlib
 import os
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Mapping
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from threading import Lock
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 from threadpoolctl import threadpool_limits
@@ -23,6 +22,9 @@ from truerank.core.log import Log
 from truerank.core.progress import Progress, Watching, watching
 from truerank.core.sizes import check_size
 from truerank.data.growing import Blocks, keep_question, working
+from truerank.engines.engine import Listed, Workers, map_chunks
+from truerank.engines.local import Threads
+from truerank.engines.named import as_engine
 from truerank.evaluation.numbering import check_numbers
 from truerank.exposure.loggers.uniform import UniformLogger
 from truerank.ranks.candidates import whole_tables
@@ -42,8 +44,6 @@ BLOCK_CELLS = 2**23  # items of all models of a block of users
 BLOCK_USERS = 256
 BLOCK_BYTES, BLOCK_SECONDS = 100.0, 1e-3  # that a block of users takes at least, whatever is in it
 VALUE_SECONDS = 1e-8  # that one value of one user and model takes at least
-
-Result = TypeVar("Result")
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +67,7 @@ def study(
     threads: int | None = None,
     block_users: int | None = None,
     fast: bool | None = None,
+    engine: Any = None,
     progress: Watching = None,
 ) -> Found:
     """How far sampled and biased evaluation can be trusted, on a fully observed world (paper 5).
@@ -81,7 +82,7 @@ def study(
     were trained on, are neither shown nor candidates.
 
     Work is kept in the folder `out` block by block: the same call after a stop at any moment goes on from there, and
-    ends with the same files, byte by byte. `threads` and `fast` never change a bit.
+    ends with the same files, byte by byte. `threads`, `fast` and `engine` (as in `evaluate`) never change a bit.
     """
     grid = Grid.of(loggers=default_loggers(train=train is not None)) if grid is None else grid
     if not 2 <= resamples <= MOST_REPLICATES:
@@ -106,7 +107,8 @@ def study(
         if not folder.finished:
             folder.blocks.mkdir(exist_ok=True)
             damaged = folder.damaged()
-            _run(work, folder, resampling, threads=threads or os.cpu_count() or 1, progress=say)
+            with as_engine(engine, threads=threads).open() as workers:
+                _run(work, folder, resampling, workers=workers, progress=say)
         if folder.blocks.is_dir():
             folder.clear()
         results, means, pairs = (folder.read_table(name) for name in (RESULTS, MEANS, PAIRS))
@@ -226,20 +228,13 @@ class _Work:
         ]
 
 
-def _run(work: _Work, folder: Folder, resampling: Resampling, *, threads: int, progress: Progress | None) -> None:
-    scenarios = _count(work, folder, threads=threads, progress=progress)
-    orders = _Orders(work)
+def _run(work: _Work, folder: Folder, resampling: Resampling, *, workers: Workers, progress: Progress | None) -> None:
+    scenarios = _count(work, folder, workers=workers, progress=progress)
     metrics = [str(each) for each in work.grid.metrics]
-
-    def evaluate(block: WorkBlock) -> tuple[WorkBlock, Compared]:
-        order, finite = orders.of(block.number)
-        users, group = work.users[block.number], work.groups[block.number]
-        return block, scenarios[block.repetition][block.logger].evaluate(users, group, order, finite)
-
     left = [block for block in work.parts if not folder.is_done(block)]
     n_all = len(work.parts)
     say = _counter(progress, "evaluating scenarios", total=n_all, done=n_all - len(left))
-    for block, compared in _side_by_side((partial(evaluate, block) for block in left), threads=threads):
+    for block, compared in map_chunks(workers, _Evaluation(_Orders(work), scenarios), Listed(left)):
         folder.write_block(block, compared, metrics)
         say()
     keys = work.world.users.keys()
@@ -257,7 +252,8 @@ def _run(work: _Work, folder: Folder, resampling: Resampling, *, threads: int, p
     asked = [(at, group) for at in range(len(work.grid.loggers)) for group in summary.groups]
     say = _counter(progress, "summing up", total=len(asked), done=0)
     found: dict[tuple[int, int], Tables] = {}
-    for tables in _side_by_side((partial(_summed, summary, *each) for each in asked), threads=threads):
+    near = workers if workers.here else Threads(os.cpu_count() or 1)  # other machines do not have the folder
+    for tables in map_chunks(near, partial(_summed, summary), Listed(asked)):
         found |= tables
         say()
     folder.write_logs(table_of_logs(folder, work.grid, n_users=work.world.n_users))
@@ -267,12 +263,13 @@ def _run(work: _Work, folder: Folder, resampling: Resampling, *, threads: int, p
     folder.write_tables(whole.results, whole.means, whole.pairs)
 
 
-def _summed(summary: Summary, logger: int, group: tuple[int, ...]) -> dict[tuple[int, int], Tables]:
+def _summed(summary: Summary, asked: tuple[int, tuple[int, ...]]) -> dict[tuple[int, int], Tables]:
+    logger, group = asked
     return {(logger, metric): tables for metric, tables in summary.of(logger, group).items()}
 
 
 def _count(
-    work: _Work, folder: Folder, *, threads: int, progress: Progress | None
+    work: _Work, folder: Folder, *, workers: Workers, progress: Progress | None
 ) -> tuple[tuple[Scenarios, ...], ...]:
     """What each log shows of each item decides pools and weights, so it is counted over all users first."""
     everyone = np.arange(work.world.n_users)
@@ -287,7 +284,7 @@ def _count(
             counted = folder.read_counts(part, n_sparsities)
             if counted is None:
                 counted = CandidateCounts.nothing(n_sparsities, work.world.n_items)
-                for each in _side_by_side((partial(exposing.count, block) for block in blocks), threads=threads):
+                for each in map_chunks(workers, exposing.count, Listed(blocks)):
                     counted += each
                 folder.write_counts(part, counted)
             of_loggers.append(Scenarios.of(exposing, counted, grid=work.grid, tables=work.tables, train=work.shares))
@@ -310,25 +307,22 @@ class _Orders:
                 self.kept[number] = self.work.models.orders(self.work.users[number])
             return self.kept[number]
 
+    def __reduce__(self) -> tuple[type[_Orders], tuple[_Work]]:
+        """Another process makes its own."""
+        return _Orders, (self.work,)
 
-def _side_by_side(calls: Iterable[Callable[[], Result]], *, threads: int) -> Iterable[Result]:
-    """The results of calls as they are done, a few at a time; when the caller stops, no further call is begun."""
-    waiting = iter(calls)
-    pool = ThreadPoolExecutor(max_workers=threads)
-    running: set[Future[Result]] = set()
-    try:
-        while True:
-            for call in waiting:
-                running.add(pool.submit(call))
-                if len(running) > threads:
-                    break
-            if not running:
-                return
-            done, running = wait(running, return_when=FIRST_COMPLETED)
-            for each in done:
-                yield each.result()
-    finally:
-        pool.shutdown(wait=True, cancel_futures=True)
+
+@dataclass(frozen=True, slots=True)
+class _Evaluation:
+    """All scenarios of a block of users under one logger: a pure function, to be sent."""
+
+    orders: _Orders
+    scenarios: tuple[tuple[Scenarios, ...], ...]
+
+    def __call__(self, block: WorkBlock) -> tuple[WorkBlock, Compared]:
+        order, finite = self.orders.of(block.number)
+        users, group = self.orders.work.users[block.number], self.orders.work.groups[block.number]
+        return block, self.scenarios[block.repetition][block.logger].evaluate(users, group, order, finite)
 
 
 def _counter(progress: Progress | None, what: str, *, total: int, done: int) -> Callable[[], None]:

@@ -105,7 +105,7 @@ class ShownRows:
             chunk, rates = self.chunk(), LogRates()
             learner = rates.learner(Precision(1))
             users = {"users": chunk.labels.users}
-            learned = learn([learner], lambda: [chunk], groups=Groups(self.seed, "one"), facts=users)
+            learned = learn([learner], lambda work: [work(chunk)], groups=Groups(self.seed, "one"), facts=users)
             self.made[LOG] = rates.predicted(chunk, learned[learner])
         found = self.made[LOG]
         assert isinstance(found, PredictedRates)

@@ -1,0 +1,231 @@
+"""Dask: chunks worked on by the processes of a cluster, one that is started here or one that is joined."""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from itertools import islice
+from pathlib import Path
+from typing import Any, ClassVar
+
+from truerank.core.errors import InputError, TruerankError, extra
+from truerank.data.spill import scratch
+from truerank.engines.engine import Chunk, Result, Sendable
+from truerank.engines.parcels import Parcel, carry_out, opened, pack, pack_shared
+
+AHEAD = 2  # chunks that wait for each worker, so that none is idle while a result is fetched
+RETRIES = 2  # of a chunk whose worker raised; Dask itself tries again when a worker dies
+PATIENCE = 30.0  # seconds until a scheduler must have answered
+
+
+@dataclass(frozen=True, slots=True)
+class Dask:
+    """A cluster of worker processes on this machine, or (with an address) the one that is there.
+
+    A cluster that is started listens on 127.0.0.1 only, without dashboard, and ends with the run.
+
+    >>> str(Dask()), str(Dask("tls://10.0.0.7:8786"))
+    ('dask', 'dask:tls://10.0.0.7:8786')
+    """
+
+    address: str | None = None
+    workers: int | None = None
+
+    name: ClassVar[str] = "dask"
+
+    def __str__(self) -> str:
+        return self.name if self.address is None else f"{self.name}:{self.address}"
+
+    @contextmanager
+    def open(self) -> Iterator[DaskWorkers]:
+        distributed = _distributed()
+        if self.address is None:
+            with _cluster(distributed, self.workers or os.cpu_count() or 1) as client:
+                yield DaskWorkers(client)
+            return
+        with _joined(distributed, self.address) as client:
+            yield DaskWorkers(client)
+
+
+@dataclass(frozen=True, slots=True)
+class DaskClient:
+    """The cluster of a `Client` that the caller has opened, and closes."""
+
+    client: Any = field(repr=False)
+
+    name: ClassVar[str] = "dask"
+
+    def __str__(self) -> str:
+        return f"{self.name}:{self.client.scheduler.address}"
+
+    @contextmanager
+    def open(self) -> Iterator[DaskWorkers]:
+        yield DaskWorkers(self.client)
+
+
+def _distributed() -> Any:
+    try:
+        import distributed
+    except ImportError:
+        raise InputError(
+            f"the dask engine needs Dask; install it with: pip install {extra('dask')}, or use {{option:engine local}}."
+        ) from None
+    return distributed
+
+
+@contextmanager
+def _cluster(distributed: Any, n: int) -> Iterator[Any]:
+    """One thread in each process: chunks are sized for it, and BLAS works on one thread anyway."""
+    with (
+        _quiet(),
+        distributed.LocalCluster(
+            n_workers=n,
+            threads_per_worker=1,
+            processes=True,
+            host="127.0.0.1",
+            dashboard_address=None,
+            worker_dashboard_address=None,
+            silence_logs=logging.CRITICAL,
+        ) as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        yield client
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Dask tells of workers that end in its own log, at the level of warnings; what matters is said as an error."""
+    logger = logging.getLogger("distributed")
+    before = logger.level
+    logger.setLevel(logging.CRITICAL)
+    try:
+        yield
+    finally:
+        logger.setLevel(before)
+
+
+@contextmanager
+def _joined(distributed: Any, address: str) -> Iterator[Any]:
+    try:
+        client = distributed.Client(address, timeout=PATIENCE, set_as_default=False)
+    except (OSError, ValueError, TypeError) as error:  # a TimeoutError is an OSError
+        raise InputError(
+            f"dask:{address}: no scheduler answers there ({_first_line(error)}). Check the address and, for tls://, "
+            "the certificates that Dask is configured with."
+        ) from None
+    with _quiet(), client:
+        yield client
+
+
+def _first_line(error: BaseException) -> str:
+    return str(error).strip().split("\n")[0] or type(error).__name__
+
+
+@dataclass(frozen=True, slots=True)
+class DaskWorkers:
+    """The workers of a cluster, and how chunks come to them."""
+
+    client: Any
+    here: bool = False
+
+    @property
+    def threads(self) -> int:
+        return max(1, int(sum(self.client.nthreads().values())))
+
+    def map(self, work: Callable[[Chunk], Result], chunks: Sendable[Chunk]) -> Iterator[tuple[int, Result]]:
+        """Results as they are done; a few chunks are under way at a time, and none is left behind."""
+        if not chunks.n_chunks:
+            return
+        from cloudpickle import dump
+
+        with scratch() as space:
+            folder = self._seen(space.make("parcels"))
+            shared = pack_shared((work, chunks.reader()), folder, dump=dump)
+            mapping = _Mapping(self.client, folder, shared)
+            try:
+                yield from mapping.results(chunks, dump=dump, n=AHEAD * self.threads)
+            finally:
+                mapping.cancel()
+
+    def _seen(self, folder: Path) -> Path | None:
+        """The folder, if every worker sees it and may write there: then files need not travel."""
+        with _told(self.client):
+            self.client.wait_for_workers(1, timeout=PATIENCE)
+            seen = self.client.run(os.access, str(folder), os.R_OK | os.W_OK | os.X_OK)
+        return folder if seen and all(seen.values()) else None
+
+
+@dataclass(slots=True)
+class _Mapping:
+    """Chunks under way."""
+
+    client: Any
+    folder: Path | None
+    shared: Parcel
+    scattered: Any = None
+    running: dict[Any, tuple[int, Parcel]] = field(default_factory=dict)
+
+    def results(self, chunks: Sendable[Any], *, dump: Any, n: int) -> Iterator[tuple[int, Any]]:
+        from distributed import as_completed
+
+        parts = (
+            (at, pack(chunks.part(at, same_disk=self.folder is not None), self.folder, dump=dump))
+            for at in range(chunks.n_chunks)
+        )
+        queue = as_completed([self.submit(*each) for each in islice(parts, n)])
+        for future in queue:
+            at, part = self.running.pop(future)
+            with _told(self.client, f"chunk {at + 1:,} of {chunks.n_chunks:,}"):
+                parcel = future.result()
+            yield at, opened(parcel)
+            part.remove()
+            del future
+            for each in islice(parts, 1):
+                queue.add(self.submit(*each))
+
+    def submit(self, at: int, part: Parcel) -> Any:
+        """One chunk; bytes that all chunks share are sent to the workers once."""
+        if self.folder is None and self.scattered is None:
+            with _told(self.client):
+                self.scattered = self.client.scatter(self.shared, broadcast=True, hash=False)
+        shared = self.shared if self.scattered is None else self.scattered
+        future = self.client.submit(carry_out, shared, part, self.folder, pure=False, retries=RETRIES)
+        self.running[future] = at, part
+        return future
+
+    def cancel(self) -> None:
+        with suppress(Exception):  # the cluster may be gone, which is told already
+            self.client.cancel(list(self.running), force=True)
+
+
+@contextmanager
+def _told(client: Any, what: str = "the work") -> Iterator[None]:
+    """What can go wrong with a cluster, in one sentence."""
+    from concurrent.futures import CancelledError
+
+    from distributed import KilledWorker
+    from distributed.comm import CommClosedError
+
+    try:
+        yield
+    except KilledWorker as error:
+        times = getattr(error, "allowed_failures", 0) + 1
+        raise TruerankError(
+            f"{what} ended its worker {times} times, most likely for want of memory; start fewer workers "
+            "({option:threads N}) or give each more memory, and start it again."
+        ) from None
+    except MemoryError:
+        raise TruerankError(
+            f"{what}: its worker has no memory left; start fewer workers ({{option:threads N}}) or give each more."
+        ) from None
+    except (CommClosedError, CancelledError, TimeoutError, OSError) as error:
+        if isinstance(error, FileNotFoundError | PermissionError):
+            raise
+        where = client.scheduler.address if client.scheduler else "its address"
+        raise TruerankError(
+            f"the connection to the Dask scheduler at {where} "
+            f"was lost during {what} ({_first_line(error)}); start it again when the cluster is there."
+        ) from None
