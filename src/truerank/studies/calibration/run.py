@@ -19,7 +19,7 @@ from truerank.core.progress import Progress, Watching, watching
 from truerank.core.sizes import check_size
 from truerank.data.growing import BLOCK as ENDING
 from truerank.data.growing import Blocks, keep_question, working
-from truerank.engines.engine import Listed, Workers, map_chunks
+from truerank.engines.engine import Values, Workers, map_chunks
 from truerank.engines.local import Local, Processes
 from truerank.engines.named import as_engine
 from truerank.ranks.kernel.rank import COMPILED
@@ -140,7 +140,7 @@ def _draw(
     ]
     missing = [block for block in blocks if not block.path.exists()]
     done = len(blocks) - len(missing)
-    for at, (block, drawn) in enumerate(map_chunks(workers, _drawn_block, Listed(missing)), start=1):
+    for at, (block, drawn) in enumerate(map_chunks(workers, _drawn_block, Values(missing)), start=1):
         block.write(drawn)
         if progress is not None:
             progress("drawing worlds", done + at, len(blocks))
