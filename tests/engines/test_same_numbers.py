@@ -47,9 +47,9 @@ def same(found: Results, expected: Results) -> None:
         np.testing.assert_array_equal(one.value, other.value)
         np.testing.assert_allclose(one.stderr, other.stderr, rtol=TOLERANCE, atol=0)
         assert (one.units, one.undefined, one.clusters) == (other.units, other.undefined, other.clusters)
-    for one, other in zip(found.comparisons, expected.comparisons, strict=True):
-        np.testing.assert_array_equal(one.difference, other.difference)
-        assert one.verdict == other.verdict
+    for pair, wanted in zip(found.comparisons, expected.comparisons, strict=True):
+        np.testing.assert_array_equal(pair.difference, wanted.difference)
+        assert pair.verdict == wanted.verdict
 
 
 # -------------------------------------------------------------------------------------------------------------- judged

@@ -107,7 +107,7 @@ def taken(source: Any, *, where: str) -> pl.DataFrame | Spool:
     frames: list[pl.DataFrame] = []
     schema: dict[str, pl.DataType] | None = None
     spool: Spool | None = None
-    size = n_waiting = 0
+    size, n_waiting = 0.0, 0
     for batch in batches_of(source):
         if schema is not None and dict(batch.schema) != schema:
             raise InputError(f"{where}: columns or types change within the stream; expected the same in every batch.")
