@@ -15,7 +15,7 @@ WITH_TORCH := $(if $(filter 0,$(TORCH)),,$(VENV)/.torch)
 RECTOOLS ?= .venv-rectools
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: demo test test-all test-newest test-rectools check coverage biased published-bias bench-setup bench format clean position-fits models-on-kuairec debiased-learners offpolicy-study advice-check targeted-exposure watch-study reliability-coverage calibration shipped-study pictures report-pictures result-pictures docs release-check
+.PHONY: scale demo test test-all test-newest test-rectools check coverage biased published-bias bench-setup bench format clean position-fits models-on-kuairec debiased-learners offpolicy-study advice-check targeted-exposure watch-study reliability-coverage calibration shipped-study pictures report-pictures result-pictures docs release-check
 
 # the library alone is all the demo needs; tests also need peers and models of other libraries
 $(VENV)/.library: pyproject.toml constraints.txt
@@ -128,6 +128,10 @@ bench-setup:  ## one environment per peer of the benchmarks, in .bench
 	  .bench/$$peer/bin/python -m pip install --quiet --disable-pip-version-check --only-binary :all: \
 	    --requirement benchmarks/requirements/$$peer.txt; } || exit 1; \
 	done
+
+scale: $(READY)  ## time and memory by size and engine, for truerank plan cost, into docs/scale.md; about an hour, 5 GB of disk
+	$(BIN)/python -m benchmarks scale --json --keep
+	PYTHONPATH=scripts $(BIN)/python scripts/scale_page.py
 
 bench: $(READY) bench-setup  ## the benchmarks, into docs/performance.md
 	$(BIN)/python -m benchmarks page

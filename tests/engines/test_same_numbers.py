@@ -47,9 +47,9 @@ def same(found: Results, expected: Results) -> None:
         np.testing.assert_array_equal(one.value, other.value)
         np.testing.assert_allclose(one.stderr, other.stderr, rtol=TOLERANCE, atol=0)
         assert (one.units, one.undefined, one.clusters) == (other.units, other.undefined, other.clusters)
-    for one, other in zip(found.comparisons, expected.comparisons, strict=True):
-        np.testing.assert_array_equal(one.difference, other.difference)
-        assert one.verdict == other.verdict
+    for pair, wanted in zip(found.comparisons, expected.comparisons, strict=True):
+        np.testing.assert_array_equal(pair.difference, wanted.difference)
+        assert pair.verdict == wanted.verdict
 
 
 # -------------------------------------------------------------------------------------------------------------- judged
@@ -102,8 +102,20 @@ def locally(number: int) -> Results:
 
 
 @pytest.mark.parametrize("number", range(len(QUESTIONS)))
-def test_every_estimator(number: int, engine: Any) -> None:
-    same(answered(number, engine), locally(number))
+def test_every_estimator_on_dask(number: int, dask: Any) -> None:
+    same(answered(number, dask), locally(number))
+
+
+# bootstraps are drawn where results are concluded: on Spark, which takes longer to begin, one of them stands for all
+AT_ONCE = [at for at, ways in enumerate(QUESTIONS) if not isinstance(ways[0].interval, tr.Bootstrap)]
+LATER = [at for at in range(len(QUESTIONS)) if at not in AT_ONCE]
+
+
+@pytest.mark.parametrize(
+    "number", [*AT_ONCE, LATER[0], *(pytest.param(number, marks=pytest.mark.slow) for number in LATER[1:])]
+)
+def test_every_estimator_on_spark(number: int, spark: Any) -> None:
+    same(answered(number, spark), locally(number))
 
 
 # -------------------------------------------------------------------------------------------------------------- ranked
@@ -262,3 +274,13 @@ def test_a_calibration_study(tmp_path: Path, engine: Any) -> None:
     assert len(blocks) > 1
     for name in blocks:
         assert (tmp_path / "here" / name).read_bytes() == (tmp_path / "there" / name).read_bytes(), name
+
+
+# --------------------------------------------------------------------------------------------------------------- frames
+
+
+def test_frames_of_spark(spark: Any) -> None:
+    log = feed()
+    there = spark.createDataFrame(log.to_arrow()).repartition(3)
+    options: dict[str, Any] = {"position": "exp:0.8", "seed": 1}
+    same(tr.off_policy(there, TARGETS, engine=spark, **options), tr.off_policy(log, TARGETS, **options))

@@ -87,6 +87,7 @@ COMMANDS = (
             words("plan exposure --difference 0.1 --metric Precision@10 --n-items 100 --value 0.2 --out made.json")),
     Writing("plan of sessions",
             words("plan sessions --difference 0.1 --mean-reward 0.2 --effective 0.4 --out made.json")),
+    Writing("cost", words("plan cost --rows 1e9 --models 3 --out made.json")),
     Writing("design", words(ALLOCATE)),
     Writing("design again", words(f"{ALLOCATE} --seed 2 --force"), before=words(f"{ALLOCATE} --seed 1")),
     Writing("design in an empty folder", words(ALLOCATE), empty=True),

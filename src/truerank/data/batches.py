@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import nullcontext, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import accumulate, pairwise
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,8 @@ import polars as pl
 from truerank.core.errors import InputError
 from truerank.data.files import Scanned, reading, scan_path
 from truerank.data.matrices import is_sparse, rows_of, stored
-from truerank.data.stores import is_remote
+from truerank.data.stores import is_remote, url_of
+from truerank.data.streams import Spool, is_stream, taken
 
 BATCH_ROWS = 2**20
 BATCH_BYTES = 2**26
@@ -52,10 +53,12 @@ class LazyTable:
     pieces: tuple[Piece, ...]
     schema: Mapping[str, pl.DataType]
     where: str
+    kept: Spool | None = field(default=None, repr=False, compare=False)  # of a stream, as long as it is needed
 
     @classmethod
     def of(cls, source: Any, *, name: str | None = None, columns: Mapping[str, str] | None = None) -> LazyTable:
-        """From a path, a folder of parts, a glob, a polars, pandas or arrow frame, or a scipy.sparse matrix.
+        """From a path, a folder of parts, a glob, an object store, a polars, pandas or arrow frame, a scipy.sparse
+        matrix, or rows that come as a stream: anything with `__arrow_c_stream__`, Dask and Spark frames.
 
         `columns` maps this library's names to the source's: those that hold ids are read as they are written.
 
@@ -70,13 +73,23 @@ class LazyTable:
         if isinstance(source, LazyTable):
             return source
         if isinstance(source, str | Path):
-            return cls._at(Path(source), name or str(source))
+            return cls._at(Path(source), name or url_of(source))
         if isinstance(source, pl.LazyFrame):
             n_rows = int(source.select(pl.len()).collect(engine="streaming").item())
             return cls((Piece(source, n_rows, seekable=False),), dict(source.collect_schema()), name or FRAME)
+        if is_stream(source):
+            return cls._of_stream(source, name or FRAME)
         frame = _frame(source)
         where = name or (MATRIX if is_sparse(source) else FRAME)
         return cls((Piece(frame.lazy(), len(frame)),), dict(frame.schema), where)
+
+    @classmethod
+    def _of_stream(cls, source: Any, where: str) -> LazyTable:
+        """Rows that come only once: taken now, batch by batch, and set aside where they are many."""
+        rows = taken(source, where=where)
+        if isinstance(rows, pl.DataFrame):
+            return cls((Piece(rows.lazy(), len(rows)),), dict(rows.schema), where)
+        return replace(cls._at(rows.folder, where), kept=rows)
 
     @classmethod
     def _at(cls, path: Path, where: str) -> LazyTable:
@@ -128,15 +141,15 @@ class LazyTable:
 
     def without_rows(self) -> LazyTable:
         """Its name, columns and types alone."""
-        return replace(self, pieces=())
+        return replace(self, pieces=(), kept=None)
 
     def around(self, start: int, end: int) -> tuple[LazyTable, int]:
         """The files that hold the rows from `start` to `end`, and how many rows there are before these files."""
         edges = list(accumulate((piece.n_rows for piece in self.pieces), initial=0))
         kept = [at for at, (first, last) in enumerate(pairwise(edges)) if first < end and last > start]
         if not kept:
-            return replace(self, pieces=self.pieces[:1]), 0
-        return replace(self, pieces=self.pieces[kept[0] : kept[-1] + 1]), edges[kept[0]]
+            return replace(self, pieces=self.pieces[:1], kept=None), 0
+        return replace(self, pieces=self.pieces[kept[0] : kept[-1] + 1], kept=None), edges[kept[0]]
 
     def read(self, columns: Collection[str] | None = None) -> pl.DataFrame:
         """All rows at once."""

@@ -23,6 +23,7 @@ from truerank.core.calls import checked_arguments
 from truerank.core.errors import InputError, some
 from truerank.core.log import Log
 from truerank.data.marker import check_member
+from truerank.data.stores import is_remote, reading_store, scan_store, url_of
 from truerank.data.text import ENDINGS as TREC
 from truerank.data.text import MOVIELENS, TextTypes, parsed, read_movielens, read_trec
 from truerank.data.whole import whole_file
@@ -107,6 +108,10 @@ def read_table(path: Path) -> pl.DataFrame:
 @contextmanager
 def reading(path: Path) -> Iterator[None]:
     """What goes wrong while a file is read, in one sentence that names it."""
+    if is_remote(path):
+        with reading_store(path):
+            yield
+        return
     try:
         yield
     except UnicodeDecodeError as error:
@@ -187,6 +192,10 @@ def check_readable(path: Path) -> None:
 
     A pipe is refused, too: files are read more than once, and it may never begin.
     """
+    if is_remote(path):
+        raise InputError(
+            f"{url_of(path)}: only tables in Parquet are read from object stores; copy it to this machine first."
+        )
     try:
         str(path).encode()
         kind = path.stat().st_mode
@@ -221,9 +230,18 @@ def write_table(table: pl.DataFrame, path: Path, *, advice: str | None = None) -
 def scan_path(path: Path) -> tuple[list[Scanned], dict[str, pl.DataType]]:
     """The files at a path in the order of their names, and the types that hold the columns of all.
 
+    A folder of Hive partitions (`day=1/a.parquet`) and what lies in an object store are read by polars as one.
+
     In a folder, files whose names begin with `.` or `_` (such as `_SUCCESS`) are no data. All others must be of one
     kind and have the same columns: what a folder holds is read whole or refused.
     """
+    if is_remote(path) or is_hive(path):
+        with reading(path):
+            rows = (
+                scan_store(path) if is_remote(path) else pl.scan_parquet(path / "**/*.parquet", hive_partitioning=True)
+            )
+            n_rows, schema = int(rows.select(pl.len()).collect().item()), dict(rows.collect_schema())
+        return [Scanned(path, ".parquet", rows, n_rows, schema)], schema
     paths = parts_of(path)
     if paths is None:
         scanned = scan_file(path)
@@ -236,14 +254,25 @@ def scan_path(path: Path) -> tuple[list[Scanned], dict[str, pl.DataType]]:
 
 
 def parts_of(path: Path) -> list[Path] | None:
-    """The part files of a folder or a glob; None for one file, whether it is there or not."""
+    """The part files of a folder or a glob; None for one file, whether it is there or not, or in an object store."""
+    if is_remote(path):
+        return None
     try:
         folder, there = path.is_dir(), path.exists()
     except OSError:
         return None  # reading it says what is wrong with it
     if folder:
-        return _in_folder(path)
+        return sorted(path.rglob("*.parquet")) if is_hive(path) else _in_folder(path)
     return _matching(path) if glob.has_magic(str(path)) and not there else None
+
+
+def is_hive(path: Path) -> bool:
+    """Whether a folder holds Hive partitions, folders called `column=value`, and nothing else."""
+    try:
+        inside = [each for each in path.iterdir() if each.name[0] not in "._"] if path.is_dir() else []
+    except OSError:
+        return False
+    return bool(inside) and all(each.is_dir() and "=" in each.name for each in inside)
 
 
 def files_of(path: Path) -> list[Path]:

@@ -13,6 +13,7 @@ from typing import Any
 from truerank.core.errors import InputError
 from truerank.core.provenance import Input
 from truerank.data.files import parts_of
+from truerank.data.stores import is_remote, url_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,9 +40,9 @@ def fingerprint(path: Path, *, threads: int = 1) -> Fingerprint | None:
 
 
 def size_of(path: Path) -> int | None:
-    """The bytes of a file, or of all part files; None for what can be read only once."""
+    """The bytes of a file, or of all part files; None for what can be read only once, or lies in an object store."""
     parts = parts_of(path)
-    if parts is None and path.exists() and not path.is_file():
+    if is_remote(path) or (parts is None and path.exists() and not path.is_file()):
         return None
     try:
         return sum(part.stat().st_size for part in (parts or [path]))
@@ -75,7 +76,7 @@ def input_of(
     found = fingerprint(Path(source), threads=threads) if hashed else None
     return Input(
         role=role,
-        source=os.fspath(source) if given else kind.__qualname__,
+        source=url_of(source) if given else kind.__qualname__,
         name=name,
         format=_format(Path(source)) if given else kind.__module__.partition(".")[0],
         bytes=size,

@@ -10,7 +10,7 @@ import itertools
 import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import ClassVar, Protocol
+from typing import Protocol
 
 import numpy as np
 import polars as pl
@@ -21,6 +21,7 @@ from truerank.core.errors import InputError
 from truerank.core.ids import Keys, as_ids
 from truerank.core.progress import Progress
 from truerank.data.batches import LazyTable
+from truerank.data.parts import RowsHeld, RowsOfPart, RowsSliced
 from truerank.data.spill import Scratch, Spill
 
 SEED = 20  # of the hash of texts; which chunk a row lies in changes no result
@@ -209,27 +210,6 @@ class Cut(Protocol):
     def read(self, part: int, columns: Collection[str] | None = None) -> pl.DataFrame: ...
 
 
-class RowsOfPart(Protocol):
-    """Rows of one chunk of a table; `portable` says that they can be read on any machine, not on this one alone."""
-
-    @property
-    def portable(self) -> bool: ...
-
-    def read(self, columns: Collection[str] | None = None) -> pl.DataFrame: ...
-
-
-@dataclass(frozen=True, slots=True)
-class RowsHeld:
-    """Rows in memory, which go wherever they are sent."""
-
-    rows: pl.DataFrame
-
-    portable: ClassVar[bool] = True
-
-    def read(self, columns: Collection[str] | None = None) -> pl.DataFrame:
-        return self.rows if columns is None else self.rows.select(columns)
-
-
 @dataclass(frozen=True, slots=True)
 class Chunks:
     """Tables in chunks of whole keys: chunk i of each has the same keys.
@@ -416,20 +396,3 @@ class _Sliced:
 
     def read(self, part: int, columns: Collection[str] | None = None) -> pl.DataFrame:
         return self.part(part).read(columns)
-
-
-@dataclass(frozen=True, slots=True)
-class RowsSliced:
-    """A range of rows of the files that hold it."""
-
-    table: LazyTable
-    start: int
-    n: int
-    names: tuple[str, ...]
-
-    @property
-    def portable(self) -> bool:
-        return self.table.portable
-
-    def read(self, columns: Collection[str] | None = None) -> pl.DataFrame:
-        return self.table.slice(self.start, self.n, self.names if columns is None else columns)

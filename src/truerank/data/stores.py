@@ -8,9 +8,20 @@ here reads, keeps or prints them.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from os import PathLike, fspath
 
+import polars as pl
+
+from truerank.core.errors import InputError
+
 SCHEMES = ("s3", "s3a", "gs", "gcs", "az", "azure", "abfs", "abfss", "adl")
+DENIED = re.compile(
+    r"\b(401|403)\b|AccessDenied|SignatureDoesNotMatch|InvalidAccessKeyId|Forbidden|Unauthorized|credential"
+)
+ABSENT = re.compile(r"\b404\b|not found|NoSuch|expanded paths were empty")
+LOST = re.compile(r"object-store error|HTTP error|connection|timed out", flags=re.IGNORECASE)
 REMOTE = re.compile(rf"({'|'.join(SCHEMES)}):/+(?=[^/])")
 
 
@@ -32,3 +43,44 @@ def url_of(path: str | PathLike[str]) -> str:
     's3://logs/a.parquet'
     """
     return REMOTE.sub(r"\1://", fspath(path), count=1)
+
+
+def scan_store(path: str | PathLike[str]) -> pl.LazyFrame:
+    """The rows of an object, of all objects below an address or of a glob, all Parquet; Hive partitions are columns."""
+    url = url_of(path)
+    check_address(url)
+    if "*" not in url and not url.lower().endswith(".parquet"):
+        if "." in url.rstrip("/").rpartition("/")[2]:
+            raise InputError(f"{url}: only Parquet is read from object stores; copy it to this machine, or convert it.")
+        url = url.rstrip("/") + "/"
+    return pl.scan_parquet(url)
+
+
+def check_address(url: str) -> None:
+    """Refuse a secret in an address, without showing it: it would end in messages and records."""
+    if re.match(r"[^/]+://[^/]*:[^/]*@", url):
+        raise InputError("an address with a password in it; expected the usual variables of the environment instead.")
+
+
+@contextmanager
+def reading_store(path: str | PathLike[str]) -> Iterator[None]:
+    """What goes wrong with a store, in one sentence without anything that it said: that may hold what is secret."""
+    url = url_of(path)
+    try:
+        yield
+    except (pl.exceptions.PolarsError, OSError, pl.exceptions.PanicException) as error:
+        text = str(error)
+        if DENIED.search(text) or isinstance(error, PermissionError):
+            raise InputError(
+                f"{url}: the store refuses these credentials. Check the variables that they come from, such as "
+                "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY."
+            ) from None
+        if isinstance(error, FileNotFoundError) or ABSENT.search(text):
+            raise InputError(f"{url}: no such object, or none below it. Check the address.") from None
+        if isinstance(error, OSError) or LOST.search(text):
+            raise InputError(
+                f"{url}: the store does not answer, or the connection was lost. Check the network and the endpoint "
+                "(AWS_ENDPOINT_URL), and start it again."
+            ) from None
+        reason = text.strip().split("\n")[0] if text.startswith("parquet") else type(error).__name__
+        raise InputError(f"{url}: cannot be read as a Parquet ({reason}). Write the object anew.") from None

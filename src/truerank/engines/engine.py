@@ -73,7 +73,7 @@ class Engine(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Listed(Generic[Chunk]):
+class Values(Generic[Chunk]):
     """Values that are small, as chunks; `size` is how much work each is."""
 
     values: Sequence[Chunk]
@@ -122,7 +122,7 @@ def map_chunks(
     """The results of all chunks, each exactly once; in the order of chunks, or (default) as they are done.
 
     >>> from truerank.engines.local import Threads
-    >>> list(map_chunks(Threads(2), lambda number: number * number, Listed([1, 2, 3]), ordered=True))
+    >>> list(map_chunks(Threads(2), lambda number: number * number, Values([1, 2, 3]), ordered=True))
     [1, 4, 9]
     """
     rows = chunks.n_rows

@@ -21,9 +21,11 @@ from truerank.core.progress import Progress
 from truerank.core.provenance import Input
 from truerank.core.ranking import JudgedChunk, Pool, Scores
 from truerank.data.batches import UNNAMED
-from truerank.data.partition import MEMORY_BYTES, MEMORY_ROWS, Chunks, RowsOfPart, together
+from truerank.data.partition import MEMORY_BYTES, MEMORY_ROWS, Chunks, together
+from truerank.data.parts import RowsOfPart
 from truerank.data.read import read
 from truerank.data.spill import Scratch
+from truerank.data.streams import is_stream
 from truerank.data.survey import LogSchema, scan
 from truerank.exposure.kinds import DesignedExposure, Exposure, FullExposure, RandomExposure
 from truerank.ranks.candidates import CHUNK_USERS, Catalogue, Overlap, Setting, chunks_of, lay_out
@@ -158,6 +160,8 @@ def rows_of(source: Any, *, role: str, values: bool, progress: Progress | None =
         return _in_memory(source)
     if isinstance(source, str | Path):
         return _in_memory(scan(source, values=values, progress=progress))
+    if is_stream(source):
+        return _in_memory(scan(source, name=role, values=values, progress=progress))
     return read(source, name=role, values=values)
 
 

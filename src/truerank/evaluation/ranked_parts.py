@@ -12,7 +12,8 @@ import polars as pl
 from truerank.core.arrays import Ints
 from truerank.core.ids import Ids, Keys
 from truerank.data.impressions import Impressions, RankedChunk
-from truerank.data.partition import Chunks, RowsOfPart
+from truerank.data.partition import Chunks
+from truerank.data.parts import RowsOfPart
 from truerank.data.survey import ImpressionSchema
 
 LOG, SESSIONS = "the log", "declared sessions"  # names that no target has: these are said with their options

@@ -21,11 +21,13 @@ from truerank.data.batches import LazyTable
 from truerank.data.impression_columns import notes_of
 from truerank.data.impressions import Impressions, Logged, RankedChunk
 from truerank.data.owners import Owners, follow
-from truerank.data.partition import MEMORY_BYTES, MEMORY_ROWS, Chunks, Keyed, RowsOfPart, together
+from truerank.data.partition import MEMORY_BYTES, MEMORY_ROWS, Chunks, Keyed, together
+from truerank.data.parts import RowsOfPart
 from truerank.data.read import as_table, column
 from truerank.data.read_impressions import read_impressions
 from truerank.data.recognise import with_users
 from truerank.data.spill import Scratch
+from truerank.data.streams import is_stream
 from truerank.data.survey import ImpressionSchema, survey_impressions
 from truerank.engines.engine import Workers, chunks_wanted, map_chunks
 from truerank.estimators.ranked import RankedEstimator
@@ -300,8 +302,9 @@ def source_of(
     names = [name for target in (*targets.values(), *loggers.values()) for name in column_names(target)]
     names += [name for estimator in estimators for name in estimator.columns]
     extra = [name for name in dict.fromkeys(names) if name not in ("position", "propensity")]
-    if isinstance(log, str | Path):
-        table = LazyTable.of(log)
+    if isinstance(log, str | Path) or is_stream(log):
+        table = LazyTable.of(log, name=None if isinstance(log, str | Path) else "log")
+        log = log if isinstance(log, str | Path) else table  # a stream comes only once
         if table.n_rows > MEMORY_ROWS or table.n_rows * table.row_bytes() > MEMORY_BYTES:
 
             def streamed(mapping: Mapping[str, str]) -> StreamedLog:

@@ -15,7 +15,7 @@ import polars as pl
 
 from truerank.core.progress import Progress
 from truerank.data.growing import Blocks
-from truerank.engines.engine import Listed, Workers, map_chunks
+from truerank.engines.engine import Values, Workers, map_chunks
 from truerank.engines.local import Local, Processes
 from truerank.engines.named import as_engine
 
@@ -50,7 +50,7 @@ def make_missing(
     if not missing:
         return
     with _workers(engine, processes) as workers:
-        for at, (piece, table) in enumerate(map_chunks(workers, _made, Listed(missing)), start=1):
+        for at, (piece, table) in enumerate(map_chunks(workers, _made, Values(missing)), start=1):
             piece.blocks.write(table, piece.path)
             if progress is not None:
                 progress(about, done + at, len(pieces))

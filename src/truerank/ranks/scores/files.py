@@ -23,6 +23,7 @@ from truerank.core.progress import Progress, Watching, watching
 from truerank.core.ranking import Scores
 from truerank.data.files import check_readable
 from truerank.data.matrices import Stored
+from truerank.data.stores import url_of
 from truerank.data.whole import whole_file
 from truerank.ranks.scores.matrices import from_stored
 from truerank.ranks.scores.scores import TILE_USERS, Factors, dense, factors
@@ -155,7 +156,7 @@ def read_scores(
     if path.suffix == ".npy":
         check_readable(path)
         return dense(map_npy(path), users=users, items=items, name=str(path))
-    return lists(path, columns=columns, name=str(path))
+    return lists(path, columns=columns, name=url_of(path))
 
 
 SCORES = Wanted("scores, as truerank.read_scores gives them", lambda value: isinstance(value, Scores))

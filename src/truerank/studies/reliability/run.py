@@ -22,7 +22,7 @@ from truerank.core.log import Log
 from truerank.core.progress import Progress, Watching, watching
 from truerank.core.sizes import check_size
 from truerank.data.growing import Blocks, keep_question, working
-from truerank.engines.engine import Listed, Workers, map_chunks
+from truerank.engines.engine import Values, Workers, map_chunks
 from truerank.engines.local import Threads
 from truerank.engines.named import as_engine
 from truerank.evaluation.numbering import check_numbers
@@ -234,7 +234,7 @@ def _run(work: _Work, folder: Folder, resampling: Resampling, *, workers: Worker
     left = [block for block in work.parts if not folder.is_done(block)]
     n_all = len(work.parts)
     say = _counter(progress, "evaluating scenarios", total=n_all, done=n_all - len(left))
-    for block, compared in map_chunks(workers, _Evaluation(_Orders(work), scenarios), Listed(left)):
+    for block, compared in map_chunks(workers, _Evaluation(_Orders(work), scenarios), Values(left)):
         folder.write_block(block, compared, metrics)
         say()
     keys = work.world.users.keys()
@@ -253,7 +253,7 @@ def _run(work: _Work, folder: Folder, resampling: Resampling, *, workers: Worker
     say = _counter(progress, "summing up", total=len(asked), done=0)
     found: dict[tuple[int, int], Tables] = {}
     near = workers if workers.here else Threads(os.cpu_count() or 1)  # other machines do not have the folder
-    for tables in map_chunks(near, partial(_summed, summary), Listed(asked)):
+    for tables in map_chunks(near, partial(_summed, summary), Values(asked)):
         found |= tables
         say()
     folder.write_logs(table_of_logs(folder, work.grid, n_users=work.world.n_users))
@@ -284,7 +284,7 @@ def _count(
             counted = folder.read_counts(part, n_sparsities)
             if counted is None:
                 counted = CandidateCounts.nothing(n_sparsities, work.world.n_items)
-                for each in map_chunks(workers, exposing.count, Listed(blocks)):
+                for each in map_chunks(workers, exposing.count, Values(blocks)):
                     counted += each
                 folder.write_counts(part, counted)
             of_loggers.append(Scenarios.of(exposing, counted, grid=work.grid, tables=work.tables, train=work.shares))

@@ -1,0 +1,165 @@
+"""docs/scale.md and its picture, from what `python -m benchmarks scale --keep` measured: `python scripts/scale_page.py`.
+
+No figure on the page is typed by hand: those that were measured come from the file that `truerank plan cost` reckons with,
+those of the plan from the same functions.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from truerank.data.whole import whole_file
+from truerank.engines.costs import Cost, Sized, cost
+from truerank.report.reliability_charts import TYPEFACE, PictureFormat, altair, picture
+from truerank.report.reliability_layout import COLOURS
+
+ROOT = Path(__file__).parents[1]
+MEASURED = ROOT / "src" / "truerank" / "engines" / "costs.json"
+PAGE = ROOT / "docs" / "scale.md"
+PICTURE = ROOT / "docs" / "figures" / "scale.svg"
+WHO = "the picture of docs/scale.md"
+PLANNED = Sized(rows=10e9, users=1e9, items=1e6, dim=64, models=5, workers=200)
+WORDS = {"offpolicy": "impressions through `offpolicy`", "evaluate": "judged rows through `evaluate`"}
+
+
+def main() -> None:
+    measured = json.loads(MEASURED.read_text())
+    with whole_file(PICTURE) as temporary:
+        temporary.write_bytes(picture(chart(measured), PictureFormat.SVG, who=WHO))
+    with whole_file(PAGE) as temporary:
+        temporary.write_text(page(measured))
+
+
+def chart(measured: dict[str, Any]) -> Any:
+    """Seconds by rows, both on scales of powers: a straight line of slope one is linear."""
+    library = altair(WHO)
+    rows = [{"rows": each["rows"], "seconds": each["seconds"], "command": each["command"]} for each in plain(measured)]
+    base = library.Chart(library.Data(values=rows)).encode(
+        x=library.X("rows:Q", title="rows", scale=library.Scale(type="log"), axis=library.Axis(format="~s", gridColor="#eeeeee")),
+        y=library.Y("seconds:Q", title="seconds", scale=library.Scale(type="log"), axis=library.Axis(format="~g", gridColor="#eeeeee")),
+        color=library.Color("command:N", title=None, scale=library.Scale(domain=["evaluate", "offpolicy"], range=list(COLOURS[:2]))),
+    )  # fmt: skip
+    return (base.mark_line(strokeWidth=2) + base.mark_point(size=55, opacity=1, filled=True)).properties(
+        width=460, height=260, config=library.Config(font=TYPEFACE, view=library.ViewConfig(stroke="#bbbbbb"))
+    )
+
+
+def plain(measured: dict[str, Any]) -> list[dict[str, Any]]:
+    """Growth with rows alone: without the run that has more items and dimensions."""
+    runs: list[dict[str, Any]] = measured["growth"]
+    narrow = min(each["items"] * each["dim"] for each in runs if each["command"] == "evaluate")
+    return [each for each in runs if each["items"] * each["dim"] in (0, narrow)]
+
+
+def count(number: float) -> str:
+    for size, word in ((1e9, "billion"), (1e6, "million"), (1e3, "thousand")):
+        if number >= size:
+            return f"{number / size:.3g} {word}"
+    return f"{number:.3g}"
+
+
+def page(measured: dict[str, Any]) -> str:
+    largest = {name: [each for each in plain(measured) if each["command"] == name][-1] for name in WORDS}
+    peak = max(each["peak_gb"] for each in measured["growth"])
+    ratios = {(each["command"], each["engine"]): each["ratio"] for each in measured["engines"]}
+    told = "; ".join(f"{count(run['rows'])} {WORDS[name]} took {run['seconds']:.0f} s" for name, run in largest.items())
+    planned = [cost(command, engine, PLANNED) for command in ("offpolicy", "evaluate") for engine in ("dask", "spark")]
+    missed = [name for name, reached in measured["goals"].items() if not reached]
+    scaled = "" if measured["scale"] == 1 else (
+        f"**These are figures of a quick look at {measured['scale']:g} of the full size**, in which the start of processes "
+        "outweighs the work.\n\n"
+    )  # fmt: skip
+    return f"""# Beyond one machine
+
+![Seconds by rows, for evaluate and offpolicy](figures/scale.svg)
+
+The same evaluation runs in this process, on Dask or on Spark, and gives the same numbers: values to the last bit. On {measured["machine"]["cores"]} cores {told}, and no process had more than {peak:.1f} GB. Engines cost something: Dask took {ratios["offpolicy", "dask"]:.2f} times (`evaluate` {ratios["evaluate", "dask"]:.2f} times) and Spark {ratios["offpolicy", "spark"]:.2f} times (`evaluate` {ratios["evaluate", "spark"]:.2f} times) as long as threads on the same data in memory, so they are for data that one machine cannot read in the time that you have.
+
+*Figures are made by `python -m benchmarks scale --keep` and `python scripts/scale_page.py`; `truerank plan cost` reckons with the same file.*
+
+{scaled}## Which engine
+
+| `--engine`, `engine=` | what it is |
+|---|---|
+| `local` | threads of this process (default); files larger than memory go through it in chunks |
+| `dask` | a cluster of processes on this machine, for the time of the run; listens on 127.0.0.1 only, without dashboard |
+| `dask:tls://HOST:8786` | the scheduler that is there; in Python also a `Client` that you have opened |
+| `spark` | a session on this machine (Java 17), for the time of the run; listens on 127.0.0.1 only, without user interface |
+| `spark:spark://HOST:7077`, `spark:yarn`, ... | a cluster that is there; in Python also a `SparkSession` that you have opened |
+
+`evaluate`, `offpolicy`, `study reliability`, `study calibration` and `study truth` take it. Install `'.[dask]'` or `'.[spark]'`; nothing of either is loaded unless it is used. Workers need the same truerank, Python and polars as the machine where the run is started.
+
+```
+truerank offpolicy s3://logs/2026/ --target new=@new --position fit:exp --engine dask --threads 8
+```
+
+In Python: `tr.off_policy(frame, targets, position="fit:exp", engine=client)` with a `distributed.Client`, or a `SparkSession`.
+
+## How it goes
+
+1. **The machine where it is started** looks through the rows once and, where they are in no order of users, partitions them by user on its disk (the shuffle). What must be fitted is counted by workers and fitted there.
+2. **What all chunks share** (the question, fitted models, item factors) travels once to each process. Chunks are read by the workers themselves where they see the same files, or where the rows lie in an object store and are sorted by user; else their rows are sent.
+3. **Every chunk comes back exactly once**, or the run is refused: rows and users in are rows and users out. A chunk whose worker is killed or runs out of memory is worked on again, three times and more; then it is told in one sentence.
+4. Studies keep what is done in their folder: after Ctrl-C or a lost cluster the same command goes on. `evaluate` and `offpolicy` begin again.
+
+## Sources
+
+Parquet files, folders, globs and Hive partitions (`day=1/a.parquet`), here or in an object store (`s3://`, `gs://`, `az://`), where credentials come from the usual variables (`AWS_ACCESS_KEY_ID`, `AWS_ENDPOINT_URL`, ...) and are never printed; other formats are read from this machine only. In Python also anything with `__arrow_c_stream__` (relations of DuckDB, readers of pyarrow, Ibis, ADBC), Dask and Spark frames: taken batch by batch, and set aside on disk where they are many.
+
+## TLS
+
+A cluster that others can reach should ask for certificates. Dask: give scheduler, workers and the machine where you start the same authority, in `~/.config/dask/distributed.yaml` or by variables, then join by `tls://`:
+
+```
+export DASK_DISTRIBUTED__COMM__REQUIRE_ENCRYPTION=true
+export DASK_DISTRIBUTED__COMM__TLS__CA_FILE=ca.pem
+export DASK_DISTRIBUTED__COMM__TLS__CLIENT__CERT=client.pem
+export DASK_DISTRIBUTED__COMM__TLS__CLIENT__KEY=client-key.pem
+truerank evaluate labels.parquet --scores als=als.npz --engine dask:tls://10.0.0.7:8786
+```
+
+Spark: `spark.authenticate` and `spark.ssl.*` of the cluster, in `spark-defaults.conf`. What travels between the processes of a run are pickles that this run made, in folders that only you can open or on these connections: join only clusters that you trust, as for everything that runs on them.
+
+## A billion users, ten billion impressions
+
+`truerank plan cost --rows 10e9 --users 1e9 --items 1e6 --dim 64 --models 5 --n-workers 200` reckons, from times per row that were measured on a thousandth of that or less:
+
+{table(planned)}
+
+- **Bottleneck**: {bottlenecks(planned)}. Rows that are written sorted by user (or bucketed, by any engine) need no partitioning: only the look through them is left to one machine.
+- **Shuffle**: {planned[0].disk_gb:,.0f} GB on the disk of the machine where it is started, once; name it with `TMPDIR`.
+- **Memory**: ids of all users stay on that machine ({planned[0].driver_gb:,.0f} GB for `offpolicy`). For `evaluate` the factors of users are the largest part; split the users into several runs where that is too much, or judge a random sample of them: a tenth of a billion users has an interval only three times as wide.
+
+## Measured
+
+| command | rows | users | items | dimensions | seconds | GB of the largest process |
+|---|---|---|---|---|---|---|
+{chr(10).join(f"| {run['command']} | {run['rows']:,} | {run['users']:,} | {run['items']:,} | {run['dim'] or ''} | {run['seconds']:.1f} | {run['peak_gb']:.2f} |" for run in measured["growth"])}
+
+| command | engine | rows in memory | workers | seconds | of local |
+|---|---|---|---|---|---|
+{chr(10).join(f"| {run['command']} | {run['engine']} | {run['rows']:,} | {run['workers']} | {run['seconds']:.2f} | {run['ratio']:.2f} |" for run in measured["engines"])}
+
+Goals that were missed: {", ".join(missed) if missed else "none"}.
+"""
+
+
+def table(costs: list[Cost]) -> str:
+    lines = [
+        "| command | engine | hours | of these on one machine | core hours | GB per worker | GB where started |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    for each in costs:
+        figures = (each.hours, each.driver_hours, each.core_hours, each.worker_gb, each.driver_gb)
+        lines.append(f"| {each.command} | {each.engine} | {' | '.join(f'{figure:,.3g}' for figure in figures)} |")
+    return "\n".join(lines)
+
+
+def bottlenecks(costs: list[Cost]) -> str:
+    return "; ".join(dict.fromkeys(f"`{each.command}` on {each.engine}: {each.bottleneck}" for each in costs))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,126 @@
+"""Rows that come as a stream and only once: anything with an Arrow stream, Dask and Spark frames.
+
+They are taken batch by batch. Few rows stay in memory; more are set aside in temporary Parquet files of this run, since
+an evaluation looks at its rows more than once. Nothing here imports what the rows come from.
+"""
+
+from __future__ import annotations
+
+import io
+import shutil
+import tempfile
+import weakref
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from truerank.core.errors import InputError
+from truerank.data.matrices import is_sparse
+from truerank.data.spill import writing
+
+HELD = 2**26  # bytes that stay in memory
+GATHERED = 2**17  # rows that are written together: streams may come in tiny batches
+
+
+def is_stream(source: Any) -> bool:
+    """Whether rows come batch by batch: an Arrow stream that is no table in memory, a Dask or a Spark frame.
+
+    >>> is_stream(pl.DataFrame({"user": [1]})), is_stream({"user": [1]})
+    (False, False)
+    """
+    if isinstance(source, pl.DataFrame | pl.LazyFrame | pl.Series) or is_sparse(source):
+        return False
+    if _is_spark(source) or _is_dask(source):
+        return True
+    return hasattr(source, "__arrow_c_stream__") and not hasattr(source, "num_rows") and not _is_pandas(source)
+
+
+def _is_spark(source: Any) -> bool:
+    return type(source).__module__.startswith("pyspark.sql") and hasattr(source, "mapInArrow")
+
+
+def _is_dask(source: Any) -> bool:
+    return type(source).__module__.startswith(("dask.dataframe", "dask_expr")) and hasattr(source, "npartitions")
+
+
+def _is_pandas(source: Any) -> bool:
+    return type(source).__module__.startswith("pandas")
+
+
+def batches_of(source: Any) -> Iterator[pl.DataFrame]:
+    """The rows of a stream, a batch at a time."""
+    if _is_spark(source):
+        for row in source.mapInArrow(_as_bytes, "rows binary").toLocalIterator(prefetchPartitions=True):
+            yield pl.read_ipc_stream(io.BytesIO(row[0]))
+    elif _is_dask(source):
+        for at in range(source.npartitions):
+            yield pl.DataFrame(source.get_partition(at).compute())
+    else:
+        try:
+            from pyarrow import RecordBatchReader
+        except ImportError:  # all at once, then
+            yield pl.DataFrame(source)
+            return
+        for batch in RecordBatchReader.from_stream(source):
+            yield pl.DataFrame(batch)
+
+
+def _as_bytes(batches: Iterable[Any]) -> Iterator[Any]:
+    """On an executor of Spark: each batch of rows as the bytes of an Arrow stream."""
+    import pyarrow
+
+    for batch in batches:
+        sink = pyarrow.BufferOutputStream()
+        with pyarrow.ipc.new_stream(sink, batch.schema) as writer:
+            writer.write_batch(batch)
+        rows = pyarrow.array([sink.getvalue().to_pybytes()], pyarrow.binary())
+        yield pyarrow.RecordBatch.from_arrays([rows], ["rows"])
+
+
+@dataclass(slots=True, weakref_slot=True, eq=False)
+class Spool:
+    """Where a stream is set aside; the files vanish with the last reference to it, and at the end of the process."""
+
+    folder: Path
+    n_files: int = 0
+    ends: Any = field(default=None, repr=False)
+
+    @classmethod
+    def new(cls) -> Spool:
+        with writing(None):
+            folder = Path(tempfile.mkdtemp(prefix="truerank-"))
+        spool = cls(folder)
+        spool.ends = weakref.finalize(spool, shutil.rmtree, folder, ignore_errors=True)
+        return spool
+
+    def add(self, frames: list[pl.DataFrame]) -> None:
+        with writing(self.folder):
+            pl.concat(frames).write_parquet(self.folder / f"{self.n_files:06}.parquet", compression="lz4")
+        self.n_files += 1
+
+
+def taken(source: Any, *, where: str) -> pl.DataFrame | Spool:
+    """All rows of a stream: in memory where they are few, else in files."""
+    frames: list[pl.DataFrame] = []
+    schema: dict[str, pl.DataType] | None = None
+    spool: Spool | None = None
+    size, n_waiting = 0.0, 0
+    for batch in batches_of(source):
+        if schema is not None and dict(batch.schema) != schema:
+            raise InputError(f"{where}: columns or types change within the stream; expected the same in every batch.")
+        schema = dict(batch.schema)
+        frames.append(batch)
+        size += batch.estimated_size()
+        n_waiting += len(batch)
+        if size > HELD and (spool is None or n_waiting >= GATHERED):
+            spool = Spool.new() if spool is None else spool
+            spool.add(frames)
+            frames, n_waiting = [], 0
+    if spool is None:
+        return pl.concat(frames) if frames else pl.DataFrame()
+    if n_waiting:
+        spool.add(frames)
+    return spool

@@ -1,0 +1,38 @@
+"""What runs would take, as text."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from truerank.engines.costs import Cost, Sized
+
+HEADER = ("", "engine", "hours", "on one machine", "core hours", "GB per worker", "GB where started", "GB of disk")
+
+
+def costs_text(costs: Sequence[Cost], size: Sized) -> str:
+    """A line for every command and engine, and what to think of it.
+
+    >>> found = Cost("evaluate", "dask", 2.5, 1.0, 4.0, 1.0, 1.2, 43.2)
+    >>> print(costs_text([found], Sized(rows=3.6e9, users=1e6, workers=2)).splitlines()[0])
+    3.6e+09 rows of 1e+06 users, 2 models, 2 workers; reckoned, not measured at this size:
+    """
+    ranked = f", {size.items:g} items, {size.dim:g} dimensions" if size.items and size.dim else ""
+    rows = [HEADER]
+    for each in costs:
+        numbers = (each.hours, each.driver_hours, each.core_hours, each.worker_gb, each.driver_gb, each.disk_gb)
+        rows.append((each.command, each.engine, *(_figure(number) for number in numbers)))
+    width = [max(len(row[at]) for row in rows) for at in range(len(HEADER))]
+    slowest = sorted({f"{each.command}: {each.bottleneck}" for each in costs})
+    lines = [
+        f"{size.rows:g} rows of {size.users:g} users, {size.models:,} models{ranked}, {size.workers:,} workers; "
+        "reckoned, not measured at this size:",
+        "",
+        *("  " + "  ".join(f"{cell:>{width[at]}}" for at, cell in enumerate(row)).rstrip() for row in rows),
+        "",
+        f"What takes longest: {'; '.join(slowest)}. Rows that are sorted by user need no partitioning and no disk.",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _figure(number: float) -> str:
+    return f"{number:,.0f}" if number >= 100 else f"{number:.2g}"

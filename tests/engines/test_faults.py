@@ -1,0 +1,216 @@
+"""What goes wrong in other processes: killed, out of memory, not there. It is tried again, or told in one sentence."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import psutil
+import pytest
+
+import truerank as tr
+from truerank.core.errors import InputError, TruerankError
+from truerank.engines.engine import Values, map_chunks
+from truerank.engines.named import as_engine
+
+N_CHUNKS = 6
+
+
+def killed_once(marker: Path) -> Callable[[int], int]:
+    """Work whose process dies without a word when it comes to chunk 2 for the first time."""
+
+    def work(number: int) -> int:
+        import os
+        import signal
+
+        if number == 2 and not marker.exists():
+            marker.touch()
+            os.kill(os.getpid(), signal.SIGKILL)
+        return number * number
+
+    return work
+
+
+def test_a_killed_worker_changes_nothing(tmp_path: Path, engine: Any) -> None:
+    marker = tmp_path / "killed"
+    with as_engine(engine).open() as workers:
+        found = sorted(map_chunks(workers, killed_once(marker), Values(range(N_CHUNKS))))
+    assert marker.exists()
+    assert found == [number * number for number in range(N_CHUNKS)]
+
+
+def test_an_evaluation_during_which_a_worker_is_killed(dask: Any) -> None:
+    rng = np.random.default_rng(4)
+    scores = {name: rng.normal(size=(400, 40)) for name in ("a", "b")}
+    cells = rng.choice(400 * 40, 5000, replace=False)
+    labels = pl.DataFrame({"user": cells // 40, "item": cells % 40, "label": rng.integers(0, 2, 5000)})
+    killed: list[int] = []
+
+    def kill(what: str, done: int, total: int) -> None:
+        if what == "measuring" and not killed:
+            killed.append(next(iter(dask.run(os.getpid).values())))
+            os.kill(killed[0], signal.SIGKILL)
+
+    found = tr.evaluate(scores, labels, exposure="random", engine=dask, progress=kill)
+    assert killed
+    expected = tr.evaluate(scores, labels, exposure="random")
+    assert [(each.value, each.units) for each in found.estimates] == [
+        (each.value, each.units) for each in expected.estimates
+    ]
+
+
+def test_a_chunk_that_always_ends_its_worker_is_told_in_one_sentence(dask: Any) -> None:
+    def work(number: int) -> int:
+        import os
+        import signal
+
+        os.kill(os.getpid(), signal.SIGKILL)
+        return number
+
+    with as_engine(dask).open() as workers, pytest.raises(TruerankError, match="chunk 1 of 1 ended its worker"):
+        list(map_chunks(workers, work, Values([0])))
+
+
+def test_a_worker_without_memory_is_told_in_one_sentence(engine: Any) -> None:
+    def work(number: int) -> int:
+        raise MemoryError
+
+    with as_engine(engine).open() as workers, pytest.raises(TruerankError, match=r"no memory left") as raised:
+        list(map_chunks(workers, work, Values([0])))
+    assert "\n" not in str(raised.value)
+
+
+def test_what_is_wrong_with_data_is_raised_as_it_is_here(engine: Any) -> None:
+    def work(number: int) -> int:
+        from truerank.core.errors import InputError
+
+        raise InputError(f"labels: row {number} is wrong; use {{option:columns user=NAME}}.")
+
+    with as_engine(engine).open() as workers, pytest.raises(InputError, match="row 7 is wrong") as raised:
+        list(map_chunks(workers, work, Values([7])))
+    assert raised.value.said(for_cli=True).endswith("use --columns user=NAME.")
+
+
+def test_who_stops_taking_stops_the_work(tmp_path: Path, engine: Any) -> None:
+    def work(number: int) -> int:
+        import time
+
+        (tmp_path / str(number)).touch()
+        time.sleep(0.05)
+        return number
+
+    with as_engine(engine).open() as workers:
+        results = map_chunks(workers, work, Values(range(400)))
+        next(results)
+        results.close()  # type: ignore[attr-defined]
+        time.sleep(0.3)
+        begun = len(list(tmp_path.iterdir()))
+        assert begun < 40
+        time.sleep(0.5)
+        assert len(list(tmp_path.iterdir())) == begun
+
+
+def test_everything_listens_on_this_machine_only(engine: Any) -> None:
+    with as_engine(engine).open() as workers:
+        assert list(map_chunks(workers, abs, Values([-1]))) == [1]
+    own = psutil.Process()
+    listening = {
+        connection.laddr.ip
+        for process in (own, *own.children(recursive=True))
+        for connection in process.net_connections(kind="inet")
+        if connection.status == psutil.CONN_LISTEN
+    }
+    assert listening
+    assert {address.removeprefix("::ffff:") for address in listening} <= {"127.0.0.1", "::1"}
+
+
+@pytest.mark.parametrize(("name", "module"), [("dask", "distributed"), ("spark", "pyspark")])
+def test_a_missing_package_is_named_with_its_extra(name: str, module: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, module, None)
+    with pytest.raises(InputError, match=rf"\.\[{name}\]"), as_engine(name).open():
+        pass
+
+
+def test_neither_is_imported_unless_it_is_used() -> None:
+    code = """
+        import sys, numpy as np, polars as pl, truerank as tr
+        labels = pl.DataFrame({"user": [0, 0, 1, 1], "item": [0, 1, 0, 1], "label": [1, 0, 0, 1]})
+        tr.evaluate({"a": np.eye(2)}, labels, metrics=["Recall@1"], engine="local")
+        print(sorted({"dask", "distributed", "pyspark", "cloudpickle"} & set(sys.modules)))
+    """
+    found = subprocess.run([sys.executable, "-c", textwrap.dedent(code)], capture_output=True, text=True, check=True)
+    assert found.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize("text", ["", "ray", "dask:", "spark:", "local:4", "DASK"])
+def test_an_engine_that_is_not_known_is_refused(text: str) -> None:
+    with pytest.raises(InputError, match="expected local, dask, dask:ADDRESS, spark or spark:URL"):
+        as_engine(text)
+
+
+def test_a_scheduler_that_is_not_there_is_told_in_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("truerank.engines.dask.PATIENCE", 0.5)
+    absent = as_engine("dask:tcp://127.0.0.1:1")
+    with pytest.raises(InputError, match=f"{absent}: no scheduler answers there") as raised, absent.open():
+        pass
+    assert "\n" not in str(raised.value)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("engine_name", ["dask", "spark"])
+def test_ctrl_c_ends_workers_too(tmp_path: Path, engine_name: str) -> None:
+    command = [sys.executable, "-m", "truerank", "study", "calibration", "--draws", "2000", "--engine", engine_name]
+    process = subprocess.Popen([*command, "--threads", "2", "--out", str(tmp_path / "study")], stderr=subprocess.PIPE)
+    patience = time.monotonic() + 180
+    while not list(tmp_path.glob("study/*.arrow*")) and not list(tmp_path.glob("study/*.[0-9]*-*")):
+        assert process.poll() is None, process.communicate()[1]
+        assert time.monotonic() < patience
+        time.sleep(0.2)
+    started = psutil.Process(process.pid).children(recursive=True)
+    assert started
+    process.send_signal(signal.SIGINT)
+    said = process.communicate(timeout=60)[1].decode()
+    assert process.returncode == 3, said
+    assert "the same command goes on from there" in said
+    _, alive = psutil.wait_procs(started, timeout=20)
+    assert not alive
+
+
+EXECUTOR = """
+import os, signal, sys, time
+import numpy as np, polars as pl, psutil, truerank as tr
+from pathlib import Path
+rng = np.random.default_rng(4)
+scores = {name: rng.normal(size=(400, 40)) for name in ("a", "b")}
+cells = rng.choice(400 * 40, 5000, replace=False)
+labels = pl.DataFrame({"user": cells // 40, "item": cells % 40, "label": rng.integers(0, 2, 5000)})
+killed = []
+def kill(what, done, total):
+    if what == "measuring" and not killed:
+        mine = psutil.Process().children(recursive=True)
+        killed.extend(each.pid for each in mine if "CoarseGrainedExecutorBackend" in " ".join(each.cmdline()))
+        os.kill(killed[0], signal.SIGKILL)
+if __name__ == "__main__":
+    found = tr.evaluate(scores, labels, exposure="random", engine="spark:local-cluster[2,1,2048]", progress=kill)
+    expected = tr.evaluate(scores, labels, exposure="random")
+    assert len(killed) == 2
+    assert [each.value for each in found.estimates] == [each.value for each in expected.estimates]
+    print("same")
+"""
+
+
+@pytest.mark.slow
+def test_a_killed_executor_changes_nothing(tmp_path: Path) -> None:
+    script = tmp_path / "evaluate.py"
+    script.write_text(EXECUTOR)
+    found = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, timeout=300, check=False)
+    assert found.stdout.strip() == "same", found.stderr[-2000:]
