@@ -15,7 +15,7 @@ WITH_TORCH := $(if $(filter 0,$(TORCH)),,$(VENV)/.torch)
 RECTOOLS ?= .venv-rectools
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: demo test test-all test-newest test-rectools check coverage biased published-bias bench-setup bench format clean position-fits models-on-kuairec debiased-learners offpolicy-study advice-check targeted-exposure watch-study reliability-coverage calibration shipped-study pictures report-pictures result-pictures docs release-check
+.PHONY: demo test test-all test-newest test-rectools check coverage biased published-bias bench-setup bench format clean position-fits models-on-kuairec debiased-learners offpolicy-study advice-check targeted-exposure watch-study reliability-coverage reliability-study calibration shipped-study pictures report-pictures result-pictures docs release-check
 
 # the library alone is all the demo needs; tests also need peers and models of other libraries
 $(VENV)/.library: pyproject.toml constraints.txt
@@ -103,6 +103,9 @@ truth: $(READY)  ## how close estimators come to the truth, into docs/results/tr
 advice-check: $(READY)  ## advice from a study against fresh logs, into docs/results/advice.md
 	PYTHONPATH=scripts $(BIN)/python scripts/advice_check.py
 
+
+reliability-study: $(READY)  ## the claims about sampled candidates on KuaiRec and Jester, into docs/results/reliability.md
+	PYTHONPATH=scripts $(BIN)/python scripts/reliability_study.py
 
 shipped-study: $(READY)  ## the study that comes with the package, on KuaiRec and Jester, into src/truerank/studies/reliability/shipped
 	PYTHONPATH=scripts $(BIN)/python scripts/shipped_study.py
