@@ -39,9 +39,9 @@ def exposures(
 
     `source` is a table session, item, score of all the items that can be shown, `position` a position model. With a
     `temperature` items are drawn one after the other in proportion to exp(score / temperature) (Plackett-Luce); without
-    one, or at 0, they stand in the order of their scores. With `n_candidates` a uniform subset of so many items is ranked, and where
-    there is a column `retrieval`, each item competes with that probability. The table that comes back, session, item,
-    exposure, is a target of `off_policy`; joined with a log it is its column propensity.
+    one, or at 0, they stand in the order of their scores. With `n_candidates` a uniform subset of so many items is
+    ranked, and where there is a column `retrieval`, each item competes with that probability. The table that comes
+    back, session, item, exposure, is a target of `off_policy`; joined with a log it is its column propensity.
 
     Weights 3 : 1, and the second rank is viewed half of the time: ε = 3/4 + 1/4 · 1/2:
 
