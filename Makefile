@@ -104,6 +104,9 @@ advice-check: $(READY)  ## advice from a study against fresh logs, into docs/res
 	PYTHONPATH=scripts $(BIN)/python scripts/advice_check.py
 
 
+reliability-study: $(READY)  ## the claims about sampled candidates on KuaiRec and Jester, into docs/results/reliability.md
+	PYTHONPATH=scripts $(BIN)/python scripts/reliability_study.py
+
 shipped-study: $(READY)  ## the study that comes with the package, on KuaiRec and Jester, into src/truerank/studies/reliability/shipped
 	PYTHONPATH=scripts $(BIN)/python scripts/shipped_study.py
 

@@ -15,6 +15,7 @@ from truerank.data.impressions import Impressions, RankedChunk
 from truerank.data.partition import Chunks
 from truerank.data.parts import RowsOfPart
 from truerank.data.survey import ImpressionSchema
+from truerank.exposure.positions.requests import MOST_GROUPS
 
 LOG, SESSIONS = "the log", "declared sessions"  # names that no target has: these are said with their options
 
@@ -58,8 +59,8 @@ class LogCounts:
 
 
 def _kinds(values: Any) -> frozenset[str]:
-    """A few of the values of a column: one is all, two are several."""
-    return frozenset() if values is None else frozenset(np.unique(values)[:2].tolist())
+    """The values of a column; of very many some, which is more than can be used."""
+    return frozenset() if values is None else frozenset(np.unique(values)[: MOST_GROUPS + 1].tolist())
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,7 +25,7 @@ class ResolutionOfSamplers:
     about: ClassVar[str] = "How often models tie, by sampler, sample size and log."
     shows: ClassVar[Mapping[Paper, tuple[str, ...]]] = {PAPER: ("Figure 2",)}
     data: ClassVar[tuple[str, ...]] = ("kuairec", "jester")
-    minutes: ClassVar[float] = 15
+    minutes: ClassVar[float] = 6
     instead: ClassVar[str] = ""
     claims: ClassVar[tuple[PaperClaim, ...]] = as_paper(CLAIMS, figure="Figure 2")
 

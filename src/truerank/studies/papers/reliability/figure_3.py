@@ -25,7 +25,7 @@ class FidelityOfSamplers:
     about: ClassVar[str] = "Agreement of sampled with full evaluation on the same log."
     shows: ClassVar[Mapping[Paper, tuple[str, ...]]] = {PAPER: ("Figure 3",)}
     data: ClassVar[tuple[str, ...]] = ("kuairec", "jester")
-    minutes: ClassVar[float] = 15
+    minutes: ClassVar[float] = 6
     instead: ClassVar[str] = ""
     claims: ClassVar[tuple[PaperClaim, ...]] = as_paper(CLAIMS, figure="Figure 3")
 

@@ -25,7 +25,7 @@ class RobustnessOfSamplers:
     about: ClassVar[str] = "Agreement of a sampler on a biased log with itself where everything is shown."
     shows: ClassVar[Mapping[Paper, tuple[str, ...]]] = {PAPER: ("Figure 4",)}
     data: ClassVar[tuple[str, ...]] = ("kuairec", "jester")
-    minutes: ClassVar[float] = 15
+    minutes: ClassVar[float] = 6
     instead: ClassVar[str] = ""
     claims: ClassVar[tuple[PaperClaim, ...]] = as_paper(CLAIMS, figure="Figure 4")
 

@@ -155,7 +155,7 @@ class ProbabilitiesOfRows:
     )
     shows: ClassVar[Mapping[Paper, tuple[str, ...]]] = {PAPER: ()}
     data: ClassVar[tuple[str, ...]] = ("coat",)
-    minutes: ClassVar[float] = 5
+    minutes: ClassVar[float] = 1
     instead: ClassVar[str] = ""
     claims: ClassVar[tuple[PaperClaim, ...]] = (
         PaperClaim(
