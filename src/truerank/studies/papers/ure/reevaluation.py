@@ -95,8 +95,7 @@ class Reevaluation:
             "worse",
             "By Recall@5 some debiasing methods are worse than Bias.",
             "Table 4",
-            "Holds if in each backbone one of IPS, DR and AutoDebias has a lower Recall@5 than Bias; in part if in "
-            "one.",
+            "Holds if in one of the backbones IPS, DR or AutoDebias has a lower Recall@5 than Bias, as in the paper.",
         ),
         PaperClaim(
             "hard",
@@ -108,7 +107,7 @@ class Reevaluation:
             "cutoff",
             "Large and small K rank methods differently.",
             "Table 4",
-            "Holds if in one of the backbones the order of methods by Recall@5 is not that by Recall@500, as in the paper.",
+            "Holds if in one of the backbones the orders of methods by Recall@5 and by Recall@500 differ, as in the paper.",
         ),
         PaperClaim(
             "yahoo",
