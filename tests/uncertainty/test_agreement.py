@@ -12,6 +12,7 @@ from truerank.core.errors import InputError
 from truerank.uncertainty.agreement import (
     correlation,
     disagreement,
+    rank_correlation,
     sensitivity,
     sensitivity_curve,
     sign_agreement,
@@ -44,6 +45,49 @@ def test_borders_of_correlation() -> None:
         correlation([1, 2], [1])
     with pytest.raises(InputError, match="finite"):
         correlation([1, math.nan], [1, 2])
+
+
+def test_rank_correlation_agrees_with_scipy_and_with_pairs() -> None:
+    from scipy.stats import kendalltau
+
+    rng = np.random.default_rng(1)
+    for n in (2, 3, 6, 20, 33, 80):
+        for tied in (False, True):
+            x = rng.normal(size=n) if not tied else rng.integers(0, max(2, n // 3), n).astype(float)
+            y = x + rng.normal(size=n) if not tied else np.round(x + rng.normal(size=n))
+            if np.ptp(x) == 0 or np.ptp(y) == 0:
+                continue
+            found, other = rank_correlation(x, y), kendalltau(x, y)
+            assert found.tau == pytest.approx(other.statistic, abs=1e-12)
+            plain = len(set(x)) == len(set(y)) == n
+            ours = kendalltau(x, y, method="exact" if plain and n <= 50 else "asymptotic")
+            assert found.p == pytest.approx(ours.pvalue, abs=1e-9)
+            if plain:
+                assert disagreement(x, y) == pytest.approx((1 - found.tau) / 2, abs=1e-12)
+
+
+def test_borders_of_rank_correlation() -> None:
+    assert math.isnan(rank_correlation([1, 1, 1], [1, 2, 3]).tau)
+    assert math.isnan(rank_correlation([1, 2, 3, 4], [1, 2, 3, 4]).low)
+    perfect = rank_correlation(range(6), range(6))
+    assert (perfect.tau, perfect.high) == (1, 1)
+    assert perfect.low < 0.6  # six in order are no proof of a perfect order
+    with pytest.raises(InputError, match="level 1"):
+        rank_correlation([1, 2], [1, 2], level=1.0)
+    with pytest.raises(InputError, match="memory"):
+        rank_correlation(np.arange(10**6), np.arange(10**6))
+
+
+@pytest.mark.parametrize(("n", "rho"), [(6, 0.5), (8, 0.98), (12, 0.9), (20, 0.0), (60, 0.9)])
+def test_intervals_of_rank_correlation_hold_the_truth(n: int, rho: float) -> None:
+    """Of bivariate normal pairs tau is 2/π arcsin ρ; intervals may be wide, not short (600 draws: ± 2.6 points)."""
+    rng, held = np.random.default_rng(3), 0
+    truth = 2 / math.pi * math.asin(rho)
+    for _ in range(600):
+        x = rng.normal(size=n)
+        found = rank_correlation(x, rho * x + math.sqrt(1 - rho**2) * rng.normal(size=n))
+        held += found.low <= truth <= found.high
+    assert held / 600 >= 0.925
 
 
 def test_sign_agreement_of_zeros() -> None:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
+import numpy.typing as npt
 from scipy.linalg import lapack
 
 from truerank.core.arrays import Floats
@@ -83,6 +84,36 @@ class EASE:
             f"{self.name}: regularisation {self.regularisation:g} is too small for this log ({log.source}): "
             "XᵀX + λI cannot be inverted, as some items are liked by the same users or nearly so. Take a larger one."
         )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class EASEPath:
+    """EASE for many λ at the price of one eigendecomposition: XᵀX = Q diag(e) Qᵀ, so P = Q diag(1 / (e + λ)) Qᵀ."""
+
+    liked: Any
+    value: Floats
+    vector: Floats
+
+    @classmethod
+    def of(cls, liked: Any) -> EASEPath:
+        from scipy.linalg import eigh
+
+        with one_thread():
+            value, vector = eigh((liked.T @ liked).toarray(order="F"), overwrite_a=True)
+        return cls(liked.astype(np.float32), value, vector)
+
+    def scores(self, regularisation: float) -> npt.NDArray[np.float32]:
+        """X B of one λ, for every user and item."""
+        from scipy.linalg import blas
+
+        with one_thread():
+            half = np.asfortranarray(self.vector / np.sqrt(np.maximum(self.value, 0.0) + regularisation)[None, :])
+            inverse = blas.dsyrk(1.0, half, lower=True)
+        _mirror(inverse)
+        weights = inverse / -np.diag(inverse).copy()[None, :]
+        np.fill_diagonal(weights, 0.0)
+        found: npt.NDArray[np.float32] = self.liked @ weights.astype(np.float32, order="C")
+        return found
 
 
 def _lost(pivot: Floats, size: Floats) -> bool:

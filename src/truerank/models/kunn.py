@@ -11,7 +11,7 @@ from scipy.sparse import csr_array, hstack, vstack
 
 from truerank.core.arrays import Floats
 from truerank.core.log import Log
-from truerank.core.progress import Watching, watching
+from truerank.core.progress import Progress, Watching, watching
 from truerank.core.values import check, text_of
 from truerank.models import NOTHING_BESIDE, Labels, Side
 from truerank.models.matrix import positives
@@ -54,28 +54,45 @@ class KUNN:
 
     def fit(self, log: Log, *, seed: int, side: Side = NOTHING_BESIDE, progress: Watching = None) -> Product:
         liked = positives(log)
-        by_item = liked.T.tocsr()
-        of_user, of_item = (1 / np.sqrt(np.maximum(np.diff(each.indptr), 1)) for each in (liked, by_item))
         with watching(progress) as told:
-            users = neighbours(
-                liked,
-                self.users,
-                similarity=_over(of_user),
-                weight=of_item,
-                draw=Draw(log.users.keys(), seed),
-                say=saying(told, "comparing users"),
-            )
-            items = neighbours(
-                by_item,
-                self.items,
-                similarity=_over(of_item),
-                weight=of_user,
-                draw=Draw(log.items.keys(), seed),
-                say=saying(told, "comparing items"),
-            )
-        left = hstack([users, scaled(liked, of_user, np.ones(len(of_item)))], format="csr")
-        right = vstack([scaled(liked, np.ones(len(of_user)), of_item), items.T.tocsr()], format="csr")
+            users = nearest_users(liked, self.users, draw=Draw(log.users.keys(), seed), progress=told)
+            items = nearest_items(liked, self.items, draw=Draw(log.items.keys(), seed), progress=told)
+        (of_users, by_users), (of_items, by_items) = from_users(liked, users), from_items(liked, items)
+        left, right = hstack([of_users, of_items], format="csr"), vstack([by_users, by_items], format="csr")
         return Product(csr_array(left), csr_array(right), log.users, log.items)
+
+
+def nearest_users(liked: Any, k: int, *, draw: Draw, progress: Progress | None = None) -> Any:
+    """The k most similar users of each user, with sim(u, v)."""
+    of_user, of_item = roots(liked)
+    say = saying(progress, "comparing users")
+    return neighbours(liked, k, similarity=_over(of_user), weight=of_item, draw=draw, say=say)
+
+
+def nearest_items(liked: Any, k: int, *, draw: Draw, progress: Progress | None = None) -> Any:
+    """The k most similar items of each item, with sim(i, j)."""
+    of_user, of_item = roots(liked)
+    say = saying(progress, "comparing items")
+    return neighbours(liked.T.tocsr(), k, similarity=_over(of_item), weight=of_user, draw=draw, say=say)
+
+
+def from_users(liked: Any, users: Any) -> tuple[Any, Any]:
+    """S_U as a product of two sparse matrices."""
+    of_user, of_item = roots(liked)
+    return users, scaled(liked, np.ones(len(of_user)), of_item)
+
+
+def from_items(liked: Any, items: Any) -> tuple[Any, Any]:
+    """S_I as a product of two sparse matrices."""
+    of_user, of_item = roots(liked)
+    return scaled(liked, of_user, np.ones(len(of_item))), items.T.tocsr()
+
+
+def roots(liked: Any) -> tuple[Floats, Floats]:
+    """1 / √c of each user and of each item."""
+    counts = (np.diff(liked.indptr), np.bincount(liked.indices, minlength=liked.shape[1]))
+    of_user, of_item = (np.asarray(1 / np.sqrt(np.maximum(each, 1))) for each in counts)
+    return of_user, of_item
 
 
 def _over(of_row: Floats) -> Callable[[Any, int], Any]:

@@ -10,5 +10,5 @@ PAPER = Paper(
     title="On (Normalised) Discounted Cumulative Gain as an Off-Policy Evaluation Metric for Top-n Recommendation",
     authors="Jeunen, Potapov, Ustimenko",
     year=2024,
-    parts=("Table 1", "Table 2", "Figure 1"),
+    parts=("Table 1", "Table 2", "Figure 1", "Figure 2"),
 )
