@@ -133,7 +133,7 @@ def test_a_user_without_a_positive_is_never_kept_to_the_last_bit() -> None:
 
 def test_known_weights_are_exactly_unbiased_and_the_published_mean_is_not() -> None:
     # two users with 6 items each, positives at rank 1, and at ranks 2 ... 6; a third likes nothing; K = 1, N-bar = 2
-    ranks = ({1}, {2, 3, 4, 5, 6}, set())
+    ranks: tuple[set[int], ...] = ({1}, {2, 3, 4, 5, 6}, set())
     chance = chance_to_be_kept(np.array([1, 5, 0]), np.array([6, 6, 6]), judged=2)
     samples = list(combinations(range(1, 7), 2))
     weighted, published = [], []
@@ -169,7 +169,7 @@ def test_bce_is_bpr_and_more_by_the_closed_form() -> None:
 
 
 def test_agreement_of_what_does_not_vary_is_undefined() -> None:
-    assert np.isnan(agreement(np.ones(4), np.arange(4.0)).kendall)
+    assert np.isnan(agreement(np.ones(4), np.arange(4.0), kendall=True)).all()
     found = curve(np.arange(8.0).reshape(4, 2), np.ones((4, 1)), kendall=True)
     assert np.isnan(found.mean[0])
 

@@ -1,41 +1,14 @@
-"""How two series of models agree: Pearson's r and Kendall's tau-b with their p, over draws of the sample."""
+"""How an estimate of models agrees with their true recall at each K, over draws of the sample."""
 
 from __future__ import annotations
 
-import math
 import warnings
 from dataclasses import dataclass
 
 import numpy as np
 
 from truerank.core.arrays import Floats
-from truerank.uncertainty.agreement import correlation
-
-
-@dataclass(frozen=True, slots=True)
-class Agreement:
-    """Two coefficients with their two-sided p; NaN where a series does not vary."""
-
-    pearson: float
-    pearson_p: float
-    kendall: float
-    kendall_p: float
-
-
-def agreement(x: Floats, y: Floats) -> Agreement:
-    """How two series agree.
-
-    >>> found = agreement(np.array([1.0, 2, 3, 4]), np.array([1.0, 2, 4, 3]))
-    >>> round(found.pearson, 3), round(found.kendall, 3)
-    (0.8, 0.667)
-    """
-    from scipy.stats import kendalltau
-
-    linear = correlation(x, y)
-    if math.isnan(linear.r):
-        return Agreement(math.nan, math.nan, math.nan, math.nan)
-    order = kendalltau(x, y)
-    return Agreement(linear.r, linear.p, float(order.statistic), float(order.pvalue))
+from truerank.uncertainty.agreement import correlation, rank_correlation
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +23,21 @@ class AgreementCurve:
     @property
     def best(self) -> int:
         """The place of K_max: where the mean is highest, the first of equals."""
-        return int(np.nanargmax(np.where(np.isnan(self.mean), -np.inf, self.mean)))
+        return int(np.where(np.isnan(self.mean), -np.inf, self.mean).argmax())
+
+
+def agreement(x: Floats, y: Floats, *, kendall: bool) -> tuple[float, float]:
+    """Pearson's r or Kendall's τ with its two-sided p; NaN where a series does not vary.
+
+    >>> x, y = np.array([1.0, 2, 3, 4]), np.array([1.0, 2, 4, 3])
+    >>> [round(agreement(x, y, kendall=kendall)[0], 3) for kendall in (False, True)]
+    [0.8, 0.667]
+    """
+    if kendall:
+        order = rank_correlation(x, y)
+        return order.tau, order.p
+    linear = correlation(x, y)
+    return linear.r, linear.p
 
 
 def curve(estimate: Floats, truth: Floats, *, kendall: bool) -> AgreementCurve:
@@ -63,9 +50,7 @@ def curve(estimate: Floats, truth: Floats, *, kendall: bool) -> AgreementCurve:
     for draw in range(n_draws):
         for at in range(n_cutoffs):
             own = estimate[:, draw, at] if estimate.ndim == 3 else estimate[:, draw]
-            found = agreement(own, truth[:, at])
-            value[draw, at] = found.kendall if kendall else found.pearson
-            p[draw, at] = found.kendall_p if kendall else found.pearson_p
+            value[draw, at], p[draw, at] = agreement(own, truth[:, at], kendall=kendall)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)  # a cutoff at which every draw is constant has no number
         low, high = np.nanquantile(value, [0.05, 0.95], axis=0)

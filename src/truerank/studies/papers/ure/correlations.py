@@ -28,6 +28,7 @@ from truerank.studies.papers.ure import PAPER, SHORT
 from truerank.studies.papers.ure.agree import AgreementCurve, curve
 from truerank.studies.papers.ure.block import UreBlock, split_of
 from truerank.studies.papers.ure.lists import RecallGrid, SampledRecall, steps
+from truerank.studies.papers.ure.plain import plainly
 from truerank.studies.papers.ure.training import autodebias_pieces, kept_positions
 
 MODELS, DRAWS = 34, 20
@@ -117,14 +118,14 @@ class SampledCorrelation:
         if progress is not None:
             progress("measuring recall", 0, 1)
         judged = JUDGED if full else (5, 10, 20, 40)
-        grid = RecallGrid(steps(int(split.count.min())), judged, WITHIN, DRAWS if full else 2)
+        grid = RecallGrid(steps(int(split.count.min()))[:-1], judged, WITHIN, DRAWS if full else 2)
         positions = kept_positions(tables, split)
         found = grid.measured(split, positions, seed=seed)
         usual = judged.index(USUAL_N) if USUAL_N in judged else len(judged) - 2
-        shown = _Shown(grid, found, split.n_candidates, usual)
+        shown = _Shown.of(grid, found, split.n_candidates, usual)
         return Measurements(
             cells=(*shown.curves(), *shown.peaks(), *shown.four()),
-            graphs=shown.graphs(),
+            graphs=tuple(map(plainly, shown.graphs())),
             settings={
                 "models": len(positions),
                 "diverged": len(tables) - len(positions),
@@ -206,14 +207,22 @@ class _Shown:
     found: SampledRecall
     n_candidates: float
     usual: int
+    known: Mapping[tuple[int, int, bool], AgreementCurve]  # by N-bar, K-bar and whether it is Kendall's
 
-    @property
-    def by_n(self) -> dict[int, int]:
-        return {n: at for at, n in enumerate(self.grid.judged)}
+    @classmethod
+    def of(cls, grid: RecallGrid, found: SampledRecall, n_candidates: float, usual: int) -> _Shown:
+        asked = {(n, USUAL_K) for n in grid.judged} | {(grid.judged[usual], within) for within in grid.within}
+        known = {
+            (n, within, kendall): curve(
+                found.traditional[:, :, grid.judged.index(n), grid.within.index(within)], found.truth, kendall=kendall
+            )
+            for n, within in sorted(asked)
+            for kendall in (False, True)
+        }
+        return cls(grid, found, n_candidates, usual, known)
 
     def agreement(self, n: int, within: int, *, kendall: bool) -> AgreementCurve:
-        old = self.found.traditional[:, :, self.by_n[n], self.grid.within.index(within)]
-        return curve(old, self.found.truth, kendall=kendall)
+        return self.known[n, within, kendall]
 
     def tables(self) -> dict[str, dict[str, AgreementCurve]]:
         """The curves of each part of the figure by what they vary."""

@@ -30,6 +30,7 @@ from truerank.studies.papers.ure.block import UreBlock, UreSplit, split_of
 from truerank.studies.papers.ure.coat import CoatBlock, coat_split
 from truerank.studies.papers.ure.lists import recall_at, traditional
 from truerank.studies.papers.ure.methods import ALL_BACKBONES, BACKBONES, METHODS, SAMPLED, SHARES, tried
+from truerank.studies.papers.ure.plain import plainly
 from truerank.studies.papers.ure.training import LearningBlock, TrainedModel, positions_of, recipe_of, trained
 
 CONFIGURATIONS, DRAWS, CHOOSING = 4, 20, 1_000_000  # the last is the number of the draw that chooses settings
@@ -109,7 +110,7 @@ class Entrapment:
         cells += _cells(COAT, _on_coat(contenders, tables, small), ())
         return Measurements(
             cells=tuple(cells),
-            graphs=_graphs(Cells(tuple(cells)), sizes[0]),
+            graphs=tuple(map(plainly, _graphs(Cells(tuple(cells)), sizes[0]))),
             settings={
                 "configurations of each method": number,
                 "draws of D_rand": DRAWS if full else 2,

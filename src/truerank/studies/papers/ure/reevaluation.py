@@ -20,12 +20,13 @@ from truerank.estimators.judged.post_stratified import PostStratified
 from truerank.estimators.judged.published import Published
 from truerank.metrics.recall import Recall
 from truerank.studies.papers.experiment import Keep, Measurements, Obtained, ReproducedSize, ReproducedSource
-from truerank.studies.papers.paper import Cell, ClaimFinding, Paper, PaperClaim, PaperGraph
+from truerank.studies.papers.paper import Cell, ClaimFinding, Paper, PaperClaim
 from truerank.studies.papers.ure import PAPER, SHORT
 from truerank.studies.papers.ure.block import UreBlock, UreSplit, split_of
 from truerank.studies.papers.ure.kept import chance_to_be_kept, published_limit, weighted_by_known
 from truerank.studies.papers.ure.lists import traditional
 from truerank.studies.papers.ure.methods import BACKBONES, METHODS, fixed_pieces
+from truerank.studies.papers.ure.plain import plainly
 from truerank.studies.papers.ure.reevaluated import (
     ESTIMATES,
     SIZES,
@@ -37,7 +38,7 @@ from truerank.studies.papers.ure.reevaluated import (
 )
 from truerank.studies.papers.ure.training import positions_of, trained
 
-DRAWS, PER_PIECE, CORRECTED_EVERY = 200, 25, 5
+DRAWS, PER_PIECE, CORRECTED_EVERY = 200, 25, 10
 JUDGED = (20, 80)
 CUTOFFS = (5, 50, 500)
 POPULARITY = "popularity"
@@ -107,7 +108,7 @@ class Reevaluation:
             "cutoff",
             "Large and small K rank methods differently.",
             "Table 4",
-            "Holds if in one of the backbones the orders of methods by Recall@5 and by Recall@500 differ, as in the paper.",
+            "Holds if in one of the backbones Recall@5 and Recall@500 order methods differently, as in the paper.",
         ),
         PaperClaim(
             "yahoo",
@@ -142,10 +143,9 @@ class Reevaluation:
         rows = _rows(split, models, found, cutoffs)
         named = [name for name in models if name != POPULARITY]
         cells = [*table_cells(rows, named), *bias_cells(rows), *_sizes(block, split)]
-        graphs: tuple[PaperGraph, ...] = pictures(rows)
         return Measurements(
             cells=tuple(cells),
-            graphs=graphs,
+            graphs=tuple(map(plainly, pictures(rows))),
             settings={
                 "draws of D_rand": draws,
                 "of these with corrected recall": draws // CORRECTED_EVERY,

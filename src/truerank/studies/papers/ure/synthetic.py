@@ -40,6 +40,7 @@ from truerank.studies.papers.paper import (
 )
 from truerank.studies.papers.ure import PAPER, SHORT
 from truerank.studies.papers.ure.kept import chance_to_be_kept, weighted_by_known
+from truerank.studies.papers.ure.plain import plainly
 from truerank.studies.world import WorldSettings, make_world
 
 EXACT = "Theorems 1 and 3 by enumeration"
@@ -118,7 +119,7 @@ class SyntheticRecall:
         theorem, points = _first()
         return Measurements(
             cells=(*_exact(), *theorem, *drawn),
-            graphs=(points, _picture(drawn)),
+            graphs=tuple(map(plainly, (points, _picture(drawn)))),
             settings={"users": n_users, "items": n_items, "draws": draws, "K": K},
             differs=(
                 "The paper has no synthetic experiment; this one is ours. Its Theorem 3 is about one user; the mean "
@@ -246,7 +247,7 @@ def mean_recall_of_samples(size: int, positives: int, judged: int, within: int) 
 
 def _first() -> tuple[list[Cell], PaperGraph]:
     cells, points = [], []
-    line = np.unique(np.round(np.geomspace(8, N, 24))).astype(int)
+    line = np.unique(np.round(np.linspace(1, N, 25))).astype(int)
     points += [GraphPoint(float(k), mean_recall_of_rankings(N, POSITIVES, int(k)), group="Recall@K") for k in line]
     for judged in N_BARS:
         for within in (1, 5, 20):
@@ -273,7 +274,6 @@ def _first() -> tuple[list[Cell], PaperGraph]:
         x="K",
         y="mean recall",
         points=tuple(points),
-        log=True,
     )
     return cells, graph
 
@@ -377,12 +377,11 @@ def _picture(cells: list[Cell]) -> PaperGraph:
         for n in JUDGED
         if (row := f"{name}, N̄ = {n}")
     )
-    worst = values[f"{ROWS[0]}, N̄ = {JUDGED[0]}", "bias in %"]
+    worst, pooled = (values[f"{name}, N̄ = {JUDGED[0]}", "bias in %"] for name in ROWS[:2])
     return PaperGraph(
         "bias",
         "Bias in % of the truth, with 3 Monte-Carlo standard errors on either side",
-        f"The published mean is off by {worst:+.0f} % with {JUDGED[0]} judged items; pooled recall and known "
-        "weights are not.",
+        f"With {JUDGED[0]} judged items the published mean is off by {worst:+.0f} %, pooled recall by {pooled:+.1f} %.",
         GraphKind.RANGES,
         x="",
         y="bias in %",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 import numpy as np
@@ -26,6 +26,7 @@ from truerank.studies.papers.ure import PAPER, SHORT
 from truerank.studies.papers.ure.agree import AgreementCurve, curve
 from truerank.studies.papers.ure.block import UreBlock, split_of
 from truerank.studies.papers.ure.lists import RecallGrid, SampledRecall, steps
+from truerank.studies.papers.ure.plain import plainly
 from truerank.studies.papers.ure.training import autodebias_pieces, kept_positions
 
 MODELS, DRAWS, LEAST = 34, 20, 30
@@ -103,7 +104,7 @@ class OrderKept:
         cells = [*shown.schemes(), *shown.own(), *shown.criterion()]
         return Measurements(
             cells=tuple(cells),
-            graphs=shown.graphs(),
+            graphs=tuple(map(plainly, shown.graphs())),
             settings={
                 "models": len(positions),
                 "diverged": len(tables) - len(positions),
@@ -175,6 +176,7 @@ class _Shown:
     grid: RecallGrid
     found: SampledRecall
     models: int
+    known: dict[tuple[int, bool], dict[str, AgreementCurve]] = field(default_factory=dict)  # what was asked before
 
     def estimates(self, at: int) -> dict[str, Floats]:
         """What each scheme says of every model in every draw, at this size of the sample."""
@@ -182,9 +184,12 @@ class _Shown:
         return dict(zip(SCHEMES, (ure, old[:, :, 0], old[:, :, 1]), strict=True))
 
     def agreements(self, at: int, *, kendall: bool) -> dict[str, AgreementCurve]:
-        return {
-            scheme: curve(values, self.found.truth, kendall=kendall) for scheme, values in self.estimates(at).items()
-        }
+        if (at, kendall) not in self.known:
+            self.known[at, kendall] = {
+                scheme: curve(values, self.found.truth, kendall=kendall)
+                for scheme, values in self.estimates(at).items()
+            }
+        return self.known[at, kendall]
 
     def schemes(self) -> list[Cell]:
         cells = []
