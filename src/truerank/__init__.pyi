@@ -27,6 +27,7 @@ from truerank.ranks import scores as scores
 from truerank.ranks.samplers.draw import sample_candidates as sample_candidates
 from truerank.ranks.scores.files import read_scores as read_scores
 from truerank.ranks.scores.files import write_scores as write_scores
+from truerank.uncertainty import agreement as agreement
 from truerank.uncertainty.intervals import Bootstrap as Bootstrap
 from truerank.uncertainty.intervals import Design as Design
 from truerank.uncertainty.intervals import Population as Population

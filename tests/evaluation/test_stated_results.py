@@ -927,3 +927,19 @@ def test_nothing_writes_into_its_inputs() -> None:
     writable = MATRIX.copy()
     tr.evaluate({"a": writable}, LABELS, exposure=RandomExposure(), metrics=[Recall(2)])
     assert writable.flags.writeable
+
+
+def test_users_without_a_relevant_item_can_count_as_zero() -> None:
+    """User 8 likes nothing: left out, or 0; of AUC, which is of pairs, always left out."""
+    scores = {"m": tr.scores.dense([[4.0, 3, 2, 1]] * 2, users=[7, 8], items=[1, 2, 3, 4])}
+    labels = pl.DataFrame({"user": [7] * 4 + [8] * 4, "item": [1, 2, 3, 4] * 2, "label": [1, 0, 1, 0, 0, 0, 0, 0]})
+    metrics = ["Recall@1", "AP@2", "AUC", "Precision@2"]
+    for how, values, units in (
+        ("full", [0.5, 0.5, 0.75, 0.25], [1, 1, 1, 2]),
+        ("full(without_relevant=zero)", [0.25, 0.25, 0.75, 0.25], [2, 2, 1, 2]),
+    ):
+        found = tr.evaluate(scores, labels, exposure="full", metrics=metrics, estimators=[how]).estimates
+        assert [each.value for each in found] == values
+        assert [each.units for each in found] == units
+    assert "as 0" in found[0].estimand
+    assert "as 0" not in found[2].estimand

@@ -159,7 +159,7 @@ def test_groups_are_drawn_towards_everyone(family: str) -> None:
     assert ((values - everyone) * (own - everyone) >= 0).all()
     assert (np.abs(np.log(values / everyone)) <= np.abs(np.log(own / everyone)) + 1e-9).all()
     assert abs(np.log(values[:20]).mean() - np.log(values[20:]).mean()) > 0.1
-    assert str(fits.positions(surface="home").rules[1][0]) == "home/00"
+    assert next(iter(fits.groups)) == "00"
 
 
 def test_groups_that_do_not_differ_share_one_value() -> None:
@@ -206,7 +206,7 @@ def test_requests_are_fitted_where_they_hold() -> None:
     models, fits = fitted(feed, depth=[1, 2, 3, 9], surface=np.array(["a", "a", "a", "b"]))
     assert models == Positions(((Place("a"), Exponential(0.5)), (Place("b"), Exponential(0.3))))
     assert list(fits) == ["a"]
-    models, fits = fitted(FitRequest("exp"), depth=[1, 2, 9, 9], group=np.array(list("xxyy")), per_group=True)
+    models, fits = fitted(FitRequest("exp", per_group=True), depth=[1, 2, 9, 9], group=np.array(list("xxyy")))
     assert set(fits) == {"*", "*/x", "*/y"}
     assert (
         models.view(np.array([2.0]), group=np.array(["x"]))[0] < models.view(np.array([2.0]), group=np.array(["y"]))[0]
@@ -219,6 +219,25 @@ def test_requests_are_fitted_where_they_hold() -> None:
         )
     with pytest.raises(InputError, match="all displayed items"):
         fitted(FitRequest("clicks"), depth=[1, 2])
+
+
+def test_groups_that_cannot_have_a_model_of_their_own_are_refused() -> None:
+    grouped, names = FitRequest("exp", per_group=True), np.array(list("xxyy"))
+    assert str(grouped) == "fit:exp(per_group=true)"
+    with pytest.raises(InputError, match="no column group"):
+        fitted(grouped, depth=[1, 2, 9, 9])
+    with pytest.raises(InputError, match="groups cannot share this"):
+        fitted(FitRequest("clicks", per_group=True), depth=[1, 2, 9, 9], group=names)
+    with pytest.raises(InputError, match="which is one group"):
+        fitted(Positions(((Place(None, "x"), grouped), (Place(), Exponential(0.5)))), depth=[1, 2, 9, 9], group=names)
+    many = np.arange(300).astype(str)
+    with pytest.raises(InputError, match="more than 200 groups"):
+        fitted(grouped, depth=np.ones(300), group=many)
+    # a group that has a model of its own keeps it
+    models, _ = fitted(
+        Positions(((Place(None, "x"), Exponential(0.1)), (Place(), grouped))), depth=[1, 2, 9, 9], group=names
+    )
+    assert models.rules[0] == (Place(None, "x"), Exponential(0.1))
 
 
 def test_a_fit_shows_itself() -> None:

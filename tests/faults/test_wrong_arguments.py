@@ -49,6 +49,7 @@ FEATURES = pl.DataFrame({"user": np.arange(N), "age": np.arange(N)})
 
 
 # made anew for every call: a generator can be used once
+VALUES = pl.DataFrame({"day": [1, 2, 3, 4], "value": [0.1, 0.3, 0.2, 0.4]})
 FEW: dict[str, Callable[[], Any]] = {
     "none": lambda: None,
     "whole number": lambda: 7,
@@ -135,6 +136,12 @@ def _calls() -> dict[str, tuple[Callable[..., Any], dict[str, Any]]]:
         "scores.top": (tr.scores.top, {"recommended": np.array([[2, 3], [3, 2]]), "users": [1, 2]}),
         "scores.function": (tr.scores.function, {"call": lambda rows: rows, "users": [1, 2], "items": [3, 4]}),
         "scores.per_user": (tr.scores.per_user, {"call": lambda row: row, "users": [1, 2], "items": [3, 4]}),
+        "agreement.agree": (tr.agreement.agree, {"offline": VALUES, "online": VALUES}),
+        "agreement.correlation": (tr.agreement.correlation, {"offline": [1, 2, 3, 4], "online": [1, 3, 2, 4]}),
+        "agreement.rank_correlation": (tr.agreement.rank_correlation, {"x": [1, 2, 3, 4], "y": [1, 3, 2, 4]}),
+        "agreement.sign_agreement": (tr.agreement.sign_agreement, {"offline": [1, 2], "online": [1, 3]}),
+        "agreement.disagreement": (tr.agreement.disagreement, {"x": [1, 2], "y": [1, 3]}),
+        "agreement.sensitivity": (tr.agreement.sensitivity, {"difference": [1, 2], "stderr": [1, 3]}),
         "Results.by": (results.by, {"segment": 2}),
         "Results.compare": (results.compare, {"model": "a", "baseline": "b"}),
         "Results.require": (results.require, {"rule": "a > b: Recall@10"}),
@@ -187,6 +194,12 @@ NAMES = [
     "scores.top",
     "scores.function",
     "scores.per_user",
+    "agreement.agree",
+    "agreement.correlation",
+    "agreement.rank_correlation",
+    "agreement.sign_agreement",
+    "agreement.disagreement",
+    "agreement.sensitivity",
     "Results.by",
     "Results.compare",
     "Results.require",

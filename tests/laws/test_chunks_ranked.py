@@ -91,6 +91,10 @@ CASES = [
     Case("fitted table", "fit:table", users=False, tables=True, keeps=False, estimators=("ips", "snips", "ndcg")),
     Case("fitted by surface", "main=fit:exp,side=fit:yule", tables=True, drop=("group", "logger", "by_a", "by_b")),
     Case("fitted by group", "*/old=fit:exp,*/young=exp:0.8", drop=("surface", "logger", "by_a", "by_b")),
+    Case("fitted per group", "fit:exp(per_group=true)", tables=True, drop=("surface", "logger", "by_a", "by_b")),
+    Case(
+        "fitted per group of a surface", "main=fit:yule(per_group=true),side=exp:0.8", drop=("logger", "by_a", "by_b")
+    ),
     Case("fitted clicks", "fit:clicks", displayed=True, tables=True),
     Case("fitted harvest", "fit:harvest", displayed=True),
 ]

@@ -104,6 +104,7 @@ COMMANDS = (
     Writing("study", words(STUDY), grows=True),
     Writing("calibration", words("study calibration --draws 1 --threads 1 --out made --quiet"), grows=True),
     Writing("truth", words("study truth --draws 1 --threads 1 --out made --quiet"), grows=True, heavy=True),
+    Writing("agreement", words("agree offline.csv online.csv --out made.json --quiet")),
     Writing("list of experiments", words("reproduce list --out made.json")),
     Writing("experiment", words("reproduce E-D1 --out made --quiet"), grows=True, heavy=True),
     Writing("pages", words("reproduce pages reproduced --out made"), heavy=True),
@@ -139,6 +140,8 @@ def make_inputs(folder: Path) -> Path:
     rows = [f"{100 + at % 7},i{at % 11},{1 + at % 5},{at}" for at in range(40)]
     (folder / "ratings.csv").write_text("\n".join(["user,item,rating,time", *rows]) + "\n")
     grid = Grid.of(samplers=["Random"], sizes=(1,), sparsities=(0.5,), loggers=["uniform"], metrics=[NDCG(10)])
+    for name in ("offline", "online"):
+        (folder / f"{name}.csv").write_text("day,value\n1,0.1\n2,0.3\n3,0.2\n4,0.4\n")
     (folder / "reproduced").mkdir()
     shutil.copy(RESULT, folder / "reproduced")
     study(models, world, folder / "studied", grid=grid, train=train, resamples=5, threads=1, fast=False)

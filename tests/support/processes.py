@@ -66,6 +66,7 @@ COMMANDS = {
         _command("calibration", "study calibration --draws 1 --threads 2", "made", shows=False, heavy=True),
         _command("datasets", "data list", "made.json"),
         _command("experiments", "reproduce list", "made.json"),
+        _command("agree", "agree w/offline.csv w/online.csv", "made.json"),
         _command("experiment", "reproduce E-D1", "made", shows=False, heavy=True),
         _command("pages", "reproduce pages r", "made", shows=False, heavy=True),
         _command("train", "train popularity w/train.parquet --positive >3", "made.npz", shows=False),
@@ -176,6 +177,8 @@ def prepare(folder: Path, *, study: bool) -> None:
     rating = chance.integers(1, 6, len(users))
     truth = pl.DataFrame({"user": users, "item": items, "rating": rating})
     (folder / "w").mkdir()
+    for name in ("offline", "online"):
+        (folder / "w" / f"{name}.csv").write_text("day,value\n1,0.1\n2,0.3\n3,0.2\n4,0.4\n")
     (folder / "r").mkdir()
     shutil.copy(RESULT, folder / "r")
     truth.write_parquet(folder / "w" / "truth.parquet")

@@ -42,6 +42,7 @@ COMMANDS = {
         "reproduce",
         "Run the experiments of the papers again: obtained against published.",
     ),
+    "agree": ("truerank.cli.agree", "agree", "Do offline estimates agree with what was measured online."),
     "advise": ("truerank.cli.advise", "advise", "What your data can tell, and what to run next."),
     "simulate": ("truerank.cli.simulate", "simulate", "Make data whose truth is known."),
     "data": ("truerank.cli.data", "data", "Look at data files, and at public datasets."),

@@ -41,6 +41,7 @@ from truerank.exposure.policies.targets import is_table
 from truerank.exposure.positions import as_positions
 from truerank.exposure.positions.learner import PositionLearner
 from truerank.exposure.positions.places import Positions
+from truerank.exposure.positions.requests import for_groups
 from truerank.uncertainty.clipping import AutoClip, check_clips
 from truerank.uncertainty.intervals import Interval, Population
 
@@ -165,7 +166,7 @@ def prepare(
 ) -> RankedPlan:
     """The plan of an evaluation: what is asked of each target, with what was learned from all chunks."""
     facts = source.facts.declaring(reward_range)
-    asked = None if position is None else Positions.everywhere(position)
+    asked = None if position is None else for_groups(Positions.everywhere(position), facts.groups)
     learner = None
     if asked is not None and asked.requests:
         learner = PositionLearner(asked, level, facts.clicks, facts.source)

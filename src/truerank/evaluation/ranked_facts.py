@@ -36,8 +36,8 @@ class RankedFacts:
     """What is known of a whole log before any of it is measured.
 
     `ends_known` says that it tells where lists end. `only` is the surface and the group of all rows, where there is no
-    other. `absent` are the sessions of each target that were left out when its table was brought to the log, because
-    the log does not have them.
+    other; `groups` are all user groups, of very many some. `absent` are the sessions of each target that were left out
+    when its table was brought to the log, because the log does not have them.
     """
 
     source: str
@@ -52,6 +52,7 @@ class RankedFacts:
     sessions: bool
     ends_known: bool
     only: Mapping[str, str]
+    groups: tuple[str, ...]
     notes: tuple[str, ...]
     absent: Mapping[str, int] = field(default_factory=dict)
 
@@ -80,6 +81,7 @@ class RankedFacts:
                 for name, values in (("surface", log.surface), ("group", log.group))
                 if values is not None and len(values) and bool((values == values[0]).all())
             },
+            groups=() if log.group is None else tuple(np.unique(log.group).astype(str).tolist()),
             notes=log.notes,
         )
 

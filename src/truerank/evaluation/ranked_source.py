@@ -28,6 +28,7 @@ from truerank.data.survey import ImpressionSchema, survey_impressions
 from truerank.estimators.ranked import RankedEstimator
 from truerank.evaluation.ranked_facts import RankedFacts, RewardFacts, ends_known
 from truerank.exposure.policies.targets import Target, column_names, is_table
+from truerank.exposure.positions.requests import MOST_GROUPS
 
 
 def check_common(where: str, known: int, facts: RankedFacts) -> None:
@@ -147,8 +148,8 @@ class LogCounts:
 
 
 def _kinds(values: Any) -> frozenset[str]:
-    """A few of the values of a column: one is all, two are several."""
-    return frozenset() if values is None else frozenset(np.unique(values)[:2].tolist())
+    """The values of a column; of very many some, which is more than can be used."""
+    return frozenset() if values is None else frozenset(np.unique(values)[: MOST_GROUPS + 1].tolist())
 
 
 @dataclass(frozen=True, slots=True)
@@ -268,6 +269,7 @@ def _facts(schema: ImpressionSchema, counted: LogCounts, sample: Impressions) ->
         sessions=sample.sessions is not None,
         ends_known=ends_known(sample),
         only={name: next(iter(values)) for name, values in kinds.items() if len(values) == 1},
+        groups=tuple(sorted(map(str, counted.group))),
         notes=notes_of(
             sample,
             schema.rewards,

@@ -5,14 +5,18 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import polars as pl
 
 from truerank.core.arrays import Floats
+from truerank.core.calls import FLAG, NUMBER, TEXTS, checked_arguments, shown
 from truerank.core.errors import InputError
 from truerank.core.sizes import check_size
 from truerank.core.special import ndtr, ndtri, stdtr
+from truerank.data.read import as_table, finite_numbers
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +54,7 @@ def student_p(r: float, n: int) -> float:
     return float(2 * stdtr(n - 2, -abs(r) * math.sqrt((n - 2) / (1 - r * r))))
 
 
+@checked_arguments()
 def correlation(offline: npt.ArrayLike, online: npt.ArrayLike, *, level: float = 0.95) -> Correlation:
     """Pearson's correlation of daily estimates with daily online reward (paper 3, table 2).
 
@@ -73,6 +78,7 @@ def correlation(offline: npt.ArrayLike, online: npt.ArrayLike, *, level: float =
     return Correlation(r, p, len(x), math.tanh(middle - reach), math.tanh(middle + reach))
 
 
+@checked_arguments()
 def rank_correlation(x: npt.ArrayLike, y: npt.ArrayLike, *, level: float = 0.95) -> RankCorrelation:
     """Kendall's τ-b: (concordant - discordant pairs) / √(pairs that differ in x · pairs that differ in y).
 
@@ -166,6 +172,7 @@ class Sensitivity:
     n: int
 
 
+@checked_arguments(clip=NUMBER)
 def sensitivity(
     difference: npt.ArrayLike, stderr: npt.ArrayLike, *, clip: float = math.inf, level: float = 0.99
 ) -> Sensitivity:
@@ -186,6 +193,7 @@ def sensitivity(
     return Sensitivity(clip, float(found.mean()), float(ndtr(-z).mean()), float((value > 0).mean()), len(value))
 
 
+@checked_arguments()
 def sensitivity_curve(
     clips: Sequence[float], difference: Floats, stderr: Floats, *, level: float = 0.99
 ) -> list[Sensitivity]:
@@ -216,10 +224,155 @@ def disagreement(x: npt.ArrayLike, y: npt.ArrayLike) -> float:
     return float(np.mean(~agree[counted])) if counted.any() else math.nan
 
 
+@dataclass(frozen=True, slots=True)
+class Agreement:
+    """How far the offline values of one group (`of`: an estimator, say) agree with what was measured online.
+
+    `left_out` counts values that only one of both has. Signs are of differences, and `found` is of differences that
+    have a standard error where the online one is above 0; NaN and None elsewhere.
+    """
+
+    of: tuple[tuple[str, str], ...]
+    n: int
+    left_out: int
+    pearson: Correlation
+    kendall: RankCorrelation
+    disagreement: float
+    sign_agreement: float = math.nan
+    found: Sensitivity | None = None
+
+
+@checked_arguments(on=TEXTS, of=TEXTS, differences=FLAG)
+def agree(
+    offline: Any,
+    online: Any,
+    *,
+    on: Sequence[str] | None = None,
+    of: Sequence[str] | None = None,
+    differences: bool = False,
+    level: float = 0.95,
+) -> tuple[Agreement, ...]:
+    """Compare offline values with online ones: correlation, order and, of differences, signs.
+
+    Both are tables (frames or paths) with a column `value`, or with `differences` a column `difference` (or value) and,
+    offline, perhaps `stderr`. Rows are matched by the columns `on` (default: all that both have, as day and reward);
+    each group of the columns `of` (default: those of texts that offline alone has, as estimator) is compared by itself.
+
+    >>> import polars as pl
+    >>> online = pl.DataFrame({"day": [1, 2, 3], "value": [0.1, 0.2, 0.3]})
+    >>> offline = pl.DataFrame({"day": [1, 2, 3] * 2, "estimator": ["ips"] * 3 + ["ndcg"] * 3,
+    ...                         "value": [1.0, 2.0, 3.0, 9.0, 8.0, 7.0]})
+    >>> [(dict(each.of)["estimator"], round(each.pearson.r, 6), each.disagreement) for each in agree(offline, online)]
+    [('ips', 1.0, 0.0), ('ndcg', -1.0, 1.0)]
+    """
+    _quantile(level)
+    (left, first), (right, second) = (_table(source) for source in (offline, online))
+    value = [_value_column(table, where, differences=differences) for table, where in ((left, first), (right, second))]
+    keys = (
+        list(on) if on is not None else [name for name in left.columns if name in right.columns and name not in ABOUT]
+    )
+    if not keys:
+        raise InputError(f"{first} and {second} have no column in common to match rows by; name some: {{option:on}}.")
+    groups = list(of) if of is not None else [
+        name for name, kind in left.schema.items()
+        if kind == pl.String and name not in right.columns and name not in ABOUT
+    ]  # fmt: skip
+    for table, where, names in ((left, first, [*keys, *groups]), (right, second, keys)):
+        missing = [name for name in names if name not in table.columns]
+        if missing:
+            raise InputError(f"{where}: no column {missing[0]!r}; it has {', '.join(table.columns)}.")
+    texts = [pl.col(name).cast(pl.String) for name in keys]
+    known = right.select(*texts, pl.Series("_online", _numbers(right, value[1], second)))
+    _once(known, keys, second)
+    given = left.select(
+        *texts,
+        *(pl.col(name).cast(pl.String).alias(f"_by {name}") for name in groups),
+        pl.Series("_offline", _numbers(left, value[0], first)),
+        pl.Series("_stderr", _numbers(left, "stderr", first) if "stderr" in left.columns else [math.nan] * len(left)),
+    )
+    named = [f"_by {name}" for name in groups]
+    parts = given.partition_by(named, maintain_order=True) if named else [given]
+    return tuple(_agreement(part, known, keys, named, differences=differences, level=level, where=(first, second))
+                 for part in parts)  # fmt: skip
+
+
+# what results say of a value: none of it tells rows apart
+ABOUT = frozenset(
+    ("value", "difference", "stderr", "low", "high", "p", "p_adjusted", "n", "units", "left_out", "verdict", "evidence",
+     "warnings", "estimand")
+)  # fmt: skip
+
+
+def _agreement(
+    part: pl.DataFrame,
+    known: pl.DataFrame,
+    keys: list[str],
+    named: list[str],
+    *,
+    differences: bool,
+    level: float,
+    where: tuple[str, str],
+) -> Agreement:
+    of = tuple((name.removeprefix("_by "), str(part[name][0])) for name in named)
+    about = f"{where[0]} ({', '.join(text for _, text in of)})" if of else where[0]
+    _once(part, keys, about)
+    both = part.join(known, on=keys, how="inner", nulls_equal=True, maintain_order="left")
+    if not len(both):
+        raise InputError(f"{about}: no row has the {', '.join(keys)} of a row of {where[1]}; expected the same names.")
+    x, y = (both[name].to_numpy() for name in ("_offline", "_online"))
+    error = both["_stderr"].to_numpy()
+    true = (y > 0) & np.isfinite(error)
+    return Agreement(
+        of=of,
+        n=len(both),
+        left_out=len(part) + len(known) - 2 * len(both),
+        pearson=correlation(x, y, level=level),
+        kendall=rank_correlation(x, y, level=level),
+        disagreement=disagreement(x, y),
+        sign_agreement=sign_agreement(x, y) if differences else math.nan,
+        found=sensitivity(x[true], error[true]) if differences and true.any() else None,
+    )
+
+
+def _table(source: Any) -> tuple[pl.DataFrame, str]:
+    table, where = as_table(source)
+    if not len(table):
+        raise InputError(f"{where}: no rows; expected values to compare.")
+    return table, where
+
+
+def _value_column(table: pl.DataFrame, where: str, *, differences: bool) -> str:
+    wanted = ["difference", "value"] if differences else ["value"]
+    for name in wanted:
+        if name in table.columns:
+            return name
+    raise InputError(f"{where}: no column {' or '.join(wanted)}; it has {', '.join(table.columns)}.")
+
+
+def _numbers(table: pl.DataFrame, name: str, where: str) -> pl.Series:
+    return finite_numbers(table[name], where=f"{where}, column {name!r}")
+
+
+def _once(table: pl.DataFrame, keys: list[str], where: str) -> None:
+    twice = table.filter(pl.struct(keys).is_duplicated())
+    if len(twice):
+        said = ", ".join(f"{name} {twice[name][0]}" for name in keys)
+        raise InputError(
+            f"{where}: {said} has more than one row; expected one. Name what else tells rows apart: {{option:of}}."
+        )
+
+
 def _pairs(x: npt.ArrayLike, y: npt.ArrayLike) -> tuple[Floats, Floats]:
-    a, b = np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)
+    a, b = _series(x), _series(y)
     if a.shape != b.shape or a.ndim != 1 or not len(a):
         raise InputError(f"{a.shape} values against {b.shape}; expected two series of the same length, not empty.")
     if not (np.isfinite(a).all() and np.isfinite(b).all()):
         raise InputError("a value that is no finite number; expected finite values in both series.")
     return a, b
+
+
+def _series(values: npt.ArrayLike) -> Floats:
+    try:
+        return np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InputError(f"{shown(values)}; expected a series of numbers.") from None

@@ -12,19 +12,21 @@ from truerank.core.arrays import Floats
 from truerank.core.clusters import Clusters
 from truerank.core.estimator import About, Asked, Exposed, Learned, Learner
 from truerank.core.metric import Metric
+from truerank.core.options import AbsentUsers
 from truerank.core.ranking import JudgedChunk, Pool, Ranks, RankView
 from truerank.core.terms import Smooth, ratio
-from truerank.core.values import text_of
+from truerank.core.values import check, text_of
 from truerank.estimators.sums import only_labelled
 from truerank.metrics.tables import unit_values_of
-from truerank.metrics.worth import Pairwise
+from truerank.metrics.worth import Pairwise, relevant
 
 
 @dataclass(frozen=True, slots=True)
 class Full:
     """The plain evaluation on full labels: the mean of the metric over users.
 
-    Users whose value is undefined (no relevant item for Recall, nDCG, AP or RR; no candidate) are left out and counted.
+    Users whose value is undefined (no relevant item for Recall, nDCG, AP or RR; no candidate) are left out and counted;
+    those without a relevant item count as 0 with `without_relevant`, as RankSys and others have it.
 
     >>> import polars as pl, truerank as tr
     >>> scores = {"m": tr.scores.dense([[4.0, 3, 2, 1]], users=[7], items=[1, 2, 3, 4])}
@@ -34,6 +36,8 @@ class Full:
     >>> found.estimates[0].value
     0.5
     """
+
+    without_relevant: AbsentUsers = AbsentUsers.OUT
 
     about: ClassVar[About] = About(
         name="full",
@@ -45,11 +49,20 @@ class Full:
 
     __str__ = text_of
 
+    def __post_init__(self) -> None:
+        check(self)
+
     def refusal(self, context: Metric) -> str | None:
         return only_labelled(context)
 
     def estimand(self, asked: Asked, unit: str = "user") -> str:
+        if self._counts_nothing(asked.metric):
+            return f"mean {asked.metric} over all users, those without a relevant item as 0"
         return f"mean {asked.metric} over {asked.metric.on_full_labels}"
+
+    def _counts_nothing(self, metric: Metric) -> bool:
+        """Whether nothing relevant is a value of 0; of pairs, as in AUC, there are none to be right or wrong about."""
+        return self.without_relevant is AbsentUsers.ZERO and not isinstance(metric, Pairwise)
 
     def prepare(self, context: Any) -> tuple[Learner, ...]:
         return ()
@@ -63,7 +76,15 @@ class Full:
         learned: Learned,
         keep_rows: bool = False,
     ) -> list[Smooth]:
-        return _means_over_units(chunk, view.ranks, [asking.metric for asking in asked], exact=True)
+        metrics, labels = [asking.metric for asking in asked], chunk.labels
+        values = unit_values_of(metrics, labels, view.ranks)
+        if self.without_relevant is AbsentUsers.ZERO:
+            nothing = np.bincount(labels.user[relevant(labels)], minlength=labels.n_units) == 0
+            values = {
+                metric: np.where(nothing & np.isnan(own), 0.0, own) if self._counts_nothing(metric) else own
+                for metric, own in values.items()
+            }
+        return [_mean(values[metric], view.ranks, chunk.clusters, exact=True) for metric in metrics]
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,12 +135,8 @@ class Traditional:
         learned: Learned,
         keep_rows: bool = False,
     ) -> list[Smooth]:
-        return _means_over_units(chunk, view.ranks, [asking.metric for asking in asked], exact=False)
-
-
-def _means_over_units(chunk: JudgedChunk, ranks: Ranks, metrics: Sequence[Metric], *, exact: bool) -> list[Smooth]:
-    values = unit_values_of(metrics, chunk.labels, ranks)
-    return [_mean(values[metric], ranks, chunk.clusters, exact=exact) for metric in metrics]
+        values = unit_values_of([asking.metric for asking in asked], chunk.labels, view.ranks)
+        return [_mean(values[asking.metric], view.ranks, chunk.clusters, exact=False) for asking in asked]
 
 
 def _mean(values: Floats, ranks: Ranks, clusters: Clusters, *, exact: bool) -> Smooth:

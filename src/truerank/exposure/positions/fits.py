@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -106,6 +107,21 @@ class Depths:
         exhausted = sums_by(row, np.where(ended, many, 0.0), n=len(keys))
         of_key, depth_key = np.divmod(keys, len(distinct))
         return cls(of_key, distinct[depth_key], stopped, exhausted, tuple(groups.tolist()))
+
+    @classmethod
+    def joined(cls, parts: Mapping[str, Depths]) -> Depths:
+        """Depths of several groups side by side, each as one group.
+
+        >>> both = Depths.joined({"a": Depths.of([1, 2]), "b": Depths.of([2])})
+        >>> both.groups, both.n, both.only(1).depth.tolist()
+        (('a', 'b'), 3, [2.0])
+        """
+        pooled = [each.pooled() for each in parts.values()]
+        group = np.repeat(np.arange(len(pooled)), [len(each.depth) for each in pooled])
+        depth, stopped, censored = (
+            np.concatenate([getattr(each, name) for each in pooled]) for name in ("depth", "stopped", "censored")
+        )
+        return cls(group, depth, stopped, censored, tuple(parts))
 
     def pooled(self) -> Depths:
         """All groups as one."""

@@ -37,10 +37,15 @@ ANY = "*"
 
 @dataclass(frozen=True, slots=True)
 class FitRequest:
-    """A model that is to be fitted to the log: `fit:yule`, `fit:exp@20`, `fit:clicks`, `fit:harvest`."""
+    """A model that is to be fitted to the log: `fit:yule`, `fit:exp@20`, `fit:clicks`, `fit:harvest`.
+
+    `fit:yule(per_group=true)` gives each user group (column `group`) a parameter of its own, drawn towards everyone's
+    the more, the fewer sessions the group has and the less groups differ.
+    """
 
     family: Literal["exp", "yule", "log", "generalised-log", "table", "clicks", "harvest"]
     cutoff: Count | None = None
+    per_group: bool = False
     name: ClassVar[str] = "fit"
     positional: ClassVar[tuple[str, ...]] = ("family",)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from truerank.core.errors import InputError, RefusedError
-from truerank.exposure.positions.fits import POOLED, Depths, PositionFit, derivatives, described, fit_depths, solve
+from truerank.exposure.positions.fits import Depths, PositionFit, derivatives, described, fit_depths, solve
 from truerank.exposure.positions.fits_clicks import ClickCells, fit_click_cells, fit_harvest_cells
 from truerank.exposure.positions.fits_families import FAMILIES, DepthFamily
 from truerank.exposure.positions.places import FitRequest, Place, PositionModel, Positions
@@ -26,11 +26,6 @@ class GroupFits:
     everyone: PositionFit
     groups: dict[str, PositionFit]
     between: float
-
-    def positions(self, *, surface: str | None = None) -> Positions:
-        """The models as rules: each group's own, everyone's for groups that were not seen."""
-        rules = [(Place(surface, name), fit.model) for name, fit in self.groups.items()]
-        return Positions(((Place(surface), self.everyone.model), *rules))
 
 
 def fit_groups(family: str, depths: Depths, *, cutoff: int | None = None, level: float = 0.95) -> GroupFits:
@@ -108,31 +103,55 @@ def fitted(
     censored: npt.ArrayLike | None = None,
     surface: npt.NDArray[Any] | None = None,
     group: npt.NDArray[Any] | None = None,
-    per_group: bool = False,
     level: float = 0.95,
 ) -> tuple[Positions, dict[str, PositionFit]]:
     """The models with every request replaced by its fit, and the fits by place.
 
-    `depth` has one row per session and surface, with its `surface` and user `group`; `per_group` gives each group of a
-    requested place its own parameter, with shrinkage.
+    `depth` has one row per session and surface, with its `surface` and user `group`.
 
     >>> models, fits = fitted(FitRequest("exp"), depth=[1, 2, 3])
     >>> str(models), fits["*"].n
     ('exp:0.5', 3)
     """
-    models = Positions.everywhere(position)
+    names = () if group is None else tuple(np.unique(np.asarray(group).astype(str)).tolist())
+    models = for_groups(Positions.everywhere(position), names)
     depth = np.asarray(depth, dtype=np.float64)
     ended = np.zeros(len(depth), dtype=bool) if censored is None else np.asarray(censored, dtype=bool)
     at = models.at(len(depth), surface=surface, group=group) if models.requests else np.zeros(0)
 
     def depths_at(number: int, request: FitRequest) -> Depths | None:
         rows = at == number
-        names = group[rows] if per_group and group is not None and models.rules[number][0].group is None else None
-        if not rows.any():
-            return None
-        return Depths.of(depth[rows], censored=ended[rows], group=names, cutoff=request.cutoff)
+        return Depths.of(depth[rows], censored=ended[rows], cutoff=request.cutoff) if rows.any() else None
 
     return fit_requests(models, depths_at, clicks=None, level=level)
+
+
+MOST_GROUPS = 200  # that can each have a parameter of their own
+
+
+def for_groups(models: Positions, groups: Sequence[str]) -> Positions:
+    """Every model that is to be fitted per group as a rule for each of the groups, before the one for everyone.
+
+    >>> str(for_groups(Positions.everywhere(FitRequest("exp", per_group=True)), ["a", "b"]).rules[0][0])
+    '*/a'
+    """
+    rules: list[tuple[Place, PositionModel | FitRequest]] = []
+    for place, model in models.rules:
+        if isinstance(model, FitRequest) and model.per_group:
+            if place.group is not None:
+                raise InputError(f"{model} for {place}, which is one group. Leave per_group out, or name no group.")
+            if model.family not in FAMILIES:
+                raise InputError(f"{model}: groups cannot share this; expected one of {', '.join(FAMILIES)}.")
+            if not groups:
+                raise InputError(f"{model}: the log has no column group. Name it with columns, or leave per_group out.")
+            if len(groups) > MOST_GROUPS:
+                raise InputError(
+                    f"{model}: more than {MOST_GROUPS} groups; expected a few kinds of users. Join small groups."
+                )
+            own = {named.group for named, _ in models.rules if named.surface == place.surface}
+            rules += [(Place(place.surface, name), model) for name in groups if name not in own]
+        rules.append((place, model))
+    return Positions(tuple(rules))
 
 
 def fit_requests(
@@ -144,31 +163,47 @@ def fit_requests(
 ) -> tuple[Positions, dict[str, PositionFit]]:
     """Every request replaced by its fit: to the depths at the rule of that number, or to clicks, which hold everywhere.
 
-    Depths of several groups give each group a model of its own.
+    Rules keep their order, so that their numbers stay what they are.
     """
-    rules: list[tuple[Place, PositionModel | FitRequest]] = []
     fits: dict[str, PositionFit] = {}
+    for surface in dict.fromkeys(place.surface for place, model in models.requests if model.per_group):
+        fits |= _of_groups(models, surface, depths_at, level=level)
     for number, (place, model) in enumerate(models.rules):
-        if not isinstance(model, FitRequest):
-            rules.append((place, model))
+        if not isinstance(model, FitRequest) or model.per_group:
             continue
         if model.family in FROM_CLICKS:
             fits[str(place)] = _from_clicks(model, place, clicks)
-        else:
-            depths = depths_at(number, model)
-            if depths is None:
-                raise InputError(
-                    f"{model} for {place}, but no session is there. Check the surfaces and groups of the log."
-                )
-            if depths.groups == POOLED:
-                fits[str(place)] = fit_depths(model.family, depths, cutoff=model.cutoff, level=level)
-            else:
-                found = fit_groups(model.family, depths, cutoff=model.cutoff, level=level)
-                rules += [rule for rule in found.positions(surface=place.surface).rules if rule[0] != place]
-                fits |= {str(Place(place.surface, name)): fit for name, fit in found.groups.items()}
-                fits[str(place)] = found.everyone
-        rules.append((place, fits[str(place)].model))
+            continue
+        depths = depths_at(number, model)
+        if depths is None:
+            raise InputError(f"{model} for {place}, but no session is there. Check the surfaces and groups of the log.")
+        fits[str(place)] = fit_depths(model.family, depths, cutoff=model.cutoff, level=level)
+    rules = [(place, fits[str(place)].model if str(place) in fits else model) for place, model in models.rules]
     return Positions(tuple(rules)), fits
+
+
+def _of_groups(
+    models: Positions, surface: str | None, depths_at: Callable[[int, FitRequest], Depths | None], *, level: float
+) -> dict[str, PositionFit]:
+    """The fits of all groups of a surface, and of everyone; a group without a session has everyone's."""
+    numbered = [
+        (number, place, model)
+        for number, (place, model) in enumerate(models.rules)
+        if isinstance(model, FitRequest) and model.per_group and place.surface == surface
+    ]
+    request = numbered[0][2]
+    found = {
+        place.group: depths
+        for number, place, model in numbered
+        if place.group is not None and (depths := depths_at(number, model)) is not None
+    }
+    if not found:
+        raise InputError(
+            f"{request} for {Place(surface)}, but no session is there. Check the surfaces and groups of the log."
+        )
+    fitted_groups = fit_groups(request.family, Depths.joined(found), cutoff=request.cutoff, level=level)
+    everyone = fitted_groups.everyone
+    return {str(place): fitted_groups.groups.get(place.group or "", everyone) for _, place, _ in numbered}
 
 
 def _from_clicks(request: FitRequest, place: Place, clicks: ClickCells | None) -> PositionFit:
