@@ -136,6 +136,10 @@ def _calls() -> dict[str, tuple[Callable[..., Any], dict[str, Any]]]:
         "scores.top": (tr.scores.top, {"recommended": np.array([[2, 3], [3, 2]]), "users": [1, 2]}),
         "scores.function": (tr.scores.function, {"call": lambda rows: rows, "users": [1, 2], "items": [3, 4]}),
         "scores.per_user": (tr.scores.per_user, {"call": lambda row: row, "users": [1, 2], "items": [3, 4]}),
+        "exposures": (
+            tr.exposure.exposures,
+            {"source": pl.DataFrame({"session": [1, 1], "item": [1, 2], "score": [0.5, 0.1]}), "position": "exp:0.5"},
+        ),
         "agreement.agree": (tr.agreement.agree, {"offline": VALUES, "online": VALUES}),
         "agreement.correlation": (tr.agreement.correlation, {"offline": [1, 2, 3, 4], "online": [1, 3, 2, 4]}),
         "agreement.rank_correlation": (tr.agreement.rank_correlation, {"x": [1, 2, 3, 4], "y": [1, 3, 2, 4]}),
@@ -194,6 +198,7 @@ NAMES = [
     "scores.top",
     "scores.function",
     "scores.per_user",
+    "exposures",
     "agreement.agree",
     "agreement.correlation",
     "agreement.rank_correlation",

@@ -29,6 +29,7 @@ from truerank.cli.options import (
     THREADS,
     Sections,
     choice,
+    count,
     file,
     grouped,
     many,
@@ -42,8 +43,8 @@ EXPOSURE = "exposure:"
 ESTIMATORS = ", ".join(names("estimators/ranked", about=True))
 TARGET = many(
     "--target", "targets", metavar="NAME=FILE|@COLUMN",
-    help="A policy: a table session,item,rank (or exposure) of all items it would rank, or a rank column of the "
-    "log; @position is the logging policy, @exposure:COLUMN a column of exposures or probabilities.",
+    help="A policy: a table session,item,rank (or exposure, or score) of all items it would rank, or a rank column of "
+    "the log; @position is the logging policy, @exposure:COLUMN a column of exposures or probabilities.",
 )  # fmt: skip
 POSITION = shared(
     "--position", metavar="MODEL",
@@ -60,6 +61,8 @@ class Policies:
     targets: tuple[str, ...] = ()
     loggers: tuple[str, ...] = ()
     position: str | None = None
+    temperature: float | None = None
+    n_candidates: int | None = None
     rows: str = "viewed"
     sessions: Path | None = None
 
@@ -91,6 +94,11 @@ class Policies:
         help="Several logging policies: for each value of the column logger its rank (or @exposure:) column.",
     ),
     POSITION,
+    shared(
+        "--temperature", type=float, metavar="NUMBER",
+        help="Targets with scores rank at random, in proportion to exp(score / NUMBER); 0 ranks them in order.",
+    ),
+    count("--n-candidates", help="Targets with scores rank so many items, drawn at random.  [default: all]"),
     choice(
         "--rows", choices("data/impressions", "Logged"), default="viewed",
         help="Whether the rows are viewed items (or a column viewed says which are), or all displayed ones.",
@@ -168,6 +176,8 @@ def offpolicy(
             sessions=reading.of("sessions").ids(policies.sessions, "session"),
             logged=policies.rows,
             loggers=policies.logging(),
+            temperature=policies.temperature,
+            n_candidates=policies.n_candidates,
             baseline=inference.baseline,
             interval=interval,
             level=inference.level,

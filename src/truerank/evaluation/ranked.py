@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from truerank.core.calls import ANYTHING, NUMBERS, Wanted, checked_arguments
+from truerank.core.calls import ANYTHING, COUNT, NUMBER, NUMBERS, Wanted, checked_arguments
 from truerank.core.errors import InputError, RefusedError
 from truerank.core.estimator import Asked, Estimator, Groups, Learned, Learner, clips_of, learn
 from truerank.core.language import as_value, as_values
@@ -37,6 +37,7 @@ from truerank.evaluation.ranked_plan import RankedPlan, UnitIds
 from truerank.evaluation.ranked_sight import Looking
 from truerank.evaluation.ranked_source import HeldLog, RankedSource, check_common, source_of
 from truerank.exposure.policies.mixtures import LoggerShares
+from truerank.exposure.policies.scored import with_exposures
 from truerank.exposure.policies.targets import is_table
 from truerank.exposure.positions import as_positions
 from truerank.exposure.positions.learner import PositionLearner
@@ -53,6 +54,8 @@ MOST_UNITS = 2**20  # of which each is kept
     log=ANYTHING,
     clips=Wanted("a list of numbers, or AutoClip()", lambda value: isinstance(value, AutoClip) or NUMBERS.fits(value)),
     reward_range=Wanted("two numbers", lambda value: NUMBERS.fits(value) and len(value) == 2),
+    temperature=NUMBER,
+    n_candidates=COUNT,
 )
 def off_policy(
     log: Any,
@@ -68,6 +71,8 @@ def off_policy(
     sessions: Any = None,
     logged: Logged | str = Logged.VIEWED,
     loggers: Mapping[str, Any] | None = None,
+    temperature: float | None = None,
+    n_candidates: int | None = None,
     baseline: str | None = None,
     interval: Interval | None = None,
     level: float = 0.95,
@@ -85,8 +90,9 @@ def off_policy(
     propensity and targets need exposures. The default estimators are ips and snips, with rewards counted per
     `normaliser`; what of them cannot be had is left out with a note. Each clip limits ε/ε0 (`ips(of=inverse)`: 1/ε0, as
     in the paper); AutoClip() chooses one and reports the whole curve. `reward_range` declares what every reward lies
-    between where they are not 0 or 1: then values that the log cannot show have bounds. `progress` is as in
-    `evaluate`.
+    between where they are not 0 or 1: then values that the log cannot show have bounds. A table may also give the score
+    of every item (session, item, score), to be ranked at random (`temperature`, Plackett-Luce; 0: in order) and after
+    `n_candidates` were drawn (see `exposure.exposures`). `progress` is as in `evaluate`.
 
     Two sessions, views halve with every rank; the target turns the list round:
 
@@ -103,6 +109,7 @@ def off_policy(
     default = (RankedIPS(per), RankedSNIPS(per))
     chosen = default if estimators is None else as_values(estimators, RANKED, what="estimators")
     _check(targets, baseline=baseline, level=level)
+    targets = with_exposures(targets, position, temperature=temperature, n_candidates=n_candidates, columns=columns)
     grid = check_clips(clips.grid if isinstance(clips, AutoClip) else clips)
     with watching(progress) as say, scratch() as space:
         source = source_of(

@@ -11,11 +11,12 @@ def _contents() -> tuple[Any, ...]:
     from truerank.exposure.interventions import STRATEGIES
     from truerank.exposure.kinds import EXPOSURES
     from truerank.exposure.loggers import LOGGERS
+    from truerank.exposure.policies.scored import exposures
     from truerank.exposure.policies.targets import ExposureColumn, RankColumn
     from truerank.exposure.propensities import fit_propensities
     from truerank.exposure.propensities.calibration import calibration
 
-    return EXPOSURES, LOGGERS, STRATEGIES, RankColumn, ExposureColumn, fit_propensities, calibration
+    return EXPOSURES, LOGGERS, STRATEGIES, RankColumn, ExposureColumn, exposures, fit_propensities, calibration
 
 
 __getattr__, __dir__ = room(__name__, _contents)

@@ -27,6 +27,17 @@ class PointwiseLoss(StrEnum):
     MSE = "mse"
 
 
+class Descent(StrEnum):
+    """How steps are taken down the gradient.
+
+    ADAM  Adam, as the URE paper says
+    SGD   plain steps along the gradient: the base models of AutoDebias's code
+    """
+
+    ADAM = "adam"
+    SGD = "sgd"
+
+
 class Beside(StrEnum):
     """What a method needs beside the log.
 
@@ -60,10 +71,11 @@ class Method(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Training:
-    """Adam on batches of rows; the best epoch by validation AUC is kept."""
+    """Gradient descent on batches of rows; the best epoch by validation AUC is kept."""
 
     loss: PointwiseLoss = setting(PointwiseLoss.BCE, "what is minimised for a row")
-    learning_rate: float = setting(0.01, "of Adam", above=0, search=RATES)
+    optimiser: Descent = setting(Descent.ADAM, "how steps are taken")
+    learning_rate: float = setting(0.01, "of the optimiser", above=0, search=RATES)
     weight_decay: float = setting(0.01, "weight of ½(‖p_u‖² + ‖q_i‖²) of each row", least=0, search=RATES)
     batch: int = setting(1024, "rows of a batch; large ones are faster and take more memory", least=1)
     epochs: int = setting(500, "passes over the rows, at most", least=1)
@@ -142,6 +154,7 @@ class DoublyRobustLearning:
     beside: ClassVar[Beside] = Beside.PROPENSITY
     imputation_rate: float = setting(0.01, "learning rate of the imputation model", above=0, search=RATES)
     imputation_decay: float = setting(0.1, "weight decay of the imputation model", least=0, search=RATES)
+    imputation_dimensions: int = setting(0, "size of the imputation model; 0: that of the model", least=0)
 
     def objective(self, setup: Any) -> Any:
         from truerank.models.learners.debiasing import JointLearning
@@ -164,7 +177,8 @@ class AutoDebias:
     pair_decay: float = setting(0.01, "weight decay of the same", least=0, search=LogUniform(1e-4, 1e-1))
     label_rate: float = setting(0.1, "learning rate of the imputed labels", above=0, search=LogUniform(1e-4, 1e-1))
     label_decay: float = setting(0.0001, "weight decay of the same", least=0, search=LogUniform(1e-4, 1e-1))
-    warm_up: int = setting(20, "epochs before the weights are learned and patience is counted", least=0)
+    warm_up: int = setting(20, "epochs before the weights are learned", least=0)
+    patient_from: int = setting(20, "epochs before patience is counted; 50 in AutoDebias's code", least=0)
 
     def objective(self, setup: Any) -> Any:
         from truerank.models.learners.debiasing import MetaLearning

@@ -21,7 +21,7 @@ from truerank.metrics.auc import AUC
 from truerank.models import Side, catalogue, make
 from truerank.models.learners.examples import material
 from truerank.models.learners.train import train
-from truerank.models.recipes import Bias, HardNegatives, MatrixFactorisation, Recipe, Training
+from truerank.models.recipes import AutoDebias, Bias, Descent, HardNegatives, MatrixFactorisation, Recipe, Training
 from truerank.ranks.scores.scores import Factors
 from truerank.studies.world import World, WorldSettings, make_world
 
@@ -219,6 +219,46 @@ def test_training_stops_after_patience_and_keeps_the_best_epoch() -> None:
     shorter = replace(recipe, training=replace(recipe.training, epochs=found.best_epoch))
     again = train(shorter, own.train, seed=2, side=Side(random=own.random))
     assert np.array_equal(again.user_factors, found.user_factors)
+
+
+def test_plain_steps_are_along_the_gradient() -> None:
+    """One epoch of one batch: parameters move by the learning rate times the gradient, which Adam's do not."""
+    own = world()
+    moved = {}
+    for optimiser in Descent:
+        for rate in (1e-3, 2e-3):
+            training = Training(optimiser=optimiser, learning_rate=rate, epochs=1, batch=10**6)
+            recipe = Recipe("mf", MatrixFactorisation(), Bias(), training)
+            moved[optimiser, rate] = train(recipe, own.train, seed=1).user_factors
+    still = 2 * moved[Descent.SGD, 1e-3] - moved[Descent.SGD, 2e-3]  # where both began
+    assert np.abs(moved[Descent.SGD, 1e-3] - still).max() < 1e-3
+    step = np.abs(moved[Descent.ADAM, 2e-3] - moved[Descent.ADAM, 1e-3])
+    assert np.median(step[step > 0]) == pytest.approx(1e-3, rel=0.05)  # a first step of Adam is its rate
+
+
+@pytest.mark.parametrize("backbone", ["mf", "lightgcn"])
+def test_the_imputation_model_can_have_a_size_of_its_own(backbone: str) -> None:
+    same = bits(fitted(f"{backbone}-dr", dimensions="4", imputation_dimensions="4"))
+    assert bits(fitted(f"{backbone}-dr", dimensions="4")) == same
+    small = fitted(f"{backbone}-dr", dimensions="4", imputation_dimensions="2")
+    assert bits(small) != same
+    assert small.user.shape == fitted(f"{backbone}-dr", dimensions="4").user.shape
+
+
+def test_patience_is_counted_from_a_later_epoch() -> None:
+    own = world()
+    training = Training(learning_rate=0.1, patience=2, batch=256)
+    epochs = [
+        len(
+            train(
+                Recipe("mf", MatrixFactorisation(), AutoDebias(warm_up=1, patient_from=first), training),
+                own.train, seed=2, side=Side(random=own.random),
+            ).validation_auc
+        )
+        for first in (0, 12)
+    ]  # fmt: skip
+    assert epochs[0] < epochs[1]
+    assert epochs[1] >= 14
 
 
 def test_progress_is_told_by_epoch() -> None:

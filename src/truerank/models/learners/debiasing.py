@@ -21,7 +21,7 @@ class Weighted:
     With weights (n / pairs) / propensity the expectation over what was seen is the mean loss of all pairs.
     """
 
-    warm_up = 0
+    patient_from = 0
 
     def __init__(self, setup: Setup) -> None:
         self.setup = setup
@@ -96,7 +96,7 @@ class MetaLearning:
     def __init__(self, method: AutoDebias, setup: Setup) -> None:
         assert setup.uniform is not None  # refused before
         self.setup, self.method, self.uniform = setup, method, setup.uniform
-        self.examples, self.warm_up = setup.train, method.warm_up
+        self.examples, self.warm_up, self.patient_from = setup.train, method.warm_up, method.patient_from
         self.known = known_states(setup.train)
         self.meta = Meta.start(setup.rng, setup.train.n_users, setup.train.n_items)
         groups = [
@@ -169,12 +169,13 @@ class JointLearning:
     this is ê = (ŷ - fixed ŷ - g)² of the paper's code.
     """
 
-    warm_up = 0
+    patient_from = 0
 
     def __init__(self, method: DoublyRobustLearning, setup: Setup) -> None:
         self.setup, self.method = setup, method
         self.examples = setup.train
-        self.imputation = setup.network.start(setup.rng)
+        self.network = setup.network.sized(method.imputation_dimensions)
+        self.imputation = self.network.start(setup.rng)
         self.optimiser = torch.optim.Adam(self.imputation, lr=method.imputation_rate, fused=True)
 
     @property
@@ -191,8 +192,8 @@ class JointLearning:
         with torch.no_grad():
             score = batch.scores(setup.network.sides(setup.parameters))
             error = batch.label - setup.fit.predicted(score)
-        guess = batch.scores(setup.network.sides(self.imputation))
-        decay = self.method.imputation_decay * mean_square(setup.network, self.imputation, batch.pattern)
+        guess = batch.scores(self.network.sides(self.imputation))
+        decay = self.method.imputation_decay * mean_square(self.network, self.imputation, batch.pattern)
         return (batch.weight * torch.square(guess - error)).mean() + decay
 
     def loss(self, batch: Batch) -> torch.Tensor:
@@ -205,7 +206,7 @@ class JointLearning:
         fit, network = self.setup.fit, self.setup.network
         sides = network.sides(self.setup.parameters)
         with torch.no_grad():
-            guess = network.sides(self.imputation)
+            guess = self.network.sides(self.imputation)
             on_block, on_rows = block.scores(guess), batch.scores(guess)
         score, row = block.scores(sides), batch.scores(sides)
         imputed = fit.loss(score, fit.imputed(score, on_block)).mean()
@@ -223,7 +224,7 @@ class Sampled:
     are no positive of the user in the log, held out or not; a user to whom every item is one has no negative part.
     """
 
-    warm_up = 0
+    patient_from = 0
 
     def __init__(self, method: HardNegatives, setup: Setup) -> None:
         self.setup, self.method = setup, method

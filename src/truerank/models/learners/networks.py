@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -110,13 +110,15 @@ class Network(Protocol):
     """Pure functions of the parameters, so that a step can be assumed and differentiated through.
 
     `sides` are P [users x d] and Q [items x d] with score P_u · Q_i. `squares` are ‖p_u‖² and ‖q_i‖² of what weight
-    decay shrinks. `factors` and `biases` take the sides apart.
+    decay shrinks. `apart` takes factors and biases of the sides apart; `sized` is the same network with so many
+    dimensions (0: its own).
     """
 
     def start(self, rng: np.random.Generator) -> Tensors: ...
     def sides(self, parameters: Tensors) -> Sides: ...
     def squares(self, parameters: Tensors) -> Sides: ...
     def apart(self, user: Floats, item: Floats) -> tuple[Floats, Floats, Floats | None, Floats | None]: ...
+    def sized(self, dimensions: int) -> Network: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,6 +146,9 @@ class Factorisation:
 
     def apart(self, user: Floats, item: Floats) -> tuple[Floats, Floats, Floats | None, Floats | None]:
         return user[:, :-2], item[:, :-2], user[:, -2], item[:, -1]
+
+    def sized(self, dimensions: int) -> Factorisation:
+        return replace(self, dimensions=dimensions or self.dimensions)
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,6 +188,9 @@ class Convolution:
 
     def apart(self, user: Floats, item: Floats) -> tuple[Floats, Floats, Floats | None, Floats | None]:
         return (user[:, :-2], item[:, :-2], user[:, -2], item[:, -1]) if self.biases else (user, item, None, None)
+
+    def sized(self, dimensions: int) -> Convolution:
+        return replace(self, dimensions=dimensions or self.dimensions)
 
 
 def with_biases(p: torch.Tensor, q: torch.Tensor, b_user: torch.Tensor, b_item: torch.Tensor) -> Sides:

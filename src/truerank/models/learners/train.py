@@ -20,7 +20,7 @@ from truerank.models import NOTHING_BESIDE, Side
 from truerank.models.learners.examples import Examples, Material, Pattern, material, scores
 from truerank.models.learners.networks import FITS, Fit, Network, Sides, Tensors
 from truerank.models.pooled_auc import pooled_auc
-from truerank.models.recipes import Recipe, Training
+from truerank.models.recipes import Descent, Recipe, Training
 
 
 @contextmanager
@@ -90,12 +90,12 @@ class Batch:
 class TrainingObjective(Protocol):
     """What is minimised. `prepare` comes before each step on the parameters and updates whatever else is learned.
 
-    `examples` are what batches are made of; `reached` says which users and items the loss ever sees; `warm_up` is the
-    number of epochs before patience is counted.
+    `examples` are what batches are made of; `reached` says which users and items the loss ever sees; `patient_from`
+    is the number of epochs before patience is counted.
     """
 
     examples: Examples
-    warm_up: int
+    patient_from: int
 
     @property
     def reached(self) -> tuple[Bools, Bools]: ...
@@ -195,7 +195,7 @@ def _descend(
 ) -> tuple[Tensors, list[float]]:
     """The parameters of the best epoch, and the validation AUC of each."""
     training: Training = recipe.training
-    optimiser = torch.optim.Adam(setup.parameters, lr=training.learning_rate, fused=True)
+    optimiser = _optimiser(setup.parameters, training)
     validation = Batch.of(held)
     shuffle = generator(seed, "batches of a learned model")
     best, found, auc = 0, setup.parameters, list[float]()
@@ -218,9 +218,14 @@ def _descend(
         auc.append(pooled_auc(score, held.label))
         if epoch == 0 or auc[-1] > auc[best]:
             best, found = epoch, [each.detach().clone() for each in setup.parameters]
-        if epoch - max(best, objective.warm_up) >= training.patience:
+        if epoch - max(best, objective.patient_from) >= training.patience:
             break
     return found, auc
+
+
+def _optimiser(parameters: Tensors, training: Training) -> torch.optim.Optimizer:
+    kind = torch.optim.Adam if training.optimiser is Descent.ADAM else torch.optim.SGD
+    return kind(parameters, lr=training.learning_rate, fused=True)
 
 
 def batches(n: int, size: int, rng: np.random.Generator) -> Iterator[Ints]:

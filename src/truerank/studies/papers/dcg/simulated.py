@@ -77,7 +77,7 @@ class _Amount:
     @classmethod
     def of(cls, size: ReproducedSize) -> _Amount:
         if size is ReproducedSize.FULL:
-            return cls(20, 6, 1000, 200, FeedSettings(), TRUE_SESSIONS)
+            return cls(10, 6, 1000, 100, FeedSettings(), TRUE_SESSIONS)
         small = FeedSettings(kinds=4, items=24, pool=8, candidates=6, length=4, sessions=200)
         return cls(1, 3, 60, 3, small, 20_000)
 
@@ -90,7 +90,7 @@ class SimulatedPlatform:
     about: ClassVar[str] = "The online experiments on a simulated platform: long, uneven sessions and four rewards."
     shows: ClassVar[Mapping[Paper, tuple[str, ...]]] = {PAPER: ("Table 2", "Figure 1")}
     data: ClassVar[tuple[str, ...]] = ()
-    minutes: ClassVar[float] = 20.0
+    minutes: ClassVar[float] = 10.0
     instead: ClassVar[str] = ""
     claims: ClassVar[tuple[PaperClaim, ...]] = (
         PaperClaim(
