@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 import re
+import sys
 from dataclasses import replace
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +36,11 @@ SYNTHETIC = ReproducedSource()
 
 def named(cls: Any) -> str:
     return str(cls.name)
+
+
+def learns(cls: Any) -> bool:
+    """Whether an experiment trains models with torch."""
+    return "truerank.studies.papers.ure.training" in Path(str(sys.modules[cls.__module__].__file__)).read_text()
 
 
 # ------------------------------------------------------------------------------------------------------- what there is
@@ -77,6 +84,10 @@ def test_what_cannot_be_run_here_says_why_and_what_to_run(cls: Any, tmp_path: Pa
 @pytest.mark.parametrize("cls", RUNNABLE, ids=named)
 def test_the_quick_size_runs_on_a_synthetic_world_and_again_is_the_same(cls: Any, tmp_path: Path) -> None:
     quick: dict[str, Any] = {"size": ReproducedSize.QUICK, "seed": 0, "processes": 1}
+    if find_spec("torch") is None and learns(cls):
+        with pytest.raises(InputError, match="needs torch"):
+            reproduce(cls(), SYNTHETIC, tmp_path / "out", **quick)
+        return
     result, notes = reproduce(cls(), SYNTHETIC, tmp_path / "out", **quick)
     assert not notes
     assert result.cells

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from truerank.core.arrays import Floats
+from truerank.core.arrays import Floats, Ints
 from truerank.core.estimator import About, Asked, Exposed, Learned, Learner
 from truerank.core.metric import Metric
 from truerank.core.ranking import JudgedChunk, RankView
@@ -72,7 +72,10 @@ class WeightedUsers:
         kept = sample.defined & (n > 0)
         number = np.minimum(sample.expansion * n, sample.n_candidates)
         weight = np.zeros(len(n))
-        chance = 1 - (1 - rate) ** number if rate is not None else kept_chance(number, sample)
+        if rate is not None:
+            chance = 1 - (1 - rate) ** number
+        else:
+            chance = kept_chance(number, n_candidates=sample.n_candidates, n_judged=sample.n_judged)
         weight[kept] = 1 / chance[kept]
         found = []
         for asking in asked:
@@ -82,13 +85,21 @@ class WeightedUsers:
         return found
 
 
-def kept_chance(number: Floats, sample: UniformSample) -> Floats:
-    """1 - C(N - N⁺, N-bar) / C(N, N-bar) for numbers N⁺ that need not be whole."""
+def kept_chance(number: Floats | Ints, *, n_candidates: Floats, n_judged: Floats) -> Floats:
+    """π = 1 - C(N - N⁺, N-bar) / C(N, N-bar) for numbers N⁺ that need not be whole.
+
+    Of 4 items with 1 relevant, 2 are judged: 1 - 3 / 6.
+
+    >>> four, two = np.full(3, 4.0), np.full(3, 2.0)
+    >>> kept_chance(np.array([1, 0, 3]), n_candidates=four, n_judged=two).round(6).tolist()
+    [0.5, 0.0, 1.0]
+    """
     from truerank.core.special import gammaln
 
-    n, judged = sample.n_candidates, sample.n_judged
-    rest = np.maximum(n - number, 0.0)
-    enough = rest >= judged
-    inside = np.where(enough, rest, judged)
-    log = gammaln(inside + 1) - gammaln(inside - judged + 1) - gammaln(n + 1) + gammaln(n - judged + 1)
-    return np.asarray(np.where(enough, -np.expm1(log), 1.0))
+    rest = np.maximum(n_candidates - number, 0.0)
+    enough = rest >= n_judged
+    inside = np.where(enough, rest, n_judged)
+    left = gammaln(inside + 1) - gammaln(inside - n_judged + 1)
+    log = left - gammaln(n_candidates + 1) + gammaln(n_candidates - n_judged + 1)
+    chance = np.where(enough, -np.expm1(log), 1.0)
+    return np.asarray(np.where(np.asarray(number) > 0, chance, 0.0))  # exactly: rounding would leave 1e-15

@@ -1,0 +1,276 @@
+"""E-U3: does the URE estimate order models as the truth does, and the traditional scheme not? (Figure 5)"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+import numpy as np
+
+from truerank.core.arrays import Floats
+from truerank.core.progress import Progress
+from truerank.core.values import text_of
+from truerank.studies.papers.experiment import Keep, Measurements, Obtained, ReproducedSize, ReproducedSource
+from truerank.studies.papers.paper import (
+    Cell,
+    ClaimFinding,
+    GraphKind,
+    GraphPoint,
+    Paper,
+    PaperClaim,
+    PaperGraph,
+    by_share,
+)
+from truerank.studies.papers.ure import PAPER, SHORT
+from truerank.studies.papers.ure.agree import AgreementCurve, curve
+from truerank.studies.papers.ure.block import UreBlock, split_of
+from truerank.studies.papers.ure.lists import RecallGrid, SampledRecall, steps
+from truerank.studies.papers.ure.plain import plainly
+from truerank.studies.papers.ure.training import autodebias_pieces, kept_positions
+
+MODELS, DRAWS, LEAST = 34, 20, 30
+JUDGED, WITHIN = (20, 80), (1, 5)
+CHOSEN, OWN = 30, (5, 30, 100, 500)  # K of the text, and the K' of Figure 5b
+HIGH, APART, SIGNIFICANT = 0.9, 0.2, 0.01
+KINDS = {"Kendall's τ": True, "Pearson's r": False}
+SCHEMES = ("URE@K", "Recall@1̄", "Recall@5̄")
+
+
+@dataclass(frozen=True, slots=True)
+class OrderKept:
+    """Agreement of the URE estimate and of the traditional scheme with Recall@K, over AutoDebias models."""
+
+    name: ClassVar[str] = "E-U3"
+    about: ClassVar[str] = (
+        "Whether the URE estimate orders models as their true recall does, and the traditional scheme."
+    )
+    shows: ClassVar[Mapping[Paper, tuple[str, ...]]] = {PAPER: ("Figure 5",), SHORT: ("Figure 3",)}
+    data: ClassVar[tuple[str, ...]] = ("kuairec",)
+    minutes: ClassVar[float] = 8.0
+    instead: ClassVar[str] = ""
+    claims: ClassVar[tuple[PaperClaim, ...]] = (
+        PaperClaim(
+            "high",
+            "At small K (30) Kendall's τ of URE@K with Recall@K is above 0.9.",
+            "Figure 5a",
+            "At N̄ = 80, the mean over draws: holds if above 0.9, does not hold if not.",
+        ),
+        PaperClaim(
+            "poor",
+            "At small K (30) Recall@1̄ and Recall@5̄ agree poorly with Recall@K.",
+            "Figure 5a",
+            "At N̄ = 80: holds if τ of both is at least 0.2 below that of URE@30; in part if of one.",
+        ),
+        PaperClaim(
+            "better",
+            "URE orders models at K = 30 better than the traditional scheme, by at least 0.2.",
+            "Figure 5a, as a criterion",
+            "Kendall's τ of URE@30 with Recall@30 less that of Recall@5̄, over at least 30 models: holds if at "
+            "least 0.2 at N̄ = 20 and at 80, in part if at one.",
+        ),
+        PaperClaim(
+            "same",
+            "URE@K' agrees most with Recall@K at K = K'.",
+            "Figure 5b",
+            "At N̄ = 80: holds if for each K' the K with the highest mean τ is K' or beside it among the K that "
+            "were tried; in part if for some.",
+        ),
+        PaperClaim(
+            "significant",
+            "The rank correlations are significant (p < 0.01).",
+            "Figure 5",
+            "At N̄ = 80: holds if p of URE@K with Recall@K is below 0.01 in every draw at every K; in part if at "
+            "some K.",
+        ),
+    )
+
+    __str__ = text_of
+
+    def run(
+        self, source: ReproducedSource, *, size: ReproducedSize, seed: int, keep: Keep, progress: Progress | None
+    ) -> Measurements:
+        full = size is ReproducedSize.FULL
+        block = UreBlock.of(source, size=size, seed=seed)
+        tables = keep(autodebias_pieces(block, MODELS if full else 4, size=size, seed=seed), about="training models")
+        split = split_of(block)
+        if progress is not None:
+            progress("measuring recall", 0, 1)
+        n = int(split.count.min())
+        cutoffs = tuple(k for k in sorted({*steps(n), *OWN}) if k <= n)
+        grid = RecallGrid(cutoffs, JUDGED if full else (20, 40), WITHIN, DRAWS if full else 2)
+        positions = kept_positions(tables, split)
+        shown = _Shown(grid, grid.measured(split, positions, seed=seed), len(positions))
+        cells = [*shown.schemes(), *shown.own(), *shown.criterion()]
+        return Measurements(
+            cells=tuple(cells),
+            graphs=tuple(map(plainly, shown.graphs())),
+            settings={
+                "models": len(positions),
+                "diverged": len(tables) - len(positions),
+                "draws of D_rand": grid.draws,
+                "users": len(split.count),
+                "candidates per user": round(split.n_candidates, 1),
+            },
+            differs=(
+                *block.differs,
+                "The paper does not say how many AutoDebias models it trained, nor their settings: here they are "
+                "drawn at "
+                f"random, in batches of 65,536 rows and at most 12 epochs ({len(positions)} matrix factorisations).",
+                "The short version says correlation, the long one Kendall: both coefficients stand here.",
+                f"Coefficients are means over {grid.draws} draws of D_rand, with the range of nine tenths of them; "
+                "the paper has one draw.",
+            ),
+        )
+
+    def judge(self, obtained: Obtained) -> tuple[ClaimFinding, ...]:
+        cells = obtained.cells
+        judged = list(dict.fromkeys(cell.row for cell in cells.of(CRITERION)))
+        most = judged[-1]
+        table = _name("Kendall's τ", most)
+        ure, one, five = (cells.value(table, f"K = {CHOSEN}", scheme) for scheme in SCHEMES)
+        models = min(cells.values(cells.of(CRITERION, column="models")))
+        apart = [cells.value(CRITERION, row, "difference") for row in judged]
+        enough = models >= LEAST
+        peaks = {cell.row: cell.obtained for cell in cells.of(OWN_TABLE, column="steps from K'")}
+        p_values = cells.values([cell for cell in cells.of(table) if cell.column == "largest p of URE@K"])
+        said = ", ".join(f"{row} {value:+.2f}" for row, value in zip(judged, apart, strict=True))
+        return (
+            by_share("high", [ure > HIGH], f"τ of URE@{CHOSEN} is {ure:.2f} ({most})."),
+            by_share(
+                "poor",
+                [ure - each >= APART for each in (one, five)],
+                f"τ is {one:.2f} of Recall@1̄ and {five:.2f} of Recall@5̄, {ure:.2f} of URE ({most}).",
+            ),
+            by_share(
+                "better",
+                [each >= APART for each in apart] if enough else [],
+                f"Difference of τ: {said}; {models:g} models.",
+            ),
+            by_share(
+                "same",
+                [abs(float(each or 0.0)) <= 1 for each in peaks.values()],
+                f"Steps between K' and the best K: {', '.join(f'{row} {value:+g}' for row, value in peaks.items())}.",
+            ),
+            by_share(
+                "significant",
+                [p < SIGNIFICANT for p in p_values],
+                f"p is below {SIGNIFICANT} in every draw at {sum(p < SIGNIFICANT for p in p_values)} of "
+                f"{len(p_values)} K.",
+            ),
+        )
+
+
+CRITERION = "URE@30 against Recall@5̄: Kendall's τ with Recall@30"
+OWN_TABLE = "Figure 5b: the K at which URE@K' agrees most with Recall@K"
+
+
+def _name(kind: str, judged: str) -> str:
+    return f"Figure 5a: {kind} with Recall@K, {judged}"
+
+
+@dataclass(frozen=True, slots=True)
+class _Shown:
+    """What was measured, as cells and graphs."""
+
+    grid: RecallGrid
+    found: SampledRecall
+    models: int
+    known: dict[tuple[int, bool], dict[str, AgreementCurve]] = field(default_factory=dict)  # what was asked before
+
+    def estimates(self, at: int) -> dict[str, Floats]:
+        """What each scheme says of every model in every draw, at this size of the sample."""
+        ure, old = self.found.ure[:, :, at], self.found.traditional[:, :, at]
+        return dict(zip(SCHEMES, (ure, old[:, :, 0], old[:, :, 1]), strict=True))
+
+    def agreements(self, at: int, *, kendall: bool) -> dict[str, AgreementCurve]:
+        if (at, kendall) not in self.known:
+            self.known[at, kendall] = {
+                scheme: curve(values, self.found.truth, kendall=kendall)
+                for scheme, values in self.estimates(at).items()
+            }
+        return self.known[at, kendall]
+
+    def schemes(self) -> list[Cell]:
+        cells = []
+        for kind, kendall in KINDS.items():
+            for place, n in enumerate(self.grid.judged):
+                found, table = self.agreements(place, kendall=kendall), _name(kind, f"N̄ = {n}")
+                for at, k in enumerate(self.grid.cutoffs[:-1]):  # with every candidate recall is 1
+                    for scheme, each in found.items():
+                        cells.append(
+                            Cell(table, f"K = {k}", scheme, each.mean[at], low=each.low[at], high=each.high[at])
+                        )
+                        cells.append(Cell(table, f"K = {k}", f"largest p of {scheme}", each.p[at]))
+        return cells
+
+    def own(self) -> list[Cell]:
+        """For each K', where agreement over K is highest, at the largest sample."""
+        cells = []
+        for k, each in self.curves_of_own().items():
+            at = self.grid.cutoffs.index(k)
+            numbers = {
+                "best K": float(self.grid.cutoffs[each.best]),
+                "steps from K'": float(each.best - at),
+                "τ at the best K": float(each.mean[each.best]),
+                "τ at K'": float(each.mean[at]),
+            }
+            cells += [Cell(OWN_TABLE, f"K' = {k}", column, value) for column, value in numbers.items()]
+        return cells
+
+    def curves_of_own(self) -> dict[int, AgreementCurve]:
+        kept = [k for k in OWN if k in self.grid.cutoffs[:-1]]
+        last = len(self.grid.judged) - 1
+        truth = self.found.truth[:, :-1]
+        return {k: curve(self.found.ure[:, :, last, self.grid.cutoffs.index(k)], truth, kendall=True) for k in kept}
+
+    def criterion(self) -> list[Cell]:
+        at = self.grid.cutoffs.index(CHOSEN)
+        cells = []
+        for place, n in enumerate(self.grid.judged):
+            found = self.agreements(place, kendall=True)
+            ure, old = (float(found[scheme].mean[at]) for scheme in ("URE@K", "Recall@5̄"))
+            numbers = {"URE@30": ure, "Recall@5̄": old, "difference": ure - old, "models": float(self.models)}
+            cells += [Cell(CRITERION, f"N̄ = {n}", column, value) for column, value in numbers.items()]
+        return cells
+
+    def graphs(self) -> tuple[PaperGraph, ...]:
+        schemes = tuple(
+            GraphPoint(k, each.mean[at], group=scheme, panel=f"N̄ = {n}", low=each.low[at], high=each.high[at])
+            for place, n in enumerate(self.grid.judged)
+            for scheme, each in self.agreements(place, kendall=True).items()
+            for at, k in enumerate(self.grid.cutoffs[:-1])
+        )
+        own = tuple(
+            GraphPoint(self.grid.cutoffs[at], float(value), group=f"K' = {k}")
+            for k, each in self.curves_of_own().items()
+            for at, value in enumerate(each.mean)
+            if np.isfinite(value)
+        )
+        last = len(self.grid.judged) - 1
+        at = self.grid.cutoffs.index(CHOSEN)
+        ure, one, five = (float(each.mean[at]) for each in self.agreements(last, kendall=True).values())
+        best = ", ".join(f"{self.grid.cutoffs[each.best]} for K' = {k}" for k, each in self.curves_of_own().items())
+        return (
+            PaperGraph(
+                "figure-5a",
+                "Kendall's τ with Recall@K on all candidates, over AutoDebias models; mean and nine tenths of draws",
+                f"At K = {CHOSEN} and N̄ = {self.grid.judged[-1]}, τ is {ure:.2f} of the URE estimate, "
+                f"{one:.2f} of Recall@1̄ and {five:.2f} of Recall@5̄.",
+                GraphKind.LINES,
+                x="K",
+                y="Kendall's τ",
+                points=schemes,
+                log=True,
+            ),
+            PaperGraph(
+                "figure-5b",
+                f"Kendall's τ of URE@K' with Recall@K, N̄ = {self.grid.judged[-1]}",
+                f"URE@K' agrees most with Recall@K at K = {best}.",
+                GraphKind.LINES,
+                x="K",
+                y="Kendall's τ",
+                points=own,
+                log=True,
+            ),
+        )
