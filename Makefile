@@ -15,7 +15,7 @@ WITH_TORCH := $(if $(filter 0,$(TORCH)),,$(VENV)/.torch)
 RECTOOLS ?= .venv-rectools
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: scale demo test test-all test-newest test-rectools check coverage biased published-bias bench-setup bench format clean position-fits models-on-kuairec debiased-learners offpolicy-study advice-check targeted-exposure watch-study reliability-coverage calibration shipped-study pictures report-pictures result-pictures docs release-check
+.PHONY: scale demo test test-all test-newest test-rectools check coverage biased published-bias bench-setup bench format clean position-fits models-on-kuairec debiased-learners offpolicy-study advice-check targeted-exposure watch-study reliability-coverage reliability-study calibration shipped-study pictures report-pictures result-pictures docs release-check
 
 # the library alone is all the demo needs; tests also need peers and models of other libraries
 $(VENV)/.library: pyproject.toml constraints.txt
