@@ -196,6 +196,20 @@ def test_features(tmp_path: Path) -> None:
     kuairec(tmp_path)
     (tmp_path / "data" / "item_categories.csv").write_text('video_id,feat\n0,[8]\n1,"[27, 9]"\n')
     assert KuaiRec().features(tmp_path)["items"].rows() == [(0, [8]), (1, [27, 9])]
+    counts = ["show_cnt", "play_cnt", "play_duration", "complete_play_cnt", "valid_play_cnt", "like_cnt", "comment_cnt",
+              "follow_cnt", "share_cnt", "download_cnt", "collect_cnt"]  # fmt: skip
+    head = ",".join(["video_id", "date", "author_id", *counts])
+    days = [(1, 20200706, 5), (1, 20200705, 9), (0, 20200705, 3), (0, 20200707, 4)]
+    rows = [f"{video},{date},77,{','.join([str(n)] * 10)}," for video, date, n in days]  # no collects yet
+    (tmp_path / "item_daily_features.csv").write_text("\n".join([head, *rows]) + "\n")
+    users = "user_id,user_active_degree,follow_user_num,fans_user_num,friend_user_num,register_days,onehot_feat0"
+    (tmp_path / "user_features.csv").write_text(f"{users}\n0,high_active,5,0,0,107,0\n1,full_active,386,4,2,327,1\n")
+    tables = KuaiRec().features(tmp_path)
+    assert [row[:2] for row in tables["daily"].rows()] == [(0, 4.0), (1, 5.0)]
+    assert [row[:2] for row in KuaiRec().features(tmp_path, until=20200705)["daily"].rows()] == [(0, 3.0), (1, 9.0)]
+    assert tables["users"].row(1) == (1, "full_active", 386.0, 4.0, 2.0, 327.0, 1)
+    with pytest.raises(InputError, match="no day until 20190101"):
+        KuaiRec().features(tmp_path, until=20190101)
     (tmp_path / "user_item_features").mkdir()
     (tmp_path / "user_item_features" / "user_features.ascii").write_text("0 1\n1 0\n")
     assert Coat().features(tmp_path)["users"].rows() == [(0, 0, 1), (1, 1, 0)]

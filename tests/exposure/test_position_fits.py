@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
+import polars as pl
 import pytest
 
 import position_fits
+import truerank as tr
 from truerank.core.arrays import Floats
 from truerank.core.errors import InputError, RefusedError
 from truerank.exposure.positions.exponential import Exponential
@@ -263,3 +266,21 @@ def test_intervals_of_depth_fits_cover() -> None:
     """93 to 97 % of 2,000 fits of every family, with and without censoring."""
     failures = [each for each in position_fits.depth_study(runs=2000) if not each.holds]
     assert not failures
+
+
+def test_a_contextual_fit_is_a_position_model_of_groups() -> None:
+    rng = np.random.default_rng(2)
+    group = np.array(["light", "heavy"])[rng.integers(0, 2, 400)]
+    depth = np.minimum(rng.geometric(np.where(group == "heavy", 0.1, 0.5)), 40)
+    fit = tr.positions.fit_contextual("exp", depth, features=(group == "heavy")[:, None], names=["heavy"])
+    rows = [
+        (at, group[at], rank, rank, int(rng.random() < 0.3)) for at in range(400) for rank in range(1, depth[at] + 1)
+    ]
+    log = pl.DataFrame(rows, schema=["session", "group", "item", "position", "reward"], orient="row")
+    positions = fit.positions({"light": [0.0], "heavy": [1.0]})
+    how: dict[str, Any] = {"estimators": ["ips"], "threads": 1}
+    target = {"top": log.select("session", "item", rank=pl.col("position") + 1)}
+    found = tr.off_policy(log, target, position=positions, **how).estimates[0].value
+    # each row's weight is the γ of its own group
+    weight = fit.value((log["group"] == "heavy").to_numpy()[:, None].astype(float))
+    assert found == pytest.approx(float((log["reward"].to_numpy() * weight).sum()) / 400, rel=1e-9)

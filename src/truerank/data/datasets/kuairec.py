@@ -13,6 +13,7 @@ import polars as pl
 from truerank.core.errors import InputError
 from truerank.core.log import Log
 from truerank.data.dataset import Part, PublishedSize, as_log, find, gather, nothing_found, read_columns
+from truerank.data.files import read_table
 
 RULE = ">2"
 PLACES = ("", "data", "KuaiRec 2.0/data", "KuaiRec/data")
@@ -55,9 +56,26 @@ class KuaiRec:
             raise nothing_found(KuaiRec, folder)
         return gather(self.name, found, parts=parts, check=check)
 
-    def features(self, folder: Path) -> dict[str, pl.DataFrame]:
-        """`items`: the categories of each video, as a list."""
-        paths = (find(Path(folder), f"item_categories{ending}", under=PLACES) for ending in (".csv", ".parquet"))
+    def features(self, folder: Path, *, until: int | None = None) -> dict[str, pl.DataFrame]:
+        """`items`: the categories of each video, as a list; of the original files also `users` and `daily`.
+
+        `users` has what user_features.csv says of each user. `daily` has how often each video was shown, played, liked
+        and so on, on its last day in item_daily_features.csv that is not after `until` (20200905, say; by default any).
+        Counts are decimal numbers, which a model with features cuts at their quartiles, as the sampler paper's code
+        does; these two tables are its LightFM-F's features.
+        """
+        found = {"items": self._categories(Path(folder))}
+        users, daily = (
+            find(Path(folder), name, under=PLACES) for name in ("user_features.csv", "item_daily_features.csv")
+        )
+        if users is not None:
+            found["users"] = _of_users(users)
+        if daily is not None:
+            found["daily"] = _of_days(daily, until)
+        return found
+
+    def _categories(self, folder: Path) -> pl.DataFrame:
+        paths = (find(folder, f"item_categories{ending}", under=PLACES) for ending in (".csv", ".parquet"))
         path = next((each for each in paths if each is not None), None)
         if path is None:
             raise InputError(f"{folder}: no item_categories.csv; expected it beside the matrices of {self.name}.")
@@ -67,9 +85,7 @@ class KuaiRec:
             table = read_columns(path, {"video_id": pl.Int64, "feat": pl.String}).select(
                 item="video_id", categories=pl.col("feat").str.extract_all(r"\d+")
             )
-        return {
-            "items": table.with_columns(pl.col("item").cast(pl.Int64), pl.col("categories").cast(pl.List(pl.Int64)))
-        }
+        return table.with_columns(pl.col("item").cast(pl.Int64), pl.col("categories").cast(pl.List(pl.Int64)))
 
     def _counts(self, counts: PublishedSize) -> PublishedSize:
         return counts if self.positive == RULE else PublishedSize(counts.users, counts.items, counts.rows)
@@ -99,6 +115,34 @@ class KuaiRec:
     def _graded(self, path: Path) -> Log:
         table = read_columns(path, {**IDS, "watch_ratio": pl.Float64}).rename(NAMES)
         return as_log(table, source=path, value="watch_ratio", positive=self.positive, rewards=("watch_ratio",))
+
+
+# numbers of user_features.csv that are counts; the others are categories
+OF_USERS = ("follow_user_num", "fans_user_num", "friend_user_num", "register_days")
+# counts of item_daily_features.csv that LightFM-F uses
+OF_DAYS = (
+    "show_cnt", "play_cnt", "play_duration", "complete_play_cnt", "valid_play_cnt", "like_cnt", "comment_cnt",
+    "follow_cnt", "share_cnt", "download_cnt", "collect_cnt",
+)  # fmt: skip
+
+
+def _of_users(path: Path) -> pl.DataFrame:
+    table = read_table(path)
+    lost = [name for name in ("user_id", *OF_USERS) if name not in table.columns]
+    if lost:
+        raise InputError(f"{path}: no column {lost[0]}; it has {', '.join(table.columns)}.")
+    return table.rename({"user_id": "user"}).with_columns(pl.col(OF_USERS).cast(pl.Float64))
+
+
+def _of_days(path: Path, until: int | None) -> pl.DataFrame:
+    kinds: dict[str, type[pl.DataType]] = {"video_id": pl.Int64, "date": pl.Int64, **dict.fromkeys(OF_DAYS, pl.Float64)}
+    table = read_columns(path, kinds).rename({"video_id": "item"})
+    if until is not None:
+        table = table.filter(pl.col("date") <= until)
+    if not len(table):
+        raise InputError(f"{path}: no day until {until}; expected one like 20200905.")
+    last = table.sort("item", "date", maintain_order=True).group_by("item", maintain_order=True).last()
+    return last.select("item", *OF_DAYS)
 
 
 def _labelled(path: Path) -> Log:

@@ -6,6 +6,7 @@ A new family is one new module here; `catalogue` and the command line find it by
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 
@@ -25,7 +26,15 @@ POSITIONS: Kind[PositionModel | FitRequest] = Kind(
     otherwise="Or a file with columns position and probability, or SURFACE=MODEL,SURFACE=MODEL.",
 )
 catalogue = POSITIONS.catalogue
-__getattr__, __dir__ = room(__name__, lambda: (POSITIONS,))
+
+
+def _contents() -> tuple[Any, ...]:
+    from truerank.exposure.positions.fits_contextual import fit_contextual
+
+    return POSITIONS, fit_contextual
+
+
+__getattr__, __dir__ = room(__name__, _contents)
 
 
 def parse_position(text: str) -> PositionModel | FitRequest | Positions:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,7 +12,7 @@ from truerank.core.arrays import Floats
 from truerank.core.errors import InputError, RefusedError
 from truerank.exposure.positions.fits import Parameter
 from truerank.exposure.positions.fits_families import DEEPEST, FAMILIES, DepthFamily, Goodness, bucketed
-from truerank.exposure.positions.places import PositionModel
+from truerank.exposure.positions.places import Place, PositionModel, Positions
 
 STEPS = 100
 BORDER = 15.0  # on the scale of a family; beyond it a session would all but surely go on, or stop
@@ -44,6 +44,17 @@ class ContextualFit:
         return FAMILIES[self.family].model(
             float(self._scale(np.atleast_2d(np.asarray(features)))[0]), cutoff=self.cutoff
         )
+
+    def positions(self, groups: Mapping[str, Sequence[float]]) -> Positions:
+        """The models of user groups, each by its features: what `off_policy` takes as position for a log with groups.
+
+        Intervals of what is estimated with them do not include the error of this fit.
+
+        >>> fit = fit_contextual("exp", [1, 2, 1, 2, 5, 6, 7, 4], features=[[0]] * 4 + [[1]] * 4, names=["heavy"])
+        >>> str(fit.positions({"light": [0], "heavy": [1]}).rules[1][0])
+        '*/heavy'
+        """
+        return Positions(tuple((Place(None, name), self.model(row)) for name, row in groups.items()))
 
     def view(self, position: Floats, features: npt.ArrayLike) -> Floats:
         """P(V = 1 | r, x) of each row."""
