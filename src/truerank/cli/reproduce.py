@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import cache
 from pathlib import Path
 
@@ -27,13 +28,14 @@ from truerank.cli.output import Output
 from truerank.core.errors import InputError
 
 PAPERS = "studies/papers"
+NAME = re.compile(r"E-[A-Z]\d+")  # of an experiment
 
 
 @cache
 def identifiers() -> list[str]:
-    """The names of all experiments, read from the source."""
+    """The names of all experiments, read from the source; those of their pieces are none."""
     folders = sorted(each.name for each in (ROOT / PAPERS).iterdir() if (each / "__init__.py").is_file())
-    return sorted(names(*(f"{PAPERS}/{each}" for each in folders)))
+    return sorted(name for name in names(*(f"{PAPERS}/{each}" for each in folders)) if NAME.fullmatch(name))
 
 
 class Experiments(click.Group):

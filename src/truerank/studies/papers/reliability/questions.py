@@ -23,7 +23,6 @@ from truerank.studies.papers.reliability.looks import ALWAYS, EVERY, EXACTLY
 from truerank.studies.papers.reliability.rules import (
     FIXED,
     RESOLUTION,
-    SIZED,
     LogPlace,
     ResultReading,
     SamplerClaim,
@@ -37,6 +36,7 @@ from truerank.studies.reliability import Preset
 SPECIFIED, WIDER = 0.02, 0.05  # how far from a number that was read off a figure ours may be: asked for, and beside it
 FEWER = (0.0, 0.1, 0.5, 0.9, 0.95)  # sparsities of tables that have nothing published beside them
 PANELS = (0.0, 0.5, 0.95)
+DRAWN = ("Full", "Random", "Popularity", "Positivity", "WTDH", "Skew")  # as many as there are colours; tables have all
 MEDIAN = "median"
 SUPPORT, NEAR = "Cells that support each claim", "Numbers read off the figure, and ours"
 TITLES = {
@@ -250,7 +250,7 @@ def _graph(run: StudyRun, question: str) -> PaperGraph:
     for logger in figures.loggers:
         for sparsity in (each for each in PANELS if each in figures.sparsities):
             panel = f"{logger}, {100 * sparsity:.0f} %"
-            for sampler in (*SIZED, *FIXED):
+            for sampler in DRAWN:
                 place = LogPlace(figures, logger, sparsity, sampler)
                 ends = (sizes[0], sizes[-1]) if sampler in FIXED else sizes
                 for n in ends:
@@ -259,7 +259,7 @@ def _graph(run: StudyRun, question: str) -> PaperGraph:
     full, random = (_mean(points, each, sizes[-1]) for each in ("Full", "Random"))
     return PaperGraph(
         "curves", f"{run.title}, {scale.metric}: {TITLES[question]}, over the number of sampled candidates",
-        f"Mean of all panels at n = {scale.large:,}: {full:.3f} with all candidates, {random:.3f} with a random one.",
+        f"Mean of all panels at n = {scale.large:,}: {full:.3f} with all candidates, {random:.3f} with random ones.",
         GraphKind.LINES, x="n", y=question.replace("_", " "), points=tuple(points), log=True,
     )  # fmt: skip
 

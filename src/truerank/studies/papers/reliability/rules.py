@@ -116,8 +116,10 @@ class StudyFigures:
 def above(one: StudyFigure, other: StudyFigure) -> bool:
     """Whether one figure is clearly larger than another.
 
-    >>> above(Figure(0.5, 0.4, 0.6), Figure(0.2, 0.1, 0.3)), above(Figure(0.3, 0.2, 0.4), Figure(0.2, 0.1, 0.3))
-    (True, False)
+    >>> above(StudyFigure(0.5, 0.4, 0.6), StudyFigure(0.2, 0.1, 0.3))
+    True
+    >>> above(StudyFigure(0.3, 0.2, 0.4), StudyFigure(0.2, 0.1, 0.3))
+    False
     """
     return exceeds([one], [other])
 
@@ -125,7 +127,7 @@ def above(one: StudyFigure, other: StudyFigure) -> bool:
 def exceeds(more: Sequence[StudyFigure], less: Sequence[StudyFigure]) -> bool:
     """Whether the sum of some figures is clearly larger than that of others.
 
-    >>> one, other = Figure(0.5, 0.4, 0.6), Figure(0.2, 0.1, 0.3)
+    >>> one, other = StudyFigure(0.5, 0.4, 0.6), StudyFigure(0.2, 0.1, 0.3)
     >>> exceeds([one, one], [other, other]), exceeds([one, other], [one, other])
     (True, False)
     """
