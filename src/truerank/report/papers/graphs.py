@@ -11,6 +11,7 @@ from truerank.studies.papers.paper import GraphKind, PaperGraph
 
 WIDTH, HEIGHT, ROW, FONT = 560, 260, 18, 13
 PANEL, BESIDE = 280, 3  # the width of one of several panels, and how many stand side by side
+LETTER = 7  # pixels of a letter, about
 GREY = "#7f7f7f"
 WHO = "a picture of an experiment"
 
@@ -61,7 +62,8 @@ def _plane(alt: Any, graph: PaperGraph, panel: str, width: int) -> Any:
     texts = any(isinstance(row["x"], str) for row in rows)
     if texts:
         order = list(dict.fromkeys(row["x"] for row in rows))
-        x = alt.X("x:O", title=graph.x, sort=order, axis=alt.Axis(labelAngle=0, grid=False))
+        crowded = sum(len(each) + 2 for each in order) * LETTER > width
+        x = alt.X("x:O", title=graph.x, sort=order, axis=alt.Axis(labelAngle=-45 if crowded else 0, grid=False))
     else:
         scale = alt.Scale(type="log" if graph.log else "linear", zero=False, nice=not graph.log)
         x = alt.X("x:Q", title=graph.x, scale=scale)
