@@ -2,3 +2,19 @@
 
 A new experiment is one new module: `truerank reproduce list`, its pages and the tests find it by themselves.
 """
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from truerank.core.rooms import room
+
+
+def _contents() -> Iterable[Any]:
+    from truerank.studies.papers.experiment import EXPERIMENTS  # which is in this package
+
+    return (EXPERIMENTS,)
+
+
+__getattr__, __dir__ = room(__name__, _contents)

@@ -268,7 +268,10 @@ class _DataPiece:
     """How much there is to learn from."""
 
     about: _Setting
-    name: ClassVar[str] = "data"
+
+    @property
+    def name(self) -> str:
+        return "data"
 
     def table(self) -> pl.DataFrame:
         parts = _parts(self.about)
