@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import cache
 from pathlib import Path
 
@@ -27,13 +28,14 @@ from truerank.cli.output import Output
 from truerank.core.errors import InputError
 
 PAPERS = "studies/papers"
+NAME = re.compile(r"E-[A-Z]\d+")  # of an experiment
 
 
 @cache
 def identifiers() -> list[str]:
-    """The names of all experiments, read from the source."""
+    """The names of all experiments, read from the source; those of their pieces are none."""
     folders = sorted(each.name for each in (ROOT / PAPERS).iterdir() if (each / "__init__.py").is_file())
-    return sorted(names(*(f"{PAPERS}/{each}" for each in folders)))
+    return sorted(name for name in names(*(f"{PAPERS}/{each}" for each in folders)) if NAME.fullmatch(name))
 
 
 class Experiments(click.Group):
@@ -131,6 +133,7 @@ def run(ctx: click.Context, /, *, data: str | None, size: str, inference: Infere
     truerank reproduce E-D2 --data data/movielens_1m --out E-D2
     truerank reproduce E-D2 --data synthetic --size quick --out E-D2-quick
     """
+    from truerank.report.papers.graphs import check_drawing
     from truerank.report.papers.pages import SIGNS
     from truerank.report.papers.written import write
     from truerank.studies.papers.experiment import EXPERIMENTS, ReproducedSize, ReproducedSource
@@ -142,6 +145,7 @@ def run(ctx: click.Context, /, *, data: str | None, size: str, inference: Infere
         wanted = " and ".join(experiment.data)
         raise InputError(f"{experiment.name} reads {wanted}: say --data DIR, or --data synthetic.")
     source = ReproducedSource() if data is None else ReproducedSource.of(data)
+    check_drawing()
     try:
         with output.progress() as report:
             result, notes = run_experiment(

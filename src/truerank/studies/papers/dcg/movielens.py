@@ -268,10 +268,7 @@ class _DataPiece:
     """How much there is to learn from."""
 
     about: _Setting
-
-    @property
-    def name(self) -> str:
-        return "data"
+    name: ClassVar[str] = "data"
 
     def table(self) -> pl.DataFrame:
         parts = _parts(self.about)
