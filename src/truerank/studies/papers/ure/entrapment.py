@@ -33,7 +33,7 @@ from truerank.studies.papers.ure.methods import ALL_BACKBONES, BACKBONES, METHOD
 from truerank.studies.papers.ure.plain import plainly
 from truerank.studies.papers.ure.training import LearningBlock, TrainedModel, positions_of, recipe_of, trained
 
-CONFIGURATIONS, DRAWS, CHOOSING = 4, 20, 1_000_000  # the last is the number of the draw that chooses settings
+CONFIGURATIONS, DRAWS, CHOOSING = 6, 20, 1_000_000  # the last is the number of the draw that chooses settings
 JUDGED = (20, 80)
 WITHIN, CUTOFFS = 5, (5, 50, 500)
 RULES = {"auc": "tuned by pooled AUC", "recall": "tuned by Recall@5̄"}

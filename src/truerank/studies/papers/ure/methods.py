@@ -33,7 +33,7 @@ METHODS: dict[str, Method] = {
     "Bias": Bias(),
     "IPS": IPSLearning(),
     "DR": DoublyRobustLearning(),
-    "AutoDebias": AutoDebias(warm_up=WARM_UP),
+    "AutoDebias": AutoDebias(warm_up=WARM_UP, patient_from=WARM_UP),
     "NegS": HardNegatives(drawn=50, hardness=0.8),
 }
 SAMPLED = "NegS"

@@ -41,5 +41,5 @@ def plainly(graph: PaperGraph) -> PaperGraph:
         )
         for point in graph.points
     )
-    texts = {name: plain_text(getattr(graph, name)) for name in ("title", "sentence", "x", "y")}
-    return replace(graph, points=points, **texts)
+    title, sentence, x, y = map(plain_text, (graph.title, graph.sentence, graph.x, graph.y))
+    return replace(graph, title=title, sentence=sentence, x=x, y=y, points=points)

@@ -133,9 +133,9 @@ class Reevaluation:
         split = split_of(block)
         models[POPULARITY] = _popularity(split)
         cutoffs = CUTOFFS if full else (5, 20, 40)
-        draws, per_piece = (DRAWS, PER_PIECE) if full else (10, 5)
+        draws, per_piece, every = (DRAWS, PER_PIECE, CORRECTED_EVERY) if full else (10, 5, 5)
         parts = [
-            DrawnEstimates(block, tuple(models.items()), n, cutoffs, seed, first, first + per_piece)
+            DrawnEstimates(block, tuple(models.items()), n, cutoffs, seed, first, first + per_piece, every)
             for n in (JUDGED if full else (20, 40))
             for first in range(0, draws, per_piece)
         ]
@@ -148,7 +148,7 @@ class Reevaluation:
             graphs=tuple(map(plainly, pictures(rows))),
             settings={
                 "draws of D_rand": draws,
-                "of these with corrected recall": draws // CORRECTED_EVERY,
+                "of these with corrected recall": draws // every,
                 "users": len(split.count),
                 "candidates per user": round(split.n_candidates, 1),
             },
@@ -185,6 +185,7 @@ class DrawnEstimates:
     seed: int
     first: int
     last: int
+    every: int  # of how many draws one has corrected recall, which takes longest
 
     @property
     def name(self) -> str:
@@ -210,7 +211,7 @@ class DrawnEstimates:
                     terms.value() for terms in terms_of(PostStratified(), log, ranks, metrics=metrics)
                 ]
                 found[ESTIMATES[3]] = [weighted_by_known(terms.sums[:, 0], chance) for terms in published]
-                if number % CORRECTED_EVERY == 0:
+                if number % self.every == 0:
                     found[ESTIMATES[4]] = _corrected(split, each, place, metrics)
                 for estimate, values in found.items():
                     rows += [(name, k, number, estimate, v) for k, v in zip(self.cutoffs, values, strict=True)]

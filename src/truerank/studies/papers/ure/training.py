@@ -109,7 +109,9 @@ def random_autodebias(number: int, *, seed: int) -> tuple[AutoDebias, dict[str, 
         return float(np.exp(rng.uniform(np.log(low), np.log(high))))
 
     names = ("step", "row_rate", "row_decay", "pair_rate", "pair_decay", "label_rate", "label_decay")
-    method = AutoDebias(imputed=between(1e-3, 1), warm_up=WARM_UP, **{name: between(1e-4, 1e-1) for name in names})
+    method = AutoDebias(
+        imputed=between(1e-3, 1), warm_up=WARM_UP, patient_from=WARM_UP, **{name: between(1e-4, 1e-1) for name in names}
+    )
     training = {"learning_rate": between(1e-3, 1e-1), "weight_decay": between(1e-4, 1e-1)}
     return method, training, int(rng.choice([8, 16, 32, 64]))
 
