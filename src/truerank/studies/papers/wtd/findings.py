@@ -41,8 +41,8 @@ CLAIMS: tuple[PaperClaim, ...] = (
     ),
     PaperClaim(
         "impersonal", "WTD is very close for recommenders that do not personalise.", "Section 6",
-        f"For PosPop and AvgRating the difference on WTD must be the smallest of all, and at most {VERY_CLOSE:g} % (asked "
-        "for after a first run, in which the smallest alone would have done).",
+        f"For PosPop and AvgRating the difference on WTD must be the smallest of all, and at most {VERY_CLOSE:g} % "
+        "(asked for after a first run, in which the smallest alone would have done).",
     ),
     PaperClaim(
         "personal", "WTD_H is the best for personalised recommenders.", "Section 6",
