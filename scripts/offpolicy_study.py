@@ -442,6 +442,8 @@ def _agreement(found: dict[str, Any]) -> Iterator[str]:
                 cells.append(f"{np.mean(r):.2f} ({np.mean(np.array(p) < 0.05):.0%})")
             yield f"| {reward} | {policy} | " + " | ".join(cells) + " |"
     yield ""
+    yield "The paper found negative correlations of nDCG. Here sessions are short and every day has its own position model; what becomes of it in long, uneven sessions, and with one position model for a week, is asked in [E-D5](papers/dcg.md)."
+    yield ""
     yield "## Sensitivity over clips (as Figure 1 of the paper)"
     yield ""
     true = np.array(found["curves"]["true"])

@@ -99,6 +99,26 @@ def test_an_experiment_leaves_its_results_and_pages_are_made_of_them() -> None:
     assert (again.code, "--force" in again.err) == (2, True)
 
 
+def test_an_interrupted_experiment_is_gone_on_with(monkeypatch: pytest.MonkeyPatch) -> None:
+    from truerank.studies.papers.dcg import movielens
+
+    made = movielens._KUNNPiece.table
+
+    def interrupted(self: movielens._KUNNPiece) -> object:
+        raise KeyboardInterrupt
+
+    words = ("reproduce", "E-D2", "--data", "synthetic", "--size", "quick", "--threads", "1", "--out", "run")
+    monkeypatch.setattr(movielens._KUNNPiece, "table", interrupted)
+    found = call(*words, seconds=120)
+    assert (found.code, "what is done is kept" in found.err) == (3, True), found.err
+    kept = {path.name: path.stat().st_mtime_ns for path in Path("run").glob("*.block")}
+    assert len(kept) >= 2
+    monkeypatch.setattr(movielens._KUNNPiece, "table", made)
+    assert call(*words, seconds=120).code == 0
+    assert kept.items() <= {path.name: path.stat().st_mtime_ns for path in Path("run").glob("*.block")}.items()
+    assert Path("run/E-D2-synthetic.json").is_file()
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [

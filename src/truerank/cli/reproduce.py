@@ -133,6 +133,7 @@ def run(ctx: click.Context, /, *, data: str | None, size: str, inference: Infere
     truerank reproduce E-D2 --data data/movielens_1m --out E-D2
     truerank reproduce E-D2 --data synthetic --size quick --out E-D2-quick
     """
+    from truerank.report.papers.graphs import check_drawing
     from truerank.report.papers.pages import SIGNS
     from truerank.report.papers.written import write
     from truerank.studies.papers.experiment import EXPERIMENTS, ReproducedSize, ReproducedSource
@@ -144,6 +145,7 @@ def run(ctx: click.Context, /, *, data: str | None, size: str, inference: Infere
         wanted = " and ".join(experiment.data)
         raise InputError(f"{experiment.name} reads {wanted}: say --data DIR, or --data synthetic.")
     source = ReproducedSource() if data is None else ReproducedSource.of(data)
+    check_drawing()
     try:
         with output.progress() as report:
             result, notes = run_experiment(

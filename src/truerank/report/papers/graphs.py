@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from truerank.report.plots.panels import CONFIG, library
-from truerank.report.reliability_charts import PictureFormat, picture
+from truerank.report.reliability_charts import PictureFormat, altair, picture
 from truerank.report.reliability_layout import COLOURS, SHAPES, wrapped
 from truerank.studies.papers.paper import GraphKind, PaperGraph
 
@@ -14,6 +14,11 @@ PANEL, BESIDE = 280, 3  # the width of one of several panels, and how many stand
 LETTER = 7  # pixels of a letter, about
 GREY = "#7f7f7f"
 WHO = "a picture of an experiment"
+
+
+def check_drawing() -> None:
+    """Refuse where what draws is missing: before long work, not after it."""
+    altair(WHO)
 
 
 def drawn(graph: PaperGraph) -> bytes:

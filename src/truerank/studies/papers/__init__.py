@@ -5,14 +5,13 @@ A new experiment is one new module: `truerank reproduce list`, its pages and the
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any
 
 from truerank.core.rooms import room
 
 
-def _contents() -> Iterable[Any]:
-    from truerank.studies.papers.experiment import EXPERIMENTS  # which is in this package
+def _contents() -> tuple[Any, ...]:
+    from truerank.studies.papers.experiment import EXPERIMENTS
 
     return (EXPERIMENTS,)
 

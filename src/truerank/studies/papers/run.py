@@ -21,6 +21,7 @@ from truerank.studies.pieces import KEPT, make_missing
 from truerank.version import __version__
 
 NOTE = "experiment.json"
+HASHED = 2**28  # bytes of a file up to which its hash is taken
 FORMAT = 1  # of the pieces; another one is another run
 LONGEST = 80  # letters of a name of a file that come from the name of a piece
 
@@ -92,7 +93,7 @@ def reproduce(
 
 
 def _fingerprints(experiment: Experiment, source: ReproducedSource) -> dict[str, str]:
-    """The hash of every file of the datasets that an experiment reads."""
+    """The hash of every file in the folders of the datasets that an experiment reads; of very large ones the size."""
     if source.folder is None:
         return {}
     if not experiment.data:
@@ -101,6 +102,7 @@ def _fingerprints(experiment: Experiment, source: ReproducedSource) -> dict[str,
     for dataset in experiment.data:
         place = source.place(dataset)
         for path in sorted(each for each in place.iterdir() if each.is_file() and each.name[0] != "."):
-            known = fingerprint(path)
-            found[f"{dataset}/{path.name}"] = "" if known is None else known.sha256
+            n_bytes = path.stat().st_size
+            known = fingerprint(path) if n_bytes <= HASHED else None
+            found[f"{dataset}/{path.name}"] = f"{n_bytes} bytes" if known is None else known.sha256
     return found

@@ -77,7 +77,7 @@ class _Amount:
     @classmethod
     def of(cls, size: ReproducedSize) -> _Amount:
         if size is ReproducedSize.FULL:
-            return cls(10, 6, 1000, 100, FeedSettings(), TRUE_SESSIONS)
+            return cls(8, 6, 800, 80, FeedSettings(), TRUE_SESSIONS)
         small = FeedSettings(kinds=4, items=24, pool=8, candidates=6, length=4, sessions=200)
         return cls(1, 3, 60, 3, small, 20_000)
 

@@ -110,8 +110,9 @@ class InvertedOrder:
             by_share("table", [cell.is_within is True for cell in printed],
                      f"{within} of {len(printed)} numbers are within {PRINTED} of the printed ones."),
             by_share("inverted", kept,
-                     f"Divided by the ideal list, mean nDCG is {first:.2f} of R and {second:.2f} of R'; "
-                     "the order is the opposite of DCG's with both normalisers."),
+                     f"The order over both contexts is inverted with {kept[2::3].count(True)} of 2 normalisers, that "
+                     f"in a single one in {(kept[:2] + kept[3:5]).count(False)} of 4 cases; divided by the ideal list, "
+                     f"mean nDCG is {first:.2f} of R and {second:.2f} of R'."),
         )  # fmt: skip
 
 
