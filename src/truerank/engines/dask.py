@@ -187,7 +187,7 @@ class _Mapping:
         from distributed import as_completed
 
         parts = ((at, self.parts.of(chunks, at, self.folder, dump=dump)) for at in range(chunks.n_chunks))
-        queue = as_completed([self.submit(*each) for each in islice(parts, n)])
+        queue = as_completed([self.submit(*each) for each in islice(parts, n)], loop=self.client.loop)
         for future in queue:
             at, part = self.running.pop(future)
             with _told(self.client, f"chunk {at + 1:,} of {chunks.n_chunks:,}"):
