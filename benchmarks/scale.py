@@ -234,13 +234,13 @@ def _engines(scale: float, rounds: int) -> list[dict[str, Any]]:
                     if turn:
                         seconds.setdefault((command, name), []).append(took)
     found = []
-    for (command, name), took in seconds.items():
+    for (command, name), times in seconds.items():
         if values[command, name] != values[command, "local"]:
             raise SystemExit(f"{command} on {name} has other values than local")
-        ratio = statistics.median(took) / statistics.median(seconds[command, "local"])
+        ratio = statistics.median(times) / statistics.median(seconds[command, "local"])
         rows = max(round(IN_MEMORY[command] * scale), 1000)
         found.append({"command": command, "engine": name, "rows": rows, "workers": WORKERS,
-                      "seconds": round(statistics.median(took), 2), "ratio": round(ratio, 2)})  # fmt: skip
+                      "seconds": round(statistics.median(times), 2), "ratio": round(ratio, 2)})  # fmt: skip
     return found
 
 

@@ -2,24 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
-from importlib.util import find_spec
 from typing import Any
 
 import pytest
+from engines_there import require
 
 from truerank.engines.named import as_engine
-
-NEEDED = {"dask": "distributed", "spark": "pyspark"}
-
-
-def require(name: str) -> None:
-    """Skip the test of an engine that is not installed; in CI that is a failure."""
-    if find_spec(NEEDED[name]) is None:
-        if os.environ.get("CI") == "true":
-            pytest.fail(f"{name} is not installed, and CI skips no engine")
-        pytest.skip(f"{name} is not installed")
 
 
 def opened(name: str) -> Iterator[Any]:

@@ -16,6 +16,7 @@ import numpy as np
 import polars as pl
 import psutil
 import pytest
+from engines_there import require
 
 import truerank as tr
 from truerank.core.errors import InputError, TruerankError
@@ -68,7 +69,10 @@ def test_an_evaluation_during_which_a_worker_is_killed(dask: Any) -> None:
     ]
 
 
-def test_a_chunk_that_always_ends_its_worker_is_told_in_one_sentence(dask: Any) -> None:
+def test_a_chunk_that_always_ends_its_worker_is_told_in_one_sentence() -> None:
+    """On a cluster of its own, which it leaves in ruins."""
+    require("dask")
+
     def work(number: int) -> int:
         import os
         import signal
@@ -76,7 +80,8 @@ def test_a_chunk_that_always_ends_its_worker_is_told_in_one_sentence(dask: Any) 
         os.kill(os.getpid(), signal.SIGKILL)
         return number
 
-    with as_engine(dask).open() as workers, pytest.raises(TruerankError, match="chunk 1 of 1 ended its worker"):
+    told = pytest.raises(TruerankError, match="chunk 1 of 1 ended its worker 4 times")
+    with as_engine("dask", threads=1).open() as workers, told:
         list(map_chunks(workers, work, Values([0])))
 
 
@@ -214,3 +219,34 @@ def test_a_killed_executor_changes_nothing(tmp_path: Path) -> None:
     script.write_text(EXECUTOR)
     found = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, timeout=300, check=False)
     assert found.stdout.strip() == "same", found.stderr[-2000:]
+
+
+@pytest.mark.slow
+def test_a_cluster_that_asks_for_certificates_is_joined() -> None:
+    require("dask")
+    import dask.config
+    from distributed import LocalCluster
+    from distributed.security import Security
+
+    own = Security.temporary()
+    names = {"ca-file": own.tls_ca_file, "client.cert": own.tls_client_cert, "client.key": own.tls_client_key}
+    cluster = LocalCluster(
+        n_workers=1, threads_per_worker=1, host="127.0.0.1", protocol="tls", security=own,
+        dashboard_address="127.0.0.1:0", worker_dashboard_address=None,
+    )  # fmt: skip
+    address = f"dask:{cluster.scheduler_address}"
+    with cluster:
+        assert address.startswith("dask:tls://127.0.0.1:")
+        known = dask.config.set({f"distributed.comm.tls.{name}": value for name, value in names.items()})
+        with known, as_engine(address).open() as workers:
+            assert sorted(map_chunks(workers, abs, Values([-1, -2]))) == [1, 2]
+        with pytest.raises(InputError, match="no scheduler answers there"), as_engine(address).open():
+            pass
+
+
+def test_a_cluster_that_is_there_is_joined_and_left_as_it_is(dask: Any) -> None:
+    address = f"dask:{dask.scheduler.address}"
+    with as_engine(address).open() as workers:
+        assert sorted(map_chunks(workers, abs, Values([-1, -2]))) == [1, 2]
+    assert dask.status == "running"
+    assert str(as_engine(dask)) == str(as_engine(address)) == address

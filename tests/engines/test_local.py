@@ -24,6 +24,7 @@ class Numbers:
 
     n_chunks: int
     begun: list[int] = field(default_factory=list)
+    held: bool = False
 
     @property
     def n_rows(self) -> Ints:

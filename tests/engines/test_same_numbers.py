@@ -6,6 +6,7 @@ Estimators are found through the catalogues, so that a new one is held to it, to
 from __future__ import annotations
 
 import math
+from contextlib import nullcontext
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,8 @@ from truerank.core.errors import InputError
 from truerank.core.results import Results
 from truerank.data import partition
 from truerank.data.survey import scan
+from truerank.engines.dask import DaskWorkers
+from truerank.engines.spark import SparkOpened, SparkWorkers
 from truerank.estimators import ranked
 from truerank.estimators.judged.assisted import Assisted
 from truerank.estimators.judged.judge_alone import JudgeAlone
@@ -284,3 +287,23 @@ def test_frames_of_spark(spark: Any) -> None:
     there = spark.createDataFrame(log.to_arrow()).repartition(3)
     options: dict[str, Any] = {"position": "exp:0.8", "seed": 1}
     same(tr.off_policy(there, TARGETS, engine=spark, **options), tr.off_policy(log, TARGETS, **options))
+
+
+@pytest.mark.usefixtures("streamed")
+def test_where_no_disk_is_shared_rows_travel(tmp_path: Path, engine: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As on other machines: workers get bytes, and no name of a file."""
+    monkeypatch.setattr(DaskWorkers, "_seen", lambda _: None)
+    monkeypatch.setattr(SparkOpened, "open", lambda opened: nullcontext(SparkWorkers(opened.session, None)))
+    sent: list[Any] = []
+    part = partition.Chunks.part
+
+    def noted(chunks: partition.Chunks, at: int, *, same_disk: bool) -> Any:
+        sent.extend(part(chunks, at, same_disk=same_disk).values() if not same_disk else ())
+        return part(chunks, at, same_disk=same_disk)
+
+    monkeypatch.setattr(partition.Chunks, "part", noted)
+    log = in_files(feed(120), tmp_path / "log")
+    found = [tr.off_policy(log, TARGETS, position="fit:exp", engine=each, seed=1) for each in (engine, None)]
+    same(found[0], found[1])
+    assert sent
+    assert all(rows.portable for rows in sent)

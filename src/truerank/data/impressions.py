@@ -164,15 +164,16 @@ class Impressions:
         """The same units with the names of their own users and sessions alone, in the same order: small, to be sent."""
         found: dict[str, Any] = {}
         if self.users is not None:
-            n = len(self.users)
-            own = np.unique(self.cluster[self.cluster < n])
-            found["users"] = Ids(self.users.values.gather(own))
-            known = self.cluster < n  # a session without a row has no known user
-            found["cluster"] = np.where(known, np.searchsorted(own, self.cluster), self.cluster - n + len(own))
+            first = np.diff(self.cluster, prepend=-1) > 0  # units are ordered by cluster
+            number = np.cumsum(first) - 1
+            n_own = int(np.count_nonzero(self.cluster[first] < len(self.users)))
+            found["users"] = Ids(self.users.values.gather(self.cluster[first][:n_own]))
+            found["cluster"] = number  # a session without a row has no known user, and stays beyond them all
         if self.sessions is not None and self.session_of_unit is not None:
-            mine = np.unique(self.session_of_unit)
-            found["sessions"] = Ids(self.sessions.values.gather(mine))
-            found["session_of_unit"] = np.searchsorted(mine, self.session_of_unit)
+            order = np.argsort(self.session_of_unit)  # a session is one unit
+            found["sessions"] = Ids(self.sessions.values.gather(self.session_of_unit[order]))
+            found["session_of_unit"] = np.empty(len(order), dtype=np.int64)
+            found["session_of_unit"][order] = np.arange(len(order))
         return replace(self, **found)
 
     def restrict(self, kept: Bools) -> Impressions:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import io
 import shutil
 import tempfile
+import warnings
 import weakref
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
@@ -53,6 +54,8 @@ def _is_pandas(source: Any) -> bool:
 def batches_of(source: Any) -> Iterator[pl.DataFrame]:
     """The rows of a stream, a batch at a time."""
     if _is_spark(source):
+        # said of pandas 3 whenever a frame is mapped; no pandas is used here
+        warnings.filterwarnings("ignore", message="PySpark does not yet fully support pandas", category=FutureWarning)
         for row in source.mapInArrow(_as_bytes, "rows binary").toLocalIterator(prefetchPartitions=True):
             yield pl.read_ipc_stream(io.BytesIO(row[0]))
     elif _is_dask(source):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
@@ -14,11 +15,12 @@ from typing import Any, ClassVar
 from truerank.core.errors import InputError, TruerankError, extra
 from truerank.data.spill import scratch
 from truerank.engines.engine import Chunk, Result, Sendable
-from truerank.engines.parcels import Parcel, carry_out, opened, pack, pack_shared
+from truerank.engines.parcels import PackedParts, Parcel, carry_out, opened, pack_shared
 
 AHEAD = 2  # chunks that wait for each worker, so that none is idle while a result is fetched
 RETRIES = 2  # of a chunk whose worker raised; Dask itself tries again when a worker dies
 PATIENCE = 30.0  # seconds until a scheduler must have answered
+TRIES, PAUSE = 20, 0.5  # of asking workers, and seconds between
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,12 +44,10 @@ class Dask:
     @contextmanager
     def open(self) -> Iterator[DaskWorkers]:
         distributed = _distributed()
-        if self.address is None:
-            with _cluster(distributed, self.workers or os.cpu_count() or 1) as client:
-                yield DaskWorkers(client)
-            return
-        with _joined(distributed, self.address) as client:
-            yield DaskWorkers(client)
+        n = self.workers or os.cpu_count() or 1
+        cluster = _cluster(distributed, n) if self.address is None else _joined(distributed, self.address)
+        with cluster as client, DaskClient(client).open() as workers:
+            yield workers
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +63,8 @@ class DaskClient:
 
     @contextmanager
     def open(self) -> Iterator[DaskWorkers]:
-        yield DaskWorkers(self.client)
+        with scratch() as space:
+            yield DaskWorkers(self.client, space.make("parcels"))
 
 
 def _distributed() -> Any:
@@ -86,7 +87,8 @@ def _cluster(distributed: Any, n: int) -> Iterator[Any]:
             threads_per_worker=1,
             processes=True,
             host="127.0.0.1",
-            dashboard_address=None,
+            dashboard_address="127.0.0.1:0",  # any port: Dask serves its health there even without dashboard
+            scheduler_kwargs={"dashboard": False},
             worker_dashboard_address=None,
             silence_logs=logging.CRITICAL,
         ) as cluster,
@@ -129,6 +131,8 @@ class DaskWorkers:
     """The workers of a cluster, and how chunks come to them."""
 
     client: Any
+    folder: Path  # for values on their way, where workers see it
+    parts: PackedParts = field(default_factory=PackedParts)
     here: bool = False
 
     @property
@@ -141,21 +145,31 @@ class DaskWorkers:
             return
         from cloudpickle import dump
 
-        with scratch() as space:
-            folder = self._seen(space.make("parcels"))
-            shared = pack_shared((work, chunks.reader()), folder, dump=dump)
-            mapping = _Mapping(self.client, folder, shared)
-            try:
-                yield from mapping.results(chunks, dump=dump, n=AHEAD * self.threads)
-            finally:
-                mapping.cancel()
+        folder = self._seen()
+        shared = pack_shared((work, chunks.reader()), folder, dump=dump)
+        mapping = _Mapping(self.client, folder, shared, self.parts)
+        try:
+            yield from mapping.results(chunks, dump=dump, n=AHEAD * self.threads)
+        finally:
+            mapping.cancel()
+            shared.remove()
 
-    def _seen(self, folder: Path) -> Path | None:
-        """The folder, if every worker sees it and may write there: then files need not travel."""
-        with _told(self.client):
-            self.client.wait_for_workers(1, timeout=PATIENCE)
-            seen = self.client.run(os.access, str(folder), os.R_OK | os.W_OK | os.X_OK)
-        return folder if seen and all(seen.values()) else None
+    def _seen(self) -> Path | None:
+        """The folder, if every worker sees it and may write there: then files need not travel.
+
+        A worker may end just now, and is asked again when another one has taken its place.
+        """
+        for _ in range(TRIES):
+            with _told(self.client):
+                self.client.wait_for_workers(1, timeout=PATIENCE)
+            with suppress(OSError):
+                seen = self.client.run(
+                    os.access, str(self.folder), os.R_OK | os.W_OK | os.X_OK, on_error="return"
+                ).values()
+                if seen and all(isinstance(each, bool) for each in seen):
+                    return self.folder if all(seen) else None
+            time.sleep(PAUSE)
+        raise TruerankError("the workers of the Dask cluster end as soon as they begin; look at their logs.")
 
 
 @dataclass(slots=True)
@@ -165,23 +179,21 @@ class _Mapping:
     client: Any
     folder: Path | None
     shared: Parcel
+    parts: PackedParts
     scattered: Any = None
     running: dict[Any, tuple[int, Parcel]] = field(default_factory=dict)
 
     def results(self, chunks: Sendable[Any], *, dump: Any, n: int) -> Iterator[tuple[int, Any]]:
         from distributed import as_completed
 
-        parts = (
-            (at, pack(chunks.part(at, same_disk=self.folder is not None), self.folder, dump=dump))
-            for at in range(chunks.n_chunks)
-        )
-        queue = as_completed([self.submit(*each) for each in islice(parts, n)])
+        parts = ((at, self.parts.of(chunks, at, self.folder, dump=dump)) for at in range(chunks.n_chunks))
+        queue = as_completed([self.submit(*each) for each in islice(parts, n)], loop=self.client.loop)
         for future in queue:
             at, part = self.running.pop(future)
             with _told(self.client, f"chunk {at + 1:,} of {chunks.n_chunks:,}"):
                 parcel = future.result()
             yield at, opened(parcel)
-            part.remove()
+            self.parts.done(part)
             del future
             for each in islice(parts, 1):
                 queue.add(self.submit(*each))

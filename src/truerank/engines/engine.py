@@ -38,8 +38,12 @@ class Sendable(Chunked[Chunk_co], Protocol[Chunk_co]):
     """Chunks that other processes can read: `reader()(part(at))` is `chunk(at)`.
 
     A reader has what all chunks share and travels once; a part is the rest. Where workers see the files of this machine
-    (`same_disk`) a part names files, else it holds the rows, unless they lie where every machine can read them.
+    (`same_disk`) a part names files, else it holds the rows, unless they lie where every machine can read them. Parts
+    of data that are held in memory (`held`) may be kept by workers for the next pass over them.
     """
+
+    @property
+    def held(self) -> bool: ...
 
     def reader(self) -> Callable[[Any], Chunk_co]: ...
 
@@ -78,6 +82,8 @@ class Values(Generic[Chunk]):
 
     values: Sequence[Chunk]
     size: int = 1
+
+    held: ClassVar[bool] = False
 
     @property
     def n_chunks(self) -> int:

@@ -12,16 +12,16 @@ import io
 import pickle
 import uuid
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Lock
 from typing import IO, Any, Protocol
 
 from truerank.core.errors import TruerankError
 from truerank.core.threads import one_blas_thread
+from truerank.engines.engine import Sendable
 
 PROTOCOL = 5  # arrays are written without a copy
-KEPT = 2  # shared values that a process keeps unpacked: this pass, and the one before
 
 
 class Pickling(Protocol):
@@ -35,7 +35,7 @@ class Parcel:
     """A packed value: its bytes, or the file that holds them; `digest` tells shared values apart."""
 
     content: bytes | Path
-    digest: str = ""
+    digest: str = ""  # of what a process keeps unpacked
 
     def open(self) -> Any:
         if isinstance(self.content, bytes):
@@ -75,20 +75,58 @@ def pack_shared(value: Any, folder: Path | None, *, dump: Pickling = pickle.dump
     return Parcel(parcel.content, digest)
 
 
+@dataclass(slots=True)
+class PackedParts:
+    """PackedParts that were packed: those of data in memory once for all passes over them, others for one pass."""
+
+    chunks: Any = None
+    packed: dict[int, Parcel] = field(default_factory=dict)
+
+    def of(self, chunks: Sendable[Any], at: int, folder: Path | None, *, dump: Pickling) -> Parcel:
+        keeps = chunks.held and folder is not None
+        if keeps and chunks is self.chunks and at in self.packed:
+            return self.packed[at]
+        parcel = pack(chunks.part(at, same_disk=folder is not None), folder, dump=dump)
+        if not keeps:
+            return parcel
+        if chunks is not self.chunks:
+            self.forget()
+            self.chunks = chunks
+        self.packed[at] = Parcel(parcel.content, str(parcel.content))
+        return self.packed[at]
+
+    def done(self, parcel: Parcel) -> None:
+        """A part that nobody needs any more goes at once."""
+        if not parcel.digest:
+            parcel.remove()
+
+    def forget(self) -> None:
+        for parcel in self.packed.values():
+            parcel.remove()
+        self.packed.clear()
+
+
 # ----------------------------------------------------------------------------------------------------------- on workers
 
-_shared: dict[str, Any] = {}
-_lock = Lock()
+
+@dataclass(slots=True)
+class Recent:
+    """The latest few values that a process has unpacked, by their digests."""
+
+    most: int
+    lock: Any = field(default_factory=Lock)
+    values: dict[str, Any] = field(default_factory=dict)
+
+    def of(self, digest: str, made: Callable[[], Any]) -> Any:
+        with self.lock:
+            if digest not in self.values:
+                while len(self.values) >= self.most:
+                    self.values.pop(next(iter(self.values)))
+                self.values[digest] = made()
+            return self.values[digest]
 
 
-def unpacked(parcel: Parcel) -> Any:
-    """A shared value, from the memory of this process where it has been unpacked before."""
-    with _lock:
-        if parcel.digest not in _shared:
-            while len(_shared) >= KEPT:
-                _shared.pop(next(iter(_shared)))
-            _shared[parcel.digest] = parcel.open()
-        return _shared[parcel.digest]
+SHARED, CHUNKS = Recent(2), Recent(4)  # of this pass and of the one before; of data in memory a few chunks
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,10 +142,11 @@ class Failure:
 
 def carry_out(shared: Parcel, part: Parcel, folder: Path | None) -> Parcel:
     """On a worker: read a chunk, work on it with BLAS on one thread, and pack the result."""
-    work, read = unpacked(shared)
+    work, read = SHARED.of(shared.digest, shared.open)
     try:
         with one_blas_thread():
-            result = work(read(part.open()))
+            chunk = CHUNKS.of(part.digest, lambda: read(part.open())) if part.digest else read(part.open())
+            result = work(chunk)
     except TruerankError as error:
         result = Failure(type(error), error.text)
     return pack(result, folder)
@@ -120,6 +159,3 @@ def opened(parcel: Parcel) -> Any:
     if isinstance(result, Failure):
         raise result.raised()
     return result
-
-
-Carry = Callable[[Parcel, Parcel, Path | None], Parcel]

@@ -23,7 +23,7 @@ from truerank.core.errors import InputError, TruerankError, extra
 from truerank.data.spill import scratch
 from truerank.engines.engine import Chunk, Result, Sendable
 from truerank.engines.local import mapped
-from truerank.engines.parcels import Parcel, carry_out, opened, pack, pack_shared
+from truerank.engines.parcels import PackedParts, Parcel, carry_out, opened, pack_shared
 
 ATTEMPTS = 4  # of a task, in a session that is started here
 HOME = "127.0.0.1"
@@ -60,14 +60,16 @@ class Spark:
         pyspark = _pyspark()
         active = pyspark.sql.SparkSession.getActiveSession()
         if active is not None and self.url is None:
-            yield SparkWorkers(active)
+            with SparkOpened(active).open() as workers:
+                yield workers
             return
         if active is not None:
             raise InputError(f"engine {self}: a Spark session is open already; pass it instead: engine=session.")
         with scratch() as space, _interrupts_as_they_are():
             session = _started(pyspark, self.url or f"local[{self.workers or os.cpu_count() or 1},{ATTEMPTS}]", space)
             try:
-                yield SparkWorkers(session)
+                with SparkOpened(session).open() as workers:
+                    yield workers
             finally:
                 session.stop()
 
@@ -85,7 +87,9 @@ class SparkOpened:
 
     @contextmanager
     def open(self) -> Iterator[SparkWorkers]:
-        yield SparkWorkers(self.session)
+        with scratch() as space:
+            local = self.session.sparkContext.master.startswith("local")
+            yield SparkWorkers(self.session, space.make("parcels") if local else None)
 
 
 def _pyspark() -> Any:
@@ -167,6 +171,8 @@ class SparkWorkers:
     """The executors of a session, and how chunks come to them."""
 
     session: Any
+    folder: Path | None  # for values on their way, where executors see it
+    parts: PackedParts = field(default_factory=PackedParts)
     here: bool = False
 
     @property
@@ -181,33 +187,32 @@ class SparkWorkers:
         warnings.filterwarnings("ignore", message="PySpark does not yet fully support pandas", category=FutureWarning)
         context = self.session.sparkContext
         group = f"truerank-{uuid.uuid4().hex}"
-        with scratch() as space:
-            folder = space.make("parcels") if context.master.startswith("local") else None
-            shared = pack_shared((work, chunks.reader()), folder, dump=dump)
-            sent = _Sent.by(context, shared)
+        folder = self.folder
+        shared = pack_shared((work, chunks.reader()), folder, dump=dump)
+        sent = _Sent.by(context, shared)
 
-            def task(at: int) -> Any:
-                context.setJobGroup(group, "truerank", interruptOnCancel=True)
-                part = pack(chunks.part(at, same_disk=folder is not None), folder, dump=dump)
-                parcel = self._run(sent, part, folder, what=f"chunk {at + 1:,} of {chunks.n_chunks:,}")
-                part.remove()
-                return opened(parcel)
+        def task(at: int) -> Any:
+            context.setJobGroup(group, "truerank", interruptOnCancel=True)
+            part = self.parts.of(chunks, at, folder, dump=dump)
+            parcel = self._run(sent, part, folder, what=f"chunk {at + 1:,} of {chunks.n_chunks:,}")
+            self.parts.done(part)
+            return opened(parcel)
 
-            def stop() -> None:
-                with suppress(Exception):  # the session may be gone, which is told already
-                    context.cancelJobGroup(group)
+        def stop() -> None:
+            with suppress(Exception):  # the session may be gone, which is told already
+                context.cancelJobGroup(group)
 
-            try:
-                yield from mapped(task, chunks.n_chunks, threads=self.threads + 1, stop=stop)
-            finally:
-                sent.forget()
+        try:
+            yield from mapped(task, chunks.n_chunks, threads=self.threads + 1, stop=stop)
+        finally:
+            sent.forget()
+            shared.remove()
 
     def _run(self, sent: _Sent, part: Parcel, folder: Path | None, *, what: str) -> Parcel:
         """One job of one task."""
-        named, content = _columns(part)
         try:
-            rows = self.session.sparkContext.parallelize([(named, content)], 1)
-            frame = self.session.createDataFrame(rows, "named string, content binary")
+            rows = self.session.sparkContext.parallelize([(*_columns(part), part.digest)], 1)
+            frame = self.session.createDataFrame(rows, "named string, content binary, digest string")
             found = frame.mapInArrow(_Task(sent, folder), "named string, content binary").collect()
         except Exception as error:  # of Java, of py4j, of PySpark
             if isinstance(error, TruerankError):
@@ -264,8 +269,8 @@ def _columns(parcel: Parcel) -> tuple[str | None, bytes | None]:
     return (str(parcel.content), None) if isinstance(parcel.content, Path) else (None, parcel.content)
 
 
-def _parcel(named: str | None, content: Any) -> Parcel:
-    return Parcel(bytes(content) if named is None else Path(named))
+def _parcel(named: str | None, content: Any, digest: str = "") -> Parcel:
+    return Parcel(bytes(content) if named is None else Path(named), digest)
 
 
 @dataclass(frozen=True, slots=True)
@@ -281,7 +286,7 @@ class _Task:
         shared = self.sent.parcel_there()
         for batch in batches:
             for row in batch.to_pylist():
-                done = carry_out(shared, _parcel(row["named"], row["content"]), self.folder)
+                done = carry_out(shared, _parcel(row["named"], row["content"], row["digest"]), self.folder)
                 named, content = _columns(done)
                 yield pyarrow.RecordBatch.from_arrays(
                     [pyarrow.array([named], pyarrow.string()), pyarrow.array([content], pyarrow.binary())],

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import Any, ClassVar, Protocol, TypeVar
 
 import numpy as np
 
@@ -209,6 +209,8 @@ class JudgedSource(Protocol):
     def n_rows(self) -> Ints: ...
     @property
     def notes(self) -> tuple[str, ...]: ...
+    @property
+    def held(self) -> bool: ...
     def chunk(self, at: int) -> JudgedChunk: ...
     def reader(self) -> Callable[[Any], JudgedChunk]: ...
     def part(self, at: int, *, same_disk: bool) -> Any: ...
@@ -223,6 +225,8 @@ class HeldRows:
 
     chunks: tuple[JudgedChunk, ...]
     notes: tuple[str, ...] = ()
+
+    held: ClassVar[bool] = True
 
     @classmethod
     def of(
@@ -279,6 +283,8 @@ class StreamedRows:
     rows: Mapping[str, Rows]
     tables: Chunks
     place_of_user: Ints
+
+    held: ClassVar[bool] = False
 
     @classmethod
     def of(

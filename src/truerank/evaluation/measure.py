@@ -72,6 +72,8 @@ def join(parts: Sequence[Measured]) -> Measured:
     """All parts as one, in the order of the population, so that neither chunks nor their order change a bit."""
     if len(parts) == 1 and (np.diff(parts[0].place) >= 0).all():
         return parts[0]
+    # chunks are mostly runs of the population: in their order nothing has to be sorted
+    parts = sorted(parts, key=lambda part: int(part.place[0]) if len(part.place) else -1)
     place, size = (np.concatenate([getattr(part, name) for part in parts]) for name in ("place", "size"))
     terms = _joined([part.terms for part in parts])
     if not (np.diff(place) >= 0).all():

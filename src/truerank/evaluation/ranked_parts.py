@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import polars as pl
@@ -83,6 +83,8 @@ class LogTables:
 
     tables: Chunks
     schema: ImpressionSchema
+
+    held: ClassVar[bool] = False
 
     @property
     def n_chunks(self) -> int:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from functools import reduce
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 import polars as pl
@@ -65,6 +65,8 @@ class RankedSource(Protocol):
     def n_rows(self) -> Ints: ...
     @property
     def notes(self) -> tuple[str, ...]: ...
+    @property
+    def held(self) -> bool: ...
     def chunk(self, at: int) -> RankedChunk: ...
     def reader(self) -> Callable[[Any], RankedChunk]: ...
     def part(self, at: int, *, same_disk: bool) -> Any: ...
@@ -79,6 +81,8 @@ class HeldLog:
     facts: RankedFacts
     chunks: tuple[RankedChunk, ...]
     notes: tuple[str, ...] = ()
+
+    held: ClassVar[bool] = True
 
     @classmethod
     def of(
@@ -161,6 +165,8 @@ class StreamedLog:
     facts: RankedFacts
     first: Ints  # the place of the first unit of each chunk
     key: Keys = field(repr=False)
+
+    held: ClassVar[bool] = False
 
     @classmethod
     def of(

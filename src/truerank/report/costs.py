@@ -17,7 +17,7 @@ def costs_text(costs: Sequence[Cost], size: Sized) -> str:
     3.6e+09 rows of 1e+06 users, 2 models, 2 workers; reckoned, not measured at this size:
     """
     ranked = f", {size.items:g} items, {size.dim:g} dimensions" if size.items and size.dim else ""
-    rows = [HEADER]
+    rows: list[tuple[str, ...]] = [HEADER]
     for each in costs:
         numbers = (each.hours, each.driver_hours, each.core_hours, each.worker_gb, each.driver_gb, each.disk_gb)
         rows.append((each.command, each.engine, *(_figure(number) for number in numbers)))
