@@ -54,7 +54,7 @@ def test_without_shared_memory_one_process_does_the_work(tmp_path: Path, monkeyp
         raise OSError(errno.EROFS, "Read-only file system")
 
     study(WORLDS[:1], tmp_path / "one", draws=1, seed=1, processes=1)
-    monkeypatch.setattr("truerank.studies.calibration.run.get_context", refused)
+    monkeypatch.setattr("truerank.engines.local.get_context", refused)
     study(WORLDS[:1], tmp_path / "two", draws=1, seed=1, processes=2)
     one, two = (next((tmp_path / name).glob("*.block")) for name in ("one", "two"))
     assert one.read_bytes() == two.read_bytes()
