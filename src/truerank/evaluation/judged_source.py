@@ -31,7 +31,6 @@ from truerank.exposure.kinds import DesignedExposure, Exposure, FullExposure, Ra
 from truerank.ranks.candidates import CHUNK_USERS, Catalogue, Overlap, Setting, chunks_of, lay_out
 from truerank.ranks.scores.scores import Lists
 
-NOBODY = Ids.of([])
 EVERY_LABEL = (Exposed.FULL, Exposed.HOLDOUT)  # known, or taken to be
 
 Option = TypeVar("Option", bound=StrEnum)
@@ -255,7 +254,7 @@ class HeldRows:
     def part(self, at: int, *, same_disk: bool) -> JudgedChunk:
         """The chunk without the names of all items, which travel once."""
         chunk = self.chunks[at]
-        return replace(chunk, labels=replace(chunk.labels, items=NOBODY))
+        return replace(chunk, labels=replace(chunk.labels, items=Ids.places(0)))
 
     def train(self) -> Iterator[Log]:
         return iter(())

@@ -50,7 +50,6 @@ def check_common(where: str, known: int, facts: RankedFacts) -> None:
         raise InputError(f"{where}: no session in common with {facts.source}. Check the session ids.")
 
 
-NOTHING = Ids.of([])
 ROWS_AT_ONCE = 2**21  # of a log in memory, whatever the number of threads
 
 
@@ -115,7 +114,7 @@ class HeldLog:
     def part(self, at: int, *, same_disk: bool) -> RankedChunk:
         """The chunk without the names of all items, which travel once, and with the sessions and users of its own."""
         chunk = self.chunks[at]
-        log = replace(chunk.log.with_own_ids(), items=NOTHING)
+        log = replace(chunk.log.with_own_ids(), items=Ids.places(0))
         return RankedChunk(log, {name: as_table(table)[0] for name, table in chunk.tables.items()}, chunk.place)
 
     def cluster_keys(self) -> Keys:
