@@ -213,6 +213,15 @@ def _bars(found: pl.DataFrame) -> list[str]:
         where = ", ".join(f"{world} at K = {k} ({ratio:.2f})" for world, k, ratio in medians.sort("world", "k").rows())
         if where:
             lines += ["", f"Where {words}, by the median of a world: {where}."]
+    costs = assisted.filter(pl.col("ratio_hajek") > 1.02 + NOISE * pl.col("noise_hajek"))
+    if len(costs):
+        worst = costs.sort("ratio_hajek", descending=True).row(0, named=True)
+        lines += [
+            "",
+            f"Where assistance costs more than 1.02: {len(costs)} of {len(assisted)} cells, {len(costs.filter('random'))} of random lists and "
+            f"{len(costs.filter((pl.col('k') <= 10) & (pl.col('judged') <= 20)))} at K ≤ 10 with at most 20 judged items, where a line is fitted to a few dozen rows; "
+            f"the worst is {worst['ratio_hajek']:.2f} ({worst['what']}, {worst['world']}, K = {worst['k']}, {worst['judged']} judged, {worst['estimator']}).",
+        ]
     return [
         *lines,
         "",

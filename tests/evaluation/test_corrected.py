@@ -10,9 +10,17 @@ import pytest
 
 import truerank as tr
 from truerank.core.errors import RefusedError
+from truerank.core.estimator import Asked, Learned
 from truerank.core.histograms import Histograms
 from truerank.core.rank_curve import fit_curve, plausible
+from truerank.core.ranking import RankView
 from truerank.core.results import INSUFFICIENT, Results
+from truerank.estimators.judged.corrected import Corrected
+from truerank.metrics.recall import Recall
+from truerank.studies.truth.contenders import ShownRows
+from truerank.studies.truth.known import SyntheticSettings, synthetic
+from truerank.studies.truth.means import ranks_of
+from truerank.uncertainty.modelled import about_curve, distrust
 from truerank.uncertainty.spreads import Spread, allowing
 
 N_USERS, N_ITEMS = 300, 200
@@ -151,3 +159,20 @@ def test_an_interval_that_allows_for_bias(correction: float) -> None:
     found = allowing(plain, correction, level=0.95)
     assert found.high - found.low >= plain.high - plain.low - 1e-9
     assert allowing(plain, correction, level=1 - found.p).low == pytest.approx(0.0, abs=1e-4)
+
+
+@pytest.mark.parametrize("rising", [True, False])
+def test_a_correction_that_is_large_or_goes_down_is_said(rising: bool) -> None:
+    """Where recall rises with what users like, the curve was measured to correct too little, and gives no verdict."""
+    known = synthetic(SyntheticSettings(500, 600, rising=rising), seed=5)
+    rng = np.random.default_rng(5)
+    shown = np.sort(np.argsort(rng.random(known.labels.shape), axis=1)[:, :60], axis=1)
+    draw = ShownRows(known, np.arange(known.n_users), shown, 5)
+    view = RankView(ranks_of(draw, "popularity"))
+    terms = Corrected().terms(draw.chunk(), view, asked=[Asked(Recall(10))], learned=Learned())[0]
+    doubts = {message.code for message in distrust(terms, "popularity")}
+    assert ("recall-rises" in doubts) == rising
+    assert (terms.correction() < 0) == rising
+    cautions = {message.code for message in about_curve(terms)}
+    assert ("large-correction" in cautions) == (terms.correction() > 0.1 * terms.value())
+    assert rising or "large-correction" in cautions

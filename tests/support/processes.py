@@ -80,6 +80,7 @@ COMMANDS = {
         _command("describe", "data describe w/random.parquet --positive >3", "made.json"),
         _command("advise", "advise w/random.parquet --positive >3 --study s --n-items 120", "made.json"),
         _command("plan", "plan exposure --difference 0.1 --metric Precision@10 --n-items 100 --value 0.2", "made.json"),
+        _command("plan cost", "plan cost --rows 1e9 --models 3", "made.json"),
         _command("plan sessions", "plan sessions --difference 0.1 --mean-reward 0.2 --effective 0.4", "made.json"),
         _command(
             "allocate",
