@@ -11,6 +11,7 @@ from truerank.core.terms import Terms
 FEWEST_WITH_RELEVANT = 0.4  # share of users with a judged relevant item, below which intervals were measured to fail
 HALF_WITH_RELEVANT = 0.55  # below which intervals at middle depths of a list were measured to be a little short
 BELOW_CHANCE = -2.0  # standard errors
+FALLS = 0.05  # of the value, by which chance alone seldom corrects downwards
 LARGE_CORRECTION = 0.1  # of the value, above which intervals were measured to be short in some lists
 MATTERS = 0.02  # of the value
 
@@ -44,7 +45,7 @@ def distrust(terms: Terms, model: str) -> tuple[Message, ...]:
                 about=(model,),
             )
         )
-    if terms.correction() < -MATTERS * abs(terms.value()):
+    if terms.correction() < -FALLS * abs(terms.value()):
         messages.append(
             warning(
                 "recall-rises",
