@@ -1,6 +1,6 @@
 """docs/scale.md and its picture, from what `python -m benchmarks scale --keep` measured: `python scripts/scale_page.py`.
 
-No figure on the page is typed by hand: those that were measured come from the file that `truerank plan cost` reckons with,
+Measured figures are not typed by hand: they come from the file that `truerank plan cost` reckons with,
 those of the plan from the same functions.
 """
 

@@ -30,6 +30,8 @@ def costs_text(costs: Sequence[Cost], size: Sized) -> str:
         *("  " + "  ".join(f"{cell:>{width[at]}}" for at, cell in enumerate(row)).rstrip() for row in rows),
         "",
         f"What takes longest: {'; '.join(slowest)}. Rows that are sorted by user need no partitioning and no disk.",
+        "Dask and Spark are reckoned by their ratio to local on a few hundred thousand rows in memory, where what they "
+        "cost at least weighs most: rather too long. GB rest on assumed bytes per row and user.",
     ]
     return "\n".join(lines) + "\n"
 
