@@ -15,6 +15,7 @@ from typing import Any, ClassVar
 from truerank.core.errors import InputError, TruerankError, extra
 from truerank.data.spill import scratch
 from truerank.engines.engine import Chunk, Result, Sendable
+from truerank.engines.local import UNGUARDED
 from truerank.engines.parcels import PackedParts, Parcel, carry_out, opened, pack_shared
 
 AHEAD = 2  # chunks that wait for each worker, so that none is idle while a result is fetched
@@ -80,21 +81,24 @@ def _distributed() -> Any:
 @contextmanager
 def _cluster(distributed: Any, n: int) -> Iterator[Any]:
     """One thread in each process: chunks are sized for it, and BLAS works on one thread anyway."""
-    with (
-        _quiet(),
-        distributed.LocalCluster(
-            n_workers=n,
-            threads_per_worker=1,
-            processes=True,
-            host="127.0.0.1",
-            dashboard_address="127.0.0.1:0",  # any port: Dask serves its health there even without dashboard
-            scheduler_kwargs={"dashboard": False},
-            worker_dashboard_address=None,
-            silence_logs=logging.CRITICAL,
-        ) as cluster,
-        distributed.Client(cluster) as client,
-    ):
-        yield client
+    with _quiet():
+        try:
+            started = distributed.LocalCluster(
+                n_workers=n,
+                threads_per_worker=1,
+                processes=True,
+                host="127.0.0.1",
+                dashboard_address="127.0.0.1:0",  # any port: Dask serves its health there even without dashboard
+                scheduler_kwargs={"dashboard": False},
+                worker_dashboard_address=None,
+                silence_logs=logging.CRITICAL,
+            )
+        except (RuntimeError, OSError) as error:
+            raise TruerankError(
+                f"no Dask cluster could be started on this machine ({_first_line(error)}). {UNGUARDED}"
+            ) from None
+        with started as cluster, distributed.Client(cluster) as client:
+            yield client
 
 
 @contextmanager
