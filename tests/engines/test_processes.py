@@ -12,8 +12,8 @@ from multiprocessing import active_children
 from pathlib import Path
 
 import pytest
-
 from engines_there import require
+
 from truerank.core.errors import TruerankError
 from truerank.engines.engine import Values, map_chunks
 from truerank.engines.local import ATTEMPTS, Processes

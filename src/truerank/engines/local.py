@@ -176,7 +176,7 @@ def _executor(n: int) -> Iterator[ProcessPoolExecutor | None]:
 
 
 def _serve() -> None:
-    """In a process of an executor: Ctrl-C is for the one that started it, and without that one there is nothing to do."""
+    """In a process of an executor: Ctrl-C is for the one that started it, without which there is nothing to do."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_end_with, args=(parent_process(),), daemon=True).start()
 
