@@ -188,6 +188,21 @@ def test_pages_begin_with_a_picture_and_verdicts() -> None:
     assert all(f"({paper.key}.md) | {part} |" in front for paper in papers() for part in paper.parts)
 
 
+def test_the_front_page_can_be_taken_in_at_a_glance() -> None:
+    """A square for every claim, then what each paper is remembered for, then the rest."""
+    front = (PAGES / FRONT).read_text()
+    head, main, rest = re.split(r"\n## (?:What the papers are remembered for|Every claim)\n", front)
+    claims = [claim for cls in catalogued() for claim in cls.claims]
+    assert head.split("\n\n")[1].endswith("(claims.svg)")
+    assert f"A square is a claim: {len(claims)} claims" in head
+    assert (PAGES / "claims.svg").read_text().count('aria-roledescription="square"') == len(claims)
+    known = {(cls.name, claim.key): claim.text for cls in catalogued() for claim in cls.claims}
+    remembered = [known[place] for paper in papers() for place in paper.main]
+    assert 12 <= len(remembered) <= 20
+    assert all(f"| {text} |" in main for text in remembered)
+    assert all(f"| {claim.text} |" in rest for claim in claims)
+
+
 def test_a_number_beyond_its_tolerance_is_marked() -> None:
     near = Cell("t", "a", "x", 1.0, published=1.05, tolerance=0.1)
     assert "beyond" not in "".join(pivot([near]))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from truerank.report.plots.panels import CONFIG, library
@@ -13,6 +14,9 @@ WIDTH, HEIGHT, ROW, FONT = 560, 260, 18, 13
 PANEL, BESIDE = 280, 3  # the width of one of several panels, and how many stand side by side
 LETTER = 7  # pixels of a letter, about
 GREY = "#7f7f7f"
+TILE, STRIDE, ACROSS = 14, 19, 32  # pixels of a square and from one to the next; squares in a line
+# from what holds to what has not been run, told apart also without colours
+TILES = {"holds": "#1f6f8b", "in part": "#7fc1d6", "does not": "#d1495b", "untested": "#b8b8b8", "not run": "#ebebeb"}
 WHO = "a picture of an experiment"
 
 
@@ -41,6 +45,40 @@ def chart(graph: PaperGraph) -> Any:
     )
     config = alt.Config(**CONFIG, background="white", padding=12)
     return alt.concat(*parts, columns=BESIDE if width < WIDTH else 1, title=title, config=config)
+
+
+def drawn_tiles(tiles: Sequence[tuple[str, str]], *, order: Sequence[str]) -> bytes:
+    """A square for every (row, kind), those of a row side by side in the order of kinds, as SVG."""
+    alt = library()
+    placed = []
+    for row in dict.fromkeys(row for row, _ in tiles):
+        own = sorted((kind for name, kind in tiles if name == row), key=order.index)
+        placed += [{"row": row, "kind": kind, "at": at % ACROSS, "line": at // ACROSS} for at, kind in enumerate(own)]
+    rows = list(dict.fromkeys((tile["row"], tile["line"]) for tile in placed))
+    # a row of many squares goes on below itself, and is named once
+    values = [tile | {"place": rows.index((tile["row"], tile["line"]))} for tile in placed]
+    names = [row if line == 0 else "" for row, line in rows]
+    scale = alt.Scale(domain=list(order), range=list(TILES.values()))
+    legend = alt.Legend(title=None, orient="top", symbolType="square", labelLimit=200)
+    chart = (
+        alt.Chart(alt.Data(values=values))
+        .mark_square(size=TILE**2, opacity=1)
+        .encode(
+            x=alt.X("at:Q", axis=None, scale=alt.Scale(domain=[-0.5, ACROSS - 0.5])),
+            y=alt.Y(
+                "place:Q",
+                title=None,
+                scale=alt.Scale(domain=[len(rows) - 0.5, -0.5], nice=False),
+                axis=alt.Axis(
+                    values=[at for at, name in enumerate(names) if name], grid=False, ticks=False, domain=False,
+                    labelExpr=f"{names!r}[datum.value]", labelLimit=240,
+                ),
+            ),
+            color=alt.Color("kind:N", scale=scale, legend=legend),
+        )
+        .properties(width=STRIDE * ACROSS, height=STRIDE * len(rows))
+    )  # fmt: skip
+    return picture(chart.configure(**CONFIG, background="white", padding=12), PictureFormat.SVG, who=WHO)
 
 
 def _rows(graph: PaperGraph, panel: str) -> list[dict[str, Any]]:

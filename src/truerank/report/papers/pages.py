@@ -9,7 +9,7 @@ from typing import Any
 
 from truerank.core.errors import InputError
 from truerank.data.folders import whole_folder
-from truerank.report.papers.graphs import drawn
+from truerank.report.papers.graphs import drawn, drawn_tiles
 from truerank.studies.papers.experiment import EXPERIMENTS, Experiment, catalogued, paper_of
 from truerank.studies.papers.paper import Cell, ClaimFinding, ClaimVerdict, Paper, PaperClaim, PaperGraph
 from truerank.studies.papers.reproduced import Reproduced
@@ -24,7 +24,9 @@ SIGNS = {
     ClaimVerdict.UNTESTED: "– cannot be tested here",
 }
 NOT_RUN = "not run yet"
+FRONT_PICTURE = "claims.svg"
 Results = Mapping[str, Reproduced]  # by the name of their files
+Finding = tuple[PaperClaim, ClaimFinding | None]  # none where the experiment has not run
 
 
 def read_results(folder: Path) -> dict[str, Reproduced]:
@@ -53,7 +55,7 @@ def pages(results: Results) -> dict[str, bytes]:
     pictures = {
         _image(result, graph): drawn(graph) for result in results.values() for graph in result.graphs
     }  # fmt: skip
-    return {name: text.encode() for name, text in texts.items()} | pictures
+    return {name: text.encode() for name, text in texts.items()} | pictures | {FRONT_PICTURE: front_picture(results)}
 
 
 def papers() -> list[Paper]:
@@ -73,7 +75,7 @@ def results_of(cls: type[Experiment], results: Results) -> list[Reproduced]:
 # ------------------------------------------------------------------------------------------------------------- verdicts
 
 
-def findings_of(cls: type[Experiment], results: Results) -> list[tuple[PaperClaim, ClaimFinding | None]]:
+def findings_of(cls: type[Experiment], results: Results) -> list[Finding]:
     """Each claim of an experiment with its verdict: on real data where there is one, else in a synthetic world."""
     found: dict[str, ClaimFinding] = {}
     for result in results_of(cls, results):
@@ -86,7 +88,7 @@ def findings_of(cls: type[Experiment], results: Results) -> list[tuple[PaperClai
     return [(claim, found.get(claim.key)) for claim in cls.claims]
 
 
-def counted(found: Sequence[tuple[PaperClaim, ClaimFinding | None]]) -> str:
+def counted(found: Sequence[Finding]) -> str:
     """How many claims have which verdict.
 
     >>> claim = PaperClaim("a", "It works.", "Table 1", "by rule")
@@ -104,34 +106,74 @@ def counted(found: Sequence[tuple[PaperClaim, ClaimFinding | None]]) -> str:
 
 def front(results: Results) -> str:
     """What was claimed and what was found, at a glance."""
-    lines = ["# The papers, run again", ""]
-    lead = next((each for paper in papers() for each in _lead(paper, results)), None)
-    if lead is not None:
-        lines += [lead, ""]
     every = [pair for cls in catalogued() for pair in findings_of(cls, results)]
-    lines += [
+    lines = [
+        "# The papers, run again",
+        "",
+        f"![What became of every claim, paper by paper]({FRONT_PICTURE})",
+        "",
         "Five papers say how recommenders are to be evaluated when data show only part of the truth. truerank runs "
         "their experiments again and puts what it obtains beside what they published. "
-        f"So far: {counted(every)}.",
+        f"A square is a claim: {counted(every)}.",
         "",
         "*Every number comes from the files in `docs/results/reproduced` (`truerank reproduce pages`).*",
         "",
+        "## What the papers are remembered for",
+        "",
         "| paper | what was claimed | verdict |",
         "|---|---|---|",
+        *(line for paper in papers() for line in _claim_lines(paper, main_findings(paper, results))),
+        "",
+        "## Every claim",
     ]
     for paper in papers():
-        for cls in of_paper(paper):
-            if paper_of(cls) == paper:
-                lines += [
-                    f"| [{paper.short}]({paper.key}.md) | {_cell(claim.text)} | {_verdict(finding)} |"
-                    for claim, finding in findings_of(cls, results)
-                ]
+        own = own_findings(paper, results)
+        if own:
+            lines += [
+                "",
+                f"**{paper.short}**: {counted(own)}",
+                "",
+                "| paper | what was claimed | verdict |",
+                "|---|---|---|",
+            ]
+            lines += _claim_lines(paper, own)
     lines += ["", "## Every table and figure", "", "| paper | table or figure | experiment |", "|---|---|---|"]
     for paper in papers():
         for part in paper.parts:
             showing = [cls.name for cls in of_paper(paper) if part in cls.shows[paper]]
             lines.append(f"| [{paper.short}]({paper.key}.md) | {part} | {', '.join(showing) or 'none'} |")
     return "\n".join(folded(lines)) + "\n"
+
+
+def own_findings(paper: Paper, results: Results) -> list[Finding]:
+    """The claims of the experiments that belong to a paper, not only show something of it."""
+    return [pair for cls in of_paper(paper) if paper_of(cls) == paper for pair in findings_of(cls, results)]
+
+
+def main_findings(paper: Paper, results: Results) -> list[Finding]:
+    """What a paper is remembered for."""
+    own = {
+        (cls.name, claim.key): (claim, found) for cls in of_paper(paper) for claim, found in findings_of(cls, results)
+    }
+    return [own[place] for place in paper.main]
+
+
+def front_picture(results: Results) -> bytes:
+    """A square for every claim, in the row of its paper and the colour of its verdict."""
+    return drawn_tiles(
+        [
+            (paper.short, NOT_RUN if finding is None else finding.verdict.value)
+            for paper in papers()
+            for _, finding in own_findings(paper, results)
+        ],
+        order=(*(verdict.value for verdict in ClaimVerdict), NOT_RUN),
+    )
+
+
+def _claim_lines(paper: Paper, found: Sequence[Finding]) -> list[str]:
+    return [
+        f"| [{paper.short}]({paper.key}.md) | {_cell(claim.text)} | {_verdict(finding)} |" for claim, finding in found
+    ]
 
 
 def page(paper: Paper, results: Results) -> str:

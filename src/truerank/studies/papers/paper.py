@@ -12,7 +12,10 @@ DIGITS = 6  # significant digits of what is kept: enough for any page, and small
 
 @dataclass(frozen=True, slots=True)
 class Paper:
-    """A paper, and all its tables and figures by their numbers; `key` is the name of its page."""
+    """A paper, and all its tables and figures by their numbers; `key` is the name of its page.
+
+    `main` has what the paper is remembered for: experiment and key of each claim.
+    """
 
     key: str
     short: str  # a few words for tables
@@ -20,6 +23,7 @@ class Paper:
     authors: str
     year: int
     parts: tuple[str, ...]
+    main: tuple[tuple[str, str], ...] = ()
 
 
 class ClaimVerdict(StrEnum):

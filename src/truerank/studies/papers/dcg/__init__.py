@@ -11,4 +11,5 @@ PAPER = Paper(
     authors="Jeunen, Potapov, Ustimenko",
     year=2024,
     parts=("Table 1", "Table 2", "Figure 1", "Figure 2"),
+    main=(("E-D5", "unbiased"), ("E-D1", "inverted"), ("E-D2", "often"), ("E-D5", "correlates"), ("E-D5", "negative")),
 )

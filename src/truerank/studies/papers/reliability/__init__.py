@@ -11,4 +11,5 @@ PAPER = Paper(
     authors="Pereira, Said, Santos",
     year=2025,
     parts=("Table 1", "Figure 1", "Figure 2", "Figure 3", "Figure 4", "Figure 5"),
+    main=(("E-S1", "Q1.7"), ("E-S2", "Q2.2"), ("E-S4", "C.1"), ("E-S4", "C.2"), ("E-S4", "C.3")),
 )

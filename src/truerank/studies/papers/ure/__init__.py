@@ -26,6 +26,7 @@ PAPER = Paper(
         "Theorem 2",
         "Theorem 3",
     ),
+    main=(("E-U1", "large"), ("E-U2", "trap"), ("E-U3", "better"), ("E-U5", "user"), ("E-U5", "mean")),
 )
 
 SHORT = Paper(

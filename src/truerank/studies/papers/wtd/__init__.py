@@ -11,4 +11,5 @@ PAPER = Paper(
     authors="Carraro, Bridge",
     year=2020,
     parts=("Table 1", "Table 2", "Table 3", "Table 4"),
+    main=(("E-W1", "far"), ("E-W1", "best"), ("E-W1", "no random data"), ("E-W2", "harm")),
 )
