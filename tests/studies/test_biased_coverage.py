@@ -48,7 +48,7 @@ COMMITTED = Path(__file__).parents[2] / "docs" / "results" / "studied" / "biased
 
 def test_the_committed_results_keep_what_is_claimed() -> None:
     """93 to 97 % of intervals of self-normalised IPS with the right propensities hold the truth."""
-    rows = [row for row in StudyResult.read(COMMITTED).tables["coverage"] if row["propensities"] == RIGHT]
+    rows = [row for row in StudyResult.read(COMMITTED).rows("coverage") if row["propensities"] == RIGHT]
     unclipped = [row for row in rows if row["clip"] is None]
     promised = [row for row in unclipped if row["estimator"] == "snips"]
     assert len(promised) == 9
@@ -68,6 +68,6 @@ def test_draws_that_are_kept_are_those_that_are_measured_at_once() -> None:
 def test_coverage_as_published() -> None:
     """2,000 logs, as `truerank study biased-exposure --seed 20261116` draws them."""
     found = measure_kept(ClaimedPropensities(RIGHT, SETTINGS, 20261116), runs=2000, keep=in_memory)
-    committed = [row for row in StudyResult.read(COMMITTED).tables["coverage"] if row["propensities"] == RIGHT]
+    committed = [row for row in StudyResult.read(COMMITTED).rows("coverage") if row["propensities"] == RIGHT]
     assert [each.covered for each in found] == pytest.approx([row["coverage"] for row in committed], abs=0.00051)
     assert [each.mean for each in found] == pytest.approx([row["mean"] for row in committed], abs=0.0000051)

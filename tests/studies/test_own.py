@@ -13,7 +13,11 @@ from calling import call
 from truerank.cli.own import study_names
 from truerank.cli.study import study as group
 from truerank.core.errors import InputError
+from truerank.estimators import terms_of
+from truerank.estimators.judged.full import Full
+from truerank.metrics.recall import Recall
 from truerank.report.study_pages import files_of, page_of, pages, with_pages, write_pages
+from truerank.studies.own.kuairec import COUNTS, SHAPE, observed
 from truerank.studies.own.result import StudyResult, read_results, study_result
 from truerank.studies.own.run import run_study
 from truerank.studies.own.study import STUDIES, StudyTables
@@ -89,6 +93,11 @@ class _Piece:
         return pl.DataFrame({"x": [len(self.name)]})
 
 
+def test_rows_of_a_table_have_the_same_columns() -> None:
+    with pytest.raises(ValueError, match="rows of found have different columns"):
+        study_result("x", StudyTables({"found": [{"a": 1}, {"b": 1}]}), command="", size=StudySize.QUICK, seed=0)
+
+
 def test_a_stopped_run_goes_on_and_another_question_is_refused(tmp_path: Path) -> None:
     study: Any = _Counted()
     with pytest.raises(KeyboardInterrupt):
@@ -96,7 +105,8 @@ def test_a_stopped_run_goes_on_and_another_question_is_refused(tmp_path: Path) -
     study.stops = False
     result, _ = run_study(study, StudySource(), tmp_path, **QUICK)
     assert study.made == ["a b", "a/b"]
-    assert result.tables == {"found": ({"x": 3}, {"x": 3})}
+    assert result.rows("found") == [{"x": 3}, {"x": 3}]
+    assert result.frame("found").to_dicts() == result.rows("found")
     assert result.settings == {"third": 0.333333333}
     with pytest.raises(InputError, match="seed: 0, now 1"):
         run_study(study, StudySource(), tmp_path, size=StudySize.QUICK, seed=1)
@@ -106,17 +116,27 @@ def test_a_stopped_run_goes_on_and_another_question_is_refused(tmp_path: Path) -
         page_of(result)
 
 
+def test_a_world_stands_for_the_block_of_kuairec() -> None:
+    assert (SHAPE.users, SHAPE.items) == COUNTS[:2]
+    world, train = observed(StudySource(), size=StudySize.QUICK, seed=0)
+    assert len(world.labels) == world.n_users * world.n_items
+    assert len(train) > 0
+    for ranks in world.ranks.values():  # a quarter of the items is shown
+        assert terms_of(Full(), world.labels, ranks, metrics=[Recall(50)])[0].value() > 0.3
+
+
 # ---------------------------------------------------------------------------------------------------- committed results
 
 
 @pytest.mark.parametrize("path", sorted(RESULTS.glob("*.json")), ids=lambda path: path.stem)
 def test_results_are_small_and_whole(path: Path) -> None:
     result = StudyResult.read(path)
-    kept = StudyTables(result.tables, result.settings)
+    kept = StudyTables({name: result.rows(name) for name in result.tables}, result.settings)
     again = study_result(
-        result.study, kept, size=result.size, seed=result.seed, synthetic=result.synthetic, data=result.data
+        result.study, kept, command=result.command, size=result.size, seed=result.seed, data=result.data
     )
-    assert again.tables == result.tables  # no digit more than is kept
+    assert (again.tables, again.settings) == (result.tables, result.settings)  # no digit more than is kept
+    assert result.command.startswith("truerank study ")
     assert result.encoded() == path.read_bytes()
     assert result.size is StudySize.FULL
     assert not result.synthetic
@@ -156,7 +176,7 @@ def test_what_is_no_result_is_refused(tmp_path: Path) -> None:
 
 def test_intervals_that_hold_at_every_look_do() -> None:
     """Ever wrong in at most 7 % of runs, but where nothing tells of rare losses; stops within 1.2 of a single test."""
-    rows = read_results(RESULTS)["watch"].tables["streams"]
+    rows = read_results(RESULTS)["watch"].rows("streams")
     assert all(row["wrong"] <= 0.07 for row in rows if "loses 9" not in row["stream"])
     assert all(row["median"] <= 1.2 * row["fixed"] for row in rows if row["fixed"] is not None)
     assert all(row["peeked"] > 0.2 for row in rows)

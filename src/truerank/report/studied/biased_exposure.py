@@ -15,7 +15,7 @@ COLUMNS = "| propensities | metric | estimator | model or difference | truth | m
 
 
 def page(result: StudyResult) -> StudyPage:
-    rows, settings = result.tables["coverage"], result.settings
+    rows, settings = result.rows("coverage"), result.settings
     right, wrong = ([row for row in rows if (row["propensities"] == RIGHT) == flag] for flag in (True, False))
     held = [row["coverage"] for row in right if row["clip"] is None]
     missed = [row["coverage"] for row in wrong]

@@ -13,7 +13,7 @@ USUAL, SEQUENCE, BAR = "#C44E00", "#0072B2", "#777777"
 
 
 def page(result: StudyResult) -> StudyPage:
-    rows, users, runs = result.tables["streams"], result.settings["users"], result.settings["runs"]
+    rows, users, runs = result.rows("streams"), result.settings["users"], result.settings["runs"]
     equal, better = ([row for row in rows if (row["fixed"] is None) == flag] for flag in (True, False))
     usual, ratio = [row["peeked"] for row in rows], [row["median"] / row["fixed"] for row in better]
     common = max(row["wrong"] for row in rows if "loses 9" not in row["stream"])

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
+
+import msgspec
+import numpy as np
+import polars as pl
 
 from truerank.core.errors import InputError
 from truerank.core.provenance import plain
@@ -18,38 +22,51 @@ DIGITS = 9  # significant digits of what is kept: pages show up to seven
 
 
 @dataclass(frozen=True, slots=True)
+class KeptRows:
+    """A table as it is kept: its columns once, and the values of each row in their order."""
+
+    columns: tuple[str, ...]
+    rows: tuple[tuple[Any, ...], ...]
+
+
+@dataclass(frozen=True, slots=True)
 class StudyResult:
     """What a run of a study found, with all that its page says.
 
-    `data` is by file what it was read from (SHA-256); `synthetic` says that a made world stood for data that it needs.
+    `command` makes it again; `data` is by file what it was read from (SHA-256); `synthetic` says that a made world
+    stood for data that it needs.
     """
 
     study: str
+    command: str
     size: StudySize
     seed: int
     synthetic: bool
     truerank: str
     data: Mapping[str, str]
     settings: Mapping[str, Any]
-    tables: Mapping[str, tuple[Row, ...]]
+    tables: Mapping[str, KeptRows]
 
     @property
     def file_name(self) -> str:
         return f"{self.study}.json"
 
-    @property
-    def command(self) -> str:
-        """The command that makes it."""
-        options = (
-            " --data DIR" * bool(self.data),
-            " --data synthetic" * self.synthetic,
-            f" --size {self.size}" * (self.size is not StudySize.FULL),
-            f" --seed {self.seed}" * (self.seed != 0),
-        )
-        return f"truerank study {self.study}{''.join(options)}"
+    def rows(self, table: str) -> list[dict[str, Any]]:
+        """The rows of a table, values by column."""
+        kept = self.tables[table]
+        return [dict(zip(kept.columns, row, strict=True)) for row in kept.rows]
+
+    def frame(self, table: str) -> pl.DataFrame:
+        """A table as a frame."""
+        kept = self.tables[table]
+        return pl.DataFrame(kept.rows, schema=list(kept.columns), orient="row", infer_schema_length=None)
 
     def encoded(self) -> bytes:
-        return encoded(self)
+        """The content of its file: a line for each row of a table, so that changes can be read."""
+        head = {field.name: getattr(self, field.name) for field in fields(self) if field.name != "tables"}
+        tables = [f"  {_json(name)}: {_table_json(kept)}" for name, kept in self.tables.items()]
+        begun = encoded(head).decode().removesuffix("\n}\n")
+        return (begun + ',\n "tables": {\n' + ",\n".join(tables) + "\n }\n}\n").encode()
 
     @classmethod
     def read(cls, path: Path) -> StudyResult:
@@ -57,18 +74,20 @@ class StudyResult:
 
 
 def study_result(
-    study: str, found: StudyTables, *, size: StudySize, seed: int, synthetic: bool, data: Mapping[str, str]
-) -> StudyResult:
+    study: str, found: StudyTables, *, command: str, size: StudySize, seed: int, synthetic: bool = False,
+    data: Mapping[str, str] | None = None,
+) -> StudyResult:  # fmt: skip
     """Tables as they are kept: plain values, numbers in nine digits, none where they are not finite."""
     return StudyResult(
         study=study,
+        command=command,
         size=size,
         seed=seed,
         synthetic=synthetic,
         truerank=__version__,
-        data=dict(data),
-        settings=_kept(found.settings),
-        tables={name: tuple(_kept(row) for row in rows) for name, rows in found.tables.items()},
+        data=dict(data or {}),
+        settings={str(name): _kept(value) for name, value in found.settings.items()},
+        tables={name: _rows(name, rows) for name, rows in found.tables.items()},
     )
 
 
@@ -83,16 +102,32 @@ def read_results(folder: Path) -> dict[str, StudyResult]:
     return {result.study: result for result in found.values()}
 
 
-def _kept(values: Row) -> dict[str, Any]:
-    """Plain values; what is not finite is none.
+def _rows(name: str, rows: Sequence[Row]) -> KeptRows:
+    columns = tuple(rows[0]) if rows else ()
+    if any(tuple(row) != columns for row in rows):
+        raise ValueError(f"rows of {name} have different columns")
+    return KeptRows(columns, tuple(tuple(_kept(value) for value in row.values()) for row in rows))
 
-    >>> _kept({"n": 3, "share": 2 / 3, "fixed": float("inf"), "name": "a"})
-    {'n': 3, 'share': 0.666666667, 'fixed': None, 'name': 'a'}
+
+def _kept(value: Any) -> Any:
+    """A plain value; what is not finite is none.
+
+    >>> [_kept(each) for each in (3, 2 / 3, float("inf"), "a", (1.5, None))]
+    [3, 0.666666667, None, 'a', [1.5, None]]
     """
-    return {str(name): _number(value) for name, value in values.items()}
-
-
-def _number(value: Any) -> Any:
-    if isinstance(value, Sequence) and not isinstance(value, str):
-        return [_number(each) for each in value]
+    if isinstance(value, np.generic | np.ndarray):
+        value = value.tolist()
+    if isinstance(value, Mapping):
+        return {str(name): _kept(each) for name, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_kept(each) for each in value]
     return rounded(value, DIGITS) if isinstance(value, float) else plain(value)
+
+
+def _table_json(kept: KeptRows) -> str:
+    rows = ",\n".join(f"    {_json(row)}" for row in kept.rows)
+    return f'{{\n   "columns": {_json(kept.columns)},\n   "rows": [\n{rows}\n   ]\n  }}'
+
+
+def _json(value: Any) -> str:
+    return msgspec.json.encode(value).decode()

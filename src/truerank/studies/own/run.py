@@ -40,4 +40,21 @@ def run_study(
         folder, lambda keep, say: study.run(source, size=size, seed=seed, keep=keep, progress=say),
         asked=asked, what="run of a study", processes=processes, progress=progress,
     )  # fmt: skip
-    return study_result(study.name, found, size=size, seed=seed, synthetic=synthetic, data=data), notes
+    command = command_of(study.name, size=size, seed=seed, synthetic=synthetic, reads=bool(data))
+    result = study_result(study.name, found, command=command, size=size, seed=seed, synthetic=synthetic, data=data)
+    return result, notes
+
+
+def command_of(name: str, *, size: StudySize, seed: int, synthetic: bool, reads: bool) -> str:
+    """What makes a result again.
+
+    >>> command_of("watch", size=StudySize.FULL, seed=9, synthetic=False, reads=False)
+    'truerank study watch --seed 9'
+    """
+    options = (
+        " --data DIR" * reads,
+        " --data synthetic" * synthetic,
+        f" --size {size}" * (size is not StudySize.FULL),
+        f" --seed {seed}" * (seed != 0),
+    )
+    return f"truerank study {name}{''.join(options)}"
