@@ -101,7 +101,7 @@ class BiasedExposureStudy:
     name: ClassVar[str] = "biased-exposure"
     about: ClassVar[str] = "Do estimators for biased logs keep their word, with right and with wrong propensities?"
     data: ClassVar[tuple[str, ...]] = ()
-    minutes: ClassVar[float] = 15.0
+    minutes: ClassVar[float] = 4.0
 
     def run(
         self, source: StudySource, *, size: StudySize, seed: int, keep: Keep, progress: Progress | None

@@ -110,7 +110,7 @@ class WatchStudy:
     name: ClassVar[str] = "watch"
     about: ClassVar[str] = "Does an interval that holds at every look keep its word, and what does it cost?"
     data: ClassVar[tuple[str, ...]] = ()
-    minutes: ClassVar[float] = 3.0
+    minutes: ClassVar[float] = 1.0
 
     def run(
         self, source: StudySource, *, size: StudySize, seed: int, keep: Keep, progress: Progress | None
