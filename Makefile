@@ -15,7 +15,7 @@ WITH_TORCH := $(if $(filter 0,$(TORCH)),,$(VENV)/.torch)
 RECTOOLS ?= .venv-rectools
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: scale demo test test-all test-newest test-rectools check coverage biased published-bias bench-setup bench format clean position-fits models-on-kuairec debiased-learners offpolicy-study advice-check targeted-exposure watch-study reliability-coverage reliability-study calibration shipped-study pictures report-pictures result-pictures docs release-check
+.PHONY: scale demo test test-all test-newest test-rectools check coverage published-bias bench-setup bench format clean position-fits models-on-kuairec debiased-learners offpolicy-study advice-check targeted-exposure reliability-coverage reliability-study calibration shipped-study pictures report-pictures result-pictures docs release-check
 
 # the library alone is all the demo needs; tests also need peers and models of other libraries
 $(VENV)/.library: pyproject.toml constraints.txt
@@ -66,9 +66,6 @@ check: $(READY)  ## style and types
 coverage: $(READY)  ## coverage of intervals on KuaiRec, 2,000 draws, into docs/results/coverage.md
 	PYTHONPATH=scripts $(BIN)/python scripts/interval_coverage.py
 
-biased: $(READY)  ## estimators for biased logs on a world with known propensities, into docs/results/biased-exposure.md
-	PYTHONPATH=scripts $(BIN)/python scripts/biased_coverage.py
-
 published-bias: $(READY)  ## what the published mean converges to on KuaiRec, into docs/results/published-bias.md
 	PYTHONPATH=scripts $(BIN)/python scripts/published_bias.py
 
@@ -90,9 +87,6 @@ reliability-coverage: $(READY)  ## intervals of the reliability study on a popul
 
 targeted-exposure: $(READY)  ## targeted against uniform exposure on KuaiRec, into docs/results/targeted-exposure.md
 	PYTHONPATH=scripts $(BIN)/python scripts/targeted_exposure.py
-
-watch-study: $(READY)  ## whether intervals that hold at every look do, into docs/results/watch.md
-	PYTHONPATH=scripts $(BIN)/python scripts/watch_study.py
 
 calibration: $(READY)  ## whether intervals and verdicts keep their promises, into docs/results/calibration.md
 	PYTHONPATH=scripts $(BIN)/python scripts/calibration.py

@@ -18,6 +18,7 @@ from truerank.estimators import ranked
 from truerank.exposure import interventions, kinds, loggers, positions, propensities
 from truerank.ranks import samplers
 from truerank.studies.demo import TOPICS
+from truerank.studies.own.study import STUDIES
 from truerank.studies.papers.experiment import EXPERIMENTS
 
 PAGE = Path(__file__).parents[1] / "docs" / "catalogue.md"
@@ -35,6 +36,7 @@ SECTIONS: tuple[tuple[str, Kind[Any], str, str], ...] = (
     ("Recommenders", models.RECOMMENDERS, "tr.models", "`train NAME`, `models.parse`"),
     ("Datasets", datasets.DATASETS, "tr.datasets", "`data list`, `datasets.named`"),
     ("Experiments of the papers", EXPERIMENTS, "truerank.studies.papers", "`reproduce ID`"),
+    ("Studies of our own", STUDIES, "truerank.studies.own", "`study NAME`"),
     ("Topics of the demo", TOPICS, "truerank.studies.demo", "`demo --topic`"),
 )  # fmt: skip
 HEAD = """# Catalogue

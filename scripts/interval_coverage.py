@@ -42,7 +42,6 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=Path("docs/results/coverage.md"))
     arguments = parser.parse_args()
     truth = kuairec.truth()
-    kuairec.check(truth)
     found = study(truth, runs=arguments.runs)
     write_page(arguments.out, "coverage", page(found, runs=arguments.runs))
     failures = [each for each in found if not holds(each)]

@@ -21,7 +21,6 @@ OUT = Path("docs/results/published-bias.md")
 
 def main() -> None:
     truth = kuairec.truth()
-    kuairec.check(truth)
     lines = [
         "# What the published mean converges to on KuaiRec",
         "",

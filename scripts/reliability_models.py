@@ -23,14 +23,14 @@ from truerank.models import Side
 from truerank.ranks.kernel.rank import Aligned
 from truerank.ranks.scores.files import read_scores, write_scores
 from truerank.ranks.scores.scores import dense
-from truerank.studies.papers.experiment import ReproducedSource
 from truerank.studies.papers.reliability.worlds import SEED, SETTINGS, StudiedData, StudiedModel, StudiedSetting
+from truerank.studies.work import StudySource
 
 STUDIES = {name: SETTINGS[name] for name in ("kuairec", "jester")}
 
 
 def data_of(study: StudiedSetting) -> StudiedData:
-    return study.data(ReproducedSource(data_folder()))
+    return study.data(StudySource(data_folder()))
 
 
 def alone(target: Callable[..., None], *given: object, what: str) -> None:

@@ -3,22 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from statistics import fmean, median
+from statistics import fmean
 from typing import Any
 
-from result_parts import Head, Table, curves, number, numbers, percent, ranges, rows_having
-
-HELD = "95 % intervals that held the truth"
-BAND = (0.93, 0.97)
-GREEN = "the green band, 93 to 97 %, is where intervals that keep their word fall"
-
-
-def _dot(label: str, group: str, value: float) -> dict[str, Any]:
-    return {"label": label, "group": group, "value": value}
-
-
-def _span(values: list[float], digits: int = 1) -> str:
-    return f"{percent(min(values), digits)} to {percent(max(values), digits)}"
+from result_parts import Head, Table, number, numbers, rows_having
+from truerank.report.study_charts import BAND, GREEN, HELD, curves, percent, ranges
+from truerank.report.study_charts import dot as _dot
+from truerank.report.study_charts import span as _span
 
 
 def coverage(found: list[Table]) -> Head:
@@ -37,31 +28,6 @@ def coverage(found: list[Table]) -> Head:
             "KuaiRec is labelled nearly in full, so the truth is known; all but a few random items per user were hidden again and again, and the truth was estimated from the rest.",
             f"A dot is how often a 95 % interval held it, for one model or difference: {_span(held)} of draws, and {GREEN}.",
             f"The mean over users as it was published is another question, and its intervals hold mean recall in {_span(published)} of draws.",
-        ),
-    )
-
-
-def biased(found: list[Table]) -> Head:
-    rows = rows_having(found, "propensities", "coverage")
-    right = [
-        number(row["coverage"]) for row in rows if row["propensities"] == "right" and "clip" not in row["estimator"]
-    ]
-    wrong = [number(row["coverage"]) for row in rows if row["propensities"] != "right"]
-    dots = [
-        _dot(
-            f"{row['propensities']}: {row['estimator']}",
-            "value of a model" if " - " not in row["model or difference"] else "difference",
-            number(row["coverage"]),
-        )
-        for row in rows
-    ]
-    return Head(
-        ranges(dots, HELD, band=BAND, form="%"),
-        "How often intervals held the truth, with right and with wrong propensities",
-        (
-            "Logs that show some pairs more often than others can be weighed back, if it is known how likely each pair was to be shown.",
-            f"With the right propensities and without a clip 95 % intervals held the truth in {_span(right)} of draws; {GREEN}.",
-            f"With wrong propensities they held it in {_span(wrong, 0)}, half of them in at most {percent(median(wrong), 0)}: an interval does not know that a propensity is wrong.",
         ),
     )
 
@@ -333,7 +299,6 @@ def reliability(found: list[Table]) -> Head:
 
 HEADS: Mapping[str, Callable[[list[Table]], Head]] = {
     "advice": advice,
-    "biased-exposure": biased,
     "coverage": coverage,
     "debiased-learners": debiased,
     "lists": lists,

@@ -12,11 +12,11 @@ from pathlib import Path
 from result_heads import HEADS
 from result_parts import Head, tables
 from truerank.data.whole import whole_file
+from truerank.report.folding import folded
 from truerank.report.reliability_charts import PictureFormat, picture
 
 FOLDER = Path(__file__).parents[1] / "docs" / "results"
 DRAWN = "*Picture and sentences are made from the tables below (`make result-pictures`).*"
-LONG = 20  # rows of a table that is shown at once
 
 
 def write_page(path: Path, name: str, text: str) -> None:
@@ -35,30 +35,13 @@ def begun(plain: str, head: Head, *, image: str) -> str:
     """A page with its beginning."""
     title, _, rest = plain.partition("\n")
     beginning = (title, f"![{head.alternative}]({image})", " ".join(head.sentences), DRAWN)
-    return "\n\n".join(beginning) + "\n\n" + folded(rest.lstrip("\n"))
+    return "\n\n".join(beginning) + "\n\n" + "\n".join(folded(rest.lstrip("\n").splitlines())) + "\n"
 
 
 def bare(text: str) -> str:
     """A page without the beginning that it may have."""
     title, _, rest = text.partition("\n")
     return f"{title}\n\n{rest.partition(DRAWN)[2].lstrip()}" if DRAWN in rest else text
-
-
-def folded(text: str) -> str:
-    """A page whose long tables are folded."""
-    out: list[str] = []
-    table: list[str] = []
-    inside = False
-    for line in [*text.splitlines(), ""]:
-        if line.startswith("|"):
-            table.append(line)
-            continue
-        if len(table) - 2 > LONG and not inside:
-            table = [f"<details><summary>Table of {len(table) - 2} rows</summary>", "", *table, "", "</details>"]
-        out += [*table, line]
-        table = []
-        inside = (inside or line.startswith("<details")) and not line.startswith("</details")
-    return "\n".join(out[:-1]) + "\n"
 
 
 def main() -> None:

@@ -24,13 +24,13 @@ from truerank.data.marker import read_marker
 from truerank.data.whole import whole_file
 from truerank.metrics.ndcg import NDCG
 from truerank.metrics.recall import Recall
-from truerank.studies.papers.experiment import ReproducedSource
 from truerank.studies.papers.reliability.studied import FittedScores, scores_of
 from truerank.studies.papers.reliability.worlds import SEED, SETTINGS
 from truerank.studies.reliability import Grid, study
 from truerank.studies.reliability.advising import SHIPPED, WORLD, StudiedWorld
 from truerank.studies.reliability.folder import KIND, LOGS, NOTE, PAIRS, RESULTS
 from truerank.studies.reliability.studied import NEEDED, QUESTIONS
+from truerank.studies.work import StudySource
 
 DONE = Path("build/reliability")
 REPETITIONS = 10
@@ -80,7 +80,7 @@ ASKED: Mapping[str, Asked] = {
 
 
 def run(name: str, repetitions: int, folder: Path) -> None:
-    source, setting = ReproducedSource(data_folder()), SETTINGS[name]
+    source, setting = StudySource(data_folder()), SETTINGS[name]
     data = setting.data(source)
     scores = []
     for entry in setting.entries:

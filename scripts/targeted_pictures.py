@@ -1,4 +1,4 @@
-"""Pictures of targeted exposure and of watching: of their studies, and of a stream for docs/watch.md.
+"""Pictures of targeted exposure, of its study, and of a stream for docs/watch.md.
 
 python scripts/targeted_pictures.py [png]          write docs/figures/watch.svg (or PNG, to look at)
 """
@@ -20,7 +20,7 @@ from truerank.report.watched import watch_picture
 WHO = "the pictures of targeted exposure"
 OUT = Path("docs/figures/watch")
 COLOURS = {"known": "#0072B2", "difference": "#56B4E9", "not known": "#C44E00", "random list": "#6E6E6E"}
-USUAL, SEQUENCE, BAR = "#C44E00", "#0072B2", "#777777"
+BAR = "#777777"
 
 
 def _config() -> Any:
@@ -49,26 +49,6 @@ def study_picture(found: pl.DataFrame, form: PictureFormat = PictureFormat.SVG) 
     )  # fmt: skip
     one = alt.Chart(alt.Data(values=[{"at": 1}])).mark_rule(strokeDash=[4, 4], color=BAR).encode(x="at:Q")
     return picture(alt.layer(one, points, width=430, height=260, config=_config()), form, who=WHO)
-
-
-def ever_wrong_picture(found: pl.DataFrame, form: PictureFormat = PictureFormat.SVG) -> bytes:
-    """For each stream two bars: how often an ordinary interval and the sequence are ever wrong."""
-    alt = altair(WHO)
-    names = {"peeked": "ordinary interval after every user", "wrong": "truerank watch"}
-    rows = [
-        {"stream": row["stream"], "way": name, "share": row[key]}
-        for row in found.to_dicts() for key, name in names.items()
-    ]  # fmt: skip
-    order = list(dict.fromkeys(row["stream"] for row in rows))
-    bars = alt.Chart(alt.Data(values=rows)).mark_bar(height=8).encode(
-        x=alt.X("share:Q", title="runs in which it is ever wrong", axis=alt.Axis(format="%", tickCount=6)),
-        y=alt.Y("stream:N", sort=order, title=None),
-        yOffset=alt.YOffset("way:N", sort=list(names.values())),
-        color=alt.Color("way:N", title=None, scale=alt.Scale(domain=list(names.values()), range=[USUAL, SEQUENCE]),
-                        legend=alt.Legend(orient="top", labelLimit=400)),
-    )  # fmt: skip
-    promised = alt.Chart(alt.Data(values=[{"at": 0.05}])).mark_rule(strokeDash=[4, 4], color=BAR).encode(x="at:Q")
-    return picture(alt.layer(bars, promised, width=400, height=260, config=_config()), form, who=WHO)
 
 
 def stream() -> tuple[dict[str, pl.DataFrame], pl.DataFrame]:

@@ -17,8 +17,9 @@ from truerank.models.matrix import positives
 from truerank.models.neighbours import Draw, nearest
 from truerank.studies.papers.dcg.movielens import INTERACTIONS, MovieLensDisagreement
 from truerank.studies.papers.dcg.platform import NEW, OLD, REWARDS, Platform, draw_week
-from truerank.studies.papers.experiment import Obtained, ReproducedSize
+from truerank.studies.papers.experiment import Obtained
 from truerank.studies.papers.paper import Cell, Cells, ClaimVerdict
+from truerank.studies.work import StudySize
 
 
 @pytest.fixture(scope="module")
@@ -69,7 +70,7 @@ def test_the_platform_keeps_the_assumptions_of_the_paper() -> None:
 
 def test_a_verdict_on_movielens_needs_its_ratings() -> None:
     def verdict(cells: list[Cell]) -> ClaimVerdict:
-        obtained = Obtained(Cells(tuple(cells)), synthetic=False, size=ReproducedSize.FULL)
+        obtained = Obtained(Cells(tuple(cells)), synthetic=False, size=StudySize.FULL)
         return MovieLensDisagreement().judge(obtained)[0].verdict
 
     near = [

@@ -7,15 +7,16 @@ import polars as pl
 import pytest
 
 from truerank.models.neighbours import ItemKNN
-from truerank.studies.papers.experiment import Obtained, ReproducedSize, ReproducedSource
+from truerank.studies.papers.experiment import Obtained
 from truerank.studies.papers.paper import Cell, Cells, ClaimVerdict
 from truerank.studies.papers.wtd.findings import MAIN, judged
 from truerank.studies.papers.wtd.item_forms import forms, nearest
 from truerank.studies.papers.wtd.published import COAT, RECOMMENDERS, SETS, TRUTH
 from truerank.studies.papers.wtd.shapes import QUICK_SHAPE, RAW, STRATEGIES, split_of
 from truerank.studies.papers.wtd.tested import DROP, EVERY, PRACTICE, RANDOM, MeansOfRuns, TestedRun, chosen
+from truerank.studies.work import StudySize, StudySource
 
-SYNTHETIC = ReproducedSource()
+SYNTHETIC = StudySource()
 
 
 def table(values: dict[str, list[float]], *, recommender: str = "MF") -> pl.DataFrame:
@@ -100,7 +101,7 @@ def obtained(
                 Cell(f"{metric}@10, difference in percent", who, f"{test}, %", number)
                 for metric in ("Precision", "MAP", "nDCG")
             ]
-    return Obtained(Cells(tuple(cells)), False, ReproducedSize.FULL)
+    return Obtained(Cells(tuple(cells)), False, StudySize.FULL)
 
 
 def words(found: Obtained) -> dict[str, ClaimVerdict]:

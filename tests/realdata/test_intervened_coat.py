@@ -20,9 +20,9 @@ from truerank.metrics.dcg import DCG
 from truerank.metrics.precision import Precision
 from truerank.metrics.recall import Recall
 from truerank.ranks.candidates import Overlap
-from truerank.studies.papers.experiment import ReproducedSource
 from truerank.studies.papers.wtd.by_probabilities import ASKED, MODELS, SHOWN, DrawnSets, RankedHeldOut
 from truerank.studies.papers.wtd.shapes import FULL_SHAPE, split_of
+from truerank.studies.work import StudySource
 
 pytestmark = pytest.mark.realdata
 
@@ -33,12 +33,12 @@ def coat() -> dict[str, Log]:
 
 
 @pytest.fixture
-def source() -> ReproducedSource:
-    return ReproducedSource(folder_of("coat"))
+def source() -> StudySource:
+    return StudySource(folder_of("coat"))
 
 
 @pytest.fixture
-def world(source: ReproducedSource) -> RankedHeldOut:
+def world(source: StudySource) -> RankedHeldOut:
     return RankedHeldOut.of(split_of(source, FULL_SHAPE, seed=0, run=0))
 
 
@@ -106,7 +106,7 @@ def test_through_evaluate(world: RankedHeldOut) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["SKEW", "WTD", "WTD_H"])
-def test_agrees_with_two_thousand_drawn_test_sets(source: ReproducedSource, name: str) -> None:
+def test_agrees_with_two_thousand_drawn_test_sets(source: StudySource, name: str) -> None:
     found = DrawnSets(source, FULL_SHAPE, 0, name, 2000).table()
     assert len(found) == 20
     for row in found.iter_rows(named=True):

@@ -16,22 +16,16 @@ import pytest
 from truerank.cli.reproduce import identifiers
 from truerank.core.errors import InputError
 from truerank.report.papers.pages import FRONT, of_paper, pages, papers, pivot, read_results
-from truerank.studies.papers.experiment import (
-    EXPERIMENTS,
-    Measurements,
-    ReproducedSize,
-    ReproducedSource,
-    catalogued,
-    in_memory,
-)
+from truerank.studies.papers.experiment import EXPERIMENTS, Measurements, catalogued
 from truerank.studies.papers.paper import Cell, ClaimVerdict, by_share
 from truerank.studies.papers.reproduced import Reproduced, judged_again, reproduced
 from truerank.studies.papers.run import reproduce
+from truerank.studies.work import StudySize, StudySource, in_memory
 
 DOCS = Path(__file__).parents[2] / "docs" / "results"
 RESULTS, PAGES = DOCS / "reproduced", DOCS / "papers"
 RUNNABLE = [cls for cls in catalogued() if not cls.instead]
-SYNTHETIC = ReproducedSource()
+SYNTHETIC = StudySource()
 
 
 def named(cls: Any) -> str:
@@ -74,7 +68,7 @@ def test_every_table_and_figure_of_a_paper_belongs_to_an_experiment() -> None:
 @pytest.mark.parametrize("cls", [cls for cls in catalogued() if cls.instead], ids=named)
 def test_what_cannot_be_run_here_says_why_and_what_to_run(cls: Any, tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"E-[A-Z]\d"):
-        reproduce(cls(), SYNTHETIC, tmp_path / "out", size=ReproducedSize.QUICK, seed=0)
+        reproduce(cls(), SYNTHETIC, tmp_path / "out", size=StudySize.QUICK, seed=0)
     assert not (tmp_path / "out").exists()
 
 
@@ -83,7 +77,7 @@ def test_what_cannot_be_run_here_says_why_and_what_to_run(cls: Any, tmp_path: Pa
 
 @pytest.mark.parametrize("cls", RUNNABLE, ids=named)
 def test_the_quick_size_runs_on_a_synthetic_world_and_again_is_the_same(cls: Any, tmp_path: Path) -> None:
-    quick: dict[str, Any] = {"size": ReproducedSize.QUICK, "seed": 0, "processes": 1}
+    quick: dict[str, Any] = {"size": StudySize.QUICK, "seed": 0, "processes": 1}
     if find_spec("torch") is None and learns(cls):
         with pytest.raises(InputError, match="needs torch"):
             reproduce(cls(), SYNTHETIC, tmp_path / "out", **quick)
@@ -139,7 +133,7 @@ class _Piece:
 
 def test_a_stopped_run_goes_on_and_another_question_is_refused(tmp_path: Path) -> None:
     experiment: Any = _Counted()
-    quick: dict[str, Any] = {"size": ReproducedSize.QUICK, "seed": 0}
+    quick: dict[str, Any] = {"size": StudySize.QUICK, "seed": 0}
     with pytest.raises(KeyboardInterrupt):
         reproduce(experiment, SYNTHETIC, tmp_path, **quick)
     experiment.stops = False
@@ -148,15 +142,15 @@ def test_a_stopped_run_goes_on_and_another_question_is_refused(tmp_path: Path) -
     assert [cell.obtained for cell in result.cells] == [3.0, 3.0]
     assert result.findings[0].verdict is ClaimVerdict.HOLDS
     with pytest.raises(InputError, match="seed: 0, now 1"):
-        reproduce(experiment, SYNTHETIC, tmp_path, size=ReproducedSize.QUICK, seed=1)
+        reproduce(experiment, SYNTHETIC, tmp_path, size=StudySize.QUICK, seed=1)
     with pytest.raises(InputError, match="needs no data"):
-        reproduce(experiment, ReproducedSource(tmp_path), tmp_path / "other", **quick)
+        reproduce(experiment, StudySource(tmp_path), tmp_path / "other", **quick)
 
 
 def test_two_numbers_in_one_place_are_an_error() -> None:
     found = Measurements((Cell("t", "a", "x", 1.0), Cell("t", "a", "x", 2.0)), ())
     with pytest.raises(ValueError, match="more than one number"):
-        reproduced(_Counted(), found, size=ReproducedSize.QUICK, seed=0, synthetic=True, data={})  # type: ignore[arg-type]
+        reproduced(_Counted(), found, size=StudySize.QUICK, seed=0, synthetic=True, data={})  # type: ignore[arg-type]
 
 
 # ---------------------------------------------------------------------------------------------------- committed results
@@ -167,7 +161,7 @@ def test_verdicts_are_those_of_the_committed_numbers(path: Path) -> None:
     result = Reproduced.read(path)
     assert judged_again(result) == result.findings
     assert result.encoded() == path.read_bytes()
-    assert result.size is ReproducedSize.FULL
+    assert result.size is StudySize.FULL
     assert len(path.read_bytes()) <= 400_000
 
 
@@ -210,7 +204,7 @@ def test_a_number_beyond_its_tolerance_is_marked() -> None:
 
 
 def test_the_exact_table_is_exact() -> None:
-    found = EXPERIMENTS.named("E-D1")().run(SYNTHETIC, size=ReproducedSize.FULL, seed=0, keep=in_memory, progress=None)
+    found = EXPERIMENTS.named("E-D1")().run(SYNTHETIC, size=StudySize.FULL, seed=0, keep=in_memory, progress=None)
     values = {(cell.table, cell.row, cell.column): cell.obtained for cell in found.cells}
     ideal = "Table 1, divided by the ideal list as in the text"
     assert values["Table 1", "R", "nDCG(x2)"] == pytest.approx(1 / 3.5, abs=1e-12)

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from truerank.studies.papers.experiment import Obtained, ReproducedSize, ReproducedSource, in_memory
+from truerank.studies.papers.experiment import Obtained
 from truerank.studies.papers.paper import Cell, Cells, ClaimVerdict
 from truerank.studies.papers.reliability.claims import CLAIMS
 from truerank.studies.papers.reliability.questions import NEAR, SUPPORT, claims_of, verdicts
@@ -16,8 +16,9 @@ from truerank.studies.papers.reliability.studied import FittedScores, StudiedLog
 from truerank.studies.papers.reliability.tuned import SEARCHES, TriedSettings, searched
 from truerank.studies.papers.reliability.worlds import BLOCKS, EASED, SETTINGS, made_data
 from truerank.studies.reliability import Preset
+from truerank.studies.work import StudySize, StudySource, in_memory
 
-SYNTHETIC, SMALL = ReproducedSource(), SETTINGS["small"]
+SYNTHETIC, SMALL = StudySource(), SETTINGS["small"]
 
 
 def test_a_made_block_is_fully_observed_and_not_learnt_from() -> None:
@@ -41,7 +42,7 @@ def test_kept_scores_come_back_as_they_were() -> None:
 def test_pairs_without_a_label_are_never_shown() -> None:
     scores = tuple((each.title, FittedScores(SYNTHETIC, "small", each, 0).table()) for each in SMALL.entries[1:])
     setting = replace(SMALL, sparsities=(0.0, 0.5), sizes=(18,))
-    whole = StudiedLogs(SYNTHETIC, ReproducedSize.QUICK, setting, Preset.PUBLISHED, "uniform", 0, scores)
+    whole = StudiedLogs(SYNTHETIC, StudySize.QUICK, setting, Preset.PUBLISHED, "uniform", 0, scores)
     missing = replace(whole, without=100)
     assert whole.name != missing.name
     found = missing.table().filter(question="fidelity", sparsity=0.0)
@@ -52,15 +53,13 @@ def test_pairs_without_a_label_are_never_shown() -> None:
 
 
 def test_a_search_takes_the_best_trial() -> None:
-    best, first, trials = searched(SYNTHETIC, SMALL, in_memory, size=ReproducedSize.QUICK, seed=0)
+    best, first, trials = searched(SYNTHETIC, SMALL, in_memory, size=StudySize.QUICK, seed=0)
     assert set(best) == set(first) == set(trials["model"].unique())
     assert "random" not in best
     own = trials.filter(model="EASE").sort("value", descending=True)
     assert dict(best["EASE"].settings) == json.loads(own["settings"][0])
-    assert len(own) == SEARCHES[ReproducedSize.QUICK].trials
-    one, other = (
-        TriedSettings(SYNTHETIC, "small", EASED, at, SEARCHES[ReproducedSize.QUICK], 0).table() for at in (0, 1)
-    )
+    assert len(own) == SEARCHES[StudySize.QUICK].trials
+    one, other = (TriedSettings(SYNTHETIC, "small", EASED, at, SEARCHES[StudySize.QUICK], 0).table() for at in (0, 1))
     assert one["settings"][0] != other["settings"][0]
 
 
@@ -92,7 +91,7 @@ def test_both_presets_decide_on_the_papers_world(
     released: tuple[int, int], published: tuple[int, int], word: ClaimVerdict
 ) -> None:
     cells = counted(KuaiRec__released=released, KuaiRec__published=published, Jester__released=(0, 10))
-    found = verdicts(Obtained(cells, False, ReproducedSize.FULL), claims_of("Q4")[:1])
+    found = verdicts(Obtained(cells, False, StudySize.FULL), claims_of("Q4")[:1])
     assert found[0].verdict is word
     assert "Jester, released 0 of 10" in found[0].why
 
@@ -108,7 +107,7 @@ def test_numbers_of_a_figure_are_counted_within_both_tolerances() -> None:
             ("mean difference", 0.01),
         )
     ]
-    found = verdicts(Obtained(Cells(tuple(cells)), False, ReproducedSize.FULL), ())
+    found = verdicts(Obtained(Cells(tuple(cells)), False, StudySize.FULL), ())
     assert found[0].verdict is ClaimVerdict.IN_PART
     assert "20 of 50 within 0.02, 45 within 0.05, +0.010 on average" in found[0].why
 

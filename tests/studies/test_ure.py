@@ -15,7 +15,7 @@ from truerank.estimators import terms_of
 from truerank.estimators.judged.published import Published
 from truerank.estimators.judged.weighted import kept_chance
 from truerank.metrics.recall import Recall
-from truerank.studies.papers.experiment import EXPERIMENTS, Obtained, ReproducedSize
+from truerank.studies.papers.experiment import EXPERIMENTS, Obtained
 from truerank.studies.papers.paper import Cell, Cells, ClaimVerdict
 from truerank.studies.papers.ure.agree import agreement, curve
 from truerank.studies.papers.ure.block import UreBlock, UreSplit, split_of
@@ -25,6 +25,7 @@ from truerank.studies.papers.ure.kept import chance_to_be_kept, published_limit,
 from truerank.studies.papers.ure.lists import among, recall_at, traditional
 from truerank.studies.papers.ure.reevaluated import BIAS, CRITERION, judged_claims
 from truerank.studies.papers.ure.synthetic import sampled_means
+from truerank.studies.work import StudySize
 
 BLOCK = UreBlock(None, users=40, items=90, seed=3)
 
@@ -220,7 +221,7 @@ def _table_4() -> tuple[Cell, ...]:
 def _verdicts(cells: tuple[Cell, ...]) -> dict[str, ClaimVerdict]:
     from truerank.studies.papers.ure.reevaluated import PUBLISHED
 
-    found = judged_claims(Obtained(Cells(cells), False, ReproducedSize.FULL), list(PUBLISHED))
+    found = judged_claims(Obtained(Cells(cells), False, StudySize.FULL), list(PUBLISHED))
     return {each.claim: each.verdict for each in found}
 
 

@@ -15,6 +15,7 @@ import click
 import truerank.cli
 from truerank.cli.commands import cli
 
+LIGHT = ("E-D1", "watch")
 HANDLED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGALRM)
 
 
@@ -66,9 +67,9 @@ def _too_long(signum: int, frame: Any) -> Any:
 
 
 def every_command(group: Any = cli, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], click.Command]]:
-    """All commands by their words, those of groups too; of several that call the same (experiments) the first."""
+    """All commands by their words, those of groups too; of several that call the same, a light one."""
     context, called = click.Context(group), set[Any]()
-    for name in group.list_commands(context):
+    for name in sorted(group.list_commands(context), key=lambda name: name not in LIGHT):
         command = group.get_command(context, name)
         if command.callback in called:
             continue

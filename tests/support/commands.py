@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import polars as pl
-from processes import RESULT
+from processes import RESULT, STUDIED
 from small_study import small_scores, small_train, small_world
 
 from truerank.cli.output import FORMS
@@ -111,6 +111,10 @@ COMMANDS = (
     Writing("pages", words("reproduce pages reproduced --out made"), heavy=True),
     Writing("pages again", words("reproduce pages reproduced --out made --force"),
             before=words("reproduce pages reproduced --out made"), heavy=True),
+    Writing("list of studies", words("study list --out made.json")),
+    Writing("study of our own", words("study watch --size quick --threads 1 --out made --quiet"), grows=True,
+            heavy=True),
+    Writing("pages of studies", words("study pages watched --out made"), grows=True, heavy=True),
     Writing("demo", words("demo --out made --quiet"), heavy=True),
 )  # fmt: skip
 
@@ -145,6 +149,8 @@ def make_inputs(folder: Path) -> Path:
         (folder / f"{name}.csv").write_text("day,value\n1,0.1\n2,0.3\n3,0.2\n4,0.4\n")
     (folder / "reproduced").mkdir()
     shutil.copy(RESULT, folder / "reproduced")
+    (folder / "watched").mkdir()
+    shutil.copy(STUDIED, folder / "watched")
     study(models, world, folder / "studied", grid=grid, train=train, resamples=5, threads=1, fast=False)
     return folder
 

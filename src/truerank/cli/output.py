@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -134,6 +134,16 @@ class Output:
 
     def progress(self) -> AbstractContextManager[Progress | None]:
         return watching(not self.quiet)
+
+    @contextmanager
+    def resumable(self) -> Iterator[Progress | None]:
+        """Progress of long work that is kept: whoever stops it is told how to go on."""
+        try:
+            with self.progress() as report:
+                yield report
+        except KeyboardInterrupt:
+            self.say([f"{self.place}: what is done is kept; the same command goes on from there."])
+            raise
 
     def deliver(self, content: bytes) -> None:
         """Content to a file, whole or not at all, or to standard output."""

@@ -9,8 +9,9 @@ from pathlib import Path
 import click
 
 from truerank.cli import terminal
+from truerank.cli.catalogued import DATA, SIZE, Catalogued, deliver_list, source_of
 from truerank.cli.groups import Inference
-from truerank.cli.names import ROOT, choices, names
+from truerank.cli.names import ROOT, names
 from truerank.cli.options import (
     FORCE,
     FORMAT,
@@ -20,9 +21,7 @@ from truerank.cli.options import (
     SEED,
     THREADS,
     Sections,
-    choice,
     grouped,
-    shared,
 )
 from truerank.cli.output import Output
 from truerank.core.errors import InputError
@@ -38,23 +37,7 @@ def identifiers() -> list[str]:
     return sorted(name for name in names(*(f"{PAPERS}/{each}" for each in folders)) if NAME.fullmatch(name))
 
 
-class Experiments(click.Group):
-    """A group in which every experiment is a command, in any case."""
-
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        return [*super().list_commands(ctx), *identifiers()]
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        own = {each.lower(): each for each in identifiers()}.get(cmd_name.lower())
-        return super().get_command(ctx, cmd_name) if own is None else _command(own)
-
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        with formatter.section("Commands"):
-            own = [(name, command.get_short_help_str(100)) for name, command in self.commands.items()]
-            formatter.write_dl([*own, ("ID", f"Run an experiment: {', '.join(identifiers())}.")])
-
-
-@click.group(cls=Experiments)
+@click.group(cls=Catalogued)
 def reproduce() -> None:
     """Run the experiments of the papers again, and compare with what was published."""
 
@@ -63,7 +46,6 @@ def reproduce() -> None:
 @grouped(Output, FORMAT, OUT, QUIET)
 def list_experiments(*, output: Output) -> None:
     """List every experiment: its paper, tables and figures, the data it needs, how long it takes."""
-    from truerank.report.text import as_csv, as_json, as_lines, encoded
     from truerank.studies.papers.experiment import catalogued, paper_of
 
     output.check()
@@ -83,14 +65,7 @@ def list_experiments(*, output: Output) -> None:
         }
         for cls in catalogued()
     ]
-    if output.chosen_form == "json":
-        output.deliver(as_json({"experiments": rows}))
-        return
-    if output.chosen_form == "csv":
-        output.deliver(as_csv(rows))
-        return
-    told = [{name: value for name, value in row.items() if value not in (None, "")} for row in rows]
-    output.deliver(encoded("\n".join(map(as_lines, told))))
+    deliver_list(rows, output, what="experiments")
 
 
 @reproduce.command(cls=Sections)
@@ -115,10 +90,8 @@ def pages(*, folder: Path, output: Output) -> None:
 
 
 @click.command(cls=Sections)
-@shared("--data", metavar="DIR|synthetic", help="The folder with the data, or a synthetic world of the same shape.")
-@choice(
-    "--size", choices(f"{PAPERS}/experiment", "ReproducedSize"), default="full", help="All of it, or little of all."
-)
+@DATA
+@SIZE
 @grouped(Inference, SEED, THREADS)
 @grouped(Output, OUT.here("The folder of the run.", required=True), QUIET)
 @click.pass_context
@@ -136,25 +109,19 @@ def run(ctx: click.Context, /, *, data: str | None, size: str, inference: Infere
     from truerank.report.papers.graphs import check_drawing
     from truerank.report.papers.pages import SIGNS
     from truerank.report.papers.written import write
-    from truerank.studies.papers.experiment import EXPERIMENTS, ReproducedSize, ReproducedSource
+    from truerank.studies.papers.experiment import EXPERIMENTS
     from truerank.studies.papers.run import reproduce as run_experiment
+    from truerank.studies.work import StudySize
 
     inference.check()
     experiment = EXPERIMENTS.named(str(ctx.info_name))()
-    if experiment.data and data is None and not experiment.instead:
-        wanted = " and ".join(experiment.data)
-        raise InputError(f"{experiment.name} reads {wanted}: say --data DIR, or --data synthetic.")
-    source = ReproducedSource() if data is None else ReproducedSource.of(data)
+    source = source_of(experiment.name, () if experiment.instead else experiment.data, data)
     check_drawing()
-    try:
-        with output.progress() as report:
-            result, notes = run_experiment(
-                experiment, source, output.place, size=ReproducedSize(size), seed=inference.seed,
-                processes=inference.threads, progress=report,
-            )  # fmt: skip
-    except KeyboardInterrupt:
-        output.say([f"{output.place}: what is done is kept; the same command goes on from there."])
-        raise
+    with output.resumable() as report:
+        result, notes = run_experiment(
+            experiment, source, output.place, size=StudySize(size), seed=inference.seed,
+            processes=inference.threads, progress=report,
+        )  # fmt: skip
     output.say(notes)
     paths = write(result, output.place)
     texts = {claim.key: claim.text for claim in experiment.claims}
@@ -164,7 +131,4 @@ def run(ctx: click.Context, /, *, data: str | None, size: str, inference: Infere
         terminal.show(str(path))
 
 
-@cache
-def _command(name: str) -> click.Command:
-    """The command of one experiment: its name is what it runs."""
-    return type(run)(name, callback=run.callback, params=run.params, help=run.help)
+reproduce.add_each(run, identifiers, word="ID", does="Run an experiment")

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from truerank.cli import terminal
+from truerank.cli import own, terminal
+from truerank.cli.catalogued import Catalogued
 from truerank.cli.groups import Inference, Reading, Scoring
 from truerank.cli.names import choices, constant
 from truerank.cli.options import (
@@ -57,9 +58,14 @@ def _shown(name: str) -> str:
     return ",".join(f"{each:g}" if isinstance(each, float) else str(each) for each in constant(GRID, name))
 
 
-@click.group()
+@click.group(cls=Catalogued)
 def study() -> None:
     """Measure how far a way to evaluate can be trusted."""
+
+
+study.add_each(own.run, own.study_names, word="NAME", does="Run a study of our own")
+for command in (own.list_studies, own.pages):
+    study.add_command(command)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -181,25 +187,21 @@ def reliability(
         names = ", ".join(map(str, grid.loggers))
         output.say([f"without --train the loggers are {names}: the others count training data."])
     learnt = None if train is None else _train(train, reading.of("train"), own=train_positive, loggers=grid.loggers)
-    try:
-        with output.progress() as report:
-            studied = run(
-                scoring.models(reading, items=items),
-                world,
-                output.place,
-                grid=grid,
-                train=learnt,
-                exclude=reading.of("exclude").pairs(scoring.exclude),
-                seed=inference.seed,
-                resamples=inference.bootstrap or 0,
-                level=inference.level,
-                threads=inference.threads,
-                engine=inference.engine,
-                progress=report,
-            )
-    except KeyboardInterrupt:
-        output.say([f"{output.place}: what is done is kept; the same command goes on from there."])
-        raise
+    with output.resumable() as report:
+        studied = run(
+            scoring.models(reading, items=items),
+            world,
+            output.place,
+            grid=grid,
+            train=learnt,
+            exclude=reading.of("exclude").pairs(scoring.exclude),
+            seed=inference.seed,
+            resamples=inference.bootstrap or 0,
+            level=inference.level,
+            threads=inference.threads,
+            engine=inference.engine,
+            progress=report,
+        )
     output.say(studied.notes)
     for name in (RESULTS, MEANS, PAIRS, LOGS):
         terminal.show(f"{Path(name).stem:8} {output.place / name}")
@@ -315,20 +317,16 @@ def calibration(*, draws: int, chosen_worlds: tuple[str, ...], inference: Infere
         raise InputError(f"--draws {draws}; expected a whole number from 1.")
     inference.check()
     chosen, place = named(chosen_worlds) if chosen_worlds else worlds(), output.place
-    try:
-        with output.progress() as report:
-            notes = run(
-                chosen,
-                place,
-                draws=draws,
-                seed=inference.seed,
-                processes=inference.threads,
-                engine=inference.engine,
-                progress=report,
-            )
-    except KeyboardInterrupt:
-        output.say([f"{place}: what is done is kept; the same command goes on from there."])
-        raise
+    with output.resumable() as report:
+        notes = run(
+            chosen,
+            place,
+            draws=draws,
+            seed=inference.seed,
+            processes=inference.threads,
+            engine=inference.engine,
+            progress=report,
+        )
     output.say(notes)
     terminal.show(f"calibration {write(worlds(), place, seed=inference.seed)}")
 
@@ -360,19 +358,15 @@ def truth(*, draws: int, kuairec: Path | None, jester: Path | None, inference: I
         raise InputError(f"--draws {draws}; expected a whole number from 1.")
     inference.check()
     chosen, place = study_worlds(kuairec=kuairec, jester=jester), output.place
-    try:
-        with output.progress() as report:
-            notes = run(
-                chosen,
-                place,
-                draws=draws,
-                seed=inference.seed,
-                processes=inference.threads,
-                engine=inference.engine,
-                progress=report,
-            )
-    except KeyboardInterrupt:
-        output.say([f"{place}: what is done is kept; the same command goes on from there."])
-        raise
+    with output.resumable() as report:
+        notes = run(
+            chosen,
+            place,
+            draws=draws,
+            seed=inference.seed,
+            processes=inference.threads,
+            engine=inference.engine,
+            progress=report,
+        )
     output.say(notes)
     terminal.show(f"truth {write(chosen, place, seed=inference.seed)}")

@@ -12,6 +12,7 @@ from itertools import combinations
 from typing import Protocol
 
 import numpy as np
+import polars as pl
 
 from truerank.core.arrays import Floats, Ints
 from truerank.core.chance import generator
@@ -22,10 +23,12 @@ from truerank.core.metric import Metric
 from truerank.core.ranking import Ranks
 from truerank.core.terms import Smooth
 from truerank.estimators import terms_of
+from truerank.studies.work import Keep
 from truerank.uncertainty.intervals import Interval, Population
 
 Asked = tuple[Metric, Estimator]
 Mapper = Callable[[Callable[[int], Floats], Sequence[int]], Sequence[Floats]]
+BLOCK = 50  # draws that are kept together
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,6 +162,55 @@ def measure(
     interval = Population() if interval is None else interval
     work = _Run(truth, tuple(asked), drawing, interval, seed)
     found = np.array(list(map(work, range(runs)) if mapper is None else mapper(work, range(runs))))
+    return _summed(truth, asked, found, interval)
+
+
+class CoverageCase(Protocol):
+    """What is drawn many times: a frozen value that is sent to processes, where it makes or reads its world once."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def seed(self) -> int: ...
+    @property
+    def asked(self) -> tuple[Asked, ...]: ...
+    @property
+    def interval(self) -> Interval: ...
+    def world(self) -> ObservedWorld: ...
+    def drawing(self) -> Drawing: ...
+
+
+@dataclass(frozen=True, slots=True)
+class CoverageDraws:
+    """Some draws of a case (a `WorkPiece`): a row for each draw and question."""
+
+    case: CoverageCase
+    first: int
+    last: int
+
+    @property
+    def name(self) -> str:
+        return f"{self.case.name} {self.first}-{self.last}"
+
+    def table(self) -> pl.DataFrame:
+        case = self.case
+        work = _Run(case.world(), case.asked, case.drawing(), case.interval, case.seed)
+        with np.errstate(all="raise", under="ignore"):  # nothing undefined is counted in silence
+            found = np.concatenate([work(run) for run in range(self.first, self.last)])
+        return pl.DataFrame(found, schema=["value", "low", "high"], orient="row")
+
+
+def measure_kept(case: CoverageCase, *, runs: int, keep: Keep) -> list[Coverage]:
+    """The same as `measure`, of draws that are kept."""
+    pieces = [CoverageDraws(case, first, min(first + BLOCK, runs)) for first in range(0, runs, BLOCK)]
+    tables = keep(pieces, about=f"drawing {case.name}")
+    found = np.concatenate([table.to_numpy() for table in tables])
+    return _summed(case.world(), case.asked, found.reshape(runs, -1, 3), case.interval)
+
+
+def _summed(truth: ObservedWorld, asked: Sequence[Asked], found: Floats, interval: Interval) -> list[Coverage]:
+    """What [run x question x (value, low, high)] say."""
+    runs = len(found)
     questions = _questions(truth, asked)
     return [
         Coverage(

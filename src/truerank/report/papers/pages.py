@@ -9,6 +9,7 @@ from typing import Any
 
 from truerank.core.errors import InputError
 from truerank.data.folders import whole_folder
+from truerank.report.folding import folded
 from truerank.report.papers.graphs import drawn, drawn_tiles
 from truerank.studies.papers.experiment import EXPERIMENTS, Experiment, catalogued, paper_of
 from truerank.studies.papers.paper import Cell, ClaimFinding, ClaimVerdict, Paper, PaperClaim, PaperGraph
@@ -16,7 +17,6 @@ from truerank.studies.papers.reproduced import Reproduced
 
 KIND = "set of pages"  # of the folder
 FRONT = "README.md"
-LONG = 20  # rows of a table that is shown at once
 SIGNS = {
     ClaimVerdict.HOLDS: "✓ holds",
     ClaimVerdict.IN_PART: "◐ holds in part",
@@ -268,21 +268,6 @@ def pivot(cells: Sequence[Cell]) -> Iterator[str]:
     yield f"|{'---|' * (len(columns) + 1)}"
     for row in rows:
         yield f"| {_cell(row)} | {' | '.join(_number(by_place.get((row, column))) for column in columns)} |"
-
-
-def folded(lines: Sequence[str]) -> list[str]:
-    """Lines in which tables of many rows are folded."""
-    out: list[str] = []
-    table: list[str] = []
-    for line in (*lines, ""):
-        if line.startswith("|"):
-            table.append(line)
-            continue
-        if len(table) - 2 > LONG:
-            table = [f"<details><summary>Table of {len(table) - 2} rows</summary>", "", *table, "", "</details>"]
-        out += [*table, line]
-        table = []
-    return out[:-1]
 
 
 def _number(cell: Cell | None) -> str:

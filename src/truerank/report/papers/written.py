@@ -7,8 +7,9 @@ from pathlib import Path
 from truerank.data.folders import seal, unseal
 from truerank.data.growing import working
 from truerank.data.whole import whole_file
+from truerank.report.folding import folded
 from truerank.report.papers.graphs import drawn
-from truerank.report.papers.pages import SIGNS, folded, section
+from truerank.report.papers.pages import SIGNS, section
 from truerank.studies.papers.experiment import EXPERIMENTS
 from truerank.studies.papers.reproduced import Reproduced
 from truerank.studies.pieces import KEPT

@@ -7,8 +7,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-DIGITS = 6  # significant digits of what is kept: enough for any page, and small changes stay small
-
 
 @dataclass(frozen=True, slots=True)
 class Paper:
@@ -131,17 +129,6 @@ class PaperGraph:
     points: tuple[GraphPoint, ...]
     level: float | None = None
     log: bool = False
-
-
-def rounded(value: float | None) -> float | None:
-    """A number as it is kept; what is not finite is none.
-
-    >>> rounded(2 / 3), rounded(math.nan)
-    (0.666667, None)
-    """
-    if value is None or not math.isfinite(value):
-        return None
-    return float(f"{float(value):.{DIGITS}g}")
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,13 +8,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import polars as pl
 
-from truerank.core.errors import InputError
 from truerank.core.provenance import plain
-from truerank.studies.papers.experiment import EXPERIMENTS, Experiment, Measurements, Obtained, ReproducedSize
-from truerank.studies.papers.paper import Cell, Cells, ClaimFinding, PaperGraph, rounded
+from truerank.studies.papers.experiment import EXPERIMENTS, Experiment, Measurements, Obtained
+from truerank.studies.papers.paper import Cell, Cells, ClaimFinding, PaperGraph
+from truerank.studies.results import encoded, read_result, rounded
+from truerank.studies.work import StudySize
 from truerank.version import __version__
 
 
@@ -26,7 +26,7 @@ class Reproduced:
     """
 
     experiment: str
-    size: ReproducedSize
+    size: StudySize
     seed: int
     synthetic: bool
     truerank: str
@@ -51,23 +51,18 @@ class Reproduced:
         return pl.DataFrame(rows, schema=dict(zip(names, kinds, strict=True)), orient="row")
 
     def encoded(self) -> bytes:
-        return msgspec.json.format(msgspec.json.encode(self), indent=1) + b"\n"
+        return encoded(self)
 
     @classmethod
     def read(cls, path: Path) -> Reproduced:
-        try:
-            return msgspec.json.decode(path.read_bytes(), type=cls)
-        except (OSError, msgspec.DecodeError, UnicodeDecodeError) as error:
-            raise InputError(
-                f"{path}: is no result of an experiment ({error}). Make it again: truerank reproduce ID."
-            ) from None
+        return read_result(path, cls, what="an experiment", again="truerank reproduce ID")
 
 
 def reproduced(
     experiment: Experiment,
     found: Measurements,
     *,
-    size: ReproducedSize,
+    size: StudySize,
     seed: int,
     synthetic: bool,
     data: Mapping[str, str],

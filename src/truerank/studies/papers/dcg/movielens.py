@@ -28,7 +28,7 @@ from truerank.ranks.scores.scores import dense
 from truerank.sampling.designs import UniformDesign
 from truerank.sampling.pools import Members
 from truerank.studies.papers.dcg import PAPER
-from truerank.studies.papers.experiment import Keep, Measurements, Obtained, ReproducedSize, ReproducedSource, WorkPiece
+from truerank.studies.papers.experiment import Measurements, Obtained
 from truerank.studies.papers.paper import (
     Cell,
     ClaimFinding,
@@ -40,6 +40,7 @@ from truerank.studies.papers.paper import (
     PaperGraph,
     by_share,
 )
+from truerank.studies.work import Keep, StudySize, StudySource, WorkPiece
 from truerank.studies.world import WorldSettings, make_world
 from truerank.uncertainty.agreement import correlation, disagreement, rank_correlation
 
@@ -74,8 +75,8 @@ class _Grid:
     items: int
 
     @classmethod
-    def of(cls, size: ReproducedSize, *, synthetic: bool) -> _Grid:
-        if size is ReproducedSize.FULL:
+    def of(cls, size: StudySize, *, synthetic: bool) -> _Grid:
+        if size is StudySize.FULL:
             full = (tuple(range(500, 1601, 10)), tuple(range(70, 111, 5)))
             return cls(100, *full, users=2000, items=1000) if synthetic else cls(100, *full, 0, 0)
         return cls(20, tuple(range(500, 1601, 220)), (70, 90, 110), users=300, items=160)
@@ -115,7 +116,7 @@ class MovieLensDisagreement:
     __str__ = text_of
 
     def run(
-        self, source: ReproducedSource, *, size: ReproducedSize, seed: int, keep: Keep, progress: Progress | None
+        self, source: StudySource, *, size: StudySize, seed: int, keep: Keep, progress: Progress | None
     ) -> Measurements:
         del progress
         grid = _Grid.of(size, synthetic=source.is_synthetic)
@@ -152,7 +153,7 @@ class MovieLensDisagreement:
         cells = obtained.cells
         r, tau, often = (cells.value(FIGURE, row, ALL) for row in (R, TAU, P))
         numbers = f"r {r:.2f}, tau {tau:.2f}, {often:.1%} of pairs in opposite orders"
-        same = cells.value(DATA, "interactions", "used") == INTERACTIONS and obtained.size is ReproducedSize.FULL
+        same = cells.value(DATA, "interactions", "used") == INTERACTIONS and obtained.size is StudySize.FULL
         figure = (
             by_share("figure", [cell.is_within is True for cell in cells.of(FIGURE, column=ALL) if cell.tolerance],
                      f"{numbers}.")
@@ -180,8 +181,8 @@ class MovieLensDisagreement:
 class _Setting:
     """What all pieces of a run share."""
 
-    source: ReproducedSource
-    size: ReproducedSize
+    source: StudySource
+    size: StudySize
     seed: int
 
     @property

@@ -10,8 +10,9 @@ from truerank.core.errors import InputError
 from truerank.core.progress import Progress
 from truerank.core.values import text_of
 from truerank.studies.papers.dcg import PAPER
-from truerank.studies.papers.experiment import Keep, Measurements, Obtained, ReproducedSize, ReproducedSource
+from truerank.studies.papers.experiment import Measurements, Obtained
 from truerank.studies.papers.paper import ClaimFinding, Paper, PaperClaim
+from truerank.studies.work import Keep, StudySize, StudySource
 
 INSTEAD = "it needs the logs of a platform with 40 million users, which are not public; E-D5 simulates one."
 RULE = "Cannot be tested: the logs are not public."
@@ -39,7 +40,7 @@ class OnlineCorrelation:
     __str__ = text_of
 
     def run(
-        self, source: ReproducedSource, *, size: ReproducedSize, seed: int, keep: Keep, progress: Progress | None
+        self, source: StudySource, *, size: StudySize, seed: int, keep: Keep, progress: Progress | None
     ) -> Measurements:
         raise _refused(self.name)
 
@@ -71,7 +72,7 @@ class OnlineSensitivity:
     __str__ = text_of
 
     def run(
-        self, source: ReproducedSource, *, size: ReproducedSize, seed: int, keep: Keep, progress: Progress | None
+        self, source: StudySource, *, size: StudySize, seed: int, keep: Keep, progress: Progress | None
     ) -> Measurements:
         raise _refused(self.name)
 

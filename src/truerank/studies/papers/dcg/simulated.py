@@ -47,8 +47,9 @@ from truerank.studies.papers.dcg.platform_tables import (
     regime_name,
     table_cells,
 )
-from truerank.studies.papers.experiment import Keep, Measurements, Obtained, ReproducedSize, ReproducedSource, WorkPiece
+from truerank.studies.papers.experiment import Measurements, Obtained
 from truerank.studies.papers.paper import Cell, ClaimFinding, Paper, PaperClaim, by_share
+from truerank.studies.work import Keep, StudySize, StudySource, WorkPiece
 from truerank.uncertainty.agreement import correlation
 from truerank.uncertainty.clipping import GRID
 
@@ -75,8 +76,8 @@ class _Amount:
     true_sessions: int  # that the truth is simulated with, where it is not exact
 
     @classmethod
-    def of(cls, size: ReproducedSize) -> _Amount:
-        if size is ReproducedSize.FULL:
+    def of(cls, size: StudySize) -> _Amount:
+        if size is StudySize.FULL:
             return cls(8, 6, 800, 80, FeedSettings(), TRUE_SESSIONS)
         small = FeedSettings(kinds=4, items=24, pool=8, candidates=6, length=4, sessions=200)
         return cls(1, 3, 60, 3, small, 20_000)
@@ -134,7 +135,7 @@ class SimulatedPlatform:
     __str__ = text_of
 
     def run(
-        self, source: ReproducedSource, *, size: ReproducedSize, seed: int, keep: Keep, progress: Progress | None
+        self, source: StudySource, *, size: StudySize, seed: int, keep: Keep, progress: Progress | None
     ) -> Measurements:
         del source, progress
         amount = _Amount.of(size)
@@ -270,7 +271,7 @@ class _WeekPiece:
     differs: str
     model: str
     feed: int
-    size: ReproducedSize
+    size: StudySize
 
     @property
     def name(self) -> str:
@@ -316,7 +317,7 @@ class _ClipPiece:
 
     improved: str
     feed: int
-    size: ReproducedSize
+    size: StudySize
 
     @property
     def name(self) -> str:
@@ -351,7 +352,7 @@ class _BiasPiece:
 
     switch: str
     seed: int
-    size: ReproducedSize
+    size: StudySize
 
     @property
     def name(self) -> str:

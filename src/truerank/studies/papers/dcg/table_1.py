@@ -18,7 +18,7 @@ from truerank.evaluation.judged import evaluate
 from truerank.metrics.dcg import DCG
 from truerank.metrics.ndcg import NDCG
 from truerank.studies.papers.dcg import PAPER
-from truerank.studies.papers.experiment import Keep, Measurements, Obtained, ReproducedSize, ReproducedSource
+from truerank.studies.papers.experiment import Measurements, Obtained
 from truerank.studies.papers.paper import (
     Cell,
     ClaimFinding,
@@ -29,6 +29,7 @@ from truerank.studies.papers.paper import (
     PaperGraph,
     by_share,
 )
+from truerank.studies.work import Keep, StudySize, StudySource
 
 # the expected quality of items a1 and a2 in two contexts, and what each policy puts first
 QUALITY = {"x1": (1.0, 0.0), "x2": (1.0, 2.5)}
@@ -65,7 +66,7 @@ class InvertedOrder:
     __str__ = text_of
 
     def run(
-        self, source: ReproducedSource, *, size: ReproducedSize, seed: int, keep: Keep, progress: Progress | None
+        self, source: StudySource, *, size: StudySize, seed: int, keep: Keep, progress: Progress | None
     ) -> Measurements:
         del source, size, seed, keep, progress  # all of it is four numbers
         ideal = _values()

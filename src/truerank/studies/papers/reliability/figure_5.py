@@ -8,11 +8,12 @@ from typing import ClassVar
 
 from truerank.core.progress import Progress
 from truerank.core.values import text_of
-from truerank.studies.papers.experiment import Keep, Measurements, Obtained, ReproducedSize, ReproducedSource
+from truerank.studies.papers.experiment import Measurements, Obtained
 from truerank.studies.papers.paper import ClaimFinding, Paper, PaperClaim
 from truerank.studies.papers.reliability import PAPER
 from truerank.studies.papers.reliability.questions import as_paper, claims_of, measured, verdicts
 from truerank.studies.papers.reliability.rules import POWER
+from truerank.studies.work import Keep, StudySize, StudySource
 
 CLAIMS = claims_of("Q4", "C", "I.2", "I.3")
 
@@ -32,7 +33,7 @@ class PowerOfSamplers:
     __str__ = text_of
 
     def run(
-        self, source: ReproducedSource, *, size: ReproducedSize, seed: int, keep: Keep, progress: Progress | None
+        self, source: StudySource, *, size: StudySize, seed: int, keep: Keep, progress: Progress | None
     ) -> Measurements:
         return measured(POWER, CLAIMS, source, size=size, seed=seed, keep=keep, progress=progress)
 

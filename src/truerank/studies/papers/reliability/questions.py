@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 
 from truerank.core.progress import Progress
-from truerank.studies.papers.experiment import Keep, Measurements, Obtained, ReproducedSize, ReproducedSource
+from truerank.studies.papers.experiment import Measurements, Obtained
 from truerank.studies.papers.paper import (
     Cell,
     Cells,
@@ -32,6 +32,7 @@ from truerank.studies.papers.reliability.rules import (
 )
 from truerank.studies.papers.reliability.studied import StudyRun, studied
 from truerank.studies.reliability import Preset
+from truerank.studies.work import Keep, StudySize, StudySource
 
 SPECIFIED, WIDER = 0.02, 0.05  # how far from a number that was read off a figure ours may be: asked for, and beside it
 FEWER = (0.0, 0.1, 0.5, 0.9, 0.95)  # sparsities of tables that have nothing published beside them
@@ -100,9 +101,9 @@ def _asked(claim: SamplerClaim) -> str:
 def measured(
     question: str,
     claims: Sequence[SamplerClaim],
-    source: ReproducedSource,
+    source: StudySource,
     *,
-    size: ReproducedSize,
+    size: StudySize,
     seed: int,
     keep: Keep,
     progress: Progress | None,

@@ -16,20 +16,20 @@ from truerank.core.ranking import Scores
 from truerank.models import Side
 from truerank.ranks.kernel.rank import Aligned
 from truerank.ranks.scores.scores import dense
-from truerank.studies.papers.experiment import Keep, ReproducedSize, ReproducedSource
 from truerank.studies.papers.reliability.rules import ResultReading, StudyFigures
 from truerank.studies.papers.reliability.worlds import SETTINGS, StudiedModel, StudiedSetting, settings_of
 from truerank.studies.reliability import Grid, Preset, study
 from truerank.studies.reliability.grid import LOGGERS, SAMPLERS
+from truerank.studies.work import Keep, StudySize, StudySource
 
-RESAMPLES = {ReproducedSize.FULL: 1000, ReproducedSize.QUICK: 50}
+RESAMPLES = {StudySize.FULL: 1000, StudySize.QUICK: 50}
 
 
 @dataclass(frozen=True, slots=True)
 class FittedScores:
     """What one model says about every pair of a world, row by row."""
 
-    source: ReproducedSource
+    source: StudySource
     world: str
     entry: StudiedModel
     seed: int
@@ -51,8 +51,8 @@ class FittedScores:
 class StudiedLogs:
     """The logs of one logger in one preset, at every sparsity: the table of results of their study."""
 
-    source: ReproducedSource
-    size: ReproducedSize
+    source: StudySource
+    size: StudySize
     setting: StudiedSetting
     preset: Preset
     logger: str
@@ -98,7 +98,7 @@ def _without(world: Log, n: int, *, seed: int) -> Log:
     return world if n == 0 else world.select(np.setdiff1d(np.arange(len(world)), gone))
 
 
-def fitted(source: ReproducedSource, setting: StudiedSetting, keep: Keep, *, seed: int) -> dict[str, pl.DataFrame]:
+def fitted(source: StudySource, setting: StudiedSetting, keep: Keep, *, seed: int) -> dict[str, pl.DataFrame]:
     """The scores of every model of a world."""
     pieces = [FittedScores(source, setting.name, entry, seed) for entry in setting.entries]
     tables = keep(pieces, about=f"fitting models on {setting.title}")
@@ -121,7 +121,7 @@ class StudyRun:
         return StudyFigures.read(self.results, scale=self.setting.scale, reading=reading)
 
 
-def studied(source: ReproducedSource, *, size: ReproducedSize, seed: int, keep: Keep) -> list[StudyRun]:
+def studied(source: StudySource, *, size: StudySize, seed: int, keep: Keep) -> list[StudyRun]:
     """Every world with both presets, the paper's own (released) first."""
     runs = []
     for setting in settings_of(source, size):

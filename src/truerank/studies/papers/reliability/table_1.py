@@ -11,7 +11,7 @@ import polars as pl
 from truerank.core.progress import Progress
 from truerank.core.values import text_of
 from truerank.evaluation.judged import evaluate
-from truerank.studies.papers.experiment import Keep, Measurements, Obtained, ReproducedSize, ReproducedSource
+from truerank.studies.papers.experiment import Measurements, Obtained
 from truerank.studies.papers.paper import (
     Cell,
     ClaimFinding,
@@ -28,6 +28,7 @@ from truerank.studies.papers.reliability.questions import DIFFERS, MADE
 from truerank.studies.papers.reliability.studied import fitted, scores_of
 from truerank.studies.papers.reliability.worlds import StudiedData, StudiedSetting, settings_of
 from truerank.studies.reliability import Grid
+from truerank.studies.work import Keep, StudySize, StudySource
 
 # users, items, positive and other interactions, density
 PUBLISHED = {"Train": (7176, 10_728, 936_390, 11_594_416, 0.163), "Test": (1411, 3327, 217_175, 4_459_395, 0.996)}
@@ -69,7 +70,7 @@ class ScenarioGrid:
     __str__ = text_of
 
     def run(
-        self, source: ReproducedSource, *, size: ReproducedSize, seed: int, keep: Keep, progress: Progress | None
+        self, source: StudySource, *, size: StudySize, seed: int, keep: Keep, progress: Progress | None
     ) -> Measurements:
         del progress
         cells: list[Cell] = []

@@ -11,7 +11,7 @@ import polars as pl
 
 from truerank.core.progress import Progress
 from truerank.core.values import text_of
-from truerank.studies.papers.experiment import Keep, Measurements, Obtained, ReproducedSize, ReproducedSource
+from truerank.studies.papers.experiment import Measurements, Obtained
 from truerank.studies.papers.paper import (
     Cell,
     ClaimFinding,
@@ -30,6 +30,7 @@ from truerank.studies.papers.reliability.studied import FittedScores, StudiedLog
 from truerank.studies.papers.reliability.tuned import SEARCHES, searched
 from truerank.studies.papers.reliability.worlds import StudiedModel, StudiedSetting, settings_of
 from truerank.studies.reliability import Preset
+from truerank.studies.work import Keep, StudySize, StudySource
 
 SAMPLERS = ("Full", "Exposed", "Random@e", "Positivity", "WTDH", "Skew")
 SPARSITIES = (0.0, 0.5, 0.95)
@@ -70,7 +71,7 @@ class CausesOfTies:
     __str__ = text_of
 
     def run(
-        self, source: ReproducedSource, *, size: ReproducedSize, seed: int, keep: Keep, progress: Progress | None
+        self, source: StudySource, *, size: StudySize, seed: int, keep: Keep, progress: Progress | None
     ) -> Measurements:
         del progress
         setting = _narrower(settings_of(source, size)[0])

@@ -20,9 +20,9 @@ from truerank.evaluation.judged import evaluate
 from truerank.exposure.kinds import FullExposure, Unlisted
 from truerank.models import Side
 from truerank.models.settings import load, space
-from truerank.studies.papers.experiment import Keep, ReproducedSize, ReproducedSource
 from truerank.studies.papers.reliability.worlds import SETTINGS, StudiedModel, StudiedSetting
 from truerank.studies.tuning import distribution
+from truerank.studies.work import Keep, StudySize, StudySource
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,14 +34,14 @@ class SearchSize:
     users: float
 
 
-SEARCHES = {ReproducedSize.FULL: SearchSize(12, 5, 0.1), ReproducedSize.QUICK: SearchSize(2, 2, 1.0)}
+SEARCHES = {StudySize.FULL: SearchSize(12, 5, 0.1), StudySize.QUICK: SearchSize(2, 2, 1.0)}
 
 
 @dataclass(frozen=True, slots=True)
 class TriedSettings:
     """One trial: settings of a model drawn at random by Optuna, and the mean of the metric over the folds."""
 
-    source: ReproducedSource
+    source: StudySource
     world: str
     entry: StudiedModel
     trial: int
@@ -97,7 +97,7 @@ def searched_of(entry: StudiedModel) -> Mapping[str, Any]:
 
 
 def searched(
-    source: ReproducedSource, setting: StudiedSetting, keep: Keep, *, size: ReproducedSize, seed: int
+    source: StudySource, setting: StudiedSetting, keep: Keep, *, size: StudySize, seed: int
 ) -> tuple[dict[str, StudiedModel], dict[str, StudiedModel], pl.DataFrame]:
     """The models with the best settings, with those of the first trial (chance alone), and all trials."""
     search = SEARCHES[size]

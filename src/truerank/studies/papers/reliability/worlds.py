@@ -17,9 +17,9 @@ from truerank.data.datasets.kuairec import KuaiRec
 from truerank.data.read import read
 from truerank.metrics.ndcg import NDCG
 from truerank.models import Side
-from truerank.studies.papers.experiment import ReproducedSize, ReproducedSource
 from truerank.studies.papers.reliability.rules import WorldScale
 from truerank.studies.reliability.grid import SIZES, SPARSITIES
+from truerank.studies.work import StudySize, StudySource
 from truerank.studies.world import WorldSettings, make_world
 
 SEED = 20261117  # of how Jester is cut: chosen before any figure was seen
@@ -66,7 +66,7 @@ class StudiedSetting:
         """The metric that is looked at, and the shorter one."""
         return tuple(NDCG(int(name.removeprefix("nDCG@"))) for name in (self.scale.metric, self.scale.shorter))
 
-    def data(self, source: ReproducedSource) -> StudiedData:
+    def data(self, source: StudySource) -> StudiedData:
         if self.name == "kuairec":
             return kuairec_data(source.place("kuairec"))
         return jester_data(source.place("jester")) if self.name == "jester" else made_data(BLOCKS[self.name])
@@ -118,11 +118,11 @@ BLOCKS: Mapping[str, MadeBlock] = {
 }
 
 
-def settings_of(source: ReproducedSource, size: ReproducedSize) -> tuple[StudiedSetting, ...]:
+def settings_of(source: StudySource, size: StudySize) -> tuple[StudiedSetting, ...]:
     """The worlds of a run, that which stands for the paper's first."""
     if not source.is_synthetic:
         return SETTINGS["kuairec"], SETTINGS["jester"]
-    return (SETTINGS["synthetic" if size is ReproducedSize.FULL else "small"],)
+    return (SETTINGS["synthetic" if size is StudySize.FULL else "small"],)
 
 
 def made_data(block: MadeBlock, *, seed: int = SEED) -> StudiedData:

@@ -18,7 +18,7 @@ from truerank.core.log import Log
 from truerank.core.ranking import Ranks
 from truerank.data.datasets.kuairec import KuaiRec
 from truerank.data.split import popular_first, restrict, short_first, ure_kuairec
-from truerank.studies.papers.experiment import ReproducedSize, ReproducedSource
+from truerank.studies.work import StudySize, StudySource
 from truerank.studies.world import WorldSettings, make_world
 
 DATA = "kuairec"
@@ -48,9 +48,9 @@ class UreBlock:
     seed: int
 
     @classmethod
-    def of(cls, source: ReproducedSource, *, size: ReproducedSize, seed: int) -> UreBlock:
+    def of(cls, source: StudySource, *, size: StudySize, seed: int) -> UreBlock:
         folder = None if source.is_synthetic else source.place(DATA)
-        full = size is ReproducedSize.FULL
+        full = size is StudySize.FULL
         return cls(folder, USERS if full else QUICK_USERS, ITEMS if full else QUICK_ITEMS, seed)
 
     @property

@@ -12,8 +12,8 @@ from truerank.core.arrays import Bools, frozen
 from truerank.core.log import Log
 from truerank.data.datasets.coat import Coat
 from truerank.data.split import restrict, split_random
-from truerank.studies.papers.experiment import ReproducedSize, ReproducedSource
 from truerank.studies.papers.ure.block import UreSplit, laid_out
+from truerank.studies.work import StudySize, StudySource
 from truerank.studies.world import WorldSettings, make_world
 
 DATA = "coat"
@@ -32,8 +32,8 @@ class CoatBlock:
     seed: int
 
     @classmethod
-    def of(cls, source: ReproducedSource, *, size: ReproducedSize, seed: int) -> CoatBlock:
-        users, items = (USERS, ITEMS) if size is ReproducedSize.FULL else QUICK
+    def of(cls, source: StudySource, *, size: StudySize, seed: int) -> CoatBlock:
+        users, items = (USERS, ITEMS) if size is StudySize.FULL else QUICK
         return cls(None if source.is_synthetic else source.place(DATA), users, items, seed)
 
     def learning(self) -> tuple[Log, Log]:

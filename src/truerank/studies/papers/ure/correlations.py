@@ -12,7 +12,7 @@ import numpy as np
 from truerank.core.arrays import Floats
 from truerank.core.progress import Progress
 from truerank.core.values import text_of
-from truerank.studies.papers.experiment import Keep, Measurements, Obtained, ReproducedSize, ReproducedSource
+from truerank.studies.papers.experiment import Measurements, Obtained
 from truerank.studies.papers.paper import (
     Cell,
     Cells,
@@ -30,6 +30,7 @@ from truerank.studies.papers.ure.block import UreBlock, split_of
 from truerank.studies.papers.ure.lists import RecallGrid, SampledRecall, steps
 from truerank.studies.papers.ure.plain import plainly
 from truerank.studies.papers.ure.training import autodebias_pieces, kept_positions
+from truerank.studies.work import Keep, StudySize, StudySource
 
 MODELS, DRAWS = 34, 20
 JUDGED, WITHIN = (20, 40, 80, 160, 320), (1, 3, 5, 10, 20)
@@ -109,9 +110,9 @@ class SampledCorrelation:
     __str__ = text_of
 
     def run(
-        self, source: ReproducedSource, *, size: ReproducedSize, seed: int, keep: Keep, progress: Progress | None
+        self, source: StudySource, *, size: StudySize, seed: int, keep: Keep, progress: Progress | None
     ) -> Measurements:
-        full = size is ReproducedSize.FULL
+        full = size is StudySize.FULL
         block = UreBlock.of(source, size=size, seed=seed)
         tables = keep(autodebias_pieces(block, MODELS if full else 4, size=size, seed=seed), about="training models")
         split = split_of(block)

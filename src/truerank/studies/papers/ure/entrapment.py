@@ -12,7 +12,7 @@ import polars as pl
 from truerank.core.arrays import Floats, Ints
 from truerank.core.progress import Progress
 from truerank.core.values import text_of
-from truerank.studies.papers.experiment import Keep, Measurements, Obtained, ReproducedSize, ReproducedSource
+from truerank.studies.papers.experiment import Measurements, Obtained
 from truerank.studies.papers.paper import (
     Cell,
     Cells,
@@ -32,6 +32,7 @@ from truerank.studies.papers.ure.lists import recall_at, traditional
 from truerank.studies.papers.ure.methods import ALL_BACKBONES, BACKBONES, METHODS, SAMPLED, SHARES, tried
 from truerank.studies.papers.ure.plain import plainly
 from truerank.studies.papers.ure.training import LearningBlock, TrainedModel, positions_of, recipe_of, trained
+from truerank.studies.work import Keep, StudySize, StudySource
 
 CONFIGURATIONS, DRAWS, CHOOSING = 6, 20, 1_000_000  # the last is the number of the draw that chooses settings
 JUDGED = (20, 80)
@@ -93,10 +94,10 @@ class Entrapment:
     __str__ = text_of
 
     def run(
-        self, source: ReproducedSource, *, size: ReproducedSize, seed: int, keep: Keep, progress: Progress | None
+        self, source: StudySource, *, size: StudySize, seed: int, keep: Keep, progress: Progress | None
     ) -> Measurements:
         del progress
-        full = size is ReproducedSize.FULL
+        full = size is StudySize.FULL
         number = CONFIGURATIONS if full else 2
         block, small = UreBlock.of(source, size=size, seed=seed), CoatBlock.of(source, size=size, seed=seed)
         contenders = _contenders(number, size=size, seed=seed)
@@ -180,18 +181,18 @@ class _Contender:
     backbone: str
     method: str
     number: int
-    size: ReproducedSize
+    size: StudySize
     seed: int
 
     def piece(self, block: LearningBlock, data: str, seed: int) -> TrainedModel:
         _, how, training = tried(self.method, self.number + 1, size=self.size, seed=self.seed)[self.number]
-        if data == COAT and self.size is ReproducedSize.FULL:  # a log of 7,000 rows
+        if data == COAT and self.size is StudySize.FULL:  # a log of 7,000 rows
             training = replace(training, batch=512, epochs=40, patience=10)
         recipe = recipe_of(ALL_BACKBONES[self.backbone], how, training)
         return TrainedModel(f"{data} {self.backbone} {self.method} {self.number}", block, recipe, seed)
 
 
-def _contenders(number: int, *, size: ReproducedSize, seed: int) -> list[_Contender]:
+def _contenders(number: int, *, size: StudySize, seed: int) -> list[_Contender]:
     return [
         _Contender(backbone, method, at, size, seed)
         for backbone in ALL_BACKBONES

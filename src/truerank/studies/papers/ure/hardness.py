@@ -13,7 +13,7 @@ from truerank.core.chance import generator
 from truerank.core.progress import Progress
 from truerank.core.values import text_of
 from truerank.models.recipes import HardNegatives, MatrixFactorisation
-from truerank.studies.papers.experiment import Keep, Measurements, Obtained, ReproducedSize, ReproducedSource
+from truerank.studies.papers.experiment import Measurements, Obtained
 from truerank.studies.papers.paper import (
     Cell,
     Cells,
@@ -31,6 +31,7 @@ from truerank.studies.papers.ure.agree import agreement
 from truerank.studies.papers.ure.block import UreBlock, split_of
 from truerank.studies.papers.ure.lists import recall_at, steps
 from truerank.studies.papers.ure.training import TrainedModel, positions_of, recipe_of, trained, training_of
+from truerank.studies.work import Keep, StudySize, StudySource
 
 DRAWN, SEEDS = 50, 3
 SHARES = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
@@ -74,9 +75,9 @@ class NegativeHardness:
     __str__ = text_of
 
     def run(
-        self, source: ReproducedSource, *, size: ReproducedSize, seed: int, keep: Keep, progress: Progress | None
+        self, source: StudySource, *, size: StudySize, seed: int, keep: Keep, progress: Progress | None
     ) -> Measurements:
-        full = size is ReproducedSize.FULL
+        full = size is StudySize.FULL
         block = UreBlock.of(source, size=size, seed=seed)
         shares, seeds = (SHARES, SEEDS) if full else ((0.1, 0.5, 1.0), 1)
         asked = [(share, number) for share in shares for number in range(seeds)]
@@ -129,8 +130,8 @@ def _hardness(kept: list[bool], why: str) -> ClaimFinding:
     return found if why.find("nan") < 0 else ClaimFinding("hardness", ClaimVerdict.DOES_NOT, why)
 
 
-def _piece(block: UreBlock, share: float, *, size: ReproducedSize, seed: int) -> TrainedModel:
-    full = size is ReproducedSize.FULL
+def _piece(block: UreBlock, share: float, *, size: StudySize, seed: int) -> TrainedModel:
+    full = size is StudySize.FULL
     training = training_of(size, batch=4_096 if full else 1_024, epochs=15 if full else 2, learning_rate=0.02)
     recipe = recipe_of(MatrixFactorisation(dimensions=32), HardNegatives(drawn=DRAWN, hardness=share), training)
     return TrainedModel(f"dns {share:g} seed {seed}", block, recipe, seed)

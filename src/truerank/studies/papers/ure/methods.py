@@ -16,9 +16,9 @@ from truerank.models.recipes import (
     Method,
     Training,
 )
-from truerank.studies.papers.experiment import ReproducedSize
 from truerank.studies.papers.ure.block import UreBlock
 from truerank.studies.papers.ure.training import WARM_UP, TrainedModel, random_autodebias, recipe_of, training_of
+from truerank.studies.work import StudySize
 
 BACKBONES: dict[str, Any] = {
     "MF": MatrixFactorisation(dimensions=10),
@@ -41,14 +41,14 @@ RATES = ((0.02, 0.001), (0.02, 0.01), (0.1, 0.01), (0.005, 0.01), (0.02, 0.1), (
 SHARES = (0.8, 0.2, 0.5, 1.0, 0.1, 0.65)  # H / U of hard negatives
 
 
-def batch_of(method: str, size: ReproducedSize) -> dict[str, float]:
+def batch_of(method: str, size: StudySize) -> dict[str, float]:
     """Hard negatives are drawn for positives alone, which are few: their batches are smaller."""
     if method != SAMPLED:
         return {}
-    return {"batch": 8_192 if size is ReproducedSize.FULL else 1_024}
+    return {"batch": 8_192 if size is StudySize.FULL else 1_024}
 
 
-def fixed_pieces(block: UreBlock, *, size: ReproducedSize, seed: int) -> list[TrainedModel]:
+def fixed_pieces(block: UreBlock, *, size: StudySize, seed: int) -> list[TrainedModel]:
     """One model for each backbone and method, with settings that are not tuned."""
     return [
         TrainedModel(
@@ -62,7 +62,7 @@ def fixed_pieces(block: UreBlock, *, size: ReproducedSize, seed: int) -> list[Tr
     ]
 
 
-def tried(method: str, number: int, *, size: ReproducedSize, seed: int) -> list[tuple[str, Method, Training]]:
+def tried(method: str, number: int, *, size: StudySize, seed: int) -> list[tuple[str, Method, Training]]:
     """The settings that are tried for a method, in words too: a grid, and for AutoDebias settings drawn at random."""
     found: list[tuple[str, Method, Training]] = []
     for at in range(number):

@@ -19,7 +19,7 @@ from truerank.estimators.judged.pooled import Pooled
 from truerank.estimators.judged.post_stratified import PostStratified
 from truerank.estimators.judged.published import Published
 from truerank.metrics.recall import Recall
-from truerank.studies.papers.experiment import Keep, Measurements, Obtained, ReproducedSize, ReproducedSource
+from truerank.studies.papers.experiment import Measurements, Obtained
 from truerank.studies.papers.paper import Cell, ClaimFinding, Paper, PaperClaim
 from truerank.studies.papers.ure import PAPER, SHORT
 from truerank.studies.papers.ure.block import UreBlock, UreSplit, split_of
@@ -37,6 +37,7 @@ from truerank.studies.papers.ure.reevaluated import (
     table_cells,
 )
 from truerank.studies.papers.ure.training import positions_of, trained
+from truerank.studies.work import Keep, StudySize, StudySource
 
 DRAWS, PER_PIECE, CORRECTED_EVERY = 200, 25, 10
 JUDGED = (20, 80)
@@ -122,10 +123,10 @@ class Reevaluation:
     __str__ = text_of
 
     def run(
-        self, source: ReproducedSource, *, size: ReproducedSize, seed: int, keep: Keep, progress: Progress | None
+        self, source: StudySource, *, size: StudySize, seed: int, keep: Keep, progress: Progress | None
     ) -> Measurements:
         del progress
-        full = size is ReproducedSize.FULL
+        full = size is StudySize.FULL
         block = UreBlock.of(source, size=size, seed=seed)
         pieces = fixed_pieces(block, size=size, seed=seed)
         tables = keep(pieces, about="training models")

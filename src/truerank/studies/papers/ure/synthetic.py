@@ -26,7 +26,7 @@ from truerank.metrics.dcg import DCG
 from truerank.metrics.precision import Precision
 from truerank.metrics.recall import Recall
 from truerank.studies.coverage import ObservedWorld, Uniformly
-from truerank.studies.papers.experiment import Keep, Measurements, Obtained, ReproducedSize, ReproducedSource
+from truerank.studies.papers.experiment import Measurements, Obtained
 from truerank.studies.papers.paper import (
     Cell,
     ClaimFinding,
@@ -41,6 +41,7 @@ from truerank.studies.papers.paper import (
 from truerank.studies.papers.ure import PAPER, SHORT
 from truerank.studies.papers.ure.kept import chance_to_be_kept, weighted_by_known
 from truerank.studies.papers.ure.plain import plainly
+from truerank.studies.work import Keep, StudySize, StudySource
 from truerank.studies.world import WorldSettings, make_world
 
 EXACT = "Theorems 1 and 3 by enumeration"
@@ -100,10 +101,10 @@ class SyntheticRecall:
     __str__ = text_of
 
     def run(
-        self, source: ReproducedSource, *, size: ReproducedSize, seed: int, keep: Keep, progress: Progress | None
+        self, source: StudySource, *, size: StudySize, seed: int, keep: Keep, progress: Progress | None
     ) -> Measurements:
         del source, progress
-        full = size is ReproducedSize.FULL
+        full = size is StudySize.FULL
         n_users, n_items, draws = (400, 300, DRAWS) if full else (60, 120, 40)
         per_piece = PER_PIECE if full else 20
         pieces = [

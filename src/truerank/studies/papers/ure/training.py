@@ -16,8 +16,8 @@ from truerank.core.log import Log
 from truerank.models import Side
 from truerank.models.recipes import AutoDebias, Backbone, MatrixFactorisation, Method, Recipe, Training
 from truerank.models.settings import load
-from truerank.studies.papers.experiment import ReproducedSize
 from truerank.studies.papers.ure.block import UreBlock, UreSplit
+from truerank.studies.work import StudySize
 
 BATCH, EPOCHS, PATIENCE, WARM_UP = 65_536, 12, 6, 4
 QUICK_EPOCHS = 2
@@ -79,9 +79,9 @@ def positions_of(table: pl.DataFrame, split: UreSplit) -> Ints:
     return split.positions(values[of_user], values[~of_user])
 
 
-def training_of(size: ReproducedSize, **settings: float) -> Training:
+def training_of(size: StudySize, **settings: float) -> Training:
     """How a model is trained: large batches and few epochs, so that many can be."""
-    full = size is ReproducedSize.FULL
+    full = size is StudySize.FULL
     usual: dict[str, float] = {
         "batch": BATCH if full else 2_048,
         "epochs": EPOCHS if full else QUICK_EPOCHS,
@@ -116,7 +116,7 @@ def random_autodebias(number: int, *, seed: int) -> tuple[AutoDebias, dict[str, 
     return method, training, int(rng.choice([8, 16, 32, 64]))
 
 
-def autodebias_pieces(block: UreBlock, number: int, *, size: ReproducedSize, seed: int) -> list[TrainedModel]:
+def autodebias_pieces(block: UreBlock, number: int, *, size: StudySize, seed: int) -> list[TrainedModel]:
     """AutoDebias models whose settings are drawn at random, each with a seed of its own."""
     found = []
     for at in range(number):

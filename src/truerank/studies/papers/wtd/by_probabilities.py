@@ -30,7 +30,7 @@ from truerank.models.baselines import AvgRating, PosPop
 from truerank.models.ials import IALS
 from truerank.models.neighbours import ItemKNN, UserKNN
 from truerank.ranks.kernel.rank import rank
-from truerank.studies.papers.experiment import Keep, Measurements, Obtained, ReproducedSize, ReproducedSource
+from truerank.studies.papers.experiment import Measurements, Obtained
 from truerank.studies.papers.paper import (
     Cell,
     ClaimFinding,
@@ -44,6 +44,7 @@ from truerank.studies.papers.paper import (
 from truerank.studies.papers.wtd import PAPER
 from truerank.studies.papers.wtd.shapes import RAW, STRATEGIES, WtdShape, WtdSplit, shape_of, split_of
 from truerank.studies.papers.wtd.tested import K, laid_out
+from truerank.studies.work import Keep, StudySize, StudySource
 
 COMPARED = ("SKEW", "WTD", "WTD_H", "WTD, item power 1", "WTD_H, item power 1")
 SHOWN: Mapping[str, Strategy] = {
@@ -64,7 +65,7 @@ ASKED: Mapping[str, tuple[Metric, Estimator]] = {
     "Precision": (Precision(K), Intervened()),
     "DCG": (DCG(K), Intervened()),
 }
-DRAWS = {ReproducedSize.FULL: 2000, ReproducedSize.QUICK: 15}
+DRAWS = {StudySize.FULL: 2000, StudySize.QUICK: 15}
 ERRORS, SHARE = 3.0, 0.01  # Monte-Carlo standard errors, or part of the value, that a difference may have
 LEVEL = "How level items are: variance / mean of rows per item"
 DRAWN, FORMULA = "mean of drawn sets", "by probabilities"
@@ -119,7 +120,7 @@ class RankedHeldOut:
 class DrawnSets:
     """The values of all models on drawn test sets of one strategy: mean, Monte-Carlo error, and by probabilities."""
 
-    source: ReproducedSource
+    source: StudySource
     shape: WtdShape
     seed: int
     strategy: str
@@ -180,7 +181,7 @@ class ProbabilitiesOfRows:
     __str__ = text_of
 
     def run(
-        self, source: ReproducedSource, *, size: ReproducedSize, seed: int, keep: Keep, progress: Progress | None
+        self, source: StudySource, *, size: StudySize, seed: int, keep: Keep, progress: Progress | None
     ) -> Measurements:
         del progress
         shape, draws = shape_of(size), DRAWS[size]
@@ -215,7 +216,7 @@ class ProbabilitiesOfRows:
         )
 
 
-def _levels(source: ReproducedSource, shape: WtdShape, *, seed: int) -> Iterator[Cell]:
+def _levels(source: StudySource, shape: WtdShape, *, seed: int) -> Iterator[Cell]:
     """Variance / mean of rows per item, mean, least and most over the runs; of the random part of all runs alike."""
     splits = [split_of(source, shape, seed=seed, run=run) for run in range(shape.runs)]
     for name, strategy in SHOWN.items():

@@ -14,16 +14,16 @@ from truerank.metrics.recall import Recall
 from truerank.models.neighbours import Preference, matrix_of
 from truerank.ranks.candidates import Setting
 from truerank.ranks.scores.scores import dense
-from truerank.studies.papers.experiment import ReproducedSource
 from truerank.studies.papers.wtd.shapes import WtdShape, split_of
 from truerank.studies.papers.wtd.tested import K, laid_out, values_on
+from truerank.studies.work import StudySource
 
 
 @dataclass(frozen=True, slots=True)
 class FormsRun:
     """Recall at 10 on the truth and on FULL of each form, its number of neighbours chosen on the random part."""
 
-    source: ReproducedSource
+    source: StudySource
     shape: WtdShape
     seed: int
     run: int

@@ -17,7 +17,7 @@ from truerank.models import Model
 from truerank.models.baselines import AvgRating, PosPop
 from truerank.models.ials import IALS
 from truerank.models.neighbours import ItemKNN, Preference, UserKNN
-from truerank.studies.papers.experiment import ReproducedSize, ReproducedSource
+from truerank.studies.work import StudySize, StudySource
 from truerank.studies.world import WorldSettings, make_world
 
 STRATEGIES: Mapping[str, Strategy] = {
@@ -75,8 +75,8 @@ QUICK_SHAPE = WtdShape(
 )  # fmt: skip
 
 
-def shape_of(size: ReproducedSize) -> WtdShape:
-    return FULL_SHAPE if size is ReproducedSize.FULL else QUICK_SHAPE
+def shape_of(size: StudySize) -> WtdShape:
+    return FULL_SHAPE if size is StudySize.FULL else QUICK_SHAPE
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +100,7 @@ class WtdSplit:
         return rest, self.drawn(STRATEGIES["WTD_H"], aside, seed=seed)
 
 
-def parts_of(source: ReproducedSource, shape: WtdShape, *, seed: int) -> tuple[dict[str, Log], Log | None]:
+def parts_of(source: StudySource, shape: WtdShape, *, seed: int) -> tuple[dict[str, Log], Log | None]:
     """The biased part (`train`) and the random one, and all pairs where the world is synthetic."""
     if not source.is_synthetic:
         return Coat().load(source.place("coat"), parts=("train", "random")), None
@@ -108,7 +108,7 @@ def parts_of(source: ReproducedSource, shape: WtdShape, *, seed: int) -> tuple[d
     return {"train": world.train, "random": world.random}, world.truth
 
 
-def split_of(source: ReproducedSource, shape: WtdShape, *, seed: int, run: int) -> WtdSplit:
+def split_of(source: StudySource, shape: WtdShape, *, seed: int, run: int) -> WtdSplit:
     """One of the runs: the data are the same, the split is another."""
     parts, every = parts_of(source, shape, seed=seed)
     split = wtd(parts["train"], parts["random"], seed=seed + run)

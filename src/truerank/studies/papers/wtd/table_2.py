@@ -12,7 +12,7 @@ import polars as pl
 from truerank.core.log import Log
 from truerank.core.progress import Progress
 from truerank.core.values import text_of
-from truerank.studies.papers.experiment import Keep, Measurements, Obtained, ReproducedSize, ReproducedSource
+from truerank.studies.papers.experiment import Measurements, Obtained
 from truerank.studies.papers.paper import (
     Cell,
     ClaimFinding,
@@ -41,6 +41,7 @@ from truerank.studies.papers.wtd.tested import (
     chosen,
     interval,
 )
+from truerank.studies.work import Keep, StudySize, StudySource
 from truerank.uncertainty.agreement import rank_correlation
 
 NEAR = 0.01  # of the printed truths
@@ -71,7 +72,7 @@ class IntervenedTestSets:
     __str__ = text_of
 
     def run(
-        self, source: ReproducedSource, *, size: ReproducedSize, seed: int, keep: Keep, progress: Progress | None
+        self, source: StudySource, *, size: StudySize, seed: int, keep: Keep, progress: Progress | None
     ) -> Measurements:
         del progress
         shape = shape_of(size)
@@ -110,7 +111,7 @@ class IntervenedTestSets:
         return judged(obtained)
 
 
-def _counts(source: ReproducedSource, shape: WtdShape, *, seed: int) -> Iterator[Cell]:
+def _counts(source: StudySource, shape: WtdShape, *, seed: int) -> Iterator[Cell]:
     """Table 1."""
     parts, _ = parts_of(source, shape, seed=seed)
     ours = [_facts(parts["random"]), _facts(parts["train"])]

@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from truerank.core.progress import Progress
 from truerank.core.values import text_of
-from truerank.studies.papers.experiment import Keep, Measurements, Obtained, ReproducedSize, ReproducedSource
+from truerank.studies.papers.experiment import Measurements, Obtained
 from truerank.studies.papers.paper import (
     Cell,
     Cells,
@@ -22,6 +22,7 @@ from truerank.studies.papers.paper import (
 )
 from truerank.studies.papers.wtd import PAPER
 from truerank.studies.papers.wtd.published import COAT, FACTORISED, SETS, TABLE_3, TABLE_4, WEBSCOPE
+from truerank.studies.work import Keep, StudySize, StudySource
 from truerank.uncertainty.agreement import rank_correlation
 
 DATA = {"CoatShopping": COAT, "Webscope": WEBSCOPE}
@@ -62,7 +63,7 @@ class PrintedCorrelations:
     __str__ = text_of
 
     def run(
-        self, source: ReproducedSource, *, size: ReproducedSize, seed: int, keep: Keep, progress: Progress | None
+        self, source: StudySource, *, size: StudySize, seed: int, keep: Keep, progress: Progress | None
     ) -> Measurements:
         del source, size, seed, keep, progress  # all of it is twenty numbers
         cells = []

@@ -21,9 +21,9 @@ from truerank.metrics.tables import unit_values_of
 from truerank.models import Model
 from truerank.ranks.candidates import Catalogue, Overlap, Setting, lay_out
 from truerank.ranks.kernel.rank import rank
-from truerank.studies.papers.experiment import ReproducedSource
 from truerank.studies.papers.wtd.published import RECOMMENDERS
 from truerank.studies.papers.wtd.shapes import STRATEGIES, TUNED, WtdShape, WtdSplit, split_of
+from truerank.studies.work import StudySource
 from truerank.uncertainty.resampling import weights_of
 
 K = 10
@@ -53,7 +53,7 @@ def values_on(scores: Scores, setting: Setting, metrics: Sequence[Metric]) -> li
 class TuningRun:
     """Recall at 10 of every setting of the recommenders that have some, on both kinds of validation part."""
 
-    source: ReproducedSource
+    source: StudySource
     shape: WtdShape
     seed: int
     run: int
@@ -94,7 +94,7 @@ class TestedRun:
 
     __test__ = False  # no test of pytest's
 
-    source: ReproducedSource
+    source: StudySource
     shape: WtdShape
     seed: int
     run: int

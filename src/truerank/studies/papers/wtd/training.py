@@ -13,7 +13,7 @@ from truerank.core.arrays import Floats
 from truerank.core.log import Log
 from truerank.core.progress import Progress
 from truerank.core.values import text_of
-from truerank.studies.papers.experiment import Keep, Measurements, Obtained, ReproducedSize, ReproducedSource
+from truerank.studies.papers.experiment import Measurements, Obtained
 from truerank.studies.papers.paper import (
     Cell,
     Cells,
@@ -40,6 +40,7 @@ from truerank.studies.papers.wtd.tested import (
     tested_table,
     tuning_table,
 )
+from truerank.studies.work import Keep, StudySize, StudySource
 
 ALL, SAME_SIZE = "FULL", "REG"
 AWARE = ("SKEW", "WTD", "WTD_H")
@@ -51,7 +52,7 @@ VALUES, GAINS, KNOWN = "Recall@10 by training set", "Difference from {} in perce
 class TrainedRun:
     """Every user's values with one training set, settings chosen anew on the random validation part."""
 
-    source: ReproducedSource
+    source: StudySource
     shape: WtdShape
     seed: int
     run: int
@@ -110,7 +111,7 @@ class IntervenedTraining:
     __str__ = text_of
 
     def run(
-        self, source: ReproducedSource, *, size: ReproducedSize, seed: int, keep: Keep, progress: Progress | None
+        self, source: StudySource, *, size: StudySize, seed: int, keep: Keep, progress: Progress | None
     ) -> Measurements:
         del progress
         shape = coarser(shape_of(size))

@@ -1,0 +1,108 @@
+"""Pages of studies: first one picture and three sentences, then the tables; nothing on them is typed by hand."""
+
+from __future__ import annotations
+
+import pkgutil
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from truerank.core.errors import InputError
+from truerank.data.folders import seal, unseal
+from truerank.data.growing import working
+from truerank.data.whole import whole_file, writing
+from truerank.report import studied
+from truerank.report.folding import folded
+from truerank.report.reliability_charts import PictureFormat, altair, picture
+from truerank.studies.own.result import StudyResult
+from truerank.studies.pieces import KEPT
+
+WHO = "a page of a study"
+KIND = "run of a study"  # of the folder
+
+
+@dataclass(frozen=True, slots=True)
+class StudyPage:
+    """What a page says: a chart, what it shows for those who do not see it, three sentences, and lines of the rest."""
+
+    title: str
+    chart: Any
+    alternative: str
+    sentences: tuple[str, str, str]
+    body: Sequence[str]
+
+    def text(self, result: StudyResult) -> str:
+        beginning = (
+            f"# {self.title}",
+            f"![{self.alternative}]({result.study}.svg)",
+            " ".join(self.sentences),
+            f"*Every number comes from `{result.file_name}`, as `{result.command}` leaves it.*",
+        )
+        return "\n\n".join(beginning) + "\n\n" + "\n".join(folded(self.body)) + "\n"
+
+
+def check_drawing() -> None:
+    """Refuse where what draws is missing: before long work, not after it."""
+    altair(WHO)
+
+
+def with_pages() -> list[str]:
+    """The names of studies that have a page."""
+    return sorted(each.name.replace("_", "-") for each in pkgutil.iter_modules(studied.__path__))
+
+
+def page_of(result: StudyResult) -> StudyPage:
+    """The page of a result, by the module of its study."""
+    if result.study not in with_pages():
+        raise InputError(f"{result.study}: there is no page of this study; expected one of {', '.join(with_pages())}.")
+    made: StudyPage = import_module(f"{studied.__name__}.{result.study.replace('-', '_')}").page(result)
+    return made
+
+
+def files_of(result: StudyResult) -> dict[str, bytes]:
+    """The page and its picture: what they hold by their names."""
+    made = page_of(result)
+    drawn = picture(made.chart, PictureFormat.SVG, who=WHO)
+    return {f"{result.study}.md": made.text(result).encode(), f"{result.study}.svg": drawn}
+
+
+def pages(results: Mapping[str, StudyResult]) -> dict[str, bytes]:
+    """The pages and pictures of all results: what they hold by their names."""
+    return {name: content for result in results.values() for name, content in files_of(result).items()}
+
+
+def write_pages(results: Mapping[str, StudyResult], out: Path, *, force: bool = False) -> list[Path]:
+    """Write every page and its picture, each file whole; one that says something else is replaced only by `force`."""
+    made = pages(results)
+    if out.exists() and not out.is_dir():
+        raise InputError(f"{out}: is a file; expected the name of a folder to write.")
+    other = [out / name for name, content in made.items() if (out / name).exists() and not _holds(out / name, content)]
+    if other and not force:
+        raise InputError(
+            f"{other[0]}: is there already and says something else. Choose another folder, or replace it with "
+            "{option:force|force=True}."
+        )
+    with writing(out):
+        out.mkdir(parents=True, exist_ok=True)
+    for name, content in made.items():
+        with whole_file(out / name) as temporary:
+            temporary.write_bytes(content)
+    return [out / name for name in made if name.endswith(".md")]
+
+
+def _holds(path: Path, content: bytes) -> bool:
+    return path.is_file() and path.read_bytes() == content
+
+
+def write_run(result: StudyResult, folder: Path) -> list[Path]:
+    """What a run leaves in its folder, beside the pieces that it was made of: the result, its page and the picture."""
+    files = {result.file_name: result.encoded(), **files_of(result)}
+    with working(folder):
+        unseal(folder)
+        for name, content in files.items():
+            with whole_file(folder / name, advice=KEPT) as temporary:
+                temporary.write_bytes(content)
+        seal(folder, kind=KIND, names=files, advice=KEPT)
+    return [folder / name for name in files]
