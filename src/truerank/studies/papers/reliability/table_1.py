@@ -149,10 +149,12 @@ def _graph(cells: Sequence[Cell]) -> PaperGraph:
         for cell in cells
         if cell.table == MODELS
     ]
-    points.sort(key=lambda point: (point.panel, -(point.y or 0.0)))
+    panels = list(dict.fromkeys(point.panel for point in points))  # that of the paper first
+    points.sort(key=lambda point: (panels.index(point.panel), -(point.y or 0.0)))
     best = points[0]
+    rivals = sum(point.panel == best.panel for point in points)
     return PaperGraph(
         "models", "True mean of every model over all pairs, with the interval for the population of users",
-        f"{best.x} is the best of {len({point.x for point in points})} models in {best.panel}.",
+        f"{best.x} is the best of {rivals} models in {best.panel}.",
         GraphKind.RANGES, x="model", y="true mean", points=tuple(points),
     )  # fmt: skip
