@@ -15,8 +15,8 @@ from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-ROOT = Path(__file__).parents[1]
-DOCS = ROOT / "docs"
+DOCS = Path(__file__).parents[1]
+ROOT = DOCS.parent
 FIRST = ROOT / "README.md"
 PROJECT = "project"  # pages of files outside docs
 REFERENCE = "reference"
