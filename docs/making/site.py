@@ -20,6 +20,8 @@ ROOT = DOCS.parent
 FIRST = ROOT / "README.md"
 PROJECT = "project"  # pages of files outside docs
 REFERENCE = "reference"
+# how much a word counts in search, by where it stands: guides come before what lists everything, was measured or has changed
+WEIGHTS = {REFERENCE: 0.5, "results": 0.2, PROJECT: 0.2}
 LEADING = ("README.md", "tr.md", "changelog.md")  # first in their folders
 WIDTH = 96  # letters of a line of help
 LINK = re.compile(r"(\]\()([^)#\s:]+)((?:#[^)\s]*)?\))")
@@ -191,7 +193,8 @@ def on_post_page(output: str, *, page: Any, config: Any) -> str:
 
 
 def on_page_markdown(markdown: str, *, page: Any, config: Any, files: Any) -> str:
-    """Links of a page of docs as they are on the site."""
+    """Links of a page of docs as they are on the site, and what it weighs in search."""
     del config, files
+    page.meta["search"] = {"boost": WEIGHTS.get(PurePosixPath(page.file.src_uri).parts[0], 1.0)}
     source = DOCS / page.file.src_uri
     return moved(markdown, source) if source.is_file() else markdown
