@@ -20,8 +20,9 @@ ROOT = DOCS.parent
 FIRST = ROOT / "README.md"
 PROJECT = "project"  # pages of files outside docs
 REFERENCE = "reference"
-# how much a word counts in search, by where it stands: guides come before what lists everything, was measured or has changed
-WEIGHTS = {REFERENCE: 0.5, "results": 0.2, PROJECT: 0.2}
+# what counts how much in search, by place: guides come before what lists everything, was measured or has changed. A heading counts
+# a thousand times a word, and in the reference every name is one: with this weight they are still on the first screen
+WEIGHTS = {REFERENCE: 0.005, "results": 0.05, PROJECT: 0.05}
 LEADING = ("README.md", "tr.md", "changelog.md")  # first in their folders
 WIDTH = 96  # letters of a line of help
 LINK = re.compile(r"(\]\()([^)#\s:]+)((?:#[^)\s]*)?\))")
