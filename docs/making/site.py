@@ -1,4 +1,4 @@
-"""Hooks of the documentation site (mkdocs.yml): what is shown beside docs/, and where links to it lead.
+"""Hooks of the documentation site (mkdocs.yml): what is shown beside docs/, where links to it lead, and what search lists first.
 
 The README is the first page. A file outside docs that some page links to has a page of its own in project/. The reference has a page for the
 top level of the package, for each room and for the commands, made from what the package itself lists. `make docs` calls all of it.
