@@ -59,8 +59,8 @@ test-3.%:  ## the fast tests on another Python, without torch, in an environment
 	@$(if $(call found,3.$*),$(MAKE) --no-print-directory test PYTHON=$(call found,3.$*) VENV=.venv-3.$* TORCH=0,echo "Python 3.$* not found: skipped")
 
 check: $(READY)  ## style and types
-	$(BIN)/ruff format --check src tests scripts benchmarks
-	$(BIN)/ruff check src tests scripts benchmarks
+	$(BIN)/ruff format --check src tests scripts benchmarks docs/making
+	$(BIN)/ruff check src tests scripts benchmarks docs/making
 	$(BIN)/mypy
 
 coverage: $(READY)  ## coverage of intervals on KuaiRec, 2,000 draws, into docs/results/coverage.md
@@ -104,16 +104,14 @@ reliability-study: $(READY)  ## the claims about sampled candidates on KuaiRec a
 shipped-study: $(READY)  ## the study that comes with the package, on KuaiRec and Jester, into src/truerank/studies/reliability/shipped
 	PYTHONPATH=scripts $(BIN)/python scripts/shipped_study.py
 
-pictures: $(READY)  ## the pictures of the README and of the tutorials, into docs/figures
-	PYTHONPATH=scripts $(BIN)/python scripts/first_picture.py
-	PYTHONPATH=scripts $(BIN)/python scripts/tutorial_pictures.py
-	PYTHONPATH=scripts $(BIN)/python scripts/targeted_pictures.py
+pictures: $(READY)  ## the pictures of the README, of guides and of the tutorials, into docs/figures
+	$(BIN)/python -m docs.making first planning beyond_accuracy verdicts watch tutorials
 
 result-pictures: $(READY)  ## what every page of docs/results begins with, from its own tables
 	PYTHONPATH=scripts $(BIN)/python scripts/result_pages.py
 
-report-pictures: $(READY)  ## one report of each kind in Debian's chromium, into docs/figures/report
-	PYTHONPATH=scripts $(BIN)/python scripts/report_pictures.py
+report-pictures: $(READY)  ## one report of each kind in Debian's chromium, into docs/figures/report; the reports in build/reports
+	$(BIN)/python -m docs.making report
 
 docs: $(READY)  ## the documentation as a site that opens from files, into build/site
 	@# with --quiet warnings are not counted, and --strict says nothing
@@ -128,18 +126,18 @@ bench-setup:  ## one environment per peer of the benchmarks, in .bench
 
 scale: $(READY)  ## time and memory by size and engine, for truerank plan cost, into docs/scale.md; at most 5 GB of disk
 	$(BIN)/python -m benchmarks scale --json --keep
-	PYTHONPATH=scripts $(BIN)/python scripts/scale_page.py
+	$(BIN)/python -m docs.making scale
 
 bench: $(READY) bench-setup  ## the benchmarks, into docs/performance.md
 	$(BIN)/python -m benchmarks page
 
 release-check:  ## an sdist and a wheel, checked, installed afresh and tried; left in dist/, published by nobody
 	@[ -n "$(PYTHON)" ] || { echo "Python 3.11 or newer with venv is needed; set PYTHON=..."; exit 2; }
-	$(PYTHON) scripts/release_check.py --out dist
+	$(PYTHON) tests/support/release_check.py --out dist
 
 format: $(READY)
-	$(BIN)/ruff check --fix src tests scripts benchmarks
-	$(BIN)/ruff format src tests scripts benchmarks
+	$(BIN)/ruff check --fix src tests scripts benchmarks docs/making
+	$(BIN)/ruff format src tests scripts benchmarks docs/making
 
 clean:
 	rm -rf $(VENV) .venv-* build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis truerank-demo

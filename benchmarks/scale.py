@@ -3,7 +3,7 @@
 Growth: impressions through `off_policy` and judged rows through `evaluate`, at three sizes each, in a process of its own
 that says how long every phase took and how much memory each process had at most. Engines: the same call on data in
 memory, local, Dask and Spark in turn, two workers each, without their start. `keep` writes what `truerank plan cost`
-reckons with; docs/scale.md is made from the same file (scripts/scale_page.py).
+reckons with; docs/scale.md is made from the same file (`python -m docs.making scale`).
 """
 
 from __future__ import annotations

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-import first_picture
-from pages import ROOT, TUTORIALS, Step, links, steps
+from docs.making import first
+from docs.making.steps import ROOT, TUTORIALS, Step, links, steps
 from truerank.report.demo import AXIS, drawn
 from truerank.studies.demo import TOPICS
 from truerank.studies.demo.chapter import Bar, Picture
@@ -140,7 +140,7 @@ def test_a_tutorial_ends_with_a_picture_of_its_figures(page: Path) -> None:
     drawing = (page.parent / picture).read_text()
     sentence = steps(text)[-1].shows or ""
     for value in re.findall(r"has (\d\.\d{4}) | and \w+ (\d\.\d{4}) ", sentence):
-        assert "".join(value) in drawing, "run scripts/tutorial_pictures.py"
+        assert "".join(value) in drawing, "run python -m docs.making tutorials"
 
 
 def test_every_tutorial_is_listed() -> None:
@@ -172,12 +172,12 @@ def test_the_readme_is_short_and_complete() -> None:
 
 
 def test_the_first_picture_has_the_figures_of_the_results() -> None:
-    found = first_picture.read(first_picture.RESULTS.read_text())
-    drawing = first_picture.OUT.read_text()
+    found = first.read(first.RESULTS.read_text())
+    drawing = (ROOT / "docs" / first.PICTURE).read_text()
     assert len(found) >= 8
-    for _, asked in first_picture.PANELS:
+    for _, asked in first.PANELS:
         for estimator, metric in asked:
-            for model in first_picture.MODELS:
+            for model in first.MODELS:
                 row = found[estimator, metric, model].row
-                assert row["text"] in drawing, "run scripts/first_picture.py"
+                assert row["text"] in drawing, "run python -m docs.making first"
                 assert row["name"] in drawing

@@ -7,8 +7,8 @@ import zipfile
 from pathlib import Path
 
 import pytest
-
 import release_check
+
 import truerank
 
 ROOT = Path(__file__).resolve().parents[1]

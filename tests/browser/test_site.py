@@ -89,14 +89,26 @@ def test_pages_open_from_files(page: str, width: int, scheme: str, site: Path, o
     assert found.calm, (found.said, found.asked)
 
 
-def test_search_finds_without_a_network(site: Path, opened: Open) -> None:
+def test_nothing_that_makes_the_site_is_on_it(site: Path) -> None:
+    assert not [path for path in site.rglob("*") if path.suffix in (".py", ".pyc") or "making" in path.parts]
+
+
+def searched(words: str, site: Path, opened: Open) -> tuple[Any, list[str]]:
+    """The site after a search, and the pages that it lists, the first one first."""
     found = opened(site / "index.html", wait=False, within=site)
-    found.page.fill(
-        "input.md-search__input", "Recall, precision and DCG from randomly exposed data"
-    )  # a word alone is on more pages than are listed at first
+    found.page.fill("input.md-search__input", words)
     found.page.wait_for_selector(".md-search-result__item a")
-    links = found.run("[...document.querySelectorAll('.md-search-result__item a')].map(a => a.getAttribute('href'))")
-    assert any("random-exposure" in link for link in links)
+    links = found.run("[...document.querySelectorAll('.md-search-result__item a')].map(a => a.href)")
+    pages = [re.sub(r"[?#].*", "", link).removeprefix(f"{site.as_uri()}/") for link in links]
+    return found, list(dict.fromkeys(pages))
+
+
+@pytest.mark.parametrize("words", ["horvitz", "Recall, precision and DCG from randomly exposed data"])
+def test_search_finds_without_a_network(words: str, site: Path, opened: Open) -> None:
+    found, pages = searched(words, site, opened)
+    assert "random-exposure.html" in pages
+    beside = [page.startswith(("results/", "project/")) for page in pages]
+    assert beside == sorted(beside), pages  # guides come first
     found.page.locator(".md-search-result__item a").first.click()
     found.until("!location.pathname.endsWith('/index.html') || location.hash !== ''")
     assert found.calm, (found.said, found.asked)

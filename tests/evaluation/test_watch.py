@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from typing import Any
 
@@ -13,7 +14,7 @@ import truerank as tr
 from truerank.core.errors import InputError, RefusedError
 from truerank.core.requirements import Outcome
 from truerank.evaluation.watch import Watched, WatchState
-from truerank.report.watched import sentence, watch_picture, watch_plain, watch_text
+from truerank.report.watched import sentence, users_ticks, watch_chart, watch_picture, watch_plain, watch_text
 from truerank.uncertainty.sequences import FIRST, ConfidenceSequence, RunningMean
 
 N_USERS, N_ITEMS = 400, 20
@@ -167,6 +168,17 @@ def test_what_is_watched_says_what_it_is() -> None:
     assert found.pairs[0].estimand.startswith("mean Precision@1 over users")
     assert set(found.table()["estimand"]) == {found.pairs[0].estimand}
     assert f"the difference of {found.pairs[0].estimand}" in watch_text(found)
+
+
+def test_labels_of_the_picture_stand_apart() -> None:
+    """800 and 1,000 once stood side by side, and 2,000 was left out."""
+    pytest.importorskip("altair")
+    found = watched(0.8)
+    spec = watch_chart(found).to_dict()
+    ticks = spec["vconcat"][0]["layer"][0]["encoding"]["x"]["axis"]["values"]
+    assert ticks == users_ticks(found.table().filter(pl.col("low").is_not_nan())["users"].to_list())
+    assert len(ticks) > 1
+    assert all(after / before >= 2 for before, after in itertools.pairwise(ticks))
 
 
 def test_names_in_a_page_are_no_code() -> None:

@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import truerank
-from catalogue_page import SECTIONS
+from docs.making.catalogue import SECTIONS
 from truerank import estimators
 from truerank.core.errors import InputError
 from truerank.core.language import KINDS, Kind, as_value, as_values, kind_held

@@ -11,9 +11,9 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
+from docs.making.verdicts import judged
 from truerank.core.arrays import Floats
 from truerank.core.results import BETTER, INSUFFICIENT, WORSE
-from verdict_pictures import judged
 
 KINDS: dict[str, Callable[[np.random.Generator, int], Floats]] = {
     "one step": lambda rng, n: rng.choice([-1.0, 1.0], n),

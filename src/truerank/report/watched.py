@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import polars as pl
@@ -86,8 +87,10 @@ def watch_chart(watched: Watched) -> Any:
             pl.col("baseline") == pair.baseline, pl.col("low").is_not_nan(),
         ).select("users", "difference", "low", "high").to_dicts()  # fmt: skip
         base = alt.Chart(alt.Data(values=rows))
-        x = alt.X("users:Q", title="users so far", scale=alt.Scale(type="log", nice=False),
-                  axis=alt.Axis(format=",~g", labelOverlap=True, gridColor=GRID))  # fmt: skip
+        axis = alt.Axis(format=",~g", labelOverlap=True, gridColor=GRID)
+        if ticks := users_ticks([row["users"] for row in rows]):
+            axis.values = ticks
+        x = alt.X("users:Q", title="users so far", scale=alt.Scale(type="log", nice=False), axis=axis)
         y = alt.Y("low:Q", title=f"{pair.model} − {pair.baseline}", axis=alt.Axis(gridColor=GRID))
         layers = [
             base.mark_area(color=BAND).encode(x=x, y=y, y2="high:Q"),
@@ -103,6 +106,21 @@ def watch_chart(watched: Watched) -> Any:
     return alt.vconcat(
         *panels, config=alt.Config(font=TYPEFACE, view=alt.ViewConfig(stroke="#bbbbbb"), background="white", padding=10)
     )
+
+
+def users_ticks(users: Sequence[int]) -> list[int]:
+    """Numbers of users for a logarithmic axis, about evenly apart; none where too few are so round.
+
+    >>> users_ticks([137, 3000])
+    [200, 500, 1000, 2000]
+    >>> users_ticks([137, 180])
+    []
+    """
+    low, high = min(users, default=0), max(users, default=0)
+    found = [
+        step * 10**power for power in range(len(str(high))) for step in (1, 2, 5) if low <= step * 10**power <= high
+    ]
+    return found if len(found) > 1 else []
 
 
 def watch_picture(watched: Watched, form: str) -> bytes:

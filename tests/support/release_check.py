@@ -1,4 +1,4 @@
-"""A release as others would get it: an sdist and a wheel are built, checked, installed into a fresh environment and tried.
+"""A release as others would get it: an sdist and a wheel, built, checked, installed into a fresh environment and tried.
 
 Everything happens in a temporary folder; with --out FOLDER the two files are left there. Nothing is published.
 """
@@ -16,7 +16,7 @@ import time
 import zipfile
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 MOST_BYTES = 2_000_000  # of a wheel
 SHIPPED = "truerank/studies/reliability/shipped/"  # aggregates of scenarios, whose terms NOTICE names
 DATA = {".csv", ".tsv", ".parquet", ".npz", ".npy", ".dat", ".inter", ".xls", ".xlsx", ".zip", ".gz"}

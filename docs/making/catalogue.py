@@ -1,13 +1,9 @@
-"""Write docs/catalogue.md: everything that has a name in the language of values, read from the catalogues.
-
-python scripts/catalogue_page.py          write the page
-"""
+"""docs/catalogue.md: everything that has a name in the language of values, read from the catalogues."""
 
 from __future__ import annotations
 
 import inspect
 import re
-from pathlib import Path
 from typing import Any
 
 from truerank import estimators, metrics, models
@@ -21,7 +17,6 @@ from truerank.studies.demo import TOPICS
 from truerank.studies.own.study import STUDIES
 from truerank.studies.papers.experiment import EXPERIMENTS
 
-PAGE = Path(__file__).parents[1] / "docs" / "catalogue.md"
 # title, the kind, where its classes are, where it is asked for
 SECTIONS: tuple[tuple[str, Kind[Any], str, str], ...] = (
     ("Metrics", metrics.METRICS, "tr.metrics", "`evaluate --metric`, `metrics=`"),
@@ -42,9 +37,13 @@ SECTIONS: tuple[tuple[str, Kind[Any], str, str], ...] = (
 HEAD = """# Catalogue
 
 Everything that has a name: what to write on the command line or as text in Python, its class, what it is, and the options that stand in brackets, with their
-defaults: `Precision@10(denominator=list)`. `import truerank as tr`. Made by `python scripts/catalogue_page.py` from the classes themselves; a new class is listed by
+defaults: `Precision@10(denominator=list)`. `import truerank as tr`. Made by `python -m docs.making catalogue` from the classes themselves; a new class is listed by
 itself.
 """
+
+
+def made() -> dict[str, str]:
+    return {"catalogue.md": page()}
 
 
 def page() -> str:
@@ -81,8 +80,3 @@ def options(cls: type[Any]) -> str:
         text = text_of(default) if hasattr(default, "name") and not isinstance(default, str) else str(default)
         found.append(f"`{name}={text.lower() if isinstance(default, bool) or default is None else text}`")
     return " ".join(found)
-
-
-if __name__ == "__main__":
-    PAGE.write_text(page())
-    print(f"{PAGE.name}: {sum(len(kind.catalogue()) for _, kind, _, _ in SECTIONS)} names")

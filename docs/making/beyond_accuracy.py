@@ -1,27 +1,25 @@
-"""Draw the picture of docs/beyond-accuracy.md: what models recommend, beside how good it is, in the world of the demo.
-
-python scripts/beyond_accuracy.py [png]          write docs/figures/beyond-accuracy.svg (or PNG, to look at)
-"""
+"""The picture of docs/beyond-accuracy.md: what models recommend, beside how good it is, in the world of the demo."""
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
 from typing import Any
 
 import truerank as tr
 from truerank import models
 from truerank.core.results import Results
-from truerank.report.reliability_charts import TYPEFACE, PictureFormat, altair, picture
+from truerank.report.reliability_charts import TYPEFACE, altair
 from truerank.studies.world import make_world
 
-FOLDER = Path(__file__).parents[1] / "docs" / "figures"
 WHO = "the picture beyond accuracy"
 MODELS = ("popularity", "item-knn", "ease", "ials", "random")
 ACCURACY, COVERAGE, NOVELTY = "Precision@10", "Coverage@10", "Novelty@10"
 SEED = 1
 SIZE, FONT = 260, 13
 COLOURS = ["#444444", "#0072B2", "#C44E00", "#00795A", "#9B3F86"]
+
+
+def made() -> dict[str, Any]:
+    return {"figures/beyond-accuracy.svg": chart(evaluated())}
 
 
 def evaluated() -> Results:
@@ -72,14 +70,3 @@ def _panel(alt: Any, rows: list[dict[str, Any]], title: str, domain: tuple[float
         base.mark_point(size=110, filled=True, opacity=1).encode(x=x, y=y, color=colour, shape=shape),
     ]
     return alt.layer(*layers)
-
-
-def main() -> None:
-    form = PictureFormat(sys.argv[1]) if len(sys.argv) > 1 else PictureFormat.SVG
-    results = evaluated()
-    FOLDER.mkdir(parents=True, exist_ok=True)
-    (FOLDER / f"beyond-accuracy.{form.value}").write_bytes(picture(chart(results), form, who=WHO))
-
-
-if __name__ == "__main__":
-    main()

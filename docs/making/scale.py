@@ -1,4 +1,4 @@
-"""docs/scale.md and its picture, from what `python -m benchmarks scale --keep` measured: `python scripts/scale_page.py`.
+"""docs/scale.md and its picture, from what `python -m benchmarks scale --keep` measured.
 
 Measured figures are not typed by hand: they come from the file that `truerank plan cost` reckons with,
 those of the plan from the same functions.
@@ -10,26 +10,19 @@ import json
 from pathlib import Path
 from typing import Any
 
-from truerank.data.whole import whole_file
 from truerank.engines.costs import Cost, Sized, cost
-from truerank.report.reliability_charts import TYPEFACE, PictureFormat, altair, picture
+from truerank.report.reliability_charts import TYPEFACE, altair
 from truerank.report.reliability_layout import COLOURS
 
-ROOT = Path(__file__).parents[1]
-MEASURED = ROOT / "src" / "truerank" / "engines" / "costs.json"
-PAGE = ROOT / "docs" / "scale.md"
-PICTURE = ROOT / "docs" / "figures" / "scale.svg"
+MEASURED = Path(__file__).parents[2] / "src" / "truerank" / "engines" / "costs.json"
 WHO = "the picture of docs/scale.md"
 PLANNED = Sized(rows=10e9, users=1e9, items=1e6, dim=64, models=5, workers=200)
 WORDS = {"offpolicy": "impressions through `offpolicy`", "evaluate": "judged rows through `evaluate`"}
 
 
-def main() -> None:
+def made() -> dict[str, Any]:
     measured = json.loads(MEASURED.read_text())
-    with whole_file(PICTURE) as temporary:
-        temporary.write_bytes(picture(chart(measured), PictureFormat.SVG, who=WHO))
-    with whole_file(PAGE) as temporary:
-        temporary.write_text(page(measured))
+    return {"figures/scale.svg": chart(measured), "scale.md": page(measured)}
 
 
 def chart(measured: dict[str, Any]) -> Any:
@@ -77,7 +70,7 @@ def page(measured: dict[str, Any]) -> str:
 
 The same evaluation runs in this process, on Dask or on Spark, and gives the same numbers: values to the last bit. On {measured["machine"]["cores"]} cores {told}, and no process had more than {peak:.1f} GB. Engines cost something: Dask took {ratios["offpolicy", "dask"]:.2f} times (`evaluate` {ratios["evaluate", "dask"]:.2f} times) and Spark {ratios["offpolicy", "spark"]:.2f} times (`evaluate` {ratios["evaluate", "spark"]:.2f} times) as long as threads on the same data in memory, so they are for data that one machine cannot read in the time that you have.
 
-*Figures are made by `python -m benchmarks scale --keep` and `python scripts/scale_page.py`; `truerank plan cost` reckons with the same file.*
+*Figures are made by `python -m benchmarks scale --keep` and `python -m docs.making scale`; `truerank plan cost` reckons with the same file.*
 
 {scaled}## Which engine
 
@@ -159,7 +152,3 @@ def table(costs: list[Cost]) -> str:
 
 def bottlenecks(costs: list[Cost]) -> str:
     return "; ".join(dict.fromkeys(f"`{each.command}` on {each.engine}: {each.bottleneck}" for each in costs))
-
-
-if __name__ == "__main__":
-    main()

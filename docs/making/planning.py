@@ -1,8 +1,7 @@
-"""Pictures of docs/planning.md and docs/advise.md: `python scripts/planning_pictures.py`."""
+"""Pictures of docs/planning.md and docs/advise.md."""
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import polars as pl
@@ -11,18 +10,15 @@ import truerank as tr
 from truerank.core.estimator import Exposed
 from truerank.estimators import ESTIMATORS
 from truerank.estimators.ranked import RANKED
-from truerank.report.reliability_charts import TYPEFACE, PictureFormat, altair, picture
+from truerank.report.reliability_charts import TYPEFACE, altair
 from truerank.report.reliability_layout import COLOURS, SHAPES
 
-PLAN = Path("docs/figures/plan.svg")
-ADVISE = Path("docs/figures/advise.svg")
 WHO = "pictures of the docs"
 DIFFERENCES = (0.01, 0.02, 0.05)
 
 
-def main() -> None:
-    PLAN.write_bytes(picture(needed(), PictureFormat.SVG, who=WHO))
-    ADVISE.write_bytes(picture(valid(), PictureFormat.SVG, who=WHO))
+def made() -> dict[str, Any]:
+    return {"figures/plan.svg": needed(), "figures/advise.svg": valid()}
 
 
 def needed() -> Any:
@@ -75,7 +71,3 @@ def valid() -> Any:
             config=library.Config(font=TYPEFACE, view=library.ViewConfig(stroke="#bbbbbb")),
         )
     )  # fmt: skip
-
-
-if __name__ == "__main__":
-    main()

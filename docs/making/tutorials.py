@@ -1,24 +1,19 @@
-"""Run the tutorials as their readers would, and draw their pictures from what the commands left.
-
-python scripts/tutorial_pictures.py [png]          write docs/figures/tutorials/*.svg (or PNG, to look at)
-"""
+"""The pictures of the tutorials: each is run as its readers would, and drawn from what its commands left."""
 
 from __future__ import annotations
 
 import json
 import re
-import sys
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
 import truerank as tr
-from pages import ROOT, TUTORIALS, steps
+from docs.making.steps import TUTORIALS, steps
 from truerank.core.results import BETTER, INSUFFICIENT, NOT_SHOWN, WORSE
-from truerank.report.reliability_charts import TYPEFACE, PictureFormat, altair, picture
+from truerank.report.reliability_charts import TYPEFACE, altair
 from truerank.studies.reliability.advice_words import tau_text
 
-FOLDER = ROOT / "docs" / "figures" / "tutorials"
 WHO = "the pictures of the tutorials"
 WIDTH, ROW, FONT = 380, 30, 13
 COLOURS = {BETTER: "#0072B2", WORSE: "#C44E00", NOT_SHOWN: "#6E6E6E", INSUFFICIENT: "#9B3F86"}
@@ -103,9 +98,8 @@ def _together(panels: list[Any], *, same: bool = False) -> Any:
     return drawn.resolve_scale(x="shared") if same else drawn
 
 
-def main() -> None:
-    form = PictureFormat(sys.argv[1] if len(sys.argv) > 1 else "svg")
-    FOLDER.mkdir(parents=True, exist_ok=True)
+def made() -> dict[str, Any]:
+    found = {}
     with TemporaryDirectory() as folder:
         for path in sorted(TUTORIALS.glob("*.md")):
             page = path.read_text()
@@ -116,9 +110,5 @@ def main() -> None:
                 if step.shows is not None and step.shows != done.stdout:
                     print(f"{path.name} shows another output than this:\n{done.stdout}", flush=True)
             if steps(page):
-                drawn = picture(chart_of(page, Path(folder)), form, who=WHO)
-                (FOLDER / f"{path.stem}.{form}").write_bytes(drawn)
-
-
-if __name__ == "__main__":
-    main()
+                found[f"figures/tutorials/{path.stem}.svg"] = chart_of(page, Path(folder))
+    return found

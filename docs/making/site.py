@@ -1,4 +1,4 @@
-"""Hooks of the documentation site (mkdocs.yml): what is shown beside docs/, and where links to it lead.
+"""Hooks of the documentation site (mkdocs.yml): what is shown beside docs/, where links to it lead, and what search lists first.
 
 The README is the first page. A file outside docs that some page links to has a page of its own in project/. The reference has a page for the
 top level of the package, for each room and for the commands, made from what the package itself lists. `make docs` calls all of it.
@@ -15,11 +15,14 @@ from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-ROOT = Path(__file__).parents[1]
-DOCS = ROOT / "docs"
+DOCS = Path(__file__).parents[1]
+ROOT = DOCS.parent
 FIRST = ROOT / "README.md"
 PROJECT = "project"  # pages of files outside docs
 REFERENCE = "reference"
+# what counts how much in search, by place: guides come before what lists everything, was measured or has changed. A heading counts
+# a thousand times a word, and in the reference every name is one: with this weight they are still on the first screen
+WEIGHTS = {REFERENCE: 0.005, "results": 0.05, PROJECT: 0.05}
 LEADING = ("README.md", "tr.md", "changelog.md")  # first in their folders
 WIDTH = 96  # letters of a line of help
 LINK = re.compile(r"(\]\()([^)#\s:]+)((?:#[^)\s]*)?\))")
@@ -191,7 +194,8 @@ def on_post_page(output: str, *, page: Any, config: Any) -> str:
 
 
 def on_page_markdown(markdown: str, *, page: Any, config: Any, files: Any) -> str:
-    """Links of a page of docs as they are on the site."""
+    """Links of a page of docs as they are on the site, and what it weighs in search."""
     del config, files
+    page.meta["search"] = {"boost": WEIGHTS.get(PurePosixPath(page.file.src_uri).parts[0], 1.0)}
     source = DOCS / page.file.src_uri
     return moved(markdown, source) if source.is_file() else markdown

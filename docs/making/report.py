@@ -1,7 +1,4 @@
-"""One report of each kind, from the files of the demo, and what a browser shows of it.
-
-python scripts/report_pictures.py [FOLDER]          write docs/figures/report/*.png; keep the reports in FOLDER
-"""
+"""One report of each kind, from the files of the demo, and what a browser shows of it; the reports are left in build/reports."""
 
 from __future__ import annotations
 
@@ -9,11 +6,10 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
-from pages import ROOT
+from docs.making.steps import ROOT
 
-FOLDER = ROOT / "docs" / "figures" / "report"
+PLACE = ROOT / "build" / "reports"
 FLAGS = ("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking")
 MODELS = ("ease", "item-knn", "popularity")
 REPORTS = {
@@ -47,17 +43,24 @@ PICTURES = {
 }
 
 
-def make(place: Path) -> None:
+def made() -> dict[str, bytes]:
+    shutil.rmtree(PLACE, ignore_errors=True)  # those of an earlier time
+    PLACE.mkdir(parents=True)
+    write(PLACE)
+    return {f"figures/report/{name}.png": content for name, content in shown(PLACE).items()}
+
+
+def write(place: Path) -> None:
     """The demo and the reports, as a reader would make them."""
     for arguments in (["demo", "--all", "--out", "demo", "--force"], STUDY, *REPORTS.values()):
         subprocess.run([sys.executable, "-m", "truerank", *arguments], cwd=place, check=True, stdout=subprocess.DEVNULL)
 
 
-def show(place: Path) -> None:
+def shown(place: Path) -> dict[str, bytes]:
     """Pictures of the reports, as Debian's browser shows them."""
     from playwright.sync_api import sync_playwright
 
-    FOLDER.mkdir(parents=True, exist_ok=True)
+    found = {}
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=list(FLAGS))
         for name, (report, width, height, scheme, section) in PICTURES.items():
@@ -66,14 +69,7 @@ def show(place: Path) -> None:
             page.wait_for_selector("html[data-ready=yes]", timeout=120_000)
             if section is not None:
                 page.evaluate("name => document.getElementById(name).scrollIntoView({behavior: 'instant'})", section)
-            page.screenshot(path=FOLDER / f"{name}.png")
+            found[name] = page.screenshot()
             page.close()
         browser.close()
-
-
-if __name__ == "__main__":
-    with TemporaryDirectory() as folder:
-        chosen = Path(sys.argv[1]).resolve() if len(sys.argv) > 1 else Path(folder)
-        chosen.mkdir(parents=True, exist_ok=True)
-        make(chosen)
-        show(chosen)
+    return found

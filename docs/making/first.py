@@ -1,22 +1,17 @@
-"""Draw the picture of README.md from the figures in docs/results/coverage.md, which `make coverage` writes.
-
-python scripts/first_picture.py [png]          write docs/figures/first.svg (or PNG, to look at)
-"""
+"""The picture of README.md, from the figures in docs/results/coverage.md, which `make coverage` writes."""
 
 from __future__ import annotations
 
 import re
-import sys
 from dataclasses import dataclass
 from math import sqrt
 from pathlib import Path
 from typing import Any
 
-from truerank.report.reliability_charts import TYPEFACE, PictureFormat, altair, picture
+from truerank.report.reliability_charts import TYPEFACE, altair
 
-ROOT = Path(__file__).parents[1]
-RESULTS = ROOT / "docs" / "results" / "coverage.md"
-OUT = ROOT / "docs" / "figures" / "first.svg"
+RESULTS = Path(__file__).parents[1] / "results" / "coverage.md"
+PICTURE = "figures/first.svg"
 WHO = "the picture of the README"
 WIDTH, ROW, FONT = 430, 27, 13
 GOOD, BAD = "#0072B2", "#C44E00"
@@ -28,6 +23,10 @@ PANELS = (
     ("Precision@50: the share of the first 50 that is liked",
      (("horvitz-thompson", "Precision@50"), ("hajek", "Precision@50"))),
 )  # fmt: skip
+
+
+def made() -> dict[str, Any]:
+    return {PICTURE: chart(RESULTS.read_text())}
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,12 +108,3 @@ def _panel(alt: Any, title: str, rows: list[dict[str, Any]]) -> Any:
             x=alt.value(WIDTH), y=y, text="text:N", color=colour),
     ]  # fmt: skip
     return alt.layer(*layers, width=WIDTH, height=ROW * len(rows), title=title)
-
-
-def main() -> None:
-    form = PictureFormat(sys.argv[1] if len(sys.argv) > 1 else "svg")
-    OUT.with_suffix(f".{form}").write_bytes(picture(chart(RESULTS.read_text()), form, who=WHO))
-
-
-if __name__ == "__main__":
-    main()

@@ -1,14 +1,9 @@
-"""Draw the pictures of docs/verdicts.md: one for each rule, from users' values that the rules themselves judge.
-
-python scripts/verdict_pictures.py [png]          write docs/figures/verdicts/*.svg (or PNG, to look at)
-"""
+"""The pictures of docs/verdicts.md: one for each rule, from users' values that the rules themselves judge."""
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,12 +12,11 @@ from truerank.core.arrays import Floats
 from truerank.core.multiple import holm
 from truerank.core.results import BETTER, INSUFFICIENT, NOT_SHOWN, WORSE
 from truerank.core.terms import ratio
-from truerank.report.reliability_charts import TYPEFACE, PictureFormat, altair, picture
+from truerank.report.reliability_charts import TYPEFACE, altair
 from truerank.uncertainty.intervals import difference_of
 from truerank.uncertainty.spreads import Spread
 from truerank.uncertainty.verdicts import FEWEST, UnseenExposure, doubts, verdict_of
 
-FOLDER = Path(__file__).parents[1] / "docs" / "figures" / "verdicts"
 WHO = "the pictures of verdicts"
 LEVEL = 0.95
 GOES_ON = "goes on"  # no rule against a verdict: the interval decides
@@ -209,6 +203,10 @@ PICTURES = {
 }
 
 
+def made() -> dict[str, Any]:
+    return {f"figures/verdicts/{name}.svg": draw() for name, draw in PICTURES.items()}
+
+
 # -------------------------------------------------------------------------------------------------------------- the parts
 
 
@@ -342,19 +340,3 @@ def _configured(alt: Any, chart: Any) -> Any:
 
 def _minus(number: float) -> str:
     return f"{number:.1f}".replace("-", "\N{MINUS SIGN}")
-
-
-def drawn(form: PictureFormat = PictureFormat.SVG) -> dict[str, bytes]:
-    """Every picture by its name."""
-    return {name: picture(make(), form, who=WHO) for name, make in PICTURES.items()}
-
-
-def main(arguments: Sequence[str]) -> None:
-    form = PictureFormat(arguments[0]) if arguments else PictureFormat.SVG
-    FOLDER.mkdir(parents=True, exist_ok=True)
-    for name, content in drawn(form).items():
-        (FOLDER / f"{name}.{form.value}").write_bytes(content)
-
-
-if __name__ == "__main__":
-    main(sys.argv[1:])

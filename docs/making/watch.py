@@ -1,0 +1,33 @@
+"""The picture of docs/watch.md: a stream of users, and what `tr.watch` says of it after each."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+import truerank as tr
+from truerank.report.watched import watch_chart
+
+
+def made() -> dict[str, Any]:
+    scores, labels = stream()
+    found = tr.watch(scores, labels, require="new > old", metrics=["Precision@1"], planned=1000)
+    return {"figures/watch.svg": watch_chart(found)}
+
+
+def stream() -> tuple[dict[str, pl.DataFrame], pl.DataFrame]:
+    """3,000 users who come one after the other; `new` puts what they like first for a few more of them than `old`."""
+    rng = np.random.default_rng(9)
+    n_users, n_items = 3000, 5
+    user, item = (each.ravel() for each in np.indices((n_users, n_items)))
+    tells = rng.random(n_users) < 0.25
+    wins = rng.random(n_users) < 0.59
+    first = {"new": np.where(tells & ~wins, 1, 0), "old": np.where(tells & wins, 1, 0)}
+    scores = {
+        name: pl.DataFrame({"user": user, "item": item, "score": (item == at[user]) - item / 10})
+        for name, at in first.items()
+    }
+    labels = pl.DataFrame({"user": user, "item": item, "label": (item == 0).astype(int), "time": user})
+    return scores, labels
