@@ -80,6 +80,8 @@ COMMANDS = (
     Writing("units", words(f"{EVALUATE} --units made.parquet --out made")),
     Writing("units of offpolicy", words(f"{OFFPOLICY} --units made.parquet --out made.json")),
     Writing("results of offpolicy", words(f"{OFFPOLICY} --save made")),
+    Writing("kept evaluation", words(f"{EVALUATE} --keep made --out made.json"), grows=True),
+    Writing("kept offpolicy", words(f"{OFFPOLICY} --keep made --out made.json"), grows=True),
     Writing("report", words(f"{EVALUATE} --report made.html --out made"), heavy=True),
     Writing("report of offpolicy", words(f"{OFFPOLICY} --report made.html --out made"), heavy=True),
     Writing("report of a study", words("report studied --out made.html"), heavy=True),

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -56,6 +56,7 @@ class Output:
     save: Path | None = None
     report: Path | None = None
     hash: bool = False
+    keep: Path | None = None
     force: bool = False
     quiet: bool = False
 
@@ -121,7 +122,13 @@ class Output:
 
     def _check_apart(self) -> None:
         """Refuse two outputs of which one would replace or hold the other."""
-        named = {"--save": self.save, "--units": self.units, "--report": self.report, "--out": self.out}
+        named = {
+            "--keep": self.keep,
+            "--save": self.save,
+            "--units": self.units,
+            "--report": self.report,
+            "--out": self.out,
+        }
         places = [(option, _real(path)) for option, path in named.items() if path is not None]
         for at, (option, path) in enumerate(places):
             for before, other in places[:at]:
@@ -134,6 +141,16 @@ class Output:
 
     def progress(self) -> AbstractContextManager[Progress | None]:
         return watching(not self.quiet)
+
+    @contextmanager
+    def resumable(self) -> Iterator[None]:
+        """Work that is kept in a folder, where that is asked for: who stops it is told how it goes on."""
+        try:
+            yield
+        except KeyboardInterrupt:
+            if self.keep is not None and self.keep.is_dir():  # something may be there
+                self.say([f"{self.keep}: what is done is kept; the same command goes on from there."])
+            raise
 
     def deliver(self, content: bytes) -> None:
         """Content to a file, whole or not at all, or to standard output."""
