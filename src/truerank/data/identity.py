@@ -116,15 +116,14 @@ def _of_path(path: Path, what: str) -> Iterable[bytes | memoryview]:
 
 
 def _of_table(table: LazyTable, what: str) -> Iterable[bytes | memoryview]:
-    """Columns and types; then the bytes of its files, with names that are columns (Hive), or else its rows."""
+    """Columns and types; then the bytes of its files, or its rows where these are more than their files (Hive)."""
     yield f"table {[(name, str(kind)) for name, kind in table.schema.items()]};".encode()
     files = [piece.file.path for piece in table.pieces if piece.file is not None]
     if table.kept is None and len(files) == len(table.pieces) and not any(map(is_remote, files)):
-        for file in files:
-            found = fingerprint(file)
-            named = [part for part in file.parts if "=" in part]
-            yield f"file {'none' if found is None else found.sha256} {named};".encode()
-        return
+        prints = [fingerprint(file) if file.is_file() else None for file in files]
+        if all(prints):
+            yield f"files {[found.sha256 for found in prints if found is not None]};".encode()
+            return
     for batch in table.batches():
         yield batch.hash_rows(seed=SEED).to_numpy().tobytes()  # of each row, so that batches do not matter
 
