@@ -25,6 +25,7 @@ import truerank as tr
 from truerank.core.errors import InputError, TruerankError
 from truerank.core.results import Results
 from truerank.data import partition, whole
+from truerank.data.survey import scan
 from truerank.engines.engine import Values, map_chunks
 from truerank.engines.keeping import keeping
 from truerank.engines.local import Local
@@ -91,6 +92,22 @@ def test_a_log_in_files_goes_on(tmp_path: Path) -> None:
     log, table = in_files(frame, tmp_path / "log"), in_files(lists(frame), tmp_path / "table")
     options: dict[str, Any] = {"position": "fit:exp", "seed": 1, "threads": 1}
     gone_on(lambda **keep: tr.off_policy(log, {"table": table, **TARGETS}, **options, **keep), tmp_path / "kept")
+
+
+@pytest.mark.usefixtures("streamed")
+@pytest.mark.parametrize("sort", [False, True])
+def test_labels_in_files_go_on(tmp_path: Path, sort: bool) -> None:
+    frame = labels().sort("user") if sort else labels()
+    rows = in_files(frame, tmp_path / "labels") if not sort else tmp_path / "labels.parquet"
+    if sort:
+        frame.write_parquet(rows)
+    train = in_files(labels().select("user", item=(pl.col("item") + 7) % N_ITEMS), tmp_path / "train")
+    options: dict[str, Any] = {
+        "exposure": "random",
+        "metrics": ["Recall@5", "DCG@5"],
+        "exclude": scan(train, values=False),
+    }
+    gone_on(lambda **keep: tr.evaluate(scores(), scan(rows), **options, **keep), tmp_path / "kept")
 
 
 # ----------------------------------------------------------------------------------------------------------- stopped
@@ -178,15 +195,14 @@ def files(tmp_path: Path) -> Path:
     """Labels and two models that take some seconds."""
     rng = np.random.default_rng(1)
     for name in ("a", "b"):
-        write_scores(factors(rng.normal(size=(12_000, 64)), rng.normal(size=(6_000, 64))), tmp_path / f"{name}.npz")
-    user = np.repeat(np.arange(12_000), 5)
-    frame = pl.DataFrame({"user": user, "item": rng.integers(0, 6_000, len(user)), "label": user % 2})
+        write_scores(factors(rng.normal(size=(8_000, 64)), rng.normal(size=(4_000, 64))), tmp_path / f"{name}.npz")
+    user = np.repeat(np.arange(8_000), 5)
+    frame = pl.DataFrame({"user": user, "item": rng.integers(0, 4_000, len(user)), "label": user % 2})
     frame.unique(["user", "item"], maintain_order=True).write_parquet(tmp_path / "labels.parquet")
     return tmp_path
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_command_that_is_stopped_says_how_it_goes_on(files: Path, number: signal.Signals) -> None:
+def test_a_command_that_is_stopped_says_how_it_goes_on(files: Path) -> None:
     words = (
         "evaluate labels.parquet --exposure random --scores a.npz --scores b.npz --threads 1 --keep kept --format json"
     )
@@ -197,7 +213,7 @@ def test_a_command_that_is_stopped_says_how_it_goes_on(files: Path, number: sign
         assert process.poll() is None, process.communicate()[1]
         assert time.monotonic() < patience
         time.sleep(0.01)
-    process.send_signal(number)
+    process.send_signal(signal.SIGTERM)
     out, said = process.communicate(timeout=60)
     assert process.returncode == 3, said
     assert "kept: what is done is kept; the same command goes on from there." in said.decode()

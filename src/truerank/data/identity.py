@@ -10,7 +10,9 @@ import hashlib
 import math
 from collections.abc import Callable, Iterable, Mapping, Set
 from dataclasses import fields, is_dataclass
+from datetime import date
 from enum import Enum
+from fractions import Fraction
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -130,7 +132,10 @@ def _of_table(table: LazyTable, what: str) -> Iterable[bytes | memoryview]:
 
 KINDS: tuple[tuple[Callable[[Any], bool], Callable[[Any, str], Iterable[bytes | memoryview]]], ...] = (
     (_is(Enum), lambda value, _: [f"{type(value).__name__} {value.value!r};".encode()]),
-    (_is(bool, int, float, str, bytes, type(None)), lambda value, _: [f"{type(value).__name__} {value!r};".encode()]),
+    (
+        _is(bool, int, float, Fraction, str, bytes, date, type(None)),
+        lambda value, _: [f"{type(value).__name__} {value!r};".encode()],
+    ),
     (_is(np.ndarray, np.generic), lambda value, what: _of_array(np.asarray(value), what)),
     (_is(Path), _of_path),
     (_is(LazyTable), _of_table),

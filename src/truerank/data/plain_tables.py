@@ -23,6 +23,16 @@ from truerank.core.errors import InputError
 SCHEMA = {"kind": pl.String, "shape": pl.List(pl.Int64), "content": pl.Binary}
 TREE, COLUMN = "tree", "column"
 NUMBERS = "biuf"  # kinds of arrays: true and false, whole numbers, floats
+UNREADABLE = (
+    msgspec.DecodeError,
+    TypeError,
+    ValueError,
+    LookupError,
+    ImportError,
+    AttributeError,
+    RecursionError,
+    OSError,
+)
 PACKAGE = __name__.partition(".")[0]
 
 
@@ -47,10 +57,10 @@ def of_table(table: pl.DataFrame) -> Any:
     """The value that a table was made of, bit by bit; arrays lie in memory as they did."""
     if dict(table.schema) != SCHEMA or not len(table) or table["kind"][0] != TREE:
         raise NotPlainError("a table that was not made of a value; make it again.")
-    arrays = [_array(*row) for row in table.iter_rows()][1:]
     try:
+        arrays = [_array(*row) for row in table.iter_rows()][1:]
         return _Reader(arrays).value(msgspec.json.decode(table["content"][0]))
-    except (msgspec.DecodeError, TypeError, ValueError, LookupError, ImportError, AttributeError):
+    except (*UNREADABLE, pl.exceptions.PolarsError):
         raise NotPlainError("a table that was made of a value of another version; make it again.") from None
 
 
