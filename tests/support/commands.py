@@ -95,6 +95,8 @@ COMMANDS = (
     Writing("design in an empty folder", words(ALLOCATE), empty=True),
     Writing("looks", words(f"{WATCH} --out made.json")),
     Writing("test set", words("intervene labels.parquet --strategy full --out made.parquet --quiet")),
+    Writing("kept test set",
+            words("intervene labels.parquet --strategy reg --keep made --out made.parquet --quiet"), grows=True),
     Writing("parts", words(SPLIT)),
     Writing("folds instead of parts", words(f"{SPLIT} --by random --folds 2 --force"), before=words(SPLIT)),
     Writing("model", words("train item-knn train.parquet --out made.npz --quiet")),

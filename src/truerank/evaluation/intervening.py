@@ -17,8 +17,9 @@ import polars as pl
 
 from truerank.core.arrays import Bools, Ints
 from truerank.core.calls import ANYTHING, checked_arguments
+from truerank.core.chance import cell_keys
 from truerank.core.errors import TruerankError
-from truerank.core.ids import Ids
+from truerank.core.ids import Ids, Keys
 from truerank.core.log import Log
 from truerank.core.progress import Progress, Watching, watching
 from truerank.data.batches import LazyTable, Piece
@@ -36,7 +37,7 @@ from truerank.evaluation.kept import opened_run, question_of
 from truerank.exposure.counts import Margins
 from truerank.exposure.interventions import check_pairs, rule_of, unevenness, unseen_notes
 from truerank.exposure.interventions import intervene as draw_log
-from truerank.exposure.interventions.design import PURPOSE, DrawingRule, Strategy, check_largest
+from truerank.exposure.interventions.design import PAIR, PURPOSE, DrawingRule, Strategy, check_largest
 from truerank.exposure.interventions.popularity import EqualPerItemIntervention, PopularityStratifiedIntervention
 from truerank.sampling.pools import Share
 from truerank.sampling.thresholds import DrawKeys, DrawThreshold, Narrowing
@@ -49,19 +50,21 @@ ROW = "__row__"  # the number of a row in its table
 
 @dataclass(frozen=True, slots=True)
 class PairChunk:
-    """The pairs of some users: `unit` are the places of these among all, `row` the rows of the table."""
+    """The pairs of some users: `unit` are the places of these among all, `row` the rows of the table, `key` theirs."""
 
     log: Log
     unit: Ints
     row: Ints
+    key: Keys
 
 
 @dataclass(frozen=True, slots=True)
 class PairReader:
-    """Reads pairs over all items."""
+    """Reads pairs over all items, whose keys are made once."""
 
     columns: PairColumns
     items: Ids
+    item_key: Keys
 
     def __call__(self, part: tuple[Ints, Ids, RowsOfPart]) -> PairChunk:
         unit, users, rows = part
@@ -70,7 +73,9 @@ class PairReader:
             ids.locate(table[name], where=f"{self.columns.where}, column {name!r}")
             for ids, name in ((users, self.columns.user), (self.items, self.columns.item))
         )
-        return PairChunk(Log(users, self.items, user, item, {}, source=self.columns.where), unit, table[ROW].to_numpy())
+        key = cell_keys(0, PAIR, users.keys()[user], self.item_key[item])
+        log = Log(users, self.items, user, item, {}, source=self.columns.where)
+        return PairChunk(log, unit, table[ROW].to_numpy(), key)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +85,7 @@ class PairRows:
     columns: PairColumns
     users: Ids
     items: Ids
+    item_key: Keys
     tables: Chunks
     chunk_of_user: Ints
 
@@ -96,7 +102,7 @@ class PairRows:
         tables = together(
             {"log": keyed}, scratch=space, n_chunks=chunks_wanted(workers) if small else None, progress=progress
         )
-        return cls(columns, users, items, tables, tables.place.of_ids(users.values))
+        return cls(columns, users, items, items.keys(), tables, tables.place.of_ids(users.values))
 
     @property
     def n_chunks(self) -> int:
@@ -110,7 +116,7 @@ class PairRows:
         return self.reader()(self.part(at, same_disk=True))
 
     def reader(self) -> Callable[[Any], PairChunk]:
-        return PairReader(self.columns, self.items)
+        return PairReader(self.columns, self.items, self.item_key)
 
     def part(self, at: int, *, same_disk: bool) -> tuple[Ints, Ids, RowsOfPart]:
         unit = np.flatnonzero(self.chunk_of_user == at)
@@ -182,11 +188,11 @@ class PairDrawing:
 
     rule: DrawingRule
     seed: int
-    largest: float
+    largest: float = 1.0
 
     def keys(self, chunk: PairChunk) -> tuple[Ints, DrawKeys]:
         """The rows of a chunk that can be drawn, and their keys."""
-        rows, members = self.rule.members(chunk.log, largest=self.largest, unit=chunk.unit)
+        rows, members = self.rule.members(chunk.log, chunk.key, largest=self.largest, unit=chunk.unit)
         if members.weight is not None:
             rows = rows[members.weight > 0]
         return rows, DrawKeys.of(members, seed=self.seed, purpose=PURPOSE)
@@ -350,10 +356,12 @@ def draw_table(
         if len(log) != table.n_rows:
             raise TruerankError(f"{table.n_rows:,} rows went in, and {len(log):,} were counted.")  # never in silence
         rule = rule_of(log, strategy, train=beside["train"], random=beside["random"], fraction=fraction, seed=seed)
-        largest = max(mapped(work=partial(_heaviest, rule), what="weighing"), default=0.0)
-        check_largest(largest, log.source)
-        drawing = PairDrawing(rule, seed, largest)
-        sizes = reduce(operator.add, mapped(work=partial(_sizes, drawing), what="counting pools"))
+        drawing, sizes = PairDrawing(rule, seed), rule.sizes(log)
+        if rule.weighs:  # which rows have weight, and the largest of them, only rows tell
+            largest = max(mapped(work=partial(_heaviest, rule), what="weighing"))
+            check_largest(largest, log.source)
+            drawing = PairDrawing(rule, seed, largest)
+            sizes = reduce(operator.add, mapped(work=partial(_sizes, drawing), what="weighing"))
         narrowing = Narrowing.of(rule.n, sizes)
         while not narrowing.done:
             parts = mapped(work=partial(_parts, drawing, narrowing), what="finding the last")

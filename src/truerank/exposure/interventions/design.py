@@ -20,6 +20,7 @@ from truerank.exposure.counts import Margins
 from truerank.sampling.designs import SamplingDesign, UniformDesign, WeightedDesign
 from truerank.sampling.pools import Members, Share, row_keys
 
+PAIR = "pair"
 PURPOSE = "intervene"  # one for all strategies: with equal weights they draw the same rows, and differ by weights alone
 
 
@@ -63,6 +64,12 @@ class DrawingRule:
     def n_pools(self) -> int:
         return 1 if self.pool is None else int(self.pool.max(initial=-1)) + 1
 
+    def sizes(self, log: Margins) -> Ints:
+        """How many rows each pool has."""
+        pool = np.zeros(len(log.items), dtype=np.int64) if self.pool is None else self.pool
+        count = np.bincount(pool + 1, weights=log.by_item, minlength=self.n_pools + 1)
+        return count[1:].astype(np.int64)
+
     def weights(self, log: Log, unit: Ints | None = None) -> Floats:
         """Of each row; `unit` are the places of the log's users, where it has some of them alone."""
         if self.of_item is None:
@@ -72,26 +79,25 @@ class DrawingRule:
             return of_item
         return np.asarray(self.of_user[log.user if unit is None else unit[log.user]] * of_item)
 
-    def members(self, log: Log, *, largest: float, unit: Ints | None = None) -> tuple[Ints, Members]:
-        """The rows that can be drawn, as members of pools; `largest` is the largest weight of all rows.
+    def members(self, log: Log, key: Keys, *, largest: float, unit: Ints | None = None) -> tuple[Ints, Members]:
+        """The rows that can be drawn, as members of pools, by keys of pairs; `largest` is the largest of all weights.
 
         The scale of weights is free; far from 1 they could leave the range of numbers.
         """
         if self.weighs:
-            weight = self.weights(log, unit) / largest
-            return np.arange(len(log)), Members.together(pair_keys(log), weight=weight)
+            return np.arange(len(log)), Members.together(key, weight=self.weights(log, unit) / largest)
         if self.pool is None:
-            return np.arange(len(log)), Members.together(pair_keys(log))
+            return np.arange(len(log)), Members.together(key)
         pool = self.pool[log.item]
         rows = np.flatnonzero(pool >= 0)
-        return rows, Members(pool[rows].astype(np.uint64), pair_keys(log.select(rows)))
+        return rows, Members(pool[rows].astype(np.uint64), key[rows])
 
     def design(self, log: Log) -> RowDesign:
         """The rows of a log in memory."""
         largest = float(self.weights(log).max(initial=0.0))
         check_largest(largest, log.source)
         way = WeightedDesign(self.n) if self.weighs else UniformDesign(self.n)
-        return RowDesign(*self.members(log, largest=largest), way)
+        return RowDesign(*self.members(log, pair_keys(log), largest=largest), way)
 
 
 def check_largest(largest: float, source: str) -> None:
@@ -130,7 +136,7 @@ STRATEGIES: Kind[Strategy] = Kind("strategy", __package__, Strategy)
 
 def pair_keys(log: Log) -> Keys:
     """A key of each row that depends on its user and item alone."""
-    return cell_keys(0, "pair", *row_keys(log))
+    return cell_keys(0, PAIR, *row_keys(log))
 
 
 def check_powers(**powers: float) -> None:
