@@ -165,9 +165,9 @@ def test_thresholds_are_the_draw(monkeypatch: pytest.MonkeyPatch, n: int, weighs
     cuts = np.split(np.arange(600), [100, 350])
     keys = [DrawKeys.of(members.select(rows), seed=1, purpose="x") for rows in cuts]
     rows = [cut if weight is None else cut[weight[cut] > 0] for cut in cuts]
-    narrowing = Narrowing.of(n, sum(np.bincount(each.pool, minlength=4) for each in keys))
+    narrowing = Narrowing.of(n, np.sum([np.bincount(each.pool, minlength=4) for each in keys], axis=0))
     while not narrowing.done:
-        narrowing = narrowing.narrowed(sum(narrowing.counts(each) for each in keys))
+        narrowing = narrowing.narrowed(np.sum([narrowing.counts(each) for each in keys], axis=0))
     threshold = narrowing.threshold([each.select(narrowing.within(each)) for each in keys])
     found = np.concatenate([mine[threshold.drawn(each)] for mine, each in zip(rows, keys, strict=True)])
     assert found.tolist() == expected.tolist()

@@ -13,7 +13,7 @@ from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import polars as pl
@@ -237,7 +237,7 @@ class GivesUp:
 class Lost:
     """An engine of such workers."""
 
-    name = "lost"
+    name: ClassVar[str] = "lost"
 
     def open(self) -> Any:
         return nullcontext(GivesUp())

@@ -20,7 +20,7 @@ import polars as pl
 
 from truerank.core.errors import InputError
 
-SCHEMA = {"kind": pl.String, "shape": pl.List(pl.Int64), "content": pl.Binary}
+SCHEMA: dict[str, Any] = {"kind": pl.String, "shape": pl.List(pl.Int64), "content": pl.Binary}
 TREE, COLUMN = "tree", "column"
 NUMBERS = "biuf"  # kinds of arrays: true and false, whole numbers, floats
 UNREADABLE = (

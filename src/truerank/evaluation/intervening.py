@@ -148,7 +148,8 @@ def margins_of(source: Any, *, columns: Mapping[str, str] | None = None, name: s
     for batch in table.batches([of.user, of.item]):
         for at, (ids, column) in enumerate(zip(populations, (of.user, of.item), strict=True)):
             count[at] += np.bincount(ids.locate(batch[column]), minlength=len(ids))
-    return Margins(*populations, *count, of.where)
+    (users, items), (by_user, by_item) = populations, count
+    return Margins(users, items, by_user, by_item, of.where)
 
 
 def ids_of(table: LazyTable, columns: PairColumns, *, progress: Progress | None = None) -> tuple[Ids, Ids]:

@@ -143,4 +143,5 @@ class DrawThreshold:
         (True, [False, True, True])
         """
         first, second = self.first[keys.pool], self.second[keys.pool]
-        return self.any[keys.pool] & ((keys.first < first) | ((keys.first == first) & (keys.second <= second)))
+        found: Bools = (keys.first < first) | ((keys.first == first) & (keys.second <= second))
+        return found & self.any[keys.pool]

@@ -124,27 +124,27 @@ def rule_of(
     seed: int,
 ) -> DrawingRule:
     """How rows are drawn, from the counts of users and items alone."""
-    strategy = as_value(strategy, STRATEGIES)
+    chosen = as_value(strategy, STRATEGIES)
     if not 0 < fraction <= 1:
         raise InputError(f"a fraction of {fraction:g}; expected a number in (0, 1], such as 0.5.")
     if not len(log):
         raise InputError(f"{log.source}: no rows; expected rows of users and items to draw from.")
-    if strategy.margins and train is None:
-        raise InputError(f"{strategy.name} counts rows in the training log; give it: {{option:train TRAIN}}.")
-    if strategy.needs_random and random is None:
+    if chosen.margins and train is None:
+        raise InputError(f"{chosen.name} counts rows in the training log; give it: {{option:train TRAIN}}.")
+    if chosen.needs_random and random is None:
         raise InputError(
-            f"{strategy.name} compares with a slice that was shown at random; give it: {{option:random MAR}}, "
+            f"{chosen.name} compares with a slice that was shown at random; give it: {{option:random MAR}}, "
             "or use wtd_h, which needs none."
         )
-    for needed, given in ((bool(strategy.margins), train), (strategy.needs_random, random)):
+    for needed, given in ((bool(chosen.margins), train), (chosen.needs_random, random)):
         if needed and given is not None and not len(given):
-            raise InputError(f"{given.source}: no rows; {strategy.name} counts rows there.")
+            raise InputError(f"{given.source}: no rows; {chosen.name} counts rows there.")
     if train is not None:
-        for margin in strategy.margins:
+        for margin in chosen.margins:
             _check_common(log, train, (margin,))
-    if strategy.needs_random and random is not None:
-        _check_common(log, random, strategy.margins)  # one of them is enough: the others have a rule for zero counts
-    return strategy.rule(log, train=log if train is None else train, random=random, fraction=fraction, seed=seed)
+    if chosen.needs_random and random is not None:
+        _check_common(log, random, chosen.margins)  # one of them is enough: the others have a rule for zero counts
+    return chosen.rule(log, train=log if train is None else train, random=random, fraction=fraction, seed=seed)
 
 
 def check_pairs(log: Log) -> None:
