@@ -251,6 +251,39 @@ def test_an_engine_that_gives_up_leaves_what_was_done(tmp_path: Path) -> None:
     assert sorted(path.name for path in folder.glob("*.block")) == ["1-0.block", "1-1.block", "1-2.block"]
 
 
+@dataclass(frozen=True)
+class Shuffled:
+    """An engine whose results come in a fixed order of their own."""
+
+    order: tuple[int, ...]
+    name: ClassVar[str] = "shuffled"
+
+    def open(self) -> Any:
+        return nullcontext(self)
+
+    here: ClassVar[bool] = False
+    threads: ClassVar[int] = 1
+
+    def map(self, work: Any, chunks: Any) -> Iterator[tuple[int, Any]]:
+        yield from ((at, work(chunks.chunk(at))) for at in self.order if at < chunks.n_chunks)
+
+
+def test_results_come_in_the_order_of_chunks_whoever_is_first(tmp_path: Path) -> None:
+    """Sums of floats depend on their order; these do not depend on who was first, nor on what was kept."""
+    with keeping(Shuffled((3, 1, 0, 2)), tmp_path / "kept", {}, what="run") as workers:
+        assert list(workers.map(abs, Values([-1, -2, -3, -4]))) == [(0, 1), (1, 2), (2, 3), (3, 4)]
+    (tmp_path / "kept" / "1-1.block").unlink()
+    with keeping(Shuffled((0,)), tmp_path / "kept", {}, what="run") as workers:
+        assert list(workers.map(abs, Values([-1, -2, -3, -4]))) == [(0, 1), (1, 2), (2, 3), (3, 4)]
+
+
+@pytest.mark.parametrize(("given", "said"), [((0, 2), "did not come back"), ((0, 1, 1, 2), "came back twice")])
+def test_a_chunk_that_is_lost_or_doubled_is_an_error(tmp_path: Path, given: tuple[int, ...], said: str) -> None:
+    lost = pytest.raises(TruerankError, match=said)
+    with keeping(Shuffled(given), tmp_path / "kept", {}, what="run") as workers, lost:
+        list(map_chunks(workers, abs, Values([-1, -2, -3])))
+
+
 # ----------------------------------------------------------------------------------------------------------- refused
 
 
