@@ -82,20 +82,26 @@ The same evaluation runs in this process, on Dask or on Spark, and gives the sam
 | `spark` | a session on this machine (Java 17), for the time of the run; listens on 127.0.0.1 only, without user interface |
 | `spark:spark://HOST:7077`, `spark:yarn`, ... | a cluster that is there; in Python also a `SparkSession` that you have opened |
 
-`evaluate`, `offpolicy`, `study reliability`, `study calibration` and `study truth` take it. Install `'.[dask]'` or `'.[spark]'`; nothing of either is loaded unless it is used. Workers need the same truerank, Python and polars as the machine where the run is started.
+`evaluate`, `offpolicy`, `intervene`, `study reliability`, `study calibration` and `study truth` take it. Install `'.[dask]'` or `'.[spark]'`; nothing of either is loaded unless it is used. Workers need the same truerank, Python and polars as the machine where the run is started.
 
 ```
 truerank offpolicy s3://logs/2026/ --target new=@new --position fit:exp --engine dask --threads 8
 ```
 
-In Python: `tr.off_policy(frame, targets, position="fit:exp", engine=client)` with a `distributed.Client`, or a `SparkSession`.
+In Python: `tr.off_policy(frame, targets, position="fit:exp", engine=client)` with a `distributed.Client`, or a `SparkSession`. Tables that live there come back as such: `tr.intervene(frame, "skew", train=train, seed=0, engine=session)` gives a Spark (or Dask) frame for one, `results.units(engine=session)` what every user contributed as a Spark frame (`engine=client`: a Dask one).
 
 ## How it goes
 
 1. **The machine where it is started** looks through the rows once and, where they are in no order of users, partitions them by user on its disk (the shuffle). What must be fitted is counted by workers and fitted there.
 2. **What all chunks share** (the question, fitted models, item factors) travels once to each process. Chunks are read by the workers themselves where they see the same files, or where the rows lie in an object store and are sorted by user; else their rows are sent.
 3. **Every chunk comes back exactly once**, or the run is refused: rows and users in are rows and users out. A chunk whose worker is killed or runs out of memory is worked on again, three times and more; then it is told in one sentence.
-4. Studies keep what is done in their folder: after Ctrl-C or a lost cluster the same command goes on. `evaluate` and `offpolicy` begin again.
+4. **A run that cannot finish can be gone on with**: with `--keep DIR` (`keep=`) every chunk is kept as it is done, in each pass that counts, learns or measures. After Ctrl-C, SIGTERM, a kill, a lost cluster or an engine that gave up, the same command goes on from there, on this engine or on another, and gives the same results. Studies do so in their own folder.
+
+`--keep` tells inputs by their content: files by their bytes, rows of other sources by their values, in their order, for which they are read once more; an input or a setting that differs is refused by its name. Files of a folder hold numbers and names alone, with a checksum; one that was altered is made again, and that is said. What an estimator of your own makes of a chunk cannot be kept, is said, and made again. Remove the folder when you have the results: asked again, it gives them without measuring.
+
+## Test sets of large logs
+
+`truerank intervene` counts users and items, weighs rows and draws them by the same workers. A row is drawn if the key that follows from seed, user and item is at most a threshold, which is found by counting keys in ever smaller intervals: so neither chunks nor engines change a row, rows stay where they are, and the machine where it is started has a byte for each. `--inclusion` needs the weights of all rows at once, there.
 
 ## Sources
 

@@ -12,13 +12,13 @@ from truerank.data.read import read as read
 from truerank.data.read_impressions import read_impressions as read_impressions
 from truerank.data.survey import scan as scan
 from truerank.evaluation.designing import design_exposure as design_exposure
+from truerank.evaluation.intervening import intervene as intervene
 from truerank.evaluation.judged import evaluate as evaluate
 from truerank.evaluation.planning import plan_exposure as plan_exposure
 from truerank.evaluation.planning import plan_sessions as plan_sessions
 from truerank.evaluation.ranked import off_policy as off_policy
 from truerank.evaluation.watch import watch as watch
 from truerank.exposure import positions as positions
-from truerank.exposure.interventions import intervene as intervene
 from truerank.exposure.interventions import with_inclusion as with_inclusion
 from truerank.exposure.loggers.expose import expose as expose
 from truerank.exposure.randomness.description import describe as describe

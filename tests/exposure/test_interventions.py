@@ -13,8 +13,8 @@ import pytest
 import truerank as tr
 from truerank.core.errors import InputError
 from truerank.core.log import Log
-from truerank.exposure.counts import Floor, Smoothed
-from truerank.exposure.interventions import catalogue, dispersion, intervene, named, with_inclusion
+from truerank.exposure.counts import Floor, Margins, Smoothed
+from truerank.exposure.interventions import catalogue, design_of, dispersion, intervene, named, with_inclusion
 from truerank.exposure.interventions.design import FullIntervention, RegularIntervention
 from truerank.exposure.interventions.popularity import EqualPerItemIntervention, PopularityStratifiedIntervention
 from truerank.exposure.interventions.skew import SkewIntervention, Unseen
@@ -121,7 +121,7 @@ def test_inclusion_probabilities_are_how_often_rows_are_drawn(strategy: Any) -> 
 )
 def test_small_pools_have_exact_inclusion_probabilities(strategy: Any) -> None:
     small = HELDOUT.select(np.arange(0, 501, 63))
-    weight = strategy.design(small, **DATA, fraction=0.5, seed=0).members.weights
+    weight = design_of(small, strategy, **DATA, fraction=0.5, seed=0).members.weights
     expected = np.zeros(len(small))
     for rows, chance in WeightedDesign(4).outcomes(Members.alone(len(small), weight=weight)):
         expected[list(rows)] += chance
@@ -242,7 +242,7 @@ def test_items_unseen_in_training_under_skew() -> None:
 
 def test_popularity_strata_have_equal_numbers_of_items_and_give_equal_numbers_of_rows() -> None:
     strategy = PopularityStratifiedIntervention(4)
-    stratum = strategy.strata_of(HELDOUT, train=TRAIN)
+    stratum = strategy.strata_of(Margins.of(HELDOUT), train=Margins.of(TRAIN))
     assert np.bincount(stratum).tolist() == [10, 10, 10, 10]
     popularity = np.bincount(TRAIN.item, minlength=40)
     means = [popularity[stratum == at].mean() for at in range(4)]

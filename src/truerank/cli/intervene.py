@@ -8,14 +8,28 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from truerank.cli.groups import Reading
+from truerank.cli.groups import Inference, Reading
 from truerank.cli.names import names
-from truerank.cli.options import COLUMNS, OUT, PATH, QUIET, RANDOM, SEED, TRAIN, Sections, choice, grouped, shared
+from truerank.cli.options import (
+    COLUMNS,
+    ENGINE,
+    KEEP,
+    OUT,
+    PATH,
+    QUIET,
+    RANDOM,
+    SEED,
+    THREADS,
+    TRAIN,
+    Sections,
+    choice,
+    grouped,
+    shared,
+)
 from truerank.cli.output import Output
 from truerank.core.errors import InputError
 
 if TYPE_CHECKING:
-    from truerank.core.log import Log
     from truerank.exposure.interventions.design import Strategy
 
 INCLUSION = "inclusion"
@@ -78,8 +92,8 @@ class Intervening:
 @TRAIN.here("The biased log whose users and items are counted, for weights.")
 @RANDOM.here("Rows shown at random, for wtd.")
 @grouped(Reading, COLUMNS)
-@SEED
-@grouped(Output, OUT.here("The file to write.", required=True), QUIET)
+@grouped(Inference, SEED, THREADS, ENGINE)
+@grouped(Output, OUT.here("The file to write.", required=True), KEEP, QUIET)
 def intervene(
     *,
     log: Path,
@@ -88,13 +102,13 @@ def intervene(
     train: Path | None,
     random: Path | None,
     reading: Reading,
-    seed: int,
+    inference: Inference,
     output: Output,
 ) -> None:
     """Draw from a biased log a test set that looks more as if it had been shown at random.
 
-    LOG is a held-out (or training) table of users and items; its drawn rows are written with all their columns, under
-    the names they have. Labels are not looked at. Evaluate models on the result with
+    LOG is a held-out (or training) table of users and items, which need not fit into memory; its drawn rows are written
+    with all their columns, under the names they have. Labels are not looked at. Evaluate models on the result with
 
     \b
     truerank intervene heldout.parquet --strategy skew --train train.parquet --out test.parquet
@@ -106,53 +120,46 @@ def intervene(
     import polars as pl
 
     from truerank.data.files import SEPARATORS, write_table
+    from truerank.data.spill import scratch
     from truerank.data.tables import as_fields
+    from truerank.evaluation.intervening import draw_table, margins_of
     from truerank.exposure import interventions
+    from truerank.exposure.counts import Margins
 
     reading.mapping()  # names that are wrong are refused first
-    chosen, out, fraction = intervening.chosen(), output.place, intervening.fraction
+    inference.check()
+    chosen, out, fraction, seed = intervening.chosen(), output.place, intervening.fraction, inference.seed
     output.check([log, train, random], results=False)
-    if out.suffix.lower() not in (".parquet", *SEPARATORS):
+    text = out.suffix.lower() in SEPARATORS
+    if not text and out.suffix.lower() != ".parquet":
         raise InputError(f"{out}: unknown ending {out.suffix!r}; expected .parquet, .csv or .tsv.")
-    table, pairs = as_fields(log, reading.mapping(), text=out.suffix.lower() in SEPARATORS)
-    if inclusion and INCLUSION in table.columns:
+    if inclusion and (inference.engine != "local" or output.keep is not None):
+        raise InputError(
+            "--inclusion looks at the weights of all rows at once, on this machine; leave --engine and --keep out."
+        )
+    if not inclusion:
+        beside = {
+            role: None if path is None else margins_of(path, columns=reading.of(role).mapping(), name=role)
+            for role, path in (("train", train), ("random", random))
+        }
+        with output.resumable(output.keep) as report, scratch() as space:
+            drawn = draw_table(
+                log, chosen, **beside, fraction=fraction, seed=seed, columns=reading.mapping(),
+                engine=inference.engine, threads=inference.threads, keep=output.keep, progress=report,
+            )  # fmt: skip
+            drawn.write(out, text=text, space=space)
+        output.say(drawn.notes(chosen, fraction=fraction))
+        return
+    table, pairs = as_fields(log, reading.mapping(), text=text)
+    if INCLUSION in table.columns:
         raise InputError(f"{log}: has a column {INCLUSION!r} already; rename it, or leave --inclusion out.")
     fit, shown = reading.of("train").pairs(train), reading.of("random").pairs(random)
-    if inclusion:
-        made = interventions.with_inclusion(pairs, chosen, train=fit, random=shown, fraction=fraction, seed=seed)
-        table = table.with_columns(pl.Series(INCLUSION, made.inclusion))
-        said = [f"{len(table):,} rows with their probability to be drawn, {table[INCLUSION].sum():,.1f} on average."]
-    else:
-        rows = interventions.drawn_rows(pairs, chosen, train=fit, random=shown, fraction=fraction, seed=seed)
-        table = table[rows]
-        said = _about(pairs, pairs.select(rows), chosen, fraction=fraction)
+    made = interventions.with_inclusion(pairs, chosen, train=fit, random=shown, fraction=fraction, seed=seed)
+    table = table.with_columns(pl.Series(INCLUSION, made.inclusion))
     write_table(table, out)
-    output.say([*interventions.unseen_notes(pairs, chosen, fit), *said])
-
-
-def _about(log: Log, drawn: Log, strategy: Strategy, *, fraction: float) -> list[str]:
-    """How many rows were drawn, and how level the items are."""
-    from truerank.exposure import interventions
-    from truerank.sampling.pools import Share
-
-    if not len(drawn):
-        return [f"none of {len(log):,} rows drawn: {fraction:g} of them is less than one."]
-    before, after = interventions.dispersion(log), interventions.dispersion(drawn)
-    found = [
-        f"{len(drawn):,} of {len(log):,} rows drawn; variance / mean of rows per item {after:.2f}, "
-        f"{before:.2f} in {log.source} (about 1 at random)."
-    ]
-    asked = Share(fraction).of(len(log))
-    if len(drawn) < asked:
-        found.append(f"{asked:,} rows were asked for; {_why_fewer(strategy)}.")
-    return found
-
-
-def _why_fewer(strategy: Strategy) -> str:
-    from truerank.exposure.interventions.popularity import EqualPerItemIntervention, PopularityStratifiedIntervention
-
-    if isinstance(strategy, PopularityStratifiedIntervention):
-        return "each stratum gives the same number, rounded down, or all the rows it has"
-    if isinstance(strategy, EqualPerItemIntervention):
-        return "each item gives the same number, rounded down, and items with fewer rows give none"
-    return "all other rows have weight 0 and are never drawn"
+    output.say(
+        [
+            *interventions.unseen_notes(Margins.of(pairs), chosen, None if fit is None else Margins.of(fit)),
+            f"{len(table):,} rows with their probability to be drawn, {table[INCLUSION].sum():,.1f} on average.",
+        ]
+    )

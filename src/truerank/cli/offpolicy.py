@@ -18,6 +18,7 @@ from truerank.cli.options import (
     COLUMNS,
     ENGINE,
     ESTIMATOR,
+    KEEP,
     LEVEL,
     OUT,
     PATH,
@@ -140,7 +141,7 @@ class Policies:
     THREADS,
     ENGINE,
 )
-@grouped(Output, RESULTS_FORMAT, OUT, *remembered("session"), QUIET)
+@grouped(Output, RESULTS_FORMAT, OUT, *remembered("session"), KEEP, QUIET)
 def offpolicy(
     *, log: Path, policies: Policies, reading: Reading, asking: Asking, inference: Inference, output: Output
 ) -> None:
@@ -164,7 +165,7 @@ def offpolicy(
     inference.check()
     required = inference.required(policies.chosen())
     output.check(files)
-    with output.progress() as report:
+    with output.resumable(output.keep) as report:
         results = off_policy(
             log,
             policies.chosen(),
@@ -188,6 +189,7 @@ def offpolicy(
             seed=inference.seed,
             threads=inference.threads,
             engine=inference.engine,
+            keep=output.keep,
             progress=report,
         )
     output.results(results, files, reading=reading, required=required)

@@ -56,6 +56,7 @@ class Output:
     save: Path | None = None
     report: Path | None = None
     hash: bool = False
+    keep: Path | None = None
     force: bool = False
     quiet: bool = False
 
@@ -121,7 +122,13 @@ class Output:
 
     def _check_apart(self) -> None:
         """Refuse two outputs of which one would replace or hold the other."""
-        named = {"--save": self.save, "--units": self.units, "--report": self.report, "--out": self.out}
+        named = {
+            "--keep": self.keep,
+            "--save": self.save,
+            "--units": self.units,
+            "--report": self.report,
+            "--out": self.out,
+        }
         places = [(option, _real(path)) for option, path in named.items() if path is not None]
         for at, (option, path) in enumerate(places):
             for before, other in places[:at]:
@@ -136,13 +143,14 @@ class Output:
         return watching(not self.quiet)
 
     @contextmanager
-    def resumable(self) -> Iterator[Progress | None]:
-        """Progress of long work that is kept: whoever stops it is told how to go on."""
+    def resumable(self, folder: Path | None) -> Iterator[Progress | None]:
+        """Progress of long work that is kept in a folder, where there is one: who stops it is told how to go on."""
         try:
             with self.progress() as report:
                 yield report
         except KeyboardInterrupt:
-            self.say([f"{self.place}: what is done is kept; the same command goes on from there."])
+            if folder is not None and folder.is_dir():  # something may be there
+                self.say([f"{folder}: what is done is kept; the same command goes on from there."])
             raise
 
     def deliver(self, content: bytes) -> None:

@@ -85,7 +85,7 @@ def run(ctx: click.Context, /, *, data: str | None, size: str, inference: Infere
     study = STUDIES.named(str(ctx.info_name))()
     source = source_of(study.name, study.data, data)
     check_drawing()
-    with output.resumable() as report:
+    with output.resumable(output.place) as report:
         result, notes = run_study(
             study, source, output.place, size=StudySize(size), seed=inference.seed,
             processes=inference.threads, progress=report,

@@ -117,7 +117,7 @@ def run(ctx: click.Context, /, *, data: str | None, size: str, inference: Infere
     experiment = EXPERIMENTS.named(str(ctx.info_name))()
     source = source_of(experiment.name, () if experiment.instead else experiment.data, data)
     check_drawing()
-    with output.resumable() as report:
+    with output.resumable(output.place) as report:
         result, notes = run_experiment(
             experiment, source, output.place, size=StudySize(size), seed=inference.seed,
             processes=inference.threads, progress=report,

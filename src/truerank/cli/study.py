@@ -187,7 +187,7 @@ def reliability(
         names = ", ".join(map(str, grid.loggers))
         output.say([f"without --train the loggers are {names}: the others count training data."])
     learnt = None if train is None else _train(train, reading.of("train"), own=train_positive, loggers=grid.loggers)
-    with output.resumable() as report:
+    with output.resumable(output.place) as report:
         studied = run(
             scoring.models(reading, items=items),
             world,
@@ -317,7 +317,7 @@ def calibration(*, draws: int, chosen_worlds: tuple[str, ...], inference: Infere
         raise InputError(f"--draws {draws}; expected a whole number from 1.")
     inference.check()
     chosen, place = named(chosen_worlds) if chosen_worlds else worlds(), output.place
-    with output.resumable() as report:
+    with output.resumable(output.place) as report:
         notes = run(
             chosen,
             place,
@@ -358,7 +358,7 @@ def truth(*, draws: int, kuairec: Path | None, jester: Path | None, inference: I
         raise InputError(f"--draws {draws}; expected a whole number from 1.")
     inference.check()
     chosen, place = study_worlds(kuairec=kuairec, jester=jester), output.place
-    with output.resumable() as report:
+    with output.resumable(output.place) as report:
         notes = run(
             chosen,
             place,

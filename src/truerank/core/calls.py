@@ -109,7 +109,7 @@ BY_NAME: dict[str, Wanted] = {
     **dict.fromkeys(("level", "fraction", "sparsity", "test"), NUMBER),
     **dict.fromkeys(("simultaneous", "values", "keep_positive", "propensities", "force"), FLAG),
     **dict.fromkeys(("name", "baseline", "kind"), TEXT),
-    "path": PATH,
+    **dict.fromkeys(("path", "keep"), PATH),
     "columns": NAMES,
     **dict.fromkeys(("metrics", "estimators"), SEVERAL),
     "clips": NUMBERS,

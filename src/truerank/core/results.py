@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, overload
 
 import polars as pl
 
@@ -242,14 +242,27 @@ class Results:
 
         write(self, Path(path), groups=None if within is None else self.by(within))
 
-    def units(self) -> pl.DataFrame:
-        """What every unit contributed, one row per unit, model, metric, estimator, reward and clip."""
+    @overload
+    def units(self, *, engine: None = None) -> pl.DataFrame: ...
+    @overload
+    def units(self, *, engine: Any) -> Any: ...
+    @checked_arguments()
+    def units(self, *, engine: Any = None) -> Any:
+        """What every unit contributed, one row per unit, model, metric, estimator, reward and clip.
+
+        A polars frame; with a `SparkSession` as `engine` a Spark DataFrame, with a Dask `Client` a Dask one.
+        """
         if self.unit_table is None:
             raise InputError(
                 "these results do not hold single units: too many to keep, or read from a JSON file alone. Ask with "
                 "units=True, or read the folder that Results.save has written."
             )
-        return self.unit_table.frame()
+        frame = self.unit_table.frame()
+        if engine is None:
+            return frame
+        from truerank.engines.frames import frame_of
+
+        return frame_of(engine, frame)
 
     def by(self, segment: Any) -> Mapping[str, Results]:
         """The same question within groups of units, by the name of the group."""

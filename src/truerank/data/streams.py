@@ -34,16 +34,18 @@ def is_stream(source: Any) -> bool:
     """
     if isinstance(source, pl.DataFrame | pl.LazyFrame | pl.Series) or is_sparse(source):
         return False
-    if _is_spark(source) or _is_dask(source):
+    if is_spark(source) or is_dask(source):
         return True
     return hasattr(source, "__arrow_c_stream__") and not hasattr(source, "num_rows") and not _is_pandas(source)
 
 
-def _is_spark(source: Any) -> bool:
+def is_spark(source: Any) -> bool:
+    """Whether it is a frame of Spark."""
     return type(source).__module__.startswith("pyspark.sql") and hasattr(source, "mapInArrow")
 
 
-def _is_dask(source: Any) -> bool:
+def is_dask(source: Any) -> bool:
+    """Whether it is a frame of Dask."""
     return type(source).__module__.startswith(("dask.dataframe", "dask_expr")) and hasattr(source, "npartitions")
 
 
@@ -53,12 +55,12 @@ def _is_pandas(source: Any) -> bool:
 
 def batches_of(source: Any) -> Iterator[pl.DataFrame]:
     """The rows of a stream, a batch at a time."""
-    if _is_spark(source):
+    if is_spark(source):
         # said of pandas 3 whenever a frame is mapped; no pandas is used here
         warnings.filterwarnings("ignore", message="PySpark does not yet fully support pandas", category=FutureWarning)
         for row in source.mapInArrow(_as_bytes, "rows binary").toLocalIterator(prefetchPartitions=True):
             yield pl.read_ipc_stream(io.BytesIO(row[0]))
-    elif _is_dask(source):
+    elif is_dask(source):
         for at in range(source.npartitions):
             yield pl.DataFrame(source.get_partition(at).compute())
     else:

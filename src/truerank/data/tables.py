@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -15,16 +17,41 @@ from truerank.data.read import column, find_column
 from truerank.data.recognise import JUDGED, with_usual
 
 
+@dataclass(frozen=True, slots=True)
+class PairColumns:
+    """The names of the columns of users and items in a table, and of that of times where there is one."""
+
+    user: str
+    item: str
+    time: str | None
+    where: str
+
+
+def pair_table(
+    source: Any, columns: Mapping[str, str] | None = None, *, name: str | None = None, strict: bool = True
+) -> tuple[LazyTable, PairColumns]:
+    """A table of pairs with ids as they are written, before any row is read; and where its users and items are.
+
+    Unless `strict`, names of columns that a table does not have are those of other tables.
+    """
+    rows = LazyTable.of(source, columns=columns, name=name)
+    kinds = [kind for kind in JUDGED if kind in ("user", "item", "time")]
+    mapping = with_usual(rows.columns, dict(columns or {}), kinds)
+    rows = rows.as_written(mapping)
+    empty, where = pl.DataFrame(schema=dict(rows.schema)), rows.where
+    user, item = (column(empty, key, mapping, where=where, strict=strict).name for key in ("user", "item"))
+    time = find_column(empty, "time", mapping)
+    return rows, PairColumns(user, item, None if time is None else time.name, where)
+
+
 def as_fields(path: Path, columns: Mapping[str, str], *, text: bool) -> tuple[pl.DataFrame, Log]:
     """The table as it is (fields as text if that is wanted), and users, items and times in the order of its rows."""
-    rows = LazyTable.of(path, columns=columns)
-    mapping = with_usual(rows.columns, columns, [kind for kind in JUDGED if kind in ("user", "item", "time")])
-    rows = rows.as_written(mapping)
+    rows, named = pair_table(path, columns)
     table, where = rows.read(), rows.where
     (users, user), (items, item) = (
-        Ids.factorise(column(table, key, mapping, where=where, strict=True), where=f"{where}, column {key!r}")
-        for key in ("user", "item")
+        Ids.factorise(table[name], where=f"{where}, column {key!r}")
+        for key, name in (("user", named.user), ("item", named.item))
     )
-    time = find_column(table, "time", mapping)
-    log = Log(users, items, user, item, {}, time=None if time is None else np.asarray(time.to_numpy()), source=where)
+    time = None if named.time is None else np.asarray(table[named.time].to_numpy())
+    log = Log(users, items, user, item, {}, time=time, source=where)
     return rows.fields().read() if text else table, log

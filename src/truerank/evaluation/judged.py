@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from truerank.core.calls import ANYTHING, checked_arguments
@@ -17,7 +18,7 @@ from truerank.core.metric import Metric, OfLists
 from truerank.core.options import ListsAre
 from truerank.core.progress import Progress, Watching, watching
 from truerank.core.provenance import Provenance, versions
-from truerank.core.ranking import Ties
+from truerank.core.ranking import Scores, Ties
 from truerank.core.results import Results
 from truerank.data.spill import Scratch, scratch
 from truerank.engines.engine import Workers, chunks_wanted, map_chunks
@@ -56,6 +57,7 @@ from truerank.evaluation.judged_source import (
     rows_of,
     source_of,
 )
+from truerank.evaluation.kept import opened_run, question_of
 from truerank.evaluation.like import Tool, tool_named
 from truerank.evaluation.list_facts import known_facts, list_facts
 from truerank.evaluation.measure import measure
@@ -105,6 +107,7 @@ def evaluate(
     threads: int | None = None,
     block_users: int | None = None,
     engine: Any = None,
+    keep: str | Path | None = None,
     progress: Watching = None,
 ) -> Results:
     """Evaluate recommenders on labels, with intervals and paired comparisons.
@@ -128,8 +131,10 @@ def evaluate(
     the intervals of differences so that those of such a family hold together.
     `block_users`, `threads` and `engine` change speed and memory, never a bit of the results. An engine is "local"
     (threads of this process), "dask", "dask:ADDRESS", "spark" or "spark:URL", a Dask `Client` or a `SparkSession`.
-    `progress=True` shows how far it
-    is, as a bar in a terminal or a notebook; a function is told (what, done, of how much).
+    `keep` names a folder in which chunks are kept as they are done: after a stop at any moment the same call goes on,
+    on whatever engine, and gives the same results.
+    `progress=True` shows how far it is, as a bar in a terminal or a notebook; a function is told (what, done, of how
+    much).
 
     >>> import numpy as np, polars as pl
     >>> scores = {"a": np.array([[3.0, 2, 1], [3, 2, 1]]), "b": np.array([[1.0, 2, 3], [3, 1, 2]])}
@@ -163,17 +168,34 @@ def evaluate(
     )
     check_call(scores, baseline=baseline, level=level)
     check_sizes(threads=threads, block_users=block_users, n_items=n_items)
-    with watching(progress) as say, scratch() as space, as_engine(engine, threads=threads).open() as workers:
-        plan, source = prepare_judged(
-            scores, labels, call, exclude=exclude, candidates=candidates, space=space, workers=workers, progress=say
-        )
-        plan = replace(plan, block_users=block_users)
-        alone = workers.here and source.n_chunks == 1  # threads are within the only chunk, or over chunks
-        if alone:
-            plan = replace(plan, threads=workers.threads, progress=say)
-        work = map_chunks(workers, partial(measure, plan), source, progress=None if alone else say)
-        with gathered(work) as measured:
-            return conclude(plan, measured, n_rows=plan.n_judged, n_units=len(plan.users))
+    given: dict[str, Any] = {"labels": labels, "exclude": exclude, "candidates": candidates}
+    with watching(progress) as say, scratch() as space:
+        rows = _rows(given, progress=say)
+        known = {name: as_scores(each, name=name) for name, each in scores.items()}
+        asked = partial(_asked, call, rows, known)
+        with opened_run(as_engine(engine, threads=threads), keep, asked) as run:
+            plan, source = prepare_judged(
+                known, rows.get("labels"), call, exclude=rows.get("exclude"), candidates=rows.get("candidates"),
+                space=space, workers=run.workers, progress=say,
+            )  # fmt: skip
+            plan = replace(plan, block_users=block_users)
+            alone = run.workers.here and source.n_chunks == 1  # threads are within the only chunk, or over chunks
+            if alone:
+                plan = replace(plan, threads=run.workers.threads, progress=say)
+            work = map_chunks(run.workers, partial(measure, plan), source, progress=None if alone else say)
+            with gathered(work) as measured:
+                return run.said(conclude(plan, measured, n_rows=plan.n_judged, n_units=len(plan.users)))
+
+
+def _asked(call: JudgedCall, rows: Mapping[str, Rows], scores: Mapping[str, Scores]) -> dict[str, Any]:
+    """What tells a run from all others."""
+    data = {"item_groups", "item_features", "judge", "assist"}
+    of_call = {each.name: getattr(call, each.name) for each in fields(call) if each.name != "usual"}
+    return question_of(
+        "evaluate",
+        inputs={**rows, "scores": dict(scores), **{name: of_call[name] for name in sorted(data)}},
+        settings={name: value for name, value in of_call.items() if name not in data},
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -233,12 +255,7 @@ def prepare_judged(
     progress: Progress | None = None,
 ) -> tuple[JudgedPlan, JudgedSource]:
     """prepare(Question, sources) -> Plan, and the rows in chunks of whole users."""
-    given = {"labels": labels, "exclude": exclude, "candidates": candidates}
-    rows = {
-        role: rows_of(each, role=role, values=role == "labels", progress=progress)
-        for role, each in given.items()
-        if each is not None
-    }
+    rows = _rows({"labels": labels, "exclude": exclude, "candidates": candidates}, progress=progress)
     judged = rows.get("labels")
     if judged is None:
         raise InputError("labels: no rows; expected judged pairs of users and items.")
@@ -361,6 +378,15 @@ def prepare_judged(
         description=description_of(call.exposure, learner, learned),
     )
     return plan, source
+
+
+def _rows(given: Mapping[str, Any], *, progress: Progress | None) -> dict[str, Rows]:
+    """The rows that were given, by their role."""
+    return {
+        role: rows_of(each, role=role, values=role == "labels", progress=progress)
+        for role, each in given.items()
+        if each is not None
+    }
 
 
 def _expected(rows: Mapping[str, Rows], n_items: float) -> ExpectedRows:

@@ -27,7 +27,6 @@ from truerank.data.read import as_table, column
 from truerank.data.read_impressions import read_impressions
 from truerank.data.recognise import with_users
 from truerank.data.spill import Scratch
-from truerank.data.streams import is_stream
 from truerank.data.survey import ImpressionSchema, survey_impressions
 from truerank.engines.engine import Workers, chunks_wanted, map_chunks
 from truerank.estimators.ranked import RankedEstimator
@@ -308,9 +307,8 @@ def source_of(
     names = [name for target in (*targets.values(), *loggers.values()) for name in column_names(target)]
     names += [name for estimator in estimators for name in estimator.columns]
     extra = [name for name in dict.fromkeys(names) if name not in ("position", "propensity")]
-    if isinstance(log, str | Path) or is_stream(log):
-        table = LazyTable.of(log, name=None if isinstance(log, str | Path) else "log")
-        log = log if isinstance(log, str | Path) else table  # a stream comes only once
+    if isinstance(log, str | Path | LazyTable):
+        table = LazyTable.of(log)
         if table.n_rows > MEMORY_ROWS or table.n_rows * table.row_bytes() > MEMORY_BYTES:
 
             def streamed(mapping: Mapping[str, str]) -> StreamedLog:

@@ -117,21 +117,59 @@ def posterior_ratio(random: RowCounts | None, biased: RowCounts, *, zero: Zero) 
         return np.asarray(target / zero.posterior(biased))
 
 
-def counts_in(ids: Ids, other: Log, *, margin: str, size: int) -> RowCounts:
+@dataclass(frozen=True, slots=True, eq=False)
+class Margins:
+    """How many rows each user and each item of a log has: all that weights of rows are made from.
+
+    >>> from truerank.data.read import read
+    >>> import polars as pl
+    >>> counted = Margins.of(read(pl.DataFrame({"user": [1, 1, 2], "item": [5, 7, 7]})))
+    >>> len(counted), counted.rows("user").tolist(), counted.rows("item").tolist()
+    (3, [2, 1], [1, 2])
+    """
+
+    users: Ids
+    items: Ids
+    by_user: Ints
+    by_item: Ints
+    source: str
+
+    @classmethod
+    def of(cls, log: Log) -> Margins:
+        return cls(
+            log.users,
+            log.items,
+            np.bincount(log.user, minlength=len(log.users)),
+            np.bincount(log.item, minlength=len(log.items)),
+            log.source,
+        )
+
+    def __len__(self) -> int:
+        return int(self.by_item.sum())
+
+    def ids(self, margin: str) -> Ids:
+        return self.users if margin == "user" else self.items
+
+    def rows(self, margin: str) -> Ints:
+        return self.by_user if margin == "user" else self.by_item
+
+
+def counts_in(ids: Ids, other: Margins, *, margin: str, size: int) -> RowCounts:
     """How many rows of another log each of these users or items has."""
-    named, at = (other.users, other.user) if margin == "user" else (other.items, other.item)
-    place = ids.locate(named, where=f"{other.source}, column {margin!r}")[at]
-    count = np.bincount(place[place >= 0], minlength=len(ids)).astype(np.float64)
+    place = ids.locate(other.ids(margin), where=f"{other.source}, column {margin!r}")
+    known = place >= 0
+    count = np.zeros(len(ids))
+    count[place[known]] = other.rows(margin)[known]
     return RowCounts(count, len(other), size)
 
 
-def ratio_of(log: Log, margin: str, *, train: Log, random: Log | None, zero: Zero) -> Floats:
+def ratio_of(log: Margins, margin: str, *, train: Margins, random: Margins | None, zero: Zero) -> Floats:
     """w of every user or item of a log; `random` is the randomly shown slice, None for the hypothesised one."""
     sources = {"log": log, "train": train} | ({} if random is None else {"random": random})
     populations = {  # by role: two frames may have the same name
-        f"{role} {each.source}, column {margin!r}": population(each, margin) for role, each in sources.items()
+        f"{role} {each.source}, column {margin!r}": each.ids(margin) for role, each in sources.items()
     }
-    ids, size = population(log, margin), len(Ids.union(populations))
+    ids, size = log.ids(margin), len(Ids.union(populations))
     seen = counts_in(ids, train, margin=margin, size=size)
     shown = None if random is None else counts_in(ids, random, margin=margin, size=size)
     ratio = posterior_ratio(shown, seen, zero=zero)
@@ -142,7 +180,3 @@ def ratio_of(log: Log, margin: str, *, train: Log, random: Log | None, zero: Zer
             "leaves no weight; give a floor above 0, or smoothing."
         )
     return ratio
-
-
-def population(log: Log, margin: str) -> Ids:
-    return log.users if margin == "user" else log.items

@@ -16,9 +16,9 @@ from truerank.core.calls import checked_arguments
 from truerank.core.errors import InputError
 from truerank.core.language import as_value
 from truerank.core.log import Log
-from truerank.exposure.counts import counts_in, population
+from truerank.exposure.counts import Margins, counts_in
 from truerank.exposure.interventions.design import STRATEGIES as STRATEGIES
-from truerank.exposure.interventions.design import RowDesign, Strategy
+from truerank.exposure.interventions.design import DrawingRule, RowDesign, Strategy
 
 catalogue = STRATEGIES.catalogue
 named = STRATEGIES.named
@@ -35,10 +35,7 @@ def intervene(
     fraction: float = 0.5,
     seed: int,
 ) -> Log:
-    """floor(fraction x rows) rows of a log without replacement, drawn as the strategy says; all users are one pool.
-
-    `train` is the biased log whose counts the strategy reads; `random` a randomly shown slice, for WTD. The log may be
-    a held-out set or a training set. Labels are never looked at. Rows keep their order, populations stay.
+    """The rows of a log in memory that a strategy draws; what is public (`evaluation.intervening`) takes any table.
 
     >>> import polars as pl, truerank as tr
     >>> from truerank.exposure.interventions.skew import SkewIntervention
@@ -46,21 +43,8 @@ def intervene(
     >>> len(intervene(log, SkewIntervention(), train=log, seed=0))
     2
     """
-    return log.select(drawn_rows(log, strategy, train=train, random=random, fraction=fraction, seed=seed))
-
-
-def drawn_rows(
-    log: Log,
-    strategy: Strategy | str,
-    *,
-    train: Log | None = None,
-    random: Log | None = None,
-    fraction: float,
-    seed: int,
-) -> Ints:
-    """The rows that `intervene` draws, ascending."""
-    design = _design(log, as_value(strategy, STRATEGIES), train=train, random=random, fraction=fraction, seed=seed)
-    return design.draw(seed=seed)
+    design = design_of(log, strategy, train=train, random=random, fraction=fraction, seed=seed)
+    return log.select(design.draw(seed=seed))
 
 
 @checked_arguments()
@@ -84,7 +68,7 @@ def with_inclusion(
     >>> with_inclusion(log, RegularIntervention(), fraction=0.25).inclusion.tolist()
     [0.25, 0.25, 0.25, 0.25]
     """
-    design = _design(log, as_value(strategy, STRATEGIES), train=train, random=random, fraction=fraction, seed=seed)
+    design = design_of(log, strategy, train=train, random=random, fraction=fraction, seed=seed)
     return replace(log, inclusion=frozen(design.inclusion(len(log))))
 
 
@@ -95,54 +79,76 @@ def dispersion(log: Log) -> float:
     >>> dispersion(tr.read(pl.DataFrame({"user": [1, 2, 3, 4], "item": [7, 7, 7, 8]})))
     0.5
     """
-    count = np.bincount(log.item, minlength=len(log.items))
+    return unevenness(Margins.of(log).by_item)
+
+
+def unevenness(count: Ints) -> float:
+    """Variance / mean of counts."""
     return float(count.var() / count.mean())
 
 
-def unseen_notes(log: Log, strategy: Strategy, train: Log | None) -> list[str]:
+def unseen_notes(log: Margins, strategy: Strategy, train: Margins | None) -> list[str]:
     """How many users and items of the log the training log does not have, where the strategy counts them there."""
     if train is None:
         return []
     found = []
     for margin in strategy.margins:
-        ids, at = population(log, margin), log.user if margin == "user" else log.item
-        seen = counts_in(ids, train, margin=margin, size=len(ids)).count > 0
-        missing = int(np.count_nonzero(~seen[np.unique(at)]))
+        unseen = counts_in(log.ids(margin), train, margin=margin, size=0).count == 0
+        rows = log.rows(margin)[unseen]
+        missing = int(np.count_nonzero(rows))
         if missing:
             found.append(
-                f"{missing:,} {margin}s of {log.source} ({int(np.count_nonzero(~seen[at])):,} rows) are unseen in "
+                f"{missing:,} {margin}s of {log.source} ({int(rows.sum()):,} rows) are unseen in "
                 f"{train.source}; their weights follow the rule for zero counts."
             )
     return found
 
 
-def _design(
-    log: Log, strategy: Strategy, *, train: Log | None, random: Log | None, fraction: float, seed: int
+def design_of(
+    log: Log, strategy: Strategy | str, *, train: Log | None, random: Log | None, fraction: float, seed: int
 ) -> RowDesign:
+    """How the rows of a log in memory are drawn."""
+    counted = [None if each is None else Margins.of(each) for each in (train, random)]
+    check_pairs(log)
+    found = rule_of(Margins.of(log), strategy, train=counted[0], random=counted[1], fraction=fraction, seed=seed)
+    return found.design(log)
+
+
+def rule_of(
+    log: Margins,
+    strategy: Strategy | str,
+    *,
+    train: Margins | None,
+    random: Margins | None,
+    fraction: float,
+    seed: int,
+) -> DrawingRule:
+    """How rows are drawn, from the counts of users and items alone."""
+    chosen = as_value(strategy, STRATEGIES)
     if not 0 < fraction <= 1:
         raise InputError(f"a fraction of {fraction:g}; expected a number in (0, 1], such as 0.5.")
     if not len(log):
         raise InputError(f"{log.source}: no rows; expected rows of users and items to draw from.")
-    if strategy.margins and train is None:
-        raise InputError(f"{strategy.name} counts rows in the training log; give it: {{option:train TRAIN}}.")
-    if strategy.needs_random and random is None:
+    if chosen.margins and train is None:
+        raise InputError(f"{chosen.name} counts rows in the training log; give it: {{option:train TRAIN}}.")
+    if chosen.needs_random and random is None:
         raise InputError(
-            f"{strategy.name} compares with a slice that was shown at random; give it: {{option:random MAR}}, "
+            f"{chosen.name} compares with a slice that was shown at random; give it: {{option:random MAR}}, "
             "or use wtd_h, which needs none."
         )
-    for needed, given in ((bool(strategy.margins), train), (strategy.needs_random, random)):
+    for needed, given in ((bool(chosen.margins), train), (chosen.needs_random, random)):
         if needed and given is not None and not len(given):
-            raise InputError(f"{given.source}: no rows; {strategy.name} counts rows there.")
-    _check_pairs(log)
+            raise InputError(f"{given.source}: no rows; {chosen.name} counts rows there.")
     if train is not None:
-        for margin in strategy.margins:
+        for margin in chosen.margins:
             _check_common(log, train, (margin,))
-    if strategy.needs_random and random is not None:
-        _check_common(log, random, strategy.margins)  # one of them is enough: the others have a rule for zero counts
-    return strategy.design(log, train=log if train is None else train, random=random, fraction=fraction, seed=seed)
+    if chosen.needs_random and random is not None:
+        _check_common(log, random, chosen.margins)  # one of them is enough: the others have a rule for zero counts
+    return chosen.rule(log, train=log if train is None else train, random=random, fraction=fraction, seed=seed)
 
 
-def _check_pairs(log: Log) -> None:
+def check_pairs(log: Log) -> None:
+    """Refuse a pair that occurs more than once."""
     cell = log.user * max(len(log.items), 1) + log.item
     if (cell[1:] > cell[:-1]).all():
         return
@@ -157,13 +163,12 @@ def _check_pairs(log: Log) -> None:
         )
 
 
-def _check_common(log: Log, other: Log, margins: tuple[str, ...]) -> None:
+def _check_common(log: Margins, other: Margins, margins: tuple[str, ...]) -> None:
     """At least one user or item must be in both, or the ids are of different things."""
-    if any(counts_in(population(log, m), other, margin=m, size=0).count.any() for m in margins):
+    if any(counts_in(log.ids(m), other, margin=m, size=0).count.any() for m in margins):
         return
     ours, theirs = (
-        ", ".join(population(each, margins[-1]).texts(np.arange(min(3, len(population(each, margins[-1]))))))
-        for each in (log, other)
+        ", ".join(each.ids(margins[-1]).texts(np.arange(min(3, len(each.ids(margins[-1])))))) for each in (log, other)
     )
     raise InputError(
         f"{log.source} and {other.source} have no {' and no '.join(margins)} in common: {margins[-1]}s such as {ours} "

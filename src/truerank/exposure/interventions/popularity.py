@@ -13,12 +13,10 @@ import numpy as np
 
 from truerank.core.arrays import Ints
 from truerank.core.errors import InputError
-from truerank.core.log import Log
 from truerank.core.values import Count, check, text_of
-from truerank.exposure.counts import counts_in
-from truerank.exposure.interventions.design import RowDesign, pair_keys
-from truerank.sampling.designs import UniformDesign
-from truerank.sampling.pools import Members, Share
+from truerank.exposure.counts import Margins, counts_in
+from truerank.exposure.interventions.design import DrawingRule
+from truerank.sampling.pools import Share
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,16 +47,16 @@ class PopularityStratifiedIntervention:
     def released(cls) -> Self:
         return cls()
 
-    def design(self, log: Log, *, train: Log, random: Log | None, fraction: float, seed: int) -> RowDesign:
-        stratum = self.strata_of(log, train=train)[log.item]
-        members = Members(stratum.astype(np.uint64), pair_keys(log))
-        n_strata = len(np.unique(stratum))  # fewer than asked for where there are fewer items
-        return RowDesign(np.arange(len(log)), members, UniformDesign(Share(fraction).of(len(log)) // n_strata))
+    def rule(self, log: Margins, *, train: Margins, random: Margins | None, fraction: float, seed: int) -> DrawingRule:
+        stratum = self.strata_of(log, train=train)
+        there = log.by_item > 0
+        n_strata = len(np.unique(stratum[there]))  # fewer than asked for where there are fewer items
+        return DrawingRule(Share(fraction).of(len(log)) // max(n_strata, 1), pool=stratum)
 
-    def strata_of(self, log: Log, *, train: Log) -> Ints:
+    def strata_of(self, log: Margins, *, train: Margins) -> Ints:
         """The stratum of each item of the log, 0 for the least popular; equally popular items in the order of ids."""
         popularity = counts_in(log.items, train, margin="item", size=len(log.items)).count
-        there = np.flatnonzero(np.bincount(log.item, minlength=len(log.items)))
+        there = np.flatnonzero(log.by_item)
         stratum = np.zeros(len(log.items), dtype=np.int64)
         order = there[np.argsort(popularity[there], kind="stable")]
         stratum[order] = np.arange(len(order)) * self.strata // max(len(order), 1)
@@ -73,7 +71,8 @@ class EqualPerItemIntervention:
     set of the size asked for.
 
     >>> import polars as pl, truerank as tr
-    >>> log = tr.read(pl.DataFrame({"user": [1, 2, 3, 4, 1, 2, 1], "item": [7, 7, 7, 7, 8, 8, 9]}))
+    >>> from truerank.exposure.counts import Margins
+    >>> log = Margins.of(tr.read(pl.DataFrame({"user": [1, 2, 3, 4, 1, 2, 1], "item": [7, 7, 7, 7, 8, 8, 9]})))
     >>> [EqualPerItemIntervention().number(log, fraction=part) for part in (0.5, 0.9)]  # of 3 items
     [1, 2]
     """
@@ -96,15 +95,13 @@ class EqualPerItemIntervention:
     def released(cls) -> Self:
         return cls()
 
-    def design(self, log: Log, *, train: Log | None, random: Log | None, fraction: float, seed: int) -> RowDesign:
+    def rule(self, log: Margins, *, train: Margins, random: Margins | None, fraction: float, seed: int) -> DrawingRule:
         number = self.number(log, fraction=fraction)
-        rows = np.flatnonzero(np.bincount(log.item, minlength=len(log.items))[log.item] >= number)
-        chosen = log.select(rows)
-        return RowDesign(rows, Members(chosen.item.astype(np.uint64), pair_keys(chosen)), UniformDesign(number))
+        return DrawingRule(number, pool=np.where(log.by_item >= number, np.arange(len(log.items)), -1))
 
-    def number(self, log: Log, *, fraction: float) -> int:
+    def number(self, log: Margins, *, fraction: float) -> int:
         """How many rows each item gives."""
-        size, n_items = Share(fraction).of(len(log)), len(np.unique(log.item))
+        size, n_items = Share(fraction).of(len(log)), int(np.count_nonzero(log.by_item))
         number = size // max(n_items, 1) if self.per_item is None else self.per_item
         if number == 0:
             raise InputError(

@@ -12,8 +12,9 @@ from truerank.core.arrays import Floats
 from truerank.core.chance import cell_uniforms
 from truerank.core.log import Log
 from truerank.core.values import NotNegative, check, text_of
-from truerank.exposure.counts import counts_in
-from truerank.exposure.interventions.design import RowDesign, by_weight
+from truerank.exposure.counts import Margins, counts_in
+from truerank.exposure.interventions.design import DrawingRule
+from truerank.sampling.pools import Share
 
 
 class Unseen(StrEnum):
@@ -58,13 +59,18 @@ class SkewIntervention:
         return cls(unseen=Unseen.RANDOM)
 
     def weights(self, log: Log, *, train: Log, seed: int) -> Floats:
+        """The weight of each row."""
+        return self.of_items(Margins.of(log), train=Margins.of(train), seed=seed)[log.item]
+
+    def of_items(self, log: Margins, *, train: Margins, seed: int) -> Floats:
         popularity = counts_in(log.items, train, margin="item", size=len(log.items)).count
         if self.unseen is Unseen.ONCE:
             other = np.ones(len(popularity))
         else:
             key = log.items.keys()
             other = np.maximum(cell_uniforms(seed, "skew unseen", np.zeros_like(key), key), 2.0**-54)
-        return np.where(popularity > 0, np.maximum(popularity, 1.0) ** -self.item_power, other)[log.item]
+        return np.where(popularity > 0, np.maximum(popularity, 1.0) ** -self.item_power, other)
 
-    def design(self, log: Log, *, train: Log, random: Log | None, fraction: float, seed: int) -> RowDesign:
-        return by_weight(log, self.weights(log, train=train, seed=seed), fraction=fraction)
+    def rule(self, log: Margins, *, train: Margins, random: Margins | None, fraction: float, seed: int) -> DrawingRule:
+        of_item = self.of_items(log, train=train, seed=seed)
+        return DrawingRule(Share(fraction).of(len(log)), of_item=of_item)

@@ -5,13 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, Self
 
-import numpy as np
-
 from truerank.core.arrays import Floats
 from truerank.core.log import Log
 from truerank.core.values import NotNegative, check, text_of
-from truerank.exposure.counts import Floor, Zero, ratio_of
-from truerank.exposure.interventions.design import RowDesign, by_weight
+from truerank.exposure.counts import Floor, Margins, Zero, ratio_of
+from truerank.exposure.interventions.design import DrawingRule
+from truerank.sampling.pools import Share
 
 DEFAULT = Floor()
 
@@ -53,8 +52,8 @@ class WTDIntervention:
     def weights(self, log: Log, *, train: Log, random: Log) -> Floats:
         return _weights(self, log, train=train, random=random)
 
-    def design(self, log: Log, *, train: Log, random: Log | None, fraction: float, seed: int) -> RowDesign:
-        return by_weight(log, _weights(self, log, train=train, random=random), fraction=fraction)
+    def rule(self, log: Margins, *, train: Margins, random: Margins | None, fraction: float, seed: int) -> DrawingRule:
+        return _rule(self, log, train=train, random=random, fraction=fraction)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,10 +89,24 @@ class WTDHIntervention:
     def weights(self, log: Log, *, train: Log) -> Floats:
         return _weights(self, log, train=train, random=None)
 
-    def design(self, log: Log, *, train: Log, random: Log | None, fraction: float, seed: int) -> RowDesign:
-        return by_weight(log, self.weights(log, train=train), fraction=fraction)
+    def rule(self, log: Margins, *, train: Margins, random: Margins | None, fraction: float, seed: int) -> DrawingRule:
+        return _rule(self, log, train=train, random=None, fraction=fraction)
 
 
 def _weights(strategy: WTDIntervention | WTDHIntervention, log: Log, *, train: Log, random: Log | None) -> Floats:
+    shown = None if random is None else Margins.of(random)
+    return _rule(strategy, Margins.of(log), train=Margins.of(train), random=shown, fraction=1.0).weights(log)
+
+
+def _rule(
+    strategy: WTDIntervention | WTDHIntervention,
+    log: Margins,
+    *,
+    train: Margins,
+    random: Margins | None,
+    fraction: float,
+) -> DrawingRule:
     user, item = (ratio_of(log, margin, train=train, random=random, zero=strategy.zero) for margin in strategy.margins)
-    return np.asarray((user**strategy.user_power)[log.user] * (item**strategy.item_power)[log.item])
+    return DrawingRule(
+        Share(fraction).of(len(log)), of_user=user**strategy.user_power, of_item=item**strategy.item_power
+    )

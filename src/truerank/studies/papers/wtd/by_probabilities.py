@@ -19,7 +19,7 @@ from truerank.core.values import text_of
 from truerank.estimators import terms_of
 from truerank.estimators.biased.intervened import Intervened, IntervenedPooled
 from truerank.estimators.judged.full import Full as Plain
-from truerank.exposure.interventions import dispersion, intervene, with_inclusion
+from truerank.exposure.interventions import design_of, dispersion, intervene, with_inclusion
 from truerank.exposure.interventions.design import Strategy
 from truerank.exposure.interventions.popularity import EqualPerItemIntervention, PopularityStratifiedIntervention
 from truerank.metrics.dcg import DCG
@@ -101,7 +101,8 @@ class RankedHeldOut:
 
     def by_drawing(self, strategy: Strategy, *, seeds: Sequence[int]) -> list[list[float]]:
         """The values on drawn sets by the plain estimator; pooled recall is Σ hits / Σ relevant."""
-        plan = strategy.design(self.heldout, train=self.split.train, random=self.split.weights, fraction=0.5, seed=0)
+        shown = self.split.weights
+        plan = design_of(self.heldout, strategy, train=self.split.train, random=shown, fraction=0.5, seed=0)
         found = []
         for seed in seeds:
             rows = plan.draw(seed=seed)

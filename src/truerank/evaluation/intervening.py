@@ -1,0 +1,384 @@
+"""Intervened test sets of logs that need not fit into memory: counted, weighed and drawn by the workers of an engine.
+
+What is drawn follows from seed, users and items alone, so that neither chunks nor engines change a row.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import partial, reduce
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+import polars as pl
+
+from truerank.core.arrays import Bools, Ints
+from truerank.core.calls import ANYTHING, checked_arguments
+from truerank.core.chance import cell_keys
+from truerank.core.errors import TruerankError
+from truerank.core.ids import Ids, Keys
+from truerank.core.log import Log
+from truerank.core.progress import Progress, Watching, watching
+from truerank.data.batches import LazyTable, Piece
+from truerank.data.files import SEPARATORS, write_table
+from truerank.data.partition import MEMORY_BYTES, MEMORY_ROWS, Chunks, Keyed, together
+from truerank.data.parts import RowsOfPart
+from truerank.data.spill import Scratch, scratch
+from truerank.data.survey import Distinct
+from truerank.data.tables import PairColumns, pair_table
+from truerank.data.whole import whole_file
+from truerank.engines.engine import Workers, chunks_wanted, map_chunks
+from truerank.engines.frames import of_the_kind_of
+from truerank.engines.named import as_engine
+from truerank.evaluation.kept import opened_run, question_of
+from truerank.exposure.counts import Margins
+from truerank.exposure.interventions import check_pairs, rule_of, unevenness, unseen_notes
+from truerank.exposure.interventions import intervene as draw_log
+from truerank.exposure.interventions.design import PAIR, PURPOSE, DrawingRule, Strategy, check_largest
+from truerank.exposure.interventions.popularity import EqualPerItemIntervention, PopularityStratifiedIntervention
+from truerank.sampling.pools import Share
+from truerank.sampling.thresholds import DrawKeys, DrawThreshold, Narrowing
+
+ROW = "__row__"  # the number of a row in its table
+
+
+# ------------------------------------------------------------------------------------------------------------ chunks
+
+
+@dataclass(frozen=True, slots=True)
+class PairChunk:
+    """The pairs of some users: `unit` are the places of these among all, `row` the rows of the table, `key` theirs."""
+
+    log: Log
+    unit: Ints
+    row: Ints
+    key: Keys
+
+
+@dataclass(frozen=True, slots=True)
+class PairReader:
+    """Reads pairs over all items, whose keys are made once."""
+
+    columns: PairColumns
+    items: Ids
+    item_key: Keys
+
+    def __call__(self, part: tuple[Ints, Ids, RowsOfPart]) -> PairChunk:
+        unit, users, rows = part
+        table = rows.read()
+        user, item = (
+            ids.locate(table[name], where=f"{self.columns.where}, column {name!r}")
+            for ids, name in ((users, self.columns.user), (self.items, self.columns.item))
+        )
+        key = cell_keys(0, PAIR, users.keys()[user], self.item_key[item])
+        log = Log(users, self.items, user, item, {}, source=self.columns.where)
+        return PairChunk(log, unit, table[ROW].to_numpy(), key)
+
+
+@dataclass(frozen=True, slots=True)
+class PairRows:
+    """The pairs of a table in chunks of whole users."""
+
+    columns: PairColumns
+    users: Ids
+    items: Ids
+    item_key: Keys
+    tables: Chunks
+    chunk_of_user: Ints
+
+    held: ClassVar[bool] = False
+
+    @classmethod
+    def of(
+        cls, columns: PairColumns, table: LazyTable, *, space: Scratch, workers: Workers, progress: Progress | None
+    ) -> PairRows:
+        users, items = ids_of(table, columns, progress=progress)
+        names = (columns.user, columns.item, ROW)
+        keyed = Keyed(numbered(table), columns.user, names)
+        small = table.n_rows <= MEMORY_ROWS and table.n_rows * table.row_bytes(names[:2]) <= MEMORY_BYTES
+        tables = together(
+            {"log": keyed}, scratch=space, n_chunks=chunks_wanted(workers) if small else None, progress=progress
+        )
+        return cls(columns, users, items, items.keys(), tables, tables.place.of_ids(users.values))
+
+    @property
+    def n_chunks(self) -> int:
+        return self.tables.n_chunks
+
+    @property
+    def n_rows(self) -> Ints:
+        return self.tables.n_rows
+
+    def chunk(self, at: int) -> PairChunk:
+        return self.reader()(self.part(at, same_disk=True))
+
+    def reader(self) -> Callable[[Any], PairChunk]:
+        return PairReader(self.columns, self.items, self.item_key)
+
+    def part(self, at: int, *, same_disk: bool) -> tuple[Ints, Ids, RowsOfPart]:
+        unit = np.flatnonzero(self.chunk_of_user == at)
+        return unit, Ids(self.users.values[unit]), self.tables.part(at, same_disk=same_disk)["log"]
+
+
+def numbered(table: LazyTable) -> LazyTable:
+    """The same rows with their numbers."""
+    pieces, start = list[Piece](), 0
+    for piece in table.pieces:
+        number = pl.col(ROW).cast(pl.Int64) + start
+        pieces.append(replace(piece, rows=piece.rows.with_row_index(ROW).with_columns(number)))
+        start += piece.n_rows
+    return replace(table, pieces=tuple(pieces), schema={**table.schema, ROW: pl.Int64()})
+
+
+# ------------------------------------------------------------------------------------------------------------ counts
+
+
+def margins_of(source: Any, *, columns: Mapping[str, str] | None = None, name: str) -> Margins:
+    """How many rows users and items have; of a table in two passes, with memory for the ids."""
+    if isinstance(source, Margins):
+        return source
+    if isinstance(source, Log):
+        return Margins.of(source)
+    table, of = pair_table(source, columns, name=None if isinstance(source, str | Path) else name, strict=False)
+    populations = ids_of(table, of)
+    count = [np.zeros(len(ids), dtype=np.int64) for ids in populations]
+    for batch in table.batches([of.user, of.item]):
+        for at, (ids, column) in enumerate(zip(populations, (of.user, of.item), strict=True)):
+            count[at] += np.bincount(ids.locate(batch[column]), minlength=len(ids))
+    (users, items), (by_user, by_item) = populations, count
+    return Margins(users, items, by_user, by_item, of.where)
+
+
+def ids_of(table: LazyTable, columns: PairColumns, *, progress: Progress | None = None) -> tuple[Ids, Ids]:
+    """The users and the items of a table."""
+    users, items = (Distinct(f"{columns.where}, column {name!r}") for name in ("user", "item"))
+    before = 0
+    for batch in table.batches([columns.user, columns.item]):
+        users.add(batch[columns.user], before)
+        items.add(batch[columns.item], before)
+        before += len(batch)
+        if progress is not None:
+            progress(f"looking through {columns.where}", before, table.n_rows)
+    return users.ids(), items.ids()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PairCounts:
+    """The rows of users of a chunk, by their places, and of all items."""
+
+    unit: Ints
+    by_user: Ints
+    by_item: Ints
+
+
+def _counted(chunk: PairChunk) -> PairCounts:
+    check_pairs(chunk.log)
+    counted = Margins.of(chunk.log)
+    return PairCounts(chunk.unit, counted.by_user, counted.by_item)
+
+
+# ------------------------------------------------------------------------------------------------------------ drawing
+
+
+@dataclass(frozen=True, slots=True)
+class PairDrawing:
+    """How the rows of a chunk are drawn: the rule, and the largest weight of all rows."""
+
+    rule: DrawingRule
+    seed: int
+    largest: float = 1.0
+
+    def keys(self, chunk: PairChunk) -> tuple[Ints, DrawKeys]:
+        """The rows of a chunk that can be drawn, and their keys."""
+        rows, members = self.rule.members(chunk.log, chunk.key, largest=self.largest, unit=chunk.unit)
+        if members.weight is not None:
+            rows = rows[members.weight > 0]
+        return rows, DrawKeys.of(members, seed=self.seed, purpose=PURPOSE)
+
+
+def _heaviest(rule: DrawingRule, chunk: PairChunk) -> float:
+    return float(rule.weights(chunk.log, chunk.unit).max(initial=0.0))
+
+
+def _sizes(drawing: PairDrawing, chunk: PairChunk) -> Ints:
+    return np.bincount(drawing.keys(chunk)[1].pool, minlength=drawing.rule.n_pools)
+
+
+def _parts(drawing: PairDrawing, narrowing: Narrowing, chunk: PairChunk) -> Ints:
+    return narrowing.counts(drawing.keys(chunk)[1])
+
+
+def _left(drawing: PairDrawing, narrowing: Narrowing, chunk: PairChunk) -> DrawKeys:
+    keys = drawing.keys(chunk)[1]
+    return keys.select(narrowing.within(keys))
+
+
+def _drawn(drawing: PairDrawing, threshold: DrawThreshold, chunk: PairChunk) -> tuple[Ints, Ints]:
+    """The rows of the table that are drawn, and how many of each item."""
+    rows, keys = drawing.keys(chunk)
+    rows = rows[threshold.drawn(keys)]
+    return chunk.row[rows], np.bincount(chunk.log.item[rows], minlength=len(chunk.log.items))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DrawnRows:
+    """The rows of a table that were drawn, which is read again to write them; and what is to be said of it."""
+
+    table: LazyTable
+    drawn: Bools
+    log: Margins
+    train: Margins | None
+    by_item: Ints  # how many rows of each item were drawn
+
+    def __len__(self) -> int:
+        return int(np.count_nonzero(self.drawn))
+
+    def batches(self, table: LazyTable | None = None) -> Iterator[pl.DataFrame]:
+        start = 0
+        for batch in (self.table if table is None else table).batches():
+            yield batch.filter(pl.Series(self.drawn[start : start + len(batch)]))
+            start += len(batch)
+
+    def read(self, table: LazyTable | None = None) -> pl.DataFrame:
+        return pl.concat(self.batches(table))
+
+    def write(self, path: Path, *, text: bool, space: Scratch) -> None:
+        """With the columns of the table, in its order; a batch at a time where they are many."""
+        table = self.table.fields() if text else self.table
+        if len(self) * table.row_bytes() <= MEMORY_BYTES:
+            write_table(self.read(table), path)
+            return
+        folder = space.make("drawn")
+        for number, batch in enumerate(self.batches(table)):
+            batch.write_parquet(folder / f"{number:08}.parquet", compression="lz4")
+        rows = pl.scan_parquet(folder / "*.parquet")
+        with whole_file(path) as temporary:
+            if text:
+                rows.sink_csv(temporary, separator=SEPARATORS[path.suffix.lower()])
+            else:
+                rows.sink_parquet(temporary, compression="zstd")
+
+    def notes(self, strategy: Strategy, *, fraction: float) -> list[str]:
+        """How many rows were drawn, how level the items are, and what the weights could not see."""
+        found, n, source = unseen_notes(self.log, strategy, self.train), len(self.log), self.log.source
+        if not len(self):
+            return [*found, f"none of {n:,} rows drawn: {fraction:g} of them is less than one."]
+        before, after = unevenness(self.log.by_item), unevenness(self.by_item)
+        found.append(
+            f"{len(self):,} of {n:,} rows drawn; variance / mean of rows per item {after:.2f}, "
+            f"{before:.2f} in {source} (about 1 at random)."
+        )
+        asked = Share(fraction).of(n)
+        if len(self) < asked:
+            found.append(f"{asked:,} rows were asked for; {_why_fewer(strategy)}.")
+        return found
+
+
+def _why_fewer(strategy: Strategy) -> str:
+    if isinstance(strategy, PopularityStratifiedIntervention):
+        return "each stratum gives the same number, rounded down, or all the rows it has"
+    if isinstance(strategy, EqualPerItemIntervention):
+        return "each item gives the same number, rounded down, and items with fewer rows give none"
+    return "all other rows have weight 0 and are never drawn"
+
+
+@checked_arguments(log=ANYTHING, train=ANYTHING, random=ANYTHING)
+def intervene(
+    log: Any,
+    strategy: Strategy | str,
+    *,
+    train: Any = None,
+    random: Any = None,
+    fraction: float = 0.5,
+    seed: int,
+    columns: Mapping[str, str] | None = None,
+    engine: Any = None,
+    threads: int | None = None,
+    keep: str | Path | None = None,
+    progress: Watching = None,
+) -> Any:
+    """floor(fraction x rows) rows of a log without replacement, drawn as the strategy says; all users are one pool.
+
+    `train` is the biased log whose counts the strategy reads; `random` a randomly shown slice, for WTD. The log may be
+    a held-out set or a training set. Labels are never looked at. Rows keep their order.
+
+    A Log gives a Log, whose populations stay; `train` and `random` are Logs, too. A file or folder, a frame, or rows
+    that come as a stream give a polars frame with all their columns (named by `columns`), a Spark or Dask frame one of
+    its own kind. `engine` (as in `evaluate`) says who counts and draws, and never changes a row; `keep` is as there.
+
+    >>> import polars as pl
+    >>> log = pl.DataFrame({"user": [1, 2, 3, 4], "item": [7, 7, 7, 8], "label": [1, 0, 1, 1]})
+    >>> intervene(log, "skew", train=log, seed=2)["item"].to_list()
+    [7, 8]
+    """
+    if isinstance(log, Log):
+        return draw_log(log, strategy, train=train, random=random, fraction=fraction, seed=seed)
+    drawn = draw_table(
+        log, strategy, train=train, random=random, fraction=fraction, seed=seed, columns=columns, engine=engine,
+        threads=threads, keep=keep, progress=progress,
+    )  # fmt: skip
+    return of_the_kind_of(log, drawn.read())
+
+
+def draw_table(
+    source: Any,
+    strategy: Strategy | str,
+    *,
+    train: Any = None,
+    random: Any = None,
+    fraction: float = 0.5,
+    seed: int,
+    columns: Mapping[str, str] | None = None,
+    engine: Any = None,
+    threads: int | None = None,
+    keep: str | Path | None = None,
+    progress: Watching = None,
+) -> DrawnRows:
+    """The rows of a table that `intervene` draws, which need not fit into memory; `train` and `random` may be files."""
+    table, named = pair_table(source, columns, name=None if isinstance(source, str | Path) else "log")
+    counted = {"train": train, "random": random}
+    beside = {
+        role: None if each is None else margins_of(each, columns=columns, name=role) for role, each in counted.items()
+    }
+    asked = partial(
+        question_of,
+        "intervene",
+        inputs={"log": table, **beside},
+        settings={"strategy": strategy, "fraction": fraction, "seed": seed, "columns": columns},
+    )
+    opened = opened_run(as_engine(engine, threads=threads), keep, asked)
+    with watching(progress) as say, scratch() as space, opened as run:
+        pairs = PairRows.of(named, table, space=space, workers=run.workers, progress=say)
+        mapped = partial(map_chunks, run.workers, chunks=pairs, progress=say)
+        log = _margins(pairs, mapped(work=_counted, what="counting pairs"))
+        if len(log) != table.n_rows:
+            raise TruerankError(f"{table.n_rows:,} rows went in, and {len(log):,} were counted.")  # never in silence
+        rule = rule_of(log, strategy, train=beside["train"], random=beside["random"], fraction=fraction, seed=seed)
+        drawing, sizes = PairDrawing(rule, seed), rule.sizes(log)
+        if rule.weighs:  # which rows have weight, and the largest of them, only rows tell
+            largest = max(mapped(work=partial(_heaviest, rule), what="weighing"))
+            check_largest(largest, log.source)
+            drawing = PairDrawing(rule, seed, largest)
+            sizes = reduce(operator.add, mapped(work=partial(_sizes, drawing), what="weighing"))
+        narrowing = Narrowing.of(rule.n, sizes)
+        while not narrowing.done:
+            parts = mapped(work=partial(_parts, drawing, narrowing), what="finding the last")
+            narrowing = narrowing.narrowed(reduce(operator.add, parts))
+        left = list(mapped(work=partial(_left, drawing, narrowing), what="finding the last"))
+        threshold = narrowing.threshold(left)
+        drawn, by_item = np.zeros(table.n_rows, dtype=bool), np.zeros(len(log.items), dtype=np.int64)
+        for rows, of_items in mapped(work=partial(_drawn, drawing, threshold), what="drawing"):
+            drawn[rows] = True
+            by_item += of_items
+    return DrawnRows(table, drawn, log, beside["train"], by_item)
+
+
+def _margins(pairs: PairRows, parts: Iterable[PairCounts]) -> Margins:
+    by_user, by_item = (np.zeros(len(ids), dtype=np.int64) for ids in (pairs.users, pairs.items))
+    for part in parts:
+        by_user[part.unit] = part.by_user
+        by_item += part.by_item
+    return Margins(pairs.users, pairs.items, by_user, by_item, pairs.columns.where)

@@ -1,0 +1,173 @@
+"""`intervene` draws the same rows whoever draws them, however they are cut, and in whatever form they come."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+from engine_cases import in_files
+from polars.testing import assert_frame_equal
+
+import truerank as tr
+from truerank.core.errors import InputError
+from truerank.data import partition
+from truerank.engines.frames import frame_of
+from truerank.evaluation import intervening
+from truerank.exposure.interventions import catalogue
+from truerank.sampling import thresholds
+from truerank.sampling.pools import Members, PoolOrder
+from truerank.sampling.thresholds import DrawKeys, Narrowing
+
+STRATEGIES = sorted(catalogue())
+OPTIONS: dict[str, Any] = {"fraction": 0.4, "seed": 3}
+
+
+@cache
+def logs() -> tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame]:
+    """A log in no order, of which one user has a tenth, with ids that are text; training data; a random slice."""
+    rng = np.random.default_rng(6)
+    n_users, n_items = 90, 40
+    popular = rng.choice(n_items, 4000, p=1 / np.arange(1, n_items + 1) / (1 / np.arange(1, n_items + 1)).sum())
+    pairs = pl.DataFrame({"user": rng.integers(0, n_users, 4000), "item": popular}).unique(maintain_order=True)
+    heavy = pl.DataFrame({"user": [0] * n_items, "item": np.arange(n_items)})
+    pairs = pl.concat([heavy, pairs]).unique(maintain_order=True, subset=["user", "item"])
+    pairs = pairs.sample(fraction=1.0, shuffle=True, seed=1).with_columns(
+        user=pl.format("u{}", "user"), label=pl.Series(rng.integers(0, 2, len(pairs)))
+    )
+    n = len(pairs) // 2
+    return pairs[:n].with_row_index("note"), pairs[n:], pairs[n::7]
+
+
+def wanted(strategy: str) -> pl.DataFrame:
+    """What the plain way draws, which puts all rows in order."""
+    frame, train, random = logs()
+    log = tr.read(frame)
+    kept = tr.intervene(log, strategy, train=tr.read(train), random=tr.read(random), **OPTIONS)
+    pairs = pl.DataFrame({"user": kept.users.values[kept.user], "item": kept.items.values[kept.item]})
+    return frame.join(pairs, on=["user", "item"], how="semi", maintain_order="left")
+
+
+def drawn(source: Any, strategy: str, engine: Any = None, **options: Any) -> Any:
+    _, train, random = logs()
+    return tr.intervene(source, strategy, train=train, random=random, engine=engine, **OPTIONS, **options)
+
+
+@pytest.fixture
+def streamed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As if memory held a hundred rows, and few keys could be looked at."""
+    for module in (intervening, partition):
+        monkeypatch.setattr(module, "MEMORY_ROWS", 100)
+    monkeypatch.setattr(partition, "CHUNK_ROWS", 80)
+    monkeypatch.setattr(thresholds, "FEW", 20)
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_all_strategies_on_frames_and_files(tmp_path: Path, strategy: str, request: pytest.FixtureRequest) -> None:
+    expected = wanted(strategy)
+    assert 0 < len(expected) <= len(logs()[0])
+    assert_frame_equal(drawn(logs()[0], strategy), expected)
+    request.getfixturevalue("streamed")
+    folder = in_files(logs()[0], tmp_path / "log")
+    found = drawn(folder, strategy)
+    assert_frame_equal(found.sort("note"), expected.sort("note"))
+    rows = [pl.read_parquet(path) for path in sorted(folder.iterdir())]
+    assert_frame_equal(found, pl.concat(rows).join(expected, on="note", how="semi", maintain_order="left"))
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_all_strategies_on_engines(tmp_path: Path, strategy: str, engine: Any) -> None:
+    path = tmp_path / "log.parquet"
+    logs()[0].write_parquet(path)
+    assert_frame_equal(drawn(path, strategy, engine), wanted(strategy))
+
+
+@pytest.mark.usefixtures("streamed")
+@pytest.mark.parametrize("sort", [False, True])
+def test_many_chunks_on_engines(tmp_path: Path, engine: Any, sort: bool) -> None:
+    frame = logs()[0].sort("user") if sort else logs()[0]
+    found = drawn(in_files(frame, tmp_path / "log"), "wtd", engine)
+    assert_frame_equal(found.sort("note"), wanted("wtd").sort("note"))
+
+
+@pytest.mark.usefixtures("streamed")
+def test_hive_partitions_keep_their_columns(tmp_path: Path) -> None:
+    days = logs()[0].with_columns(day=pl.col("note") % 3)
+    for (day,), part in days.group_by("day", maintain_order=True):
+        (tmp_path / "log" / f"day={day}").mkdir(parents=True)
+        part.drop("day").write_parquet(tmp_path / "log" / f"day={day}" / "a.parquet")
+    found = drawn(tmp_path / "log", "skew")
+    assert "day" in found.columns
+    assert_frame_equal(found.drop("day").sort("note"), wanted("skew").sort("note"))
+    assert (found["day"] == found["note"] % 3).all()
+
+
+def here(frame: Any) -> pl.DataFrame:
+    """The rows of a Spark or Dask frame."""
+    return pl.DataFrame(frame.toArrow() if hasattr(frame, "toArrow") else frame.compute())
+
+
+def test_frames_of_an_engine_come_back_as_such(engine: Any) -> None:
+    frame = logs()[0].with_columns(pl.col("note").cast(pl.Int64))
+    there = frame_of(engine, frame)
+    found = drawn(there, "skew", engine)
+    assert type(found) is type(there)
+    assert_frame_equal(
+        pl.DataFrame(found.toArrow() if hasattr(found, "toArrow") else found.compute()),
+        wanted("skew"),
+        check_dtypes=False,
+    )
+
+
+def test_units_as_frames_of_an_engine(engine: Any) -> None:
+    labels = pl.DataFrame({"user": [0, 0, 1, 1], "item": [0, 1, 0, 1], "label": [1, 0, 0, 1]})
+    results = tr.evaluate({"a": np.eye(2)}, labels, metrics=["Recall@1"])
+    found = results.units(engine=engine)
+    assert_frame_equal(here(found), results.units(), check_dtypes=False)
+    with pytest.raises(InputError, match="expected a SparkSession or a Dask Client"):
+        results.units(engine="dask")
+
+
+@pytest.mark.usefixtures("streamed")
+def test_a_drawing_that_was_stopped_goes_on(tmp_path: Path) -> None:
+    log = in_files(logs()[0], tmp_path / "log")
+    kept = tmp_path / "kept"
+    undisturbed = drawn(log, "wtd_h", keep=kept)
+    blocks = sorted(kept.glob("*.block"))
+    assert len(blocks) > 40
+    for block in blocks[1::2]:
+        block.unlink()
+    assert_frame_equal(drawn(log, "wtd_h", keep=kept), undisturbed)
+    with pytest.raises(InputError, match=r"something else \(strategy: "):
+        drawn(log, "skew", keep=kept)
+
+
+def test_a_pair_twice_is_refused(tmp_path: Path) -> None:
+    twice = pl.concat([logs()[0], logs()[0][5:6]])
+    with pytest.raises(InputError, match="1 pairs occur more than once"):
+        drawn(twice, "skew")
+
+
+@pytest.mark.parametrize("n", [0, 1, 7, 300, 301, 999])
+@pytest.mark.parametrize("weighs", [False, True])
+def test_thresholds_are_the_draw(monkeypatch: pytest.MonkeyPatch, n: int, weighs: bool) -> None:
+    """Of pools of several sizes, one of them empty, with equal weights and weights of 0, cut into chunks."""
+    monkeypatch.setattr(thresholds, "FEW", 5)
+    rng = np.random.default_rng(n)
+    pool = rng.choice([0, 1, 3], 600, p=[0.5, 0.48, 0.02])
+    weight = rng.choice([0.0, 1e-9, 1.0], 600) if weighs else None
+    members = Members(pool.astype(np.uint64), np.arange(600, dtype=np.uint64), weight)
+    order = PoolOrder.drawn(members, seed=1, purpose="x")
+    expected = np.flatnonzero(order.first(n) & (members.weights > 0))
+    cuts = np.split(np.arange(600), [100, 350])
+    keys = [DrawKeys.of(members.select(rows), seed=1, purpose="x") for rows in cuts]
+    rows = [cut if weight is None else cut[weight[cut] > 0] for cut in cuts]
+    narrowing = Narrowing.of(n, np.sum([np.bincount(each.pool, minlength=4) for each in keys], axis=0))
+    while not narrowing.done:
+        narrowing = narrowing.narrowed(np.sum([narrowing.counts(each) for each in keys], axis=0))
+    threshold = narrowing.threshold([each.select(narrowing.within(each)) for each in keys])
+    found = np.concatenate([mine[threshold.drawn(each)] for mine, each in zip(rows, keys, strict=True)])
+    assert found.tolist() == expected.tolist()
