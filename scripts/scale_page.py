@@ -106,7 +106,7 @@ In Python: `tr.off_policy(frame, targets, position="fit:exp", engine=client)` wi
 
 ## Sources
 
-Parquet files, folders, globs and Hive partitions (`day=1/a.parquet`), here or in an object store (`s3://`, `gs://`, `az://`), where credentials come from the usual variables (`AWS_ACCESS_KEY_ID`, `AWS_ENDPOINT_URL`, ...) and are never printed; other formats are read from this machine only. In Python also anything with `__arrow_c_stream__` (relations of DuckDB, tables of Ibis, results of ADBC, readers of pyarrow), datasets of pyarrow and Lance, Dask and Spark frames: taken batch by batch (where pyarrow is installed), and set aside on disk where they are many; of 680 MB of rows no more than 250 MB are in memory at a time.
+Parquet files, folders, globs and Hive partitions (`day=1/a.parquet`), here or in an object store (`s3://`, `gs://`, `az://`), where credentials come from the usual variables (`AWS_ACCESS_KEY_ID`, `AWS_ENDPOINT_URL`, ...; `GOOGLE_APPLICATION_CREDENTIALS`; `AZURE_STORAGE_ACCOUNT_NAME`, `AZURE_STORAGE_ACCOUNT_KEY`, ...) and are never printed; tested against moto's server and Azurite, all but how Google signs in; other formats are read from this machine only. In Python also anything with `__arrow_c_stream__` (relations of DuckDB, tables of Ibis, results of ADBC, readers of pyarrow), datasets of pyarrow and Lance, Dask and Spark frames: taken batch by batch (where pyarrow is installed), and set aside on disk where they are many; of 680 MB of rows no more than 250 MB are in memory at a time.
 
 ## TLS
 

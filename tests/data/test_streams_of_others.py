@@ -125,7 +125,7 @@ MAKERS = [relation, expression, database, lance, dataset, scanner, reader, panda
 
 
 @pytest.fixture(params=MAKERS, ids=lambda made: str(made.__name__))
-def made(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Callable[[pl.DataFrame], Any]]:
+def made(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[pl.DataFrame], Any]:
     """A function that gives the rows of a table in another library's clothes."""
     count = iter(range(100))
 
@@ -134,7 +134,7 @@ def made(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Callable[[p
         place.mkdir()
         return request.param(rows, place)
 
-    yield make
+    return make
 
 
 @pytest.fixture(params=["held", "set aside"])
