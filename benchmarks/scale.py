@@ -1,9 +1,11 @@
 """Workload F: how time and memory grow, and what engines cost. `--scale 0.01` is a quick look; all files are removed.
 
 Growth: impressions through `off_policy` and judged rows through `evaluate`, at three sizes each, in a process of its own
-that says how long every phase took and how much memory each process had at most. Engines: the same call on data in
-memory, local, Dask and Spark in turn, two workers each, without their start. `keep` writes what `truerank plan cost`
-reckons with; docs/scale.md is made from the same file (`python -m docs.making scale`).
+that says how long every phase took and how much memory each process had at most. Space: the same calls as if memory were
+small, with the same rows of few and of many users: what more of it each user takes where the run is started, what sums
+and what rows take on disk (rows in as many parts as the largest runs have). Engines: the same call on data in memory,
+local, Dask and Spark in turn, two workers each, without their start. `keep` writes what `truerank plan cost` reckons
+with; docs/scale.md is made from the same file (`python -m docs.making scale`).
 """
 
 from __future__ import annotations
@@ -41,6 +43,12 @@ PHASES = {
     "looking through": "driver", "partitioning": "driver", "looking up": "driver", "counting": "work",
     "learning": "work", "measuring": "work", "ranking": "work",
 }  # fmt: skip
+SPACED = {
+    "offpolicy": (6_000_000, 50_000, 600_000),
+    "evaluate": (4_000_000, 50_000, 1_000_000),
+}  # rows; few, many users
+SPACED_ITEMS, SPACED_DIM = 500, 2
+SMALL = {"MEMORY_ROWS": 2**18, "CHUNK_ROWS": 2**18}  # rows that are held, and those of a chunk
 COSTS = Path(__file__).parent.parent / "src" / "truerank" / "engines" / "costs.json"
 
 
@@ -51,6 +59,7 @@ def run(*, scale: float = 1.0, rounds: int = 3, keep: bool = False) -> dict[str,
         growth = [_measured("offpolicy", n * scale, folder) for n in IMPRESSIONS]
         growth += [_measured("evaluate", n * scale, folder) for n in JUDGED]
         growth.append(_measured("evaluate", WIDE_USERS * PER_USER * scale, folder, n_items=WIDE_ITEMS, dim=WIDE_DIM))
+        space = [_space(command, folder, min(1.0, 10 * scale)) for command in SPACED]
         engines = _engines(scale, rounds)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
@@ -59,6 +68,7 @@ def run(*, scale: float = 1.0, rounds: int = 3, keep: bool = False) -> dict[str,
         "scale": scale,
         "machine": {"cores": os.cpu_count(), "python": sys.version.split()[0]},
         "growth": growth,
+        "space": space,
         "engines": engines,
         "goals": _goals(growth, engines),
     }
@@ -94,14 +104,21 @@ def _measured(command: str, rows: float, folder: Path, *, n_items: int = N_ITEMS
         sizes = _write_log(place, n)
     else:
         sizes = _write_labels(place, n, n_items=n_items, dim=dim)
-    call = json.dumps({"command": command, "place": str(place)})
+    found, peak = _in_process("called", command, place)
+    shutil.rmtree(place)
+    return {"command": command, "engine": "local", **sizes, **found, "peak_gb": round(peak, 3)}
+
+
+def _in_process(what: str, command: str, place: Path) -> tuple[dict[str, Any], float]:
+    """What a function of this module found in a process of its own, and the most memory that this had, in GiB."""
+    call = json.dumps({"what": what, "command": command, "place": str(place)})
     process = subprocess.Popen([sys.executable, "-m", "benchmarks.scale", call], stdout=subprocess.PIPE, text=True)
     with _Watched(process.pid) as watched:
         out = process.communicate()[0]
     if process.returncode:
-        raise SystemExit(f"{command} of {n:,} rows failed")
-    shutil.rmtree(place)
-    return {"command": command, "engine": "local", **sizes, **json.loads(out), "peak_gb": round(watched.gigabytes, 3)}
+        raise SystemExit(f"{command} failed")
+    found: dict[str, Any] = json.loads(out)
+    return found, watched.gigabytes
 
 
 def _write_log(place: Path, n: int) -> dict[str, Any]:
@@ -114,17 +131,17 @@ def _write_log(place: Path, n: int) -> dict[str, Any]:
     return {"rows": rows, "users": max(n * 3 // 100, 3), "items": 100_000, "dim": 0, "models": 2}
 
 
-def _write_labels(place: Path, n: int, *, n_items: int, dim: int) -> dict[str, Any]:
+def _write_labels(place: Path, n: int, *, n_items: int, dim: int, per_user: int = PER_USER) -> dict[str, Any]:
     rng = np.random.default_rng(20261116)
-    n_users = max(n // PER_USER, 25)
+    n_users = max(n // per_user, 25)
     (place / "labels").mkdir()
     order, step = rng.permutation(n_users), 25_000
     for part, start in enumerate(range(0, n_users, step)):
-        user = np.repeat(order[start : start + step], PER_USER)
-        first = rng.integers(0, n_items, size=len(user) // PER_USER)
-        apart = np.tile(np.arange(PER_USER) * (n_items // PER_USER), len(first))
+        user = np.repeat(order[start : start + step], per_user)
+        first = rng.integers(0, n_items, size=len(user) // per_user)
+        apart = np.tile(np.arange(per_user) * (n_items // per_user), len(first))
         label = (rng.random(len(user)) < 0.1).astype(np.int8)
-        frame = pl.DataFrame({"user": user, "item": (np.repeat(first, PER_USER) + apart) % n_items, "label": label})
+        frame = pl.DataFrame({"user": user, "item": (np.repeat(first, per_user) + apart) % n_items, "label": label})
         frame[rng.permutation(len(frame))].write_parquet(place / "labels" / f"{part:04}.parquet")
     for name in ("a", "b"):
         factors = rng.standard_normal((n_users + n_items, dim), dtype=np.float32)
@@ -132,7 +149,7 @@ def _write_labels(place: Path, n: int, *, n_items: int, dim: int) -> dict[str, A
             place / f"{name}.npz", user_factors=factors[:n_users], item_factors=factors[n_users:],
             users=np.arange(n_users), items=np.arange(n_items),
         )  # fmt: skip
-    return {"rows": n_users * PER_USER, "users": n_users, "items": n_items, "dim": dim, "models": 2}
+    return {"rows": n_users * per_user, "users": n_users, "items": n_items, "dim": dim, "models": 2}
 
 
 def called(command: str, place: Path) -> dict[str, Any]:
@@ -147,13 +164,7 @@ def called(command: str, place: Path) -> dict[str, Any]:
         phases[phase] += now - last
         last = now
 
-    if command == "offpolicy":
-        _off_policy(str(place / "log"), progress=told)
-    else:
-        import truerank as tr
-
-        scores = {name: tr.read_scores(place / f"{name}.npz") for name in ("a", "b")}
-        tr.evaluate(scores, place / "labels", exposure="random", metrics=["Recall@50", "DCG@50"], progress=told)
+    _call(command, place, progress=told)
     seconds = time.monotonic() - begun
     used = os.times()
     return {
@@ -164,6 +175,16 @@ def called(command: str, place: Path) -> dict[str, Any]:
         "rest_seconds": round(seconds - sum(phases.values()), 2),
         "threads": os.cpu_count(),
     }
+
+
+def _call(command: str, place: Path, **options: Any) -> None:
+    if command == "offpolicy":
+        _off_policy(str(place / "log"), **options)
+        return
+    import truerank as tr
+
+    scores = {name: tr.read_scores(place / f"{name}.npz") for name in ("a", "b")}
+    tr.evaluate(scores, place / "labels", exposure="random", metrics=["Recall@50", "DCG@50"], **options)
 
 
 def _off_policy(log: Any, **options: Any) -> Any:
@@ -192,13 +213,17 @@ class _Watched:
 
     def _watch(self) -> None:
         while not self.over.wait(POLL):
-            for pid in _tree(self.pid):
-                try:
-                    status = Path(f"/proc/{pid}/status").read_text()
-                except OSError:
-                    continue
-                found = re.search(r"VmHWM:\s+(\d+)", status)
-                self.gigabytes = max(self.gigabytes, int(found[1]) / 2**20 if found else 0.0)
+            self.gigabytes = max(self.gigabytes, *map(_largest, _tree(self.pid)))
+
+
+def _largest(pid: int) -> float:
+    """The most memory that a process ever had, in GiB; nothing where it is gone."""
+    try:
+        status = Path(f"/proc/{pid}/status").read_text()
+    except OSError:
+        return 0.0
+    found = re.search(r"VmHWM:\s+(\d+)", status)
+    return int(found[1]) / 2**20 if found else 0.0
 
 
 def _tree(pid: int) -> Iterator[int]:
@@ -210,6 +235,72 @@ def _tree(pid: int) -> Iterator[int]:
             continue
         for child in inside:
             yield from _tree(int(child))
+
+
+# ---------------------------------------------------------------------------------------------------------------- space
+
+
+def _space(command: str, folder: Path, share: float) -> dict[str, Any]:
+    """Bytes by row, by user where the run is started, and by user and model in sums."""
+    rows, *users = (round(each * share) for each in SPACED[command])
+    found, n_users, peaks = {}, [], []
+    for n in users:
+        place = folder / "data"
+        place.mkdir()
+        if command == "offpolicy":
+            (place / "log").mkdir()
+            for part, frame in enumerate(impressions(rows // 10, n)):
+                frame.write_parquet(place / "log" / f"{part:04}.parquet")
+        else:
+            _write_labels(place, rows, n_items=SPACED_ITEMS, dim=SPACED_DIM, per_user=max(rows // n, 1))
+        found, _ = _in_process("spaced", command, place)
+        shutil.rmtree(place)
+        n_users.append(found["users"])
+        peaks.append(found["peak_gb"])
+    factors = 4 * SPACED_DIM * 2 if command == "evaluate" else 0  # reckoned by themselves
+    by_user = (peaks[1] - peaks[0]) * 2**30 / (n_users[1] - n_users[0]) - factors
+    return {
+        "command": command, "rows": rows, "users": n_users, "peak_gb": [round(each, 3) for each in peaks],
+        "bytes_per_row": round(found["bytes_per_row"], 2), "bytes_per_user": round(max(by_user, 0.0), 1),
+        "bytes_of_sums": round(found["sums"] / found["users"] / 2, 1),
+    }  # fmt: skip
+
+
+def spaced(command: str, place: Path) -> dict[str, Any]:
+    """In the process that is watched: the call as if memory were small, and what it sets aside."""
+    from truerank.data import partition
+    from truerank.data.spill import Spill
+    from truerank.data.survey import scan, survey_impressions
+    from truerank.evaluation import gather, judged_source, ranked_source
+
+    for module in (partition, judged_source, ranked_source):
+        for name, value in SMALL.items():
+            if hasattr(module, name):
+                setattr(module, name, value)
+    sums = 0
+    measured = gather.Store.measured
+
+    def noted(store: gather.Store) -> Any:
+        nonlocal sums
+        sums = sum(path.stat().st_size for path in store.folder.iterdir())
+        return measured(store)
+
+    gather.BUDGET, gather.Store.measured = 0, noted  # type: ignore[method-assign]
+    _call(command, place)
+    peak = _largest(os.getpid())
+    if command == "offpolicy":
+        surveyed = survey_impressions(place / "log", rewards=["like"], extra=["new", "other"])
+        keyed, users = surveyed.keyed, surveyed.users
+    else:
+        schema = scan(place / "labels")
+        keyed, users = schema.keyed, schema.users
+    parts = partition.ByHash(partition.MOST_CHUNKS)
+    (place / "parts").mkdir()
+    spill = Spill.new(place / "parts", keyed.schema, n_parts=parts.n_chunks)
+    for batch, start in keyed.batches():
+        spill.add(batch, parts(keyed, batch, start))
+    n_users = 0 if users is None else len(users)
+    return {"sums": sums, "users": n_users, "peak_gb": peak, "bytes_per_row": spill.n_bytes / keyed.table.n_rows}
 
 
 # -------------------------------------------------------------------------------------------------------------- engines
@@ -265,4 +356,5 @@ def _in_memory_labels(scale: float) -> Callable[[Any], Any]:
 
 if __name__ == "__main__":
     asked = json.loads(sys.argv[1])
-    print(json.dumps(called(asked["command"], Path(asked["place"]))))
+    found_here = {"called": called, "spaced": spaced}[asked["what"]]
+    print(json.dumps(found_here(asked["command"], Path(asked["place"]))))

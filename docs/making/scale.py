@@ -59,6 +59,7 @@ def page(measured: dict[str, Any]) -> str:
     ratios = {(each["command"], each["engine"]): each["ratio"] for each in measured["engines"]}
     told = "; ".join(f"{count(run['rows'])} {WORDS[name]} took {run['seconds']:.0f} s" for name, run in largest.items())
     planned = [cost(command, engine, PLANNED) for command in ("offpolicy", "evaluate") for engine in ("dask", "spark")]
+    space = {each["command"]: each for each in measured["space"]}
     missed = [name for name, reached in measured["goals"].items() if not reached]
     scaled = "" if measured["scale"] == 1 else (
         f"**These are figures of a quick look at {measured['scale']:g} of the full size**, in which the start of processes "
@@ -105,7 +106,7 @@ In Python: `tr.off_policy(frame, targets, position="fit:exp", engine=client)` wi
 
 ## Sources
 
-Parquet files, folders, globs and Hive partitions (`day=1/a.parquet`), here or in an object store (`s3://`, `gs://`, `az://`), where credentials come from the usual variables (`AWS_ACCESS_KEY_ID`, `AWS_ENDPOINT_URL`, ...) and are never printed; other formats are read from this machine only. In Python also anything with `__arrow_c_stream__` (relations of DuckDB, readers of pyarrow, Ibis, ADBC), Dask and Spark frames: taken batch by batch, and set aside on disk where they are many.
+Parquet files, folders, globs and Hive partitions (`day=1/a.parquet`), here or in an object store (`s3://`, `gs://`, `az://`), where credentials come from the usual variables (`AWS_ACCESS_KEY_ID`, `AWS_ENDPOINT_URL`, ...; `GOOGLE_APPLICATION_CREDENTIALS`; `AZURE_STORAGE_ACCOUNT_NAME`, `AZURE_STORAGE_ACCOUNT_KEY`, ...) and are never printed; tested against moto's server and Azurite, all but how Google signs in; other formats are read from this machine only. In Python also anything with `__arrow_c_stream__` (relations of DuckDB, tables of Ibis, results of ADBC, readers of pyarrow), datasets of pyarrow and Lance, Dask and Spark frames: taken batch by batch (where pyarrow is installed), and set aside on disk where they are many; of 680 MB of rows no more than 250 MB are in memory at a time.
 
 ## TLS
 
@@ -129,7 +130,7 @@ Spark: `spark.authenticate` and `spark.ssl.*` of the cluster, in `spark-defaults
 
 - **Bottleneck**: {bottlenecks(planned)}. Rows that are written sorted by user (or bucketed, by any engine) need no partitioning: only the look through them is left to one machine.
 - **Shuffle**: {planned[0].disk_gb:,.0f} GB on the disk of the machine where it is started, once; name it with `TMPDIR`.
-- **Memory**: ids of all users stay on that machine ({planned[0].driver_gb:,.0f} GB for `offpolicy`). For `evaluate` the factors of users are the largest part; split the users into several runs where that is too much, or judge a random sample of them: a tenth of a billion users has an interval only three times as wide.
+- **Memory**: something of every user stays on that machine, {space["evaluate"]["bytes_per_user"]:,.0f} bytes for `evaluate` and {space["offpolicy"]["bytes_per_user"]:,.0f} for `offpolicy` ({planned[0].driver_gb:,.0f} GB); for `evaluate` also the factors of all users, which are the largest part ({planned[-1].driver_gb:,.0f} GB). Workers get the factors of all items and those of the users of a chunk ({planned[-1].worker_gb:.1f} GB). Split the users into several runs where that is too much, or judge a random sample of them: a tenth of a billion users has an interval only three times as wide.
 
 ## Measured
 
@@ -140,6 +141,10 @@ Spark: `spark.authenticate` and `spark.ssl.*` of the cluster, in `spark-defaults
 | command | engine | rows in memory | workers | seconds | of local |
 |---|---|---|---|---|---|
 {chr(10).join(f"| {run['command']} | {run['engine']} | {run['rows']:,} | {run['workers']} | {run['seconds']:.2f} | {run['ratio']:.2f} |" for run in measured["engines"])}
+
+| command | bytes of a row on disk | bytes of a user where it is started | bytes of sums, of a user and model |
+|---|---|---|---|
+{chr(10).join(f"| {each['command']} | {each['bytes_per_row']:.1f} | {each['bytes_per_user']:,.0f} | {each['bytes_of_sums']:,.0f} |" for each in measured["space"])}
 
 Goals that were missed: {", ".join(missed) if missed else "none"}.
 """

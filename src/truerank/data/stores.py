@@ -1,8 +1,13 @@
 """Object stores: files of which the name says that they lie in S3, Google's or Microsoft's storage.
 
-Credentials come from the usual variables of the environment (AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY,
-AWS_ENDPOINT_URL, GOOGLE_APPLICATION_CREDENTIALS, AZURE_STORAGE_ACCOUNT_NAME, ...), where polars finds them. Nothing
-here reads, keeps or prints them.
+Credentials come from the usual variables of the environment, where polars finds them:
+
+    s3://  AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_REGION, AWS_ENDPOINT_URL
+    gs://  GOOGLE_APPLICATION_CREDENTIALS or GOOGLE_SERVICE_ACCOUNT (the path of a key file), GOOGLE_BASE_URL
+    az://  AZURE_STORAGE_ACCOUNT_NAME, AZURE_STORAGE_ACCOUNT_KEY, AZURE_ENDPOINT
+
+Nothing here reads, keeps or prints them. Tested with moto's server for S3, Azurite for Microsoft's storage and, for
+Google's, moto's server again, since both speak the same XML. What is not tested is how Google signs in (OAuth 2).
 """
 
 from __future__ import annotations
@@ -10,6 +15,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from os import PathLike, fspath
 
 import polars as pl
@@ -18,11 +24,36 @@ from truerank.core.errors import InputError
 
 SCHEMES = ("s3", "s3a", "gs", "gcs", "az", "azure", "abfs", "abfss", "adl")
 DENIED = re.compile(
-    r"\b(401|403)\b|AccessDenied|SignatureDoesNotMatch|InvalidAccessKeyId|Forbidden|Unauthorized|credential"
+    r"\b(401|403)\b|AccessDenied|SignatureDoesNotMatch|InvalidAccessKeyId|Forbidden|Unauthorized|credential|"
+    r"Invalid Access Key|necessary privileges|pem file"
 )
 ABSENT = re.compile(r"\b404\b|not found|NoSuch|expanded paths were empty")
 LOST = re.compile(r"object-store error|HTTP error|connection|timed out", flags=re.IGNORECASE)
 REMOTE = re.compile(rf"({'|'.join(SCHEMES)}):/+(?=[^/])")
+SIGNED = re.compile(r"[^/]+://[^/]*:[^/]*@|[?&](sig|signature|x-(amz|goog)-\w+|awsaccesskeyid)=", flags=re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Variables:
+    """Where the credentials and the address of a store come from."""
+
+    credentials: str
+    endpoint: str
+
+
+AMAZON = Variables("AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY", "AWS_ENDPOINT_URL")
+GOOGLE = Variables("GOOGLE_APPLICATION_CREDENTIALS", "GOOGLE_BASE_URL")
+MICROSOFT = Variables("AZURE_STORAGE_ACCOUNT_NAME and AZURE_STORAGE_ACCOUNT_KEY", "AZURE_ENDPOINT")
+
+
+def variables_of(url: str) -> Variables:
+    """The variables that are usual where an address leads.
+
+    >>> variables_of("gs://logs/a.parquet").credentials
+    'GOOGLE_APPLICATION_CREDENTIALS'
+    """
+    scheme = url.partition(":")[0]
+    return AMAZON if scheme.startswith("s3") else GOOGLE if scheme.startswith("g") else MICROSOFT
 
 
 def is_remote(path: str | PathLike[str]) -> bool:
@@ -58,7 +89,7 @@ def scan_store(path: str | PathLike[str]) -> pl.LazyFrame:
 
 def check_address(url: str) -> None:
     """Refuse a secret in an address, without showing it: it would end in messages and records."""
-    if re.match(r"[^/]+://[^/]*:[^/]*@", url):
+    if SIGNED.search(url):
         raise InputError("an address with a password in it; expected the usual variables of the environment instead.")
 
 
@@ -66,6 +97,7 @@ def check_address(url: str) -> None:
 def reading_store(path: str | PathLike[str]) -> Iterator[None]:
     """What goes wrong with a store, in one sentence without anything that it said: that may hold what is secret."""
     url = url_of(path)
+    usual = variables_of(url)
     try:
         yield
     except (pl.exceptions.PolarsError, OSError, pl.exceptions.PanicException) as error:
@@ -73,14 +105,14 @@ def reading_store(path: str | PathLike[str]) -> Iterator[None]:
         if DENIED.search(text) or isinstance(error, PermissionError):
             raise InputError(
                 f"{url}: the store refuses these credentials. Check the variables that they come from, such as "
-                "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY."
+                f"{usual.credentials}."
             ) from None
         if isinstance(error, FileNotFoundError) or ABSENT.search(text):
             raise InputError(f"{url}: no such object, or none below it. Check the address.") from None
         if isinstance(error, OSError) or LOST.search(text):
             raise InputError(
                 f"{url}: the store does not answer, or the connection was lost. Check the network and the endpoint "
-                "(AWS_ENDPOINT_URL), and start it again."
+                f"({usual.endpoint}), and start it again."
             ) from None
         reason = text.strip().split("\n")[0] if text.startswith("parquet") else type(error).__name__
         raise InputError(f"{url}: cannot be read as a Parquet ({reason}). Write the object anew.") from None

@@ -1,4 +1,5 @@
-"""Rows that come as a stream and only once: anything with an Arrow stream, Dask and Spark frames.
+"""Rows that come as a stream and only once: anything with an Arrow stream, datasets of Arrow and Lance, Dask and Spark
+frames.
 
 They are taken batch by batch. Few rows stay in memory; more are set aside in temporary Parquet files of this run, since
 an evaluation looks at its rows more than once. Nothing here imports what the rows come from.
@@ -27,16 +28,18 @@ GATHERED = 2**17  # rows that are written together: streams may come in tiny bat
 
 
 def is_stream(source: Any) -> bool:
-    """Whether rows come batch by batch: an Arrow stream that is no table in memory, a Dask or a Spark frame.
+    """Whether rows come batch by batch: an Arrow stream that is no table in memory, a dataset, a Dask or a Spark frame.
 
     >>> is_stream(pl.DataFrame({"user": [1]})), is_stream({"user": [1]})
     (False, False)
     """
     if isinstance(source, pl.DataFrame | pl.LazyFrame | pl.Series) or is_sparse(source):
         return False
-    if is_spark(source) or is_dask(source):
+    if is_spark(source) or is_dask(source) or _is_dataset(source):
         return True
-    return hasattr(source, "__arrow_c_stream__") and not hasattr(source, "num_rows") and not _is_pandas(source)
+    # asked of its class: tables of some libraries have their columns as attributes
+    in_memory = hasattr(type(source), "num_rows") or _is_pandas(source)
+    return hasattr(source, "__arrow_c_stream__") and not in_memory
 
 
 def is_spark(source: Any) -> bool:
@@ -47,6 +50,12 @@ def is_spark(source: Any) -> bool:
 def is_dask(source: Any) -> bool:
     """Whether it is a frame of Dask."""
     return type(source).__module__.startswith(("dask.dataframe", "dask_expr")) and hasattr(source, "npartitions")
+
+
+def _is_dataset(source: Any) -> bool:
+    """A dataset of pyarrow or Lance, or what scans one: these give a stream when they are asked."""
+    kind = type(source)
+    return hasattr(kind, "to_batches") and (hasattr(kind, "scanner") or hasattr(kind, "count_rows"))
 
 
 def _is_pandas(source: Any) -> bool:
@@ -69,8 +78,17 @@ def batches_of(source: Any) -> Iterator[pl.DataFrame]:
         except ImportError:  # all at once, then
             yield pl.DataFrame(source)
             return
-        for batch in RecordBatchReader.from_stream(source):
+        reader = _reader_of(source, RecordBatchReader)
+        yield pl.DataFrame(reader.schema.empty_table())  # so that columns are known where no batch follows
+        for batch in reader:
             yield pl.DataFrame(batch)
+
+
+def _reader_of(source: Any, kind: Any) -> Any:
+    """A reader of pyarrow; one that is there is taken as it is, so that what it raises keeps its kind."""
+    scanned = source.scanner() if _is_dataset(source) and hasattr(source, "scanner") else source
+    opened = scanned.to_reader() if _is_dataset(scanned) else scanned
+    return opened if isinstance(opened, kind) else kind.from_stream(opened)
 
 
 def _as_bytes(batches: Iterable[Any]) -> Iterator[Any]:
@@ -112,20 +130,40 @@ def taken(source: Any, *, where: str) -> pl.DataFrame | Spool:
     frames: list[pl.DataFrame] = []
     schema: dict[str, pl.DataType] | None = None
     spool: Spool | None = None
-    size, n_waiting = 0.0, 0
-    for batch in batches_of(source):
+    size, n_rows, n_waiting = 0.0, 0, 0
+    for batch in _unbroken(source, where=where):
         if schema is not None and dict(batch.schema) != schema:
             raise InputError(f"{where}: columns or types change within the stream; expected the same in every batch.")
         schema = dict(batch.schema)
         frames.append(batch)
         size += batch.estimated_size()
+        n_rows += len(batch)
         n_waiting += len(batch)
         if size > HELD and (spool is None or n_waiting >= GATHERED):
             spool = Spool.new() if spool is None else spool
             spool.add(frames)
             frames, n_waiting = [], 0
+    if not n_rows and hasattr(type(source), "read_next_batch"):
+        raise InputError(
+            f"{where}: a reader without rows; one that was read before has none left. Open it again, or give a table "
+            "where there are no rows on purpose."
+        )
     if spool is None:
         return pl.concat(frames) if frames else pl.DataFrame()
     if n_waiting:
         spool.add(frames)
     return spool
+
+
+def _unbroken(source: Any, *, where: str) -> Iterator[pl.DataFrame]:
+    """The batches of a stream; one that breaks off is told in one sentence, whatever its library raises."""
+    n_rows = 0
+    try:
+        for batch in batches_of(source):
+            yield batch
+            n_rows += len(batch)
+    except (Exception, pl.exceptions.PanicException) as error:
+        reason = str(error).strip().split("\n")[0].rstrip(".") or type(error).__name__
+        raise InputError(
+            f"{where}: the stream broke off after {n_rows:,} rows ({reason}). Nothing was evaluated; open it again."
+        ) from error

@@ -7,6 +7,10 @@ does alone (looking through the rows, partitioning them where they are in no ord
 
 `driver` and `work` are seconds per row (and model), `product` seconds per product of the ranking, `factor` how much
 longer an engine takes than threads of one process. Times are taken as linear, as docs/scale.md shows them to be.
+
+The machine where it is started holds something of every user (ids, places, what is needed of them at the end) and the
+factors of all; a worker holds the factors of all items and of the users of a chunk. On disk are the rows by user, where
+they had to be partitioned, and the sums of every user and model. Bytes of each were measured like the times.
 """
 
 from __future__ import annotations
@@ -19,23 +23,25 @@ from importlib.resources import files
 from typing import Any
 
 from truerank.core.errors import InputError
+from truerank.data.partition import CHUNK_ROWS
 
 COMMANDS = ("evaluate", "offpolicy")
 ENGINES = ("local", "dask", "spark")
-BYTES_PER_ROW = {"evaluate": 12.0, "offpolicy": 20.0}  # of rows set aside by user, compressed
-BYTES_PER_USER = 64.0  # of ids, keys and places of all users, on the machine where it is started
-SUMS = 8.0 * 3  # bytes of a user, a model and a question, set aside until the end
+SINGLE = 4.0  # bytes of a number in factors
 
 
 @dataclass(frozen=True, slots=True)
 class Rates:
-    """Seconds of one core."""
+    """Seconds of one core, and bytes."""
 
-    driver: float  # per row
+    driver: float  # seconds per row
     work: float  # per row and model
     product: float  # per user, item, dimension and model
     peak_gb: float
     factor: Mapping[str, float]
+    row_bytes: float = 0.0  # on disk, of rows by user
+    user_bytes: float = 0.0  # in memory where it is started, beside factors
+    sum_bytes: float = 0.0  # on disk, per user and model
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,8 +86,11 @@ def rates_of(measured: Mapping[str, Any], command: str) -> Rates:
 
     >>> run = {"command": "offpolicy", "rows": 10, "users": 2, "items": 5, "dim": 0, "models": 2, "driver_seconds": 5.0,
     ...        "rest_seconds": 1.0, "work_seconds": 4.0, "threads": 2, "peak_gb": 0.5}
-    >>> rates_of({"growth": [run], "engines": [{"command": "offpolicy", "engine": "dask", "ratio": 1.2}]}, "offpolicy")
-    Rates(driver=0.6, work=0.4, product=0.0, peak_gb=0.5, factor={'dask': 1.2})
+    >>> space = {"command": "offpolicy", "bytes_per_row": 20.0, "bytes_per_user": 100.0, "bytes_of_sums": 50.0}
+    >>> engine = {"command": "offpolicy", "engine": "dask", "ratio": 1.2}
+    >>> found = rates_of({"growth": [run], "engines": [engine], "space": [space]}, "offpolicy")
+    >>> found.driver, found.work, found.factor, found.row_bytes, found.user_bytes, found.sum_bytes
+    (0.6, 0.4, {'dask': 1.2}, 20.0, 100.0, 50.0)
     """
     runs: Sequence[Mapping[str, Any]] = [each for each in measured["growth"] if each["command"] == command]
     largest = max(runs, key=lambda each: float(each["rows"]))
@@ -93,12 +102,16 @@ def rates_of(measured: Mapping[str, Any], command: str) -> Rates:
         c, d = float(widest["rows"]) * widest["models"], _products(widest)
         product = max(0.0, (cores[id(widest)] * a - cores[id(largest)] * c) / (d * a - b * c))
     work = (cores[id(largest)] - product * _products(largest)) / (float(largest["rows"]) * largest["models"])
+    space = next(each for each in measured["space"] if each["command"] == command)
     return Rates(
         driver=(float(largest["driver_seconds"]) + float(largest["rest_seconds"])) / float(largest["rows"]),
         work=max(work, 0.0),
         product=product,
         peak_gb=max(float(each["peak_gb"]) for each in runs),
         factor={each["engine"]: float(each["ratio"]) for each in measured["engines"] if each["command"] == command},
+        row_bytes=float(space["bytes_per_row"]),
+        user_bytes=float(space["bytes_per_user"]),
+        sum_bytes=float(space["bytes_of_sums"]),
     )
 
 
@@ -121,14 +134,15 @@ def cost(command: str, engine: str, size: Sized, *, known: Rates | None = None) 
     driver = of.driver * size.rows
     work = of.work * size.rows * size.models + of.product * size.users * size.items * size.dim * size.models
     work *= of.factor.get(named, 1.0)
-    shipped = 4.0 * size.dim * (size.items + size.users) * size.models
+    of_each = SINGLE * size.dim * size.models  # bytes of the factors of an item, or of a user
+    at_a_time = min(size.users, size.users / size.rows * CHUNK_ROWS)  # users of a chunk
     return Cost(
         command=command,
         engine=engine,
         hours=(driver + work / max(size.workers, 1)) / 3600,
         driver_hours=driver / 3600,
         core_hours=(driver + work) / 3600,
-        worker_gb=of.peak_gb + shipped / 1e9,
-        driver_gb=of.peak_gb + (shipped + BYTES_PER_USER * size.users) / 1e9,
-        disk_gb=(BYTES_PER_ROW[command] * size.rows + SUMS * size.users * size.models) / 1e9,
+        worker_gb=of.peak_gb + of_each * (size.items + at_a_time) / 1e9,
+        driver_gb=of.peak_gb + (of_each * (size.items + size.users) + of.user_bytes * size.users) / 1e9,
+        disk_gb=(of.row_bytes * size.rows + of.sum_bytes * size.users * size.models) / 1e9,
     )

@@ -103,14 +103,20 @@ def _cluster(distributed: Any, n: int) -> Iterator[Any]:
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Dask tells of workers that end in its own log, at the level of warnings; what matters is said as an error."""
-    logger = logging.getLogger("distributed")
-    before = logger.level
-    logger.setLevel(logging.CRITICAL)
+    """Dask tells of workers and schedulers that end in its own logs; what matters is said as an error.
+
+    Some of its loggers have a level of their own, so that of the first is not enough.
+    """
+    named = [name for name in logging.root.manager.loggerDict if name.startswith("distributed.")]
+    loggers = [logging.getLogger(name) for name in ("distributed", *named)]
+    before = [logger.level for logger in loggers]
+    for logger in loggers:
+        logger.setLevel(logging.CRITICAL)
     try:
         yield
     finally:
-        logger.setLevel(before)
+        for logger, level in zip(loggers, before, strict=True):
+            logger.setLevel(level)
 
 
 @contextmanager
@@ -141,7 +147,8 @@ class DaskWorkers:
 
     @property
     def threads(self) -> int:
-        return max(1, int(sum(self.client.nthreads().values())))
+        with _told(self.client):
+            return max(1, int(sum(self.client.nthreads().values())))
 
     def map(self, work: Callable[[Chunk], Result], chunks: Sendable[Chunk]) -> Iterator[tuple[int, Result]]:
         """Results as they are done; a few chunks are under way at a time, and none is left behind."""
@@ -192,15 +199,36 @@ class _Mapping:
 
         parts = ((at, self.parts.of(chunks, at, self.folder, dump=dump)) for at in range(chunks.n_chunks))
         queue = as_completed([self.submit(*each) for each in islice(parts, n)], loop=self.client.loop)
+        suspects: list[tuple[int, Parcel]] = []
         for future in queue:
-            at, part = self.running.pop(future)
-            with _told(self.client, f"chunk {at + 1:,} of {chunks.n_chunks:,}"):
-                parcel = future.result()
-            yield at, opened(parcel)
-            self.parts.done(part)
+            at, part = self.running[future]
+            if self.was_killed(future):
+                suspects.append(self.running.pop(future))
+            else:
+                yield at, opened(self.taken(future, n_chunks=chunks.n_chunks))
+                self.parts.done(part)
             del future
             for each in islice(parts, 1):
                 queue.add(self.submit(*each))
+        # Dask blames all that wait on a worker when it ends: one at a time it is certain who ends it, and it has the
+        # memory that others had
+        for at, part in suspects:
+            yield at, opened(self.taken(self.submit(at, part), n_chunks=chunks.n_chunks))
+            self.parts.done(part)
+
+    def was_killed(self, future: Any) -> bool:
+        """Whether the workers of a chunk have ended, more often than Dask tries again."""
+        from distributed import KilledWorker
+
+        return future.status == "error" and isinstance(future.exception(), KilledWorker)
+
+    def taken(self, future: Any, *, n_chunks: int) -> Parcel:
+        """The result of a chunk."""
+        at, _ = self.running[future]
+        with _told(self.client, f"chunk {at + 1:,} of {n_chunks:,}"):
+            parcel: Parcel = future.result()
+        del self.running[future]
+        return parcel
 
     def submit(self, at: int, part: Parcel) -> Any:
         """One chunk; bytes that all chunks share are sent to the workers once."""
@@ -230,8 +258,8 @@ def _told(client: Any, what: str = "the work") -> Iterator[None]:
     except KilledWorker as error:
         times = getattr(error, "allowed_failures", 0) + 1
         raise TruerankError(
-            f"{what} ended its worker {times} times, most likely for want of memory; start fewer workers "
-            "({option:threads N}) or give each more memory, and start it again."
+            f"{what} ended its worker {times} times, also with nothing beside it, most likely for want of memory; give "
+            "workers more memory, or start fewer of them ({option:threads N}), and start it again."
         ) from None
     except MemoryError:
         raise TruerankError(
@@ -241,7 +269,9 @@ def _told(client: Any, what: str = "the work") -> Iterator[None]:
         if isinstance(error, FileNotFoundError | PermissionError):
             raise
         where = client.scheduler.address if client.scheduler else "its address"
+        # what is cancelled is told under a name of Dask's own, which says nothing
+        reason = "" if isinstance(error, CancelledError) else f" ({_first_line(error)})"
         raise TruerankError(
-            f"the connection to the Dask scheduler at {where} "
-            f"was lost during {what} ({_first_line(error)}); start it again when the cluster is there."
+            f"the connection to the Dask scheduler at {where} was lost during {what}{reason}; start it again when the "
+            "cluster is there."
         ) from None

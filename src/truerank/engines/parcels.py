@@ -142,6 +142,16 @@ class Failure:
 
 def carry_out(shared: Parcel, part: Parcel, folder: Path | None) -> Parcel:
     """On a worker: read a chunk, work on it with BLAS on one thread, and pack the result."""
+    try:
+        return _carried_out(shared, part, folder)
+    except MemoryError:
+        pass
+    # told anew, when all that the work held is let go: an engine needs memory, too, to say that there is none
+    CHUNKS.values.clear()
+    raise MemoryError("no memory left")
+
+
+def _carried_out(shared: Parcel, part: Parcel, folder: Path | None) -> Parcel:
     work, read = SHARED.of(shared.digest, shared.open)
     try:
         with one_blas_thread():

@@ -21,7 +21,7 @@ from truerank.core.provenance import Provenance, versions
 from truerank.core.ranking import Scores, Ties
 from truerank.core.results import Results
 from truerank.data.spill import Scratch, scratch
-from truerank.engines.engine import Workers, chunks_wanted, map_chunks
+from truerank.engines.engine import Workers, chunks_wanted
 from truerank.engines.local import ONE_THREAD
 from truerank.engines.named import as_engine
 from truerank.estimators import ESTIMATORS
@@ -41,6 +41,7 @@ from truerank.evaluation.gather import gathered
 from truerank.evaluation.judged_learning import description_of, learned_of, predictions_of
 from truerank.evaluation.judged_notes import about_catalogue, about_holdout, about_inclusion, about_scores
 from truerank.evaluation.judged_plan import JudgedPlan
+from truerank.evaluation.judged_sent import measured_by
 from truerank.evaluation.judged_source import (
     CatalogueLayout,
     JudgedSource,
@@ -60,7 +61,6 @@ from truerank.evaluation.judged_source import (
 from truerank.evaluation.kept import opened_run, question_of
 from truerank.evaluation.like import Tool, tool_named
 from truerank.evaluation.list_facts import known_facts, list_facts
-from truerank.evaluation.measure import measure
 from truerank.evaluation.mistakes import about_ids, without_exclusions
 from truerank.evaluation.numbering import check_numbers
 from truerank.evaluation.question import Adjust, Question, settings_of
@@ -182,8 +182,7 @@ def evaluate(
             alone = run.workers.here and source.n_chunks == 1  # threads are within the only chunk, or over chunks
             if alone:
                 plan = replace(plan, threads=run.workers.threads, progress=say)
-            work = map_chunks(run.workers, partial(measure, plan), source, progress=None if alone else say)
-            with gathered(work) as measured:
+            with gathered(measured_by(run.workers, plan, source, progress=None if alone else say)) as measured:
                 return run.said(conclude(plan, measured, n_rows=plan.n_judged, n_units=len(plan.users)))
 
 

@@ -49,7 +49,7 @@ def seen_items(models: Mapping[str, Aligned], chunk: JudgedChunk) -> Tallies:
         lists = model.scores
         if not isinstance(lists, Lists) or lists.depth is None or model.column is not None:
             continue
-        row = model.row[chunk.unit]
+        row = model.of_units(chunk.unit).row
         for at in np.flatnonzero((chunk.unit < LOOKED_AT) & (row >= 0)):
             listed = lists.item[lists.start[row[at]] : lists.start[row[at] + 1]]
             left_out = exclude.item[exclude.start[at] : exclude.start[at + 1]]

@@ -31,7 +31,7 @@ def costs_text(costs: Sequence[Cost], size: Sized) -> str:
         "",
         f"What takes longest: {'; '.join(slowest)}. Rows that are sorted by user need no partitioning and no disk.",
         "Dask and Spark are reckoned by their ratio to local on a few hundred thousand rows in memory, where what they "
-        "cost at least weighs most: rather too long. GB rest on assumed bytes per row and user.",
+        "cost at least weighs most: rather too long. GB are reckoned from bytes per row and user, measured like times.",
     ]
     return "\n".join(lines) + "\n"
 

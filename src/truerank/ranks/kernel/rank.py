@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -19,7 +20,7 @@ from truerank.core.log import Log, Pairs
 from truerank.core.ranking import Candidates, Ranks, Scores, Ties
 from truerank.core.threads import one_blas_thread
 from truerank.ranks.kernel.ties import count_above_and_tied, places_by_key, relevance, settle
-from truerank.ranks.scores.scores import TILE_USERS, Factors, Lists
+from truerank.ranks.scores.scores import TILE_USERS, ByUser, Factors, Lists
 
 BLOCK_CELLS = 2**24  # scores held at once by one thread
 FEW_ROWS = 64  # judged items per user up to which counting beats sorting
@@ -41,10 +42,34 @@ class Aligned:
     row: Ints
     column: Ints | None
     finite: bool = False  # scores are finite whatever the rounding
+    units: Ints | None = None  # whose rows these are, in their order; all of them where None
 
     def of_units(self, units: Ints) -> Aligned:
         """The same for some of the units."""
-        return replace(self, row=self.row[units])
+        at = units if self.units is None else np.searchsorted(self.units, units)
+        return replace(self, row=self.row[at], units=None)
+
+    def shared(self) -> Aligned:
+        """What all units share, without what belongs to any of them: small beside it, and sent once."""
+        none = np.zeros(0, dtype=np.int64)
+        return replace(self, scores=self.with_side(self.side(none)).scores, row=none)
+
+    def side(self, units: Ints) -> UnitSide:
+        """What belongs to some of the units."""
+        row = self.row[units]
+        if not isinstance(self.scores, ByUser):
+            return UnitSide(units, row)
+        rows, here = np.unique(row[row >= 0], return_inverse=True)
+        at = np.full(len(row), -1, dtype=np.int64)
+        at[row >= 0] = here
+        return UnitSide(units, at, Ids(self.scores.users.values[rows]), self.scores.user_side(rows))
+
+    def with_side(self, side: UnitSide) -> Aligned:
+        """What all units share, for some of them again."""
+        scores = self.scores
+        if isinstance(scores, ByUser) and side.users is not None:
+            scores = scores.with_users(side.users, side.scores)
+        return replace(self, scores=scores, row=side.row, units=side.units)
 
     @classmethod
     def of(cls, scores: Scores, *, users: Ids, items: Ids, name: str) -> Aligned:
@@ -70,6 +95,16 @@ class Aligned:
         known = self.column >= 0
         result[:, known] = found[:, self.column[known]]
         return result
+
+
+@dataclass(frozen=True, slots=True)
+class UnitSide:
+    """What a recommender says that belongs to some units alone; nothing but their rows where it is one piece."""
+
+    units: Ints
+    row: Ints
+    users: Ids | None = None
+    scores: Any = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
@@ -13,6 +13,7 @@ from truerank.core.arrays import Ints, as_doubles, check_unmasked
 from truerank.core.calls import checked_arguments
 from truerank.core.errors import InputError
 from truerank.core.ids import Ids, as_ids
+from truerank.core.ranking import Scores
 from truerank.core.sizes import check_size
 from truerank.data.matrices import is_sparse
 
@@ -40,6 +41,12 @@ class Product:
         found = self.left[rows] @ self.right
         return np.asarray(found if isinstance(found, np.ndarray) else found.toarray())
 
+    def user_side(self, rows: Ints) -> Any:
+        return self.left[rows]
+
+    def with_users(self, users: Ids, side: Any) -> Product:
+        return replace(self, left=side, users=users)
+
 
 @checked_arguments()
 def product(left: Any, right: Any, *, users: Any = None, items: Any = None, name: str = "scores") -> Product:
@@ -62,6 +69,24 @@ TILE_USERS = 384
 TILE_ITEMS = 768
 
 Matrix = npt.NDArray[np.floating]
+Entries = npt.NDArray[np.integer]
+ListSide = tuple[Ints, Entries, Entries, Entries]  # where lists start; items, how many are above, how many tied
+
+
+@runtime_checkable
+class ByUser(Protocol):
+    """Scores of which some belongs to each user and the rest to all: one user's can be had without the others'.
+
+    `with_users(users, user_side(rows))` says the same of these users, whose rows are in the order of their ids.
+
+    >>> whole = factors(np.array([[1.0], [2.0], [3.0]]), np.array([[10.0], [20.0]]), users=["a", "b", "c"])
+    >>> rows = np.array([0, 2])
+    >>> whole.with_users(Ids.of(["a", "c"]), whole.user_side(rows)).block(np.array([1])).tolist()
+    [[30.0, 60.0]]
+    """
+
+    def user_side(self, rows: Ints) -> Any: ...
+    def with_users(self, users: Ids, side: Any) -> Scores: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +109,12 @@ class Dense:
     def block(self, rows: Ints) -> Matrix:
         found = self.matrix[self.row[rows]]
         return found if self.column is None else found[:, self.column]
+
+    def user_side(self, rows: Ints) -> Matrix:
+        return np.asarray(self.matrix[self.row[rows]])
+
+    def with_users(self, users: Ids, side: Matrix) -> Dense:
+        return replace(self, matrix=side, users=users, row=np.arange(len(users)))
 
 
 @checked_arguments()
@@ -123,6 +154,12 @@ class Factors:
     @property
     def sides(self) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.float32]]:
         return self.user, self.item
+
+    def user_side(self, rows: Ints) -> Matrix:
+        return self.user[rows]
+
+    def with_users(self, users: Ids, side: Matrix) -> Factors:
+        return replace(self, user=side, users=users)
 
     def block(self, rows: Ints) -> Matrix:
         n, width = len(rows), len(self.items)
@@ -226,6 +263,16 @@ class Lists:
             listed = slice(self.start[row], self.start[row + 1])
             result[at, self.item[listed]] = -self.above[listed]
         return result
+
+    def user_side(self, rows: Ints) -> ListSide:
+        length = np.diff(self.start)[rows]
+        start = np.concatenate([[0], np.cumsum(length)])
+        entry = np.arange(start[-1]) + np.repeat(self.start[rows] - start[:-1], length)
+        return start, self.item[entry], self.above[entry], self.tied[entry]
+
+    def with_users(self, users: Ids, side: ListSide) -> Lists:
+        start, item, above, tied = side
+        return replace(self, users=users, start=start, item=item, above=above, tied=tied)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,95 @@
+"""Judged rows on their way to other processes: each chunk with what models say of its own users, and of no others.
+
+Factors and rows of scores of all users may be many times what a worker has memory for. What belongs to all users, such
+as item factors, travels once to each process; what belongs to a user travels with the chunk that the user is in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+from truerank.core.arrays import Ints
+from truerank.core.ids import Ids
+from truerank.core.progress import Progress
+from truerank.core.ranking import JudgedChunk
+from truerank.engines.engine import Workers, map_chunks
+from truerank.evaluation.judged_plan import JudgedPlan
+from truerank.evaluation.judged_source import JudgedSource
+from truerank.evaluation.measure import Measured, measure
+from truerank.ranks.kernel.rank import Aligned, UnitSide
+
+
+def measured_by(
+    workers: Workers, plan: JudgedPlan, source: JudgedSource, *, progress: Progress | None
+) -> Iterator[Measured]:
+    """What is measured of every chunk, as it is done; threads of this process have all scores anyway."""
+    if workers.here:
+        return map_chunks(workers, partial(measure, plan), source, progress=progress)
+    shared = replace(plan, models={}, users=Ids.of([]), progress=None)
+    return map_chunks(workers, partial(measure_scored, shared), ScoredRows(source, plan.models), progress=progress)
+
+
+@dataclass(frozen=True, slots=True)
+class ScoredChunk:
+    """A chunk of judged rows and what every model says of its users."""
+
+    rows: JudgedChunk
+    models: Mapping[str, Aligned]
+
+
+def measure_scored(plan: JudgedPlan, chunk: ScoredChunk) -> Measured:
+    """On a worker: the plan has all but the models, which come with the chunk."""
+    return measure(replace(plan, models=chunk.models), chunk.rows)
+
+
+@dataclass(frozen=True, slots=True)
+class ScoredRows:
+    """Chunks of judged rows, with the scores of their users."""
+
+    source: JudgedSource
+    models: Mapping[str, Aligned]
+
+    @property
+    def n_chunks(self) -> int:
+        return self.source.n_chunks
+
+    @property
+    def n_rows(self) -> Ints:
+        return self.source.n_rows
+
+    @property
+    def held(self) -> bool:
+        return self.source.held
+
+    def chunk(self, at: int) -> ScoredChunk:
+        return self.reader()(self.part(at, same_disk=True))
+
+    def reader(self) -> ScoredReader:
+        return ScoredReader(self.source.reader(), {name: each.shared() for name, each in self.models.items()})
+
+    def part(self, at: int, *, same_disk: bool) -> ScoredPart:
+        rows = self.source.part(at, same_disk=same_disk)
+        return ScoredPart(rows, {name: each.side(rows.unit) for name, each in self.models.items()})
+
+
+@dataclass(frozen=True, slots=True)
+class ScoredPart:
+    """A chunk before it is read, with what belongs to its users."""
+
+    rows: Any
+    sides: Mapping[str, UnitSide]
+
+
+@dataclass(frozen=True, slots=True)
+class ScoredReader:
+    """Reads chunks, and puts what models say of their users to what they say of all."""
+
+    read: Callable[[Any], JudgedChunk]
+    models: Mapping[str, Aligned]
+
+    def __call__(self, part: ScoredPart) -> ScoredChunk:
+        models = {name: each.with_side(part.sides[name]) for name, each in self.models.items()}
+        return ScoredChunk(self.read(part.rows), models)

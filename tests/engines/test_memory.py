@@ -1,0 +1,279 @@
+"""Workers that have really no memory left: killed by their keeper, or refused by the system. A chunk is tried again, or
+told by its number in one sentence; a result is never smaller, and nobody waits for ever.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import psutil
+import pytest
+from engines_there import require
+
+import truerank as tr
+from truerank.core.errors import TruerankError
+from truerank.engines.engine import Values, map_chunks
+from truerank.engines.named import as_engine
+
+N_CHUNKS = 6
+GREEDY = 2  # the chunk that wants more than there is
+SQUARES = [number * number for number in range(N_CHUNKS)]
+LIMIT = "600MB"
+PATIENCE = 120  # seconds until a test must be over
+
+
+@contextmanager
+def within(seconds: float) -> Iterator[None]:
+    """Whatever takes longer is ended by a signal: a worker that nobody hears of must not be waited for."""
+
+    def over(*_: object) -> None:
+        raise AssertionError(f"not over after {seconds:g} s")
+
+    before = signal.signal(signal.SIGALRM, over)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+# ------------------------------------------------------------------------------------------------ killed by its keeper
+
+
+@pytest.fixture(scope="module")
+def kept_small() -> Iterator[Any]:
+    """A cluster of which each worker is killed when it has more than its share."""
+    require("dask")
+    from distributed import Client, LocalCluster
+
+    options: dict[str, Any] = {
+        "host": "127.0.0.1", "dashboard_address": "127.0.0.1:0", "worker_dashboard_address": None,
+        "silence_logs": logging.CRITICAL,
+    }  # fmt: skip
+    cluster = LocalCluster(n_workers=2, threads_per_worker=1, memory_limit=LIMIT, **options)
+    with cluster, Client(cluster) as client:
+        yield client
+
+
+def filling(marker: Path | None) -> Callable[[int], int]:
+    """Work that fills two gigabytes in one of its chunks: whenever it comes to it, or once."""
+
+    def work(number: int) -> int:
+        import time
+
+        if number == 2 and (marker is None or not marker.exists()):
+            if marker is not None:
+                marker.touch()
+            held = []
+            while len(held) < 64:  # slowly: whoever looks after it looks ten times a second
+                held.append(bytearray(b"x") * 2**25)
+                time.sleep(0.05)
+            return len(held)
+        return number * number
+
+    return work
+
+
+def test_a_worker_that_is_killed_for_its_memory_is_tried_again(tmp_path: Path, kept_small: Any) -> None:
+    with within(PATIENCE), as_engine(kept_small).open() as workers:
+        found = sorted(map_chunks(workers, filling(tmp_path / "filled"), Values(range(N_CHUNKS))))
+    assert (tmp_path / "filled").exists()
+    assert found == SQUARES
+
+
+def test_a_chunk_that_never_fits_is_named_and_no_other(kept_small: Any) -> None:
+    """Dask blames all chunks that wait beside it; they are done all the same."""
+    found: list[int] = []
+    said = rf"^chunk {GREEDY + 1} of {N_CHUNKS} ended its worker \d times, .* for want of memory"
+    told = pytest.raises(TruerankError, match=said)
+    with within(PATIENCE), as_engine(kept_small).open() as workers, told as raised:
+        found.extend(map_chunks(workers, filling(None), Values(range(N_CHUNKS))))
+    assert "\n" not in str(raised.value)
+    assert set(found) <= set(SQUARES) - {GREEDY * GREEDY}
+
+
+# ------------------------------------------------------------------------------------------------ refused by the system
+
+
+def asking_for_too_much(number: int) -> int:
+    """Work whose process may have no more than it has, and wants more."""
+    import resource
+
+    import numpy
+
+    if number != 2:
+        return number * number
+    soft, hard = resource.getrlimit(resource.RLIMIT_AS)
+    with open("/proc/self/statm") as status:  # noqa: PTH123
+        now = int(status.read().split()[0]) * resource.getpagesize()
+    resource.setrlimit(resource.RLIMIT_AS, (now + 2**26, hard))
+    try:
+        return int(numpy.ones(2**28).sum())
+    finally:
+        resource.setrlimit(resource.RLIMIT_AS, (soft, hard))
+
+
+@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="needs /proc")
+def test_a_worker_that_gets_no_more_memory_is_named(engine: Any) -> None:
+    told = pytest.raises(TruerankError, match=rf"chunk {GREEDY + 1} of {N_CHUNKS}")
+    with within(PATIENCE), as_engine(engine).open() as workers, told as raised:
+        list(map_chunks(workers, asking_for_too_much, Values(range(N_CHUNKS))))
+    assert "no memory left" in str(raised.value)
+    assert "\n" not in str(raised.value)
+    with as_engine(engine).open() as workers:  # and the cluster is as good as before
+        assert sorted(map_chunks(workers, abs, Values([-1, -2]))) == [1, 2]
+
+
+def test_an_evaluation_whose_workers_get_no_more_memory() -> None:
+    """Libraries end the process where memory is refused, or raise; either is told, and no number comes out."""
+    require("dask")
+
+    def limited() -> None:
+        import resource
+
+        import numpy
+
+        import truerank as loaded
+
+        rows = {"user": [0, 0, 1, 1], "item": [0, 1, 0, 1], "label": [1, 0, 0, 1]}
+        loaded.evaluate({"a": numpy.eye(2)}, rows, metrics=["Recall@1"])  # libraries are there before the limit is
+        with open("/proc/self/statm") as status:  # noqa: PTH123
+            now = int(status.read().split()[0]) * resource.getpagesize()
+        resource.setrlimit(resource.RLIMIT_AS, (now + 2**27, now + 2**27))
+
+    rng = np.random.default_rng(4)
+    scores = {"a": np.zeros((10_000, 4000))}  # each of two chunks has more than is left
+    cells = rng.choice(10_000 * 4000, 90_000, replace=False)
+    labels = pl.DataFrame({"user": cells // 4000, "item": cells % 4000, "label": rng.integers(0, 2, len(cells))})
+    with within(PATIENCE), as_engine("dask", threads=1).open() as workers:
+        client = workers.client  # type: ignore[attr-defined]
+        client.register_worker_callbacks(limited)
+        with pytest.raises(TruerankError, match=r"chunk \d of \d|the work") as raised:
+            tr.evaluate(scores, labels, exposure="random", engine=client)
+    assert "memory" in str(raised.value)
+    assert "\n" not in str(raised.value)
+
+
+PYSPARK = """
+import sys
+import numpy as np, polars as pl, truerank as tr
+from pyspark.sql import SparkSession
+from truerank.core.errors import TruerankError
+
+def main():
+    builder = SparkSession.builder.master("local[1,2]").config("spark.ui.enabled", "false")
+    settings = {"spark.driver.bindAddress": "127.0.0.1", "spark.driver.host": "127.0.0.1",
+                "spark.executor.pyspark.memory": "3g", "spark.log.level": "OFF"}
+    for name, value in settings.items():
+        builder = builder.config(name, value)
+    session = builder.getOrCreate()
+    rng = np.random.default_rng(4)
+    labels = pl.DataFrame({"user": np.arange(400), "item": np.arange(400) % 30, "label": np.arange(400) % 2})
+    small = {"a": rng.normal(size=(400, 30))}
+    found = tr.evaluate(small, labels, exposure="random", engine=session).estimates[0].value
+    print("fits", found == tr.evaluate(small, labels, exposure="random").estimates[0].value)
+    item = np.zeros((30_000_000, 16), dtype=np.float32)
+    large = {"a": tr.scores.factors(rng.normal(size=(400, 16)).astype(np.float32), item)}
+    try:
+        tr.evaluate(large, labels, exposure="random", engine=session)
+        print("finished")
+    except TruerankError as error:
+        print("told", str(error))
+    session.stop()
+
+if __name__ == "__main__":
+    main()
+"""
+
+
+@pytest.mark.slow
+def test_python_workers_of_spark_with_a_limit(tmp_path: Path) -> None:
+    """Spark's own limit of its Python workers (spark.executor.pyspark.memory): 1.9 GB of item factors do not fit."""
+    require("spark")
+    script = tmp_path / "limited.py"
+    script.write_text(PYSPARK)
+    surroundings = os.environ | {"SPARK_LOCAL_IP": "127.0.0.1", "PYSPARK_PYTHON": sys.executable}
+    ran = subprocess.run(
+        [sys.executable, str(script)], capture_output=True, text=True, timeout=300, check=False, env=surroundings
+    )
+    lines = ran.stdout.strip().split("\n")
+    assert lines[0] == "fits True", ran.stderr[-2000:]
+    assert lines[1].startswith("told Spark could not finish chunk "), lines
+    assert "memory" in lines[1]
+    assert len(lines) == 2
+
+
+# ---------------------------------------------------------------------------------------------------- nobody there more
+
+
+@contextmanager
+def running(*command: str, **options: Any) -> Iterator[subprocess.Popen[str]]:
+    process = subprocess.Popen([sys.executable, "-m", *command], text=True, **options)
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.wait()
+
+
+def until(condition: Callable[[], Any], process: subprocess.Popen[str], seconds: float = 90.0) -> None:
+    end = time.monotonic() + seconds
+    while not condition():
+        assert process.poll() is None, process.communicate()
+        assert time.monotonic() < end
+        time.sleep(0.05)
+
+
+def test_a_scheduler_that_is_killed_in_the_middle(tmp_path: Path) -> None:
+    """`--engine dask:tcp://...`: one sentence, an exit code, no output, no process and no file left."""
+    require("dask")
+    rng = np.random.default_rng(1)
+    n_users, n_items, aside = 4000, 20_000, tmp_path / "aside"
+    cells = rng.choice(n_users * n_items, 20 * n_users, replace=False)
+    labels = {"user": cells // n_items, "item": cells % n_items, "label": rng.integers(0, 2, len(cells))}
+    pl.DataFrame(labels).write_parquet(tmp_path / "labels.parquet")
+    for name in ("a", "b"):
+        sides = {"user_factors": rng.normal(size=(n_users, 64)), "item_factors": rng.normal(size=(n_items, 64))}
+        np.savez(tmp_path / f"{name}.npz", **sides)
+    aside.mkdir()
+    named, quiet = tmp_path / "scheduler.json", {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    home = ["--host", "127.0.0.1", "--no-dashboard"]
+    begin = ("distributed.cli.dask_scheduler", *home, "--port", "0", "--scheduler-file", str(named))
+    with running(*begin, **quiet) as scheduler:
+        until(named.exists, scheduler)
+        address = json.loads(named.read_text())["address"]
+        work = ("distributed.cli.dask_worker", address, *home, "--nthreads", "1", "--no-nanny")
+        with running(*work, "--local-directory", str(tmp_path / "worker"), **quiet) as worker:
+            command = [
+                "truerank", "evaluate", str(tmp_path / "labels.parquet"), "--exposure", "random", "--metric", "DCG@50",
+                *(word for name in ("a", "b") for word in ("--scores", f"{name}={tmp_path / name}.npz")),
+                "--engine", f"dask:{address}", "--out", str(tmp_path / "out.json"),
+            ]  # fmt: skip
+            surroundings = os.environ | {"TMPDIR": str(aside)}
+            with running(*command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=surroundings) as evaluate:
+                until(lambda: list(aside.glob("truerank-*/*-parcels/*")), evaluate)
+                worker.send_signal(signal.SIGSTOP)  # so that the work is not done before the scheduler is gone
+                children = psutil.Process(evaluate.pid).children(recursive=True)
+                scheduler.kill()
+                out, err = evaluate.communicate(timeout=PATIENCE)
+    assert evaluate.returncode == 1, err
+    assert out == ""
+    said = [line for line in err.strip().split("\n") if "Dask" in line or "Traceback" in line]
+    assert len(said) == 1, err
+    assert f"the connection to the Dask scheduler at {address} was lost during " in said[0]
+    assert not (tmp_path / "out.json").exists()
+    assert not list(aside.iterdir())
+    assert not [each for each in children if each.is_running()]

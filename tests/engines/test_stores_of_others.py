@@ -1,0 +1,254 @@
+"""Labels, scores and a log in Microsoft's and in Google's storage: Azurite and moto's server, on 127.0.0.1.
+
+Google's XML is that of S3, which moto's server speaks; how Google signs in is not tested, so these objects are public.
+A process keeps one connection for each bucket, so that every test with credentials of its own has a bucket of its own.
+"""
+
+from __future__ import annotations
+
+import base64
+import hmac
+import io
+import json
+import pickle
+import uuid
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+from urllib.error import HTTPError
+from urllib.parse import quote, urlencode
+from urllib.request import Request, urlopen
+
+import numpy as np
+import polars as pl
+import pytest
+from calling import call
+from emulators import ACCOUNT, KEY, answering, azurite, between, moto
+
+import truerank as tr
+from truerank.core.errors import InputError
+from truerank.data import partition
+from truerank.data.batches import LazyTable
+from truerank.data.partition import Keyed, together
+from truerank.data.spill import scratch
+from truerank.exposure.policies.targets import RankColumn
+
+RNG = np.random.default_rng(2)
+CELLS = RNG.choice(60 * 20, 500, replace=False)
+LABELS = pl.DataFrame({"user": CELLS // 20, "item": CELLS % 20, "label": RNG.integers(0, 2, 500)})
+SCORES = pl.DataFrame(
+    {"user": np.repeat(np.arange(60), 20), "item": np.tile(np.arange(20), 60), "score": RNG.normal(size=1200)}
+)
+LOG = pl.DataFrame(
+    {
+        "session": np.repeat(np.arange(100), 3), "item": np.tile(np.arange(3), 100),
+        "position": np.tile([1, 2, 3], 100), "reward": RNG.integers(0, 2, 300), "new": np.tile([3, 1, 2], 100),
+    }
+)  # fmt: skip
+WRONG = "bm90LXRoZS1rZXktb2YtdGhpcy1hY2NvdW50LWF0LWFsbA=="
+
+
+@dataclass(frozen=True)
+class Microsoft:
+    """Containers of Azurite."""
+
+    address: str
+    variables: str = "AZURE_STORAGE_ACCOUNT_NAME and AZURE_STORAGE_ACCOUNT_KEY"
+    endpoint: str = "AZURE_ENDPOINT"
+
+    def usual(self, monkeypatch: pytest.MonkeyPatch, *, address: str | None = None, key: str = KEY) -> None:
+        monkeypatch.setenv("AZURE_STORAGE_ACCOUNT_NAME", ACCOUNT)
+        monkeypatch.setenv("AZURE_STORAGE_ACCOUNT_KEY", key)
+        monkeypatch.setenv("AZURE_ENDPOINT", f"{address or self.address}/{ACCOUNT}")
+        monkeypatch.setenv("AZURE_ALLOW_HTTP", "true")
+
+    def put(self, table: pl.DataFrame, bucket: str, key: str) -> str:
+        self._send(f"/{bucket}", {"restype": "container"}, b"", {})
+        self._send(f"/{bucket}/{key}", {}, parquet(table), {"x-ms-blob-type": "BlockBlob"})
+        return f"az://{bucket}/{key}"
+
+    def _send(self, path: str, query: dict[str, str], body: bytes, headers: dict[str, str]) -> None:
+        """A request that is signed with the account's key; what is there already may stay."""
+        now = datetime.now(UTC).strftime("%a, %d %b %Y %H:%M:%S GMT")
+        own = {**headers, "x-ms-date": now, "x-ms-version": "2021-12-02"}
+        length = str(len(body)) if body else ""
+        lines = ["PUT", "", "", length, "", "application/octet-stream", *[""] * 6]
+        lines += [f"{name}:{own[name]}" for name in sorted(own)]
+        lines += [f"/{ACCOUNT}/{ACCOUNT}{quote(path)}", *(f"{name}:{value}" for name, value in query.items())]
+        digest = hmac.digest(base64.b64decode(KEY), "\n".join(lines).encode(), "sha256")
+        own["Authorization"] = f"SharedKey {ACCOUNT}:{base64.b64encode(digest).decode()}"
+        own["Content-Type"] = "application/octet-stream"
+        url = f"{self.address}/{ACCOUNT}{quote(path)}?{urlencode(query)}"
+        try:
+            urlopen(Request(url, data=body, headers=own, method="PUT"), timeout=30).close()
+        except HTTPError as error:
+            if error.code != 409:
+                raise
+            error.close()
+
+
+@dataclass(frozen=True)
+class Google:
+    """Buckets of moto's server, whose objects are public."""
+
+    address: str
+    variables: str = "GOOGLE_APPLICATION_CREDENTIALS"
+    endpoint: str = "GOOGLE_BASE_URL"
+
+    def usual(self, monkeypatch: pytest.MonkeyPatch, *, address: str | None = None) -> None:
+        monkeypatch.setenv("GOOGLE_BASE_URL", address or self.address)
+        monkeypatch.setenv("GOOGLE_SKIP_SIGNATURE", "true")
+
+    def put(self, table: pl.DataFrame, bucket: str, key: str, *, access: str = "public-read") -> str:
+        import boto3
+
+        client: Any = boto3.client(
+            "s3", endpoint_url=self.address, region_name="us-east-1", aws_access_key_id="x", aws_secret_access_key="x"
+        )
+        client.create_bucket(Bucket=bucket)
+        client.put_object(Bucket=bucket, Key=key, Body=parquet(table), ACL=access)
+        return f"gs://{bucket}/{key}"
+
+
+def parquet(table: pl.DataFrame) -> bytes:
+    content = io.BytesIO()
+    table.write_parquet(content)
+    return content.getvalue()
+
+
+Store = Microsoft | Google
+
+
+@pytest.fixture(scope="module")
+def microsoft() -> Iterator[Microsoft]:
+    with azurite() as address:
+        yield Microsoft(address)
+
+
+@pytest.fixture(scope="module")
+def google() -> Iterator[Google]:
+    with moto() as address:
+        yield Google(address)
+
+
+@pytest.fixture(params=["microsoft", "google"])
+def store(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Store:
+    monkeypatch.setenv("POLARS_CLOUD_MAX_RETRIES", "2")  # of what is lost: 8 by default, which takes half a minute
+    found: Store = request.getfixturevalue(request.param)
+    found.usual(monkeypatch)
+    return found
+
+
+@pytest.fixture
+def bucket() -> str:
+    return f"logs{uuid.uuid4().hex[:12]}"
+
+
+def test_labels_scores_and_a_log(store: Store, bucket: str) -> None:
+    for number in range(3):
+        part = store.put(LABELS[number::3], bucket, f"labels/part-{number}.parquet")
+    scores = tr.read_scores(store.put(SCORES, bucket, "scores.parquet"))
+    options: dict[str, Any] = {"exposure": "random", "metrics": ["Recall@5"]}
+    expected = tr.evaluate({"a": SCORES}, LABELS, **options)
+    folder = part.rpartition("/")[0]
+    for labels in (f"{folder}/", f"{folder}/*.parquet"):
+        found = tr.evaluate({"a": scores}, labels, **options)
+        assert found.estimates[0].value == expected.estimates[0].value
+    targets = {"new": RankColumn("new")}
+    log = tr.off_policy(store.put(LOG, bucket, "log.parquet"), targets, position="exp:0.8")
+    assert log.estimates[0].value == tr.off_policy(LOG, targets, position="exp:0.8").estimates[0].value
+
+
+def test_partitions_become_columns(store: Store, bucket: str) -> None:
+    for day in (1, 2):
+        url = store.put(LABELS[day - 1 :: 2], bucket, f"hive/day={day}/a.parquet")
+    table = LazyTable.of(url.rpartition("/day=")[0])
+    assert (table.n_rows, table.columns) == (500, ["user", "item", "label", "day"])
+
+
+def test_the_command_line_names_objects_and_no_secret(store: Store, bucket: str) -> None:
+    labels, scores = store.put(LABELS, bucket, "labels.parquet"), store.put(SCORES, bucket, "scores.parquet")
+    command = ["evaluate", labels, "--scores", f"a={scores}", "--exposure", "random", "--metric", "Recall@5"]
+    done = call(*command, "--format", "json")
+    assert done.code == 0, done.err
+    assert {labels, scores} <= {each["source"] for each in json.loads(done.out)["provenance"]["inputs"]}
+    assert KEY not in done.out + done.err
+
+
+def test_workers_read_sorted_objects_themselves(store: Store, bucket: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(partition, "MEMORY_ROWS", 100)
+    monkeypatch.setattr(partition, "CHUNK_ROWS", 80)
+    url = store.put(LABELS.sort("user"), bucket, "sorted.parquet")
+    with scratch() as space:
+        chunks = together({"labels": Keyed(LazyTable.of(url), "user")}, scratch=space)
+        parts = [chunks.part(at, same_disk=False)["labels"] for at in range(chunks.n_chunks)]
+    sent = [pickle.dumps(part) for part in parts]
+    assert len(sent) > 3
+    assert KEY.encode() not in b"".join(sent)
+    assert pl.concat(pickle.loads(part).read() for part in sent).equals(LABELS.sort("user"))
+
+
+# ------------------------------------------------------------------------------------------------------ what goes wrong
+
+
+def refused(url: str, store: Store, said: str) -> None:
+    with pytest.raises(InputError) as raised:
+        tr.evaluate({"a": SCORES}, url, exposure="random")
+    assert str(raised.value) == f"{url}: {said}"
+    assert KEY not in str(raised.value)
+
+
+def test_what_is_not_there_is_told_in_one_sentence(store: Store, bucket: str) -> None:
+    scheme = store.put(LABELS, bucket, "labels.parquet").partition(":")[0]
+    for url in (f"{bucket}/nothing.parquet", f"{bucket}/none", f"{bucket}nobody/labels.parquet"):
+        refused(f"{scheme}://{url}", store, "no such object, or none below it. Check the address.")
+
+
+def denied(store: Store) -> str:
+    return f"the store refuses these credentials. Check the variables that they come from, such as {store.variables}."
+
+
+@pytest.mark.parametrize("key", [WRONG, "no key at all"])
+def test_a_wrong_key_is_told_in_one_sentence(
+    microsoft: Microsoft, bucket: str, key: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    microsoft.usual(monkeypatch, key=key)
+    refused(microsoft.put(LABELS, bucket, "labels.parquet"), microsoft, denied(microsoft))
+
+
+def test_what_is_not_public_is_told_in_one_sentence(
+    google: Google, bucket: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    google.usual(monkeypatch)
+    refused(google.put(LABELS, bucket, "labels.parquet", access="private"), google, denied(google))
+
+
+def lost(store: Store) -> str:
+    return (
+        "the store does not answer, or the connection was lost. Check the network and the endpoint "
+        f"({store.endpoint}), and start it again."
+    )
+
+
+def test_a_server_that_hangs_up_is_told_in_one_sentence(
+    store: Store, bucket: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scheme = "az" if isinstance(store, Microsoft) else "gs"
+    with answering(b"") as address:
+        store.usual(monkeypatch, address=address)
+        refused(f"{scheme}://{bucket}/labels.parquet", store, lost(store))
+
+
+def test_a_connection_that_is_dropped_in_the_middle(store: Store, bucket: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The rows have been looked through once; then every connection is cut, and no other is taken."""
+    url = store.put(LOG, bucket, "log.parquet")
+    with between(store.address) as line:
+        store.usual(monkeypatch, address=line.address)
+        table = LazyTable.of(url)
+        assert table.n_rows == len(LOG)
+        line.cut()
+        with pytest.raises(InputError) as raised:
+            tr.off_policy(url, {"new": RankColumn("new")}, position="exp:0.8")
+        assert line.n_refused > 0
+    assert str(raised.value) == f"{url}: {lost(store)}"

@@ -1,0 +1,118 @@
+"""What other processes get of scores: item factors once, of users only those of a chunk; and the same bits."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable
+from functools import partial
+
+import numpy as np
+import polars as pl
+import pytest
+from scipy.sparse import csr_array
+
+from truerank.core.ids import Ids
+from truerank.core.ranking import Scores
+from truerank.data.spill import scratch
+from truerank.engines.local import Processes
+from truerank.evaluation.judged import JudgedCall, prepare_judged
+from truerank.evaluation.judged_sent import ScoredRows, measure_scored
+from truerank.evaluation.measure import measure
+from truerank.exposure.kinds import RandomExposure
+from truerank.ranks.kernel.rank import Aligned
+from truerank.ranks.scores.scores import ByUser, dense, factors, function, product
+from truerank.ranks.scores.tables import lists
+
+N_USERS, N_ITEMS, DIM = 600, 30, 16
+RNG = np.random.default_rng(5)
+CELLS = RNG.choice(N_USERS * N_ITEMS, 6000, replace=False)
+LABELS = pl.DataFrame(
+    {"user": CELLS // N_ITEMS * 2, "item": CELLS % N_ITEMS, "label": RNG.integers(0, 2, 6000)}
+)  # every second user of the models
+KNOWN = np.arange(2 * N_USERS - 10)  # models do not know the last of them
+
+
+def long() -> pl.DataFrame:
+    score = RNG.integers(0, 9, len(KNOWN) * 8)  # with ties
+    items = np.concatenate([RNG.choice(N_ITEMS, 8, replace=False) for _ in KNOWN])
+    return pl.DataFrame({"user": np.repeat(KNOWN, 8), "item": items, "score": score})
+
+
+SCORES: dict[str, Callable[[], Scores]] = {
+    "factors": lambda: factors(RNG.normal(size=(len(KNOWN), DIM)), RNG.normal(size=(N_ITEMS, DIM)), users=KNOWN),
+    "dense": lambda: dense(RNG.normal(size=(len(KNOWN), N_ITEMS)), users=KNOWN[::-1], items=np.arange(N_ITEMS)[::-1]),
+    "lists": lambda: lists(long(), name="lists"),
+    "product": lambda: product(
+        csr_array(RNG.integers(0, 2, (len(KNOWN), 40)) * 1.0), RNG.normal(size=(40, N_ITEMS)), users=KNOWN
+    ),
+}
+
+
+@pytest.mark.parametrize("name", SCORES)
+def test_some_users_alone_have_the_same_scores(name: str) -> None:
+    scores = SCORES[name]()
+    assert isinstance(scores, ByUser)
+    rows = np.array([3, 4, 700, len(KNOWN) - 1])
+    some = scores.with_users(Ids(scores.users.values[rows]), scores.user_side(rows))
+    np.testing.assert_array_equal(some.block(np.arange(4)), scores.block(rows))
+    assert some.users.texts() == scores.users.texts(rows)
+
+
+@pytest.mark.parametrize("name", SCORES)
+def test_shared_and_own_make_the_whole(name: str) -> None:
+    users, items = Ids.of(LABELS["user"]), Ids.of(np.arange(N_ITEMS))
+    whole = Aligned.of(SCORES[name](), users=users, items=items, name=name)
+    units = np.array([0, 5, 6, 300, N_USERS - 1])  # the last is not known
+    assert whole.row[units[-1]] == -1
+    shared, side = (pickle.loads(pickle.dumps(each)) for each in (whole.shared(), whole.side(units)))
+    found = shared.with_side(side)
+    np.testing.assert_array_equal(found.of_units(units).row < 0, whole.row[units] < 0)
+    known = units[:-1]
+    np.testing.assert_array_equal(found.of_units(known).block(np.arange(4)), whole.of_units(known).block(np.arange(4)))
+    assert len(shared.scores.users) == 0
+
+
+def call() -> JudgedCall:
+    from truerank.metrics.recall import Recall
+
+    return JudgedCall(exposure=RandomExposure(), metrics=[Recall(5)], n_items=N_ITEMS)
+
+
+@pytest.mark.parametrize("name", SCORES)
+def test_chunks_are_measured_alike(name: str) -> None:
+    with scratch() as space:
+        plan, source = prepare_judged({"a": SCORES[name]()}, LABELS, call(), space=space, workers=Processes(2))
+        assert source.n_chunks == 4
+        scored = ScoredRows(source, plan.models)
+        for at in range(source.n_chunks):
+            expected, found = measure(plan, source.chunk(at)), measure_scored(plan, scored.chunk(at))
+            np.testing.assert_array_equal(found.place, expected.place)
+            assert found.tallies.keys() == expected.tallies.keys()
+            for cell, terms in expected.terms.items():
+                assert found.terms[cell].value() == terms.value()
+
+
+def sizes(n_users: int) -> tuple[int, int]:
+    """Bytes of what all chunks share, and of one chunk of a hundred users."""
+    user, item = RNG.normal(size=(n_users, DIM)), RNG.normal(size=(N_ITEMS, DIM))
+    labels = pl.DataFrame({"user": np.arange(100), "item": np.zeros(100, dtype=int), "label": np.ones(100, dtype=int)})
+    with scratch() as space:
+        plan, source = prepare_judged({"a": factors(user, item)}, labels, call(), space=space)
+        scored = ScoredRows(source, plan.models)
+        part = scored.part(0, same_disk=False)
+        return len(pickle.dumps(scored.reader())), len(pickle.dumps(part))
+
+
+def test_what_is_sent_does_not_grow_with_the_users_of_the_models() -> None:
+    (shared, part), (shared_of_many, part_of_many) = sizes(200), sizes(20_000)
+    assert abs(shared_of_many - shared) < 100
+    assert abs(part_of_many - part) < 100
+    assert part > 100 * DIM * 8  # the factors of its users are there
+
+
+def test_a_callable_goes_whole_as_it_has_no_users_side() -> None:
+    scores = function(partial(np.take, np.ones((3, 2)), axis=0), users=[0, 1, 2], items=[0, 1])
+    assert not isinstance(scores, ByUser)
+    aligned = Aligned.of(scores, users=Ids.of([0, 2]), items=Ids.of([0, 1]), name="a")
+    found = aligned.shared().with_side(aligned.side(np.array([1])))
+    np.testing.assert_array_equal(found.of_units(np.array([1])).block(np.array([0])), [[1.0, 1.0]])
