@@ -19,7 +19,7 @@ from truerank.estimators.judged.pairs import ExpandedPairs
 from truerank.estimators.judged.post_normalised import IdealRatio, PostNormalised
 from truerank.estimators.judged.published import Published
 from truerank.estimators.judged.shrunk import Shrunk
-from truerank.estimators.judged.weighted import WeightedUsers
+from truerank.estimators.judged.weighted import WeightedUsers, kept_chance
 from truerank.estimators.judged.wild import Wild
 from truerank.metrics.auc import AUC
 from truerank.metrics.average_precision import AveragePrecision
@@ -183,6 +183,27 @@ def test_weighted_and_shrunk_move_the_published_mean_and_do_not_cure_it() -> Non
     assert mean(WeightedUsers()) == pytest.approx(1 / 3 * (1 / 3 * 1 / 2 + 2 / 3 * 5 / 9), abs=1e-12)
     assert mean(Published()) < mean(WeightedUsers()) < 0.25
     assert mean(Shrunk()) < 0.25
+
+
+@pytest.mark.parametrize("judged", [1, 2, 4])
+@pytest.mark.parametrize("k", [1, 3])
+def test_weights_by_the_true_chance_to_be_kept_would_be_unbiased(k: int, judged: int) -> None:
+    """Σ (m / n) / π and Σ 1 / π over kept users, with N⁺ known: the sum of recalls and the number of users."""
+    for row in WORLD.labels[:2]:
+        n = np.array([float(sum(row))])
+        size, drawn_of = np.array([float(len(row))]), np.array([float(judged)])
+        (chance,) = kept_chance(n, n_candidates=size, n_judged=drawn_of)
+        user = Tiny([row])
+
+        def shares(terms: Smooth, chance: float = chance) -> tuple[float, float]:
+            return float(terms.sums[0, 0]) / chance, float(terms.sums[0, 1]) / chance
+
+        recall, number = (
+            expect(user, Published(), Recall(k), [UniformDesign(judged)], lambda terms, at=at: shares(terms)[at])
+            for at in (0, 1)
+        )
+        assert recall == pytest.approx(sum(row[:k]) / sum(row), abs=1e-12)
+        assert number == pytest.approx(1, abs=1e-12)
 
 
 @pytest.mark.parametrize("estimator", [WeightedUsers(), Published()], ids=str)

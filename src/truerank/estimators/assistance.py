@@ -5,9 +5,13 @@ that stand for α = 1 / π rows like them. The sum of w y over all places is est
 
     Σ_S α w y + â (Σ w - Σ_S α w) + b̂ (Σ w ŷ - Σ_S α w ŷ)
 
-with (â, b̂) least squares of y on ŷ over judged rows, weights w² α (α - 1) (Särndal, Swensson and Wretman 1992; with a
-slope of the data's own, as PPI++ of Angelopoulos, Duchi and Zrnic 2023 has). Places without a prediction have the mean
-of those with one.
+with (â, b̂) least squares of y on ŷ over judged rows, weights v = w² α (α - 1) (Särndal, Swensson and Wretman 1992; with
+a slope of the data's own, as PPI++ of Angelopoulos, Duchi and Zrnic 2023 has). A slope that a few dozen rows tell costs
+more than it brings where it is near 0, so that of least squares is drawn towards 0 as Breiman's garrote (1995) does:
+
+    b̂ = b max(0, 1 - doubt / t²),   t² = (n - 2) ρ² / (1 - ρ²),   n = (Σ v)² / Σ v²
+
+with ρ the correlation of y and ŷ under these weights. Places without a prediction have the mean of those with one.
 """
 
 from __future__ import annotations
@@ -32,28 +36,52 @@ from truerank.metrics.worth import expected_worth
 ALIKE = 1e-9  # predictions that differ by less than this share of their mean square are one
 
 # of judged rows, in a stratum: what they are worth, what is predicted, and what least squares needs
-SAMPLED = ("found", "listed", "covered", "foreseen", "weight", "weight_x", "weight_xx", "weight_y", "weight_xy")
+SAMPLED = (
+    "found", "listed", "covered", "foreseen",
+    "weight", "weight_x", "weight_xx", "weight_y", "weight_xy", "weight_yy", "weight_squared",
+)  # fmt: skip
 KNOWN = ("places", "covered_places", "foreseen_places")
 STEP = 1e-30
+LINE = 2  # rows that any line goes through
 
 
-def assisted_sum(columns: Sequence[npt.NDArray[Any]], *, plain: bool) -> npt.NDArray[Any]:
+def assisted_sum(columns: Sequence[npt.NDArray[Any]], *, plain: bool, doubt: float) -> npt.NDArray[Any]:
     """The estimated sum of w y over the places of a stratum; with `plain` from judged rows alone (Hájek).
 
     Complex numbers pass through it, so that its slopes are known to the last digits.
     """
-    found, listed, covered, foreseen, one, x, xx, y, xy, places, covered_places, foreseen_places = columns
+    found, listed, covered, foreseen, one, x, xx, y, xy, yy, squares, places, covered_places, foreseen_places = columns
     with np.errstate(invalid="ignore", divide="ignore"):
         spread = one * xx - x * x
         differ = one.real * xx.real - x.real * x.real > ALIKE * one.real * xx.real
         used = (covered_places.real > 0) & differ & (not plain)
         mean = np.where(used, foreseen_places / covered_places, 0.0)
-        slope = np.where(used, (one * xy - x * y) / spread, 0.0)
+        together, varied = one * xy - x * y, one * yy - y * y
+        kept = _kept(spread * varied, together * together, one * one / squares, doubt)
+        slope = np.where(used, kept * together / spread, 0.0)
         level = np.where(used, (y - slope * x) / one, found / listed)
         missing = places - listed
         apart = mean * places - foreseen - mean * (listed - covered)
         total = found + level * missing + slope * apart
         return np.where(listed.real > 0, total, np.where(places.real > 0, math.nan, 0.0))
+
+
+def _kept(
+    whole: npt.NDArray[Any], explained: npt.NDArray[Any], rows: npt.NDArray[Any], doubt: float
+) -> npt.NDArray[Any]:
+    """The part of a slope that is kept, max(0, 1 - doubt / t²): none where there are no more rows than a line needs.
+
+    `explained` over `whole` is the squared correlation.
+
+    >>> _kept(np.array([2.0]), np.array([1.0]), np.array([10.0]), 4.0).tolist()  # t² = 8
+    [0.5]
+    """
+    if doubt == 0:
+        return np.ones(len(whole))
+    told = (rows.real > LINE) & (explained.real > 0)
+    rest = np.where((whole - explained).real > ALIKE * whole.real, whole - explained, 0.0)
+    share = 1.0 - doubt * rest / np.where(told, (rows - LINE) * explained, 1.0)
+    return np.where(told & (share.real > 0), share, 0.0)
 
 
 def slopes(function: Callable[[npt.NDArray[Any]], npt.NDArray[Any]], totals: Floats) -> Floats:
@@ -80,6 +108,7 @@ class AssistedMean:
     """The assisted sum over lists, divided by the number of units."""
 
     plain: bool = False
+    doubt: float = 0.0
 
     columns: ClassVar[tuple[str, ...]] = ("numerator", "denominator", *SAMPLED[2:], "total", *KNOWN[1:], "units")
 
@@ -88,7 +117,7 @@ class AssistedMean:
 
     def _values(self, totals: npt.NDArray[Any]) -> npt.NDArray[Any]:
         with np.errstate(invalid="ignore", divide="ignore"):
-            return np.asarray(assisted_sum(list(totals.T[:-1]), plain=self.plain) / totals[:, -1])
+            return np.asarray(assisted_sum(list(totals.T[:-1]), plain=self.plain, doubt=self.doubt) / totals[:, -1])
 
     def influence(self, sums: Floats, totals: Floats) -> Floats:
         return _linear(sums, slopes(self._values, totals))
@@ -102,6 +131,7 @@ class AssistedShare:
     """Â / (Â + Ĉ): relevant items in lists and beside them, each an assisted sum; post-stratified recall if `plain`."""
 
     plain: bool = False
+    doubt: float = 0.0
 
     columns: ClassVar[tuple[str, ...]] = (
         "numerator", "denominator", *SAMPLED[1:], *(f"beside_{name}" for name in SAMPLED),
@@ -112,7 +142,7 @@ class AssistedShare:
         return np.asarray(self._values(totals).real, dtype=np.float64)
 
     def _values(self, totals: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        top, rest = (assisted_sum(list(totals.T[of]), plain=self.plain) for of in (INSIDE, OUTSIDE))
+        top, rest = (assisted_sum(list(totals.T[of]), plain=self.plain, doubt=self.doubt) for of in (INSIDE, OUTSIDE))
         with np.errstate(invalid="ignore", divide="ignore"):
             return np.where((top + rest).real > 0, top / (top + rest), math.nan)
 
@@ -139,7 +169,8 @@ def sampled(gain: Floats, worth: Floats, foreseen: Floats, weight: Floats) -> li
     known = ~np.isnan(foreseen)
     x = np.where(known, foreseen, 0.0)
     v = np.where(known, worth**2 * (weight - 1.0), 0.0)
-    return [gain * worth, worth, worth * known, worth * x, v, v * x, v * x * x, v * gain, v * x * gain]
+    fitted = [v, v * x, v * x * x, v * gain, v * x * gain, v * gain * gain, weight * v * v]
+    return [gain * worth, worth, worth * known, worth * x, *fitted]
 
 
 # ------------------------------------------------------------------------------------------------------- what is listed
