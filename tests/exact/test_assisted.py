@@ -264,6 +264,17 @@ def test_places_without_a_word_of_the_judge_have_the_mean_of_the_others() -> Non
     assert found.value() == pytest.approx(terms(Assisted(fewest=0, doubt=0), Precision(3), sample, said=filled).value())
 
 
+@pytest.mark.parametrize("metric", [Precision(3), Recall(3)], ids=str)
+def test_a_judge_of_few_pairs_takes_nothing_from_the_others(metric: Metric) -> None:
+    """Of three pairs a judge says something, too little for a slope: the level is that of all judged rows."""
+    few = np.full((2, 6), np.nan)
+    few[0, [0, 1, 4]] = JUDGE[0, [0, 1, 4]]
+    plain = PostStratified() if isinstance(metric, Recall) else Hajek()
+    for sample in list(every_sample(4))[::7]:
+        found = terms(Assisted(fewest=0), metric, sample, said=few)
+        assert found.value() == pytest.approx(terms(plain, metric, sample).value(), abs=1e-12)
+
+
 def test_expected_rows_of_lists_are_those_of_the_design() -> None:
     found = terms(Assisted(fewest=0, doubt=0), Precision(3), [(0, 1), (0, 1, 2, 3)])
     assert isinstance(found.form, AssistedMean)
