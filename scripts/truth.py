@@ -109,10 +109,10 @@ def _row(library: Any, found: pl.DataFrame, kind: str) -> Any:
         )  # fmt: skip
         best = library.Chart(library.Data(values=[{"at": measure.mark}])).mark_rule(color="#777777", strokeDash=[4, 4])
         both = library.layer(best.encode(x=library.X("at:Q", scale=scale, axis=axis, title=None)), dots)
-        title = f"{measure.name} over that of {reference}" if measure.ratio else measure.name
-        return both.properties(width=190, height=30 * len(names), title=title)
+        return both.properties(width=190, height=30 * len(names), title=measure.name)
 
-    return library.hconcat(*(panel(at, each) for at, each in enumerate(MEASURES)), spacing=10).properties(title=kind)
+    title = f"{kind} (variance and error: over those of {reference})"
+    return library.hconcat(*(panel(at, each) for at, each in enumerate(MEASURES)), spacing=10).properties(title=title)
 
 
 def measured(cells: pl.DataFrame, reference: str) -> pl.DataFrame:
@@ -300,7 +300,7 @@ WHY = [
     + ", ".join(f"{left_by_judge(q, right=0.7, other=0.95):.2f} at q = {q:g}" for q in (0.2, 0.1, 0.05))
     + " for the good one, so half of the variance takes q of at least .14. Users are redrawn with every draw, and how they "
     "differ is a part of the variance that no estimator takes away: it brings all ratios nearer to 1, most in long lists. "
-    "A variance that is not halved endangers nobody: no cell is worse than the usual estimator, and intervals know their "
+    "A variance that is not halved endangers nobody: no cell is worse than the usual estimator beyond chance, and intervals know their "
     "width.",
 ]
 SLOPE = [
