@@ -175,7 +175,12 @@ def bars(cells: pl.DataFrame) -> list[str]:
         f"{row['world']}, {row['what']}, K = {row['k']}, {row['judged']} judged: held in {row['covered']:.0%}, warned of in {row['warned']:.0%}"
         for row in part.filter(short).iter_rows(named=True)
     ]
-    lines += ["", f"A cell holds a bar if it lies beyond it by no more than {NOISE} of its own Monte-Carlo errors.", "", WHY]
+    lines += [
+        "",
+        f"A cell holds a bar if it lies beyond it by no more than {NOISE} of its own Monte-Carlo errors.",
+        "",
+        WHY,
+    ]
     if missed:
         lines += [
             "",

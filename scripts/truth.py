@@ -257,11 +257,12 @@ def _bars(found: pl.DataFrame) -> list[str]:
         own = found.filter(near & (pl.col("kind") == kind) & (pl.col("estimator") == estimator) & (pl.col("k") <= most))
         medians = own.group_by("world", "k").agg(pl.col("ratio").median()).filter(pl.col("ratio") > bar)
         beside = medians.join(_relevant(found), on=["world", "k"]).sort("world", "k")
-        where = ", ".join(
-            f"{world} at K = {k} ({ratio:.2f}; {share:.0%})" for world, k, ratio, share in beside.rows()
-        )
+        where = ", ".join(f"{world} at K = {k} ({ratio:.2f}; {share:.0%})" for world, k, ratio, share in beside.rows())
         if where:
-            lines += ["", f"Where {words}, by the median of a world, and the share of places that are relevant: {where}."]
+            lines += [
+                "",
+                f"Where {words}, by the median of a world, and the share of places that are relevant: {where}.",
+            ]
     costs = assisted.filter(pl.col("ratio_hajek") > 1.02 + NOISE * pl.col("noise_hajek"))
     if len(costs):
         worst = costs.sort("ratio_hajek", descending=True).row(0, named=True)

@@ -119,7 +119,7 @@ def test_pairs_are_usual_where_sums_cannot_give_it() -> None:
     assert taken(results) == {metric: {"pairs"} for metric in metrics}
     (said,) = [message for message in results.messages if message.code == RULE]
     assert f"pairs for {', '.join(metrics)}" in str(said)
-    with pytest.raises(RefusedError, match="AP@4 with horvitz-thompson: .* pairs estimates it"):
+    with pytest.raises(RefusedError, match=r"AP@4 with horvitz-thompson: .* pairs estimates it"):
         asked(shown(60, 10), metrics=["AP@4"])
 
 

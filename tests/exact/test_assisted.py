@@ -219,7 +219,7 @@ def test_two_rows_tell_no_slope() -> None:
 
 
 def test_unequal_chances_count_as_fewer_rows() -> None:
-    """One row with a tiny chance outweighs the others: they are worth one, and with any doubt a level alone is fitted."""
+    """One row with a tiny chance outweighs the others: they are worth one; with any doubt only a level is fitted."""
     chance = CHANCE.copy()
     chance[0, 0] = 0.001
     sample = [(0, 1, 2), (0, 1, 2)]

@@ -61,7 +61,7 @@ def assisted_sum(columns: Sequence[npt.NDArray[Any]], *, plain: bool, doubt: flo
 
     Complex numbers pass through it, so that its slopes are known to the last digits.
     """
-    (found, listed, covered, foreseen, one, x, xx, y, xy, yy, squares, every, every_y,
+    (found, listed, covered, foreseen, one, x, xx, y, xy, _, _, every, every_y,
      places, covered_places, foreseen_places) = columns  # fmt: skip
     with np.errstate(invalid="ignore", divide="ignore"):
         used = _able(columns, plain=plain)
@@ -91,7 +91,7 @@ def _able(columns: Sequence[npt.NDArray[Any]], *, plain: bool) -> npt.NDArray[An
 
 
 def _kept(columns: Sequence[npt.NDArray[Any]], able: npt.NDArray[Any], doubt: float) -> npt.NDArray[Any]:
-    """The part of the slope of least squares that is kept, max(0, 1 - doubt / t²); none from rows that any line fits."""
+    """The part of the slope of least squares that is kept, max(0, 1 - doubt / t²); none if any line fits."""
     if doubt == 0:
         return np.where(able, 1.0, 0.0)
     one, x, xx, y, xy, yy, squares = columns[FITTED]

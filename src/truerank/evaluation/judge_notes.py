@@ -14,7 +14,6 @@ from truerank.evaluation.measure import Measured
 from truerank.evaluation.question import Question
 from truerank.uncertainty.spreads import Spread, influences
 
-
 WHO = {Assistance.JUDGE: "the judge", Assistance.SCORES: "the scores that assist", Assistance.LOG: "the log"}
 
 
@@ -31,7 +30,9 @@ def about_assistance(question: Question, measured: Measured, given: Collection[A
             if whole is not None and isinstance(whole.form, AssistedMean | AssistedShare):
                 found[model] = whole.form.help(whole.totals())
         by = estimator.by or next((each for each in Assistance if each in given), Assistance.LOG)
-        messages += _helped(str(asked.metric), WHO[by], found, plain="post-stratified" if is_recall(asked.metric) else "hajek")
+        messages += _helped(
+            str(asked.metric), WHO[by], found, plain="post-stratified" if is_recall(asked.metric) else "hajek"
+        )
     return tuple(messages)
 
 
@@ -66,8 +67,8 @@ def _helped(metric: str, who: str, found: dict[str, Help], *, plain: str) -> lis
         messages.append(
             note(
                 "not-assisted",
-                f"{metric}: assisted takes nothing from {who} for {', '.join(alone)}, and is as {plain}: judged rows in "
-                "lists are too few, or do not tell that labels go with it.",
+                f"{metric}: assisted takes nothing from {who} for {', '.join(alone)}, and is as {plain}: judged rows "
+                "in lists are too few, or do not tell that labels go with it.",
                 about=(metric,),
             )
         )

@@ -40,7 +40,8 @@ class Assisted:
     >>> scores = {"m": tr.scores.dense([[8.0, 7, 6, 5, 4, 3, 2, 1]], users=[7], items=items)}
     >>> labels = pl.DataFrame({"user": [7] * 4, "item": [1, 2, 5, 6], "label": [1, 0, 0, 0]})
     >>> judge = pl.DataFrame({"user": [7] * 8, "item": items, "probability": [1.0, 0, 1, 1, 0, 0, 0, 0]})
-    >>> how = {"exposure": "random", "metrics": ["Precision@4"], "judge": judge, "estimators": [Assisted(fewest=0, doubt=0)]}
+    >>> how = {"exposure": "random", "metrics": ["Precision@4"], "judge": judge}
+    >>> how["estimators"] = [Assisted(fewest=0, doubt=0)]
     >>> tr.evaluate(scores, labels, **how).estimates[0].value  # the judge is right in both judged places: 3 of 4
     0.75
     """
