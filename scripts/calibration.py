@@ -124,7 +124,11 @@ def page(found: pl.DataFrame, *, words: str = "", picture_name: str = "calibrati
         f"more than {MOST_WARNED:.0%} of the draws.",
         "",
         *(
-            ()
+            (
+                "Two cautions of `corrected` (`recall-rises`, `large-correction`) were chosen after draws of similar worlds "
+                "([truth](truth.md)); in these draws the second came from a correction of 10 % on, now from 7 % on.",
+                "",
+            )
             if words
             else (
                 "Some warnings were added after draws of these worlds had shown where they were missing, so what "

@@ -23,11 +23,12 @@ PLAIN, CHOSEN, OTHER = "#333333", "#0072B2", "#6E6E6E"
 def of_results(places: list[Path]) -> Any:
     """Values of every model and metric with their intervals, and below them the differences with their verdicts.
 
-    Of several results one after the other, on one axis, each by the name of its folder.
+    Of several results one after the other, each by the name of its folder; what is of one metric stands on one axis, so
+    that the widths of intervals can be compared.
     """
-    return _together(
-        [panel for place in places for panel in panels_of(place, named=len(places) > 1)], same=len(places) > 1
-    )
+    metrics = {each.metric for place in places for each in tr.Results.read(place).estimates}
+    panels = [panel for place in places for panel in panels_of(place, named=len(places) > 1)]
+    return _together(panels, same=len(metrics) == 1)
 
 
 def panels_of(place: Path, *, named: bool) -> list[Any]:

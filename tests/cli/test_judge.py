@@ -84,3 +84,32 @@ def test_what_is_missing_or_useless_is_said(files: Path) -> None:
         tr.evaluate(scores, labels, judge=files / "bare.csv", **how)
     with pytest.raises(RefusedError, match="nothing is left to predict"):
         tr.evaluate(scores, labels, judge=files / "judge.csv", exposure="holdout", metrics=["Precision@5"])
+
+
+def test_a_judge_of_other_pairs_is_said() -> None:
+    """Ids that match nobody: a warning, not hajek in silence; of a part of the pairs how large it is."""
+    rng = np.random.default_rng(3)
+    label = (rng.random((80, 20)) < 0.3).astype(int)
+    rows = [(u, int(i), int(label[u, i])) for u in range(80) for i in rng.choice(20, 8, replace=False)]
+    labels = pl.DataFrame(rows, schema=["user", "item", "label"], orient="row")
+    user, item = (each.ravel() for each in np.indices((80, 20)))
+    judge = pl.DataFrame({"user": user, "item": item, "label": label.ravel().astype(float)})
+    scores = {"m": rng.normal(size=(80, 20))}
+
+    def messages(said: pl.DataFrame, metric: str = "Precision@5") -> dict[str, str]:
+        results = tr.evaluate(scores, labels, exposure="random", metrics=[metric], judge=said)
+        return {each.code: f"{each.severity}: {each}" for each in results.messages}
+
+    others = messages(judge.with_columns(user=pl.col("user") + 1000))
+    assert others["nothing-foreseen"].startswith("warning: Precision@5: the judge says nothing of any place")
+    assert "assisted is hajek there: check the ids" in others["nothing-foreseen"]
+    recall = messages(judge.with_columns(user=pl.col("user") + 1000), "Recall@5")
+    assert "assisted is post-stratified there" in recall["nothing-foreseen"]
+    half = messages(judge.filter(pl.col("user") < 40))
+    assert "50.0% for m" in half["partly-foreseen"]
+    alike = messages(judge.with_columns(label=pl.lit(0.5)))
+    assert alike["not-assisted"].startswith(
+        "note: Precision@5: assisted takes nothing from the judge for m, and is as hajek"
+    )
+    every = messages(judge)
+    assert not {"nothing-foreseen", "partly-foreseen", "not-assisted"} & set(every)

@@ -22,13 +22,13 @@ def left_out(results: tr.Results) -> list[str]:
 
 
 def test_a_metric_that_partial_labels_cannot_give() -> None:
-    results = tr.evaluate({"m": SCORES}, LABELS, exposure="random", metrics=["AUC", "Recall@1"])
+    results = tr.evaluate({"m": SCORES}, LABELS, exposure="random", metrics=["HitRate@1", "Recall@1"])
     assert [estimate.metric for estimate in results.estimates] == ["Recall@1"]
     (said,) = left_out(results)
-    assert said.startswith("left out: AUC with horvitz-thompson")
+    assert said.startswith("left out: HitRate@1 with horvitz-thompson")
     assert said in str(results)
-    with pytest.raises(RefusedError, match="AUC with horvitz-thompson"):
-        tr.evaluate({"m": SCORES}, LABELS, exposure="random", metrics=["AUC"])
+    with pytest.raises(RefusedError, match="HitRate@1 with horvitz-thompson"):
+        tr.evaluate({"m": SCORES}, LABELS, exposure="random", metrics=["HitRate@1"])
 
 
 def test_an_estimator_that_is_for_other_logs() -> None:

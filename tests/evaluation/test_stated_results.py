@@ -943,3 +943,16 @@ def test_users_without_a_relevant_item_can_count_as_zero() -> None:
         assert [each.units for each in found] == units
     assert "as 0" in found[0].estimand
     assert "as 0" not in found[2].estimand
+
+
+def test_a_missing_interval_has_its_reason() -> None:
+    """All scores equal: every user has the same share of a list, and no label would change the value."""
+    rng = np.random.default_rng(0)
+    rows = [(u, int(i), int(rng.random() < 0.3)) for u in range(60) for i in rng.choice(20, 6, replace=False)]
+    for metric, estimator in (("Recall@3", "post-stratified"), ("Recall@3", "pooled"), ("Recall@3", "assisted")):
+        found = tr.evaluate(
+            {"m": np.zeros((60, 20))}, table(rows), exposure="random", metrics=[metric], estimators=[estimator]
+        ).estimates[0]
+        assert found.value == pytest.approx(0.15)
+        assert math.isnan(found.low)
+        assert any("no interval: nothing that was seen would change the value" in text for text in found.warning_texts)

@@ -9,6 +9,7 @@ import polars as pl
 import pytest
 
 import truerank as tr
+from truerank.core.errors import RefusedError
 from truerank.core.estimator import Exposed
 from truerank.core.messages import RULE
 from truerank.core.results import Results
@@ -97,11 +98,37 @@ def test_the_rule_is_said() -> None:
         assert str(results).count(str(said)) == 1
 
 
+def test_the_rule_of_other_partial_labels_is_said() -> None:
+    """Where counts decide nothing: rows of a design, of a biased log."""
+    rows = shown(60, 10).with_columns(propensity=pl.lit(0.25))
+    for exposure, words in (
+        (
+            "designed",
+            "pooled for Recall@4; hajek for Precision@4, DCG@4. The rule: the first of pooled, hajek that can",
+        ),
+        ("biased", "snips for Recall@4, Precision@4, DCG@4. The rule: snips, whatever the counts"),
+    ):
+        (said,) = [message for message in asked(rows, exposure=exposure).messages if message.code == RULE]
+        assert words in str(said)
+
+
+def test_pairs_are_usual_where_sums_cannot_give_it() -> None:
+    """AP over K or over all relevant items, and AUC, have unbiased sums; AP over the smaller of both has none."""
+    metrics = ["AP@4(denominator=cutoff)", "AP@4(denominator=positives)", "AUC"]
+    results = asked(shown(60, 10), metrics=metrics)
+    assert taken(results) == {metric: {"pairs"} for metric in metrics}
+    (said,) = [message for message in results.messages if message.code == RULE]
+    assert f"pairs for {', '.join(metrics)}" in str(said)
+    with pytest.raises(RefusedError, match=r"AP@4 with horvitz-thompson: .* pairs estimates it"):
+        asked(shown(60, 10), metrics=["AP@4"])
+
+
 def test_nothing_is_said_where_nothing_was_chosen() -> None:
     named = asked(shown(60, 10), estimators=["pooled", "horvitz-thompson"])
     assert taken(named) == PLAINLY
     full = asked(shown(60, 40), exposure="full")
-    for results in (named, full):
+    held_out = asked(shown(60, 10).filter(pl.col("label") == 1), exposure="holdout")
+    for results in (named, full, held_out):
         assert RULE not in {message.code for message in results.messages}
 
 

@@ -191,3 +191,24 @@ def test_names_in_a_page_are_no_code() -> None:
     page = watch_picture(found, "html").decode()
     assert name not in page
     assert "\\u003c!--\\u003cscript" in page
+
+
+def test_users_without_a_hit_are_no_events_of_any_estimator() -> None:
+    """Most users have judged rows in lists, few a relevant one there: intervals wait for 30 of these, however summed."""
+    rng = np.random.default_rng(6)
+    label = (rng.random((400, 30)) < 0.3) & (rng.random(400) < 0.05)[:, None]
+    item = np.concatenate([rng.choice(30, 8, replace=False) for _ in range(400)])
+    user = np.repeat(np.arange(400), 8)
+    rows = pl.DataFrame({"user": user, "item": item, "label": label[user, item].astype(int), "time": user})
+    scores = {name: rng.normal(size=(400, 30)) for name in ("a", "b")}
+
+    def events(estimator: str, metric: str) -> list[int]:
+        watched = tr.watch(
+            scores, rows, require="a > b", exposure="random", metrics=[metric], estimators=[estimator]
+        )  # fmt: skip
+        return [look.informative for look in watched.pairs[0].looks if look.users > 100]
+
+    plain = events("horvitz-thompson", "Precision@5")
+    assert 0 < plain[-1] < 30
+    assert events("hajek", "Precision@5") == events("assisted", "Precision@5") == plain
+    assert events("post-stratified", "Recall@5") == events("pooled", "Recall@5")

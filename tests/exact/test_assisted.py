@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from itertools import combinations, product
 
@@ -20,6 +21,7 @@ from truerank.core.terms import Smooth
 from truerank.estimators.assistance import AssistedMean, AssistedShare, slopes
 from truerank.estimators.judged.assisted import Assisted
 from truerank.estimators.judged.hajek import Hajek
+from truerank.estimators.judged.horvitz_thompson import HorvitzThompson
 from truerank.estimators.judged.pooled import Pooled
 from truerank.estimators.judged.post_stratified import PostStratified
 from truerank.estimators.predictions import Assistance, JudgeTable, ListRows
@@ -28,6 +30,8 @@ from truerank.metrics.precision import Precision
 from truerank.metrics.rank_biased_precision import RBP
 from truerank.metrics.recall import Recall
 from truerank.ranks.scores.scores import dense
+from truerank.sampling.designs import DrawBy
+from truerank.sampling.pools import Members
 
 LABELS = np.array([[1, 0, 1, 0, 0, 1], [1, 1, 0, 0, 1, 0]], dtype=float)
 JUDGE = np.array([[0.9, 0.2, 0.6, 0.4, 0.1, 0.3], [0.7, 0.8, 0.3, 0.2, 0.6, 0.1]])
@@ -140,8 +144,8 @@ FIXED = [(0.0, 0.0), (0.3, 0.0), (0.0, 1.0), (-0.2, 0.7)]
 
 @pytest.mark.parametrize("metric", METRICS, ids=str)
 def test_with_a_level_and_a_slope_that_are_fixed_it_is_exactly_unbiased(metric: Metric) -> None:
-    whole = terms(Assisted(fewest=0), metric, [range(6)] * 2).sums[:, 0].sum()
-    samples = [terms(Assisted(fewest=0), metric, sample) for sample in every_sample(2)]
+    whole = terms(Assisted(fewest=0, doubt=0), metric, [range(6)] * 2).sums[:, 0].sum()
+    samples = [terms(Assisted(fewest=0, doubt=0), metric, sample) for sample in every_sample(2)]
     for level, slope in FIXED:
         mean = np.mean([fixed(sample, level=level, slope=slope) for sample in samples])
         assert mean == pytest.approx(whole, abs=1e-12), (level, slope)
@@ -149,12 +153,12 @@ def test_with_a_level_and_a_slope_that_are_fixed_it_is_exactly_unbiased(metric: 
 
 def test_so_it_is_with_unequal_propensities() -> None:
     metric = Precision(3)
-    whole = terms(Assisted(fewest=0), metric, [range(6)], propensity=np.ones((1, 6))).sums[:, 0].sum()
+    whole = terms(Assisted(fewest=0, doubt=0), metric, [range(6)], propensity=np.ones((1, 6))).sums[:, 0].sum()
     for level, slope in FIXED:
         mean = 0.0
         for drawn in product((False, True), repeat=6):
             chance = float(np.prod(np.where(drawn, CHANCE[0], 1 - CHANCE[0])))
-            found = terms(Assisted(fewest=0), metric, [np.flatnonzero(drawn).tolist()], propensity=CHANCE)
+            found = terms(Assisted(fewest=0, doubt=0), metric, [np.flatnonzero(drawn).tolist()], propensity=CHANCE)
             mean += chance * fixed(found, level=level, slope=slope)
         assert mean == pytest.approx(whole, abs=1e-12)
 
@@ -162,7 +166,7 @@ def test_so_it_is_with_unequal_propensities() -> None:
 def test_what_is_fitted_to_four_rows_is_biased_by_a_third_of_its_error() -> None:
     """Two users with four of six items judged, four rows of lists on average: why fewer than 30 are not fitted to."""
     samples = list(every_sample(4))
-    bias, variance = moments(Assisted(fewest=0), Precision(3), samples)
+    bias, variance = moments(Assisted(fewest=0, doubt=0), Precision(3), samples)
     assert bias == pytest.approx(0.0416812491, abs=1e-9)
     assert bias / np.sqrt(variance) == pytest.approx(0.3073, abs=1e-4)
     assert moments(Assisted(), Precision(3), samples)[0] == pytest.approx(moments(Hajek(), Precision(3), samples)[0])
@@ -173,11 +177,62 @@ def test_what_is_fitted_to_four_rows_is_biased_by_a_third_of_its_error() -> None
 def test_without_anything_to_learn_from_it_is_hajek_or_post_stratified(metric: Metric, said: Floats) -> None:
     plain = PostStratified() if isinstance(metric, Recall) else Hajek()
     for sample in list(every_sample(4))[::7]:
-        found = terms(Assisted(fewest=0), metric, sample, said=said)
+        found = terms(Assisted(fewest=0, doubt=0), metric, sample, said=said)
         wanted = terms(plain, metric, sample)
         np.testing.assert_allclose(found.value(), wanted.value(), rtol=1e-12)
         np.testing.assert_allclose(found.influence(), wanted.influence(), rtol=0, atol=1e-12)
         np.testing.assert_allclose(found.leverage(), wanted.leverage(), rtol=0, atol=1e-12)
+
+
+def squared_t(sample: Sequence[Sequence[int]]) -> float:
+    """Of the slope on the judge's word over the judged rows of lists of three; 0 where all labels are equal."""
+    rows = [(user, item) for user, items in enumerate(sample) for item in items if item < 3]
+    label, said = (np.array([each[row] for row in rows]) for each in (LABELS, JUDGE))
+    if label.std() == 0:
+        return 0.0
+    squared = float(np.corrcoef(label, said)[0, 1]) ** 2
+    return (len(rows) - 2) * squared / (1 - squared)
+
+
+def test_a_slope_that_rows_hardly_tell_is_drawn_towards_none() -> None:
+    """Between hajek (none of the slope) and least squares (all of it) by max(0, 1 - doubt / t²), in every sample."""
+    seen = set()
+    for sample in every_sample(5):
+        metric = Precision(3)
+        none, all_of_it = terms(Hajek(), metric, sample).value(), terms(Assisted(fewest=0, doubt=0), metric, sample)
+        for doubt in (0.5, 4.0):
+            found = terms(Assisted(fewest=0, doubt=doubt), metric, sample)
+            t2 = squared_t(sample)
+            kept = max(0.0, 1 - doubt / t2) if t2 > 0 else 0.0
+            seen.add(kept > 0)
+            # uniform weights: the value moves along a line with the slope
+            assert found.value() == pytest.approx(none + kept * (all_of_it.value() - none), abs=1e-12)
+    assert seen == {False, True}
+
+
+def test_two_rows_tell_no_slope() -> None:
+    """Any line goes through two rows."""
+    sample = [(1, 3, 4), (1, 3, 4)]  # one place of each list, with different labels
+    found = terms(Assisted(fewest=0), Precision(3), sample).value()
+    assert found == pytest.approx(terms(Hajek(), Precision(3), sample).value(), abs=1e-12)
+    assert found != pytest.approx(terms(Assisted(fewest=0, doubt=0), Precision(3), sample).value(), abs=1e-6)
+
+
+def test_unequal_chances_count_as_fewer_rows() -> None:
+    """One row with a tiny chance outweighs the others: they are worth one; with any doubt only a level is fitted."""
+    chance = CHANCE.copy()
+    chance[0, 0] = 0.001
+    sample = [(0, 1, 2), (0, 1, 2)]
+    alpha, label = 1 / chance[:, :3].ravel(), LABELS[:, :3].ravel()
+    weight = alpha * (alpha - 1)
+    assert weight.sum() ** 2 / (weight**2).sum() < 1.01
+    level = (weight * label).sum() / weight.sum()
+    wanted = ((alpha * label).sum() + level * (6 - alpha.sum())) / 6
+    doubted, fitted = (
+        terms(Assisted(fewest=0, doubt=doubt), Precision(3), sample, propensity=chance).value() for doubt in (4, 0)
+    )
+    assert doubted == pytest.approx(wanted, abs=1e-9)
+    assert fitted != pytest.approx(wanted, abs=1e-6)
 
 
 @pytest.mark.parametrize("metric", METRICS, ids=str)
@@ -194,7 +249,9 @@ def test_a_judge_who_is_right_up_to_scale_leaves_no_error(metric: Metric) -> Non
     """y = 0.25 + 0.5 ŷ exactly: any sample with both labels in and beside lists gives the truth."""
     said = (LABELS - 0.25) / 0.5
     for sample in ([(0, 1, 3, 5), (1, 2, 3, 4)], [(0, 1, 2, 4, 5), (0, 2, 3, 4)]):
-        assert terms(Assisted(fewest=0), metric, sample, said=said).value() == pytest.approx(truth(metric), abs=1e-9)
+        assert terms(Assisted(fewest=0, doubt=0), metric, sample, said=said).value() == pytest.approx(
+            truth(metric), abs=1e-9
+        )
 
 
 def test_places_without_a_word_of_the_judge_have_the_mean_of_the_others() -> None:
@@ -203,22 +260,37 @@ def test_places_without_a_word_of_the_judge_have_the_mean_of_the_others() -> Non
     filled = some.copy()
     filled[0, 1] = np.nanmean(some[:, :3])
     sample = [(0, 2, 3, 4), (0, 1, 2, 5)]  # the row itself is not judged
-    found = terms(Assisted(fewest=0), Precision(3), sample, said=some)
-    assert found.value() == pytest.approx(terms(Assisted(fewest=0), Precision(3), sample, said=filled).value())
+    found = terms(Assisted(fewest=0, doubt=0), Precision(3), sample, said=some)
+    assert found.value() == pytest.approx(terms(Assisted(fewest=0, doubt=0), Precision(3), sample, said=filled).value())
+
+
+@pytest.mark.parametrize("metric", [Precision(3), Recall(3)], ids=str)
+def test_a_judge_of_few_pairs_takes_nothing_from_the_others(metric: Metric) -> None:
+    """Of three pairs a judge says something, too little for a slope: the level is that of all judged rows."""
+    few = np.full((2, 6), np.nan)
+    few[0, [0, 1, 4]] = JUDGE[0, [0, 1, 4]]
+    plain = PostStratified() if isinstance(metric, Recall) else Hajek()
+    for sample in list(every_sample(4))[::7]:
+        found = terms(Assisted(fewest=0), metric, sample, said=few)
+        assert found.value() == pytest.approx(terms(plain, metric, sample).value(), abs=1e-12)
 
 
 def test_expected_rows_of_lists_are_those_of_the_design() -> None:
-    found = terms(Assisted(fewest=0), Precision(3), [(0, 1), (0, 1, 2, 3)])
+    found = terms(Assisted(fewest=0, doubt=0), Precision(3), [(0, 1), (0, 1, 2, 3)])
     assert isinstance(found.form, AssistedMean)
     assert not found.form.plain
-    at_edge = [terms(Assisted(fewest=n), Precision(3), [(0, 1), (0, 1, 2, 3)]).form for n in (3, 4)]
+    at_edge = [terms(Assisted(fewest=n, doubt=0), Precision(3), [(0, 1), (0, 1, 2, 3)]).form for n in (3, 4)]
     assert at_edge == [AssistedMean(plain=False), AssistedMean(plain=True)]  # 3 (2 / 6 + 4 / 6) = 3 of them
     assert str(ListRows(Precision(3)))
 
 
-@pytest.mark.parametrize(("form", "metric"), [(AssistedMean(), Precision(3)), (AssistedShare(), Recall(3))])
-def test_slopes_are_those_of_small_differences(form: AssistedMean | AssistedShare, metric: Metric) -> None:
-    totals = terms(Assisted(fewest=0), metric, [(0, 1, 3, 4), (0, 2, 4, 5)]).totals()
+@pytest.mark.parametrize("doubt", [0.0, 0.1])
+@pytest.mark.parametrize(("of", "metric"), [(AssistedMean, Precision(3)), (AssistedShare, Recall(3))])
+def test_slopes_are_those_of_small_differences(
+    of: type[AssistedMean] | type[AssistedShare], metric: Metric, doubt: float
+) -> None:
+    form = of(doubt=doubt)
+    totals = terms(Assisted(fewest=0, doubt=0), metric, [(0, 1, 3, 4), (0, 2, 4, 5)]).totals()
     value: Callable[[Floats], Floats] = form._values
     step = 1e-6
     differences = [
@@ -233,7 +305,7 @@ def test_slopes_are_those_of_small_differences(form: AssistedMean | AssistedShar
 
 @pytest.mark.parametrize(
     ("estimator", "metric"),
-    [(PostStratified(), Recall(3)), *((Assisted(fewest=0), metric) for metric in METRICS)],
+    [(PostStratified(), Recall(3)), *((Assisted(fewest=0, doubt=0), metric) for metric in METRICS)],
     ids=str,
 )
 def test_chances_of_a_design_weigh_as_propensities_do(estimator: Estimator, metric: Metric) -> None:
@@ -244,6 +316,32 @@ def test_chances_of_a_design_weigh_as_propensities_do(estimator: Estimator, metr
     assert designed.value() == biased.value()
     np.testing.assert_array_equal(designed.influence(), biased.influence())
     assert designed.weighting is not None
+
+
+@pytest.mark.parametrize("way", DrawBy)
+@pytest.mark.parametrize("metric", METRICS, ids=str)
+def test_sums_are_unbiased_under_every_targeted_design(way: DrawBy, metric: Metric) -> None:
+    """One user, three of six items shown with these chances, one of them surely: over every draw each sum is the true
+    one, and so is an assisted sum with a level and a slope that are fixed."""
+    chance = np.array([[1.0, 0.5, 0.4, 0.3, 0.2, 0.6]])
+    plain = [Pooled(), PostStratified()] if isinstance(metric, Recall) else [HorvitzThompson(), Hajek()]
+    draws = list(way.design.outcomes(Members.alone(6, weight=chance[0])))
+    assert math.fsum(probability for _, probability in draws) == pytest.approx(1, abs=1e-12)
+    for estimator in (*plain, Assisted(fewest=0, doubt=0)):
+
+        def of(judged: Sequence[int], chances: Floats, estimator: Estimator = estimator) -> Smooth:
+            return terms(estimator, metric, [judged], propensity=chances, drawn=Exposed.DESIGNED)
+
+        whole = of(range(6), np.ones((1, 6)))
+        parts = [(of(judged, chance), probability) for judged, probability in draws]
+        # all that lists, labels and predictions add up to; what weighs a fit stands for nothing
+        sums = [at for at, name in enumerate(whole.form.columns) if "weight" not in name]
+        mean = sum(probability * part.sums.sum(axis=0)[sums] for part, probability in parts)
+        np.testing.assert_allclose(mean, whole.sums.sum(axis=0)[sums], rtol=0, atol=1e-10)
+        if isinstance(estimator, Assisted):
+            for level, slope in FIXED:
+                value = sum(probability * fixed(part, level=level, slope=slope) for part, probability in parts)
+                assert value == pytest.approx(whole.sums[:, 0].sum(), abs=1e-10)
 
 
 def test_post_stratified_recall_of_a_design_by_hand() -> None:

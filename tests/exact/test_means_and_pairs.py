@@ -15,12 +15,11 @@ from truerank.core.options import Denominator, Ideal
 from truerank.core.terms import Smooth
 from truerank.estimators.judged.full import Full
 from truerank.estimators.judged.hit_bounds import AtLeast, AtMost, HitBound
-from truerank.estimators.judged.inferred import Inferred
 from truerank.estimators.judged.pairs import ExpandedPairs
 from truerank.estimators.judged.post_normalised import IdealRatio, PostNormalised
 from truerank.estimators.judged.published import Published
 from truerank.estimators.judged.shrunk import Shrunk
-from truerank.estimators.judged.weighted import WeightedUsers
+from truerank.estimators.judged.weighted import WeightedUsers, kept_chance
 from truerank.estimators.judged.wild import Wild
 from truerank.metrics.auc import AUC
 from truerank.metrics.average_precision import AveragePrecision
@@ -151,45 +150,6 @@ def test_normalised_after_averaging(design: SamplingDesign, rate: float | None) 
         assert form.values(totals)[0] == pytest.approx(dcg / full / n_users, abs=1e-12)
 
 
-# ------------------------------------------------------------------------------------------------------------ inferred
-
-
-def test_inferred_precision_by_hand() -> None:
-    """Judged at ranks 1 (relevant), 3 (not), 4 (relevant) of 6: (1 + 1/4 + 3/4 · 1/2) / 2."""
-    world = Tiny([[1, 0, 0, 1, 1, 0]])
-    found = world.terms(Inferred(), AveragePrecision(6, Denominator.POSITIVES), [(0, 2, 3)]).value()
-    assert found == pytest.approx((1 + 1 / 4 + 3 / 4 / 2) / 2, abs=1e-5)
-    # two of three judged relevant stand for four of six: DCG expanded twice, over that of four
-    gain = world.terms(Inferred(), NDCG(6), [(0, 2, 3)]).value()
-    ideal = sum(1 / log2(place + 2) for place in range(4))
-    assert gain == pytest.approx(2 * (1 + 1 / log2(5)) / ideal, abs=1e-12)
-
-
-def test_inferred_precision_is_that_of_trec_eval() -> None:
-    pytrec_eval = pytest.importorskip("pytrec_eval")
-    rng = np.random.default_rng(3)
-    metric = AveragePrecision(40, Denominator.POSITIVES)
-    for _ in range(20):
-        labels = rng.integers(0, 2, 40).tolist()
-        judged = sorted(rng.choice(40, 12, replace=False).tolist())
-        # -2: in the pool and not judged
-        pool = {str(item): labels[item] if item in judged else -2 for item in range(40)}
-        run = {str(item): float(40 - item) for item in range(40)}
-        wanted = pytrec_eval.RelevanceEvaluator({"q": pool}, {"infAP"}).evaluate({"q": run})["q"]["infAP"]
-        found = Tiny([labels]).terms(Inferred(), metric, [judged]).value()
-        assert found == pytest.approx(wanted, abs=1e-9)
-
-
-def test_inferred_means_lean_towards_users_who_like_much() -> None:
-    """One user likes the first item alone, one likes all others: mean AP is .86, inferred .79 on average."""
-    world = Tiny([[1, 0, 0, 0, 0, 0], [0, 1, 1, 1, 1, 1]])
-    metric = AveragePrecision(6, Denominator.POSITIVES)
-    truth = float(known(world, metric).mean())
-    mean = expect(world, Inferred(), metric, [UniformDesign(2)] * 2, lambda terms: terms.value())
-    assert truth == pytest.approx(0.855, abs=1e-3)
-    assert mean < 0.95 * truth
-
-
 # --------------------------------------------------------------------------------------------------------- mean recall
 
 
@@ -223,6 +183,27 @@ def test_weighted_and_shrunk_move_the_published_mean_and_do_not_cure_it() -> Non
     assert mean(WeightedUsers()) == pytest.approx(1 / 3 * (1 / 3 * 1 / 2 + 2 / 3 * 5 / 9), abs=1e-12)
     assert mean(Published()) < mean(WeightedUsers()) < 0.25
     assert mean(Shrunk()) < 0.25
+
+
+@pytest.mark.parametrize("judged", [1, 2, 4])
+@pytest.mark.parametrize("k", [1, 3])
+def test_weights_by_the_true_chance_to_be_kept_would_be_unbiased(k: int, judged: int) -> None:
+    """Σ (m / n) / π and Σ 1 / π over kept users, with N⁺ known: the sum of recalls and the number of users."""
+    for row in WORLD.labels[:2]:
+        n = np.array([float(sum(row))])
+        size, drawn_of = np.array([float(len(row))]), np.array([float(judged)])
+        (chance,) = kept_chance(n, n_candidates=size, n_judged=drawn_of)
+        user = Tiny([row])
+
+        def shares(terms: Smooth, chance: float = chance) -> tuple[float, float]:
+            return float(terms.sums[0, 0]) / chance, float(terms.sums[0, 1]) / chance
+
+        recall, number = (
+            expect(user, Published(), Recall(k), [UniformDesign(judged)], lambda terms, at=at: shares(terms)[at])
+            for at in (0, 1)
+        )
+        assert recall == pytest.approx(sum(row[:k]) / sum(row), abs=1e-12)
+        assert number == pytest.approx(1, abs=1e-12)
 
 
 @pytest.mark.parametrize("estimator", [WeightedUsers(), Published()], ids=str)

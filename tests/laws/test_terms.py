@@ -80,8 +80,8 @@ class Way(NamedTuple):
 def ways(cls: type[Any]) -> list[Way]:
     """As it comes, and with Bernoulli exposure declared where it can be; one that needs more must be added here."""
     if cls is Assisted:  # where there is something to fit
-        given_too = [Way(cls(fewest=0)), Way(cls(fewest=0), rate=0.4), Way(cls(fewest=0), exposed=Exposed.BIASED)]
-        return [*given_too, Way(cls())]
+        fitted, doubted = cls(fewest=0, doubt=0), Way(cls(fewest=0, doubt=0.5))
+        return [Way(fitted), Way(fitted, rate=0.4), Way(fitted, exposed=Exposed.BIASED), doubted, Way(cls())]
     clipped = [cls(clip=2.0)] if "clip" in {field.name for field in dataclasses.fields(cls)} else []
     rates = [0.4, 1.0] if Exposed.RANDOM in cls.about.exposures else []
     unequal = [Way(cls(), exposed=Exposed.BIASED)] if rates and Exposed.BIASED in cls.about.exposures else []

@@ -145,5 +145,12 @@ def test_means_of_users_are_part_of_the_summary(tiny: TruthWorld, tmp_path: Path
     assert "| popularity, K = 5 |" in "\n".join(mean_recall.guide(means))
     assert "## kuairec, 3 draws" in mean_recall.page(means)
     assert "of corrected" in truth.page(truth.with_cutoffs(real.filter(pl.col("error_published").is_null())), means)
+    cells = truth.with_cutoffs(found.filter(pl.col("error_published").is_null()))
+    drawn = truth.measured(cells.filter((pl.col("kind") == "Recall") & ~pl.col("random")), "pooled")
+    assert set(drawn["measure"]) == {each.name for each in truth.MEASURES}
+    assert set(drawn["estimator"]) == {"published", "pooled", "post-stratified", "assisted by a good judge"}
+    usual = drawn.filter((pl.col("estimator") == "pooled") & pl.col("measure").is_in(["variance", "error"]))
+    assert usual["value"].to_list() == pytest.approx([1.0] * len(usual))
+    assert truth.chart(cells) is not None
     # the published mean of the same draws is the measure, not a row of its own
     assert len(found.filter(pl.col("estimator") == "published")) == len(tiny.cutoffs) * 9

@@ -182,7 +182,7 @@ def exposures(about: About) -> Iterator[Exposure]:
 def estimator_instances(cls: type[Any]) -> list[Estimator]:
     several: dict[type[Any], list[Estimator]] = {
         DoublyRobust: [DoublyRobust(), DoublyRobust(GUESS)],
-        Assisted: [Assisted(by, fewest=0) for by in Assistance],
+        Assisted: [Assisted(by, fewest=0, doubt=0) for by in Assistance],
     }
     return several.get(cls, [cls()])
 

@@ -5,9 +5,14 @@ that stand for α = 1 / π rows like them. The sum of w y over all places is est
 
     Σ_S α w y + â (Σ w - Σ_S α w) + b̂ (Σ w ŷ - Σ_S α w ŷ)
 
-with (â, b̂) least squares of y on ŷ over judged rows, weights w² α (α - 1) (Särndal, Swensson and Wretman 1992; with a
-slope of the data's own, as PPI++ of Angelopoulos, Duchi and Zrnic 2023 has). Places without a prediction have the mean
-of those with one.
+with (â, b̂) least squares of y on ŷ over judged rows, weights v = w² α (α - 1) (Särndal, Swensson and Wretman 1992; with
+a slope of the data's own, as PPI++ of Angelopoulos, Duchi and Zrnic 2023 has). A slope that a few dozen rows tell costs
+more than it brings where it is near 0, so that of least squares is drawn towards 0 as Breiman's garrote (1995) does:
+
+    b̂ = b max(0, 1 - doubt / t²),   t² = (n - 2) ρ² / (1 - ρ²),   n = (Σ v)² / Σ v²
+
+with ρ the correlation of y and ŷ under these weights. Places without a prediction have the mean of those with one; the
+slope is of judged rows with a prediction, the level of all.
 """
 
 from __future__ import annotations
@@ -32,28 +37,70 @@ from truerank.metrics.worth import expected_worth
 ALIKE = 1e-9  # predictions that differ by less than this share of their mean square are one
 
 # of judged rows, in a stratum: what they are worth, what is predicted, and what least squares needs
-SAMPLED = ("found", "listed", "covered", "foreseen", "weight", "weight_x", "weight_xx", "weight_y", "weight_xy")
+SAMPLED = (
+    "found", "listed", "covered", "foreseen",
+    "weight", "weight_x", "weight_xx", "weight_y", "weight_xy", "weight_yy", "weight_squared",
+    "weight_all", "weight_y_all",
+)  # fmt: skip
 KNOWN = ("places", "covered_places", "foreseen_places")
+FITTED = slice(SAMPLED.index("weight"), SAMPLED.index("weight_squared") + 1)
 STEP = 1e-30
+LINE = 2  # rows that any line goes through
 
 
-def assisted_sum(columns: Sequence[npt.NDArray[Any]], *, plain: bool) -> npt.NDArray[Any]:
+@dataclass(frozen=True, slots=True)
+class Help:
+    """What predictions did for lists: the share of places that have one, and of the slope on them that is kept."""
+
+    covered: float
+    kept: float
+
+
+def assisted_sum(columns: Sequence[npt.NDArray[Any]], *, plain: bool, doubt: float) -> npt.NDArray[Any]:
     """The estimated sum of w y over the places of a stratum; with `plain` from judged rows alone (Hájek).
 
     Complex numbers pass through it, so that its slopes are known to the last digits.
     """
-    found, listed, covered, foreseen, one, x, xx, y, xy, places, covered_places, foreseen_places = columns
+    (found, listed, covered, foreseen, one, x, xx, y, xy, _, _, every, every_y,
+     places, covered_places, foreseen_places) = columns  # fmt: skip
     with np.errstate(invalid="ignore", divide="ignore"):
-        spread = one * xx - x * x
-        differ = one.real * xx.real - x.real * x.real > ALIKE * one.real * xx.real
-        used = (covered_places.real > 0) & differ & (not plain)
+        used = _able(columns, plain=plain)
+        kept = _kept(columns, used, doubt)
         mean = np.where(used, foreseen_places / covered_places, 0.0)
-        slope = np.where(used, (one * xy - x * y) / spread, 0.0)
-        level = np.where(used, (y - slope * x) / one, found / listed)
+        slope = np.where(used, kept * (one * xy - x * y) / (one * xx - x * x), 0.0)
+        level = np.where(used, (every_y - slope * (x + mean * (every - one))) / every, found / listed)
         missing = places - listed
         apart = mean * places - foreseen - mean * (listed - covered)
         total = found + level * missing + slope * apart
         return np.where(listed.real > 0, total, np.where(places.real > 0, math.nan, 0.0))
+
+
+def help_of(columns: Sequence[npt.NDArray[Any]], *, plain: bool, doubt: float) -> Help:
+    """What predictions do for a stratum with these totals."""
+    places, covered = (float(columns[-at].real[0]) for at in (3, 2))
+    with np.errstate(invalid="ignore", divide="ignore"):
+        kept = _kept(columns, _able(columns, plain=plain), doubt)
+    return Help(covered / places if places > 0 else 0.0, float(kept.real[0]))
+
+
+def _able(columns: Sequence[npt.NDArray[Any]], *, plain: bool) -> npt.NDArray[Any]:
+    """Whether there is something to fit: places with a prediction, and judged rows of which it differs."""
+    one, x, xx = (each.real for each in columns[FITTED][:3])
+    differ = one * xx - x * x > ALIKE * one * xx
+    return np.asarray((columns[-2].real > 0) & differ & (not plain))
+
+
+def _kept(columns: Sequence[npt.NDArray[Any]], able: npt.NDArray[Any], doubt: float) -> npt.NDArray[Any]:
+    """The part of the slope of least squares that is kept, max(0, 1 - doubt / t²); none if any line fits."""
+    if doubt == 0:
+        return np.where(able, 1.0, 0.0)
+    one, x, xx, y, xy, yy, squares = columns[FITTED]
+    spread, together, varied = one * xx - x * x, one * xy - x * y, one * yy - y * y
+    explained, whole, rows = together * together, spread * varied, one * one / squares
+    told = able & (rows.real > LINE) & (explained.real > 0)
+    rest = np.where((whole - explained).real > ALIKE * whole.real, whole - explained, 0.0)
+    share = 1.0 - doubt * rest / np.where(told, (rows - LINE) * explained, 1.0)
+    return np.where(told & (share.real > 0), share, 0.0)
 
 
 def slopes(function: Callable[[npt.NDArray[Any]], npt.NDArray[Any]], totals: Floats) -> Floats:
@@ -80,6 +127,7 @@ class AssistedMean:
     """The assisted sum over lists, divided by the number of units."""
 
     plain: bool = False
+    doubt: float = 0.0
 
     columns: ClassVar[tuple[str, ...]] = ("numerator", "denominator", *SAMPLED[2:], "total", *KNOWN[1:], "units")
 
@@ -88,7 +136,7 @@ class AssistedMean:
 
     def _values(self, totals: npt.NDArray[Any]) -> npt.NDArray[Any]:
         with np.errstate(invalid="ignore", divide="ignore"):
-            return np.asarray(assisted_sum(list(totals.T[:-1]), plain=self.plain) / totals[:, -1])
+            return np.asarray(assisted_sum(list(totals.T[:-1]), plain=self.plain, doubt=self.doubt) / totals[:, -1])
 
     def influence(self, sums: Floats, totals: Floats) -> Floats:
         return _linear(sums, slopes(self._values, totals))
@@ -96,12 +144,17 @@ class AssistedMean:
     def leverage(self, sums: Floats, totals: Floats) -> Floats:
         return np.asarray(sums[:, 1] / totals[1])
 
+    def help(self, totals: Floats) -> Help:
+        """What predictions do for lists."""
+        return help_of(list(totals[None].T[:-1]), plain=self.plain, doubt=self.doubt)
+
 
 @dataclass(frozen=True, slots=True)
 class AssistedShare:
     """Â / (Â + Ĉ): relevant items in lists and beside them, each an assisted sum; post-stratified recall if `plain`."""
 
     plain: bool = False
+    doubt: float = 0.0
 
     columns: ClassVar[tuple[str, ...]] = (
         "numerator", "denominator", *SAMPLED[1:], *(f"beside_{name}" for name in SAMPLED),
@@ -112,7 +165,7 @@ class AssistedShare:
         return np.asarray(self._values(totals).real, dtype=np.float64)
 
     def _values(self, totals: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        top, rest = (assisted_sum(list(totals.T[of]), plain=self.plain) for of in (INSIDE, OUTSIDE))
+        top, rest = (assisted_sum(list(totals.T[of]), plain=self.plain, doubt=self.doubt) for of in (INSIDE, OUTSIDE))
         with np.errstate(invalid="ignore", divide="ignore"):
             return np.where((top + rest).real > 0, top / (top + rest), math.nan)
 
@@ -127,6 +180,10 @@ class AssistedShare:
         shares = [sums[:, at] / totals[at] for at in (RELEVANT, INSIDE[1], OUTSIDE[1]) if totals[at] > 0]
         return np.max(shares, axis=0) if shares else np.zeros(len(sums))
 
+    def help(self, totals: Floats) -> Help:
+        """What predictions do for lists; beside them there are more rows."""
+        return help_of(list(totals[None].T[INSIDE]), plain=self.plain, doubt=self.doubt)
+
 
 _AT = {name: at for at, name in enumerate(AssistedShare.columns)}
 INSIDE = [0, *(_AT[name] for name in (*SAMPLED[1:], *KNOWN))]
@@ -138,8 +195,10 @@ def sampled(gain: Floats, worth: Floats, foreseen: Floats, weight: Floats) -> li
     """What each judged row adds to the sums of a stratum, in the order of `SAMPLED`, before it is weighted by α."""
     known = ~np.isnan(foreseen)
     x = np.where(known, foreseen, 0.0)
-    v = np.where(known, worth**2 * (weight - 1.0), 0.0)
-    return [gain * worth, worth, worth * known, worth * x, v, v * x, v * x * x, v * gain, v * x * gain]
+    every = worth**2 * (weight - 1.0)
+    v = np.where(known, every, 0.0)
+    fitted = [v, v * x, v * x * x, v * gain, v * x * gain, v * gain * gain, weight * v * v, every, every * gain]
+    return [gain * worth, worth, worth * known, worth * x, *fitted]
 
 
 # ------------------------------------------------------------------------------------------------------- what is listed

@@ -11,7 +11,7 @@ import numpy as np
 from truerank.core.errors import RefusedError, TruerankError
 from truerank.core.estimator import Asked, Estimator
 from truerank.core.garbage import without_collecting
-from truerank.core.messages import Message, warning
+from truerank.core.messages import Message, caution, warning
 from truerank.core.results import Estimate, Results
 from truerank.core.terms import Terms
 from truerank.evaluation.compare import ComparedTerms, Judged, clip_of, compared, family_of, in_order
@@ -20,6 +20,9 @@ from truerank.evaluation.measure import Measured
 from truerank.evaluation.question import Cell, Pair, Plan, Points
 from truerank.evaluation.units import Segments, UnitsOf
 from truerank.uncertainty.spreads import Bounds, Spread, at_a_bound, within
+
+# each of these says why there is no interval
+WITHOUT_INTERVAL = frozenset({"single-user", "same-value", "no-spread", "no-hit", "interval-outside", "no-interval"})
 
 
 @without_collecting()
@@ -132,6 +135,7 @@ def _estimate(
             f"{model}, {metric}, {estimator.about.name}: values or weights are so large that their sum is no number. "
             "Use another unit for rewards, or limit the weights (clip)."
         )
+    warnings = (*plan.warnings(cell, terms, measured), *said, *plan.doubts(cell, measured))
     return Estimate(
         model=model,
         metric=metric,
@@ -155,8 +159,16 @@ def _estimate(
         segment=asked.segment,
         directed=plan.directed(estimator, asked),
         assumptions=plan.assumptions(estimator),
-        warnings=(*plan.warnings(cell, terms, measured), *said, *plan.doubts(cell, measured)),
+        warnings=(*warnings, *_no_interval(spread, warnings)),
     )
+
+
+def _no_interval(spread: Spread, said: tuple[Message, ...]) -> tuple[Message, ...]:
+    """That a value has no interval, where nothing that is said already is the reason."""
+    if math.isnan(spread.value) or not math.isnan(spread.low) or any(each.code in WITHOUT_INTERVAL for each in said):
+        return ()
+    sentence = "no interval: nothing that was seen would change the value, so nothing tells how far off it may be"
+    return (caution("no-interval", sentence),)
 
 
 def _estimand(plan: Plan, estimator: Estimator, asked: Asked) -> str:

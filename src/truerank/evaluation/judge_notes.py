@@ -1,15 +1,78 @@
-"""How far a judge alone is off, said beside what it assists."""
+"""What predictions did for the values that they assist, and how far a judge alone is off."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Collection
 
-from truerank.core.messages import Message, caution, note
+from truerank.core.messages import Message, caution, note, warning
+from truerank.estimators.assistance import AssistedMean, AssistedShare, Help
+from truerank.estimators.biased.weighing import is_recall
 from truerank.estimators.judged.judge_alone import JudgeAlone
 from truerank.estimators.predictions import Assistance, Helped
 from truerank.evaluation.measure import Measured
 from truerank.evaluation.question import Question
 from truerank.uncertainty.spreads import Spread, influences
+
+WHO = {Assistance.JUDGE: "the judge", Assistance.SCORES: "the scores that assist", Assistance.LOG: "the log"}
+
+
+def about_assistance(question: Question, measured: Measured, given: Collection[Assistance]) -> tuple[Message, ...]:
+    """For each assisted metric how much of lists predictions cover, and which models they do nothing for."""
+    messages: list[Message] = []
+    for number, (estimator, asked) in enumerate(question.asked):
+        if not isinstance(estimator, Helped):
+            continue
+        found: dict[str, Help] = {}
+        for model in question.models:
+            terms = measured.terms.get((model, number))
+            whole = None if terms is None else terms.whole
+            if whole is not None and isinstance(whole.form, AssistedMean | AssistedShare):
+                found[model] = whole.form.help(whole.totals())
+        by = estimator.by or next((each for each in Assistance if each in given), Assistance.LOG)
+        messages += _helped(
+            str(asked.metric), WHO[by], found, plain="post-stratified" if is_recall(asked.metric) else "hajek"
+        )
+    return tuple(messages)
+
+
+def _helped(metric: str, who: str, found: dict[str, Help], *, plain: str) -> list[Message]:
+    if not found:
+        return []
+    unknown = [model for model, each in found.items() if each.covered == 0]
+    alone = [model for model, each in found.items() if each.kept == 0 and model not in unknown]
+    part = {model: each.covered for model, each in found.items() if 0 < each.covered < 1}
+    messages = []
+    if unknown:
+        messages.append(
+            warning(
+                "nothing-foreseen",
+                f"{metric}: {who} says nothing of any place in the lists of {', '.join(unknown)}, so that assisted is "
+                f"{plain} there: check the ids of users and items.",
+                about=(metric,),
+            )
+        )
+    if part:
+        shares = ", ".join(f"{share:.1%} for {model}" for model, share in part.items())
+        messages.append(
+            note(
+                "partly-foreseen",
+                f"{metric}: {who} says something of a part of the places of lists: {shares}; the others are taken to "
+                "be like these.",
+                numbers=part,
+                about=(metric,),
+            )
+        )
+    if alone:
+        messages.append(
+            note(
+                "not-assisted",
+                f"{metric}: assisted takes nothing from {who} for {', '.join(alone)}, and is as {plain}: judged rows "
+                "in lists are too few, or do not tell that labels go with it.",
+                about=(metric,),
+            )
+        )
+    return messages
 
 
 def about_judge(question: Question, measured: Measured) -> tuple[Message, ...]:

@@ -23,7 +23,7 @@ from truerank.core.terms import Terms
 from truerank.estimators.biased.weighing import is_recall, propensity_of
 from truerank.estimators.predictions import Assistance, Prediction
 from truerank.estimators.sums import DESIGNED, UNIFORM
-from truerank.evaluation.judge_notes import about_judge
+from truerank.evaluation.judge_notes import about_assistance, about_judge
 from truerank.evaluation.judged_notes import (
     about_counts,
     about_exclusions,
@@ -342,7 +342,8 @@ class JudgedPlan:
         return (number,)
 
     def remarks(self, measured: Measured, points: Points) -> Remarks:
-        return Remarks(messages=about_judge(self.question, measured))
+        helped = about_assistance(self.question, measured, self.learned.facts.get("predictions", ()))
+        return Remarks(messages=(*helped, *about_judge(self.question, measured)))
 
     def messages(self, measured: Measured, estimates: Sequence[Estimate]) -> Sequence[Message]:
         tallies, dropped = measured.tallies, int(measured.tallies["dropped",])

@@ -18,6 +18,7 @@ from truerank.estimators.judged.full import Full
 from truerank.estimators.judged.hajek import Hajek
 from truerank.estimators.judged.holdout import Holdout
 from truerank.estimators.judged.horvitz_thompson import HorvitzThompson
+from truerank.estimators.judged.pairs import ExpandedPairs
 from truerank.estimators.judged.pooled import Pooled
 from truerank.estimators.judged.post_stratified import PostStratified
 
@@ -48,7 +49,7 @@ PLAIN: UsualEstimators = {
 USUAL: UsualEstimators = {
     **PLAIN,
     Exposed.RANDOM: (
-        Usual(PostStratified(), listed=FEWEST, beside=FEWEST), Usual(Pooled()),
+        Usual(PostStratified(), listed=FEWEST, beside=FEWEST), Usual(Pooled()), Usual(ExpandedPairs()),
         Usual(Hajek(), listed=FEWEST), Usual(HorvitzThompson()),
     ),
 }  # fmt: skip
@@ -77,24 +78,27 @@ class ExpectedRows:
 def about_usual(
     chosen: Sequence[tuple[Metric, Estimator]], usual: Sequence[Usual], expected: ExpectedRows
 ) -> tuple[Message, ...]:
-    """Which estimators the rule took, where it could have taken others; nothing where there was no choice."""
+    """Which estimators the rule took, and what it is; nothing where every label is known or taken as known."""
     wanted = {each.estimator: max(each.listed, each.beside) for each in usual}
     ruled = [(metric, estimator) for metric, estimator in chosen if estimator in wanted]
-    if not ruled or not any(wanted.values()):
+    if not ruled or all(each.estimator.about.complete for each in usual):
         return ()
     by_name: dict[str, list[str]] = {}
     for metric, estimator in ruled:
         by_name.setdefault(estimator.about.name, []).append(str(metric))
     takes = "; ".join(f"{name} for {', '.join(metrics)}" for name, metrics in by_name.items())
+    plain = [each.estimator.about.name for each in usual if not wanted[each.estimator]]
+    first = plain[0] if len(plain) == 1 else f"the first of {', '.join(plain)} that can give it"
+    if not any(wanted.values()):
+        return (note(RULE, f"no estimator was asked for: {takes}. The rule: {first}, whatever the counts."),)
     listed = min(expected.listed(metric) for metric, _ in ruled)
     beside = min(expected.beside(metric) for metric, _ in ruled)
     steady = " and ".join(each.estimator.about.name for each in usual if wanted[each.estimator])
-    plain = " and ".join(each.estimator.about.name for each in usual if not wanted[each.estimator])
     return (
         note(
             RULE,
             f"no estimator was asked for: {takes}. The rule, one for all cut-offs of a metric: {steady} where they can "
-            f"be had and {FEWEST} judged rows are expected in lists (for recall also beside them), else {plain}; here "
+            f"be had and {FEWEST} judged rows are expected in lists (for recall also beside them), else {first}; here "
             f"about {listed:,.0f} in the shortest lists, {beside:,.0f} beside the longest.",
             numbers={"listed": listed, "beside": beside},
         ),

@@ -308,7 +308,9 @@ def _smooth(terms: Terms, compared: Comparison) -> Smooth:
 def _looks(own: Smooth, other: Smooth, order: Ints, sequence: ConfidenceSequence) -> tuple[WatchLook, ...]:
     """After 1, 2, ... users, further apart later: value, and how far it may be off, by what each user adds to it.
 
-    Of a mean that is exactly the difference of its users; a ratio is linearised at every look.
+    Of a mean that is exactly the difference of its users; a ratio is linearised at every look. Users tell models apart
+    by what was found in their lists: judged rows and predictions alone, by which steadier estimators divide, are none
+    of the events that an interval waits for.
     """
     n = len(order)
     if n < 2:
@@ -322,7 +324,7 @@ def _looks(own: Smooth, other: Smooth, order: Ints, sequence: ConfidenceSequence
         if math.isnan(values):
             continue
         effect = one.form.influence(one.sums, totals[0]) - two.form.influence(two.sums, totals[1])
-        informative = int(np.count_nonzero((one.telling != two.telling).any(axis=1)))
+        informative = int(np.count_nonzero(one.sums[:, 0] != two.sums[:, 0]))
         sd = math.sqrt(t * float(effect @ effect) * t / (t - 1))
         half = float(sequence.half_width(sd, np.array([float(t)]))[0]) if informative >= FIRST and sd > 0 else math.nan
         found.append(WatchLook(t, informative, values, values - half, values + half))

@@ -12,7 +12,7 @@ from truerank.core.estimator import About, Asked, Exposed, Learned, Learner
 from truerank.core.metric import Additive, Metric
 from truerank.core.ranking import JudgedChunk, RankView, Ties
 from truerank.core.terms import Smooth
-from truerank.core.values import CountFrom0, check, text_of
+from truerank.core.values import CountFrom0, NotNegative, check, text_of
 from truerank.estimators.assistance import AssistedMean, AssistedShare, ForeseenLists, foreseen_lists, sampled
 from truerank.estimators.biased.weighing import estimand, is_recall, only_sums_or_recall
 from truerank.estimators.predictions import Assistance, ListRows, Prediction, chosen
@@ -28,8 +28,10 @@ class Assisted:
     ŷ is what a judge, the scores of a recommender, or rates in the log itself say (`by`; by default the first of these
     that is given). α is N / N-bar, or 1 / propensity. Whatever ŷ is, right or not and on any scale, the value is
     consistent, and for large samples no less precise than horvitz-thompson and hajek: a useless ŷ gets a slope of 0.
-    With (â, b̂) fixed beforehand it is exactly unbiased; fitted to the same rows its bias is of order 1 / rows. Where
-    fewer than `fewest` judged rows are expected in lists, or ŷ is constant, it is hajek, for recall post-stratified.
+    With (â, b̂) fixed beforehand it is exactly unbiased; fitted to the same rows its bias is of order 1 / rows. A slope
+    that rows hardly tell from 0 is drawn towards 0: b̂ is that of least squares times max(0, 1 - doubt / t²), t the
+    slope over its standard error (`doubt` of 0: least squares alone). Where fewer than `fewest` judged rows are
+    expected in lists, or ŷ is constant, it is hajek, for recall post-stratified.
     Recall is the ratio of two such sums, in lists and beside them. ŷ must not depend on the row it predicts: fix a
     judge before labels are seen.
 
@@ -38,13 +40,15 @@ class Assisted:
     >>> scores = {"m": tr.scores.dense([[8.0, 7, 6, 5, 4, 3, 2, 1]], users=[7], items=items)}
     >>> labels = pl.DataFrame({"user": [7] * 4, "item": [1, 2, 5, 6], "label": [1, 0, 0, 0]})
     >>> judge = pl.DataFrame({"user": [7] * 8, "item": items, "probability": [1.0, 0, 1, 1, 0, 0, 0, 0]})
-    >>> how = {"exposure": "random", "metrics": ["Precision@4"], "judge": judge, "estimators": [Assisted(fewest=0)]}
+    >>> how = {"exposure": "random", "metrics": ["Precision@4"], "judge": judge}
+    >>> how["estimators"] = [Assisted(fewest=0, doubt=0)]
     >>> tr.evaluate(scores, labels, **how).estimates[0].value  # the judge is right in both judged places: 3 of 4
     0.75
     """
 
     by: Assistance | None = None
     fewest: CountFrom0 = 30
+    doubt: NotNegative = 4.0
 
     about: ClassVar[About] = About(
         name="assisted",
@@ -119,12 +123,14 @@ class Assisted:
             plain = min(inside, outside if outside > 0 else inside) < self.fewest
             rows = [top[0], label, *top[1:], *rest]
             known = [*lists.inside, *lists.outside]
-            return standing.terms(AssistedShare(plain), rows, known, labelled={}, worth=label, keep_rows=keep_rows)
+            return standing.terms(
+                AssistedShare(plain, self.doubt), rows, known, labelled={}, worth=label, keep_rows=keep_rows
+            )
         parts = Parts.of(log, ranks, metric)
         standing = Standing.of(chunk, ranks, learned, usable=parts.defined)
         rows = sampled(gains_of(metric, log), parts.worth, lists.at_rows, standing.weight)
         known = [*lists.inside, np.ones(log.n_units)]
-        form = AssistedMean(plain=inside < self.fewest)
+        form = AssistedMean(plain=inside < self.fewest, doubt=self.doubt)
         return standing.terms(form, rows, known, labelled={}, worth=parts.worth, keep_rows=keep_rows)
 
 
