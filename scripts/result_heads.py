@@ -192,26 +192,6 @@ def position_fits(found: list[Table]) -> Head:
     )
 
 
-def published_bias(found: list[Table]) -> Head:
-    rows = rows_having(found, "judged per user N̄", "bias")
-    points = [
-        {"at": row["judged per user N̄"], "value": number(row["bias"]), "group": row["metric"], "panel": row["model"]}
-        for row in rows
-    ]
-    fewest, most = rows[0]["judged per user N̄"], rows[-1]["judged per user N̄"]
-    low = [number(row["bias"]) for row in rows if row["judged per user N̄"] == fewest]
-    high = [number(row["bias"]) for row in rows if row["judged per user N̄"] == most]
-    return Head(
-        curves(points, across="judged items per user", title="bias of the published mean", form="%", zero=True),
-        "Bias of the published mean over the number of judged items per user",
-        (
-            "The usual mean over users leaves out everyone without a judged positive, and these are not like the others: they like little.",
-            f"With {fewest} judged items per user it comes out {_span([-each for each in low], 0)} too low, with {most} still {_span([-each for each in high], 1)}.",
-            "More users do not help: this is where it converges to, exactly, without any noise.",
-        ),
-    )
-
-
 def advice(found: list[Table]) -> Head:
     parts = [table for table in found if table and "as stated" in table[0]]
     series = {
@@ -307,7 +287,6 @@ HEADS: Mapping[str, Callable[[list[Table]], Head]] = {
     "models-torch": models_torch,
     "offpolicy": offpolicy,
     "position-fits": position_fits,
-    "published-bias": published_bias,
     "reliability": reliability,
     "reliability-coverage": reliability_coverage,
 }
