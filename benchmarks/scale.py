@@ -269,6 +269,7 @@ def _space(command: str, folder: Path, share: float) -> dict[str, Any]:
 def spaced(command: str, place: Path) -> dict[str, Any]:
     """In the process that is watched: the call as if memory were small, and what it sets aside."""
     from truerank.data import partition
+    from truerank.data.batches import BATCH_ROWS
     from truerank.data.spill import Spill
     from truerank.data.survey import scan, survey_impressions
     from truerank.evaluation import gather, judged_source, ranked_source
@@ -297,7 +298,9 @@ def spaced(command: str, place: Path) -> dict[str, Any]:
     parts = partition.ByHash(partition.MOST_CHUNKS)
     (place / "parts").mkdir()
     spill = Spill.new(place / "parts", keyed.schema, n_parts=parts.n_chunks)
-    for batch, start in keyed.batches():
+    rows = keyed.table.read(keyed.names)
+    for start in range(0, len(rows), BATCH_ROWS):  # as of files that have that many rows, or more
+        batch = rows.slice(start, BATCH_ROWS)
         spill.add(batch, parts(keyed, batch, start))
     n_users = 0 if users is None else len(users)
     return {"sums": sums, "users": n_users, "peak_gb": peak, "bytes_per_row": spill.n_bytes / keyed.table.n_rows}

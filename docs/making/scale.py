@@ -10,7 +10,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from truerank.engines.costs import Cost, Sized, cost
+from truerank.engines.costs import Cost, Sized, cost, rates
 from truerank.report.reliability_charts import TYPEFACE, altair
 from truerank.report.reliability_layout import COLOURS
 
@@ -94,8 +94,8 @@ In Python: `tr.off_policy(frame, targets, position="fit:exp", engine=client)` wi
 ## How it goes
 
 1. **The machine where it is started** looks through the rows once and, where they are in no order of users, partitions them by user on its disk (the shuffle). What must be fitted is counted by workers and fitted there.
-2. **What all chunks share** (the question, fitted models, item factors) travels once to each process. Chunks are read by the workers themselves where they see the same files, or where the rows lie in an object store and are sorted by user; else their rows are sent.
-3. **Every chunk comes back exactly once**, or the run is refused: rows and users in are rows and users out. A chunk whose worker is killed or runs out of memory is worked on again, three times and more; then it is told in one sentence.
+2. **What all chunks share** (the question, fitted models, item factors) travels once to each process; user factors travel with the chunk that the user is in, so that no worker holds those of all. Chunks are read by the workers themselves where they see the same files, or where the rows lie in an object store and are sorted by user; else their rows are sent.
+3. **Every chunk comes back exactly once**, or the run is refused: rows and users in are rows and users out. A chunk whose worker is killed or runs out of memory is worked on again, three times and more, at last with nothing beside it; then it is told in one sentence that names it. A Dask worker that falls silent without ending is given up by Dask after five minutes.
 4. **A run that cannot finish can be gone on with**: with `--keep DIR` (`keep=`) every chunk is kept as it is done, in each pass that counts, learns or measures. After Ctrl-C, SIGTERM, a kill, a lost cluster or an engine that gave up, the same command goes on from there, on this engine or on another, and gives the same results. Studies do so in their own folder.
 
 `--keep` tells inputs by their content: files by their bytes, rows of other sources by their values, in their order, for which they are read once more; an input or a setting that differs is refused by its name. Files of a folder hold numbers and names alone, with a checksum; one that was altered is made again, and that is said. What an estimator of your own makes of a chunk cannot be kept, is said, and made again. Remove the folder when you have the results: asked again, it gives them without measuring.
@@ -129,7 +129,7 @@ Spark: `spark.authenticate` and `spark.ssl.*` of the cluster, in `spark-defaults
 {table(planned)}
 
 - **Bottleneck**: {bottlenecks(planned)}. Rows that are written sorted by user (or bucketed, by any engine) need no partitioning: only the look through them is left to one machine.
-- **Shuffle**: {planned[0].disk_gb:,.0f} GB on the disk of the machine where it is started, once; name it with `TMPDIR`.
+- **Shuffle**: {rates("offpolicy").row_bytes * PLANNED.rows / 1e9:,.0f} GB of rows (`evaluate`: {rates("evaluate").row_bytes * PLANNED.rows / 1e9:,.0f} GB) on the disk of the machine where it is started, once; with the sums of all users, until the end, {planned[0].disk_gb:,.0f} GB ({planned[-1].disk_gb:,.0f} GB). Name the place with `TMPDIR`.
 - **Memory**: something of every user stays on that machine, {space["evaluate"]["bytes_per_user"]:,.0f} bytes for `evaluate` and {space["offpolicy"]["bytes_per_user"]:,.0f} for `offpolicy` ({planned[0].driver_gb:,.0f} GB); for `evaluate` also the factors of all users, which are the largest part ({planned[-1].driver_gb:,.0f} GB). Workers get the factors of all items and those of the users of a chunk ({planned[-1].worker_gb:.1f} GB). Split the users into several runs where that is too much, or judge a random sample of them: a tenth of a billion users has an interval only three times as wide.
 
 ## Measured

@@ -30,6 +30,11 @@ def test_workers_hold_the_factors_of_items_and_of_the_users_of_a_chunk() -> None
     assert many.worker_gb == pytest.approx(found.worker_gb)  # more users in more chunks
 
 
+def test_logs_of_impressions_have_no_factors() -> None:
+    found = cost("offpolicy", "dask", SIZE, known=KNOWN)
+    assert (found.worker_gb, found.driver_gb) == (1.0, pytest.approx(1.0 + 100 * 1e6 / 1e9))
+
+
 def test_disk_is_rows_and_sums() -> None:
     found = cost("offpolicy", "local", SIZE, known=KNOWN)
     assert found.disk_gb == pytest.approx((20 * SIZE.rows + 30 * 1e6 * 2) / 1e9)

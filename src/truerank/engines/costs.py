@@ -134,7 +134,8 @@ def cost(command: str, engine: str, size: Sized, *, known: Rates | None = None) 
     driver = of.driver * size.rows
     work = of.work * size.rows * size.models + of.product * size.users * size.items * size.dim * size.models
     work *= of.factor.get(named, 1.0)
-    of_each = SINGLE * size.dim * size.models  # bytes of the factors of an item, or of a user
+    # bytes of the factors of an item, or of a user; logs of impressions have none
+    of_each = SINGLE * size.dim * size.models if command == "evaluate" else 0.0
     at_a_time = min(size.users, size.users / size.rows * CHUNK_ROWS)  # users of a chunk
     return Cost(
         command=command,
