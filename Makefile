@@ -15,7 +15,7 @@ WITH_TORCH := $(if $(filter 0,$(TORCH)),,$(VENV)/.torch)
 RECTOOLS ?= .venv-rectools
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: scale demo test test-all test-newest test-rectools check coverage published-bias bench-setup bench format clean position-fits models-on-kuairec debiased-learners offpolicy-study advice-check targeted-exposure reliability-coverage reliability-study calibration shipped-study pictures report-pictures result-pictures docs release-check
+.PHONY: scale demo test test-all test-newest test-rectools check coverage published-bias bench-setup bench format clean position-fits models-on-kuairec debiased-learners offpolicy-study advice-check targeted-exposure reliability-coverage reliability-study shipped-study pictures report-pictures result-pictures docs release-check
 
 # the library alone is all the demo needs; tests also need peers and models of other libraries
 $(VENV)/.library: pyproject.toml constraints.txt
@@ -87,9 +87,6 @@ reliability-coverage: $(READY)  ## intervals of the reliability study on a popul
 
 targeted-exposure: $(READY)  ## targeted against uniform exposure on KuaiRec, into docs/results/targeted-exposure.md
 	PYTHONPATH=scripts $(BIN)/python scripts/targeted_exposure.py
-
-calibration: $(READY)  ## whether intervals and verdicts keep their promises, into docs/results/calibration.md
-	PYTHONPATH=scripts $(BIN)/python scripts/calibration.py
 
 truth: $(READY)  ## how close estimators come to the truth, into docs/results/truth.md
 	PYTHONPATH=scripts $(BIN)/python scripts/truth.py

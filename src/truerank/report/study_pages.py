@@ -9,7 +9,10 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+import polars as pl
+
 from truerank.core.errors import InputError
+from truerank.data.files import write_table
 from truerank.data.folders import seal, unseal
 from truerank.data.growing import working
 from truerank.data.whole import whole_file, writing
@@ -96,13 +99,26 @@ def _holds(path: Path, content: bytes) -> bool:
     return path.is_file() and path.read_bytes() == content
 
 
-def write_run(result: StudyResult, folder: Path) -> list[Path]:
-    """What a run leaves in its folder, beside the pieces that it was made of: the result, its page and the picture."""
-    files = {result.file_name: result.encoded(), **files_of(result)}
+def write_run(
+    results: Sequence[StudyResult],
+    folder: Path,
+    *,
+    kind: str = KIND,
+    tables: Mapping[str, pl.DataFrame] | None = None,
+) -> list[Path]:
+    """What a run leaves in its folder, beside what it was made of: tables, results, and their pages and pictures."""
+    files = {name: content for each in results for name, content in _left(each).items()}
+    held = tables or {}
     with working(folder):
         unseal(folder)
+        for name, table in held.items():
+            write_table(table, folder / name, advice=KEPT)
         for name, content in files.items():
             with whole_file(folder / name, advice=KEPT) as temporary:
                 temporary.write_bytes(content)
-        seal(folder, kind=KIND, names=files, advice=KEPT)
-    return [folder / name for name in files]
+        seal(folder, kind=kind, names=(*held, *files), advice=KEPT)
+    return [folder / name for name in (*held, *files)]
+
+
+def _left(result: StudyResult) -> dict[str, bytes]:
+    return {result.file_name: result.encoded(), **files_of(result)}
