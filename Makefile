@@ -88,9 +88,6 @@ reliability-coverage: $(READY)  ## intervals of the reliability study on a popul
 targeted-exposure: $(READY)  ## targeted against uniform exposure on KuaiRec, into docs/results/targeted-exposure.md
 	PYTHONPATH=scripts $(BIN)/python scripts/targeted_exposure.py
 
-truth: $(READY)  ## how close estimators come to the truth, into docs/results/truth.md
-	PYTHONPATH=scripts $(BIN)/python scripts/truth.py
-
 advice-check: $(READY)  ## advice from a study against fresh logs, into docs/results/advice.md
 	PYTHONPATH=scripts $(BIN)/python scripts/advice_check.py
 

@@ -75,27 +75,6 @@ def lists(found: list[Table]) -> Head:
     )
 
 
-def mean_recall(found: list[Table]) -> Head:
-    rows = rows_having(found, "corrected error", "published bias")
-    dots = [
-        _dot(f"{row['model']}, K = {row['K']}", f"{row['N̄']} judged items", number(row["corrected error"]))
-        for row in rows
-    ]
-    error = [number(row["corrected error"]) for row in rows]
-    off = [number(row["corrected error"]) for row in rows if abs(number(row["published bias"])) > 0.15]
-    covered = [number(row["covered"]) for row in rows if number(row["N̄"]) >= 20]
-    short = sum(each < 0.9 for each in covered)
-    return Head(
-        ranges(dots, "error of corrected, over that of the published mean", at=1.0),
-        "Error of the corrected mean over that of the published one, by model and cut-off",
-        (
-            "Where users have few judged items, those without a relevant one among them drop out of the published mean, and it is biased; corrected models them.",
-            f"Left of the dashed line corrected has the smaller error: in {sum(each < 1 for each in error)} of {len(error)} cells, and in {sum(each < 1 for each in off)} of the {len(off)} in which the published mean is more than 15 % off.",
-            f"Its 95 % intervals held the truth less often than in 90 % of draws in {short} of {len(covered)} cells with 20 judged items or more; draws are few, so each of these figures is rough.",
-        ),
-    )
-
-
 def models(found: list[Table]) -> Head:
     table = next(table for table in found if table and "evaluate" in table[0])
     dots = _recalls(table, "all")
@@ -302,7 +281,6 @@ HEADS: Mapping[str, Callable[[list[Table]], Head]] = {
     "coverage": coverage,
     "debiased-learners": debiased,
     "lists": lists,
-    "mean-recall": mean_recall,
     "models": models,
     "models-torch": models_torch,
     "offpolicy": offpolicy,

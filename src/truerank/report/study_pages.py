@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pkgutil
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -28,13 +28,18 @@ KIND = "run of a study"  # of the folder
 
 @dataclass(frozen=True, slots=True)
 class StudyPage:
-    """What a page says: a chart, what it shows for those who do not see it, three sentences, and lines of the rest."""
+    """What a page says: a chart, what it shows for those who do not see it, three sentences, and lines of the rest.
+
+    Further pictures, for the rest or for a guide, have names of their own: `kuairec` of the study `mean-recall` is
+    mean-recall-kuairec.svg.
+    """
 
     title: str
     chart: Any
     alternative: str
     sentences: tuple[str, str, str]
     body: Sequence[str]
+    pictures: Mapping[str, Any] = field(default_factory=dict)
 
     def text(self, result: StudyResult) -> str:
         beginning = (
@@ -65,10 +70,11 @@ def page_of(result: StudyResult) -> StudyPage:
 
 
 def files_of(result: StudyResult) -> dict[str, bytes]:
-    """The page and its picture: what they hold by their names."""
+    """The page and its pictures: what they hold by their names."""
     made = page_of(result)
-    drawn = picture(made.chart, PictureFormat.SVG, who=WHO)
-    return {f"{result.study}.md": made.text(result).encode(), f"{result.study}.svg": drawn}
+    charts = {result.study: made.chart} | {f"{result.study}-{name}": chart for name, chart in made.pictures.items()}
+    drawn = {f"{name}.svg": picture(chart, PictureFormat.SVG, who=WHO) for name, chart in charts.items()}
+    return {f"{result.study}.md": made.text(result).encode()} | drawn
 
 
 def pages(results: Mapping[str, StudyResult]) -> dict[str, bytes]:
