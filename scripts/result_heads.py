@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from statistics import fmean
-from typing import Any
 
 from result_parts import Head, Table, number, numbers, rows_having
 from truerank.report.study_charts import BAND, GREEN, HELD, curves, percent, ranges
@@ -73,49 +72,6 @@ def lists(found: list[Table]) -> Head:
             f"{wide} of {len(held)} are to its right: wider than needed, which is safe and costs data.",
         ),
     )
-
-
-def models(found: list[Table]) -> Head:
-    table = next(table for table in found if table and "evaluate" in table[0])
-    dots = _recalls(table, "all")
-    best, popular = dots[0], next(dot for dot in dots if dot["label"] == "popularity")
-    above = [dot["label"] for dot in dots if dot["low"] > popular["high"]]
-    return Head(
-        ranges(dots, "Recall@50, with 95 % intervals", at=popular["value"]),
-        "Recall@50 of each recommender with its interval, popularity as a dashed line",
-        (
-            "Recommenders were trained on one part of KuaiRec and tested on another in which nearly every label is known.",
-            f"{best['label']} finds most, {best['value']:.3f} of what users like in the first 50; popularity (dashed) finds {popular['value']:.3f}.",
-            f"Settings were not tuned; the intervals of {len(above)} models lie above that of popularity ({', '.join(above)}).",
-        ),
-    )
-
-
-def models_torch(found: list[Table]) -> Head:
-    tables = [table for table in found if table and "epochs" in table[0]]
-    tasks = ("biased split, both classes", "big matrix, positives only")
-    dots = [dot for table, task in zip(tables, tasks, strict=True) for dot in _recalls(table, task)]
-    first = {dot["label"]: dot for dot in dots if dot["group"] == tasks[0]}
-    second = [dot for dot in dots if dot["group"] == tasks[1]]
-    best, most = max(first.values(), key=lambda dot: dot["value"]), max(second, key=lambda dot: dot["value"])
-    beyond = sum(dot["low"] > first["popularity"]["high"] for dot in first.values()) or "no"
-    return Head(
-        ranges(dots, "Recall@50, with 95 % intervals", offset=True),
-        "Recall@50 of the learned models with intervals, in two tasks",
-        (
-            "The models that need torch, on KuaiRec, in two tasks: learning from a biased part of a table with both classes, and from positives alone.",
-            f"In the first {best['label']} finds most ({best['value']:.3f}; popularity {first['popularity']['value']:.3f}), and {beyond} intervals lie above popularity's.",
-            f"In the second {most['label']} finds most ({most['value']:.3f}); settings were not tuned.",
-        ),
-    )
-
-
-def _recalls(table: Table, group: str) -> list[dict[str, Any]]:
-    return [
-        {**_dot(row["model"], group, value), "low": low, "high": high}
-        for row in table
-        for value, low, high in [numbers(row["Recall@50"])]
-    ]
 
 
 def offpolicy(found: list[Table]) -> Head:
@@ -281,8 +237,6 @@ HEADS: Mapping[str, Callable[[list[Table]], Head]] = {
     "coverage": coverage,
     "debiased-learners": debiased,
     "lists": lists,
-    "models": models,
-    "models-torch": models_torch,
     "offpolicy": offpolicy,
     "position-fits": position_fits,
     "published-bias": published_bias,
