@@ -15,7 +15,7 @@ WITH_TORCH := $(if $(filter 0,$(TORCH)),,$(VENV)/.torch)
 RECTOOLS ?= .venv-rectools
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: scale demo test test-all test-newest test-rectools check coverage bench-setup bench format clean position-fits models-on-kuairec debiased-learners offpolicy-study advice-check targeted-exposure reliability-coverage reliability-study calibration shipped-study pictures report-pictures result-pictures docs release-check
+.PHONY: scale demo test test-all test-newest test-rectools check coverage bench-setup bench format clean position-fits debiased-learners offpolicy-study advice-check targeted-exposure reliability-coverage reliability-study shipped-study pictures report-pictures result-pictures docs release-check
 
 # the library alone is all the demo needs; tests also need peers and models of other libraries
 $(VENV)/.library: pyproject.toml constraints.txt
@@ -69,10 +69,6 @@ coverage: $(READY)  ## coverage of intervals on KuaiRec, 2,000 draws, into docs/
 position-fits: $(READY)  ## recovery of planted position models, into docs/results/position-fits.md
 	PYTHONPATH=scripts $(BIN)/python scripts/position_fits.py
 
-models-on-kuairec: $(READY) $(WITH_TORCH)  ## times and true recall of recommenders, into docs/results/models.md
-	PYTHONPATH=scripts $(BIN)/python scripts/torch_models_on_kuairec.py
-	PYTHONPATH=scripts $(BIN)/python scripts/models_on_kuairec.py
-
 debiased-learners: $(READY) $(WITH_TORCH)  ## learners on worlds with planted bias, into docs/results/debiased-learners.md
 	PYTHONPATH=scripts $(BIN)/python scripts/debiased_learners.py
 
@@ -84,12 +80,6 @@ reliability-coverage: $(READY)  ## intervals of the reliability study on a popul
 
 targeted-exposure: $(READY)  ## targeted against uniform exposure on KuaiRec, into docs/results/targeted-exposure.md
 	PYTHONPATH=scripts $(BIN)/python scripts/targeted_exposure.py
-
-calibration: $(READY)  ## whether intervals and verdicts keep their promises, into docs/results/calibration.md
-	PYTHONPATH=scripts $(BIN)/python scripts/calibration.py
-
-truth: $(READY)  ## how close estimators come to the truth, into docs/results/truth.md
-	PYTHONPATH=scripts $(BIN)/python scripts/truth.py
 
 advice-check: $(READY)  ## advice from a study against fresh logs, into docs/results/advice.md
 	PYTHONPATH=scripts $(BIN)/python scripts/advice_check.py

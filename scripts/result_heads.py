@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from statistics import fmean
-from typing import Any
 
 from result_parts import Head, Table, number, numbers, rows_having
 from truerank.report.study_charts import BAND, GREEN, HELD, curves, percent, ranges
@@ -73,70 +72,6 @@ def lists(found: list[Table]) -> Head:
             f"{wide} of {len(held)} are to its right: wider than needed, which is safe and costs data.",
         ),
     )
-
-
-def mean_recall(found: list[Table]) -> Head:
-    rows = rows_having(found, "corrected error", "published bias")
-    dots = [
-        _dot(f"{row['model']}, K = {row['K']}", f"{row['N̄']} judged items", number(row["corrected error"]))
-        for row in rows
-    ]
-    error = [number(row["corrected error"]) for row in rows]
-    off = [number(row["corrected error"]) for row in rows if abs(number(row["published bias"])) > 0.15]
-    covered = [number(row["covered"]) for row in rows if number(row["N̄"]) >= 20]
-    short = sum(each < 0.9 for each in covered)
-    return Head(
-        ranges(dots, "error of corrected, over that of the published mean", at=1.0),
-        "Error of the corrected mean over that of the published one, by model and cut-off",
-        (
-            "Where users have few judged items, those without a relevant one among them drop out of the published mean, and it is biased; corrected models them.",
-            f"Left of the dashed line corrected has the smaller error: in {sum(each < 1 for each in error)} of {len(error)} cells, and in {sum(each < 1 for each in off)} of the {len(off)} in which the published mean is more than 15 % off.",
-            f"Its 95 % intervals held the truth less often than in 90 % of draws in {short} of {len(covered)} cells with 20 judged items or more; draws are few, so each of these figures is rough.",
-        ),
-    )
-
-
-def models(found: list[Table]) -> Head:
-    table = next(table for table in found if table and "evaluate" in table[0])
-    dots = _recalls(table, "all")
-    best, popular = dots[0], next(dot for dot in dots if dot["label"] == "popularity")
-    above = [dot["label"] for dot in dots if dot["low"] > popular["high"]]
-    return Head(
-        ranges(dots, "Recall@50, with 95 % intervals", at=popular["value"]),
-        "Recall@50 of each recommender with its interval, popularity as a dashed line",
-        (
-            "Recommenders were trained on one part of KuaiRec and tested on another in which nearly every label is known.",
-            f"{best['label']} finds most, {best['value']:.3f} of what users like in the first 50; popularity (dashed) finds {popular['value']:.3f}.",
-            f"Settings were not tuned; the intervals of {len(above)} models lie above that of popularity ({', '.join(above)}).",
-        ),
-    )
-
-
-def models_torch(found: list[Table]) -> Head:
-    tables = [table for table in found if table and "epochs" in table[0]]
-    tasks = ("biased split, both classes", "big matrix, positives only")
-    dots = [dot for table, task in zip(tables, tasks, strict=True) for dot in _recalls(table, task)]
-    first = {dot["label"]: dot for dot in dots if dot["group"] == tasks[0]}
-    second = [dot for dot in dots if dot["group"] == tasks[1]]
-    best, most = max(first.values(), key=lambda dot: dot["value"]), max(second, key=lambda dot: dot["value"])
-    beyond = sum(dot["low"] > first["popularity"]["high"] for dot in first.values()) or "no"
-    return Head(
-        ranges(dots, "Recall@50, with 95 % intervals", offset=True),
-        "Recall@50 of the learned models with intervals, in two tasks",
-        (
-            "The models that need torch, on KuaiRec, in two tasks: learning from a biased part of a table with both classes, and from positives alone.",
-            f"In the first {best['label']} finds most ({best['value']:.3f}; popularity {first['popularity']['value']:.3f}), and {beyond} intervals lie above popularity's.",
-            f"In the second {most['label']} finds most ({most['value']:.3f}); settings were not tuned.",
-        ),
-    )
-
-
-def _recalls(table: Table, group: str) -> list[dict[str, Any]]:
-    return [
-        {**_dot(row["model"], group, value), "low": low, "high": high}
-        for row in table
-        for value, low, high in [numbers(row["Recall@50"])]
-    ]
 
 
 def offpolicy(found: list[Table]) -> Head:
@@ -282,9 +217,6 @@ HEADS: Mapping[str, Callable[[list[Table]], Head]] = {
     "coverage": coverage,
     "debiased-learners": debiased,
     "lists": lists,
-    "mean-recall": mean_recall,
-    "models": models,
-    "models-torch": models_torch,
     "offpolicy": offpolicy,
     "position-fits": position_fits,
     "reliability": reliability,

@@ -9,7 +9,7 @@ import pytest
 
 from result_heads import HEADS
 from result_pages import FOLDER, bare, begun
-from result_parts import number, tables
+from result_parts import tables
 from truerank.report.folding import LONG, folded
 
 PAGES = sorted(FOLDER.glob("*.md"))
@@ -34,17 +34,6 @@ def test_sentences_are_those_of_the_tables(name: str) -> None:
     plain = bare(text)
     assert begun(plain, HEADS[name](tables(plain)), image=f"{name}.svg") == text
     assert HEADS[name](tables(plain)).chart.to_dict()  # checked against the schema of Vega-Lite
-
-
-def test_plans_kept_their_word_in_every_world_that_was_drawn() -> None:
-    """What docs/results/power.md records of 4,000 data sets each; test_planning.py draws some of them again."""
-    text = (FOLDER / "power.md").read_text()
-    (worlds,) = tables(text)
-    assert "4,000 data sets" in text
-    assert len(worlds) >= 10
-    assert all(abs(number(row["apart (points)"])) <= 3 for row in worlds)
-    for kind in ("recall", "precision", "DCG", "close models", "sessions", "12 users"):
-        assert any(kind in row["world"] for row in worlds)
 
 
 def test_a_page_without_its_beginning_is_what_a_script_wrote() -> None:

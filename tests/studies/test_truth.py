@@ -8,14 +8,16 @@ import numpy as np
 import polars as pl
 import pytest
 
-import mean_recall
 import truerank as tr
-import truth
 from truerank.core.estimator import Estimator
 from truerank.estimators.judged.assisted import Assisted
+from truerank.report.study_pages import write_run
 from truerank.studies.calibration.run import read, study
+from truerank.studies.own.result import StudyResult
 from truerank.studies.truth import worlds as of_study
 from truerank.studies.truth.contenders import CONTENDERS, Contender, ShownRows
+from truerank.studies.truth.found import truth_results
+from truerank.studies.truth.found_means import bars
 from truerank.studies.truth.known import SyntheticSettings, synthetic
 from truerank.studies.truth.means import ESTIMATORS, MeanRecallWorld, StudyWorld
 from truerank.studies.truth.summary import errors, ratios, summaries
@@ -140,17 +142,75 @@ def test_means_of_users_are_part_of_the_summary(tiny: TruthWorld, tmp_path: Path
     assert curved["error_published"].is_not_null().all()
     assert curved["draws"].unique().to_list() == [3]
     assert MeanRecallWorld.of(tiny).n_draws(2000) == 500
-    real = found.with_columns(world=pl.lit("kuairec"))
-    means = mean_recall.with_cutoffs(real)
-    assert "| popularity, K = 5 |" in "\n".join(mean_recall.guide(means))
-    assert "## kuairec, 3 draws" in mean_recall.page(means)
-    assert "of corrected" in truth.page(truth.with_cutoffs(real.filter(pl.col("error_published").is_null())), means)
-    cells = truth.with_cutoffs(found.filter(pl.col("error_published").is_null()))
-    drawn = truth.measured(cells.filter((pl.col("kind") == "Recall") & ~pl.col("random")), "pooled")
-    assert set(drawn["measure"]) == {each.name for each in truth.MEASURES}
-    assert set(drawn["estimator"]) == {"published", "pooled", "post-stratified", "assisted by a good judge"}
-    usual = drawn.filter((pl.col("estimator") == "pooled") & pl.col("measure").is_in(["variance", "error"]))
-    assert usual["value"].to_list() == pytest.approx([1.0] * len(usual))
-    assert truth.chart(cells) is not None
     # the published mean of the same draws is the measure, not a row of its own
     assert len(found.filter(pl.col("estimator") == "published")) == len(tiny.cutoffs) * 9
+
+
+# ------------------------------------------------------------------------------------------------------------ its pages
+
+
+def test_the_study_leaves_results_and_pages(tiny: TruthWorld, tmp_path: Path) -> None:
+    both: list[StudyWorld] = [tiny, MeanRecallWorld.of(tiny)]
+    study(both, tmp_path, draws=3, seed=SEED, processes=1)
+    found = summaries(both, tmp_path, seed=SEED)
+    alone = truth_results(found, seed=SEED, data={})
+    assert {result.command for result in alone} == {"truerank study truth --draws 3 --seed 3"}
+    real = found.with_columns(world=pl.lit("kuairec"))
+    results = truth_results(real, seed=SEED, data={"kuairec/a": "1"})
+    assert {result.command for result in results} == {"truerank study truth --draws 3 --kuairec DIR --seed 3"}
+    left = write_run(results, tmp_path, kind="truth study", tables={"truth.parquet": found})
+    named = (
+        "truth.parquet",
+        "truth.json",
+        "truth.md",
+        "truth.svg",
+        "mean-recall.json",
+        "mean-recall.md",
+        "mean-recall.svg",
+    )
+    assert [path.name for path in left] == [*named]
+    guide = (tmp_path / "mean-recall.md").read_text()
+    assert "| popularity, K = 5 |" in guide
+    assert "## kuairec, 3 draws" in guide
+    assert "of corrected" in (tmp_path / "truth.md").read_text()
+    shown = StudyResult.read(tmp_path / "truth.json")
+    # two estimators beside the reference of recall and six beside that of precision, four models
+    assert len(shown.rows("dots")) == len(tiny.cutoffs) * (2 + 6) * 4
+    assert len(write_run(alone, tmp_path / "other")) == 6  # no world of that name, no picture of it
+
+
+def test_a_cell_holds_a_bar_if_it_is_beyond_it_by_no_more_than_two_errors() -> None:
+    """Errors of .52 and .53 against a bar of .5 with a Monte-Carlo error of .01; coverage of 88 % of 400 and of 200."""
+    usual = {"estimator": "corrected", "difference": False, "world": "w", "what": "m", "k": 50, "judged": 20,
+             "noise_error": 0.01, "warned": 0.0}  # fmt: skip
+    means = pl.DataFrame(
+        [
+            usual | {"published_bias": -0.2, "error_published": 0.52, "covered": 0.88, "intervals": 200},
+            usual | {"published_bias": -0.2, "error_published": 0.53, "covered": 0.86, "intervals": 400},
+            usual | {"published_bias": 0.04, "error_published": 1.37, "covered": 0.95, "intervals": 200},
+            usual | {"published_bias": 0.1, "error_published": 9.0, "covered": 0.95, "intervals": 200},
+            usual
+            | {"published_bias": -0.2, "error_published": 9.0, "covered": 0.1, "intervals": 9, "difference": True},
+        ]
+    )
+    reached, missed = bars(means)
+    counted = {row["about"]: (row["held"], row["cells"], row["worst"]) for row in reached if row["cells"]}
+    assert counted == {
+        "error, published more than 15 % off, K ≥ 50, 20 and 80 judged": (1, 2, 0.53),
+        "error, published within 5 %": (1, 1, 1.37),
+        "intervals, 20 and 80 judged, hold the truth in": (3, 4, 0.86),
+    }
+    assert [(row["of intervals"], row["error"]) for row in missed] == [(False, 0.53), (True, 0.53)]
+
+
+def test_strata_cost_nothing_where_it_was_measured() -> None:
+    """What docs/results/truth.md says of post-stratified recall: no cell of 270 varies more than pooled recall does."""
+    committed = Path(__file__).parents[2] / "docs" / "results" / "studied"
+    rows = {row["about"]: row for row in StudyResult.read(committed / "truth.json").rows("bars")}
+    for about in ("all K", "a random list"):
+        row = rows[f"post-stratified over pooled, {about}"]
+        assert row["held"] == row["cells"] > 50
+    cells = StudyResult.read(committed / "mean-recall.json").rows("cells")
+    real = [row for row in cells if row["world"] == "kuairec"]
+    assert len(real) >= 45
+    assert all(row["error"] < 1 for row in real)  # corrected is nearer than the published mean

@@ -91,5 +91,5 @@ def run(ctx: click.Context, /, *, data: str | None, size: str, inference: Infere
             processes=inference.threads, progress=report,
         )  # fmt: skip
     output.say(notes)
-    for path in write_run(result, output.place):
+    for path in write_run([result], output.place):
         terminal.show(str(path))

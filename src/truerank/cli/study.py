@@ -293,7 +293,12 @@ study.add_command(figures)
     "--world", "chosen_worlds", metavar="NAME", multiple=True,
     help="Only worlds of this name; 'strata*' are all that begin so. Repeat for several.",
 )  # fmt: skip
-@grouped(Inference, SEED.here("Of all that is drawn.", default=20261116), THREADS, ENGINE)
+@grouped(
+    Inference,
+    SEED.here("Of all that is drawn.", default=constant("studies/calibration/found", "SEED")),
+    THREADS,
+    ENGINE,
+)
 @grouped(Output, OUT.here("The folder of the study.", required=True), QUIET)
 def calibration(*, draws: int, chosen_worlds: tuple[str, ...], inference: Inference, output: Output) -> None:
     """Measure whether intervals and verdicts keep their promises, in worlds whose truth is known.
@@ -303,19 +308,23 @@ def calibration(*, draws: int, chosen_worlds: tuple[str, ...], inference: Infere
     worse. Every draw is evaluated as a user would. Stopped at any moment, the same command goes on where it was; fewer
     --draws first and more later are the same study, as is every --world. calibration.parquet has a row for every
     world, metric, estimator and kind of number: coverage, type I error and power of verdicts, shares that are warned of
-    or insufficient, width.
+    or insufficient, width. Pages say what that means: calibration.md and, for estimators that no paper has,
+    calibration-beyond.md, each with its picture and the numbers behind it (.json).
 
     \b
     truerank study calibration --draws 200 --out calibration
     truerank study calibration --draws 200 --world 'users*' --world 'strata*' --out calibration
     """
+    from truerank.report.study_pages import check_drawing, write_run
+    from truerank.studies.calibration.found import calibration_results
     from truerank.studies.calibration.run import study as run
-    from truerank.studies.calibration.summary import write
+    from truerank.studies.calibration.summary import RESULTS, summaries
     from truerank.studies.calibration.worlds import named, worlds
 
     if draws < 1:
         raise InputError(f"--draws {draws}; expected a whole number from 1.")
     inference.check()
+    check_drawing()
     chosen, place = named(chosen_worlds) if chosen_worlds else worlds(), output.place
     with output.resumable(output.place) as report:
         notes = run(
@@ -328,14 +337,19 @@ def calibration(*, draws: int, chosen_worlds: tuple[str, ...], inference: Infere
             progress=report,
         )
     output.say(notes)
-    terminal.show(f"calibration {write(worlds(), place, seed=inference.seed)}")
+    found = summaries(worlds(), place, seed=inference.seed)
+    made = calibration_results(found, seed=inference.seed)
+    for path in write_run(made, place, kind="calibration study", tables={RESULTS: found}):
+        terminal.show(str(path))
 
 
 @study.command(cls=Sections)
 @count("--draws", default=2000, help="Draws of every world.")
 @file("--kuairec", metavar="DIR", help="The folder of KuaiRec, to study its fully observed block too.")
 @file("--jester", metavar="DIR", help="The folder of Jester, to study its fully observed users too.")
-@grouped(Inference, SEED.here("Of all that is drawn.", default=20261117), THREADS, ENGINE)
+@grouped(
+    Inference, SEED.here("Of all that is drawn.", default=constant("studies/truth/found", "SEED")), THREADS, ENGINE
+)
 @grouped(Output, OUT.here("The folder of the study.", required=True), QUIET)
 def truth(*, draws: int, kuairec: Path | None, jester: Path | None, inference: Inference, output: Output) -> None:
     """Measure how close estimators come to the truth, where every label is known and few are shown at random.
@@ -346,17 +360,22 @@ def truth(*, draws: int, kuairec: Path | None, jester: Path | None, inference: I
     truth.parquet has a row for every world, number of judged items, model or difference, metric and estimator:
     variance, also over that of the usual estimators, RMSE, coverage, share of right signs. The mean recall over users,
     for which a model is fitted in every draw, has 500 draws at most, and errors over those of the published mean.
+    truth.md and mean-recall.md say what that means, each with its picture and the numbers behind it (.json).
 
     \b
     truerank study truth --draws 200 --kuairec data/kuairec --out truth
     """
+    from truerank.report.study_pages import check_drawing, write_run
     from truerank.studies.calibration.run import study as run
+    from truerank.studies.kept import folder_fingerprints
+    from truerank.studies.truth.found import truth_results
     from truerank.studies.truth.means import study_worlds
-    from truerank.studies.truth.summary import write
+    from truerank.studies.truth.summary import RESULTS, summaries
 
     if draws < 1:
         raise InputError(f"--draws {draws}; expected a whole number from 1.")
     inference.check()
+    check_drawing()
     chosen, place = study_worlds(kuairec=kuairec, jester=jester), output.place
     with output.resumable(output.place) as report:
         notes = run(
@@ -369,4 +388,9 @@ def truth(*, draws: int, kuairec: Path | None, jester: Path | None, inference: I
             progress=report,
         )
     output.say(notes)
-    terminal.show(f"truth {write(chosen, place, seed=inference.seed)}")
+    real = {name: folder for name, folder in (("kuairec", kuairec), ("jester", jester)) if folder is not None}
+    data = {path: known for name, folder in real.items() for path, known in folder_fingerprints(name, folder).items()}
+    found = summaries(chosen, place, seed=inference.seed)
+    made = truth_results(found, seed=inference.seed, data=data)
+    for path in write_run(made, place, kind="truth study", tables={RESULTS: found}):
+        terminal.show(str(path))

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import pkgutil
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+import polars as pl
+
 from truerank.core.errors import InputError
+from truerank.data.files import write_table
 from truerank.data.folders import seal, unseal
 from truerank.data.growing import working
 from truerank.data.whole import whole_file, writing
@@ -25,13 +28,18 @@ KIND = "run of a study"  # of the folder
 
 @dataclass(frozen=True, slots=True)
 class StudyPage:
-    """What a page says: a chart, what it shows for those who do not see it, three sentences, and lines of the rest."""
+    """What a page says: a chart, what it shows for those who do not see it, three sentences, and lines of the rest.
+
+    Further pictures, for the rest or for a guide, have names of their own: `kuairec` of the study `mean-recall` is
+    mean-recall-kuairec.svg.
+    """
 
     title: str
     chart: Any
     alternative: str
     sentences: tuple[str, str, str]
     body: Sequence[str]
+    pictures: Mapping[str, Any] = field(default_factory=dict)
 
     def text(self, result: StudyResult) -> str:
         beginning = (
@@ -62,10 +70,11 @@ def page_of(result: StudyResult) -> StudyPage:
 
 
 def files_of(result: StudyResult) -> dict[str, bytes]:
-    """The page and its picture: what they hold by their names."""
+    """The page and its pictures: what they hold by their names."""
     made = page_of(result)
-    drawn = picture(made.chart, PictureFormat.SVG, who=WHO)
-    return {f"{result.study}.md": made.text(result).encode(), f"{result.study}.svg": drawn}
+    charts = {result.study: made.chart} | {f"{result.study}-{name}": chart for name, chart in made.pictures.items()}
+    drawn = {f"{name}.svg": picture(chart, PictureFormat.SVG, who=WHO) for name, chart in charts.items()}
+    return {f"{result.study}.md": made.text(result).encode()} | drawn
 
 
 def pages(results: Mapping[str, StudyResult]) -> dict[str, bytes]:
@@ -96,13 +105,26 @@ def _holds(path: Path, content: bytes) -> bool:
     return path.is_file() and path.read_bytes() == content
 
 
-def write_run(result: StudyResult, folder: Path) -> list[Path]:
-    """What a run leaves in its folder, beside the pieces that it was made of: the result, its page and the picture."""
-    files = {result.file_name: result.encoded(), **files_of(result)}
+def write_run(
+    results: Sequence[StudyResult],
+    folder: Path,
+    *,
+    kind: str = KIND,
+    tables: Mapping[str, pl.DataFrame] | None = None,
+) -> list[Path]:
+    """What a run leaves in its folder, beside what it was made of: tables, results, and their pages and pictures."""
+    files = {name: content for each in results for name, content in _left(each).items()}
+    held = tables or {}
     with working(folder):
         unseal(folder)
+        for name, table in held.items():
+            write_table(table, folder / name, advice=KEPT)
         for name, content in files.items():
             with whole_file(folder / name, advice=KEPT) as temporary:
                 temporary.write_bytes(content)
-        seal(folder, kind=KIND, names=files, advice=KEPT)
-    return [folder / name for name in files]
+        seal(folder, kind=kind, names=(*held, *files), advice=KEPT)
+    return [folder / name for name in (*held, *files)]
+
+
+def _left(result: StudyResult) -> dict[str, bytes]:
+    return {result.file_name: result.encoded(), **files_of(result)}

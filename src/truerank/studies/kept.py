@@ -86,11 +86,14 @@ def fingerprints(name: str, datasets: Sequence[str], source: StudySource) -> dic
         return {}
     if not datasets:
         raise InputError(f"{name} needs no data; leave {{option:data|the folder}} out.")
+    return {name: known for each in datasets for name, known in folder_fingerprints(each, source.place(each)).items()}
+
+
+def folder_fingerprints(dataset: str, folder: Path) -> dict[str, str]:
+    """The hash of every file in the folder of a dataset; of very large ones the size."""
     found = {}
-    for dataset in datasets:
-        place = source.place(dataset)
-        for path in sorted(each for each in place.iterdir() if each.is_file() and each.name[0] != "."):
-            n_bytes = path.stat().st_size
-            known = fingerprint(path) if n_bytes <= HASHED else None
-            found[f"{dataset}/{path.name}"] = f"{n_bytes} bytes" if known is None else known.sha256
+    for path in sorted(each for each in folder.iterdir() if each.is_file() and each.name[0] != "."):
+        n_bytes = path.stat().st_size
+        known = fingerprint(path) if n_bytes <= HASHED else None
+        found[f"{dataset}/{path.name}"] = f"{n_bytes} bytes" if known is None else known.sha256
     return found

@@ -8,7 +8,7 @@ sessions of each as are planned.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Protocol
 
@@ -327,13 +327,3 @@ def power_found(world: PowerWorld, *, draws: int, seed: int, sure: Sure | None =
         enough = spread.informative >= FEWEST and not math.isnan(spread.stderr)
         shown += enough and spread.p < asked.alpha and spread.value * difference > 0
     return PowerFound(world.name, difference, planned, shown / draws, draws)
-
-
-def power_study(of: Sequence[PowerWorld], *, draws: int, seed: int, progress: Report | None = None) -> list[PowerFound]:
-    """The same of every world."""
-    found = []
-    for at, world in enumerate(of, start=1):
-        found.append(power_found(world, draws=draws, seed=seed))
-        if progress is not None:
-            progress("drawing worlds", at, len(of))
-    return found

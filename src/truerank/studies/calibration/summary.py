@@ -7,12 +7,8 @@ from pathlib import Path
 
 import polars as pl
 
-from truerank.data.files import write_table
-from truerank.data.folders import seal, unseal
-from truerank.data.growing import working
 from truerank.studies.calibration.run import read
 from truerank.studies.calibration.worlds import World
-from truerank.studies.pieces import KEPT
 
 RESULTS = "calibration.parquet"
 VALUE, EQUAL, WORSE_ONE = "value", "equal models", "a worse model"
@@ -64,14 +60,3 @@ def summaries(worlds: Sequence[World], folder: Path, *, seed: int) -> pl.DataFra
             )  # fmt: skip
             parts.append(named)
     return pl.concat(parts)
-
-
-def write(worlds: Sequence[World], folder: Path, *, seed: int) -> Path:
-    """The summary as a file beside the draws."""
-    path = folder / RESULTS
-    with working(folder):
-        found = summaries(worlds, folder, seed=seed)
-        unseal(folder)
-        write_table(found, path, advice=KEPT)
-        seal(folder, kind="calibration study", names=(RESULTS,), advice=KEPT)
-    return path

@@ -29,22 +29,27 @@ SMALL = WorldSettings(users=150, items=200, density=0.08, shown=30, judged=20)
 
 @cache
 def observed(source: StudySource, *, size: StudySize, seed: int) -> tuple[ObservedWorld, Log]:
-    """Every cell of the block, ranked by popularity and by a truncated SVD, and the log that both learnt from.
+    """Every cell of the block, ranked by popularity and by a truncated SVD, and the log that both learnt from."""
+    labels, train = block(source, size=size, seed=seed)
+    return ranked(labels, train), train
+
+
+def block(source: StudySource, *, size: StudySize, seed: int) -> tuple[Log, Log]:
+    """Every cell of the block, and the positives outside it.
 
     The big matrix has no cell of the block, so what is personal comes from what the users liked outside it. The seed
     is that of a synthetic world.
     """
     if source.is_synthetic:
         made = make_world(SHAPE if size is StudySize.FULL else SMALL, seed=seed)
-        return ranked(made.truth, made.train), made.train
+        return made.truth, made.train
     folder = source.place(DATASET)
     labels = read(folder / "small_matrix_binary_grid.parquet", columns=COLUMNS)
     counted = len(labels.users), len(labels.items), int(np.sum(labels.label))
     if counted != COUNTS:
         raise InputError(f"{folder}: KuaiRec's block has (users, items, positives) {counted}; expected {COUNTS}.")
     liked = pl.read_parquet(folder / "big_matrix_positives.parquet").select(*COLUMNS.values(), label=pl.lit(1))
-    train = read(liked, columns=COLUMNS)
-    return ranked(labels, train), train
+    return labels, read(liked, columns=COLUMNS)
 
 
 def ranked(labels: Log, train: Log) -> ObservedWorld:

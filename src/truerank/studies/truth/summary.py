@@ -7,11 +7,7 @@ from pathlib import Path
 
 import polars as pl
 
-from truerank.data.files import write_table
-from truerank.data.folders import seal, unseal
-from truerank.data.growing import working
 from truerank.studies.calibration.run import read
-from truerank.studies.pieces import KEPT
 from truerank.studies.truth.means import MeanRecallWorld, StudyWorld
 
 RESULTS = "truth.parquet"
@@ -128,14 +124,3 @@ def summaries(worlds: Sequence[StudyWorld], folder: Path, *, seed: int) -> pl.Da
                 named.select(pl.lit(world.source).alias("world"), pl.lit(world.judged).alias("judged"), pl.all())
             )
     return pl.concat(parts, how="diagonal")
-
-
-def write(worlds: Sequence[StudyWorld], folder: Path, *, seed: int) -> Path:
-    """The summary as a file beside the draws."""
-    path = folder / RESULTS
-    with working(folder):
-        found = summaries(worlds, folder, seed=seed)
-        unseal(folder)
-        write_table(found, path, advice=KEPT)
-        seal(folder, kind="truth study", names=(RESULTS,), advice=KEPT)
-    return path

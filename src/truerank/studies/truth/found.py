@@ -1,0 +1,178 @@
+"""What the study of the truth leaves for its pages: how many cells hold the bars, medians, coverage, dots."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import polars as pl
+
+from truerank.studies.own.result import StudyResult, study_result
+from truerank.studies.own.study import StudyTables
+from truerank.studies.truth.contenders import DOUBT
+from truerank.studies.truth.found_means import bars as mean_bars
+from truerank.studies.truth.found_means import mean_cells, mean_recall_tables
+from truerank.studies.truth.known import JUDGES
+from truerank.studies.truth.summary import PUBLISHED, REFERENCES
+from truerank.studies.work import StudySize
+
+SEED = 20261117
+NOISE = 2  # Monte-Carlo errors that a ratio may lie beyond a bar
+REFERENCE = {metric: first for metric, (first, _) in REFERENCES.items()}
+GOOD, STRATA = "assisted by a good judge", "post-stratified"
+GROUPS = {"5, 10": (5, 10), "20, 50": (20, 50), "500": (500, 500)}  # of cut-offs
+COST, FEW, SHORT = 1.02, 20, 10  # what assistance may cost; judged items that are few; a short list
+CLEAR = 0.02  # of popularity's value: differences whose sign is asked for
+REAL = ("kuairec", "jester")
+
+
+def truth_results(found: pl.DataFrame, *, seed: int, data: Mapping[str, str]) -> list[StudyResult]:
+    """What the summaries of all worlds say: of estimators of one truth, and of the mean recall over users."""
+    given = "".join(f" --{name} DIR" for name in REAL if any(path.startswith(f"{name}/") for path in data))
+    ratios = with_cutoffs(found)
+    command = f"truerank study truth --draws {ratios['draws'].max()}{given}{f' --seed {seed}' * (seed != SEED)}"
+    return [
+        study_result(name, tables, command=command, size=StudySize.FULL, seed=seed, data=data)
+        for name, tables in (
+            ("truth", truth_tables(ratios, mean_cells(found))),
+            ("mean-recall", mean_recall_tables(found)),
+        )
+    ]
+
+
+def with_cutoffs(found: pl.DataFrame) -> pl.DataFrame:
+    """All but the mean recall over users: metric and cut-off apart, and the ratio to the first reference."""
+    kind, k = (pl.col("metric").str.split("@").list.get(at) for at in (0, 1))
+    first = pl.when(kind == "Precision")
+    return found.filter(pl.col("error_published").is_null()).with_columns(
+        kind=kind,
+        k=k.cast(pl.Int64),
+        random=pl.col("what").str.starts_with("random"),
+        ratio=first.then(pl.col("ratio_horvitz-thompson")).otherwise(pl.col("ratio_pooled")),
+        noise=first.then(pl.col("noise_horvitz-thompson")).otherwise(pl.col("noise_pooled")),
+    )
+
+
+def truth_tables(found: pl.DataFrame, means: pl.DataFrame) -> StudyTables:
+    """Bars and what misses them, medians by cut-off, coverage, the cells of real worlds, and dots of the picture."""
+    reached, missed = mean_bars(means)
+    draws = found.filter(pl.col("estimator") == "hajek")["draws"]
+    return StudyTables(
+        {
+            "bars": list(_bars(found)),
+            "exceptions": list(_exceptions(found)),
+            "medians": list(_medians(found)),
+            "mean bars": reached,
+            "mean missed": missed,
+            "coverage": list(_coverage(found)),
+            "cells": _cells(found),
+            "dots": _dots(found),
+        },
+        {
+            "worlds": found["world"].unique(maintain_order=True).to_list(),
+            "fewest draws": draws.min(),
+            "most draws": draws.max(),
+            "draws of means": means["draws"].min(),
+            "noise": found["noise"].filter(found["noise"] > 0).median(),
+            "judges": {name: list(rates) for name, rates in JUDGES.items()},
+            "doubt": DOUBT,
+            "costs": _costs(found),
+        },
+    )
+
+
+def _assisted(found: pl.DataFrame) -> pl.DataFrame:
+    return found.filter((pl.col("kind") == "Precision") & pl.col("estimator").str.starts_with("assisted"))
+
+
+def _bars(found: pl.DataFrame) -> Iterator[dict[str, Any]]:
+    """Ratios of variances that were to be reached: how many cells do, chance apart, and the median."""
+    value, ranked = ~pl.col("difference"), ~pl.col("random")
+    assisted, post = _assisted(found), found.filter((pl.col("estimator") == STRATA) & value)
+    over, by = "post-stratified over pooled", "assisted (all) over hajek"
+    good = assisted.filter((pl.col("estimator") == GOOD) & value & ranked)
+    for about, cells, reference, bar in (
+        (f"{over}, all K", post.filter(ranked), "pooled", 1.02),
+        (f"{over}, a random list", post.filter(~ranked), "pooled", 1.06),
+        (f"{over}, K ≤ 10", post.filter(ranked & (pl.col("k") <= SHORT)), "pooled", 0.7),
+        (f"{by}, values", assisted.filter(value), "hajek", COST),
+        (f"{by}, differences", assisted.filter(~value), "hajek", COST),
+        ("assisted by the good judge over horvitz-thompson", good, "horvitz-thompson", 0.5),
+    ):
+        ratio, noise = pl.col(f"ratio_{reference}"), pl.col(f"noise_{reference}")
+        own = cells.filter(ratio.is_not_null() & ratio.is_finite())
+        held = own.filter(ratio <= bar + NOISE * noise)
+        yield {"about": about, "bar": bar, "held": len(held), "cells": len(own),
+               "median": own[f"ratio_{reference}"].median()}  # fmt: skip
+
+
+def _exceptions(found: pl.DataFrame) -> Iterator[dict[str, Any]]:
+    """Worlds and cut-offs whose median lies above the bar of the good judge, or of strata in short lists."""
+    near = found.filter(~pl.col("difference") & ~pl.col("random"))
+    for kind, estimator, most, bar in (("Precision", GOOD, 500, 0.5), ("Recall", STRATA, SHORT, 0.7)):
+        own = near.filter((pl.col("kind") == kind) & (pl.col("estimator") == estimator) & (pl.col("k") <= most))
+        above = own.group_by("world", "k").agg(pl.col("ratio").median()).filter(pl.col("ratio") > bar)
+        for world, k, ratio in above.sort("world", "k").rows():
+            yield {"estimator": estimator, "world": world, "k": k, "median": ratio}
+
+
+def _costs(found: pl.DataFrame) -> dict[str, Any]:
+    """Cells in which assistance costs more than it may, by more than chance: how many, where, and the worst."""
+    assisted = _assisted(found)
+    costs = assisted.filter(pl.col("ratio_hajek") > COST + NOISE * pl.col("noise_hajek"))
+    short = costs.filter((pl.col("k") <= SHORT) & (pl.col("judged") <= FEW))
+    counts = {"cells": len(costs), "of": len(assisted), "random": len(costs.filter("random")), "short": len(short)}
+    if not len(costs):
+        return counts
+    worst = costs.sort("ratio_hajek", descending=True).row(0, named=True)
+    return counts | {name: worst[name] for name in ("ratio_hajek", "what", "world", "k", "judged", "estimator")}
+
+
+def _contenders(found: pl.DataFrame) -> list[tuple[str, str]]:
+    return found.select("kind", "estimator").unique(maintain_order=True).rows()
+
+
+def _medians(found: pl.DataFrame) -> Iterator[dict[str, Any]]:
+    """Of each contender and group of cut-offs, over worlds, recommenders and numbers judged."""
+    for kind, estimator in _contenders(found):
+        own = found.filter((pl.col("kind") == kind) & (pl.col("estimator") == estimator) & ~pl.col("random"))
+        for words, (low, high) in GROUPS.items():
+            cells = own.filter(pl.col("k").is_between(low, high))
+            alone = cells.filter(~pl.col("difference"))
+            if not len(alone):
+                continue
+            level = alone.filter(pl.col("what") == "popularity").select(
+                "world", "judged", "metric", "estimator", level="truth"
+            )
+            apart = cells.filter("difference").join(level, on=["world", "judged", "metric", "estimator"])
+            clear = apart.filter(pl.col("truth").abs() >= CLEAR * pl.col("level").abs())
+            yield {
+                "metric": kind, "estimator": estimator, "k": words, "variance": alone["ratio"].median(),
+                "off": ((alone["mean"] - alone["truth"]).abs() / alone["variance"].sqrt()).median(),
+                "covered": alone["covered"].mean(), "right signs": clear["right_sign"].mean(),
+            }  # fmt: skip
+
+
+def _coverage(found: pl.DataFrame) -> Iterator[dict[str, Any]]:
+    """Coverage of real recommenders and of random lists, by contender: means over all cells, which few draws allow."""
+    value, ranked = ~pl.col("difference"), ~pl.col("random")
+    for kind, estimator in _contenders(found):
+        own = found.filter((pl.col("kind") == kind) & (pl.col("estimator") == estimator))
+        yield {
+            "metric": kind, "estimator": estimator, "values": own.filter(value & ranked)["covered"].mean(),
+            "differences": own.filter(~value & ranked)["covered"].mean(),
+            "random": own.filter(value & ~ranked)["covered"].mean(),
+        }  # fmt: skip
+
+
+def _cells(found: pl.DataFrame) -> list[dict[str, Any]]:
+    """Every cell of the real worlds at 20 judged items."""
+    own = found.filter(pl.col("world").is_in(REAL) & (pl.col("judged") == FEW))
+    return own.select("world", "what", "metric", "estimator", "truth", "mean", "ratio", "rmse", "covered").to_dicts()
+
+
+def _dots(found: pl.DataFrame) -> list[dict[str, Any]]:
+    """Variances over that of the usual estimator: a dot for each world, model and number judged, by metric and K."""
+    usual = [PUBLISHED, *REFERENCE.values()]
+    own = found.filter(~pl.col("difference") & ~pl.col("random") & ~pl.col("estimator").is_in(usual))
+    return own.sort("kind", "k", maintain_order=True).select("kind", "k", "estimator", "ratio").to_dicts()
