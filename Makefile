@@ -15,7 +15,7 @@ WITH_TORCH := $(if $(filter 0,$(TORCH)),,$(VENV)/.torch)
 RECTOOLS ?= .venv-rectools
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: scale demo test test-all test-newest test-rectools check coverage published-bias bench-setup bench format clean position-fits models-on-kuairec debiased-learners offpolicy-study advice-check targeted-exposure reliability-coverage reliability-study calibration shipped-study pictures report-pictures result-pictures docs release-check
+.PHONY: scale demo test test-all test-newest test-rectools check published-bias bench-setup bench format clean position-fits models-on-kuairec debiased-learners offpolicy-study advice-check targeted-exposure reliability-coverage reliability-study calibration shipped-study pictures report-pictures result-pictures docs release-check
 
 # the library alone is all the demo needs; tests also need peers and models of other libraries
 $(VENV)/.library: pyproject.toml constraints.txt
@@ -62,9 +62,6 @@ check: $(READY)  ## style and types
 	$(BIN)/ruff format --check src tests scripts benchmarks
 	$(BIN)/ruff check src tests scripts benchmarks
 	$(BIN)/mypy
-
-coverage: $(READY)  ## coverage of intervals on KuaiRec, 2,000 draws, into docs/results/coverage.md
-	PYTHONPATH=scripts $(BIN)/python scripts/interval_coverage.py
 
 published-bias: $(READY)  ## what the published mean converges to on KuaiRec, into docs/results/published-bias.md
 	PYTHONPATH=scripts $(BIN)/python scripts/published_bias.py

@@ -1,4 +1,4 @@
-"""Draw the picture of README.md from the figures in docs/results/coverage.md, which `make coverage` writes.
+"""Draw the picture of README.md from the figures in docs/results/coverage.md, which `truerank study coverage` leaves.
 
 python scripts/first_picture.py [png]          write docs/figures/first.svg (or PNG, to look at)
 """

@@ -12,26 +12,6 @@ from truerank.report.study_charts import dot as _dot
 from truerank.report.study_charts import span as _span
 
 
-def coverage(found: list[Table]) -> Head:
-    rows = rows_having(found, "interval", "coverage")
-    held = [number(row["coverage"]) for row in rows]
-    published = [number(row["share of its intervals that hold mean recall"])
-                 for row in rows_having(found, "share of its intervals that hold mean recall")]  # fmt: skip
-    dots = [
-        _dot(f"{row['metric']}, {row['estimator']}", f"{row['interval']} intervals", number(row["coverage"]))
-        for row in rows
-    ]
-    return Head(
-        ranges(dots, HELD, band=BAND, form="%"),
-        "How often intervals held the truth, by metric and estimator",
-        (
-            "KuaiRec is labelled nearly in full, so the truth is known; all but a few random items per user were hidden again and again, and the truth was estimated from the rest.",
-            f"A dot is how often a 95 % interval held it, for one model or difference: {_span(held)} of draws, and {GREEN}.",
-            f"The mean over users as it was published is another question, and its intervals hold mean recall in {_span(published)} of draws.",
-        ),
-    )
-
-
 def debiased(found: list[Table]) -> Head:
     column = "closer than Bias: squared error"
     parts = [table for table in found if table and column in table[0]]
@@ -299,7 +279,6 @@ def reliability(found: list[Table]) -> Head:
 
 HEADS: Mapping[str, Callable[[list[Table]], Head]] = {
     "advice": advice,
-    "coverage": coverage,
     "debiased-learners": debiased,
     "lists": lists,
     "mean-recall": mean_recall,
