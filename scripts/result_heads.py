@@ -39,22 +39,6 @@ def debiased(found: list[Table]) -> Head:
     )
 
 
-def lists(found: list[Table]) -> Head:
-    rows = rows_having(found, "world", "95 % held")
-    held = [number(row["95 % held"]) for row in rows]
-    dots = [_dot(f"{row['world']}, {row['users']} users", row["metric"], number(row["95 % held"])) for row in rows]
-    wide = sum(each > BAND[1] for each in held)
-    return Head(
-        ranges(dots, HELD, band=BAND, form="%"),
-        "How often intervals of coverage and Gini held the truth, by world",
-        (
-            "How many items a recommender shows at all, and how unequally, are numbers of all users together, so their intervals were measured on worlds whose truth is known.",
-            f"A dot is how often a 95 % interval held it: {_span(held)} of draws; {GREEN}.",
-            f"{wide} of {len(held)} are to its right: wider than needed, which is safe and costs data.",
-        ),
-    )
-
-
 def mean_recall(found: list[Table]) -> Head:
     rows = rows_having(found, "corrected error", "published bias")
     dots = [
@@ -280,7 +264,6 @@ def reliability(found: list[Table]) -> Head:
 HEADS: Mapping[str, Callable[[list[Table]], Head]] = {
     "advice": advice,
     "debiased-learners": debiased,
-    "lists": lists,
     "mean-recall": mean_recall,
     "models": models,
     "models-torch": models_torch,
