@@ -15,7 +15,7 @@ WITH_TORCH := $(if $(filter 0,$(TORCH)),,$(VENV)/.torch)
 RECTOOLS ?= .venv-rectools
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: scale demo test test-all test-newest test-rectools check published-bias bench-setup bench format clean position-fits models-on-kuairec debiased-learners offpolicy-study advice-check reliability-coverage reliability-study calibration shipped-study pictures report-pictures result-pictures docs release-check
+.PHONY: scale demo test test-all test-newest test-rectools check published-bias bench-setup bench format clean models-on-kuairec debiased-learners offpolicy-study advice-check reliability-coverage reliability-study calibration shipped-study pictures report-pictures result-pictures docs release-check
 
 # the library alone is all the demo needs; tests also need peers and models of other libraries
 $(VENV)/.library: pyproject.toml constraints.txt
@@ -65,9 +65,6 @@ check: $(READY)  ## style and types
 
 published-bias: $(READY)  ## what the published mean converges to on KuaiRec, into docs/results/published-bias.md
 	PYTHONPATH=scripts $(BIN)/python scripts/published_bias.py
-
-position-fits: $(READY)  ## recovery of planted position models, into docs/results/position-fits.md
-	PYTHONPATH=scripts $(BIN)/python scripts/position_fits.py
 
 models-on-kuairec: $(READY) $(WITH_TORCH)  ## times and true recall of recommenders, into docs/results/models.md
 	PYTHONPATH=scripts $(BIN)/python scripts/torch_models_on_kuairec.py

@@ -128,34 +128,6 @@ def offpolicy(found: list[Table]) -> Head:
     )
 
 
-def position_fits(found: list[Table]) -> Head:
-    rows = rows_having(found, "planted", "coverage of 95 % intervals")
-    dots = [
-        _dot(
-            f"{row['planted']}: {row['parameter']}",
-            "from clicks" if row["parameter"].startswith("P(") else "from scroll depths",
-            number(row["coverage of 95 % intervals"]),
-        )
-        for row in rows
-    ]
-    depth = [dot["value"] for dot in dots if dot["group"] == "from scroll depths"]
-    clicks = [dot["value"] for dot in dots if dot["group"] == "from clicks"]
-    groups = {
-        row["family"]: number(row["coverage of 95 % intervals"])
-        for row in rows_having(found, "family", "coverage of 95 % intervals")
-    }
-    worst = min(groups, key=lambda name: groups[name])
-    return Head(
-        ranges(dots, HELD, band=BAND, form="%"),
-        "How often intervals held the planted position model, by fit",
-        (
-            "Sessions were drawn from position models that are known, and the models fitted to them.",
-            f"From scroll depths 95 % intervals held what was planted in {_span(depth)} of fits ({GREEN}), from clicks in {_span(clicks)}, for which nothing is promised.",
-            f"Fits per group are weakest for {worst}: {percent(groups[worst])}.",
-        ),
-    )
-
-
 def published_bias(found: list[Table]) -> Head:
     rows = rows_having(found, "judged per user N̄", "bias")
     points = [
@@ -268,7 +240,6 @@ HEADS: Mapping[str, Callable[[list[Table]], Head]] = {
     "models": models,
     "models-torch": models_torch,
     "offpolicy": offpolicy,
-    "position-fits": position_fits,
     "published-bias": published_bias,
     "reliability": reliability,
     "reliability-coverage": reliability_coverage,
