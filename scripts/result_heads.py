@@ -183,27 +183,6 @@ def advice(found: list[Table]) -> Head:
     )
 
 
-def reliability_coverage(found: list[Table]) -> Head:
-    rows = rows_having(found, "coverage: least", "most")
-    dots = [
-        {**_dot(f"{row['figure']}: {row['question'].replace('_', ' ')}", f"{row['repetitions']} repetition{'s' * (row['repetitions'] != '1')}", number(row["median"])),
-         "low": number(row["coverage: least"]), "high": number(row["most"])}
-        for row in rows
-    ]  # fmt: skip
-    once = [number(row["median"]) for row in rows if row["repetitions"] == "1" and row["figure"] != "of means"]
-    least = min(number(row["coverage: least"]) for row in rows)
-    means = [number(row["median"]) for row in rows if row["figure"] == "of means"]
-    return Head(
-        ranges(dots, HELD, band=BAND, form="%", offset=True),
-        "How often intervals of the reliability study held the truth, by question",
-        (
-            "A reliability study sees some users and wants to speak of all; here the study was run thousands of times on users drawn from a population that is known.",
-            f"A dot is the median over ways to choose candidates, a bar goes from least to most: with one repetition the medians are {_span(once)}, and {GREEN}.",
-            f"The lowest of all is {percent(least)}; intervals of the order of means hold nearly always (medians {_span(means)}), as they are wide.",
-        ),
-    )
-
-
 def reliability(found: list[Table]) -> Head:
     rows = [row for row in rows_having(found, "sparsity", "Full", "WTDH") if row["Full"].count("/") == 2]
     shown = {
@@ -242,5 +221,4 @@ HEADS: Mapping[str, Callable[[list[Table]], Head]] = {
     "offpolicy": offpolicy,
     "published-bias": published_bias,
     "reliability": reliability,
-    "reliability-coverage": reliability_coverage,
 }
