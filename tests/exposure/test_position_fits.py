@@ -258,7 +258,7 @@ def test_a_fit_shows_itself() -> None:
 @pytest.mark.parametrize("case", DEPTHS, ids=str)
 def test_planted_parameters_are_recovered(case: PlantedDepths) -> None:
     """A quick look; the slow test counts 2,000 fits."""
-    found = fits_of(case, runs=25, seed=20261116, keep=in_memory)[:, 0]
+    found = fits_of([(case, 25)], seed=20261116, keep=in_memory)[0][:, 0]
     held = (found[:, 1] <= case.value) & (case.value <= found[:, 2])
     assert held.mean() >= 0.8
     assert abs(np.median(np.log(found[:, 0] / case.value))) < 0.25
@@ -279,7 +279,7 @@ def test_committed_intervals_of_depth_fits_cover() -> None:
 @pytest.mark.parametrize("case", DEPTHS, ids=str)
 def test_depth_fits_as_published(case: PlantedDepths) -> None:
     """2,000 fits, as `truerank study position-fits --seed 20261116` makes them."""
-    (found,) = recoveries(case, fits_of(case, runs=2000, seed=20261116, keep=in_memory))
+    (found,) = recoveries(case, *fits_of([(case, 2000)], seed=20261116, keep=in_memory))
     (row,) = [row for row in StudyResult.read(COMMITTED).rows("depths") if row["planted"] == str(case)]
     assert found["mean"] == pytest.approx(row["mean"], abs=0.000051)
     assert found["coverage"] == pytest.approx(row["coverage"], abs=0.00051)

@@ -157,6 +157,11 @@ class PlantedGroups:
         covered = float(np.mean((found[:, 1] <= truth) & (truth <= found[:, 2])))
         return np.array([[shrunk, pooled, covered]])
 
+    def summed(self, found: Floats) -> dict[str, Any]:
+        """Means over runs."""
+        shrunk, pooled, covered = found[:, 0].mean(axis=0)
+        return {"family": self.family, "shrunk": shrunk, "pooled": pooled, "coverage": covered}
+
 
 # -------------------------------------------------------------------------------------------------------- from clicks
 
@@ -221,11 +226,17 @@ class FitRuns:
         return pl.DataFrame(np.concatenate(found), schema=["a", "b", "c"], orient="row")
 
 
-def fits_of(fits: PlantedFits, *, runs: int, seed: int, keep: Keep) -> Floats:
-    """[runs x numbers x 3]."""
-    pieces = [FitRuns(fits, seed, first, min(first + AT_ONCE, runs)) for first in range(0, runs, AT_ONCE)]
-    tables = keep(pieces, about=f"fitting {fits}")
-    return np.concatenate([table.to_numpy() for table in tables]).reshape(runs, -1, 3)
+def fits_of(asked: Sequence[tuple[PlantedFits, int]], *, seed: int, keep: Keep) -> list[Floats]:
+    """[runs x numbers x 3] of everything that is planted, each fitted so many times."""
+    pieces = [
+        [FitRuns(fits, seed, first, min(first + AT_ONCE, runs)) for first in range(0, runs, AT_ONCE)]
+        for fits, runs in asked
+    ]
+    tables = iter(keep([piece for each in pieces for piece in each], about="fitting position models"))
+    return [
+        np.concatenate([next(tables).to_numpy() for _ in each]).reshape(runs, -1, 3)
+        for each, (_, runs) in zip(pieces, asked, strict=True)
+    ]
 
 
 def recoveries(fits: PlantedDepths | PlantedFeatures | PlantedClicks, found: Floats) -> list[dict[str, Any]]:
@@ -264,26 +275,21 @@ class PositionFitsStudy:
         del source, progress
         full = size is StudySize.FULL
         runs, group_runs, click_runs = (2000, 200, 200) if full else (4, 2, 2)
+        features = [PlantedFeatures(family) for family in INTERCEPT]
+        groups = [PlantedGroups(family) for family in INTERCEPT]
         clicks = [PlantedClicks(method) if full else PlantedClicks(method, 1000, 4) for method in METHODS]
-
-        def found(every: Sequence[Any], n: int) -> list[dict[str, Any]]:
-            return [row for fits in every for row in recoveries(fits, fits_of(fits, runs=n, seed=seed, keep=keep))]
-
-        depths = found(DEPTHS, runs)
-        features = found([PlantedFeatures(family) for family in INTERCEPT], runs)
-        groups = {
-            family: fits_of(PlantedGroups(family), runs=group_runs, seed=seed, keep=keep)[:, 0].mean(axis=0)
-            for family in INTERCEPT
-        }
+        asked: list[tuple[PlantedFits, int]] = [
+            *((fits, runs) for fits in (*DEPTHS, *features)),
+            *((fits, group_runs) for fits in groups),
+            *((fits, click_runs) for fits in clicks),
+        ]
+        found = {str(fits): each for (fits, _), each in zip(asked, fits_of(asked, seed=seed, keep=keep), strict=True)}
         return StudyTables(
             {
-                "depths": depths,
-                "features": features,
-                "groups": [
-                    {"family": family, "shrunk": shrunk, "pooled": pooled, "coverage": covered}
-                    for family, (shrunk, pooled, covered) in groups.items()
-                ],
-                "clicks": found(clicks, click_runs),
+                "depths": [row for fits in DEPTHS for row in recoveries(fits, found[str(fits)])],
+                "features": [row for fits in features for row in recoveries(fits, found[str(fits)])],
+                "groups": [fits.summed(found[str(fits)]) for fits in groups],
+                "clicks": [row for fits in clicks for row in recoveries(fits, found[str(fits)])],
             },
             {
                 "runs": runs, "group runs": group_runs, "click runs": click_runs, "longest feed": LONG,
