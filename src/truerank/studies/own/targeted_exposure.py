@@ -13,7 +13,8 @@ import polars as pl
 
 from truerank.core.arrays import Floats, Ints
 from truerank.core.chance import generator
-from truerank.core.estimator import Estimator, Learned
+from truerank.core.estimator import Estimator, Exposed, Learned
+from truerank.core.ids import Ids
 from truerank.core.log import Log
 from truerank.core.metric import Additive
 from truerank.core.progress import Progress
@@ -30,6 +31,7 @@ from truerank.metrics.precision import Precision
 from truerank.metrics.recall import Recall
 from truerank.metrics.worth import expected_worth
 from truerank.models.baselines import Popularity, Random
+from truerank.models.matrix import one_thread
 from truerank.models.neighbours import ItemKNN
 from truerank.ranks.kernel.rank import rank
 from truerank.sampling.designs import DrawBy
@@ -44,7 +46,8 @@ EVERY = 5  # draws of which intervals are made
 KNOWN = ("popularity", "svd-32", "item-knn")
 PAIRS = (("popularity", "svd-32"), ("item-knn", "popularity"), ("item-knn", "svd-32"))
 RANDOM = "random"
-DESIGNED = Learned(facts={"designed": True})
+STRANGER = 1_000_000_000  # the first id of users that no block has
+DESIGNED = Learned(facts={"exposed": Exposed.DESIGNED})
 BARS = {"known": 0.1, "not known": 0.7, "random list": 2.0}  # of the variance, over that of uniform exposure
 COLUMNS = ("draw", "what", "metric", "estimator", "value", "low", "high")
 
@@ -79,10 +82,10 @@ class TargetedSetting:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RankedModels:
-    """A block with all labels, what models learnt from, and the ranks of every cell by each of them."""
+    """A block with all labels, what is known from outside it, and the ranks of every cell by each model."""
 
     labels: Log
-    train: Log
+    outside: Log
     scores: Mapping[str, Scores]
     ranks: Mapping[str, Ranks]
 
@@ -98,14 +101,19 @@ def ranked_models(source: StudySource, size: StudySize, seed: int) -> RankedMode
         "popularity": Popularity().fit(train, seed=0),
         "svd-32": svd(train, dimensions=32),
         "item-knn": ItemKNN().fit(train, seed=0),
-        "svd-8": svd(train, dimensions=8),
-        "svd-128": svd(train, dimensions=128),
+        **{f"svd-{n}": svd(train, dimensions=n) for n in (8, 128) if 2 * n < world.n_users},  # else nothing is left out
         "narrow-knn": ItemKNN(neighbours=5).fit(train, seed=0),
         RANDOM: Random().fit(train, seed=0),
     }
     whole = Candidates(world.n_users, float(world.n_items))
-    ranks = {name: rank(each, world.labels, pools=[whole], name=name)[0] for name, each in scores.items()}
-    return RankedModels(world.labels, train, scores, ranks)
+    with one_thread():
+        ranks = {name: rank(each, world.labels, pools=[whole], name=name)[0] for name, each in scores.items()}
+    return RankedModels(world.labels, strangers(train) if source.is_synthetic else train, scores, ranks)
+
+
+def strangers(train: Log) -> Log:
+    """What others liked: a made world trains on cells of the block, which a design would never show again."""
+    return replace(train, users=Ids.of(STRANGER + np.arange(len(train.users))))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -134,7 +142,7 @@ class TargetedChances:
 def targeted_chances(setting: TargetedSetting) -> TargetedChances:
     found = setting.models()
     known = {name: found.scores[name] for name in KNOWN}
-    world = world_of(known, exclude=found.train, users=found.labels.users, items=found.labels.items)
+    world = world_of(known, exclude=found.outside, users=found.labels.users, items=found.labels.items)
     lists = lists_of(world, setting.k, seed=setting.seed, threads=1, progress=None)
     maker = ChanceMaker.of(world, lists, setting.summed, per_user=PER_USER, shares=(SHARE, SHARE))
     chance, listed = np.empty(found.shape), []
