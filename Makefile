@@ -15,7 +15,7 @@ WITH_TORCH := $(if $(filter 0,$(TORCH)),,$(VENV)/.torch)
 RECTOOLS ?= .venv-rectools
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: scale demo test test-all test-newest test-rectools check coverage bench-setup bench format clean position-fits debiased-learners offpolicy-study advice-check targeted-exposure reliability-coverage reliability-study shipped-study pictures report-pictures result-pictures docs release-check
+.PHONY: scale demo test test-all test-newest test-rectools check bench-setup bench format clean debiased-learners offpolicy-study advice-check reliability-study shipped-study pictures report-pictures result-pictures docs release-check
 
 # the library alone is all the demo needs; tests also need peers and models of other libraries
 $(VENV)/.library: pyproject.toml constraints.txt
@@ -63,11 +63,6 @@ check: $(READY)  ## style and types
 	$(BIN)/ruff check src tests scripts benchmarks docs/making
 	$(BIN)/mypy
 
-coverage: $(READY)  ## coverage of intervals on KuaiRec, 2,000 draws, into docs/results/coverage.md
-	PYTHONPATH=scripts $(BIN)/python scripts/interval_coverage.py
-
-position-fits: $(READY)  ## recovery of planted position models, into docs/results/position-fits.md
-	PYTHONPATH=scripts $(BIN)/python scripts/position_fits.py
 
 debiased-learners: $(READY) $(WITH_TORCH)  ## learners on worlds with planted bias, into docs/results/debiased-learners.md
 	PYTHONPATH=scripts $(BIN)/python scripts/debiased_learners.py
@@ -75,11 +70,6 @@ debiased-learners: $(READY) $(WITH_TORCH)  ## learners on worlds with planted bi
 offpolicy-study: $(READY)  ## off-policy estimates on feeds with known truth, into docs/results/offpolicy.md
 	PYTHONPATH=scripts $(BIN)/python scripts/offpolicy_study.py
 
-reliability-coverage: $(READY)  ## intervals of the reliability study on a population of users, into docs/results/reliability-coverage.md
-	PYTHONPATH=scripts $(BIN)/python scripts/reliability_coverage.py
-
-targeted-exposure: $(READY)  ## targeted against uniform exposure on KuaiRec, into docs/results/targeted-exposure.md
-	PYTHONPATH=scripts $(BIN)/python scripts/targeted_exposure.py
 
 advice-check: $(READY)  ## advice from a study against fresh logs, into docs/results/advice.md
 	PYTHONPATH=scripts $(BIN)/python scripts/advice_check.py

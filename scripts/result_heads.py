@@ -11,26 +11,6 @@ from truerank.report.study_charts import dot as _dot
 from truerank.report.study_charts import span as _span
 
 
-def coverage(found: list[Table]) -> Head:
-    rows = rows_having(found, "interval", "coverage")
-    held = [number(row["coverage"]) for row in rows]
-    published = [number(row["share of its intervals that hold mean recall"])
-                 for row in rows_having(found, "share of its intervals that hold mean recall")]  # fmt: skip
-    dots = [
-        _dot(f"{row['metric']}, {row['estimator']}", f"{row['interval']} intervals", number(row["coverage"]))
-        for row in rows
-    ]
-    return Head(
-        ranges(dots, HELD, band=BAND, form="%"),
-        "How often intervals held the truth, by metric and estimator",
-        (
-            "KuaiRec is labelled nearly in full, so the truth is known; all but a few random items per user were hidden again and again, and the truth was estimated from the rest.",
-            f"A dot is how often a 95 % interval held it, for one model or difference: {_span(held)} of draws, and {GREEN}.",
-            f"The mean over users as it was published is another question, and its intervals hold mean recall in {_span(published)} of draws.",
-        ),
-    )
-
-
 def debiased(found: list[Table]) -> Head:
     column = "closer than Bias: squared error"
     parts = [table for table in found if table and column in table[0]]
@@ -58,22 +38,6 @@ def debiased(found: list[Table]) -> Head:
     )
 
 
-def lists(found: list[Table]) -> Head:
-    rows = rows_having(found, "world", "95 % held")
-    held = [number(row["95 % held"]) for row in rows]
-    dots = [_dot(f"{row['world']}, {row['users']} users", row["metric"], number(row["95 % held"])) for row in rows]
-    wide = sum(each > BAND[1] for each in held)
-    return Head(
-        ranges(dots, HELD, band=BAND, form="%"),
-        "How often intervals of coverage and Gini held the truth, by world",
-        (
-            "How many items a recommender shows at all, and how unequally, are numbers of all users together, so their intervals were measured on worlds whose truth is known.",
-            f"A dot is how often a 95 % interval held it: {_span(held)} of draws; {GREEN}.",
-            f"{wide} of {len(held)} are to its right: wider than needed, which is safe and costs data.",
-        ),
-    )
-
-
 def offpolicy(found: list[Table]) -> Head:
     rows = [
         row
@@ -95,34 +59,6 @@ def offpolicy(found: list[Table]) -> Head:
             "Feeds were made in which it is known what another ranker would have earned, and that was estimated from the log of the first.",
             f"Where all assumptions hold, 95 % intervals of the weighted estimators without a clip held the truth in {_span(held)} of logs; {GREEN}.",
             f"DCG of the log as it is, without weights, is off by {percent(min(raw), 0)} or more; what breaks when an assumption fails stands below.",
-        ),
-    )
-
-
-def position_fits(found: list[Table]) -> Head:
-    rows = rows_having(found, "planted", "coverage of 95 % intervals")
-    dots = [
-        _dot(
-            f"{row['planted']}: {row['parameter']}",
-            "from clicks" if row["parameter"].startswith("P(") else "from scroll depths",
-            number(row["coverage of 95 % intervals"]),
-        )
-        for row in rows
-    ]
-    depth = [dot["value"] for dot in dots if dot["group"] == "from scroll depths"]
-    clicks = [dot["value"] for dot in dots if dot["group"] == "from clicks"]
-    groups = {
-        row["family"]: number(row["coverage of 95 % intervals"])
-        for row in rows_having(found, "family", "coverage of 95 % intervals")
-    }
-    worst = min(groups, key=lambda name: groups[name])
-    return Head(
-        ranges(dots, HELD, band=BAND, form="%"),
-        "How often intervals held the planted position model, by fit",
-        (
-            "Sessions were drawn from position models that are known, and the models fitted to them.",
-            f"From scroll depths 95 % intervals held what was planted in {_span(depth)} of fits ({GREEN}), from clicks in {_span(clicks)}, for which nothing is promised.",
-            f"Fits per group are weakest for {worst}: {percent(groups[worst])}.",
         ),
     )
 
@@ -162,27 +98,6 @@ def advice(found: list[Table]) -> Head:
     )
 
 
-def reliability_coverage(found: list[Table]) -> Head:
-    rows = rows_having(found, "coverage: least", "most")
-    dots = [
-        {**_dot(f"{row['figure']}: {row['question'].replace('_', ' ')}", f"{row['repetitions']} repetition{'s' * (row['repetitions'] != '1')}", number(row["median"])),
-         "low": number(row["coverage: least"]), "high": number(row["most"])}
-        for row in rows
-    ]  # fmt: skip
-    once = [number(row["median"]) for row in rows if row["repetitions"] == "1" and row["figure"] != "of means"]
-    least = min(number(row["coverage: least"]) for row in rows)
-    means = [number(row["median"]) for row in rows if row["figure"] == "of means"]
-    return Head(
-        ranges(dots, HELD, band=BAND, form="%", offset=True),
-        "How often intervals of the reliability study held the truth, by question",
-        (
-            "A reliability study sees some users and wants to speak of all; here the study was run thousands of times on users drawn from a population that is known.",
-            f"A dot is the median over ways to choose candidates, a bar goes from least to most: with one repetition the medians are {_span(once)}, and {GREEN}.",
-            f"The lowest of all is {percent(least)}; intervals of the order of means hold nearly always (medians {_span(means)}), as they are wide.",
-        ),
-    )
-
-
 def reliability(found: list[Table]) -> Head:
     rows = [row for row in rows_having(found, "sparsity", "Full", "WTDH") if row["Full"].count("/") == 2]
     shown = {
@@ -214,11 +129,7 @@ def reliability(found: list[Table]) -> Head:
 
 HEADS: Mapping[str, Callable[[list[Table]], Head]] = {
     "advice": advice,
-    "coverage": coverage,
     "debiased-learners": debiased,
-    "lists": lists,
     "offpolicy": offpolicy,
-    "position-fits": position_fits,
     "reliability": reliability,
-    "reliability-coverage": reliability_coverage,
 }

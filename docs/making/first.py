@@ -1,4 +1,4 @@
-"""The picture of README.md, from the figures in docs/results/coverage.md, which `make coverage` writes."""
+"""The picture of README.md, from the figures in docs/results/coverage.md, which `truerank study coverage` leaves."""
 
 from __future__ import annotations
 

@@ -194,7 +194,7 @@ def test_names_in_a_page_are_no_code() -> None:
 
 
 def test_users_without_a_hit_are_no_events_of_any_estimator() -> None:
-    """Most users have judged rows in lists, few a relevant one there: intervals wait for 30 of these, however summed."""
+    """Most users have judged rows in lists, few a relevant one there: intervals wait for 30 of these, whatever sums."""
     rng = np.random.default_rng(6)
     label = (rng.random((400, 30)) < 0.3) & (rng.random(400) < 0.05)[:, None]
     item = np.concatenate([rng.choice(30, 8, replace=False) for _ in range(400)])

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-import position_fits
 from truerank.core.errors import InputError, RefusedError
 from truerank.data.impressions import Logged
 from truerank.exposure.positions.fits_clicks import Clicks, fit_clicks, fit_harvest
 from truerank.exposure.positions.table import Table
+from truerank.studies.own.position_fits import click_rows
 
 THETA, QUALITY = np.array([1.0, 0.5, 0.2]), np.array([0.9, 0.6, 0.3])
 
@@ -68,7 +68,7 @@ def test_wrong_rows_are_refused() -> None:
 
 @pytest.mark.parametrize("fit", [fit_clicks, fit_harvest])
 def test_planted_bias_is_recovered_with_a_bootstrap(fit: object) -> None:
-    theta, rows = position_fits.click_rows(np.random.default_rng(2))
+    theta, rows = click_rows(np.random.default_rng(2))
     found = fit(rows, replicates=20, seed=1)  # type: ignore[operator]
     values = np.array([(each.value, each.stderr) for each in found.parameters[1:]])
     assert (np.abs(values[:, 0] - theta[1:]) < 4 * values[:, 1]).all()

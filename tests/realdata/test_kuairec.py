@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from terms import terms_of
 
-import kuairec
 import truerank as tr
 from realdata import folder_of
 from truerank.core.estimator import Estimator
@@ -18,6 +17,8 @@ from truerank.estimators.judged.published import Published
 from truerank.metrics.dcg import DCG
 from truerank.metrics.recall import Recall
 from truerank.studies.coverage import ObservedWorld, Uniformly
+from truerank.studies.own.kuairec import observed
+from truerank.studies.work import StudySize, StudySource
 from truerank.uncertainty.intervals import Interval, around
 
 INTERVALS: list[Interval] = [tr.Population(), tr.Design()]
@@ -27,8 +28,7 @@ pytestmark = pytest.mark.realdata
 
 @pytest.fixture(scope="module")
 def truth() -> ObservedWorld:
-    folder_of("kuairec")
-    return kuairec.truth()
+    return observed(StudySource(folder_of("kuairec")), size=StudySize.FULL, seed=0)[0]
 
 
 def value(truth: ObservedWorld, estimator: Full | Pooled, metric: Metric) -> float:

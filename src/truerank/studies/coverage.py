@@ -6,7 +6,7 @@ observed ones, each copy with its own judged items; the truth is over all of the
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Protocol
@@ -27,7 +27,6 @@ from truerank.studies.work import Keep
 from truerank.uncertainty.intervals import Interval, Population
 
 Asked = tuple[Metric, Estimator]
-Mapper = Callable[[Callable[[int], Floats], Sequence[int]], Sequence[Floats]]
 BLOCK = 50  # draws that are kept together
 
 
@@ -156,12 +155,11 @@ def measure(
     runs: int,
     interval: Interval | None = None,
     seed: int,
-    mapper: Mapper | None = None,
 ) -> list[Coverage]:
-    """Coverage of 95 % intervals of every model and every difference of two models; runs may go to any mapper."""
+    """Coverage of 95 % intervals of every model and every difference of two models."""
     interval = Population() if interval is None else interval
     work = _Run(truth, tuple(asked), drawing, interval, seed)
-    found = np.array(list(map(work, range(runs)) if mapper is None else mapper(work, range(runs))))
+    found = np.array([work(run) for run in range(runs)])
     return _summed(truth, asked, found, interval)
 
 

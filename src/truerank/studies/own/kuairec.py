@@ -13,7 +13,7 @@ from truerank.core.log import Log
 from truerank.core.ranking import Candidates
 from truerank.data.read import read
 from truerank.models.baselines import Popularity
-from truerank.models.matrix import positives
+from truerank.models.matrix import one_thread, positives
 from truerank.ranks.kernel.rank import rank
 from truerank.ranks.scores.scores import Factors, factors
 from truerank.studies.coverage import ObservedWorld
@@ -56,13 +56,14 @@ def ranked(labels: Log, train: Log) -> ObservedWorld:
     """Every cell with its ranks by the two scorers."""
     whole = Candidates(len(labels.users), float(len(labels.items)))
     models = {"popularity": Popularity().fit(train, seed=0), "svd": svd(train)}
-    return ObservedWorld(
-        labels, {name: rank(scores, labels, pools=[whole], name=name)[0] for name, scores in models.items()}
-    )
+    with one_thread():
+        ranks = {name: rank(scores, labels, pools=[whole], name=name)[0] for name, scores in models.items()}
+    return ObservedWorld(labels, ranks)
 
 
 def svd(train: Log, *, dimensions: int = 32) -> Factors:
     matrix = positives(train)
     start = np.ones(min(matrix.shape))
-    left, strength, right = svds(matrix, k=dimensions, v0=start)
+    with one_thread():  # so that equal ranks do not depend on how many processes share the machine
+        left, strength, right = svds(matrix, k=dimensions, v0=start)
     return factors(left * strength, right.T, users=train.users, items=train.items)
