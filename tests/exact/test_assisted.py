@@ -324,7 +324,9 @@ def test_sums_are_unbiased_under_every_targeted_design(way: DrawBy, metric: Metr
     """One user, three of six items shown with these chances, one of them surely: over every draw each sum is the true
     one, and so is an assisted sum with a level and a slope that are fixed."""
     chance = np.array([[1.0, 0.5, 0.4, 0.3, 0.2, 0.6]])
-    plain = [Pooled(), PostStratified()] if isinstance(metric, Recall) else [HorvitzThompson(), Hajek()]
+    plain: list[Estimator] = (
+        [Pooled(), PostStratified()] if isinstance(metric, Recall) else [HorvitzThompson(), Hajek()]
+    )
     draws = list(way.design.outcomes(Members.alone(6, weight=chance[0])))
     assert math.fsum(probability for _, probability in draws) == pytest.approx(1, abs=1e-12)
     for estimator in (*plain, Assisted(fewest=0, doubt=0)):

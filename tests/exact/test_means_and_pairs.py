@@ -195,12 +195,14 @@ def test_weights_by_the_true_chance_to_be_kept_would_be_unbiased(k: int, judged:
         (chance,) = kept_chance(n, n_candidates=size, n_judged=drawn_of)
         user = Tiny([row])
 
-        def shares(terms: Smooth, chance: float = chance) -> tuple[float, float]:
-            return float(terms.sums[0, 0]) / chance, float(terms.sums[0, 1]) / chance
+        def recall_of(terms: Smooth) -> float:
+            return float(terms.sums[0, 0])
+
+        def number_of(terms: Smooth) -> float:
+            return float(terms.sums[0, 1])
 
         recall, number = (
-            expect(user, Published(), Recall(k), [UniformDesign(judged)], lambda terms, at=at: shares(terms)[at])
-            for at in (0, 1)
+            expect(user, Published(), Recall(k), [UniformDesign(judged)], of) / chance for of in (recall_of, number_of)
         )
         assert recall == pytest.approx(sum(row[:k]) / sum(row), abs=1e-12)
         assert number == pytest.approx(1, abs=1e-12)
