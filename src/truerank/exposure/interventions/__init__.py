@@ -124,7 +124,7 @@ def rule_of(
     seed: int,
 ) -> DrawingRule:
     """How rows are drawn, from the counts of users and items alone."""
-    chosen = as_value(strategy, STRATEGIES)
+    chosen: Strategy = as_value(strategy, STRATEGIES)
     if not 0 < fraction <= 1:
         raise InputError(f"a fraction of {fraction:g}; expected a number in (0, 1], such as 0.5.")
     if not len(log):
