@@ -23,6 +23,7 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 import polars as pl
@@ -243,7 +244,9 @@ def _tree(pid: int) -> Iterator[int]:
 def _space(command: str, folder: Path, share: float) -> dict[str, Any]:
     """Bytes by row, by user where the run is started, and by user and model in sums."""
     rows, *users = (round(each * share) for each in SPACED[command])
-    found, n_users, peaks = {}, [], []
+    found: dict[str, Any] = {}
+    n_users: list[int] = []
+    peaks: list[float] = []
     for n in users:
         place = folder / "data"
         place.mkdir()
@@ -286,8 +289,8 @@ def spaced(command: str, place: Path) -> dict[str, Any]:
         sums = sum(path.stat().st_size for path in store.folder.iterdir())
         return measured(store)
 
-    gather.BUDGET, gather.Store.measured = 0, noted  # type: ignore[method-assign]
-    _call(command, place)
+    with patch.object(gather, "BUDGET", 0), patch.object(gather.Store, "measured", noted):
+        _call(command, place)
     peak = _largest(os.getpid())
     if command == "offpolicy":
         surveyed = survey_impressions(place / "log", rewards=["like"], extra=["new", "other"])

@@ -77,7 +77,7 @@ def filling(marker: Path | None) -> Callable[[int], int]:
         if number == 2 and (marker is None or not marker.exists()):
             if marker is not None:
                 marker.touch()
-            held = []
+            held: list[bytearray] = []
             while len(held) < 64:  # slowly: whoever looks after it looks ten times a second
                 held.append(bytearray(b"x") * 2**25)
                 time.sleep(0.05)
@@ -246,8 +246,8 @@ def test_a_scheduler_that_is_killed_in_the_middle(tmp_path: Path) -> None:
     labels = {"user": cells // n_items, "item": cells % n_items, "label": rng.integers(0, 2, len(cells))}
     pl.DataFrame(labels).write_parquet(tmp_path / "labels.parquet")
     for name in ("a", "b"):
-        sides = {"user_factors": rng.normal(size=(n_users, 64)), "item_factors": rng.normal(size=(n_items, 64))}
-        np.savez(tmp_path / f"{name}.npz", **sides)
+        user, item = rng.normal(size=(n_users, 64)), rng.normal(size=(n_items, 64))
+        np.savez(tmp_path / f"{name}.npz", user_factors=user, item_factors=item)
     aside.mkdir()
     named, quiet = tmp_path / "scheduler.json", {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
     home = ["--host", "127.0.0.1", "--no-dashboard"]
