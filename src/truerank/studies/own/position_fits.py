@@ -267,7 +267,7 @@ class PositionFitsStudy:
     name: ClassVar[str] = "position-fits"
     about: ClassVar[str] = "Do fits of position models find what was planted?"
     data: ClassVar[tuple[str, ...]] = ()
-    minutes: ClassVar[float] = 60.0
+    minutes: ClassVar[float] = 3.0
 
     def run(
         self, source: StudySource, *, size: StudySize, seed: int, keep: Keep, progress: Progress | None
