@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from truerank.report.study_charts import BAND, GREEN, HELD, dot, ranges, span
 from truerank.report.study_pages import StudyPage
 from truerank.studies.own.result import StudyResult
@@ -45,7 +47,7 @@ def page(result: StudyResult) -> StudyPage:
     )
 
 
-def _widest(known: list[Row]) -> str:
+def _widest(known: Sequence[Row]) -> str:
     """Where the standard error is most above the true one, of values that are not close to an end."""
     inner = [row for row in known if 0.05 < row["mean"] < 0.95 and row["sd"]]
     if not inner:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from truerank.report.study_charts import BAND, GREEN, HELD, dot, percent, ranges, span
 from truerank.report.study_pages import StudyPage
 from truerank.studies.own.result import StudyResult
@@ -68,7 +70,7 @@ def page(result: StudyResult) -> StudyPage:
     )
 
 
-def _table(rows: list[Row]) -> list[str]:
+def _table(rows: Sequence[Row]) -> list[str]:
     return [COLUMNS, "|" + "---|" * 7, *(_line(row) for row in rows)]
 
 

@@ -165,7 +165,7 @@ class ListIntervalsStudy:
     name: ClassVar[str] = "lists"
     about: ClassVar[str] = "Do intervals of coverage and Gini hold as often as they say?"
     data: ClassVar[tuple[str, ...]] = ()
-    minutes: ClassVar[float] = 4.0
+    minutes: ClassVar[float] = 2.0
 
     def run(
         self, source: StudySource, *, size: StudySize, seed: int, keep: Keep, progress: Progress | None

@@ -267,7 +267,7 @@ class PositionFitsStudy:
     name: ClassVar[str] = "position-fits"
     about: ClassVar[str] = "Do fits of position models find what was planted?"
     data: ClassVar[tuple[str, ...]] = ()
-    minutes: ClassVar[float] = 60.0
+    minutes: ClassVar[float] = 3.0
 
     def run(
         self, source: StudySource, *, size: StudySize, seed: int, keep: Keep, progress: Progress | None
@@ -279,7 +279,8 @@ class PositionFitsStudy:
         groups = [PlantedGroups(family) for family in INTERCEPT]
         clicks = [PlantedClicks(method) if full else PlantedClicks(method, 1000, 4) for method in METHODS]
         asked: list[tuple[PlantedFits, int]] = [
-            *((fits, runs) for fits in (*DEPTHS, *features)),
+            *((fits, runs) for fits in DEPTHS),
+            *((fits, runs) for fits in features),
             *((fits, group_runs) for fits in groups),
             *((fits, click_runs) for fits in clicks),
         ]

@@ -212,7 +212,7 @@ class ReliabilityCoverageStudy:
     name: ClassVar[str] = "reliability-coverage"
     about: ClassVar[str] = "Do intervals of a reliability study of some users hold for everybody?"
     data: ClassVar[tuple[str, ...]] = ()
-    minutes: ClassVar[float] = 120.0
+    minutes: ClassVar[float] = 20.0
 
     def run(
         self, source: StudySource, *, size: StudySize, seed: int, keep: Keep, progress: Progress | None
