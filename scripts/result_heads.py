@@ -32,33 +32,6 @@ def coverage(found: list[Table]) -> Head:
     )
 
 
-def debiased(found: list[Table]) -> Head:
-    column = "closer than Bias: squared error"
-    parts = [table for table in found if table and column in table[0]]
-    dots = [
-        {**_dot(row["method"], model, value), "low": low, "high": high}
-        for model, table in zip(("mf", "lightgcn with biases"), parts, strict=True)
-        for row in table if row[column]
-        for value, low, high in [numbers(row[column])]
-    ]  # fmt: skip
-    nearer = sum(dot["low"] > 0 for dot in dots)
-    recall = [
-        numbers(row["closer than Bias: Recall@20"])
-        for table in parts
-        for row in table
-        if row["closer than Bias: Recall@20"]
-    ]
-    return Head(
-        ranges(dots, "squared error saved, against learning from the log as it is", at=0.0, offset=True),
-        "Squared error that debiased learners save, with intervals",
-        (
-            "Worlds were made in which liked pairs are seen more often, and learners trained on what was seen: as it is, or corrected for that.",
-            f"The picture shows by how much correcting lowers the squared error of predicted chances, with 95 % intervals: above 0 in {nearer} of {len(dots)} cases.",
-            f"Ranking is not predicting: Recall@20 was shown to be higher in {sum(each[1] > 0 for each in recall)} of these {len(recall)} cases, and lower in {sum(each[2] < 0 for each in recall)}.",
-        ),
-    )
-
-
 def lists(found: list[Table]) -> Head:
     rows = rows_having(found, "world", "95 % held")
     held = [number(row["95 % held"]) for row in rows]
@@ -300,7 +273,6 @@ def reliability(found: list[Table]) -> Head:
 HEADS: Mapping[str, Callable[[list[Table]], Head]] = {
     "advice": advice,
     "coverage": coverage,
-    "debiased-learners": debiased,
     "lists": lists,
     "mean-recall": mean_recall,
     "models": models,

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import sys
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +28,11 @@ from truerank.studies.work import StudySize, StudySource
 DOCS = Path(__file__).parents[2] / "docs" / "results"
 RESULTS = DOCS / "studied"
 QUICK: dict[str, Any] = {"size": StudySize.QUICK, "seed": 0, "processes": 1}
+
+
+def learns(cls: Any) -> bool:
+    """Whether a study trains models with torch."""
+    return 'load("torch"' in Path(str(sys.modules[cls.__module__].__file__)).read_text()
 
 
 # ------------------------------------------------------------------------------------------------------- what there is
@@ -53,6 +60,10 @@ def test_a_study_says_what_it_is(cls: Any) -> None:
 
 @pytest.mark.parametrize("cls", STUDIES.catalogue().values(), ids=lambda cls: str(cls.name))
 def test_the_quick_size_runs_without_data_and_again_is_the_same(cls: Any, tmp_path: Path) -> None:
+    if find_spec("torch") is None and learns(cls):
+        with pytest.raises(InputError, match="needs torch"):
+            run_study(cls(), StudySource(), tmp_path / "out", **QUICK)
+        return
     result, notes = run_study(cls(), StudySource(), tmp_path / "out", **QUICK)
     assert not notes
     assert any(result.tables.values())
