@@ -15,7 +15,7 @@ WITH_TORCH := $(if $(filter 0,$(TORCH)),,$(VENV)/.torch)
 RECTOOLS ?= .venv-rectools
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: scale demo test test-all test-newest test-rectools check coverage published-bias bench-setup bench format clean position-fits models-on-kuairec offpolicy-study advice-check targeted-exposure reliability-coverage reliability-study calibration shipped-study pictures report-pictures result-pictures docs release-check
+.PHONY: scale demo test test-all test-newest test-rectools check coverage published-bias bench-setup bench format clean position-fits models-on-kuairec advice-check targeted-exposure reliability-coverage reliability-study calibration shipped-study pictures report-pictures result-pictures docs release-check
 
 # the library alone is all the demo needs; tests also need peers and models of other libraries
 $(VENV)/.library: pyproject.toml constraints.txt
@@ -75,9 +75,6 @@ position-fits: $(READY)  ## recovery of planted position models, into docs/resul
 models-on-kuairec: $(READY) $(WITH_TORCH)  ## times and true recall of recommenders, into docs/results/models.md
 	PYTHONPATH=scripts $(BIN)/python scripts/torch_models_on_kuairec.py
 	PYTHONPATH=scripts $(BIN)/python scripts/models_on_kuairec.py
-
-offpolicy-study: $(READY)  ## off-policy estimates on feeds with known truth, into docs/results/offpolicy.md
-	PYTHONPATH=scripts $(BIN)/python scripts/offpolicy_study.py
 
 reliability-coverage: $(READY)  ## intervals of the reliability study on a population of users, into docs/results/reliability-coverage.md
 	PYTHONPATH=scripts $(BIN)/python scripts/reliability_coverage.py

@@ -112,31 +112,6 @@ def _recalls(table: Table, group: str) -> list[dict[str, Any]]:
     ]
 
 
-def offpolicy(found: list[Table]) -> Head:
-    rows = [
-        row
-        for row in rows_having(found, "estimator", "coverage", "RMSE", "bias")
-        if "broken" not in row and "feed" not in row
-    ]
-    sound = [row for row in rows if "clip" not in row["estimator"] and "raw" not in row["estimator"]]
-    held = [number(row["coverage"]) for row in sound]
-    raw = [abs(number(row["bias"])) for row in rows if row["estimator"] == "dcg-raw"]
-    dots = [
-        _dot(f"{row['estimator']}, {row['reward']}", kind, number(row["coverage"]))
-        for row in rows
-        for kind in [next(iter(row.values()))]
-    ]
-    return Head(
-        ranges(dots, HELD, band=BAND, form="%"),
-        "How often intervals held the true reward, by estimator",
-        (
-            "Feeds were made in which it is known what another ranker would have earned, and that was estimated from the log of the first.",
-            f"Where all assumptions hold, 95 % intervals of the weighted estimators without a clip held the truth in {_span(held)} of logs; {GREEN}.",
-            f"DCG of the log as it is, without weights, is off by {percent(min(raw), 0)} or more; what breaks when an assumption fails stands below.",
-        ),
-    )
-
-
 def position_fits(found: list[Table]) -> Head:
     rows = rows_having(found, "planted", "coverage of 95 % intervals")
     dots = [
@@ -277,7 +252,6 @@ HEADS: Mapping[str, Callable[[list[Table]], Head]] = {
     "mean-recall": mean_recall,
     "models": models,
     "models-torch": models_torch,
-    "offpolicy": offpolicy,
     "position-fits": position_fits,
     "published-bias": published_bias,
     "reliability": reliability,
