@@ -15,7 +15,7 @@ WITH_TORCH := $(if $(filter 0,$(TORCH)),,$(VENV)/.torch)
 RECTOOLS ?= .venv-rectools
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: scale demo test test-all test-newest test-rectools check coverage published-bias bench-setup bench format clean position-fits models-on-kuairec advice-check targeted-exposure reliability-coverage reliability-study calibration shipped-study pictures report-pictures result-pictures docs release-check
+.PHONY: scale demo test test-all test-newest test-rectools check coverage published-bias bench-setup bench format clean position-fits models-on-kuairec targeted-exposure reliability-coverage reliability-study calibration shipped-study pictures report-pictures result-pictures docs release-check
 
 # the library alone is all the demo needs; tests also need peers and models of other libraries
 $(VENV)/.library: pyproject.toml constraints.txt
@@ -87,10 +87,6 @@ calibration: $(READY)  ## whether intervals and verdicts keep their promises, in
 
 truth: $(READY)  ## how close estimators come to the truth, into docs/results/truth.md
 	PYTHONPATH=scripts $(BIN)/python scripts/truth.py
-
-advice-check: $(READY)  ## advice from a study against fresh logs, into docs/results/advice.md
-	PYTHONPATH=scripts $(BIN)/python scripts/advice_check.py
-
 
 reliability-study: $(READY)  ## the claims about sampled candidates on KuaiRec and Jester, into docs/results/reliability.md
 	PYTHONPATH=scripts $(BIN)/python scripts/reliability_study.py

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from statistics import fmean
 from typing import Any
 
 from result_parts import Head, Table, number, numbers, rows_having
@@ -160,41 +159,6 @@ def published_bias(found: list[Table]) -> Head:
     )
 
 
-def advice(found: list[Table]) -> Head:
-    parts = [table for table in found if table and "as stated" in table[0]]
-    series = {
-        "advised": "as advised",
-        "best in hindsight": "best in hindsight",
-        "Full": "all items",
-        "Exposed": "only what was shown",
-    }
-    points = [
-        {
-            "at": sparsity,
-            "value": fmean(number(row[name]) for row in table if row["sparsity"] == sparsity),
-            "group": word,
-            "panel": world,
-        }
-        for world, table in zip(("synthetic", "KuaiRec"), parts, strict=True)
-        for name, word in series.items()
-        for sparsity in dict.fromkeys(row["sparsity"] for row in table)
-    ]
-    regret = [number(row["regret"]) for table in parts for row in table]
-    gain = fmean(number(row["advised"]) - number(row["Full"]) for table in parts for row in table)
-    recognised = rows_having(found, "logger", "taken for uniform")
-    right = sum(number(row[f"taken for {row['logger']}"]) for row in recognised)
-    of = sum(number(row[name]) for row in recognised for name in row if name.startswith("taken for"))
-    return Head(
-        curves(points, across="share of pairs that were hidden", title="τ with the true order of models"),
-        "Agreement with the true order of models over sparsity, as advised and otherwise",
-        (
-            "`truerank advise` says which candidates to rank so that models come out in their true order; here its advice was followed on fresh logs whose truth is known.",
-            f"It loses {fmean(regret):.3f} of τ on average (at most {max(regret):.3f}) against the best choice in hindsight, and gains {gain:.3f} over ranking all items.",
-            f"It recognised how the log came about in {percent(right / of)} of {of:,.0f} logs.",
-        ),
-    )
-
-
 def reliability_coverage(found: list[Table]) -> Head:
     rows = rows_having(found, "coverage: least", "most")
     dots = [
@@ -246,7 +210,6 @@ def reliability(found: list[Table]) -> Head:
 
 
 HEADS: Mapping[str, Callable[[list[Table]], Head]] = {
-    "advice": advice,
     "coverage": coverage,
     "lists": lists,
     "mean-recall": mean_recall,
