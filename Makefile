@@ -15,7 +15,7 @@ WITH_TORCH := $(if $(filter 0,$(TORCH)),,$(VENV)/.torch)
 RECTOOLS ?= .venv-rectools
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: scale demo test test-all test-newest test-rectools check coverage published-bias bench-setup bench format clean position-fits models-on-kuairec targeted-exposure reliability-coverage reliability-study calibration shipped-study pictures report-pictures result-pictures docs release-check
+.PHONY: scale demo test test-all test-newest test-rectools check coverage published-bias bench-setup bench format clean position-fits models-on-kuairec targeted-exposure reliability-coverage reliability-study calibration pictures report-pictures result-pictures docs release-check
 
 # the library alone is all the demo needs; tests also need peers and models of other libraries
 $(VENV)/.library: pyproject.toml constraints.txt
@@ -90,9 +90,6 @@ truth: $(READY)  ## how close estimators come to the truth, into docs/results/tr
 
 reliability-study: $(READY)  ## the claims about sampled candidates on KuaiRec and Jester, into docs/results/reliability.md
 	PYTHONPATH=scripts $(BIN)/python scripts/reliability_study.py
-
-shipped-study: $(READY)  ## the study that comes with the package, on KuaiRec and Jester, into src/truerank/studies/reliability/shipped
-	PYTHONPATH=scripts $(BIN)/python scripts/shipped_study.py
 
 pictures: $(READY)  ## the pictures of the README and of the tutorials, into docs/figures
 	PYTHONPATH=scripts $(BIN)/python scripts/first_picture.py
