@@ -172,7 +172,8 @@ class AdviceStudy:
         del progress
         worlds = [AdvisedWorld(name, source, size, seed) for name in WORLDS]
         grid = worlds[0].grid
-        judged = {world.of: _judged(world, keep) for world in worlds}
+        files = keep([HalfStudied(world) for world in worlds], about="studying one half of the users")
+        judged = {world.of: _judged(world, studied_of(table), keep) for world, table in zip(worlds, files, strict=True)}
         loggers = [str(each) for each in grid.loggers]
         return StudyTables(
             {
@@ -185,9 +186,8 @@ class AdviceStudy:
         )
 
 
-def _judged(world: AdvisedWorld, keep: Keep) -> list[FollowedAdvice]:
+def _judged(world: AdvisedWorld, studied: Studied, keep: Keep) -> list[FollowedAdvice]:
     draws: Mapping[int, int] = DRAWS if world.size is StudySize.FULL else QUICK_DRAWS
-    (files,) = keep([HalfStudied(world)], about=f"studying half of the users ({world.of})")
     truth = [
         each["difference"].to_numpy() for each in keep([TrueOrder(world, 0), TrueOrder(world, 1)], about="ranking")
     ]
@@ -199,7 +199,6 @@ def _judged(world: AdvisedWorld, keep: Keep) -> list[FollowedAdvice]:
         if n or half
     ]
     fresh = keep(logs, about=f"drawing fresh logs ({world.of})")
-    studied = studied_of(files)
     return [
         row for each, table in zip(logs, fresh, strict=True) for row in follow(each, table, studied, truth[each.half])
     ]
