@@ -15,7 +15,7 @@ WITH_TORCH := $(if $(filter 0,$(TORCH)),,$(VENV)/.torch)
 RECTOOLS ?= .venv-rectools
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: scale demo test test-all test-newest test-rectools check bench-setup bench format clean debiased-learners offpolicy-study advice-check reliability-study shipped-study pictures report-pictures result-pictures docs release-check
+.PHONY: scale demo test test-all test-newest test-rectools check bench-setup bench format clean pictures report-pictures docs release-check
 
 # the library alone is all the demo needs; tests also need peers and models of other libraries
 $(VENV)/.library: pyproject.toml constraints.txt
@@ -59,33 +59,13 @@ test-3.%:  ## the fast tests on another Python, without torch, in an environment
 	@$(if $(call found,3.$*),$(MAKE) --no-print-directory test PYTHON=$(call found,3.$*) VENV=.venv-3.$* TORCH=0,echo "Python 3.$* not found: skipped")
 
 check: $(READY)  ## style and types
-	$(BIN)/ruff format --check src tests scripts benchmarks docs/making
-	$(BIN)/ruff check src tests scripts benchmarks docs/making
+	$(BIN)/ruff format --check src tests benchmarks docs/making
+	$(BIN)/ruff check src tests benchmarks docs/making
 	$(BIN)/mypy
 
 
-debiased-learners: $(READY) $(WITH_TORCH)  ## learners on worlds with planted bias, into docs/results/debiased-learners.md
-	PYTHONPATH=scripts $(BIN)/python scripts/debiased_learners.py
-
-offpolicy-study: $(READY)  ## off-policy estimates on feeds with known truth, into docs/results/offpolicy.md
-	PYTHONPATH=scripts $(BIN)/python scripts/offpolicy_study.py
-
-
-advice-check: $(READY)  ## advice from a study against fresh logs, into docs/results/advice.md
-	PYTHONPATH=scripts $(BIN)/python scripts/advice_check.py
-
-
-reliability-study: $(READY)  ## the claims about sampled candidates on KuaiRec and Jester, into docs/results/reliability.md
-	PYTHONPATH=scripts $(BIN)/python scripts/reliability_study.py
-
-shipped-study: $(READY)  ## the study that comes with the package, on KuaiRec and Jester, into src/truerank/studies/reliability/shipped
-	PYTHONPATH=scripts $(BIN)/python scripts/shipped_study.py
-
 pictures: $(READY)  ## the pictures of the README, of guides and of the tutorials, into docs/figures
 	$(BIN)/python -m docs.making first planning beyond_accuracy verdicts watch tutorials
-
-result-pictures: $(READY)  ## what every page of docs/results begins with, from its own tables
-	PYTHONPATH=scripts $(BIN)/python scripts/result_pages.py
 
 report-pictures: $(READY)  ## one report of each kind in Debian's chromium, into docs/figures/report; the reports in build/reports
 	$(BIN)/python -m docs.making report
@@ -113,8 +93,8 @@ release-check:  ## an sdist and a wheel, checked, installed afresh and tried; le
 	$(PYTHON) tests/support/release_check.py --out dist
 
 format: $(READY)
-	$(BIN)/ruff check --fix src tests scripts benchmarks docs/making
-	$(BIN)/ruff format src tests scripts benchmarks docs/making
+	$(BIN)/ruff check --fix src tests benchmarks docs/making
+	$(BIN)/ruff format src tests benchmarks docs/making
 
 clean:
 	rm -rf $(VENV) .venv-* build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis truerank-demo

@@ -53,7 +53,7 @@ def test_an_sdist_holds_what_the_tests_need() -> None:
     listed = set(
         tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["hatch"]["build"]["targets"]["sdist"]["include"]
     )
-    assert {"src", "tests", "scripts", "benchmarks", "docs", "SECURITY.md", "CONTRIBUTING.md"} <= listed
+    assert {"src", "tests", "benchmarks", "docs", "SECURITY.md", "CONTRIBUTING.md"} <= listed
     assert all((ROOT / name).exists() for name in listed)
 
 

@@ -30,6 +30,11 @@ RESULTS = DOCS / "studied"
 QUICK: dict[str, Any] = {"size": StudySize.QUICK, "seed": 0, "processes": 1}
 
 
+def learns(cls: Any) -> bool:
+    """Whether a study trains models with torch."""
+    return 'load("torch"' in Path(str(sys.modules[cls.__module__].__file__)).read_text()
+
+
 # ------------------------------------------------------------------------------------------------------- what there is
 
 

@@ -120,6 +120,8 @@ COMMANDS = (
     Writing("study of our own", words("study watch --size quick --threads 1 --out made --quiet"), grows=True,
             heavy=True),
     Writing("pages of studies", words("study pages watched --out made"), grows=True, heavy=True),
+    Writing("packed studies", words("study pack --data synthetic --size quick --threads 1 --out made --quiet"),
+            grows=True, heavy=True),
     Writing("demo", words("demo --out made --quiet"), heavy=True),
 )  # fmt: skip
 

@@ -73,6 +73,13 @@ COMMANDS = {
         _command("studies", "study list", "made.json"),
         _command("study of our own", "study watch --size quick --threads 2", "made", shows=False, heavy=True),
         _command("pages of studies", "study pages p", "made", shows=False, heavy=True),
+        _command(
+            "packed studies",
+            "study pack --data synthetic --size quick --threads 2",
+            "made",
+            shows=False,
+            heavy=True,
+        ),
         _command("train", "train popularity w/train.parquet --positive >3", "made.npz", shows=False),
         _command(
             "study",

@@ -1,4 +1,4 @@
-"""truerank study NAME, list and pages: studies of our own."""
+"""truerank study NAME, list, pages and pack: studies of our own, and those that come with the package."""
 
 from __future__ import annotations
 
@@ -56,6 +56,34 @@ def pages(*, folder: Path, output: Output) -> None:
     if not folder.is_dir():
         raise InputError(f"{folder}: no such folder; expected one with results of studies.")
     for path in write_pages(read_results(folder), output.place, force=output.force):
+        terminal.show(str(path))
+
+
+@click.command(cls=Sections)
+@DATA
+@SIZE
+@grouped(Inference, THREADS)
+@grouped(Output, OUT.here("The folder of the work and of the packed studies.", required=True), QUIET)
+def pack(*, data: str | None, size: str, inference: Inference, output: Output) -> None:
+    """Make the reliability studies that come with the package, by which `truerank advise` goes without --study.
+
+    Stopped at any moment, the same command goes on where it was. In the end the folder holds a packed study for each
+    world, kuairec and jester: tables of scenarios in three digits, and the terms of the data.
+
+    \b
+    truerank study pack --data data --out packed
+    truerank study pack --data synthetic --size quick --out packed-quick
+    """
+    from truerank.studies.papers.reliability.packed import DATASETS, pack_studies
+    from truerank.studies.work import StudySize
+
+    source = source_of("pack", DATASETS, data)
+    with output.resumable() as report:
+        made, notes = pack_studies(
+            source, output.place, size=StudySize(size), processes=inference.threads, progress=report
+        )
+    output.say(notes)
+    for path in made:
         terminal.show(str(path))
 
 

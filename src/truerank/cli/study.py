@@ -64,7 +64,7 @@ def study() -> None:
 
 
 study.add_each(own.run, own.study_names, word="NAME", does="Run a study of our own")
-for command in (own.list_studies, own.pages):
+for command in (own.list_studies, own.pages, own.pack):
     study.add_command(command)
 
 
