@@ -1,4 +1,4 @@
-"""Pages of results are all made from committed results, begin with a picture and three sentences, and fold long tables."""
+"""Pages of results: all made from committed results, first a picture and three sentences, long tables folded."""
 
 from __future__ import annotations
 

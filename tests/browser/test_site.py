@@ -76,7 +76,7 @@ def test_every_room_and_every_command_has_its_reference(site: Path) -> None:
         ("index.html", 360, "dark"),
         ("reference/metrics.html", 1400, "dark"),
         ("results/calibration.html", 360, "light"),
-        ("results/reliability.html", 1400, "light"),
+        ("results/reliability-coverage.html", 1400, "light"),
     ],
 )
 def test_pages_open_from_files(page: str, width: int, scheme: str, site: Path, opened: Open, axe: str) -> None:

@@ -78,7 +78,7 @@ def pack(*, data: str | None, size: str, inference: Inference, output: Output) -
     from truerank.studies.work import StudySize
 
     source = source_of("pack", DATASETS, data)
-    with output.resumable() as report:
+    with output.resumable(output.place) as report:
         made, notes = pack_studies(
             source, output.place, size=StudySize(size), processes=inference.threads, progress=report
         )

@@ -53,7 +53,8 @@ class PowerStudy:
 
 
 def _row(piece: PlannedWorld, table: pl.DataFrame, draws: int) -> dict[str, Any]:
-    found = PowerFound(piece.name, *table.row(0), draws)
+    difference, planned, shown = table.row(0)
+    found = PowerFound(piece.name, difference, planned, shown, draws)
     return {
         "world": found.world, "difference": found.difference, "planned": found.planned, "shown": found.shown,
         "noise": found.noise, "apart": found.apart,

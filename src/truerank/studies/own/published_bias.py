@@ -41,10 +41,11 @@ class PublishedBiasStudy:
         """No draws, and so no pieces to keep."""
         del keep, progress
         truth = observed(source, size=size, seed=seed)[0]
+        positives = np.bincount(truth.labels.user, weights=truth.labels.label).astype(np.float64)
         rows = [
             _limit(truth, model, Recall(k), n, chance)
             for n in JUDGED[size]
-            for chance in (kept_chance(np.bincount(truth.labels.user, weights=truth.labels.label), truth.n_items, n),)
+            for chance in (kept_chance(positives, truth.n_items, n),)
             for k in CUTOFFS[size]
             for model in truth.ranks
         ]

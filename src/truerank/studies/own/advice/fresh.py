@@ -129,7 +129,8 @@ class HalfStudied:
 
 def studied_of(table: pl.DataFrame) -> Studied:
     """A kept study, as advice reads it."""
-    return Studied(*(pl.read_parquet(io.BytesIO(content)) for content in table["content"]))
+    results, pairs, logs = (pl.read_parquet(io.BytesIO(content)) for content in table["content"])
+    return Studied(results, pairs, logs)
 
 
 # ----------------------------------------------------------------------------------------------------------- fresh logs

@@ -91,7 +91,7 @@ def chosen_of(feed: Feed, seed: int) -> pl.DataFrame:
 
 
 def _frame(rows: Sequence[tuple[Any, ...]], **columns: type[pl.DataType]) -> pl.DataFrame:
-    ends = dict.fromkeys(("value", "low", "high"), pl.Float64)
+    ends: dict[str, type[pl.DataType]] = dict.fromkeys(("value", "low", "high"), pl.Float64)
     return pl.DataFrame(rows, schema=columns | ends, orient="row")
 
 
