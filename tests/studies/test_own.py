@@ -55,7 +55,7 @@ def test_a_study_says_what_it_is(cls: Any) -> None:
 
 def learns(cls: Any) -> bool:
     """Whether a study trains models with torch."""
-    return 'load("torch"' in Path(str(sys.modules[cls.__module__].__file__)).read_text()
+    return "truerank.models.settings import load" in Path(str(sys.modules[cls.__module__].__file__)).read_text()
 
 
 @pytest.mark.parametrize("cls", STUDIES.catalogue().values(), ids=lambda cls: str(cls.name))

@@ -29,8 +29,9 @@ REAL = ("kuairec", "jester")
 def truth_results(found: pl.DataFrame, *, seed: int, data: Mapping[str, str]) -> list[StudyResult]:
     """What the summaries of all worlds say: of estimators of one truth, and of the mean recall over users."""
     given = "".join(f" --{name} DIR" for name in REAL if any(path.startswith(f"{name}/") for path in data))
+    seeded = f" --seed {seed}" * (seed != SEED)
     ratios = with_cutoffs(found)
-    command = f"truerank study truth --draws {max(ratios['draws'].to_list())}{given}{f' --seed {seed}' * (seed != SEED)}"
+    command = f"truerank study truth --draws {max(ratios['draws'].to_list())}{given}{seeded}"
     return [
         study_result(name, tables, command=command, size=StudySize.FULL, seed=seed, data=data)
         for name, tables in (
