@@ -9,7 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import nullcontext
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -25,6 +25,7 @@ import truerank as tr
 from truerank.core.errors import InputError, TruerankError
 from truerank.core.results import Results
 from truerank.data import partition, whole
+from truerank.data.growing import Blocks
 from truerank.data.survey import scan
 from truerank.engines.engine import Values, map_chunks
 from truerank.engines.keeping import keeping
@@ -130,27 +131,38 @@ def evaluated(**options: Any) -> Results:
     return tr.evaluate(scores(), labels(), exposure="random", metrics=["Recall@5", "DCG@5"], **options)
 
 
-@dataclass
-class Stops:
-    """Progress that stops a run after some chunks."""
+DONE = 10  # chunks until a run is stopped
 
-    after: int
-    seen: int = 0
 
-    def __call__(self, what: str, done: int, total: int) -> None:
-        self.seen += what == "measuring"
-        if self.seen == self.after:
-            raise KeyboardInterrupt
+@contextmanager
+def stopping(stop: Callable[[], None]) -> Iterator[None]:
+    """A run is stopped when so many chunks are kept."""
+    write = Blocks.write
+
+    def stops(blocks: Blocks, table: pl.DataFrame, path: Path) -> None:
+        write(blocks, table, path)
+        if len(list(path.parent.glob("*.block"))) == DONE:
+            stop()
+
+    Blocks.write = stops  # type: ignore[assignment, method-assign]
+    try:
+        yield
+    finally:
+        Blocks.write = write  # type: ignore[method-assign]
+
+
+def interrupted() -> None:
+    raise KeyboardInterrupt
 
 
 def test_begun_on_an_engine_it_goes_on_here_and_there(tmp_path: Path, engine: Any) -> None:
     undisturbed = evaluated(keep=tmp_path / "whole")
     for first, second in ((engine, None), (None, engine)):
         kept = tmp_path / f"{first is None}"
-        with pytest.raises(KeyboardInterrupt):
-            evaluated(keep=kept, engine=first, progress=Stops(5))
+        with stopping(interrupted), pytest.raises(KeyboardInterrupt):
+            evaluated(keep=kept, engine=first)
         done = {path: path.stat().st_ino for path in kept.glob("*.block")}
-        assert 5 <= len(done) < 25
+        assert len(done) == DONE
         assert bits(evaluated(keep=kept, engine=second)) == bits(undisturbed)
         assert {path: path.stat().st_ino for path in done} == done  # none of them was made again
 
@@ -162,13 +174,13 @@ sys.path.insert(0, sys.argv[1])
 import psutil
 import test_kept
 
-def kill(what, done, total):
-    if what == "measuring" and 3 * done > total:
-        Path(sys.argv[3]).write_text(" ".join(str(each.pid) for each in psutil.Process().children(recursive=True)))
-        os.kill(os.getpid(), signal.SIGKILL)
+def kill():
+    Path(sys.argv[3]).write_text(" ".join(str(each.pid) for each in psutil.Process().children(recursive=True)))
+    os.kill(os.getpid(), signal.SIGKILL)
 
 if __name__ == "__main__":
-    test_kept.evaluated(keep=sys.argv[2], engine=sys.argv[4], threads=2, progress=kill)
+    with test_kept.stopping(kill):
+        test_kept.evaluated(keep=sys.argv[2], engine=sys.argv[4], threads=2)
 """
 
 
@@ -185,8 +197,7 @@ def test_killed_in_the_middle_it_goes_on(tmp_path: Path, name: str, request: pyt
             psutil.Process(number).kill()
         except psutil.NoSuchProcess:
             continue
-    n_done = len(list(kept.glob("*.block")))
-    assert 8 <= n_done < 30
+    assert len(list(kept.glob("*.block"))) == DONE
     assert bits(evaluated(keep=kept, engine=engine)) == bits(evaluated(keep=tmp_path / "whole"))
 
 
