@@ -13,9 +13,8 @@ from llvmlite import ir
 from numba.core import types
 from numba.extending import intrinsic
 
-from truerank.core.compiled import compiled
+from truerank.core.compiled import Index, compiled
 
-Index = np.uint64  # a signed index is asked each time whether it counts from the end
 LANES = 32  # scores compared by one vector instruction sequence; tile widths are multiples of it
 
 
