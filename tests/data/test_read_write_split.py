@@ -96,3 +96,27 @@ def test_summary_counts(log: tr.Log) -> None:
     assert found["density"] == pytest.approx(0.5)
     assert found["repeated pairs"] == 0
     assert found["positives"] == int(log.label.sum())
+
+
+@pytest.mark.parametrize("order", [[0, 1, 2, 3], [2, 0, 3, 1]], ids=["in order", "shuffled"])
+def test_impressions_do_not_change_with_the_arrays_they_came_from(order: list[int]) -> None:
+    """A frame shares its memory with the arrays it was made of; a log that was read and checked does not."""
+    given = {
+        "session": np.array([0, 0, 1, 1])[order],
+        "item": np.array([0, 1, 0, 1])[order],
+        "time": np.array([5, 6, 7, 8])[order],
+        "dwell": np.array([0.5, 2.0, 0.0, 1.5])[order],
+        "propensity": np.array([0.5, 0.25, 1.0, 0.2])[order],
+        "new": np.array([1.0, 2.0, 2.0, 1.0])[order],
+    }
+    log = tr.read_impressions(pl.DataFrame(given), rewards=["dwell"], extra=["new"])
+    for values in given.values():
+        values[:] = 0
+    assert log.unit.tolist() == [0, 0, 1, 1]
+    assert log.item.tolist() == [0, 1, 0, 1]
+    assert log.time is not None
+    assert log.time.tolist() == [5, 6, 7, 8]
+    assert log.reward("dwell").tolist() == [0.5, 2.0, 0.0, 1.5]
+    assert log.propensity is not None
+    assert log.propensity.tolist() == [0.5, 0.25, 1.0, 0.2]
+    assert log.columns["new"].tolist() == [1.0, 2.0, 2.0, 1.0]

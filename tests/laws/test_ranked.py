@@ -28,7 +28,7 @@ from truerank.report import frames
 from truerank.uncertainty.clipping import GRID, AutoClip, paired_errors, smallest_harmless
 from truerank.uncertainty.intervals import Population, between
 from truerank.uncertainty.support import SupportTally
-from truerank.uncertainty.weights import WeightDiagnostics, WeightTally, pareto_tail
+from truerank.uncertainty.weights import WeightDiagnostics, WeightTally, _add_bins, pareto_tail
 
 INF = math.inf
 CLIPS = np.array([1.0, 1.7, 4.0, INF])
@@ -127,6 +127,22 @@ def test_sums_of_weights_for_all_clips_are_those_of_each(of: Limited) -> None:
         lowered = np.count_nonzero((weight > 0) & (made.weights() > weight * (1 + 1e-15)))
         assert found.clipped == lowered / len(weight)
     assert tally.at(INF).largest == made.weights().max()
+
+
+@pytest.mark.parametrize("scaled", [False, True], ids=["ratios", "scaled"])
+def test_compiled_sums_of_weights_are_the_plain_ones(scaled: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rows of weight 0 and of weights that are clips themselves among them; more rows than one block."""
+    rng = np.random.default_rng(3)
+    limited = np.where(
+        rng.random(5000) < 0.2, rng.choice([0.0, *CLIPS[np.isfinite(CLIPS)]], 5000), rng.gamma(1, 3, 5000)
+    )
+    scale = rng.choice([0.0, 0.5, 1.0], 5000) if scaled else None
+    compiled, plain = (np.zeros((5, len(CLIPS) + 1)) for _ in range(2))
+    _add_bins(scale, limited, CLIPS, compiled)
+    monkeypatch.setattr("truerank.uncertainty.weights.find_spec", lambda name: None)
+    _add_bins(scale, limited, CLIPS, plain)
+    np.testing.assert_array_equal(compiled[0], plain[0])
+    np.testing.assert_allclose(compiled, plain, rtol=1e-12)
 
 
 def test_the_logging_policy_earns_what_it_has_earned() -> None:

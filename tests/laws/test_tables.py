@@ -41,8 +41,11 @@ def every_metric() -> list[Metric]:
 
 @st.composite
 def worlds(draw: st.DrawFn) -> tuple[Log, Ranks]:
-    """Units with none or many relevant items, some tied, some never recommended, some sharing a rank."""
-    n_units, n_items = draw(st.integers(1, 6)), draw(st.integers(1, 30))
+    """Units with none or many relevant items, some tied, some never recommended, some sharing a rank.
+
+    Ranks fill one word of bits, or several.
+    """
+    n_units, n_items = draw(st.integers(1, 6)), draw(st.integers(1, 30) | st.integers(60, 200))
     rng = np.random.default_rng(draw(st.integers(0, 2**32)))
     above = np.argsort(rng.random((n_units, n_items)), axis=1).astype(float)
     tied = np.zeros_like(above)

@@ -124,6 +124,14 @@ def agree(user: Array, item: Array, score: Array, start: Array) -> None:
         assert (np.asarray(one)[a] == np.asarray(other)[b]).all()
 
 
+@given(st.lists(st.integers(0, 9), max_size=40), st.integers(0, 3))
+@settings(max_examples=100, deadline=None, derandomize=True)
+def test_rows_of_units_begin_where_counts_say(units: list[int], without: int) -> None:
+    unit, n = np.sort(np.array(units, dtype=np.int64)), 10 + without
+    counted = np.concatenate([[0], np.cumsum(np.bincount(unit, minlength=n))])
+    assert fast.starts(unit, n).tolist() == counted.tolist()
+
+
 def test_long_lists_are_ordered() -> None:
     """Long enough for the splitting part of the sort, sorted, reversed, constant and shuffled."""
     rng = np.random.default_rng(2)

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any, TypeVar, cast
 
 import numba as nb
+import numpy as np
 from numba.core.caching import (
     CompileResultCacheImpl,
     FunctionCache,
@@ -33,6 +34,7 @@ from numba.misc.appdirs import AppDirs
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 DIGEST = hashlib.sha256().digest_size
+Index = np.uint64  # of what is read often: a signed index is asked each time whether it counts from the end
 
 
 def compiled(**options: Any) -> Callable[[Function], Function]:

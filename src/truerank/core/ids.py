@@ -63,8 +63,8 @@ class Ids:
                 values = series.to_numpy() - low
                 present = np.zeros(high - low + 1, dtype=bool)
                 present[values] = True
-                at = np.cumsum(present) - 1
-                return cls(pl.Series(np.flatnonzero(present) + low)), at[values]
+                ids = cls(pl.Series(np.flatnonzero(present) + low))
+                return ids, values if present.all() else (np.cumsum(present) - 1)[values]
         ids = cls(series.unique().sort())
         return ids, ids.locate(series)
 

@@ -39,7 +39,7 @@ class Facts:
             return cls()
         nonzero, low, high = int(np.count_nonzero(values)), float(values.min()), float(values.max())
         binary = low >= 0 and high <= 1 and nonzero == int(np.count_nonzero(values == 1))
-        total = Fraction(nonzero) if binary else exact_total(values.astype(np.float64))
+        total = Fraction(nonzero) if binary else exact_total(values.astype(np.float64, copy=False))
         return cls(len(values), nonzero, total, low, high, binary)
 
     def __add__(self, other: Facts) -> Facts:

@@ -33,7 +33,8 @@ class Whole:
 class ImpressionColumns:
     """The optional columns of a table, each checked, in the order of units.
 
-    `before` counts the rows of the source before these, for messages.
+    `before` counts the rows of the source before these, for messages. Columns that are `kept` have memory of their own:
+    a frame shares its memory with whoever made it.
     """
 
     table: pl.DataFrame
@@ -42,6 +43,7 @@ class ImpressionColumns:
     where: str
     whole: Whole | None = None
     before: int = 0
+    kept: bool = False
 
     def find(self, key: str) -> pl.Series | None:
         if key in self.mapping:
@@ -170,7 +172,8 @@ class ImpressionColumns:
         return finite_numbers(found, where=f"{self.where}, column {found.name!r}", before=self.before)
 
     def _sorted(self, values: Array) -> Array:
-        return frozen(values[self.order])
+        found = values[self.order]
+        return frozen(found.copy() if self.kept and found.base is not None else found)
 
     def _refuse(self, bad: pl.Series, values: pl.Series, key: str, expected: str) -> None:
         if bool(bad.any()):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -67,7 +67,7 @@ def read_impressions(
     mapping = check_columns(columns, also=(*(rewards or ()), *extra))
     found, said = with_users(table.columns, mapping, made, taken=[*(rewards or ()), *extra])
     facts = {key: Facts.of(values) for key, values in found.rewards.items()}
-    empty = found.n_units - int(np.count_nonzero(np.diff(found.unit, prepend=-1)))
+    empty = found.n_units - int(np.count_nonzero(found.unit[1:] != found.unit[:-1])) - min(len(found), 1)
     n_users = None if found.users is None else len(found.users)
     return replace(
         found,
@@ -94,9 +94,9 @@ def impressions_of(
         raise InputError(f"{where}: no rows; expected one row for each item that was viewed.")
     items, item = _items(table, mapping, where=where, whole=whole)
     used = [*OTHERS, *(rewards or VALUE_NAMES), *extra]
-    units = _units(table, mapping, sessions, item_key=items.keys()[item], used=used, where=where)
+    units = _units(table, mapping, sessions, item_key=lambda: items.keys()[item], used=used, where=where)
     order = _order(units.unit, item, len(items)) if units.order is None else units.order
-    optional = ImpressionColumns(table, mapping, order, where, whole=whole)
+    optional = ImpressionColumns(table, mapping, order, where, whole=whole, kept=True)
     found = Impressions(
         items=items,
         unit=frozen(units.unit[order]),
@@ -154,7 +154,13 @@ class _Units:
 
 
 def _units(
-    table: pl.DataFrame, mapping: Mapping[str, str], declared: Any, *, item_key: Keys, used: Sequence[str], where: str
+    table: pl.DataFrame,
+    mapping: Mapping[str, str],
+    declared: Any,
+    *,
+    item_key: Callable[[], Keys],
+    used: Sequence[str],
+    where: str,
 ) -> _Units:
     """Units ordered by user, then session, so that results do not depend on the order of rows."""
     session_column = find_column(table, "session", mapping, strict="session" in mapping)
@@ -168,7 +174,7 @@ def _units(
                 f"{where}: sessions are declared, but the log has no column session. Name it with columns."
             )
         n = len(table)
-        key = _content_keys(table, mapping, item_key, used)
+        key = _content_keys(table, mapping, item_key(), used)
         order = pl.Series(key).arg_sort().to_numpy().astype(np.int64)
         order = order if user is None else order[np.argsort(user[order], kind="stable")]
         unit = np.empty(n, dtype=np.int64)
@@ -238,7 +244,9 @@ def _words(values: pl.Series) -> Keys:
     return whole.fill_null(-1 if whole.dtype.is_signed_integer() else 0).to_numpy().astype(np.int64).view(np.uint64)
 
 
-def _order(unit: Ints, item: Ints, n_items: int) -> Ints:
-    """Rows by unit, then item: no result depends on how a file was sorted."""
-    cell = unit * max(n_items, 1) + item
-    return np.arange(len(cell)) if (cell[1:] >= cell[:-1]).all() else np.argsort(cell, kind="stable")
+def _order(unit: Ints, item: Ints, n_items: int) -> Ints | slice:
+    """Rows by unit, then item: no result depends on how a file was sorted. Rows that stand so are taken as they are."""
+    later, same = unit[1:] > unit[:-1], unit[1:] == unit[:-1]
+    if (later | (same & (item[1:] >= item[:-1]))).all():
+        return slice(None)
+    return np.argsort(unit * max(n_items, 1) + item, kind="stable")

@@ -91,9 +91,9 @@ def worth_and_divisor(metric: Metric, *, deepest: int, most: int) -> tuple[Float
 
 
 def _walk(tables: Sequence[_Tables], log: Log, ranks: Ranks) -> dict[Metric, Floats]:
-    from truerank.ranks.kernel.fast import sum_tables
+    from truerank.ranks.kernel.fast import starts, sum_tables
 
-    positives = Positives.of(log, ranks, gain=log.label)
+    positives = Positives.of(log, ranks, gain=log.label, count=lambda unit, n: np.diff(starts(unit, n)))
     last = max(1, int(ranks.n_recommended.max(initial=1)))  # no rank is deeper
     cutoffs = [each.metric.cutoff for each in tables]
     deepest = max(last if k is None else min(k, last) for k in cutoffs)

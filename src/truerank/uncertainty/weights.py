@@ -148,8 +148,8 @@ class WeightTally:
             target, inverse = view.parts(rows)
             n += len(target)
             limited = limits.limited(target, inverse)
-            weight = limited if limits is Limited.RATIO else target * inverse
-            _add_bins(limits.left(np.ones(len(target)), target), limited, clips, sums)
+            scale, weight = (None, limited) if limits is Limited.RATIO else (target, target * inverse)
+            _add_bins(scale, limited, clips, sums)
             high = weight[weight > bound]
             if len(high):
                 largest = np.concatenate([largest, high])
@@ -206,13 +206,15 @@ def _weighed(view: Exposures) -> Iterator[Any]:
     return blocks(len(view.log), None if keep is None else np.flatnonzero(keep))
 
 
-def _add_bins(scale: Floats, limited: Floats, clips: Floats, sums: Floats) -> None:
+def _add_bins(scale: Floats | None, limited: Floats, clips: Floats, sums: Floats) -> None:
+    """Add what every clip needs of rows of weight scale · limited, or of those limited themselves."""
     if find_spec("numba") is not None:
         from truerank.estimators.ranked.fast import add_bins
 
         add_bins(scale, limited, clips, sums)
         return
     at = np.searchsorted(clips, limited)
+    scale = np.ones(len(limited)) if scale is None else scale
     weight = scale * limited
     for row, values in enumerate(((weight > 0).astype(np.float64), scale, scale**2, weight, weight**2)):
         sums[row] += np.bincount(at, values, minlength=sums.shape[1])

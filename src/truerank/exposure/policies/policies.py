@@ -7,12 +7,13 @@ policy is placed once (`targets.py`, `mixtures.py`) and then seen `under` as man
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from truerank.core.arrays import Bools, Floats, Ints, sums_by
+from truerank.core.arrays import Bools, Floats, Ints, frozen, sums_by
 from truerank.core.errors import InputError
 from truerank.core.wording import columns_option
 from truerank.data.impressions import Array, Impressions
@@ -143,14 +144,15 @@ def views(positions: Positions, rank: npt.NDArray[Any], rule: Ints | None = None
         number = np.zeros(len(rank), dtype=np.int64) if rule is None else rule
         return np.where(rank > 0, positions.view_by(number, shown), 0.0)
     tables = tables_of(positions, last)
-    return np.asarray(tables[0][rank] if rule is None else tables[rule, rank], dtype=np.float64)
+    return np.asarray(tables[0].take(rank) if rule is None else tables[rule, rank], dtype=np.float64)
 
 
+@lru_cache(maxsize=8)  # blocks of rows ask for the same ones again and again
 def tables_of(positions: Positions, last: int) -> Floats:
     """P(V | R = r) for r = 0 ... last, where rank 0 is never shown, of each position model: [rules x ranks]."""
     rank = np.arange(1.0, last + 1.0)
     rows = [positions.view_by(np.full(last, number), rank) for number in range(len(positions.rules))]
-    return np.concatenate([np.zeros((len(rows), 1)), np.stack(rows)], axis=1)
+    return frozen(np.concatenate([np.zeros((len(rows), 1)), np.stack(rows)], axis=1))
 
 
 def logging_policy(log: Impressions, positions: Positions | None) -> Policy:

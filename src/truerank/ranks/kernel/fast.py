@@ -13,7 +13,7 @@ from llvmlite import ir
 from numba.core import types
 from numba.extending import intrinsic
 
-from truerank.core.compiled import compiled
+from truerank.core.compiled import Index, compiled
 
 LANES = 32  # scores compared by one vector instruction sequence; tile widths are multiples of it
 
@@ -43,6 +43,16 @@ def _counter(comparison: str) -> Any:
         return types.int64(scores, types.int64, threshold), codegen
 
     return count
+
+
+@intrinsic
+def lowest_bit(typingctx: Any, word: Any) -> Any:
+    """The place of the lowest bit that is set, of a word that has one."""
+
+    def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.cttz(arguments[0], ir.IntType(1)(1))
+
+    return types.uint64(types.uint64), codegen
 
 
 count_above = _counter(">")
@@ -134,46 +144,67 @@ def sum_tables(
 
     Relevant item i of unit u stands at rank above[i] + 1, start[u] <= i < start[u + 1]; ranks beyond `deepest` are
     worth nothing. Tables are [rank or j] x [metric]: all metrics are added at a time. Units with tied or shared ranks
-    are marked and left to others.
+    are marked: their sums are left to others.
     """
     n_sums, n_walks = by_rank.shape[1], walk_rank.shape[1]
-    total, walked = np.empty(n_sums), np.empty(n_walks)
+    total, walked = np.zeros(n_sums), np.zeros(n_walks)
     most = 0
     for u in range(len(start) - 1):
         most = max(most, start[u + 1] - start[u])
-    found, place = np.empty(most + 1, np.int64), np.empty(most + 1, np.int64)
+    found, taken = np.empty(most + 1, np.uint64), np.zeros(deepest // 64 + 1, np.uint64)
     for u in range(len(start) - 1):
         # without branches: about a third of the items count, and nobody can guess which
-        n, mixed = 0, False
-        for i in range(start[u], start[u + 1]):
-            inside = above[i] < deepest
-            found[n] = np.int64(min(above[i], deepest)) + 1
-            mixed |= inside & (tied[i] > 0)
-            n += inside
-        for i in range(n):
-            rank, j = found[i], i
-            while j > 0 and place[j - 1] > rank:
-                place[j] = place[j - 1]
-                j -= 1
-            place[j] = rank
-        for j in range(1, n):
-            mixed |= place[j] == place[j - 1]
-        shared[u] = mixed
-        if mixed:
-            continue
+        n, mixed = Index(0), False
+        own_above, own_tied = above[start[u] : start[u + 1]], tied[start[u] : start[u + 1]]
+        for i in range(len(own_above)):
+            inside = own_above[i] < deepest
+            found[n] = Index(min(own_above[i], deepest))
+            mixed |= inside & (own_tied[i] > 0)
+            n += Index(inside)
         # in the order of rows, as the plain way adds up
-        total[:] = 0.0
-        walked[:] = 0.0
-        for j in range(n):
-            rank, at = found[j], place[j]
+        last = Index(0)
+        for i in range(n):
+            word = found[i] >> Index(6)
+            taken[word] |= Index(1) << (found[i] & Index(63))
+            last = max(last, word)
+            worth = by_rank[found[i] + Index(1)]
             for m in range(n_sums):
-                total[m] += by_rank[rank, m]
-            for m in range(n_walks):
-                walked[m] += walk_rank[at, m] * walk_hit[j + 1, m]
+                total[m] += worth[m]
+        # ranks as bits stand in order: nothing is sorted, and two that share one leave a bit less
+        hit = Index(0)
+        for word in range(last + Index(1)):
+            left = taken[word]
+            while left:
+                hit += Index(1)
+                worth, factor = walk_rank[word * Index(64) + lowest_bit(left) + Index(1)], walk_hit[hit]
+                for m in range(n_walks):
+                    walked[m] += worth[m] * factor[m]
+                left &= left - Index(1)
+            taken[word] = 0
+        shared[u] = mixed | (hit != n)
         for m in range(n_sums):
             sums[m, u] = total[m]
+            total[m] = 0.0
         for m in range(n_walks):
             walks[m, u] = walked[m]
+            walked[m] = 0.0
+
+
+@compiled(boundscheck=False)
+def starts(unit: Any, n_units: int) -> Any:
+    """Where the rows of each unit begin, and where the last ones end; of rows sorted by unit.
+
+    Along runs of equal numbers: counting each row would wait for the count of the row before.
+    """
+    start = np.empty(n_units + 1, np.int64)
+    start[0] = 0
+    u = 0
+    for i in range(len(unit)):
+        while u < unit[i]:
+            u += 1
+            start[u] = i
+    start[u + 1 :] = len(unit)
+    return start
 
 
 SHORT = 24  # up to this length insertion beats splitting
@@ -319,7 +350,7 @@ def look_up(
     for u in range(len(row)):
         first, last = start[row[u]], start[row[u] + 1]
         for at in range(first, last):
-            place[item[at]] = at
+            place[Index(item[Index(at)])] = at
         excluded = 0
         for at in range(gone_start[u], gone_start[u + 1]):
             excluded += first <= place[gone[at]] < last
@@ -327,8 +358,8 @@ def look_up(
         if distinct and excluded == 0:
             # without branches: nobody can guess which items are listed
             for at in range(asked_start[u], asked_start[u + 1]):
-                listed = place[asked[at]]
-                above[at] = listed - first if (listed >= first) & (listed < last) else np.inf
+                listed = place[Index(asked[Index(at)])]
+                above[Index(at)] = listed - first if (listed >= first) & (listed < last) else np.inf
             continue
         for at in range(asked_start[u], asked_start[u + 1]):
             listed = place[asked[at]]

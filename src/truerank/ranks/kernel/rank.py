@@ -225,11 +225,10 @@ def rank(
     if aligned is None:
         aligned = Aligned.of(scores, users=log.users, items=log.items, name=name)
     scored = aligned.row >= 0
-    start = np.concatenate([[0], np.cumsum(np.bincount(log.user, minlength=log.n_units))])
     work = _Work(
         aligned,
         log,
-        start,
+        _starts(log),
         pools,
         above=[np.full(len(log), np.inf) for _ in pools],
         tied=[np.zeros(len(log)) for _ in pools],
@@ -252,6 +251,16 @@ def rank(
         Ranks(frozen(a), frozen(t), frozen(pool.count), frozen(listed), frozen(scored))
         for (a, t), pool, listed in zip(settled, pools, work.recommended, strict=True)
     )
+
+
+def _starts(log: Log) -> Ints:
+    """Where the rows of each unit begin."""
+    if COMPILED in sys.modules and len(log) >= WORTH_USING:
+        from truerank.ranks.kernel import fast
+
+        found: Ints = fast.starts(log.user, log.n_units)
+        return found
+    return np.concatenate([[0], np.cumsum(np.bincount(log.user, minlength=log.n_units))])
 
 
 def _always_finite(scores: Scores) -> bool:
