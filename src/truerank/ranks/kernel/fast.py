@@ -45,18 +45,22 @@ def _counter(comparison: str) -> Any:
     return count
 
 
-@intrinsic
-def lowest_bit(typingctx: Any, word: Any) -> Any:
-    """The place of the lowest bit that is set, of a word that has one."""
+def _bit_finder() -> Any:
+    """An intrinsic: the place of the lowest bit that is set, of a word that has one."""
 
-    def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        return builder.cttz(arguments[0], ir.IntType(1)(1))
+    @intrinsic
+    def lowest(typingctx: Any, word: Any) -> Any:
+        def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            return builder.cttz(arguments[0], ir.IntType(1)(1))
 
-    return types.uint64(types.uint64), codegen
+        return types.uint64(types.uint64), codegen
+
+    return lowest
 
 
 count_above = _counter(">")
 count_reaching = _counter(">=")
+lowest_bit = _bit_finder()
 
 
 @compiled(boundscheck=False)

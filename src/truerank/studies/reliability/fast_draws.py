@@ -19,7 +19,7 @@ def _insert(key: Any, item: Any, left: Any, stop: Any) -> None:
     """Order a few members by (key, item)."""
     for i in range(left + Index(1), stop):
         k, m = key[i], item[i]
-        j = i
+        j = Index(i)
         while j > left and (k < key[j - Index(1)] or (k == key[j - Index(1)] and m < item[j - Index(1)])):
             key[j], item[j] = key[j - Index(1)], item[j - Index(1)]
             j -= Index(1)
