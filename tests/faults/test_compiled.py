@@ -32,9 +32,11 @@ def total(n):
 NOTE = "compiled code is kept in memory only"
 
 
-def run(folder: Path, *, before: tuple[str, ...] = (), **variables: str | None) -> tuple[list[str], str]:
+def run(
+    folder: Path, *, before: tuple[str, ...] = (), program: str = PROGRAM, **variables: str | None
+) -> tuple[list[str], str]:
     """The two values and how often compiled code was found; what was said."""
-    program = PROGRAM.format(folder=str(folder))
+    program = program.format(folder=str(folder))
     given = environment({"PYTHONDONTWRITEBYTECODE": "1", "NUMBA_CACHE_DIR": None, **variables})
     words = [*before, sys.executable, "-P", "-c", program]
     ended = subprocess.run(words, env=given, cwd=folder, capture_output=True, text=True, check=False)
@@ -55,6 +57,14 @@ def files(folder: Path) -> list[Path]:
 def test_what_was_compiled_is_found_again(folder: Path) -> None:
     assert run(folder) == (["20", "42.0", "0"], "")
     assert run(folder)[0] == ["20", "42.0", "2"]
+
+
+def test_code_is_compiled_again_where_what_it_calls_has_changed(folder: Path) -> None:
+    """It has the functions of other modules built in, whose times and sizes numba does not ask for."""
+    run(folder)
+    changed = "import truerank.core.compiled as kept\nkept.all_sources = lambda: 'changed'\n" + PROGRAM
+    assert run(folder, program=changed)[0] == ["20", "42.0", "0"]
+    assert run(folder, program=changed)[0] == ["20", "42.0", "2"]
 
 
 @pytest.mark.parametrize("damage", ["flip", "cut", "swap", "empty", "folder"])

@@ -94,6 +94,16 @@ class _Place(CompileResultCacheImpl):
     _locator_classes = [UserProvidedCacheLocator, InTreeCacheLocator, _HomeLocator]  # noqa: RUF012, as numba has it
 
 
+@cache
+def all_sources() -> str:
+    """A digest of all modules that are compiled: code that is kept has what it calls in other modules built in.
+
+    numba itself asks for the time and size of a function's own module alone.
+    """
+    every = sorted(Path(__file__).parents[1].rglob("fast*.py"))
+    return hashlib.sha256(b"".join(path.read_bytes() for path in every)).hexdigest()
+
+
 class _Kept(FunctionCache):
     """numba's cache of one function, whose failures are misses and whose files are whole or not there."""
 
@@ -104,7 +114,7 @@ class _Kept(FunctionCache):
         self._cache_file = _WholeFiles(
             cache_path=self._cache_path,
             filename_base=self._impl.filename_base,
-            source_stamp=self._impl.locator.get_source_stamp(),
+            source_stamp=(self._impl.locator.get_source_stamp(), all_sources()),
         )
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:

@@ -147,9 +147,25 @@ def views(positions: Positions, rank: npt.NDArray[Any], rule: Ints | None = None
     return np.asarray(tables[0].take(rank) if rule is None else tables[rule, rank], dtype=np.float64)
 
 
-@lru_cache(maxsize=8)  # blocks of rows ask for the same ones again and again
 def tables_of(positions: Positions, last: int) -> Floats:
-    """P(V | R = r) for r = 0 ... last, where rank 0 is never shown, of each position model: [rules x ranks]."""
+    """P(V | R = r) for r = 0 ... last, where rank 0 is never shown, of each position model: [rules x ranks].
+
+    Blocks of rows ask for the same ones again and again, so a few are kept; not of a model of the user's that cannot be
+    hashed.
+    """
+    try:
+        hash(positions)
+    except TypeError:
+        return _made_tables(positions, last)
+    return _kept_tables(positions, last)
+
+
+@lru_cache(maxsize=8)
+def _kept_tables(positions: Positions, last: int) -> Floats:
+    return _made_tables(positions, last)
+
+
+def _made_tables(positions: Positions, last: int) -> Floats:
     rank = np.arange(1.0, last + 1.0)
     rows = [positions.view_by(np.full(last, number), rank) for number in range(len(positions.rules))]
     return frozen(np.concatenate([np.zeros((len(rows), 1)), np.stack(rows)], axis=1))
