@@ -25,7 +25,7 @@ def calibration_results(found: pl.DataFrame, *, seed: int) -> list[StudyResult]:
     The number of draws is that of the command, so the size is always the full one.
     """
     newer = pl.col("world").str.contains(NEWER)
-    command = f"truerank study calibration --draws {found['draws'].max()}{f' --seed {seed}' * (seed != SEED)}"
+    command = f"truerank study calibration --draws {max(found['draws'].to_list())}{f' --seed {seed}' * (seed != SEED)}"
     return [
         study_result(name, calibration_tables(own), command=command, size=StudySize.FULL, seed=seed)
         for name, own in ((PAPERS, found.filter(~newer)), (BEYOND, found.filter(newer)))

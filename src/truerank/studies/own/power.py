@@ -53,7 +53,7 @@ class PowerStudy:
 
 
 def _row(piece: PlannedWorld, table: pl.DataFrame, draws: int) -> dict[str, Any]:
-    found = PowerFound(piece.name, *table.row(0), draws)
+    found = PowerFound(piece.name, draws=draws, **table.row(0, named=True))
     return {
         "world": found.world, "difference": found.difference, "planned": found.planned, "shown": found.shown,
         "noise": found.noise, "apart": found.apart,

@@ -29,7 +29,9 @@ def truth_results(found: pl.DataFrame, *, seed: int, data: Mapping[str, str]) ->
     """What the summaries of all worlds say: of estimators of one truth, and of the mean recall over users."""
     given = "".join(f" --{name} DIR" for name in REAL if any(path.startswith(f"{name}/") for path in data))
     ratios = with_cutoffs(found)
-    command = f"truerank study truth --draws {ratios['draws'].max()}{given}{f' --seed {seed}' * (seed != SEED)}"
+    command = (
+        f"truerank study truth --draws {max(ratios['draws'].to_list())}{given}{f' --seed {seed}' * (seed != SEED)}"
+    )
     return [
         study_result(name, tables, command=command, size=StudySize.FULL, seed=seed, data=data)
         for name, tables in (
