@@ -267,7 +267,7 @@ class TargetedExposureStudy:
     name: ClassVar[str] = "targeted-exposure"
     about: ClassVar[str] = "How much do items that were chosen for the models save, against random ones?"
     data: ClassVar[tuple[str, ...]] = (DATASET,)
-    minutes: ClassVar[float] = 20.0
+    minutes: ClassVar[float] = 6.0
 
     def run(
         self, source: StudySource, *, size: StudySize, seed: int, keep: Keep, progress: Progress | None
