@@ -50,7 +50,6 @@ def test_negative_grades_are_an_error_of_input(run: Any, folder: Path) -> None:
 @pytest.mark.parametrize(
     ("metric", "advice"),
     [
-        ("AUC", "use traditional."),
         ("Recall@3(denominator=smaller)", "use Recall divided by all relevant items"),
         ("ERR@3", "use DCG or RBP."),
         ("RPrecision", "use Recall or Precision."),

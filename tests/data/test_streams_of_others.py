@@ -5,6 +5,7 @@ They are taken batch by batch: a stream that is larger than what stays in memory
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
@@ -121,7 +122,9 @@ def written(rows: pl.DataFrame, place: Path) -> Path:
     return place / "rows.parquet"
 
 
-MAKERS = [relation, expression, database, lance, dataset, scanner, reader, pandas]
+# once loaded, Lance warns whenever its process forks, as other tests do: it is loaded in a process of its own alone
+LANCE = "TRUERANK_TEST_LANCE"
+MAKERS = [lance] if LANCE in os.environ else [relation, expression, database, dataset, scanner, reader, pandas]
 
 
 @pytest.fixture(params=MAKERS, ids=lambda made: str(made.__name__))
@@ -179,6 +182,16 @@ def test_a_log_and_a_target(made: Callable[[pl.DataFrame], Any], tmp_path: Path)
         tmp_path / "log.parquet", {"table": tmp_path / "target.parquet", **columns}, position="fit:exp"
     )
     same(found, expected)
+
+
+@pytest.mark.skipif(LANCE in os.environ, reason="this is that process")
+def test_lance_in_a_process_of_its_own() -> None:
+    words = ["-m", "pytest", "-q", "-n", "0", "-p", "no:cacheprovider", __file__, "-k", "lance and (labels or log)"]
+    done = subprocess.run(
+        [sys.executable, *words], env={**os.environ, LANCE: "1"}, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stdout[-3000:]
+    assert "4 passed" in done.stdout
 
 
 # ------------------------------------------------------------------------------------------------------- batch by batch

@@ -170,7 +170,7 @@ def test_begun_on_an_engine_it_goes_on_here_and_there(tmp_path: Path, engine: An
 KILLED = """
 import os, signal, sys
 from pathlib import Path
-sys.path.insert(0, sys.argv[1])
+sys.path[:0] = [sys.argv[1], str(Path(sys.argv[1]).parent / "support")]
 import psutil
 import test_kept
 

@@ -98,7 +98,9 @@ def test_a_script_that_every_process_would_start_again_is_told_so(name: str, tmp
     script.write_text(UNGUARDED.format(call=CALLS[name]))
     done = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 1
-    assert done.stderr.rstrip().endswith("because every process loads the script again.")
+    assert (
+        "because every process loads the script again.\n" in done.stderr
+    )  # a leaked semaphore may be told of after it
 
 
 def test_processes_end_with_the_one_that_started_them(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from itertools import combinations, product
 
 import numpy as np
@@ -185,13 +186,16 @@ def test_without_anything_to_learn_from_it_is_hajek_or_post_stratified(metric: M
 
 
 def squared_t(sample: Sequence[Sequence[int]]) -> float:
-    """Of the slope on the judge's word over the judged rows of lists of three; 0 where all labels are equal."""
+    """Of the slope on the judge's word over the judged rows of lists of three; 0 where all labels are equal.
+
+    Half of the judged rows are expected in lists.
+    """
     rows = [(user, item) for user, items in enumerate(sample) for item in items if item < 3]
     label, said = (np.array([each[row] for row in rows]) for each in (LABELS, JUDGE))
     if label.std() == 0:
         return 0.0
     squared = float(np.corrcoef(label, said)[0, 1]) ** 2
-    return (len(rows) - 2) * squared / (1 - squared)
+    return (sum(map(len, sample)) / 2 - 2) * squared / (1 - squared)
 
 
 def test_a_slope_that_rows_hardly_tell_is_drawn_towards_none() -> None:
@@ -211,8 +215,8 @@ def test_a_slope_that_rows_hardly_tell_is_drawn_towards_none() -> None:
 
 
 def test_two_rows_tell_no_slope() -> None:
-    """Any line goes through two rows."""
-    sample = [(1, 3, 4), (1, 3, 4)]  # one place of each list, with different labels
+    """Any line goes through two rows; two are expected."""
+    sample = [(1, 3), (1, 3)]  # one place of each list, with different labels
     found = terms(Assisted(fewest=0), Precision(3), sample).value()
     assert found == pytest.approx(terms(Hajek(), Precision(3), sample).value(), abs=1e-12)
     assert found != pytest.approx(terms(Assisted(fewest=0, doubt=0), Precision(3), sample).value(), abs=1e-6)
@@ -280,16 +284,17 @@ def test_expected_rows_of_lists_are_those_of_the_design() -> None:
     assert isinstance(found.form, AssistedMean)
     assert not found.form.plain
     at_edge = [terms(Assisted(fewest=n, doubt=0), Precision(3), [(0, 1), (0, 1, 2, 3)]).form for n in (3, 4)]
-    assert at_edge == [AssistedMean(plain=False), AssistedMean(plain=True)]  # 3 (2 / 6 + 4 / 6) = 3 of them
+    # 3 (2 / 6 + 4 / 6) = 3 of them
+    assert at_edge == [AssistedMean(plain=False, rows=3.0), AssistedMean(plain=True, rows=3.0)]
     assert str(ListRows(Precision(3)))
 
 
 @pytest.mark.parametrize("doubt", [0.0, 0.1])
-@pytest.mark.parametrize(("of", "metric"), [(AssistedMean, Precision(3)), (AssistedShare, Recall(3))])
-def test_slopes_are_those_of_small_differences(
-    of: type[AssistedMean] | type[AssistedShare], metric: Metric, doubt: float
-) -> None:
-    form = of(doubt=doubt)
+@pytest.mark.parametrize(
+    ("of", "metric"), [(AssistedMean(rows=8.0), Precision(3)), (AssistedShare(rows=(8.0, 8.0)), Recall(3))]
+)
+def test_slopes_are_those_of_small_differences(of: AssistedMean | AssistedShare, metric: Metric, doubt: float) -> None:
+    form = replace(of, doubt=doubt)
     totals = terms(Assisted(fewest=0, doubt=0), metric, [(0, 1, 3, 4), (0, 2, 4, 5)]).totals()
     value: Callable[[Floats], Floats] = form._values
     step = 1e-6

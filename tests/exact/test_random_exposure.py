@@ -365,7 +365,8 @@ def test_refusals_say_what_to_use() -> None:
             tr.evaluate({"m": np.zeros((1, 4))}, tr.read(labels), exposure=RandomExposure(), metrics=[metric])
         return str(error.value)
 
-    assert "unbiased for each user with both judged: use traditional" in refused(AUC())
+    pairs = tr.evaluate({"m": np.zeros((1, 4))}, tr.read(labels), exposure=RandomExposure(), metrics=[AUC()])
+    assert [each.estimator for each in pairs.estimates] == ["pairs"]  # of all candidates, by default
     assert "no unbiased form exists; use Recall divided by all" in refused(Recall(2, Denominator.SMALLER))
     assert "use Recall or Precision" in refused(RPrecision())
     assert "use DCG or RBP" in refused(ERR(2))

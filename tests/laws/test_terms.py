@@ -311,7 +311,7 @@ def check_influence(terms: Terms) -> None:
     scale = max(1.0, float(np.abs(effect).sum()))
     assert abs(math.fsum(effect)) <= TOLERANCE * scale
     assert (effect[~terms.defined] == 0).all()
-    step = 1e-5
+    step = 1e-6  # forms bend sharply where a sum is near 0
     each = step * np.eye(len(effect))
     up, twice_up, down, twice_down = np.split(terms.values(1 + np.concatenate([each, 2 * each, -each, -2 * each])), 4)
     # the mean of the slopes on both sides, each to second order: a form may bend where it is

@@ -9,7 +9,7 @@ with (â, b̂) least squares of y on ŷ over judged rows, weights v = w² α (α
 a slope of the data's own, as PPI++ of Angelopoulos, Duchi and Zrnic 2023 has). A slope that a few dozen rows tell costs
 more than it brings where it is near 0, so that of least squares is drawn towards 0 as Breiman's garrote (1995) does:
 
-    b̂ = b max(0, 1 - doubt / t²),   t² = (n - 2) ρ² / (1 - ρ²),   n = (Σ v)² / Σ v²
+    b̂ = b max(0, 1 - doubt / t²),   t² = (n - 2) ρ² / (1 - ρ²),   n = expected rows (Σ v)² / (rows Σ v²)
 
 with ρ the correlation of y and ŷ under these weights. Places without a prediction have the mean of those with one; the
 slope is of judged rows with a prediction, the level of all.
@@ -39,11 +39,11 @@ ALIKE = 1e-9  # predictions that differ by less than this share of their mean sq
 # of judged rows, in a stratum: what they are worth, what is predicted, and what least squares needs
 SAMPLED = (
     "found", "listed", "covered", "foreseen",
-    "weight", "weight_x", "weight_xx", "weight_y", "weight_xy", "weight_yy", "weight_squared",
+    "weight", "weight_x", "weight_xx", "weight_y", "weight_xy", "weight_yy", "weight_squared", "counted",
     "weight_all", "weight_y_all",
 )  # fmt: skip
 KNOWN = ("places", "covered_places", "foreseen_places")
-FITTED = slice(SAMPLED.index("weight"), SAMPLED.index("weight_squared") + 1)
+FITTED = slice(SAMPLED.index("weight"), SAMPLED.index("counted") + 1)
 STEP = 1e-30
 LINE = 2  # rows that any line goes through
 
@@ -56,16 +56,17 @@ class Help:
     kept: float
 
 
-def assisted_sum(columns: Sequence[npt.NDArray[Any]], *, plain: bool, doubt: float) -> npt.NDArray[Any]:
+def assisted_sum(columns: Sequence[npt.NDArray[Any]], *, plain: bool, doubt: float, rows: float) -> npt.NDArray[Any]:
     """The estimated sum of w y over the places of a stratum; with `plain` from judged rows alone (Hájek).
 
-    Complex numbers pass through it, so that its slopes are known to the last digits.
+    `rows` are expected to be judged there: known before any is seen, and the same however units are weighted. Complex
+    numbers pass through it, so that its slopes are known to the last digits.
     """
-    (found, listed, covered, foreseen, one, x, xx, y, xy, _, _, every, every_y,
+    (found, listed, covered, foreseen, one, x, xx, y, xy, _, _, _, every, every_y,
      places, covered_places, foreseen_places) = columns  # fmt: skip
     with np.errstate(invalid="ignore", divide="ignore"):
         used = _able(columns, plain=plain)
-        kept = _kept(columns, used, doubt)
+        kept = _kept(columns, used, doubt, rows)
         mean = np.where(used, foreseen_places / covered_places, 0.0)
         slope = np.where(used, kept * (one * xy - x * y) / (one * xx - x * x), 0.0)
         level = np.where(used, (every_y - slope * (x + mean * (every - one))) / every, found / listed)
@@ -75,11 +76,11 @@ def assisted_sum(columns: Sequence[npt.NDArray[Any]], *, plain: bool, doubt: flo
         return np.where(listed.real > 0, total, np.where(places.real > 0, math.nan, 0.0))
 
 
-def help_of(columns: Sequence[npt.NDArray[Any]], *, plain: bool, doubt: float) -> Help:
+def help_of(columns: Sequence[npt.NDArray[Any]], *, plain: bool, doubt: float, rows: float) -> Help:
     """What predictions do for a stratum with these totals."""
     places, covered = (float(columns[-at].real[0]) for at in (3, 2))
     with np.errstate(invalid="ignore", divide="ignore"):
-        kept = _kept(columns, _able(columns, plain=plain), doubt)
+        kept = _kept(columns, _able(columns, plain=plain), doubt, rows)
     return Help(covered / places if places > 0 else 0.0, float(kept.real[0]))
 
 
@@ -90,13 +91,16 @@ def _able(columns: Sequence[npt.NDArray[Any]], *, plain: bool) -> npt.NDArray[An
     return np.asarray((columns[-2].real > 0) & differ & (not plain))
 
 
-def _kept(columns: Sequence[npt.NDArray[Any]], able: npt.NDArray[Any], doubt: float) -> npt.NDArray[Any]:
+def _kept(
+    columns: Sequence[npt.NDArray[Any]], able: npt.NDArray[Any], doubt: float, expected: float
+) -> npt.NDArray[Any]:
     """The part of the slope of least squares that is kept, max(0, 1 - doubt / t²); none if any line fits."""
     if doubt == 0:
         return np.where(able, 1.0, 0.0)
-    one, x, xx, y, xy, yy, squares = columns[FITTED]
+    one, x, xx, y, xy, yy, squares, counted = columns[FITTED]
     spread, together, varied = one * xx - x * x, one * xy - x * y, one * yy - y * y
-    explained, whole, rows = together * together, spread * varied, one * one / squares
+    explained, whole = together * together, spread * varied
+    rows = expected * one * one / (squares * counted)
     told = able & (rows.real > LINE) & (explained.real > 0)
     rest = np.where((whole - explained).real > ALIKE * whole.real, whole - explained, 0.0)
     share = 1.0 - doubt * rest / np.where(told, (rows - LINE) * explained, 1.0)
@@ -128,6 +132,7 @@ class AssistedMean:
 
     plain: bool = False
     doubt: float = 0.0
+    rows: float = 0.0  # expected to be judged in lists
 
     columns: ClassVar[tuple[str, ...]] = ("numerator", "denominator", *SAMPLED[2:], "total", *KNOWN[1:], "units")
 
@@ -136,7 +141,8 @@ class AssistedMean:
 
     def _values(self, totals: npt.NDArray[Any]) -> npt.NDArray[Any]:
         with np.errstate(invalid="ignore", divide="ignore"):
-            return np.asarray(assisted_sum(list(totals.T[:-1]), plain=self.plain, doubt=self.doubt) / totals[:, -1])
+            found = assisted_sum(list(totals.T[:-1]), plain=self.plain, doubt=self.doubt, rows=self.rows)
+            return np.asarray(found / totals[:, -1])
 
     def influence(self, sums: Floats, totals: Floats) -> Floats:
         return _linear(sums, slopes(self._values, totals))
@@ -146,7 +152,7 @@ class AssistedMean:
 
     def help(self, totals: Floats) -> Help:
         """What predictions do for lists."""
-        return help_of(list(totals[None].T[:-1]), plain=self.plain, doubt=self.doubt)
+        return help_of(list(totals[None].T[:-1]), plain=self.plain, doubt=self.doubt, rows=self.rows)
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,6 +161,7 @@ class AssistedShare:
 
     plain: bool = False
     doubt: float = 0.0
+    rows: tuple[float, float] = (0.0, 0.0)  # expected to be judged in lists, and beside them
 
     columns: ClassVar[tuple[str, ...]] = (
         "numerator", "denominator", *SAMPLED[1:], *(f"beside_{name}" for name in SAMPLED),
@@ -165,7 +172,10 @@ class AssistedShare:
         return np.asarray(self._values(totals).real, dtype=np.float64)
 
     def _values(self, totals: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        top, rest = (assisted_sum(list(totals.T[of]), plain=self.plain, doubt=self.doubt) for of in (INSIDE, OUTSIDE))
+        top, rest = (
+            assisted_sum(list(totals.T[of]), plain=self.plain, doubt=self.doubt, rows=rows)
+            for of, rows in zip((INSIDE, OUTSIDE), self.rows, strict=True)
+        )
         with np.errstate(invalid="ignore", divide="ignore"):
             return np.where((top + rest).real > 0, top / (top + rest), math.nan)
 
@@ -182,7 +192,7 @@ class AssistedShare:
 
     def help(self, totals: Floats) -> Help:
         """What predictions do for lists; beside them there are more rows."""
-        return help_of(list(totals[None].T[INSIDE]), plain=self.plain, doubt=self.doubt)
+        return help_of(list(totals[None].T[INSIDE]), plain=self.plain, doubt=self.doubt, rows=self.rows[0])
 
 
 _AT = {name: at for at, name in enumerate(AssistedShare.columns)}
@@ -197,8 +207,8 @@ def sampled(gain: Floats, worth: Floats, foreseen: Floats, weight: Floats) -> li
     x = np.where(known, foreseen, 0.0)
     every = worth**2 * (weight - 1.0)
     v = np.where(known, every, 0.0)
-    fitted = [v, v * x, v * x * x, v * gain, v * x * gain, v * gain * gain, weight * v * v, every, every * gain]
-    return [gain * worth, worth, worth * known, worth * x, *fitted]
+    fitted = [v, v * x, v * x * x, v * gain, v * x * gain, v * gain * gain, weight * v * v, (every > 0) / weight]
+    return [gain * worth, worth, worth * known, worth * x, *fitted, every, every * gain]
 
 
 # ------------------------------------------------------------------------------------------------------- what is listed

@@ -124,13 +124,18 @@ class Assisted:
             rows = [top[0], label, *top[1:], *rest]
             known = [*lists.inside, *lists.outside]
             return standing.terms(
-                AssistedShare(plain, self.doubt), rows, known, labelled={}, worth=label, keep_rows=keep_rows
+                AssistedShare(plain, self.doubt, (inside, outside)),
+                rows,
+                known,
+                labelled={},
+                worth=label,
+                keep_rows=keep_rows,
             )
         parts = Parts.of(log, ranks, metric)
         standing = Standing.of(chunk, ranks, learned, usable=parts.defined)
         rows = sampled(gains_of(metric, log), parts.worth, lists.at_rows, standing.weight)
         known = [*lists.inside, np.ones(log.n_units)]
-        form = AssistedMean(plain=inside < self.fewest, doubt=self.doubt)
+        form = AssistedMean(plain=inside < self.fewest, doubt=self.doubt, rows=inside)
         return standing.terms(form, rows, known, labelled={}, worth=parts.worth, keep_rows=keep_rows)
 
 

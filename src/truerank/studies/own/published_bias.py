@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-from scipy.special import gammaln
 
 from truerank.core.arrays import Floats
 from truerank.core.progress import Progress
+from truerank.core.special import gammaln
 from truerank.core.values import text_of
 from truerank.estimators import terms_of
 from truerank.estimators.judged.full import Full

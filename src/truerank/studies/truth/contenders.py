@@ -187,7 +187,8 @@ def assisted(draw: ShownRows, model: str, k: int, *, by: str, recall: bool = Fal
     of_list, of_all = draw.listed(by, model, k)
     if not recall:
         known = (np.ones(n), np.ones(n), of_list / k, np.ones(n))
-        form = AssistedMean(plain=n * judged * k / n_items < FEWEST, doubt=DOUBT)
+        expected = n * judged * k / n_items
+        form = AssistedMean(plain=expected < FEWEST, doubt=DOUBT, rows=expected)
         return smooth(form, (*top, *known), None, _clusters(draw), exact=False, rows=None, weighting=None)
     every = draw.made.setdefault(("sums", by), _every(draw, said))
     assert isinstance(every, list)
@@ -195,7 +196,8 @@ def assisted(draw: ShownRows, model: str, k: int, *, by: str, recall: bool = Fal
     relevant = stands_for * draw.count(draw.label)
     places, others = np.full(n, float(k)), np.full(n, float(n_items - k))
     known_share = (places, places, of_list, others, others, of_all - of_list)
-    share = AssistedShare(plain=n * judged * min(k, n_items - k) / n_items < FEWEST, doubt=DOUBT)
+    expected_rows = n * judged * k / n_items, n * judged * (n_items - k) / n_items
+    share = AssistedShare(plain=min(expected_rows) < FEWEST, doubt=DOUBT, rows=expected_rows)
     columns = (top[0], relevant, *top[1:], *rest, *known_share)
     return smooth(share, columns, None, _clusters(draw), exact=False, rows=None, weighting=None)
 
