@@ -199,10 +199,15 @@ scores = {name: rng.normal(size=(400, 40)) for name in ("a", "b")}
 cells = rng.choice(400 * 40, 5000, replace=False)
 labels = pl.DataFrame({"user": cells // 40, "item": cells % 40, "label": rng.integers(0, 2, 5000)})
 killed = []
+def called(process):
+    try:
+        return " ".join(process.cmdline())
+    except psutil.Error:  # it ended just now
+        return ""
 def kill(what, done, total):
     if what == "measuring" and not killed:
         mine = psutil.Process().children(recursive=True)
-        killed.extend(each.pid for each in mine if "CoarseGrainedExecutorBackend" in " ".join(each.cmdline()))
+        killed.extend(each.pid for each in mine if "CoarseGrainedExecutorBackend" in called(each))
         os.kill(killed[0], signal.SIGKILL)
 if __name__ == "__main__":
     found = tr.evaluate(scores, labels, exposure="random", engine="spark:local-cluster[2,1,2048]", progress=kill)

@@ -81,19 +81,24 @@ class PackedParts:
 
     chunks: Any = None
     packed: dict[int, Parcel] = field(default_factory=dict)
+    lock: Any = field(default_factory=Lock)  # parts of one pass are packed by several threads
 
     def of(self, chunks: Sendable[Any], at: int, folder: Path | None, *, dump: Pickling) -> Parcel:
         keeps = chunks.held and folder is not None
-        if keeps and chunks is self.chunks and at in self.packed:
-            return self.packed[at]
+        if keeps:
+            with self.lock:
+                if chunks is not self.chunks:
+                    self.forget()
+                    self.chunks = chunks
+                if at in self.packed:
+                    return self.packed[at]
         parcel = pack(chunks.part(at, same_disk=folder is not None), folder, dump=dump)
         if not keeps:
             return parcel
-        if chunks is not self.chunks:
-            self.forget()
-            self.chunks = chunks
-        self.packed[at] = Parcel(parcel.content, str(parcel.content))
-        return self.packed[at]
+        kept = Parcel(parcel.content, str(parcel.content))
+        with self.lock:
+            self.packed[at] = kept
+        return kept
 
     def done(self, parcel: Parcel) -> None:
         """A part that nobody needs any more goes at once."""
