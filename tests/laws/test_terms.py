@@ -29,6 +29,7 @@ from truerank.core.metric import Additive, Metric
 from truerank.core.options import Denominator
 from truerank.core.ranking import Candidates, JudgedChunk, Pool, Ranks, RankView, Scores, Ties
 from truerank.core.terms import Ratio, Smooth, Terms, known_total, ratio
+from truerank.estimators.assistance import AssistedMean, AssistedShare
 from truerank.estimators.biased.doubly_robust import DoublyRobust
 from truerank.estimators.biased.rewards import GivenRewards
 from truerank.estimators.biased.weighing import is_recall
@@ -308,15 +309,20 @@ def check_influence(terms: Terms) -> None:
     if math.isnan(terms.value()):
         assert np.isnan(effect).all()
         return
-    scale = max(1.0, float(np.abs(effect).sum()))
+    # a line that is fitted to two or three rows whose predictions hardly differ loses digits
+    lost = 10.0 if isinstance(terms, Smooth) and isinstance(terms.form, AssistedMean | AssistedShare) else 1.0
+    scale = lost * max(1.0, float(np.abs(effect).sum()))
     assert abs(math.fsum(effect)) <= TOLERANCE * scale
     assert (effect[~terms.defined] == 0).all()
-    step = 1e-6  # forms bend sharply where a sum is near 0
-    each = step * np.eye(len(effect))
-    up, twice_up, down, twice_down = np.split(terms.values(1 + np.concatenate([each, 2 * each, -each, -2 * each])), 4)
-    # the mean of the slopes on both sides, each to second order: a form may bend where it is
-    slope = (4 * (up - down) - (twice_up - twice_down)) / (4 * step)
-    np.testing.assert_allclose(slope, effect, rtol=0, atol=1e-8 * scale)
+    off = np.full(len(effect), math.inf)
+    for step in (1e-5, 1e-6, 1e-7, 1e-8):  # large ones have less rounding, small ones follow forms that bend sharply
+        each = step * np.eye(len(effect))
+        steps = np.concatenate([each, 2 * each, -each, -2 * each])
+        up, twice_up, down, twice_down = np.split(terms.values(1 + steps), 4)
+        # the mean of the slopes on both sides, each to second order: a form may bend where it is
+        slope = (4 * (up - down) - (twice_up - twice_down)) / (4 * step)
+        off = np.minimum(off, np.abs(slope - effect))
+    np.testing.assert_allclose(off, 0.0, rtol=0, atol=1e-8 * scale)
 
 
 # ------------------------------------------------------------------------------------------------------------ coverage
@@ -342,6 +348,11 @@ def test_every_metric_has_an_estimator_on_full_and_an_answer_on_partial_labels()
 # ------------------------------------------------------------------------------------------------------------- weights
 
 
+def part_of(whole: Terms, alone: Terms) -> Terms:
+    """The terms of one unit as a part of all: how many rows are expected in lists is known of all units beforehand."""
+    return dataclasses.replace(alone, form=whole.form) if isinstance(alone, Smooth) else alone  # type: ignore[attr-defined]
+
+
 @every_way
 @law(20)
 @given(world=worlds(), data=st.data())
@@ -351,7 +362,7 @@ def test_weights(way: Way, world: World, data: st.DataObject) -> None:
     chosen = usable(way.estimator)
     of_each_unit = [terms_of(way, one_unit(everyone, unit), chosen) for unit in range(world.n_users)]
     for at, whole in enumerate(terms_of(way, everyone, chosen)):
-        parts = [terms[at] for terms in of_each_unit]
+        parts = [part_of(whole, terms[at]) for terms in of_each_unit]
         check_value(whole)
         check_scaling(whole, weights)
         check_repetition(whole, parts, weights)

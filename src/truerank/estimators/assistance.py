@@ -39,11 +39,11 @@ ALIKE = 1e-9  # predictions that differ by less than this share of their mean sq
 # of judged rows, in a stratum: what they are worth, what is predicted, and what least squares needs
 SAMPLED = (
     "found", "listed", "covered", "foreseen",
-    "weight", "weight_x", "weight_xx", "weight_y", "weight_xy", "weight_yy", "weight_squared", "counted",
+    "weight", "weight_x", "weight_xx", "weight_y", "weight_xy", "weight_yy", "weight_squared", "weight_rows",
     "weight_all", "weight_y_all",
 )  # fmt: skip
 KNOWN = ("places", "covered_places", "foreseen_places")
-FITTED = slice(SAMPLED.index("weight"), SAMPLED.index("counted") + 1)
+FITTED = slice(SAMPLED.index("weight"), SAMPLED.index("weight_rows") + 1)
 STEP = 1e-30
 LINE = 2  # rows that any line goes through
 
