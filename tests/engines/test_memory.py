@@ -108,29 +108,33 @@ def test_a_chunk_that_never_fits_is_named_and_no_other(kept_small: Any) -> None:
 # ------------------------------------------------------------------------------------------------ refused by the system
 
 
-def asking_for_too_much(number: int) -> int:
-    """Work whose process may have no more than it has, and wants more."""
-    import resource
+def asking_for_too_much() -> Callable[[int], int]:
+    """Work whose process may have no more than it has, and wants more; sent whole, as executors see no tests."""
 
-    import numpy
+    def work(number: int) -> int:
+        import resource
 
-    if number != 2:
-        return number * number
-    soft, hard = resource.getrlimit(resource.RLIMIT_AS)
-    with open("/proc/self/statm") as status:  # noqa: PTH123
-        now = int(status.read().split()[0]) * resource.getpagesize()
-    resource.setrlimit(resource.RLIMIT_AS, (now + 2**26, hard))
-    try:
-        return int(numpy.ones(2**28).sum())
-    finally:
-        resource.setrlimit(resource.RLIMIT_AS, (soft, hard))
+        import numpy
+
+        if number != 2:
+            return number * number
+        soft, hard = resource.getrlimit(resource.RLIMIT_AS)
+        with open("/proc/self/statm") as status:  # noqa: PTH123
+            now = int(status.read().split()[0]) * resource.getpagesize()
+        resource.setrlimit(resource.RLIMIT_AS, (now + 2**26, hard))
+        try:
+            return int(numpy.ones(2**28).sum())
+        finally:
+            resource.setrlimit(resource.RLIMIT_AS, (soft, hard))
+
+    return work
 
 
 @pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="needs /proc")
 def test_a_worker_that_gets_no_more_memory_is_named(engine: Any) -> None:
     told = pytest.raises(TruerankError, match=rf"chunk {GREEDY + 1} of {N_CHUNKS}")
     with within(PATIENCE), as_engine(engine).open() as workers, told as raised:
-        list(map_chunks(workers, asking_for_too_much, Values(range(N_CHUNKS))))
+        list(map_chunks(workers, asking_for_too_much(), Values(range(N_CHUNKS))))
     assert "no memory left" in str(raised.value)
     assert "\n" not in str(raised.value)
     with as_engine(engine).open() as workers:  # and the cluster is as good as before

@@ -226,7 +226,8 @@ class SparkWorkers:
 def _told(error: Exception, what: str) -> TruerankError:
     """What can go wrong with executors, in one sentence."""
     text = f"{error} {getattr(error, 'java_exception', '')}"
-    if "MemoryError" in text or "OutOfMemory" in text:
+    # as an error, not as a word of the lines of code that a traceback shows
+    if "OutOfMemoryError" in text or any(line.strip().startswith("MemoryError") for line in text.split("\n")):
         reason = "no memory left"
     elif "exited unexpectedly" in text or "ExecutorLostFailure" in text or "crashed" in text:
         reason = "its process ended every time, most likely for want of memory"
