@@ -126,33 +126,61 @@ class Spool:
 
 
 def taken(source: Any, *, where: str) -> pl.DataFrame | Spool:
-    """All rows of a stream: in memory where they are few, else in files."""
-    frames: list[pl.DataFrame] = []
+    """All rows of a stream: in memory where they are few, else in files, which go at once where it breaks off."""
+    waiting = _Waiting()
+    try:
+        for batch in _unbroken(source, where=where):
+            waiting.add(batch, where=where)
+        return waiting.all_rows(empty=_refused(where) if hasattr(type(source), "read_next_batch") else None)
+    except BaseException:
+        if waiting.spool is not None:
+            waiting.spool.ends()
+        raise
+
+
+def _refused(where: str) -> InputError:
+    return InputError(
+        f"{where}: a reader without rows; one that was read before has none left. Open it again, or give a table "
+        "where there are no rows on purpose."
+    )
+
+
+@dataclass(slots=True)
+class _Waiting:
+    """Batches that came, of which the first are set aside when they are too many."""
+
+    frames: list[pl.DataFrame] = field(default_factory=list)
     schema: dict[str, pl.DataType] | None = None
     spool: Spool | None = None
-    size, n_rows, n_waiting = 0.0, 0, 0
-    for batch in _unbroken(source, where=where):
-        if schema is not None and dict(batch.schema) != schema:
+    size: float = 0.0
+    n_rows: int = 0
+    n_waiting: int = 0
+
+    def add(self, batch: pl.DataFrame, *, where: str) -> None:
+        if self.schema is not None and dict(batch.schema) != self.schema:
             raise InputError(f"{where}: columns or types change within the stream; expected the same in every batch.")
-        schema = dict(batch.schema)
-        frames.append(batch)
-        size += batch.estimated_size()
-        n_rows += len(batch)
-        n_waiting += len(batch)
-        if size > HELD and (spool is None or n_waiting >= GATHERED):
-            spool = Spool.new() if spool is None else spool
-            spool.add(frames)
-            frames, n_waiting = [], 0
-    if not n_rows and hasattr(type(source), "read_next_batch"):
-        raise InputError(
-            f"{where}: a reader without rows; one that was read before has none left. Open it again, or give a table "
-            "where there are no rows on purpose."
-        )
-    if spool is None:
-        return pl.concat(frames) if frames else pl.DataFrame()
-    if n_waiting:
-        spool.add(frames)
-    return spool
+        self.schema = dict(batch.schema)
+        self.frames.append(batch)
+        self.size += batch.estimated_size()
+        self.n_rows += len(batch)
+        self.n_waiting += len(batch)
+        if self.size > HELD and (self.spool is None or self.n_waiting >= GATHERED):
+            self.spool = Spool.new() if self.spool is None else self.spool
+            self._set_aside(self.spool)
+
+    def all_rows(self, *, empty: InputError | None) -> pl.DataFrame | Spool:
+        """What came; `empty` is raised where nothing did."""
+        if not self.n_rows and empty is not None:
+            raise empty
+        if self.spool is None:
+            return pl.concat(self.frames) if self.frames else pl.DataFrame()
+        if self.n_waiting:
+            self._set_aside(self.spool)
+        return self.spool
+
+    def _set_aside(self, spool: Spool) -> None:
+        spool.add(self.frames)
+        self.frames, self.n_waiting = [], 0
 
 
 def _unbroken(source: Any, *, where: str) -> Iterator[pl.DataFrame]:
