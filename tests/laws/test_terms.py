@@ -29,7 +29,7 @@ from truerank.core.metric import Additive, Metric
 from truerank.core.options import Denominator
 from truerank.core.ranking import Candidates, JudgedChunk, Pool, Ranks, RankView, Scores, Ties
 from truerank.core.terms import Ratio, Smooth, Terms, known_total, ratio
-from truerank.estimators.assistance import AssistedMean, AssistedShare
+from truerank.estimators.assistance import AssistedMean, AssistedShare, slopes
 from truerank.estimators.biased.doubly_robust import DoublyRobust
 from truerank.estimators.biased.rewards import GivenRewards
 from truerank.estimators.biased.weighing import is_recall
@@ -309,20 +309,25 @@ def check_influence(terms: Terms) -> None:
     if math.isnan(terms.value()):
         assert np.isnan(effect).all()
         return
-    # a line that is fitted to two or three rows whose predictions hardly differ loses digits
-    lost = 10.0 if isinstance(terms, Smooth) and isinstance(terms.form, AssistedMean | AssistedShare) else 1.0
-    scale = lost * max(1.0, float(np.abs(effect).sum()))
-    assert abs(math.fsum(effect)) <= TOLERANCE * scale
+    scale = max(1.0, float(np.abs(effect).sum()))
+    assert abs(math.fsum(effect)) <= TOLERANCE * max(scale, summands(terms))
     assert (effect[~terms.defined] == 0).all()
-    off = np.full(len(effect), math.inf)
-    for step in (1e-5, 1e-6, 1e-7, 1e-8):  # large ones have less rounding, small ones follow forms that bend sharply
-        each = step * np.eye(len(effect))
-        steps = np.concatenate([each, 2 * each, -each, -2 * each])
-        up, twice_up, down, twice_down = np.split(terms.values(1 + steps), 4)
-        # the mean of the slopes on both sides, each to second order: a form may bend where it is
-        slope = (4 * (up - down) - (twice_up - twice_down)) / (4 * step)
-        off = np.minimum(off, np.abs(slope - effect))
-    np.testing.assert_allclose(off, 0.0, rtol=0, atol=1e-8 * scale)
+    step = 1e-5 / max(1.0, float(np.abs(effect).max()))  # where a value changes quickly, it also bends sooner
+    each = step * np.eye(len(effect))
+    up, twice_up, down, twice_down = np.split(terms.values(1 + np.concatenate([each, 2 * each, -each, -2 * each])), 4)
+    # the mean of the slopes on both sides, each to second order: a form may bend where it is
+    slope = (4 * (up - down) - (twice_up - twice_down)) / (4 * step)
+    # values are rounded as their parts are, which a short step makes larger
+    rounded = np.finfo(float).eps * summands(terms) / step
+    np.testing.assert_allclose(slope, effect, rtol=0, atol=1e-8 * scale + rounded)
+
+
+def summands(terms: Terms) -> float:
+    """How large the parts of an influence are that must cancel: a line through rows whose predictions hardly differ has
+    steep slopes in each of its sums, which are rounded."""
+    if not isinstance(terms, Smooth) or not isinstance(terms.form, AssistedMean | AssistedShare):
+        return 0.0
+    return float(np.abs(terms.sums * slopes(terms.form._values, terms.totals())).sum())
 
 
 # ------------------------------------------------------------------------------------------------------------ coverage
