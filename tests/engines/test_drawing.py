@@ -78,6 +78,15 @@ def test_all_strategies_on_frames_and_files(tmp_path: Path, strategy: str, reque
     assert_frame_equal(found, pl.concat(rows).join(expected, on="note", how="semi", maintain_order="left"))
 
 
+@pytest.mark.parametrize("name", [intervening.ROW, "__row__"])
+def test_a_column_may_have_the_name_of_row_numbers(tmp_path: Path, name: str, streamed: None) -> None:
+    named = logs()[0].rename({"note": name})
+    expected = wanted("skew").rename({"note": name})
+    assert_frame_equal(drawn(in_files(named, tmp_path / "log"), "skew").sort(name), expected.sort(name))
+    users = drawn(named.rename({name: "note", "user": name}), "skew", columns={"user": name})
+    assert users[name].to_list() == wanted("skew")["user"].to_list()
+
+
 @pytest.mark.parametrize("strategy", STRATEGIES)
 def test_all_strategies_on_engines(tmp_path: Path, strategy: str, engine: Any) -> None:
     path = tmp_path / "log.parquet"

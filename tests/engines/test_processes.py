@@ -103,6 +103,13 @@ def test_a_script_that_every_process_would_start_again_is_told_so(name: str, tmp
     )  # a leaked semaphore may be told of after it
 
 
+def test_who_types_a_command_is_told_nothing_of_scripts(tmp_path: Path) -> None:
+    with pytest.raises(TruerankError) as raised:
+        list(map_chunks(Processes(2), partial(killed, tmp_path, 100), Values([2])))
+    assert "script" in str(raised.value)
+    assert raised.value.said(for_cli=True).endswith("start fewer (--threads N).")
+
+
 def test_processes_end_with_the_one_that_started_them(tmp_path: Path) -> None:
     """Killed outright it can tell them nothing."""
     script = tmp_path / "script.py"

@@ -76,9 +76,20 @@ class Cost:
 
 
 @cache
+def _measured() -> Mapping[str, Any]:
+    found: Mapping[str, Any] = json.loads(files("truerank.engines").joinpath("costs.json").read_text())
+    return found
+
+
+@cache
 def rates(command: str) -> Rates:
     """From what was measured: of several sizes the largest, whose times are least disturbed by the start."""
-    return rates_of(json.loads(files("truerank.engines").joinpath("costs.json").read_text()), command)
+    return rates_of(_measured(), command)
+
+
+def compared_rows(command: str) -> int:
+    """On how many rows in memory engines were compared."""
+    return max(int(each["rows"]) for each in _measured()["engines"] if each["command"] == command)
 
 
 def rates_of(measured: Mapping[str, Any], command: str) -> Rates:

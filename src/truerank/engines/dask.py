@@ -95,7 +95,7 @@ def _cluster(distributed: Any, n: int) -> Iterator[Any]:
             )
         except (RuntimeError, OSError) as error:
             raise TruerankError(
-                f"no Dask cluster could be started on this machine ({_first_line(error)}). {UNGUARDED}"
+                f"no Dask cluster could be started on this machine ({_first_line(error)}).{UNGUARDED}"
             ) from None
         with started as cluster, distributed.Client(cluster) as client:
             yield client

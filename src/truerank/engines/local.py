@@ -21,10 +21,10 @@ from truerank.core.threads import one_blas_thread
 from truerank.engines.engine import Chunk, Chunked, Result, Sendable
 
 ATTEMPTS = 3  # of a chunk whose process ends
-# what Python itself says of it is a page long, and said by the process that ends
+# for those who call from a script; what Python itself says of it is a page long, and said by the process that ends
 UNGUARDED = (
-    "Where a script starts it, its calls must stand below if __name__ == '__main__':, because every process loads the "
-    "script again."
+    "{cli:| Where a script starts it, its calls must stand below if __name__ == '__main__':, because every process loads "
+    "the script again.}"
 )
 
 
@@ -146,7 +146,7 @@ def _check_ended(ended: Counter[int], n: int, *, any_done: bool) -> None:
     if times >= ATTEMPTS:
         raise TruerankError(
             f"chunk {at + 1:,} of {n:,}: its process ended {times} times, most likely for want of memory; start fewer "
-            f"({{option:threads N}}).{'' if any_done else ' ' + UNGUARDED}"
+            f"({{option:threads N}}).{'' if any_done else UNGUARDED}"
         ) from None
 
 
@@ -159,7 +159,7 @@ def _executor(n: int) -> Iterator[ProcessPoolExecutor | None]:
     """
     before, executor = set(active_children()), None
     if n > 1:
-        with suppress(OSError, NotImplementedError):
+        with suppress(OSError, NotImplementedError):  # the second: concurrent.futures where there are no semaphores
             # spawned, because the threads of polars do not survive a fork
             executor = ProcessPoolExecutor(n, get_context("spawn"), initializer=_serve)
     if executor is None:

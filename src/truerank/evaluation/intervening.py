@@ -6,7 +6,7 @@ What is drawn follows from seed, users and items alone, so that neither chunks n
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial, reduce
 from pathlib import Path
@@ -42,7 +42,7 @@ from truerank.exposure.interventions.popularity import EqualPerItemIntervention,
 from truerank.sampling.pools import Share
 from truerank.sampling.thresholds import DrawKeys, DrawThreshold, Narrowing
 
-ROW = "__row__"  # the number of a row in its table
+ROW = "row"  # the number of a row in its table, where no column is called so
 
 
 # ------------------------------------------------------------------------------------------------------------ chunks
@@ -60,9 +60,10 @@ class PairChunk:
 
 @dataclass(frozen=True, slots=True)
 class PairReader:
-    """Reads pairs over all items, whose keys are made once."""
+    """Reads pairs over all items, whose keys are made once; `row` is the column of row numbers."""
 
     columns: PairColumns
+    row: str
     items: Ids
     item_key: Keys
 
@@ -75,7 +76,7 @@ class PairReader:
         )
         key = cell_keys(0, PAIR, users.keys()[user], self.item_key[item])
         log = Log(users, self.items, user, item, {}, source=self.columns.where)
-        return PairChunk(log, unit, table[ROW].to_numpy(), key)
+        return PairChunk(log, unit, table[self.row].to_numpy(), key)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +84,7 @@ class PairRows:
     """The pairs of a table in chunks of whole users."""
 
     columns: PairColumns
+    row: str
     users: Ids
     items: Ids
     item_key: Keys
@@ -96,13 +98,14 @@ class PairRows:
         cls, columns: PairColumns, table: LazyTable, *, space: Scratch, workers: Workers, progress: Progress | None
     ) -> PairRows:
         users, items = ids_of(table, columns, progress=progress)
-        names = (columns.user, columns.item, ROW)
-        keyed = Keyed(numbered(table), columns.user, names)
+        row = unused(ROW, table.schema)
+        names = (columns.user, columns.item, row)
+        keyed = Keyed(numbered(table, row), columns.user, names)
         small = table.n_rows <= MEMORY_ROWS and table.n_rows * table.row_bytes(names[:2]) <= MEMORY_BYTES
         tables = together(
             {"log": keyed}, scratch=space, n_chunks=chunks_wanted(workers) if small else None, progress=progress
         )
-        return cls(columns, users, items, items.keys(), tables, tables.place.of_ids(users.values))
+        return cls(columns, row, users, items, items.keys(), tables, tables.place.of_ids(users.values))
 
     @property
     def n_chunks(self) -> int:
@@ -116,21 +119,30 @@ class PairRows:
         return self.reader()(self.part(at, same_disk=True))
 
     def reader(self) -> Callable[[Any], PairChunk]:
-        return PairReader(self.columns, self.items, self.item_key)
+        return PairReader(self.columns, self.row, self.items, self.item_key)
 
     def part(self, at: int, *, same_disk: bool) -> tuple[Ints, Ids, RowsOfPart]:
         unit = np.flatnonzero(self.chunk_of_user == at)
         return unit, Ids(self.users.values[unit]), self.tables.part(at, same_disk=same_disk)["log"]
 
 
-def numbered(table: LazyTable) -> LazyTable:
-    """The same rows with their numbers."""
+def unused(name: str, names: Collection[str]) -> str:
+    """A name like this that none of those is.
+
+    >>> unused("row", ["user", "row"])
+    'row_'
+    """
+    return name if name not in names else unused(f"{name}_", names)
+
+
+def numbered(table: LazyTable, row: str) -> LazyTable:
+    """The same rows with their numbers, in a column of this name."""
     pieces, start = list[Piece](), 0
     for piece in table.pieces:
-        number = pl.col(ROW).cast(pl.Int64) + start
-        pieces.append(replace(piece, rows=piece.rows.with_row_index(ROW).with_columns(number)))
+        number = pl.col(row).cast(pl.Int64) + start
+        pieces.append(replace(piece, rows=piece.rows.with_row_index(row).with_columns(number)))
         start += piece.n_rows
-    return replace(table, pieces=tuple(pieces), schema={**table.schema, ROW: pl.Int64()})
+    return replace(table, pieces=tuple(pieces), schema={**table.schema, row: pl.Int64()})
 
 
 # ------------------------------------------------------------------------------------------------------------ counts

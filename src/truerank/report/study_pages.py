@@ -46,7 +46,7 @@ class StudyPage:
             f"# {self.title}",
             f"![{self.alternative}]({result.study}.svg)",
             " ".join(self.sentences),
-            f"*Every number comes from `{result.file_name}`, as `{result.command}` leaves it.*",
+            f"*Every number comes from `{result.file_name}`; `{result.command}` measures it again.*",
         )
         return "\n\n".join(beginning) + "\n\n" + "\n".join(folded(self.body)) + "\n"
 
