@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import click
 
@@ -36,9 +36,11 @@ from truerank.cli.options import (
     choice,
     count,
     file,
+    formatted,
     grouped,
     listed,
     numbers,
+    only,
     shared,
 )
 from truerank.cli.output import Output
@@ -48,8 +50,8 @@ from truerank.core.errors import InputError
 if TYPE_CHECKING:
     from truerank.core.log import Log
     from truerank.exposure.loggers.expose import Logger
+    from truerank.studies.calibration.run import DrawnWorld
     from truerank.studies.reliability.grid import Grid
-from truerank.cli.options import formatted, only
 
 GRID = "studies/reliability/grid"
 
@@ -315,31 +317,15 @@ def calibration(*, draws: int, chosen_worlds: tuple[str, ...], inference: Infere
     truerank study calibration --draws 200 --out calibration
     truerank study calibration --draws 200 --world 'users*' --world 'strata*' --out calibration
     """
-    from truerank.report.study_pages import check_drawing, write_run
+    from truerank.report.study_pages import write_run
     from truerank.studies.calibration.found import calibration_results
-    from truerank.studies.calibration.run import study as run
     from truerank.studies.calibration.summary import RESULTS, summaries
     from truerank.studies.calibration.worlds import named, worlds
 
-    if draws < 1:
-        raise InputError(f"--draws {draws}; expected a whole number from 1.")
-    inference.check()
-    check_drawing()
-    chosen, place = named(chosen_worlds) if chosen_worlds else worlds(), output.place
-    with output.resumable(output.place) as report:
-        notes = run(
-            chosen,
-            place,
-            draws=draws,
-            seed=inference.seed,
-            processes=inference.threads,
-            engine=inference.engine,
-            progress=report,
-        )
-    output.say(notes)
-    found = summaries(worlds(), place, seed=inference.seed)
+    _draw(lambda: named(chosen_worlds) if chosen_worlds else worlds(), draws, inference, output)
+    found = summaries(worlds(), output.place, seed=inference.seed)
     made = calibration_results(found, seed=inference.seed)
-    for path in write_run(made, place, kind="calibration study", tables={RESULTS: found}):
+    for path in write_run(made, output.place, kind="calibration study", tables={RESULTS: found}):
         terminal.show(str(path))
 
 
@@ -365,22 +351,38 @@ def truth(*, draws: int, kuairec: Path | None, jester: Path | None, inference: I
     \b
     truerank study truth --draws 200 --kuairec data/kuairec --out truth
     """
-    from truerank.report.study_pages import check_drawing, write_run
-    from truerank.studies.calibration.run import study as run
+    from truerank.report.study_pages import write_run
     from truerank.studies.kept import folder_fingerprints
     from truerank.studies.truth.found import truth_results
     from truerank.studies.truth.means import study_worlds
     from truerank.studies.truth.summary import RESULTS, summaries
 
+    chosen = _draw(lambda: study_worlds(kuairec=kuairec, jester=jester), draws, inference, output)
+    real = {name: folder for name, folder in (("kuairec", kuairec), ("jester", jester)) if folder is not None}
+    data = {path: known for name, folder in real.items() for path, known in folder_fingerprints(name, folder).items()}
+    found = summaries(chosen, output.place, seed=inference.seed)
+    made = truth_results(found, seed=inference.seed, data=data)
+    for path in write_run(made, output.place, kind="truth study", tables={RESULTS: found}):
+        terminal.show(str(path))
+
+
+Worlds = TypeVar("Worlds", bound="Sequence[DrawnWorld]")
+
+
+def _draw(chosen: Callable[[], Worlds], draws: int, inference: Inference, output: Output) -> Worlds:
+    """Draw every world, once it is known that all that follows can be done."""
+    from truerank.report.study_pages import check_drawing
+    from truerank.studies.calibration.run import study as run
+
     if draws < 1:
         raise InputError(f"--draws {draws}; expected a whole number from 1.")
     inference.check()
     check_drawing()
-    chosen, place = study_worlds(kuairec=kuairec, jester=jester), output.place
+    worlds = chosen()
     with output.resumable(output.place) as report:
         notes = run(
-            chosen,
-            place,
+            worlds,
+            output.place,
             draws=draws,
             seed=inference.seed,
             processes=inference.threads,
@@ -388,9 +390,4 @@ def truth(*, draws: int, kuairec: Path | None, jester: Path | None, inference: I
             progress=report,
         )
     output.say(notes)
-    real = {name: folder for name, folder in (("kuairec", kuairec), ("jester", jester)) if folder is not None}
-    data = {path: known for name, folder in real.items() for path, known in folder_fingerprints(name, folder).items()}
-    found = summaries(chosen, place, seed=inference.seed)
-    made = truth_results(found, seed=inference.seed, data=data)
-    for path in write_run(made, place, kind="truth study", tables={RESULTS: found}):
-        terminal.show(str(path))
+    return worlds
