@@ -1,15 +1,20 @@
 """Texts of a drawing keep the width they were laid out with, in whatever font they are shown.
 
 A drawing names Liberation Sans first, which has the widths of Arial and Helvetica. Where none of them is installed,
-another font is taken, whose wider letters would be cut at the edge or run into each other. `textLength` makes them fit.
+another font is taken, whose wider letters would be cut at the edge or run into each other. `textLength` makes them fit:
+on `<text>`, where every browser heeds it; so a text of several lines becomes one text for each.
 """
 
 from __future__ import annotations
 
 import html
 import re
+import unicodedata
+from itertools import accumulate
 
 TEXT = re.compile(r"<text(?P<attributes>[^>]*?)>(?P<text>[^<]+)</text>")
+LINES = re.compile(r"<text(?P<attributes>[^>]*?)>(?P<lines>(?:<tspan[^>]*>[^<]*</tspan>)+)</text>")
+LINE = re.compile(r'<tspan(?: x="0" dy="(?P<below>[\d.]+)")?>(?P<text>[^<]*)</tspan>')
 SIZE = re.compile(r'font-size="([\d.]+)px"')
 FIRST = 32  # the code of the space, with which the tables begin; widths in thousandths of the size of the font
 REGULAR = (
@@ -26,19 +31,35 @@ BOLD = (
     556, 333, 611, 611, 278, 278, 556, 278, 889, 611, 611, 611, 611, 389, 556, 333, 611, 556, 778, 556, 556, 500, 389,
     280, 389, 584,
 )  # fmt: skip
-OTHERS = {"−": 584, "–": 556, "…": 1000, "±": 549, "×": 584, "²": 333, "√": 549, "τ": 395, "σ": 618, "°": 400}
+OTHERS = {
+    "−": 584, "–": 556, "—": 1000, "…": 1000, "±": 549, "×": 584, "·": 333, "²": 333, "√": 549, "°": 400, "≤": 549,
+    "≥": 549, "→": 1000, "α": 578, "ε": 446, "κ": 500, "λ": 500, "ρ": 569, "σ": 618, "τ": 395,
+}  # fmt: skip
+USUAL, WIDE = "n", 1000  # a letter as wide as most, for those that are not listed; ideographs fill a square
 
 
-def advance(text: str, *, size: float, bold: bool = False) -> float | None:
-    """How wide a text is in pixels, in Liberation Sans; None where it has a letter that is not known here.
+def advance(text: str, *, size: float, bold: bool = False) -> float:
+    """How wide a text is in pixels, in Liberation Sans; a letter that is not known here is as wide as most.
+
+    A letter with a mark is as wide as without it.
 
     >>> advance("il", size=10.0), advance("W", size=10.0, bold=True), advance("狐", size=10.0)
-    (4.44, 9.44, None)
+    (4.44, 9.44, 10.0)
+    >>> advance("N\u0304é", size=10.0) == advance("Ne", size=10.0)
+    True
     """
-    table = BOLD if bold else REGULAR
-    widths = [table[ord(each) - FIRST] if 0 <= ord(each) - FIRST < len(table) else OTHERS.get(each) for each in text]
-    known = [width for width in widths if width is not None]
-    return sum(known) * size / 1000 if len(known) == len(widths) else None
+    return sum(_width(each, BOLD if bold else REGULAR) for each in unicodedata.normalize("NFD", text)) * size / 1000
+
+
+def _width(letter: str, table: tuple[int, ...]) -> int:
+    at = ord(letter) - FIRST
+    if 0 <= at < len(table):
+        return table[at]
+    if letter in OTHERS:
+        return OTHERS[letter]
+    if unicodedata.category(letter) in ("Mn", "Me", "Cf"):  # set above or around another
+        return 0
+    return WIDE if unicodedata.east_asian_width(letter) in "WF" else table[ord(USUAL) - FIRST]
 
 
 def fitted(svg: str) -> str:
@@ -53,8 +74,20 @@ def fitted(svg: str) -> str:
         if size is None or "textLength" in attributes:
             return found[0]
         width = advance(html.unescape(found["text"]), size=float(size[1]), bold='font-weight="bold"' in attributes)
-        if width is None:
-            return found[0]
         return f'<text{attributes} textLength="{width:.1f}" lengthAdjust="spacingAndGlyphs">{found["text"]}</text>'
 
-    return TEXT.sub(fitting, svg)
+    return TEXT.sub(fitting, LINES.sub(_apart, svg))
+
+
+def _apart(found: re.Match[str]) -> str:
+    """The lines of a text as texts of their own, each below the one before.
+
+    >>> _apart(LINES.search('<text fill="red"><tspan>a</tspan><tspan x="0" dy="15">b</tspan></text>'))
+    '<text fill="red">a</text><text fill="red" y="15">b</text>'
+    """
+    lines = list(LINE.finditer(found["lines"]))
+    if "".join(line[0] for line in lines) != found["lines"] or ' y="' in found["attributes"]:
+        return found[0]
+    attributes, below = found["attributes"], accumulate(float(line["below"] or 0) for line in lines)
+    places = [f' y="{down:g}"' if down else "" for down in below]
+    return "".join(f"<text{attributes}{place}>{line['text']}</text>" for line, place in zip(lines, places, strict=True))
