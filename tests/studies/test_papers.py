@@ -18,7 +18,7 @@ from truerank.core.errors import InputError
 from truerank.report.papers.pages import FRONT, of_paper, pages, papers, pivot, read_results
 from truerank.studies.papers.experiment import EXPERIMENTS, Measurements, catalogued
 from truerank.studies.papers.paper import Cell, ClaimVerdict, by_share
-from truerank.studies.papers.reproduced import Reproduced, judged_again, reproduced
+from truerank.studies.papers.reproduced import Reproduced, reproduced, told_again
 from truerank.studies.papers.run import reproduce
 from truerank.studies.work import StudySize, StudySource, in_memory
 
@@ -87,7 +87,7 @@ def test_the_quick_size_runs_on_a_synthetic_world_and_again_is_the_same(cls: Any
     assert result.cells
     assert {finding.claim for finding in result.findings} == {claim.key for claim in cls.claims}
     assert all(finding.why.endswith(".") for finding in result.findings)
-    assert judged_again(result) == result.findings
+    assert told_again(result) == result
     blocks = {path.name: path.stat().st_mtime_ns for path in (tmp_path / "out").glob("*.block")}
     again, _ = reproduce(cls(), SYNTHETIC, tmp_path / "out", **quick)
     assert again.encoded() == result.encoded()
@@ -157,9 +157,9 @@ def test_two_numbers_in_one_place_are_an_error() -> None:
 
 
 @pytest.mark.parametrize("path", sorted(RESULTS.glob("*.json")), ids=lambda path: path.stem)
-def test_verdicts_are_those_of_the_committed_numbers(path: Path) -> None:
+def test_verdicts_and_pictures_are_those_of_the_committed_numbers(path: Path) -> None:
     result = Reproduced.read(path)
-    assert judged_again(result) == result.findings
+    assert told_again(result) == result
     assert result.encoded() == path.read_bytes()
     assert result.size is StudySize.FULL
     assert len(path.read_bytes()) <= 400_000

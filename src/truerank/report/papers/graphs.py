@@ -1,4 +1,4 @@
-"""Graphs of reproduced experiments as charts: three kinds, all from plain points."""
+"""Graphs of reproduced experiments as charts: few kinds, all from plain points."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ WIDTH, HEIGHT, ROW, FONT = 560, 260, 18, 13
 PANEL, BESIDE = 280, 3  # the width of one of several panels, and how many stand side by side
 LETTER = 7  # pixels of a letter, about
 GREY = "#7f7f7f"
+MARGIN = 0.3  # of a place, above the first and below the last
 TILE, STRIDE, ACROSS = 14, 19, 32  # pixels of a square and from one to the next; squares in a line
 # from what holds to what has not been run, told apart also without colours
 TILES = {"holds": "#1f6f8b", "in part": "#7fc1d6", "does not": "#d1495b", "untested": "#b8b8b8", "not run": "#ebebeb"}
@@ -110,7 +111,7 @@ def _plane(alt: Any, graph: PaperGraph, panel: str, width: int) -> Any:
     else:
         scale = alt.Scale(type="log" if graph.log else "linear", zero=False, nice=not graph.log)
         x = alt.X("x:Q", title=graph.x, scale=scale)
-    up = {"title": graph.y, "scale": alt.Scale(zero=False)}
+    up = _places(alt, graph) if graph.kind is GraphKind.PLACES else {"title": graph.y, "scale": alt.Scale(zero=False)}
     base = alt.Chart(alt.Data(values=rows)).encode(x=x, color=colour)
     layers = []
     if graph.level is not None:
@@ -118,10 +119,17 @@ def _plane(alt: Any, graph: PaperGraph, panel: str, width: int) -> Any:
         layers.append(level.mark_rule(color=GREY, strokeDash=[4, 3]).encode(y=alt.Y("y:Q", **up)))
     if any(row["low"] is not None for row in rows):
         layers.append(base.mark_rule(opacity=0.5).encode(y=alt.Y("low:Q", **up), y2="high:Q"))
-    if graph.kind is GraphKind.LINES:
+    if graph.kind in (GraphKind.LINES, GraphKind.PLACES):
         layers.append(base.mark_line(strokeWidth=1.6).encode(y=alt.Y("y:Q", **up)))
     marks = base.mark_point(filled=True, size=34, opacity=0.85).encode(y=alt.Y("y:Q", **up), shape=shape)
     return alt.layer(*layers, marks).properties(width=width, height=HEIGHT)
+
+
+def _places(alt: Any, graph: PaperGraph) -> dict[str, Any]:
+    """An axis of places: whole numbers, the first at the top."""
+    last = max(int(point.y) for point in graph.points if point.y is not None)
+    scale = alt.Scale(domain=[1 - MARGIN, last + MARGIN], reverse=True, nice=False, zero=False)
+    return {"title": graph.y, "scale": scale, "axis": alt.Axis(values=list(range(1, last + 1)), format="d")}
 
 
 def _ranges(alt: Any, graph: PaperGraph, panel: str, width: int) -> Any:

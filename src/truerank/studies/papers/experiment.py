@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, Protocol, runtime_checkable
 
 from truerank.core.language import Kind
 from truerank.core.progress import Progress
@@ -14,17 +14,20 @@ from truerank.studies.work import Keep, StudySize, StudySource
 
 @dataclass(frozen=True, slots=True)
 class Measurements:
-    """What a run of an experiment gives: numbers, pictures, what was done, and how data differ from the paper's."""
+    """What a run of an experiment gives: numbers, pictures, what was done, and how data differ from the paper's.
+
+    `graphs` is empty where pictures come from the numbers alone (`PicturedExperiment`).
+    """
 
     cells: tuple[Cell, ...]
-    graphs: tuple[PaperGraph, ...]
+    graphs: tuple[PaperGraph, ...] = ()
     settings: Mapping[str, Any] = field(default_factory=dict)
     differs: tuple[str, ...] = ()  # sentences: what was not as in the paper
 
 
 @dataclass(frozen=True, slots=True)
 class Obtained:
-    """What a verdict is made of: the numbers, and what they were obtained from."""
+    """What verdicts and pictures are made of: the numbers, and what they were obtained from."""
 
     cells: Cells
     synthetic: bool
@@ -55,6 +58,15 @@ class Experiment(Protocol):
 
     def judge(self, obtained: Obtained) -> tuple[ClaimFinding, ...]:
         """A verdict on every claim, from the numbers alone."""
+        ...
+
+
+@runtime_checkable
+class PicturedExperiment(Protocol):
+    """An experiment whose pictures come from its numbers alone; then they can be made again from a kept result."""
+
+    def graphs(self, obtained: Obtained) -> tuple[PaperGraph, ...]:
+        """All its pictures, from the numbers alone."""
         ...
 
 

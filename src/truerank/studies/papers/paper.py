@@ -64,6 +64,17 @@ def by_share(claim: str, kept: Sequence[bool], why: str) -> ClaimFinding:
     return ClaimFinding(claim, ClaimVerdict.HOLDS if all(kept) else some, why)
 
 
+def by_steps(claim: str, kept: Sequence[bool], why: str) -> ClaimFinding:
+    """The rule of what rises or falls: in part only if it does at more than half of its steps.
+
+    What goes nowhere rises at some of them too.
+
+    >>> [by_steps("a", kept, "").verdict.value for kept in ([True, True, False], [True, False])]
+    ['holds in part', 'does not hold']
+    """
+    return by_share(claim, kept if 2 * sum(kept) > len(kept) else [False] * len(kept), why)
+
+
 @dataclass(frozen=True, slots=True)
 class Cell:
     """One number: obtained, and published where the paper has it, in its row and column of a table.
@@ -98,6 +109,7 @@ class GraphKind(StrEnum):
     POINTS = "points"
     LINES = "lines"
     RANGES = "ranges"  # x is a text, and each has a line; y runs from left to right
+    PLACES = "places"  # joined by lines; y is a place, and 1, the best, is at the top
 
 
 @dataclass(frozen=True, slots=True)

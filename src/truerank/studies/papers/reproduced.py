@@ -11,7 +11,7 @@ from typing import Any
 import polars as pl
 
 from truerank.core.provenance import plain
-from truerank.studies.papers.experiment import EXPERIMENTS, Experiment, Measurements, Obtained
+from truerank.studies.papers.experiment import EXPERIMENTS, Experiment, Measurements, Obtained, PicturedExperiment
 from truerank.studies.papers.paper import Cell, Cells, ClaimFinding, PaperGraph
 from truerank.studies.results import encoded, read_result, rounded
 from truerank.studies.work import StudySize
@@ -67,12 +67,13 @@ def reproduced(
     synthetic: bool,
     data: Mapping[str, str],
 ) -> Reproduced:
-    """Numbers as they are kept, and the verdicts that these numbers give."""
+    """Numbers as they are kept, and the verdicts and pictures that these numbers give."""
     cells = tuple(_cell(cell) for cell in found.cells)
     places = Counter((cell.table, cell.row, cell.column) for cell in cells)
     twice = [place for place, count in places.items() if count > 1]
     if twice:
         raise ValueError(f"{experiment.name} has more than one number in {twice[0]}")
+    obtained = Obtained(Cells(cells), synthetic, size)
     return Reproduced(
         experiment=experiment.name,
         size=size,
@@ -82,16 +83,17 @@ def reproduced(
         data=dict(data),
         settings=plain(found.settings),
         differs=found.differs,
-        findings=experiment.judge(Obtained(Cells(cells), synthetic, size)),
+        findings=experiment.judge(obtained),
         cells=cells,
-        graphs=tuple(_graph(graph) for graph in found.graphs),
+        graphs=_graphs(experiment, obtained, found.graphs),
     )
 
 
-def judged_again(result: Reproduced) -> tuple[ClaimFinding, ...]:
-    """The verdicts that the kept numbers give by the rules as they are now."""
+def told_again(result: Reproduced) -> Reproduced:
+    """A result with the verdicts that its numbers give by the rules of now, and its pictures if they need no more."""
     experiment: Experiment = EXPERIMENTS.named(result.experiment)()
-    return experiment.judge(Obtained(Cells(result.cells), result.synthetic, result.size))
+    obtained = Obtained(Cells(result.cells), result.synthetic, result.size)
+    return replace(result, findings=experiment.judge(obtained), graphs=_graphs(experiment, obtained, result.graphs))
 
 
 def _cell(cell: Cell) -> Cell:
@@ -103,6 +105,12 @@ def _cell(cell: Cell) -> Cell:
         high=rounded(cell.high),
         tolerance=rounded(cell.tolerance),
     )
+
+
+def _graphs(experiment: Experiment, obtained: Obtained, given: tuple[PaperGraph, ...]) -> tuple[PaperGraph, ...]:
+    """The pictures that the kept numbers give, else those that were given."""
+    drawn = experiment.graphs(obtained) if isinstance(experiment, PicturedExperiment) else given
+    return tuple(map(_graph, drawn))
 
 
 def _graph(graph: PaperGraph) -> PaperGraph:

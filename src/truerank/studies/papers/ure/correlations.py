@@ -23,6 +23,7 @@ from truerank.studies.papers.paper import (
     PaperClaim,
     PaperGraph,
     by_share,
+    by_steps,
 )
 from truerank.studies.papers.ure import PAPER, SHORT
 from truerank.studies.papers.ure.agree import AgreementCurve, curve
@@ -72,13 +73,13 @@ class SampledCorrelation:
             "K_max, where agreement is highest, falls as N̄ grows.",
             "Figure 3a and 3c",
             "Holds if K_max of Pearson's and of Kendall's coefficient falls or stays at each step of N̄; in part if "
-            "at some.",
+            "at more than half of them.",
         ),
         PaperClaim(
             "rises",
             "K_max rises with K̄.",
             "Figure 3b",
-            "Holds if K_max rises or stays at each step of K̄; in part if at some.",
+            "Holds if K_max rises or stays at each step of K̄; in part if at more than half of them.",
         ),
         PaperClaim(
             "place",
@@ -90,7 +91,7 @@ class SampledCorrelation:
             "kendall",
             "The highest Kendall coefficient rises with N̄.",
             "Figure 3c",
-            "Holds if it rises or stays at each step of N̄; in part if at some.",
+            "Holds if it rises or stays at each step of N̄; in part if at more than half of them.",
         ),
         PaperClaim(
             "significant",
@@ -126,7 +127,6 @@ class SampledCorrelation:
         shown = _Shown.of(grid, found, split.n_candidates, usual)
         return Measurements(
             cells=(*shown.curves(), *shown.peaks(), *shown.four()),
-            graphs=tuple(map(plainly, shown.graphs())),
             settings={
                 "models": len(positions),
                 "diverged": len(tables) - len(positions),
@@ -147,7 +147,7 @@ class SampledCorrelation:
     def judge(self, obtained: Obtained) -> tuple[ClaimFinding, ...]:
         cells = obtained.cells
         n_names = _columns(cells, BY_N)
-        k_table = next(cell.table for cell in cells.all if cell.table.startswith("Figure 3b"))
+        k_table = _k_table(cells)
         k_names = _columns(cells, k_table)
         usual = k_table.rsplit("N̄ = ", 1)[1]
         by_cutoff = {int(cell.row[4:]): cell.obtained for cell in cells.of(BY_N, column=f"N̄ = {usual}")}
@@ -174,19 +174,19 @@ class SampledCorrelation:
                 f"r is above {STRONG} at {sum(strong)} of {len(strong)} large K and below {WEAK} at "
                 f"{sum(weak)} of {len(weak)} small K.",
             ),
-            by_share(
+            by_steps(
                 "falls",
                 falls,
                 f"{sum(falls)} of {len(falls)} steps; Pearson's K_max "
                 f"{_list(cells.value(PEAKS, f'{n}, K̄ = 5', 'K_max, Pearson') for n in n_names)}.",
             ),
-            by_share("rises", [b >= a for a, b in _pairs(peaks)], f"K_max is {_list(peaks)} at {', '.join(k_names)}."),
+            by_steps("rises", [b >= a for a, b in _pairs(peaks)], f"K_max is {_list(peaks)} at {', '.join(k_names)}."),
             by_share(
                 "place",
                 [1 / FACTOR <= each <= FACTOR for each in ratios],
                 f"K_max over K̄ N / N̄ is between {min(ratios):.2f} and {max(ratios):.2f}.",
             ),
-            by_share(
+            by_steps(
                 "kendall", [b >= a for a, b in _pairs(tops)], f"Highest τ: {_list(tops, 2)} at {', '.join(n_names)}."
             ),
             by_share(
@@ -199,10 +199,13 @@ class SampledCorrelation:
             ),
         )
 
+    def graphs(self, obtained: Obtained) -> tuple[PaperGraph, ...]:
+        return tuple(map(plainly, _graphs(obtained.cells)))
+
 
 @dataclass(frozen=True, slots=True)
 class _Shown:
-    """What was measured, as cells and graphs; `usual` is the place of N-bar = 80."""
+    """What was measured, as cells; `usual` is the place of N-bar = 80."""
 
     grid: RecallGrid
     found: SampledRecall
@@ -271,71 +274,67 @@ class _Shown:
             for at, place in enumerate(_places(values))
         ]
 
-    def graphs(self) -> tuple[PaperGraph, ...]:
-        def drawn(name: str, title: str, sentence: str, *tables: str) -> PaperGraph:
-            found = self.tables()
-            points = tuple(
-                GraphPoint(
-                    k, each.mean[at], group=column, panel=table.split(":")[0], low=each.low[at], high=each.high[at]
-                )
-                for table in tables
-                for column, each in found[table].items()
-                for at, k in enumerate(self.grid.cutoffs)
-            )
-            return PaperGraph(
-                name, title, sentence, GraphKind.LINES, x="K", y="agreement over models", points=points, log=True
-            )
 
-        first, second, third = self.tables()
-        tops = {
-            table: [self.grid.cutoffs[each.best] for each in found.values()] for table, found in self.tables().items()
-        }
-        high = [float(each.mean[each.best]) for each in self.tables()[third].values()]
-        few, many = self.grid.judged[0], self.grid.judged[-1]
-        told = self.four()
-        ranks = tuple(
-            GraphPoint("K̄ = 5" if cell.row.endswith("̄") else f"K = {cell.row[7:]}", cell.obtained, group=cell.column)
-            for cell in told
-            if cell.row.endswith("̄") or int(cell.row[7:]) <= 3 * LARGE_K
+def _graphs(cells: Cells) -> tuple[PaperGraph, ...]:
+    n_names, k_table = _columns(cells, BY_N), _k_table(cells)
+    k_names, usual = _columns(cells, k_table), k_table.rsplit("= ", 1)[1]
+
+    def drawn(name: str, title: str, sentence: str, table: str) -> PaperGraph:
+        panel, _ = table.split(":")
+        points = tuple(
+            GraphPoint(int(cell.row[4:]), cell.obtained, group=column, panel=panel, low=cell.low, high=cell.high)
+            for column in _columns(cells, table)
+            for cell in cells.of(table, column=column)
         )
-        orders = {
-            row: [cell.obtained for cell in told if cell.row == row] for row in dict.fromkeys(cell.row for cell in told)
-        }
-        sample, *true = orders
-        true = [row for row in true if int(row[7:]) <= LARGE_K]
-        same = sum(orders[row] == orders[sample] for row in true)
-        return (
-            drawn(
-                "figure-3a",
-                "Pearson's r of Recall@5̄ on N̄ judged items with Recall@K on all candidates",
-                f"Agreement is highest at K = {tops[first][0]} with {few} judged items, at K = {tops[first][-1]} "
-                f"with {many}.",
-                first,
-            ),
-            drawn(
-                "figure-3b",
-                f"Pearson's r of Recall@K̄ on {self.grid.judged[self.usual]} judged items with Recall@K on all "
-                "candidates",
-                f"Agreement is highest at K = {tops[second][0]} for K̄ = {self.grid.within[0]}, at K = "
-                f"{tops[second][-1]} for K̄ = {self.grid.within[-1]}.",
-                second,
-            ),
-            drawn(
-                "figure-3c",
-                "Kendall's τ of Recall@5̄ on N̄ judged items with Recall@K on all candidates",
-                f"The highest τ is {high[0]:.2f} with {few} judged items and {high[-1]:.2f} with {many}.",
-                third,
-            ),
-            PaperGraph(
-                "figure-1",
-                "Places of four models, 1 is best: by Recall@5̄ on the sample, then by Recall@K on all candidates",
-                f"The order on the sample is that of Recall@K at {same} of {len(true)} K up to {LARGE_K}.",
-                GraphKind.LINES,
-                x="",
-                y="place",
-                points=ranks,
-            ),
+        return PaperGraph(
+            name, title, sentence, GraphKind.LINES, x="K", y="agreement over models", points=points, log=True
         )
+
+    def peak(n: str, k: str, column: str) -> float:
+        return cells.value(PEAKS, f"{n}, {k}", column)
+
+    few, many = (name.rsplit("= ", 1)[1] for name in (n_names[0], n_names[-1]))
+    by_n = [peak(n, f"K̄ = {USUAL_K}", "K_max, Pearson") for n in n_names]
+    by_k = [peak(f"N̄ = {usual}", k, "K_max, Pearson") for k in k_names]
+    high = [peak(n, f"K̄ = {USUAL_K}", "highest, Kendall") for n in n_names]
+    orders = {row: [cell.obtained for cell in cells.of(FOUR, row=row)] for row in _rows(cells, FOUR)}
+    sample, *true = orders
+    small = [row for row in true if int(row[7:]) <= LARGE_K]
+    same = sum(orders[row] == orders[sample] for row in small)
+    places = tuple(
+        GraphPoint("K̄ = 5" if cell.row == sample else f"K = {cell.row[7:]}", cell.obtained, group=cell.column)
+        for cell in cells.of(FOUR)
+        if cell.row == sample or int(cell.row[7:]) <= 3 * LARGE_K
+    )
+    return (
+        drawn(
+            "figure-3a",
+            "Pearson's r of Recall@5̄ on N̄ judged items with Recall@K on all candidates",
+            f"Agreement is highest at K = {by_n[0]:.0f} with {few} judged items, at K = {by_n[-1]:.0f} with {many}.",
+            BY_N,
+        ),
+        drawn(
+            "figure-3b",
+            f"Pearson's r of Recall@K̄ on {usual} judged items with Recall@K on all candidates",
+            f"Agreement is highest at K = {by_k[0]:.0f} for {k_names[0]}, at K = {by_k[-1]:.0f} for {k_names[-1]}.",
+            k_table,
+        ),
+        drawn(
+            "figure-3c",
+            "Kendall's τ of Recall@5̄ on N̄ judged items with Recall@K on all candidates",
+            f"The highest τ is {high[0]:.2f} with {few} judged items and {high[-1]:.2f} with {many}.",
+            KENDALL,
+        ),
+        PaperGraph(
+            "figure-1",
+            "Places of four models, 1 is best: by Recall@5̄ on the sample, then by Recall@K on all candidates",
+            f"The order on the sample is that of Recall@K at {same} of {len(small)} K up to {LARGE_K}.",
+            GraphKind.PLACES,
+            x="",
+            y="place",
+            points=places,
+        ),
+    )
 
 
 def _places(values: Floats) -> list[int]:
@@ -345,6 +344,11 @@ def _places(values: Floats) -> list[int]:
 
 def _columns(cells: Cells, table: str) -> list[str]:
     return list(dict.fromkeys(cell.column for cell in cells.of(table)))
+
+
+def _k_table(cells: Cells) -> str:
+    """The name of the table of Figure 3b, with its N-bar."""
+    return next(cell.table for cell in cells.all if cell.table.startswith("Figure 3b"))
 
 
 def _rows(cells: Cells, table: str) -> list[str]:

@@ -191,7 +191,6 @@ class ProbabilitiesOfRows:
         cells = [*_levels(source, shape, seed=seed), *_agreement(tables)]
         return Measurements(
             tuple(cells),
-            (_graph(cells),),
             settings={"draws": draws, "runs": shape.runs, "models": [str(each) for each in MODELS.values()]},
             differs=("Models have fixed settings: nothing here depends on how good they are.",),
         )
@@ -215,6 +214,9 @@ class ProbabilitiesOfRows:
             by_share("squared", squared, f"{said}."),
             by_share("formula", held, f"{sum(held)} of {len(held)} values."),
         )
+
+    def graphs(self, obtained: Obtained) -> tuple[PaperGraph, ...]:
+        return (_graph(obtained.cells.all),)
 
 
 def _levels(source: StudySource, shape: WtdShape, *, seed: int) -> Iterator[Cell]:
@@ -244,9 +246,16 @@ def _graph(cells: Sequence[Cell]) -> PaperGraph:
         GraphPoint(cell.row, cell.obtained, low=cell.low, high=cell.high) for cell in cells if cell.table == LEVEL
     )
     level = {str(point.x): point.y or math.nan for point in points}
+    far = {name: abs(value - 1) for name, value in level.items()}
+    moved = ", ".join(
+        f"{name} brings it to {level[name]:.1f}"
+        if far[name] < far["REG"]
+        else f"{name} makes it worse ({level[name]:.1f})"
+        for name in ("SKEW", "WTD", "WTD_H")
+    )
     return PaperGraph(
         "level", "Variance / mean of rows per item of test sets, mean and range over all runs; about 1 at random",
-        f"SKEW brings it from {level['REG']:.1f} to {level['SKEW']:.1f}, WTD to {level['WTD']:.1f}, "
-        f"WTD_H to {level['WTD_H']:.1f}; the random part has {level[RANDOM]:.1f}.",
+        f"Variance / mean of rows per item is {level['REG']:.1f} in a plain sample (REG) and {level[RANDOM]:.1f} in "
+        f"the random part: {moved}.",
         GraphKind.RANGES, x="test set", y="variance / mean", points=points, level=1.0,
     )  # fmt: skip
