@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from truerank.core.errors import InputError
+from truerank.data.datasets import DATASETS
 from truerank.data.folders import whole_folder
 from truerank.report.folding import folded
 from truerank.report.papers.graphs import drawn, drawn_tiles
 from truerank.studies.papers.experiment import EXPERIMENTS, Experiment, catalogued, paper_of
 from truerank.studies.papers.paper import Cell, ClaimFinding, ClaimVerdict, Paper, PaperClaim, PaperGraph
 from truerank.studies.papers.reproduced import Reproduced
+from truerank.studies.results import DIGITS
 
 KIND = "set of pages"  # of the folder
 FRONT = "README.md"
@@ -24,6 +27,15 @@ SIGNS = {
     ClaimVerdict.UNTESTED: "– cannot be tested here",
 }
 NOT_RUN = "not run yet"
+WORDS = {  # of one claim and of several
+    ClaimVerdict.HOLDS: ("holds", "hold"),
+    ClaimVerdict.IN_PART: ("holds in part", "hold in part"),
+    ClaimVerdict.DOES_NOT: ("does not hold", "do not hold"),
+    ClaimVerdict.UNTESTED: ("cannot be tested here", "cannot be tested here"),
+    None: ("is yet to be tested", "are yet to be tested"),
+}
+MILLION, THOUSAND = 1_000_000, 1_000
+NUMBER = re.compile(r"(?<=[a-z])(?=\d)")  # where one begins in a name, as in MovieLens1M
 FRONT_PICTURE = "claims.svg"
 Results = Mapping[str, Reproduced]  # by the name of their files
 Finding = tuple[PaperClaim, ClaimFinding | None]  # none where the experiment has not run
@@ -150,12 +162,14 @@ def own_findings(paper: Paper, results: Results) -> list[Finding]:
     return [pair for cls in of_paper(paper) if paper_of(cls) == paper for pair in findings_of(cls, results)]
 
 
-def main_findings(paper: Paper, results: Results) -> list[Finding]:
-    """What a paper is remembered for."""
+def main_findings(paper: Paper, results: Results, *, borrowed: bool = False) -> list[Finding]:
+    """What a paper is remembered for; `borrowed`: else what those are that its experiments belong to."""
     own = {
         (cls.name, claim.key): (claim, found) for cls in of_paper(paper) for claim, found in findings_of(cls, results)
     }
-    return [own[place] for place in paper.main]
+    homes = dict.fromkeys(paper_of(cls) for cls in of_paper(paper))
+    places = paper.main or (place for home in homes if borrowed for place in home.main if place in own)
+    return [own[place] for place in places]
 
 
 def front_picture(results: Results) -> bytes:
@@ -179,9 +193,10 @@ def _claim_lines(paper: Paper, found: Sequence[Finding]) -> list[str]:
 def page(paper: Paper, results: Results) -> str:
     """The page of a paper: a picture, claims with their verdicts, then experiment by experiment."""
     experiments = of_paper(paper)
-    every = [pair for cls in experiments for pair in findings_of(cls, results)]
     lines = [f"# {paper.title}", "", *(part for each in _lead(paper, results) for part in (each, ""))]
-    lines += [f"{paper.authors}, {paper.year}. {counted(every)}.", ""]
+    lines += [" ".join(sentences(paper, results)), "", "What it is remembered for:", ""]
+    lines += [f"- {_verdict(each)}: {claim.text}" for claim, each in main_findings(paper, results, borrowed=True)]
+    lines += ["", "Every claim:", ""]
     lines += ["| claim | where | verdict | why |", "|---|---|---|---|"]
     for cls in experiments:
         lines += [
@@ -191,6 +206,47 @@ def page(paper: Paper, results: Results) -> str:
     for cls in experiments:
         lines += ["", *_experiment(cls, paper, results)]
     return "\n".join(folded(lines)) + "\n"
+
+
+def sentences(paper: Paper, results: Results) -> tuple[str, str, str]:
+    """What a paper says, what was done here, and what was found, for those who have read neither."""
+    experiments = of_paper(paper)
+    ran = [cls for cls in experiments if results_of(cls, results)]
+    closed = [cls for cls in experiments if cls.instead]
+    waiting = len(experiments) - len(ran) - len(closed)
+    others = [
+        f"{len(closed)} more cannot be run here" if closed else "",
+        f"{waiting} more {'is' if waiting == 1 else 'are'} yet to be run" if waiting else "",
+    ]
+    found = Counter(each and each.verdict for cls in experiments for _, each in findings_of(cls, results))
+    told = [f"{found[verdict]} {words[found[verdict] > 1]}" for verdict, words in WORDS.items() if found[verdict]]
+    done = [
+        f"Its claims were tested here in {len(ran)} experiment{'' if len(ran) == 1 else 's'}{_on(ran, results)}",
+        *others,
+    ]
+    return (
+        f"{paper.authors} ({paper.year}) say that {paper.says}.",
+        f"{'; '.join(filter(None, done))}.",
+        f"Of {found.total()} claims, each held to a written rule, {_joined(told)}.",
+    )
+
+
+def _on(ran: Sequence[type[Experiment]], results: Results) -> str:
+    """What experiments were run on, in few words."""
+    real = [cls for cls in ran if cls.data and not all(each.synthetic for each in results_of(cls, results))]
+    named = [DATASETS.named(name) for name in dict.fromkeys(name for cls in real for name in cls.data)]
+    data = [f"on {NUMBER.sub('-', each.__name__)} ({each.about.split(';')[0]})" for each in named]
+    made = ["by calculation or simulation"] if len(real) < len(ran) else []
+    return f", {_joined([*data, *made])}" if ran else ""
+
+
+def _joined(parts: Sequence[str]) -> str:
+    """
+    >>> _joined(["a", "b", "c"]), _joined(["a"])
+    ('a, b and c', 'a')
+    """
+    *first, last = parts
+    return f"{', '.join(first)} and {last}" if first else last
 
 
 def _lead(paper: Paper, results: Results) -> list[str]:
@@ -205,10 +261,11 @@ def _lead(paper: Paper, results: Results) -> list[str]:
 
 
 def _experiment(cls: type[Experiment], paper: Paper, results: Results) -> Iterator[str]:
-    shown = ", ".join(part for parts in cls.shows.values() for part in parts)
-    yield f"## {cls.name}: {shown}"
-    yield ""
-    yield cls.about
+    shown = ", ".join(cls.shows[paper])
+    yield f"## {cls.name}: {shown or cls.about.removesuffix('.')}"
+    if shown:
+        yield ""
+        yield cls.about
     if paper_of(cls) != paper:
         home = paper_of(cls)
         yield ""
@@ -237,7 +294,7 @@ def section(result: Reproduced) -> Iterator[str]:
     yield f"### {result.experiment}, {where}, {result.size} size, seed {result.seed}"
     if result.settings:
         yield ""
-        yield f"Settings: {', '.join(f'{name} {_setting(value)}' for name, value in result.settings.items())}."
+        yield f"Settings: {'; '.join(f'{name}: {_setting(value)}' for name, value in result.settings.items())}."
     if result.differs:
         yield ""
         yield "Not as in the paper:"
@@ -273,18 +330,37 @@ def pivot(cells: Sequence[Cell]) -> Iterator[str]:
 def _number(cell: Cell | None) -> str:
     if cell is None:
         return ""
-    said = "" if cell.obtained is None else f"{cell.obtained:.4g}"
+    said = "" if cell.obtained is None else _digits(cell.obtained)
     if cell.low is not None and cell.high is not None:
-        said = f"{said} [{cell.low:.4g}, {cell.high:.4g}]"
+        said = f"{said} [{_digits(cell.low)}, {_digits(cell.high)}]"
     if cell.published is not None:
-        said = f"{said} (published {cell.published:.4g})".strip()
+        said = f"{said} (published {_digits(cell.published)})".strip()
     return f"{said} beyond ±{cell.tolerance:g}" if cell.is_within is False else said
 
 
+def _digits(value: float) -> str:
+    """A number as people write it: four digits, all of a count below a million, those that are kept of a larger one.
+
+    >>> _digits(10612.0), _digits(1411.0), _digits(4477220.0), _digits(0.123456), _digits(-1234.5), _digits(3.0)
+    ('10,612', '1,411', '4.47722 million', '0.1235', '-1,234', '3')
+    """
+    if abs(value) >= MILLION:
+        return f"{value / MILLION:.{DIGITS}g} million"
+    return f"{value:,.0f}" if abs(value) >= THOUSAND else f"{value:.4g}"
+
+
 def _setting(value: Any) -> str:
+    """
+    >>> _setting(1943.0), _setting([10, 0.5, "ALS"]), _setting({"a": 2000, "b": [1]}), _setting(True)
+    ('1,943', '10, 0.5, ALS', 'a 2,000, b 1', 'True')
+    """
     if isinstance(value, Mapping):
-        return "; ".join(f"{name} {_setting(each)}" for name, each in value.items())
-    return " to ".join(map(str, value)) if isinstance(value, list) and len(value) == 2 else str(value)
+        return ", ".join(f"{name} {_setting(each)}" for name, each in value.items())
+    if isinstance(value, list):
+        return ", ".join(map(_setting, value))
+    if isinstance(value, float) and not value.is_integer():
+        return f"{value:,g}"
+    return str(value) if isinstance(value, str | bool) or value is None else f"{value:,.0f}"
 
 
 def _picture(result: Reproduced, graph: PaperGraph) -> str:

@@ -12,6 +12,7 @@ from enum import StrEnum
 class Paper:
     """A paper, and all its tables and figures by their numbers; `key` is the name of its page.
 
+    `says` is what it claims, for those who have not read it, as it goes on after "They say that".
     `main` has what the paper is remembered for: experiment and key of each claim.
     """
 
@@ -20,6 +21,7 @@ class Paper:
     title: str
     authors: str
     year: int
+    says: str
     parts: tuple[str, ...]
     main: tuple[tuple[str, str], ...] = ()
 

@@ -5,6 +5,10 @@ from __future__ import annotations
 from truerank.studies.papers.paper import Paper
 
 AUTHORS = "Wang, Shi, Zhang, Wang, Pan, Feng"
+SAYS = (
+    "recall among randomly shown items, by which debiased recommenders are compared, does not tell which of them "
+    "finds most of what users like among all items, and that their own estimate, URE, does"
+)
 
 PAPER = Paper(
     key="ure",
@@ -12,6 +16,7 @@ PAPER = Paper(
     title="Debias Can be Unreliable: Mitigating Bias Issue in Evaluating Debiasing Recommendation",
     authors=AUTHORS,
     year=2024,
+    says=SAYS,
     parts=(
         "Figure 1",
         "Figure 2",
@@ -35,5 +40,6 @@ SHORT = Paper(
     title="Debias Can Be Unreliable: Mitigating Bias in Evaluating Debiasing Recommendation (short version)",
     authors=AUTHORS,
     year=2025,
+    says=SAYS,
     parts=("Figure 1", "Figure 2", "Figure 3", "Table 1", "Theorem 1", "Theorem 2"),
 )
