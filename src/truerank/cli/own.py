@@ -25,6 +25,15 @@ def study_names() -> list[str]:
     return sorted(names(*below))
 
 
+# commands of their own, whose draws are chosen: of the usual number
+OF_DRAWS = (
+    {"study": "calibration", "about": "Do intervals and verdicts keep their promises?", "data": "none",
+     "minutes": 150.0},
+    {"study": "truth", "about": "How close do estimators come to the truth?", "data": "kuairec, jester, if given",
+     "minutes": 65.0},
+)  # fmt: skip
+
+
 @click.command(name="list", cls=Sections)
 @grouped(Output, FORMAT, OUT, QUIET)
 def list_studies(*, output: Output) -> None:
@@ -34,9 +43,9 @@ def list_studies(*, output: Output) -> None:
     output.check()
     rows = [
         {"study": name, "about": cls.about, "data": ", ".join(cls.data) or "none", "minutes": cls.minutes}
-        for name, cls in sorted(STUDIES.catalogue().items())
+        for name, cls in STUDIES.catalogue().items()
     ]
-    deliver_list(rows, output, what="studies")
+    deliver_list(sorted([*rows, *OF_DRAWS], key=lambda row: str(row["study"])), output, what="studies")
 
 
 @click.command(cls=Sections)

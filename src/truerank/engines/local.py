@@ -23,8 +23,8 @@ from truerank.engines.engine import Chunk, Chunked, Result, Sendable
 ATTEMPTS = 3  # of a chunk whose process ends
 # for those who call from a script; what Python itself says of it is a page long, and said by the process that ends
 UNGUARDED = (
-    "{cli:| Where a script starts it, its calls must stand below if __name__ == '__main__':, because every process loads "
-    "the script again.}"
+    "{cli:| Where a script starts it, its calls must stand below if __name__ == '__main__':, because every process "
+    "loads the script again.}"
 )
 
 

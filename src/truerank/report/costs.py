@@ -30,8 +30,8 @@ def costs_text(costs: Sequence[Cost], size: Sized) -> str:
         *("  " + "  ".join(f"{cell:>{width[at]}}" for at, cell in enumerate(row)).rstrip() for row in rows),
         "",
         f"What takes longest: {_slowest(costs)}. Rows that are sorted by user need no partitioning and no disk.",
-        f"Dask and Spark are reckoned by their ratio to local on rows in memory, {' and '.join(compared)}, with two workers "
-        "of one machine. GB are reckoned from bytes per row and user, measured like times.",
+        f"Dask and Spark are reckoned by their ratio to local on rows in memory, {' and '.join(compared)}, with two "
+        "workers of one machine. GB are reckoned from bytes per row and user, measured like times.",
     ]
     return "\n".join(lines) + "\n"
 

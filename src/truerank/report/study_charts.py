@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from truerank.report.plots.panels import CONFIG, library
+from truerank.report.reliability_charts import TYPEFACE
 from truerank.report.reliability_layout import COLOURS, SHAPES
 
 WIDTH, ROW, HEIGHT = 560, 17, 240
@@ -18,6 +19,21 @@ GREEN = "the green band, 93 to 97 %, is where intervals that keep their word fal
 def dot(label: str, group: str, value: float, **ends: float) -> dict[str, Any]:
     """A dot of `ranges`; its ends are `low` and `high`."""
     return {"label": label, "group": group, "value": value, **ends}
+
+
+def with_clip(row: Mapping[str, Any]) -> str:
+    """The estimator of a row, and its clip where it has one.
+
+    >>> with_clip({"estimator": "ips", "clip": 10.0}), with_clip({"estimator": "ips", "clip": None})
+    ('ips, clip 10', 'ips')
+    """
+    return str(row["estimator"]) if row["clip"] is None else f"{row['estimator']}, clip {row['clip']:g}"
+
+
+def plain(alt: Any) -> Any:
+    """How a picture without a frame looks."""
+    axis = alt.AxisConfig(labelFontSize=12, titleFontSize=12, gridColor="#e8e8e8", labelLimit=300)
+    return alt.Config(font=TYPEFACE, padding=10, background="white", axis=axis, view=alt.ViewConfig(stroke=None))
 
 
 def percent(value: float, digits: int = 1) -> str:

@@ -65,7 +65,14 @@ def page_of(result: StudyResult) -> StudyPage:
     """The page of a result, by the module of its study."""
     if result.study not in with_pages():
         raise InputError(f"{result.study}: there is no page of this study; expected one of {', '.join(with_pages())}.")
-    made: StudyPage = import_module(f"{studied.__name__}.{result.study.replace('-', '_')}").page(result)
+    make = import_module(f"{studied.__name__}.{result.study.replace('-', '_')}").page
+    try:
+        made: StudyPage = make(result)
+    except KeyError as missing:
+        raise InputError(
+            f"{result.file_name}: it has no {missing}, so another version of the study left it. Run {result.command} "
+            "again."
+        ) from missing
     return made
 
 

@@ -42,7 +42,9 @@ OUTCOMES = {Program.TREC_EVAL: 2, Program.SAMPLE_EVAL: 3}  # times ε below the 
 
 @dataclass(frozen=True, slots=True)
 class Inferred:
-    """infAP, xinfAP and infNDCG as means over users with a judged relevant item, as TREC has them.
+    """infAP, xinfAP, infNDCG of each user as TREC's programs have them; means over users with a judged relevant item.
+
+    The programs count a topic without a judged relevant document as 0.
 
     infAP (Yilmaz and Aslam 2006; the formula of trec_eval, every candidate being in the pool): the mean over judged
     relevant items, at rank r, of 1/r + (r - 1)/r · (a + ε) / (a + b + 2ε), with a relevant and b other judged items
@@ -94,7 +96,7 @@ class Inferred:
     def estimand(self, asked: Asked, unit: str = "user") -> str:
         precision = {Program.TREC_EVAL: "infAP", Program.SAMPLE_EVAL: "xinfAP"}[self.program]
         name = precision if isinstance(asked.metric, AveragePrecision) else "infNDCG"
-        return f"mean {name} over users with a judged relevant item, as TREC has it; not mean {asked.metric}"
+        return f"mean {name} over users with a judged relevant item, each as TREC has it; not mean {asked.metric}"
 
     def prepare(self, context: Any) -> tuple[Learner, ...]:
         return ()

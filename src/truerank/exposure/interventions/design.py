@@ -139,12 +139,6 @@ def pair_keys(log: Log) -> Keys:
     return cell_keys(0, PAIR, *row_keys(log))
 
 
-def check_powers(**powers: float) -> None:
-    for name, power in powers.items():
-        if not 0 <= power < np.inf:
-            raise InputError(f"{name} is {power:g}; expected a number from 0.")
-
-
 @dataclass(frozen=True, slots=True)
 class FullIntervention:
     """FULL: every row, whatever the fraction."""

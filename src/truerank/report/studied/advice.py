@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from statistics import fmean
 
 from truerank.report.study_charts import curves, percent
@@ -37,13 +37,13 @@ def page(result: StudyResult) -> StudyPage:
         "Agreement with the true order of models over sparsity, as advised and otherwise",
         (
             "`truerank advise` says which candidates to rank so that models come out in their true order; here its advice was followed on fresh logs whose truth is known.",
-            f"It loses {fmean(regret):.3f} of τ on average (at most {max(regret):.3f}) against the best choice in hindsight, and gains {gain:.3f} over ranking all items.",
+            f"It loses {fmean(regret):.3f} of τ on average (at most {max(regret):.3f}) against the best choice in hindsight, and gains {gain:.3f} over ranking all items{_beaten(points)}.",
             f"It recognised how the log came about in {percent(right / of)} of {of:,.0f} logs.",
         ),
         [
             *_introduction(result),
             "",
-            *(_in_short(world, result.rows("in short"), known) for world in worlds),
+            *_in_short(worlds, result.rows("in short"), known),
             *(line for world in worlds for line in _world(world, result)),
         ],
     )
@@ -66,21 +66,27 @@ def _introduction(result: StudyResult) -> Iterator[str]:
     yield "neither shown nor a candidate."
 
 
-def _in_short(world: str, rows: Sequence[Row], known: Sequence[Row]) -> str:
-    """One line for a world, of users who were not in the study."""
-    within, beyond = (
-        next(row for row in rows if row["world"] == world and row["beyond"] == flag) for flag in (False, True)
-    )
-    right, of = _right([row for row in known if row["world"] == world])
-    taus = [
-        f"{row['advised']:.3f} (as stated {row['stated']:.3f}, Full {row['full']:.3f}, best in hindsight {row['best']:.3f})"
-        for row in (within, beyond)
+def _beaten(points: Sequence[Row]) -> str:
+    """Where ranking only what was shown does better."""
+    tau = {(point["panel"], point["at"], point["group"]): point["value"] for point in points}
+    where = [
+        f"{world} with {at} hidden"
+        for world, at in dict.fromkeys(key[:2] for key in tau)
+        if tau[world, at, SERIES["exposed"]] > tau[world, at, SERIES["advised"]]
     ]
-    return (
-        f"- **{world}**: the logger is recognised in {right / of:.1%} of {of:,} logs; expected τ is off by {within['off']:.3f} "
-        f"(root mean square over ways, loggers and sparsities), {beyond['off']:.3f} beyond the study's sparsities; the advised way "
-        f"has a τ of {taus[0]} on average, beyond the study's sparsities {taus[1]}."
-    )
+    return f" ({SERIES['exposed']} is better still on {', '.join(where)})" if where else ""
+
+
+def _in_short(worlds: Iterable[str], rows: Sequence[Row], known: Sequence[Row]) -> Iterator[str]:
+    """A line for each world, within and beyond the study's sparsities, of users who were not in the study."""
+    yield "| world | logs | logger recognised | expected τ is off by (root mean square) | τ as advised | as stated | Full | best in hindsight |"
+    yield "|---|---|---|---|---|---|---|---|"
+    for world in worlds:
+        right, of = _right([row for row in known if row["world"] == world])
+        for row in sorted((row for row in rows if row["world"] == world), key=lambda row: row["beyond"]):
+            logs = "sparser than the study's" if row["beyond"] else "as sparse as the study's"
+            figures = " | ".join(f"{row[name]:.3f}" for name in ("off", "advised", "stated", "full", "best"))
+            yield f"| {world} | {logs} | {right / of:.1%} of {of:,} | {figures} |"
 
 
 def _world(world: str, result: StudyResult) -> Iterator[str]:

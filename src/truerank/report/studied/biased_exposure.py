@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from statistics import median
 
-from truerank.report.study_charts import BAND, GREEN, HELD, dot, percent, ranges, span
+from truerank.report.study_charts import BAND, GREEN, HELD, dot, percent, ranges, span, with_clip
 from truerank.report.study_pages import StudyPage
 from truerank.studies.own.biased_exposure import RIGHT
 from truerank.studies.own.result import StudyResult
@@ -21,7 +21,7 @@ def page(result: StudyResult) -> StudyPage:
     missed = [row["coverage"] for row in wrong]
     dots = [
         dot(
-            f"{row['propensities']}: {_estimator(row)}",
+            f"{row['propensities']}: {with_clip(row)}",
             "value of a model" if " - " not in row["what"] else "difference",
             row["coverage"],
         )
@@ -47,8 +47,8 @@ def page(result: StudyResult) -> StudyPage:
             "",
             "## With the right propensities",
             "",
-            "The bound is claimed for snips. A clip of 10 cuts the weights of all cells shown with less than 0.1: less "
-            "spread, and a bias that its interval does not know of.",
+            "The bound is claimed for snips. A clip of 10 cuts the weights of all cells shown with less than 0.1, which "
+            "leaves a bias that its interval does not know of.",
             "",
             *_table(right),
             "",
@@ -70,10 +70,6 @@ def _table(rows: Sequence[Row]) -> list[str]:
 
 def _line(row: Row) -> str:
     return (
-        f"| {row['propensities']} | {row['metric']} | {_estimator(row)} | {row['what']} | {row['truth']:.5f} | {row['mean']:.5f} | "
+        f"| {row['propensities']} | {row['metric']} | {with_clip(row)} | {row['what']} | {row['truth']:.5f} | {row['mean']:.5f} | "
         f"{row['bias']:+.5f} ({row['relative']:+.1%}) | {row['noise']:.6f} | {row['coverage']:.1%} | {row['width']:.5f} |"
     )
-
-
-def _estimator(row: Row) -> str:
-    return row["estimator"] if row["clip"] is None else f"{row['estimator']}, clip {row['clip']:g}"

@@ -12,6 +12,8 @@ from truerank.studies.calibration.summary import EQUAL, VALUE
 from truerank.studies.own.result import StudyResult
 from truerank.studies.own.study import Row
 
+EDGE = 0.8  # of coverage in the picture
+
 
 def page(result: StudyResult) -> StudyPage:
     cells, said = result.rows("cells"), result.settings
@@ -24,8 +26,8 @@ def page(result: StudyResult) -> StudyPage:
         (
             f"{said['worlds']} worlds whose truth is known were drawn {drawn} times each, and every draw was evaluated as a user would.",
             "A dot is an estimator with a metric; the green band is what is promised.",
-            "Grey dots are situations that truerank itself warns of in most draws. A dot on the left edge lies at 80 % or below"
-            f"{'' if lowest is None else f' (the lowest is {lowest:.0%})'}.",
+            "Grey dots are situations that truerank itself warns of in most draws"
+            f"{'' if lowest is None or lowest > EDGE else f'; a dot on the left edge lies at {EDGE:.0%} or below (the lowest is {lowest:.0%})'}.",
         ),
         [counts(said, len(cells)), "", *seen(result), *short(result.rows("short")), *every(cells)],
     )
@@ -137,7 +139,7 @@ def chart(cells: Sequence[Row]) -> Any:
         return (shade + dots).properties(width=230, height=14 * len(order))
 
     return library.hconcat(
-        panel(VALUE, "covered", "intervals of values that hold the truth", (0.8, 1.0), (LOW, 1.0)),
-        panel(EQUAL, "covered", "of differences", (0.8, 1.0), (LOW, 1.0)),
+        panel(VALUE, "covered", "intervals of values that hold the truth", (EDGE, 1.0), (LOW, 1.0)),
+        panel(EQUAL, "covered", "of differences", (EDGE, 1.0), (LOW, 1.0)),
         panel(EQUAL, "decided", "equal models called different", (0.0, 0.2), (0.0, TYPE_ONE)),
     ).configure(font=TYPEFACE, view=library.ViewConfig(stroke="#dddddd"))

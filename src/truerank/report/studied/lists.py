@@ -30,11 +30,11 @@ def page(result: StudyResult) -> StudyPage:
             "Users are drawn again and again from four populations whose lists are known; what an interval should hold is",
             f"the mean over all {draws:,} draws: the value that as many users have on average.",
             "",
-            f"- Intervals of 95 % held in {low['held']:.1%} ({low['world']}, {low['metric']}, {low['what']}, {low['users']:,} users) to {high['held']:.1%} of draws: they hold as often as they say, or more often.",
+            f"- Intervals of 95 % held in {low['held']:.1%} ({low['world']}, {low['metric']}, {low['what']}, {low['users']:,} users) to {high['held']:.1%} of draws.",
             "- Where they hold more often, they are too wide: the sum of squares of what each user adds is on average no less than the variance (Efron and Stein 1981)."
             + _widest(known),
             "- Where every listed item is in the lists of two users or more, no user alone adds anything: coverage then has an interval by the rule of three, from users of a kind that was not drawn",
-            '  ("rare users" with 20 and 50). Gini has none there (the last column).',
+            "  (the more likely, the fewer users or the smaller the catalogue). Gini has none there (the last column).",
             "",
             "<details><summary>All worlds</summary>",
             "",

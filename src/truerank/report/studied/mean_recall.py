@@ -19,7 +19,8 @@ GLANCE = (5, 50, 500)  # cut-offs of the table of KuaiRec
 
 def page(result: StudyResult) -> StudyPage:
     rows, spread = result.rows("cells"), result.rows("spread")
-    dots = [dot(f"{row['what']}, K = {row['k']}", f"{row['judged']} judged items", row["error"]) for row in rows]
+    ordered = sorted(rows, key=lambda row: (row["judged"], row["what"], row["k"]))
+    dots = [dot(f"{row['what']}, K = {row['k']}", f"{row['judged']} judged items", row["error"]) for row in ordered]
     off = [row for row in rows if abs(row["published_bias"]) > OFF]
     covered = [row["covered"] for row in rows if row["judged"] >= MANY and row["covered"] is not None]
     return StudyPage(
@@ -113,14 +114,24 @@ def costs(result: StudyResult) -> list[str]:
     return [
         "## What it costs",
         "",
-        f"- **Where the published mean is right already** (within 5 %), a correction can only cost: {number(said['least where right'])} to "
+        f"- **Where the published mean is right already** (within 5 %), a correction has little to gain: {number(said['least where right'])} to "
         f"{number(said['most where right'])} times its error (median {number(said['median where right'])}).",
+        _worst(result.rows("cells")),
         f"- **Differences** from popularity have {number(said['median of differences'])} times the error of `published` (median of {said['differences']} "
         f"cells), and a larger one in {said['worse differences']} of them, up to {number(said['most of differences'])} times: show both. The right sign was had in "
         f"{number(said['right signs'], '.0%')} of all draws.",
         "- **Not claimed**: that it is unbiased, or that it improves every comparison.",
         "",
     ]
+
+
+def _worst(rows: Sequence[Row]) -> str:
+    worst = max(rows, key=lambda row: row["error"])
+    return (
+        f"- **The largest of all errors** is {worst['error']:.2f} times that of the published mean: {worst['world']}, {worst['what']}, "
+        f"K = {worst['k']}, {worst['judged']} judged, where the published mean is off by {worst['published_bias']:+.0%}, corrected by "
+        f"{worst['bias']:+.0%}, and the tool warned in {worst['warned']:.0%} of draws."
+    )
 
 
 def table(rows: Sequence[Row], world: str) -> list[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from truerank.report.study_charts import BAND, GREEN, HELD, dot, percent, ranges, span
+from truerank.report.study_charts import BAND, GREEN, HELD, dot, percent, ranges, span, with_clip
 from truerank.report.study_pages import StudyPage
 from truerank.studies.own.offpolicy.days import COMPARED, CORRELATED
 from truerank.studies.own.result import StudyResult
@@ -25,7 +25,7 @@ def page(result: StudyResult) -> StudyPage:
     rows = result.rows("coverage")
     held = [row["coverage"] for row in rows if row["clip"] is None and row["estimator"] != RAW]
     raw = [abs(row["relative bias"]) for row in rows if row["estimator"] == RAW]
-    dots = [dot(f"{_estimator(row)}, {row['reward']}", row["what"], row["coverage"]) for row in rows]
+    dots = [dot(f"{with_clip(row)}, {row['reward']}", row["what"], row["coverage"]) for row in rows]
     return StudyPage(
         "Off-policy estimates against the truth",
         ranges(dots, HELD, band=BAND, form="%"),
@@ -45,10 +45,6 @@ def page(result: StudyResult) -> StudyPage:
     )
 
 
-def _estimator(row: Row) -> str:
-    return row["estimator"] if row["clip"] is None else f"{row['estimator']}, clip {row['clip']:g}"
-
-
 def _coverage(rows: Sequence[Row], settings: Mapping[str, Any]) -> Iterator[str]:
     yield (
         "Seeds were fixed before anything was looked at. Coverage and the switches are from their first run; the days and the clip curves were set up again after a first look (target ranks over the displayed list, a position model fitted per day, a steeper feed and 2,000 sessions a day for the curves, one standard error in the clip rule). "
@@ -65,7 +61,7 @@ def _coverage(rows: Sequence[Row], settings: Mapping[str, Any]) -> Iterator[str]
     yield "|---|---|---|---|---|---|---|"
     for row in rows:
         yield (
-            f"| {row['what']} | {_estimator(row)} | {row['reward']} | {row['truth']:.4f} | {row['relative bias']:+.2%} ± "
+            f"| {row['what']} | {with_clip(row)} | {row['reward']} | {row['truth']:.4f} | {row['relative bias']:+.2%} ± "
             f"{row['relative noise']:.2%} | {row['rmse']:.4f} | {row['coverage']:.1%} |"
         )
     yield ""
@@ -82,7 +78,7 @@ def _switches(result: StudyResult) -> Iterator[str]:
     yield "|---|---|---|---|---|---|"
     for row in result.rows("switches"):
         yield (
-            f"| {row['broken']} | {_estimator(row)} | {row['reward']} | {row['relative bias']:+.1%} | {row['relative rmse']:.1%} | "
+            f"| {row['broken']} | {with_clip(row)} | {row['reward']} | {row['relative bias']:+.1%} | {row['relative rmse']:.1%} | "
             f"{row['coverage']:.0%} |"
         )
     yield ""
@@ -142,7 +138,7 @@ def _chosen_clip(result: StudyResult) -> Iterator[str]:
     yield ""
     for row in result.rows("choice"):
         yield f"On the {row['feed']} feed the ratio is {row['least ratio']:.2f} to {row['largest ratio']:.2f} for ips and doubly-robust, and coverage falls by up to {row['coverage lost'] * 100:.1f} points."
-    yield "So the choice matches no clip, saves next to nothing, and costs some coverage: **no clip stays the default**. For snips no clip is chosen."
+    yield "**No clip is the default**; for snips no clip is chosen."
     yield ""
 
 

@@ -11,6 +11,7 @@ from truerank.studies.own.study import Row
 
 COLUMNS = "| planted | parameter | value | mean estimate | bias | Monte-Carlo error | coverage of 95 % intervals |"
 DEPTHS, CLICKS = "from scroll depths", "from clicks"
+FAMILIES = {"log": "the generalised logarithm", "exp": "the exponential model", "yule": "the Yule model"}
 
 
 def page(result: StudyResult) -> StudyPage:
@@ -28,7 +29,7 @@ def page(result: StudyResult) -> StudyPage:
         (
             "Sessions were drawn from position models that are known, and the models fitted to them.",
             f"From scroll depths 95 % intervals held what was planted in {held[DEPTHS]} of fits ({GREEN}), from clicks in {held[CLICKS]}, for which nothing is promised.",
-            f"Fits per group are weakest for {worst['family']}: {percent(worst['coverage'])}.",
+            f"Fits per group of sessions are weakest for {FAMILIES.get(worst['family'], worst['family'])}: 95 % intervals held in {percent(worst['coverage'])}.",
         ),
         [
             "## From scroll depths",

@@ -26,8 +26,7 @@ def page(result: StudyResult) -> StudyPage:
             "The pilot has half as many judged items or sessions per user as the plan, and so many users that its own luck does not matter; a pilot of yours has luck of its own.",
         ),
         [
-            "What the worlds do not cover: where single users hold most of the spread (rewards with very long tails) and there are fewer than about 100 of them, true power can be 15 points above the plan; "
-            "where only about six users are expected to tell two models apart, it can be 6 points below.",
+            "What the worlds do not cover: single users who hold most of the spread (rewards with very long tails), and models that only a handful of users tells apart; plans for these are rougher.",
             "",
             "| world | true difference | planned | shown | apart (points) |",
             "|---|---|---|---|---|",

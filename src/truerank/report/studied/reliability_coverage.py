@@ -12,7 +12,7 @@ REMARKS = [
     "What to expect of them:",
     "",
     "- One repetition: most intervals do what they say. Those that hold the truth too rarely are of two kinds. Samplers that weigh items by their rows in the log (Popularity, WTDH), above all where all items "
-    "have been shown about equally often (logger uniform): ranks of nearly equal counts are chance of the users who are there, so that a study of few users expects something else than one of many; the "
+    "have been shown about equally often: ranks of nearly equal counts are chance of the users who are there, so that a study of few users expects something else than one of many; the "
     "interval knows nothing of that bias. And means close to 1, to which few users contribute.",
     "- Several repetitions: intervals are wider than they need to be, as a bootstrap that redraws users and repetitions is; the same two kinds are the exceptions.",
     "- τ of means takes few values, and close models change places from resample to resample: intervals are wide, mostly hold the truth always, and the estimate itself is too low where models are close in the world and some draws "

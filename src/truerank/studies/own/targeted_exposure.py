@@ -227,7 +227,11 @@ def intervals_of(setting: TargetedSetting, log: Log, ranks: Mapping[str, Ranks])
 
 @dataclass(frozen=True, slots=True)
 class TargetedTruth:
-    """True values, and the variance that Horvitz-Thompson (recall: pooled) has under uniform exposure, exactly."""
+    """True values, and the variances that estimators have under uniform exposure of as many items.
+
+    `uniform` is that of Horvitz-Thompson (recall: pooled), exactly; `hajek` that of Hájek, linearised: what a cell adds
+    is worth (label - q), q the share of all worth that is relevant.
+    """
 
     setting: TargetedSetting
 
@@ -244,20 +248,29 @@ class TargetedTruth:
         for metric in setting.metrics:
             recall = isinstance(metric, Recall)
             full: Estimator = Pooled() if recall else Full()
-            value, effect = {}, {}
+            value, effect, by_share = {}, {}, {}
             for name, ranks in found.ranks.items():
                 value[name] = terms_of(full, found.labels, ranks, metrics=[metric])[0].value()
                 worth = setting.worth(metric, ranks).reshape(found.shape)
                 scale = label.sum() if recall else ranks.scored.sum()
                 effect[name] = label * (worth - value[name] if recall else worth) / scale
-            rows += [
-                (name, str(metric), value[name], factor * float(each.var(axis=1, ddof=1).sum()))
-                for name, each in effect.items()
-            ]
+                share = (worth * label).sum() / worth.sum()
+                by_share[name] = effect[name] if recall else worth * (label - share) / scale
             for one, other in PAIRS:
-                variance = factor * float((effect[one] - effect[other]).var(axis=1, ddof=1).sum())
-                rows.append((f"{one} - {other}", str(metric), value[one] - value[other], variance))
-        return pl.DataFrame(rows, schema=["what", "metric", "truth", "uniform"], orient="row")
+                what = f"{one} - {other}"
+                value[what], effect[what], by_share[what] = (
+                    each[one] - each[other] for each in (value, effect, by_share)
+                )
+            rows += [
+                (what, str(metric), value[what], *(factor * _spread_of(each[what]) for each in (effect, by_share)))
+                for what in value
+            ]
+        return pl.DataFrame(rows, schema=["what", "metric", "truth", "uniform", "hajek"], orient="row")
+
+
+def _spread_of(effect: Floats) -> float:
+    """The sum over users of the variance of what their cells add."""
+    return float(effect.var(axis=1, ddof=1).sum())
 
 
 @dataclass(frozen=True, slots=True)
@@ -305,10 +318,15 @@ def kind_of(what: str) -> str:
 
 
 def summary(drawn: pl.DataFrame) -> list[dict[str, Any]]:
-    """Of each question: its variance over that of uniform exposure, bias in standard errors, how often it held."""
+    """Of each question: its variance over that of uniform exposure, bias in standard errors, how often it held.
+
+    `share` is over Horvitz-Thompson's (recall: pooled), `like` over that of the same estimator.
+    """
     held = (pl.col("low") <= pl.col("truth")) & (pl.col("truth") <= pl.col("high"))
     found = drawn.group_by("metric", "estimator", "what", maintain_order=True).agg(
         share=pl.col("value").var() / pl.col("uniform").first(),
+        like=pl.col("value").var()
+        / pl.when(pl.col("estimator") == "hajek").then(pl.col("hajek")).otherwise(pl.col("uniform")).first(),
         bias=(pl.col("value").mean() - pl.col("truth").first()) / (pl.col("value").std() / pl.len().sqrt()),
         covered=held.filter(pl.col("low").is_not_nan()).mean(),
         wrong=((pl.col("value") * pl.col("truth").sign()) < 0).mean(),
@@ -324,6 +342,7 @@ def _kind(rows: list[dict[str, Any]], kind: str, bar: float) -> dict[str, Any]:
         "kind": kind,
         "bar": bar,
         "share": max(row["share"] for row in found),
+        "like": max(row["like"] for row in found),
         "covered": sum(held) / len(held),
         "lowest": min(held),
     }

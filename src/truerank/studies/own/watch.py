@@ -62,7 +62,7 @@ STREAMS = (
     UserStream("equal, 20 %, sizes lognormal 1", 0.2, tail=1.0),
     UserStream("equal, 20 %: 4 win 1, 1 loses 4", 0.2, better=0.8, times=4.0),
     UserStream("equal, 2 %: 9 win 1, 1 loses 9", 0.02, better=0.9, times=9.0),
-    UserStream("better, 20 %: .57 prefer it", 0.2, better=0.5 + 0.5 * 0.1281),
+    UserStream("better, 20 %: .56 prefer it", 0.2, better=0.5 + 0.5 * 0.1281),
     UserStream("better, 20 %: .60", 0.2, better=0.6),
     UserStream("better, 50 %: .55", 0.5, better=0.55),
     UserStream("better, 20 %, sizes lognormal .5: .62", 0.2, better=0.62, tail=0.5),
@@ -130,6 +130,7 @@ def _row(stream: UserStream, drawn: pl.DataFrame, users: int) -> dict[str, Any]:
     stopped = drawn["stopped"].to_numpy()
     return {
         "stream": stream.name,
+        "loses": stream.times,
         "wrong": float(drawn["wrong"].to_numpy().mean()),
         "peeked": float(drawn["peeked"].to_numpy().mean()),
         "shown": float((stopped > 0).mean()),

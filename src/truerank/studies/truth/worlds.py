@@ -123,7 +123,7 @@ def _values_alone(terms: dict[str, Smooth], pairs: list[Pair]) -> tuple[dict[str
     )
 
 
-@lru_cache(maxsize=2)
+@lru_cache(maxsize=8)  # worlds take turns, and each takes longer to make than its draws
 def _known(source: str, folder: Path | None, seed: int) -> KnownWorld:
     if source in SYNTHETIC:
         return synthetic(SYNTHETIC[source], seed=seed)
