@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from typing import Any
 
@@ -9,6 +10,9 @@ import pytest
 from engines_there import require
 
 from truerank.engines.named import as_engine
+
+# of what is lost in an object store: 8 by default, which takes half a minute; polars asks for it once in a process
+os.environ["POLARS_CLOUD_MAX_RETRIES"] = "2"
 
 
 def opened(name: str) -> Iterator[Any]:

@@ -96,7 +96,8 @@ def test_all_strategies_on_engines(tmp_path: Path, strategy: str, engine: Any) -
 
 @pytest.mark.usefixtures("streamed")
 @pytest.mark.parametrize("sort", [False, True])
-def test_many_chunks_on_engines(tmp_path: Path, engine: Any, sort: bool) -> None:
+def test_many_chunks_on_engines(tmp_path: Path, engine: Any, sort: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(partition, "CHUNK_ROWS", 200)
     frame = logs()[0].sort("user") if sort else logs()[0]
     found = drawn(in_files(frame, tmp_path / "log"), "wtd", engine)
     assert_frame_equal(found.sort("note"), wanted("wtd").sort("note"))

@@ -19,6 +19,7 @@ import numpy as np
 import polars as pl
 import psutil
 import pytest
+from calling import call
 from engine_cases import AT_ONCE, LATER, TARGETS, answered, earned, feed, in_files, lists, same
 
 import truerank as tr
@@ -28,7 +29,7 @@ from truerank.data import partition, whole
 from truerank.data.growing import Blocks
 from truerank.data.survey import scan
 from truerank.engines.engine import Values, map_chunks
-from truerank.engines.keeping import keeping
+from truerank.engines.keeping import Keeping, keeping
 from truerank.engines.local import Local
 from truerank.evaluation import judged_source, ranked_source
 from truerank.ranks.scores.files import write_scores
@@ -66,6 +67,13 @@ def gone_on(asked: Callable[..., Results], folder: Path) -> Results:
     return again
 
 
+@pytest.fixture
+def few_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Six chunks of data in memory."""
+    monkeypatch.setattr(Keeping, "threads", 3)
+
+
+@pytest.mark.usefixtures("few_chunks")
 @pytest.mark.parametrize(
     "number", [*AT_ONCE, LATER[0], *(pytest.param(number, marks=pytest.mark.slow) for number in LATER[1:])]
 )
@@ -73,6 +81,7 @@ def test_every_estimator_goes_on(tmp_path: Path, number: int) -> None:
     gone_on(lambda **keep: answered(number, None, **keep), tmp_path / "kept")
 
 
+@pytest.mark.usefixtures("few_chunks")
 @pytest.mark.parametrize("position", ["exp:0.8", "fit:exp"])
 def test_every_estimator_of_ranked_logs_goes_on(tmp_path: Path, position: str) -> None:
     log = feed()
@@ -89,7 +98,7 @@ def streamed(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("streamed")
 def test_a_log_in_files_goes_on(tmp_path: Path) -> None:
-    frame = feed(120, heavy=40)
+    frame = feed(60, heavy=40)
     log, table = in_files(frame, tmp_path / "log"), in_files(lists(frame), tmp_path / "table")
     options: dict[str, Any] = {"position": "fit:exp", "seed": 1, "threads": 1}
     gone_on(lambda **keep: tr.off_policy(log, {"table": table, **TARGETS}, **options, **keep), tmp_path / "kept")
@@ -131,7 +140,7 @@ def evaluated(**options: Any) -> Results:
     return tr.evaluate(scores(), labels(), exposure="random", metrics=["Recall@5", "DCG@5"], **options)
 
 
-DONE = 10  # chunks until a run is stopped
+DONE = 4  # chunks until a run is stopped
 
 
 @contextmanager
@@ -155,6 +164,7 @@ def interrupted() -> None:
     raise KeyboardInterrupt
 
 
+@pytest.mark.usefixtures("few_chunks")
 def test_begun_on_an_engine_it_goes_on_here_and_there(tmp_path: Path, engine: Any) -> None:
     undisturbed = evaluated(keep=tmp_path / "whole")
     for first, second in ((engine, None), (None, engine)):
@@ -206,14 +216,14 @@ def files(tmp_path: Path) -> Path:
     """Labels and two models that take some seconds."""
     rng = np.random.default_rng(1)
     for name in ("a", "b"):
-        write_scores(factors(rng.normal(size=(8_000, 64)), rng.normal(size=(4_000, 64))), tmp_path / f"{name}.npz")
-    user = np.repeat(np.arange(8_000), 5)
+        write_scores(factors(rng.normal(size=(5_000, 64)), rng.normal(size=(4_000, 64))), tmp_path / f"{name}.npz")
+    user = np.repeat(np.arange(5_000), 5)
     frame = pl.DataFrame({"user": user, "item": rng.integers(0, 4_000, len(user)), "label": user % 2})
     frame.unique(["user", "item"], maintain_order=True).write_parquet(tmp_path / "labels.parquet")
     return tmp_path
 
 
-def test_a_command_that_is_stopped_says_how_it_goes_on(files: Path) -> None:
+def test_a_command_that_is_stopped_says_how_it_goes_on(files: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     words = (
         "evaluate labels.parquet --exposure random --scores a.npz --scores b.npz --threads 1 --keep kept --format json"
     )
@@ -229,9 +239,11 @@ def test_a_command_that_is_stopped_says_how_it_goes_on(files: Path) -> None:
     assert process.returncode == 3, said
     assert "kept: what is done is kept; the same command goes on from there." in said.decode()
     assert not out
-    again = subprocess.run(command, cwd=files, capture_output=True, check=True)
+    monkeypatch.chdir(files)
+    again = call(*words.split(), seconds=120)
     (files / "kept").rename(files / "before")
-    assert again.stdout == subprocess.run(command, cwd=files, capture_output=True, check=True).stdout
+    assert again.code == 0, again.err
+    assert again.out == call(*words.split(), seconds=120).out
 
 
 class GivesUp:

@@ -55,15 +55,17 @@ def within(seconds: float) -> Iterator[None]:
 
 @pytest.fixture(scope="module")
 def kept_small() -> Iterator[Any]:
-    """A cluster of which each worker is killed when it has more than its share."""
+    """A cluster of which each worker is killed when it has more than its share; what ends two of them is given up."""
     require("dask")
+    from dask import config
     from distributed import Client, LocalCluster
 
     options: dict[str, Any] = {
         "host": "127.0.0.1", "dashboard_address": "127.0.0.1:0", "worker_dashboard_address": None,
         "silence_logs": logging.CRITICAL,
     }  # fmt: skip
-    cluster = LocalCluster(n_workers=2, threads_per_worker=1, memory_limit=LIMIT, **options)
+    with config.set({"distributed.scheduler.allowed-failures": 1}):
+        cluster = LocalCluster(n_workers=2, threads_per_worker=1, memory_limit=LIMIT, **options)
     with cluster, Client(cluster) as client:
         yield client
 
@@ -225,7 +227,7 @@ def test_python_workers_of_spark_with_a_limit(tmp_path: Path) -> None:
 
 @contextmanager
 def running(*command: str, **options: Any) -> Iterator[subprocess.Popen[str]]:
-    process = subprocess.Popen([sys.executable, "-m", *command], text=True, **options)
+    process = subprocess.Popen([sys.executable, *command], text=True, **options)
     try:
         yield process
     finally:
@@ -239,6 +241,16 @@ def until(condition: Callable[[], Any], process: subprocess.Popen[str], seconds:
         assert process.poll() is None, process.communicate()
         assert time.monotonic() < end
         time.sleep(0.05)
+
+
+# the command line, which looks for a scheduler that is gone for two seconds, not for half a minute
+IMPATIENT = """
+from truerank.cli import main
+from truerank.engines import dask
+
+dask.PATIENCE = 2.0
+main()
+"""
 
 
 def test_a_scheduler_that_is_killed_in_the_middle(tmp_path: Path) -> None:
@@ -255,14 +267,15 @@ def test_a_scheduler_that_is_killed_in_the_middle(tmp_path: Path) -> None:
     aside.mkdir()
     named, quiet = tmp_path / "scheduler.json", {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
     home = ["--host", "127.0.0.1", "--no-dashboard"]
-    begin = ("distributed.cli.dask_scheduler", *home, "--port", "0", "--scheduler-file", str(named))
+    begin = ("-m", "distributed.cli.dask_scheduler", *home, "--port", "0", "--scheduler-file", str(named))
     with running(*begin, **quiet) as scheduler:
         until(named.exists, scheduler)
         address = json.loads(named.read_text())["address"]
-        work = ("distributed.cli.dask_worker", address, *home, "--nthreads", "1", "--no-nanny")
+        work = ("-m", "distributed.cli.dask_worker", address, *home, "--nthreads", "1", "--no-nanny")
         with running(*work, "--local-directory", str(tmp_path / "worker"), **quiet) as worker:
             command = [
-                "truerank", "evaluate", str(tmp_path / "labels.parquet"), "--exposure", "random", "--metric", "DCG@50",
+                "-c", IMPATIENT, "evaluate", str(tmp_path / "labels.parquet"),
+                "--exposure", "random", "--metric", "DCG@50",
                 *(word for name in ("a", "b") for word in ("--scores", f"{name}={tmp_path / name}.npz")),
                 "--engine", f"dask:{address}", "--out", str(tmp_path / "out.json"),
             ]  # fmt: skip

@@ -83,7 +83,7 @@ def streamed(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("streamed")
 def test_a_log_in_files_with_one_heavy_user(tmp_path: Path, engine: Any) -> None:
-    frame = feed(120, heavy=40)  # a tenth of the rows is of one user
+    frame = feed(60, heavy=40)  # one user has more rows than a chunk
     log = in_files(frame, tmp_path / "log")
     targets = in_files(lists(frame), tmp_path / "targets")
     options: dict[str, Any] = {"position": "fit:exp", "seed": 1, "threads": 1}
@@ -182,7 +182,7 @@ def test_where_no_disk_is_shared_rows_travel(tmp_path: Path, engine: Any, monkey
         return part(chunks, at, same_disk=same_disk)
 
     monkeypatch.setattr(partition.Chunks, "part", noted)
-    log = in_files(feed(120), tmp_path / "log")
+    log = in_files(feed(60), tmp_path / "log")
     found = [tr.off_policy(log, TARGETS, position="fit:exp", engine=each, seed=1) for each in (engine, None)]
     same(found[0], found[1])
     assert sent

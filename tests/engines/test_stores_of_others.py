@@ -134,7 +134,6 @@ def google() -> Iterator[Google]:
 
 @pytest.fixture(params=["microsoft", "google"])
 def store(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Store:
-    monkeypatch.setenv("POLARS_CLOUD_MAX_RETRIES", "2")  # of what is lost: 8 by default, which takes half a minute
     found: Store = request.getfixturevalue(request.param)
     found.usual(monkeypatch)
     return found

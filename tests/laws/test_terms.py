@@ -26,6 +26,7 @@ from truerank.core.estimator import About, Asked, Estimator, Exposed, Learned, L
 from truerank.core.ids import Ids
 from truerank.core.log import Log, Pairs
 from truerank.core.metric import Additive, Metric
+from truerank.core.once import Once
 from truerank.core.options import Denominator
 from truerank.core.ranking import Candidates, JudgedChunk, Pool, Ranks, RankView, Scores, Ties
 from truerank.core.terms import Ratio, Smooth, Terms, known_total, ratio
@@ -648,8 +649,8 @@ class ForgetsTheTotal(Smooth):
 class LosesTotals(Smooth):
     __slots__ = ()
 
-    def join(self, others: Sequence[Terms], clusters: Clusters | None = None) -> Smooth:
-        merged = Smooth.join(self, others, clusters)
+    def join(self, others: Sequence[Terms], once: Once | None = None) -> Smooth:
+        merged = Smooth.join(self, others, once)
         return replace(merged, form=Ratio(), sums=merged.sums[:, :2])
 
 
@@ -658,8 +659,8 @@ class SharesClusters(Smooth):
 
     __slots__ = ()
 
-    def join(self, others: Sequence[Terms], clusters: Clusters | None = None) -> Smooth:
-        merged = Smooth.join(self, others, clusters)
+    def join(self, others: Sequence[Terms], once: Once | None = None) -> Smooth:
+        merged = Smooth.join(self, others, once)
         return replace(merged, clusters=Clusters(np.zeros(len(merged.sums), dtype=np.int64), self.clusters.key))
 
 

@@ -18,7 +18,8 @@ import numpy as np
 
 from truerank.core.arrays import Bools, Floats, Ints, sums_by
 from truerank.core.clusters import Clusters
-from truerank.core.terms import Smooth, Terms, ratio
+from truerank.core.once import Once
+from truerank.core.terms import Smooth, Terms, joined_clusters, ratio
 
 # --------------------------------------------------------------------------------------------------------------- forms
 
@@ -258,30 +259,30 @@ class CountedItems:
         row = self._row()
         return self._with(row[defined[row]], self.item[defined[row]], defined, self.clusters)
 
-    def reduce(self, group: Ints, clusters: Clusters) -> CountedItems:
-        n = len(clusters.of_row)
-        defined = np.zeros(n, dtype=bool)
-        defined[group] = self.defined
+    def reduce(self, group: Ints, clusters: Clusters, once: Once | None = None) -> CountedItems:
+        defined = (once or Once()).reduced(self.defined, group, len(clusters.of_row))
         row = group[self._row()]
         order = np.argsort(row, kind="stable")
         return self._with(row[order], self.item[order], defined, clusters)
 
-    def join(self, others: Sequence[Terms], clusters: Clusters | None = None) -> CountedItems:
+    def join(self, others: Sequence[Terms], once: Once | None = None) -> CountedItems:
+        once = once or Once()
         parts = [self, *(part for part in others if isinstance(part, CountedItems))]
         length = np.concatenate([np.diff(part.start) for part in parts])
         return replace(
             self,
             start=np.concatenate([[0], np.cumsum(length)]),
-            item=np.concatenate([part.item for part in parts]),
-            defined=np.concatenate([part.defined for part in parts]),
-            clusters=Clusters.join([part.clusters for part in parts]) if clusters is None else clusters,
+            item=once.joined([part.item for part in parts]),
+            defined=once.joined([part.defined for part in parts]),
+            clusters=joined_clusters(parts, once),
         )
 
-    def take(self, order: Ints, clusters: Clusters) -> CountedItems:
+    def take(self, order: Ints, clusters: Clusters, once: Once | None = None) -> CountedItems:
+        defined = (once or Once()).taken(self.defined, order)
         length = np.diff(self.start)[order]
         first = np.concatenate([[0], np.cumsum(length)])
         places = np.arange(first[-1]) + np.repeat(self.start[:-1][order] - first[:-1], length)
-        return replace(self, start=first, item=self.item[places], defined=self.defined[order], clusters=clusters)
+        return replace(self, start=first, item=self.item[places], defined=defined, clusters=clusters)
 
     def _with(self, row: Ints, item: Ints, defined: Bools, clusters: Clusters) -> CountedItems:
         start = np.concatenate([[0], np.cumsum(np.bincount(row, minlength=len(defined)))])

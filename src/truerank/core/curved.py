@@ -12,8 +12,9 @@ import numpy as np
 from truerank.core.arrays import Bools, Floats, Ints, sums_by
 from truerank.core.clusters import Clusters
 from truerank.core.histograms import Histograms
+from truerank.core.once import Once
 from truerank.core.rank_curve import CurveFit, fit_curve, plausible
-from truerank.core.terms import Smooth, Terms, ratio
+from truerank.core.terms import Smooth, Terms, joined_clusters, ratio
 
 # ends of the bins of ranks; the cut-off is one more; the same whatever the data, so that chunks agree
 ENDS = tuple(float(end) for power in range(7) for end in (5 * 10**power, 15 * 10**power))
@@ -192,10 +193,9 @@ class CurvedRecall:
     def restrict(self, kept: Bools) -> CurvedRecall:
         return self if (kept | ~self.defined).all() else replace(self, defined=self.defined & kept)
 
-    def reduce(self, group: Ints, clusters: Clusters) -> CurvedRecall:
+    def reduce(self, group: Ints, clusters: Clusters, once: Once | None = None) -> CurvedRecall:
         n = len(clusters.of_row)
-        defined = np.zeros(n, dtype=bool)
-        defined[group] = self.defined
+        defined = (once or Once()).reduced(self.defined, group, n)
         summed = {
             name: sums_by(group, np.ascontiguousarray(each), n=n)
             for name, each in self.columns().items()
@@ -203,15 +203,16 @@ class CurvedRecall:
         }
         return self.of_columns(summed | {"defined": defined}, clusters)
 
-    def join(self, others: Sequence[Terms], clusters: Clusters | None = None) -> CurvedRecall:
+    def join(self, others: Sequence[Terms], once: Once | None = None) -> CurvedRecall:
+        once = once or Once()
         parts = [self, *(part for part in others if isinstance(part, CurvedRecall))]
         columns = [part.columns() for part in parts]
-        together = {name: np.concatenate([part[name] for part in columns]) for name in columns[0]}
-        joined = Clusters.join([part.clusters for part in parts]) if clusters is None else clusters
-        return self.of_columns(together, joined)
+        together = {name: once.joined([part[name] for part in columns]) for name in columns[0]}
+        return self.of_columns(together, joined_clusters(parts, once))
 
-    def take(self, order: Ints, clusters: Clusters) -> CurvedRecall:
-        return self.of_columns({name: each[order] for name, each in self.columns().items()}, clusters)
+    def take(self, order: Ints, clusters: Clusters, once: Once | None = None) -> CurvedRecall:
+        once = once or Once()
+        return self.of_columns({name: once.taken(each, order) for name, each in self.columns().items()}, clusters)
 
 
 def binned(above: Floats, tied: Floats, *, k: int) -> Floats:

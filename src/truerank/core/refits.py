@@ -11,6 +11,7 @@ import numpy as np
 from truerank.core.arrays import Bools, Floats, Ints, two_sum
 from truerank.core.clusters import Clusters
 from truerank.core.ids import Keys
+from truerank.core.once import Once
 from truerank.core.terms import Smooth, Terms
 
 
@@ -82,12 +83,14 @@ class Refitted:
     def restrict(self, kept: Bools) -> Refitted:
         return replace(self, whole=self.whole.restrict(kept))
 
-    def reduce(self, group: Ints, clusters: Clusters) -> Refitted:
-        pattern = np.zeros(len(clusters.of_row), dtype=np.uint64)
-        pattern[group] = self.pattern
-        return replace(self, whole=self.whole.reduce(group, clusters), pattern=pattern)
+    def reduce(self, group: Ints, clusters: Clusters, once: Once | None = None) -> Refitted:
+        once = once or Once()
+        pattern = once.reduced(self.pattern, group, len(clusters.of_row))
+        whole = once.of([self.whole], lambda: self.whole.reduce(group, clusters, once))
+        return replace(self, whole=whole, pattern=pattern)
 
-    def join(self, others: Sequence[Terms], clusters: Clusters | None = None) -> Refitted:
+    def join(self, others: Sequence[Terms], once: Once | None = None) -> Refitted:
+        once = once or Once()
         parts = [self, *(part for part in others if isinstance(part, Refitted))]
         without: dict[int, tuple[Floats, Floats]] = {}
         for part in parts:
@@ -95,10 +98,13 @@ class Refitted:
                 before, lost_before = without.get(code, (np.zeros_like(totals), np.zeros_like(rest)))
                 added, lost = two_sum(before, totals)
                 without[code] = added, lost_before + rest + lost
-        whole = self.whole.join([part.whole for part in parts[1:]], clusters)
-        return Refitted(whole, np.concatenate([part.pattern for part in parts]), without)
+        wholes = [part.whole for part in parts]
+        whole = once.of(wholes, lambda: self.whole.join(wholes[1:], once))
+        return Refitted(whole, once.joined([part.pattern for part in parts]), without)
 
-    def take(self, order: Ints, clusters: Clusters) -> Refitted:
+    def take(self, order: Ints, clusters: Clusters, once: Once | None = None) -> Refitted:
+        once = once or Once()
         # totals without each group of clusters were made over all rows: of some rows alone no interval is known
         without = self.without if len(order) == len(self.pattern) else {}
-        return Refitted(self.whole.take(order, clusters), self.pattern[order], without)
+        whole = once.of([self.whole], lambda: self.whole.take(order, clusters, once))
+        return Refitted(whole, once.taken(self.pattern, order), without)

@@ -16,6 +16,7 @@ import numpy as np
 
 from truerank.core.arrays import Bools, Floats, Ints, compiled_for, exact_sum, sums_by
 from truerank.core.clusters import Clusters
+from truerank.core.once import Once
 from truerank.core.rows import SampledRows, Weighting
 
 # --------------------------------------------------------------------------------------------------------------- forms
@@ -165,15 +166,16 @@ class Terms(Protocol):
         """The same with the other rows undefined."""
         ...
 
-    def reduce(self, group: Ints, clusters: Clusters) -> Terms:
+    # with `once`, what terms share that go the same way is made once, and shared again
+    def reduce(self, group: Ints, clusters: Clusters, once: Once | None = None) -> Terms:
         """Rows of one group, which are of one cluster and defined alike, as one row."""
         ...
 
-    def join(self, others: Sequence[Terms], clusters: Clusters | None = None) -> Terms:
-        """The terms of these units and of others; with the clusters of them all, where these are joined already."""
+    def join(self, others: Sequence[Terms], once: Once | None = None) -> Terms:
+        """The terms of these units and of others."""
         ...
 
-    def take(self, order: Ints, clusters: Clusters) -> Terms:
+    def take(self, order: Ints, clusters: Clusters, once: Once | None = None) -> Terms:
         """These rows in this order: all of them, or those of a group of units, with the clusters that they have."""
         ...
 
@@ -282,33 +284,39 @@ class Smooth:
         defined = self.defined & kept
         return replace(self, sums=np.where(defined[:, None], self.sums, 0.0), defined=defined)
 
-    def reduce(self, group: Ints, clusters: Clusters) -> Smooth:
+    def reduce(self, group: Ints, clusters: Clusters, once: Once | None = None) -> Smooth:
         n = len(clusters.of_row)
-        defined = np.zeros(n, dtype=bool)
-        defined[group] = self.defined
+        defined = (once or Once()).reduced(self.defined, group, n)
         sums = np.stack([sums_by(group, column, n=n) for column in self.sums.T], axis=1)
         return replace(self, sums=sums, defined=defined, clusters=clusters, rows=None)
 
-    def join(self, others: Sequence[Terms], clusters: Clusters | None = None) -> Smooth:
+    def join(self, others: Sequence[Terms], once: Once | None = None) -> Smooth:
+        once = once or Once()
         parts = [self, *(part for part in others if isinstance(part, Smooth))]
         return replace(
             self,
             sums=np.concatenate([part.sums for part in parts]),
-            defined=np.concatenate([part.defined for part in parts]),
-            clusters=Clusters.join([part.clusters for part in parts]) if clusters is None else clusters,
+            defined=once.joined([part.defined for part in parts]),
+            clusters=joined_clusters(parts, once),
             exact=all(part.exact for part in parts),
             rows=SampledRows.concatenate([part.rows for part in parts], [len(part.defined) for part in parts]),
             weighting=Weighting.merge([part.weighting for part in parts]),
         )
 
-    def take(self, order: Ints, clusters: Clusters) -> Smooth:
+    def take(self, order: Ints, clusters: Clusters, once: Once | None = None) -> Smooth:
         rows = None if self.rows is None else self.rows.take(order)
         # what weights are like was counted over all rows
         weighting = self.weighting if self.weighting is None or len(order) == len(self.sums) else Weighting.unknown()
         # along the axis that lies together in memory, ten times as fast as an index
         sums = self.sums.take(order, axis=0) if self.sums.flags.c_contiguous else self.sums.T.take(order, axis=1).T
-        defined = self.defined[order]
+        defined = (once or Once()).taken(self.defined, order)
         return replace(self, sums=sums, defined=defined, clusters=clusters, rows=rows, weighting=weighting)
+
+
+def joined_clusters(parts: Sequence[Terms], once: Once) -> Clusters:
+    """The clusters of all parts, which share none."""
+    clusters = [part.clusters for part in parts]
+    return once.of(clusters, lambda: Clusters.join(clusters))
 
 
 def ratio(

@@ -22,6 +22,7 @@ AHEAD = 2  # chunks that wait for each worker, so that none is idle while a resu
 RETRIES = 2  # of a chunk whose worker raised; Dask itself tries again when a worker dies
 PATIENCE = 30.0  # seconds until a scheduler must have answered
 TRIES, PAUSE = 20, 0.5  # of asking workers, and seconds between
+UNTRIMMED = "distributed.nanny.pre-spawn-environ.MALLOC_TRIM_THRESHOLD_"  # bytes from which freed memory goes back
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,8 +81,14 @@ def _distributed() -> Any:
 
 @contextmanager
 def _cluster(distributed: Any, n: int) -> Iterator[Any]:
-    """One thread in each process: chunks are sized for it, and BLAS works on one thread anyway."""
-    with _quiet():
+    """One thread in each process: chunks are sized for it, and BLAS works on one thread anyway.
+
+    Workers keep a little of the memory that they have freed, as any process does: Dask would have them give back every
+    array at once, and to get it again, page by page, takes as long as the work.
+    """
+    from dask import config
+
+    with _quiet(), config.set({UNTRIMMED: None}):
         try:
             started = distributed.LocalCluster(
                 n_workers=n,

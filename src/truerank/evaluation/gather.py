@@ -63,7 +63,7 @@ def _has_rows(part: Measured) -> bool:
 
 def _bytes(part: Measured) -> int:
     """Bytes of sums, counted once where several questions share them."""
-    shared = {id(terms): terms for terms in part.terms.values()}
+    shared = {id(terms.whole) if isinstance(terms, Refitted) else id(terms): terms for terms in part.terms.values()}
     return sum(_size(terms) for terms in shared.values())
 
 

@@ -11,6 +11,7 @@ import numpy as np
 from truerank.core.arrays import Bools, Floats, Ints, exact_sum
 from truerank.core.clusters import Clusters
 from truerank.core.ids import Keys
+from truerank.core.once import Once
 from truerank.core.refits import Refitted
 from truerank.core.terms import Smooth, Terms
 from truerank.evaluation.question import Cell, Plan, Sight, Tallies
@@ -62,7 +63,7 @@ class Measured:
         rows = np.flatnonzero(kept)
         some = next(iter(self.terms.values()), None)
         clusters = Clusters.numbered(0) if some is None else some.clusters.take(rows)
-        terms = _of_each(self.terms, lambda part: part.take(rows, clusters))
+        terms = _of_each(self.terms, lambda part, once: part.take(rows, clusters, once))
         place = self.place[rows]
         tallies = {key: each.at(place) if isinstance(each, ByPlace) else each for key, each in self.tallies.items()}
         return replace(self, place=place, size=self.size[rows], terms=terms, tallies=tallies, single=None)
@@ -79,7 +80,7 @@ def join(parts: Sequence[Measured]) -> Measured:
     if not (np.diff(place) >= 0).all():
         order = np.argsort(place, kind="stable")
         clusters = next(iter(terms.values())).clusters.take(order) if terms else None
-        terms = _of_each(terms, lambda each: each.take(order, clusters)) if clusters is not None else terms
+        terms = _of_each(terms, lambda each, once: each.take(order, clusters, once)) if clusters is not None else terms
         place, size = place[order], size[order]
     tallies = added(part.tallies for part in parts)
     single = [part.single for part in parts if part.single is not None]
@@ -94,26 +95,23 @@ def join(parts: Sequence[Measured]) -> Measured:
 
 
 def _joined(parts: Sequence[Mapping[Cell, Terms]]) -> dict[Cell, Terms]:
-    """The terms of all parts; once for questions that share theirs in every part, clusters once for all that do."""
-    found: dict[tuple[int, ...], Terms] = {}
-    clusters: dict[tuple[int, ...], Clusters] = {}
-    cells: dict[Cell, Terms] = {}
-    for cell in parts[0]:
-        of_parts = [part[cell] for part in parts]
-        same = tuple(id(terms) for terms in of_parts)
-        if same not in found:
-            theirs = [terms.clusters for terms in of_parts]
-            both = tuple(map(id, theirs))
-            clusters[both] = clusters[both] if both in clusters else Clusters.join(theirs)
-            found[same] = of_parts[0].join(of_parts[1:], clusters[both])
-        cells[cell] = found[same]
-    return cells
+    """The terms of all parts; what questions share in every part they share again."""
+    once = Once()
+
+    def made(of_parts: Sequence[Terms]) -> Terms:
+        return once.of(of_parts, lambda: of_parts[0].join(of_parts[1:], once))
+
+    return {cell: made([part[cell] for part in parts]) for cell in parts[0]}
 
 
-def _of_each(terms: Mapping[Cell, Terms], made: Callable[[Terms], Terms]) -> dict[Cell, Terms]:
-    """What is made of each of the terms; once for questions that share theirs."""
-    found = {id(part): made(part) for part in {id(part): part for part in terms.values()}.values()}
-    return {cell: found[id(part)] for cell, part in terms.items()}
+def _of_each(terms: Mapping[Cell, Terms], make: Callable[[Terms, Once], Terms]) -> dict[Cell, Terms]:
+    """What is made of each of the terms; what questions share they share again."""
+    once = Once()
+
+    def made(part: Terms) -> Terms:
+        return once.of([part], lambda: make(part, once))
+
+    return {cell: made(part) for cell, part in terms.items()}
 
 
 def added(parts: Iterable[Tallies]) -> Tallies:
@@ -165,7 +163,7 @@ def by_cluster(measured: Measured) -> Measured:
     place = np.full(n, np.iinfo(np.int64).max)
     np.minimum.at(place, group, measured.place)
     size = np.bincount(group, weights=measured.size, minlength=n).astype(np.int64)
-    terms = _of_each(measured.terms, lambda part: part.reduce(group, rows))
+    terms = _of_each(measured.terms, lambda part, once: part.reduce(group, rows, once))
     return Measured(place, size, terms, measured.tallies, measured.n_rows)
 
 
@@ -207,11 +205,12 @@ def _terms(plan: Plan, chunk: Any, model: str, sight: Sight, *, without: int | N
 def _refitted(plan: Plan, chunk: Any, sights: Mapping[str, Sight], terms: Mapping[Cell, Terms]) -> dict[Cell, Terms]:
     """The same terms with totals under every model that was learned without a group of clusters."""
     groups = plan.learned.groups
-    if groups is None:
+    learning = {number for number, (estimator, _) in enumerate(plan.question.asked) if plan.learns(estimator)}
+    if groups is None or not learning:
         return {}
     clusters = next(iter(terms.values())).clusters
     group = groups.at(clusters.key)[clusters.of_row]
-    pattern = _patterns(terms)
+    pattern = _patterns({cell: part for cell, part in terms.items() if cell[1] in learning})
     codes = {number: np.unique(code) for number, code in pattern.items()}
     totals: dict[Cell, dict[int, Floats]] = {}
     for without in range(len(groups)):
