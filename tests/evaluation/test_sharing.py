@@ -9,6 +9,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from truerank.core.arrays import Floats
 from truerank.core.clusters import Clusters
 from truerank.core.refits import Refitted
 from truerank.core.terms import Smooth, ratio
@@ -21,9 +22,10 @@ UNITS = 6
 def part(first: int) -> Measured:
     """Six units of three users; two clips that no weight reaches, and one that some do."""
     clusters = Clusters(np.arange(UNITS) // 2, np.arange(first, first + 3, dtype=np.uint64))
-    num = np.arange(UNITS) + first + 0.1
+    num: Floats = np.arange(UNITS, dtype=np.float64) + first + 0.1
+    third: Floats = num / 3
     defined = np.ones(UNITS, dtype=bool)
-    whole, clipped = (ratio(each, np.ones(UNITS), defined=defined, clusters=clusters) for each in (num, num / 3))
+    whole, clipped = (ratio(each, np.ones(UNITS), defined=defined, clusters=clusters) for each in (num, third))
     pattern = np.ones(UNITS, dtype=np.uint64)
     totals = [np.array([[number, 2.0], [number, 4.0]]) for number in range(3)]
     terms = {
