@@ -20,11 +20,11 @@ from urllib.error import HTTPError
 from urllib.parse import quote, urlencode
 from urllib.request import Request, urlopen
 
-import numpy as np
 import polars as pl
 import pytest
 from calling import call
 from emulators import ACCOUNT, KEY, answering, azurite, between, moto
+from stored import LABELS, LOG, SCORES
 
 import truerank as tr
 from truerank.core.errors import InputError
@@ -34,18 +34,6 @@ from truerank.data.partition import Keyed, together
 from truerank.data.spill import scratch
 from truerank.exposure.policies.targets import RankColumn
 
-RNG = np.random.default_rng(2)
-CELLS = RNG.choice(60 * 20, 500, replace=False)
-LABELS = pl.DataFrame({"user": CELLS // 20, "item": CELLS % 20, "label": RNG.integers(0, 2, 500)})
-SCORES = pl.DataFrame(
-    {"user": np.repeat(np.arange(60), 20), "item": np.tile(np.arange(20), 60), "score": RNG.normal(size=1200)}
-)
-LOG = pl.DataFrame(
-    {
-        "session": np.repeat(np.arange(100), 3), "item": np.tile(np.arange(3), 100),
-        "position": np.tile([1, 2, 3], 100), "reward": RNG.integers(0, 2, 300), "new": np.tile([3, 1, 2], 100),
-    }
-)  # fmt: skip
 WRONG = "bm90LXRoZS1rZXktb2YtdGhpcy1hY2NvdW50LWF0LWFsbA=="
 
 
