@@ -174,8 +174,17 @@ def test_the_study_leaves_results_and_pages(tiny: TruthWorld, tmp_path: Path) ->
     assert "## kuairec, 3 draws" in guide
     assert "of corrected" in (tmp_path / "truth.md").read_text()
     shown = StudyResult.read(tmp_path / "truth.json")
-    # two estimators beside the reference of recall and six beside that of precision, four models
-    assert len(shown.rows("dots")) == len(tiny.cutoffs) * (2 + 6) * 4
+    # four estimators of recall and seven of precision, four models; the usual ones are their own measure
+    dots = shown.rows("dots")
+    assert len(dots) == len(tiny.cutoffs) * (4 + 7) * 4
+    usual = [row for row in dots if row["estimator"] in ("horvitz-thompson", "pooled")]
+    assert {(row["variance"], row["error"]) for row in usual} == {(1.0, 1.0)}
+    by_log = next(row for row in dots if row["estimator"] == "assisted by the log" and row["k"] == tiny.cutoffs[0])
+    where = (pl.col("metric") == f"Precision@{tiny.cutoffs[0]}") & (pl.col("what") == "popularity")
+    rmse = dict(found.filter(where).select("estimator", "rmse").rows())
+    assert by_log["error"] == pytest.approx(rmse["assisted by the log"] / rmse["horvitz-thompson"], abs=5e-4)
+    assert {row["estimator"] for row in shown.rows("signs")} == {row["estimator"] for row in dots}
+    assert all(0 <= row["right signs"] <= 1 for row in shown.rows("signs"))
     assert len(write_run(alone, tmp_path / "other")) == 6  # no world of that name, no picture of it
 
 

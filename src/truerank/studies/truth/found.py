@@ -12,8 +12,8 @@ from truerank.studies.own.study import StudyTables
 from truerank.studies.truth.contenders import DOUBT
 from truerank.studies.truth.found_means import bars as mean_bars
 from truerank.studies.truth.found_means import mean_cells, mean_recall_tables
-from truerank.studies.truth.known import JUDGES
-from truerank.studies.truth.summary import PUBLISHED, REFERENCES
+from truerank.studies.truth.known import FIRST, JUDGES
+from truerank.studies.truth.summary import REFERENCES
 from truerank.studies.work import StudySize
 
 SEED = 20261117
@@ -24,6 +24,7 @@ GROUPS = {"5, 10": (5, 10), "20, 50": (20, 50), "500": (500, 500)}  # of cut-off
 COST, FEW, SHORT = 1.02, 20, 10  # what assistance may cost; judged items that are few; a short list
 CLEAR = 0.02  # of popularity's value: differences whose sign is asked for
 REAL = ("kuairec", "jester")
+DIGITS = 3  # of what is drawn
 
 
 def truth_results(found: pl.DataFrame, *, seed: int, data: Mapping[str, str]) -> list[StudyResult]:
@@ -68,6 +69,7 @@ def truth_tables(found: pl.DataFrame, means: pl.DataFrame) -> StudyTables:
             "coverage": list(_coverage(found)),
             "cells": _cells(found),
             "dots": _dots(found),
+            "signs": _signs(found),
         },
         {
             "worlds": found["world"].unique(maintain_order=True).to_list(),
@@ -113,8 +115,21 @@ def _exceptions(found: pl.DataFrame) -> Iterator[dict[str, Any]]:
     for kind, estimator, most, bar in (("Precision", GOOD, 500, 0.5), ("Recall", STRATA, SHORT, 0.7)):
         own = near.filter((pl.col("kind") == kind) & (pl.col("estimator") == estimator) & (pl.col("k") <= most))
         above = own.group_by("world", "k").agg(pl.col("ratio").median()).filter(pl.col("ratio") > bar)
-        for world, k, ratio in above.sort("world", "k").rows():
-            yield {"estimator": estimator, "world": world, "k": k, "median": ratio}
+        for world, k, ratio, relevant in above.join(_relevant(near), on=["world", "k"]).sort("world", "k").rows():
+            yield {"estimator": estimator, "world": world, "k": k, "median": ratio, "relevant": relevant}
+
+
+def _relevant(near: pl.DataFrame) -> pl.DataFrame:
+    """The share of places that are relevant: of each world and cut-off the median over recommenders."""
+    return near.filter(pl.col("kind") == "Precision").group_by("world", "k").agg(relevant=pl.col("truth").median())
+
+
+def told_apart(cells: pl.DataFrame) -> pl.DataFrame:
+    """Differences to popularity of some size: their sign is asked for."""
+    key = ["world", "judged", "metric", "estimator"]
+    level = cells.filter(pl.col("what") == FIRST).select(*key, level="truth")
+    apart = cells.filter("difference").join(level, on=key, maintain_order="left")
+    return apart.filter(pl.col("truth").abs() >= CLEAR * pl.col("level").abs())
 
 
 def _costs(found: pl.DataFrame) -> dict[str, Any]:
@@ -142,15 +157,10 @@ def _medians(found: pl.DataFrame) -> Iterator[dict[str, Any]]:
             alone = cells.filter(~pl.col("difference"))
             if not len(alone):
                 continue
-            level = alone.filter(pl.col("what") == "popularity").select(
-                "world", "judged", "metric", "estimator", level="truth"
-            )
-            apart = cells.filter("difference").join(level, on=["world", "judged", "metric", "estimator"])
-            clear = apart.filter(pl.col("truth").abs() >= CLEAR * pl.col("level").abs())
             yield {
                 "metric": kind, "estimator": estimator, "k": words, "variance": alone["ratio"].median(),
                 "off": ((alone["mean"] - alone["truth"]).abs() / alone["variance"].sqrt()).median(),
-                "covered": alone["covered"].mean(), "right signs": clear["right_sign"].mean(),
+                "covered": alone["covered"].mean(), "right signs": told_apart(cells)["right_sign"].mean(),
             }  # fmt: skip
 
 
@@ -173,7 +183,22 @@ def _cells(found: pl.DataFrame) -> list[dict[str, Any]]:
 
 
 def _dots(found: pl.DataFrame) -> list[dict[str, Any]]:
-    """Variances over that of the usual estimator: a dot for each world, model and number judged, by metric and K."""
-    usual = [PUBLISHED, *REFERENCE.values()]
-    own = found.filter(~pl.col("difference") & ~pl.col("random") & ~pl.col("estimator").is_in(usual))
-    return own.sort("kind", "k", maintain_order=True).select("kind", "k", "estimator", "ratio").to_dicts()
+    """Of each world, model, number judged and K: variance and error over those of the usual estimator, and coverage."""
+    own = found.filter(~pl.col("difference") & ~pl.col("random"))
+    key = ["world", "judged", "what", "metric"]
+    usual = own.filter(pl.col("estimator").is_in(list(REFERENCE.values()))).select(*key, usual="rmse")
+    return _drawn(
+        own.join(usual, on=key, maintain_order="left"),
+        {"variance": pl.col("ratio"), "error": pl.col("rmse") / pl.col("usual"), "coverage": pl.col("covered")},
+    )
+
+
+def _signs(found: pl.DataFrame) -> list[dict[str, Any]]:
+    """Of each difference that is told apart how often its sign is right."""
+    return _drawn(told_apart(found.filter(~pl.col("random"))), {"right signs": pl.col("right_sign")})
+
+
+def _drawn(cells: pl.DataFrame, measures: Mapping[str, pl.Expr]) -> list[dict[str, Any]]:
+    """To as many digits as a picture shows."""
+    rounded = {name: each.round(DIGITS) for name, each in measures.items()}
+    return cells.sort("kind", "k", maintain_order=True).select("kind", "k", "estimator", **rounded).to_dicts()
