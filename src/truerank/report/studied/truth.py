@@ -19,10 +19,9 @@ QUOTED = (0.2, 0.1, 0.05)  # shares of relevant places at which a judge is spoke
 
 
 class Measure(NamedTuple):
-    """What is measured of a contender: in which table, its axis, and where on it nothing is gained or all is well."""
+    """What is measured of a contender: its axis, and where on it nothing is gained or all is well."""
 
     name: str
-    table: str
     ratio: bool
     domain: tuple[float, float]
     ticks: tuple[float, ...]
@@ -30,10 +29,10 @@ class Measure(NamedTuple):
 
 
 MEASURES = (
-    Measure("variance", "dots", True, (0.1, 2.0), (0.1, 0.2, 0.5, 1, 2), 1.0),
-    Measure("error", "dots", True, (0.2, 10.0), (0.2, 0.5, 1, 2, 5, 10), 1.0),
-    Measure("coverage", "dots", False, (0.5, 1.0), (0.5, 0.75, 0.95), 0.95),
-    Measure("right signs", "signs", False, (0.5, 1.0), (0.5, 0.75, 1.0), 1.0),
+    Measure("variance", True, (0.1, 2.0), (0.1, 0.2, 0.5, 1, 2), 1.0),
+    Measure("error", True, (0.2, 10.0), (0.2, 0.5, 1, 2, 5, 10), 1.0),
+    Measure("coverage", False, (0.5, 1.0), (0.5, 0.75, 0.95), 0.95),
+    Measure("right signs", False, (0.5, 1.0), (0.5, 0.75, 1.0), 1.0),
 )
 WORLDS = {
     "kuairec": "KuaiRec (1,411 x 3,327, recommenders from its big matrix)",
@@ -57,7 +56,7 @@ def page(result: StudyResult) -> StudyPage:
         "Variance, error, coverage and right signs of every estimator",
         (
             f"In {COUNTED.get(n_worlds, n_worlds)} worlds every label is known: a few items of each user were shown at random, {times} times over, and every estimator had to say what all labels say.",
-            "A dot is a recommender in one world with one number of shown items; left of the dashed line in the first two columns an estimator needs fewer labels than the usual one to be as sure, or as close.",
+            "A dot is the median of one world over recommenders and numbers of shown items, a line reaches from the lowest to the highest of all; left of the dashed line in the first two columns an estimator needs fewer labels than the usual one to be as sure, or as close.",
             "Recall in two strata (`post-stratified`) and a judge (`assisted`) help most where lists are short, and cost next to nothing where they have nothing to say.",
         ),
         [
@@ -197,16 +196,16 @@ def hidden(title: str, lines: Sequence[str]) -> list[str]:
 
 
 def chart(result: StudyResult) -> Any:
-    """Variance, error, coverage and right signs of every contender: a dot for each world, model, number judged and K."""
+    """Variance, error, coverage and right signs of every contender: a dot for each world and group of cut-offs."""
     library = altair(WHO)
     rows = [_panels(library, result, kind) for kind in REFERENCE]
     return library.vconcat(*rows, spacing=20).configure_view(stroke="#dddddd")
 
 
 def _panels(library: Any, result: StudyResult, kind: str) -> Any:
-    """One metric: a panel for each measure, dots by length of lists; every contender, the references too."""
-    own = {table: [row for row in result.rows(table) if row["kind"] == kind] for table in ("dots", "signs")}
-    names = list(dict.fromkeys(row["estimator"] for row in own["dots"]))
+    """One metric: a panel for each measure, by length of lists; every contender, the references too."""
+    own = [row | {"lists": f"K = {row['lists']}"} for row in result.rows("dots") if row["kind"] == kind]
+    names = list(dict.fromkeys(row["estimator"] for row in own))
     groups = [f"K = {words}" for words in GROUPS]
     colours = library.Scale(domain=groups, range=COLOURS[: len(groups)])
     colour = library.Color("lists:N", scale=colours, legend=library.Legend(title=None, orient="bottom"))
@@ -214,33 +213,44 @@ def _panels(library: Any, result: StudyResult, kind: str) -> Any:
     def panel(at: int, measure: Measure) -> Any:
         scale = library.Scale(type="log" if measure.ratio else "linear", domain=list(measure.domain), clamp=True)
         axis = library.Axis(values=list(measure.ticks), format="~g" if measure.ratio else ".0%")
-        shown = [
-            {"estimator": row["estimator"], "lists": f"K = {lists_of(row['k'])}", "value": row[measure.name]}
-            for row in own[measure.table]
-            if row[measure.name] is not None
-        ]
-        labels = library.Axis(labelLimit=240) if at == 0 else None
-        dots = library.Chart(library.Data(values=shown)).mark_circle(size=18, opacity=0.35).encode(
-            x=library.X("value:Q", scale=scale, axis=axis, title=None),
-            y=library.Y("estimator:N", sort=names, title=None, axis=labels),
-            yOffset=library.YOffset("lists:N", sort=groups),
-            color=colour,
-        )  # fmt: skip
+        shown = [row for row in own if row["measure"] == measure.name]
+        place = {
+            "y": library.Y(
+                "estimator:N", sort=names, title=None, axis=library.Axis(labelLimit=240) if at == 0 else None
+            ),
+            "yOffset": library.YOffset("lists:N", sort=groups),
+            "color": colour,
+        }
+        ends = library.X("low:Q", scale=scale, axis=axis, title=None)
+        ranges = library.Chart(library.Data(values=spans(shown))).mark_rule(opacity=0.5)
+        dots = library.Chart(library.Data(values=shown)).mark_circle(size=30, opacity=0.7)
         best = library.Chart(library.Data(values=[{"at": measure.mark}])).mark_rule(color="#777777", strokeDash=[4, 4])
-        both = library.layer(best.encode(x=library.X("at:Q", scale=scale, axis=axis, title=None)), dots)
+        layers = (
+            best.encode(x=library.X("at:Q", scale=scale, axis=axis, title=None)),
+            ranges.encode(x=ends, x2="high:Q", **place),
+            dots.encode(x=library.X("median:Q", scale=scale, axis=axis, title=None), **place),
+        )
         title = f"{measure.name} over {REFERENCE[kind]}'s" if measure.ratio else measure.name
-        return both.properties(width=200, height=36 * len(names), title=title)
+        return library.layer(*layers).properties(width=200, height=36 * len(names), title=title)
 
     return library.hconcat(*(panel(at, each) for at, each in enumerate(MEASURES)), spacing=12).properties(title=kind)
 
 
-def lists_of(k: int) -> str:
-    """The group of a cut-off.
+def spans(rows: Sequence[Row]) -> list[Row]:
+    """From the lowest to the highest of all worlds.
 
-    >>> lists_of(20)
-    '20, 50'
+    >>> low, high = ({"estimator": "a", "lists": "K = 5", "low": at, "high": at + 1} for at in (1, 5))
+    >>> spans([low, high])
+    [{'estimator': 'a', 'lists': 'K = 5', 'low': 1, 'high': 6}]
     """
-    return next(words for words, (low, high) in GROUPS.items() if low <= k <= high)
+    found: dict[tuple[str, str], list[Row]] = {}
+    for row in rows:
+        found.setdefault((row["estimator"], row["lists"]), []).append(row)
+    return [
+        {"estimator": estimator, "lists": lists, "low": min(row["low"] for row in own),
+         "high": max(row["high"] for row in own)}
+        for (estimator, lists), own in found.items()
+    ]  # fmt: skip
 
 
 def left_by_judge(relevant: float, *, right: float, other: float) -> float:

@@ -69,7 +69,6 @@ def truth_tables(found: pl.DataFrame, means: pl.DataFrame) -> StudyTables:
             "coverage": list(_coverage(found)),
             "cells": _cells(found),
             "dots": _dots(found),
-            "signs": _signs(found),
         },
         {
             "worlds": found["world"].unique(maintain_order=True).to_list(),
@@ -183,22 +182,27 @@ def _cells(found: pl.DataFrame) -> list[dict[str, Any]]:
 
 
 def _dots(found: pl.DataFrame) -> list[dict[str, Any]]:
-    """Of each world, model, number judged and K: variance and error over those of the usual estimator, and coverage."""
-    own = found.filter(~pl.col("difference") & ~pl.col("random"))
+    """Of each contender, world and group of cut-offs the median of all cells, the lowest and the highest.
+
+    Variance and error are over those of the usual estimator, which is among the contenders.
+    """
+    own = found.filter(~pl.col("random"))
+    alone = own.filter(~pl.col("difference"))
     key = ["world", "judged", "what", "metric"]
-    usual = own.filter(pl.col("estimator").is_in(list(REFERENCE.values()))).select(*key, usual="rmse")
-    return _drawn(
-        own.join(usual, on=key, maintain_order="left"),
-        {"variance": pl.col("ratio"), "error": pl.col("rmse") / pl.col("usual"), "coverage": pl.col("covered")},
+    usual = alone.filter(pl.col("estimator").is_in(list(REFERENCE.values()))).select(*key, usual="rmse")
+    beside = alone.join(usual, on=key, maintain_order="left")
+    measures = (
+        ("variance", alone, pl.col("ratio")),
+        ("error", beside, pl.col("rmse") / pl.col("usual")),
+        ("coverage", alone, pl.col("covered")),
+        ("right signs", told_apart(own), pl.col("right_sign")),
     )
-
-
-def _signs(found: pl.DataFrame) -> list[dict[str, Any]]:
-    """Of each difference that is told apart how often its sign is right."""
-    return _drawn(told_apart(found.filter(~pl.col("random"))), {"right signs": pl.col("right_sign")})
-
-
-def _drawn(cells: pl.DataFrame, measures: Mapping[str, pl.Expr]) -> list[dict[str, Any]]:
-    """To as many digits as a picture shows."""
-    rounded = {name: each.round(DIGITS) for name, each in measures.items()}
-    return cells.sort("kind", "k", maintain_order=True).select("kind", "k", "estimator", **rounded).to_dicts()
+    group = ["kind", "estimator", "lists", "measure", "world"]
+    lists = pl.col("k").replace_strict({k: name for name, ks in GROUPS.items() for k in ks}, return_dtype=pl.String)
+    cells = pl.concat(
+        rows.select("kind", "estimator", "world", lists=lists, measure=pl.lit(name), value=value)
+        for name, rows, value in measures
+    ).filter(pl.col("value").is_finite())
+    value = pl.col("value").round(DIGITS)
+    found = cells.group_by(group, maintain_order=True).agg(median=value.median(), low=value.min(), high=value.max())
+    return found.to_dicts()
