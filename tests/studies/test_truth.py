@@ -174,8 +174,23 @@ def test_the_study_leaves_results_and_pages(tiny: TruthWorld, tmp_path: Path) ->
     assert "## kuairec, 3 draws" in guide
     assert "of corrected" in (tmp_path / "truth.md").read_text()
     shown = StudyResult.read(tmp_path / "truth.json")
-    # two estimators beside the reference of recall and six beside that of precision, four models
-    assert len(shown.rows("dots")) == len(tiny.cutoffs) * (2 + 6) * 4
+    # four estimators of recall and seven of precision; the usual ones are their own measure
+    dots = shown.rows("dots")
+    groups = len({row["lists"] for row in dots})
+    assert len([row for row in dots if row["measure"] == "variance"]) == groups * (4 + 7)
+    usual = [row for row in dots if row["estimator"] in ("horvitz-thompson", "pooled")]
+    ratios = [row for row in usual if row["measure"] in ("variance", "error")]
+    assert {(row["low"], row["high"]) for row in ratios} == {(1.0, 1.0)}
+    names = {"measure": "error", "kind": "Precision", "estimator": "assisted by the log", "lists": "5, 10"}
+    by_log = next(row for row in dots if names.items() <= row.items())
+    within = pl.col("metric").is_in(["Precision@5", "Precision@10"])
+    alone_ranked = found.filter(within & ~pl.col("difference") & (pl.col("what") != "random"))
+    rmse = {name: alone_ranked.filter(estimator=name)["rmse"] for name in ("assisted by the log", "horvitz-thompson")}
+    ratio = rmse["assisted by the log"] / rmse["horvitz-thompson"]
+    assert (by_log["low"], by_log["high"]) == pytest.approx((ratio.min(), ratio.max()), abs=5e-4)
+    signs = [row for row in dots if row["measure"] == "right signs"]
+    assert {row["estimator"] for row in signs} == {row["estimator"] for row in dots}
+    assert all(0 <= row["low"] <= row["median"] <= row["high"] <= 1 for row in signs)
     assert len(write_run(alone, tmp_path / "other")) == 6  # no world of that name, no picture of it
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from truerank.report.reliability_charts import altair
 from truerank.report.studied.mean_recall import bars as mean_bars
@@ -15,6 +15,25 @@ from truerank.studies.truth.found import COST, FEW, GOOD, GROUPS, REFERENCE, SHO
 
 COLOURS = ["#0072B2", "#C44E00", "#2A7F62", "#9B3F86", "#6E6E6E", "#B8860B", "#333333"]
 COUNTED = {3: "three", 4: "four", 5: "five"}
+QUOTED = (0.2, 0.1, 0.05)  # shares of relevant places at which a judge is spoken of
+
+
+class Measure(NamedTuple):
+    """What is measured of a contender: its axis, and where on it nothing is gained or all is well."""
+
+    name: str
+    ratio: bool
+    domain: tuple[float, float]
+    ticks: tuple[float, ...]
+    mark: float
+
+
+MEASURES = (
+    Measure("variance", True, (0.1, 2.0), (0.1, 0.2, 0.5, 1, 2), 1.0),
+    Measure("error", True, (0.2, 10.0), (0.2, 0.5, 1, 2, 5, 10), 1.0),
+    Measure("coverage", False, (0.5, 1.0), (0.5, 0.75, 0.95), 0.95),
+    Measure("right signs", False, (0.5, 1.0), (0.5, 0.75, 1.0), 1.0),
+)
 WORLDS = {
     "kuairec": "KuaiRec (1,411 x 3,327, recommenders from its big matrix)",
     "jester": "Jester (3,600 users x 80 jokes, of which recommenders know 20 others)",
@@ -33,11 +52,11 @@ def page(result: StudyResult) -> StudyPage:
     first = next(iter(GROUPS))
     return StudyPage(
         "How close do estimators come to the truth?",
-        chart(result.rows("dots")),
-        "The variance of every estimator over that of the usual one",
+        chart(result),
+        "Variance, error, coverage and right signs of every estimator",
         (
             f"In {COUNTED.get(n_worlds, n_worlds)} worlds every label is known: a few items of each user were shown at random, {times} times over, and every estimator had to say what all labels say.",
-            "A dot is a recommender in one world with one number of shown items; left of the dashed line an estimator needs fewer labels than the usual one to be as sure.",
+            "A dot is the median of one world over recommenders and numbers of shown items, a line reaches from the lowest to the highest of all; left of the dashed line in the first two columns an estimator needs fewer labels than the usual one to be as sure, or as close.",
             "Recall in two strata (`post-stratified`) and a judge (`assisted`) help most where lists are short, and cost next to nothing where they have nothing to say.",
         ),
         [
@@ -110,9 +129,8 @@ def bars(result: StudyResult) -> list[str]:
     exceptions = result.rows("exceptions")
     for estimator, words in EXCEPTIONS.items():
         own = [row for row in exceptions if row["estimator"] == estimator]
-        where = ", ".join(f"{row['world']} at K = {row['k']} ({row['median']:.2f})" for row in own)
-        if where:
-            lines += ["", f"Where {words}, by the median of a world: {where}."]
+        if own:
+            lines += ["", f"Where {words}, by the median of a world:", "", *exceptional(own)]
     costs = result.settings["costs"]
     if costs["cells"]:
         lines += [
@@ -121,13 +139,28 @@ def bars(result: StudyResult) -> list[str]:
             f"{costs['short']} at K ≤ {SHORT} with at most {FEW} judged items, where a line is fitted to a few dozen rows; "
             f"the worst is {costs['ratio_hajek']:.2f} ({costs['what']}, {costs['world']}, K = {costs['k']}, {costs['judged']} judged, {costs['estimator']}).",
         ]
+    return [*lines, "", why(result)]
+
+
+def exceptional(rows: Sequence[Row]) -> list[str]:
     return [
-        *lines,
-        "",
-        "Users are redrawn with every draw, and how users differ is a part of the variance that no estimator takes away: "
-        "the longer the lists and the more items are judged, the larger that part, and the nearer are all ratios to 1. And where few places are relevant, most of "
-        "what a judge of 95 % specificity calls relevant is not.",
+        "| world | K | variance left | places that are relevant |",
+        "|---|---|---|---|",
+        *(f"| {row['world']} | {row['k']} | {number(row['median'])} | {share(row['relevant'])} |" for row in rows),
     ]
+
+
+def why(result: StudyResult) -> str:
+    """Why some bars are out of reach where few places are relevant."""
+    right, other = result.settings["judges"]["good"]
+    left = ", ".join(f"{left_by_judge(q, right=right, other=other):.2f} at q = {q:g}" for q in QUOTED)
+    return (
+        "Why, and why nothing is warned of there: `pooled` and `horvitz-thompson` vary as a count of relevant rows does, "
+        "strata and `hajek` as a share, so what is left is about 1 - q, q the share of places that are relevant. A judge "
+        f"leaves about (1 - ρ²)(1 - q), ρ its correlation with labels: for the good one {left}. Users are redrawn with "
+        "every draw, and how they differ is a part of the variance that no estimator takes away: it brings all ratios "
+        "nearer to 1, most in long lists. A variance that is not halved endangers nobody: intervals know their width."
+    )
 
 
 def by_cutoff(rows: Sequence[Row]) -> list[str]:
@@ -162,33 +195,73 @@ def hidden(title: str, lines: Sequence[str]) -> list[str]:
     return [f"<details><summary>{title}</summary>", "", *lines, "", "</details>"]
 
 
-def chart(dots: Sequence[Row]) -> Any:
-    """The variance of every contender over that of the usual estimator: a dot for each world, model and number judged."""
+def chart(result: StudyResult) -> Any:
+    """Variance, error, coverage and right signs of every contender: a dot for each world and group of cut-offs."""
     library = altair(WHO)
-    kinds = [(kind, [row for row in dots if row["kind"] == kind]) for kind in REFERENCE]
-    return library.vconcat(*(_panels(library, kind, own) for kind, own in kinds), spacing=20).configure_view(
-        stroke="#dddddd"
-    )
+    rows = [_panels(library, result, kind) for kind in REFERENCE]
+    return library.vconcat(*rows, spacing=20).configure_view(stroke="#dddddd")
 
 
-def _panels(library: Any, kind: str, own: Sequence[Row]) -> Any:
-    """One metric: a panel for each cut-off."""
+def _panels(library: Any, result: StudyResult, kind: str) -> Any:
+    """One metric: a panel for each measure, by length of lists; every contender, the references too."""
+    own = [row | {"lists": f"K = {row['lists']}"} for row in result.rows("dots") if row["kind"] == kind]
     names = list(dict.fromkeys(row["estimator"] for row in own))
-    scale = library.Scale(type="log", domain=[0.1, 2.0], clamp=True)
-    x_axis = library.Axis(values=[0.1, 0.2, 0.5, 1, 2], format="~g")
-    colour = library.Color("estimator:N", scale=library.Scale(domain=names, range=COLOURS), legend=None)
+    groups = [f"K = {words}" for words in GROUPS]
+    colours = library.Scale(domain=groups, range=COLOURS[: len(groups)])
+    colour = library.Color("lists:N", scale=colours, legend=library.Legend(title=None, orient="bottom"))
 
-    def panel(at: int, k: int) -> Any:
-        shown = [{name: row[name] for name in ("estimator", "ratio")} for row in own if row["k"] == k]
-        labels = library.Axis(labelLimit=240) if at == 0 else None
-        dots = library.Chart(library.Data(values=shown)).mark_circle(size=30, opacity=0.4).encode(
-            x=library.X("ratio:Q", scale=scale, axis=x_axis, title=None),
-            y=library.Y("estimator:N", sort=names, title=None, axis=labels),
-            color=colour,
-        )  # fmt: skip
-        same = library.Chart(library.Data(values=[{"one": 1}])).mark_rule(color="#777777", strokeDash=[4, 4])
-        both = library.layer(same.encode(x=library.X("one:Q", scale=scale, axis=x_axis, title=None)), dots)
-        return both.properties(width=130, height=26 * len(names), title=f"K = {k}")
+    def panel(at: int, measure: Measure) -> Any:
+        scale = library.Scale(type="log" if measure.ratio else "linear", domain=list(measure.domain), clamp=True)
+        axis = library.Axis(values=list(measure.ticks), format="~g" if measure.ratio else ".0%")
+        shown = [row for row in own if row["measure"] == measure.name]
+        place = {
+            "y": library.Y(
+                "estimator:N", sort=names, title=None, axis=library.Axis(labelLimit=240) if at == 0 else None
+            ),
+            "yOffset": library.YOffset("lists:N", sort=groups),
+            "color": colour,
+        }
+        ends = library.X("low:Q", scale=scale, axis=axis, title=None)
+        ranges = library.Chart(library.Data(values=spans(shown))).mark_rule(opacity=0.5)
+        dots = library.Chart(library.Data(values=shown)).mark_circle(size=30, opacity=0.7)
+        best = library.Chart(library.Data(values=[{"at": measure.mark}])).mark_rule(color="#777777", strokeDash=[4, 4])
+        layers = (
+            best.encode(x=library.X("at:Q", scale=scale, axis=axis, title=None)),
+            ranges.encode(x=ends, x2="high:Q", **place),
+            dots.encode(x=library.X("median:Q", scale=scale, axis=axis, title=None), **place),
+        )
+        title = f"{measure.name} over {REFERENCE[kind]}'s" if measure.ratio else measure.name
+        return library.layer(*layers).properties(width=200, height=36 * len(names), title=title)
 
-    panels = [panel(at, k) for at, k in enumerate(sorted({row["k"] for row in own}))]
-    return library.hconcat(*panels, spacing=10).properties(title=f"{kind}: variance over that of {REFERENCE[kind]}")
+    return library.hconcat(*(panel(at, each) for at, each in enumerate(MEASURES)), spacing=12).properties(title=kind)
+
+
+def spans(rows: Sequence[Row]) -> list[Row]:
+    """From the lowest to the highest of all worlds.
+
+    >>> low, high = ({"estimator": "a", "lists": "K = 5", "low": at, "high": at + 1} for at in (1, 5))
+    >>> spans([low, high])
+    [{'estimator': 'a', 'lists': 'K = 5', 'low': 1, 'high': 6}]
+    """
+    found: dict[tuple[str, str], list[Row]] = {}
+    for row in rows:
+        found.setdefault((row["estimator"], row["lists"]), []).append(row)
+    return [
+        {"estimator": estimator, "lists": lists, "low": min(row["low"] for row in own),
+         "high": max(row["high"] for row in own)}
+        for (estimator, lists), own in found.items()
+    ]  # fmt: skip
+
+
+def left_by_judge(relevant: float, *, right: float, other: float) -> float:
+    """(1 - ρ²)(1 - q): what a judge leaves of horvitz-thompson's variance, q the share of places that are relevant.
+
+    ρ is the correlation of the judge with labels: of places q are relevant, and q s + (1 - q)(1 - t) called so, s the
+    judge's sensitivity and t its specificity (statistics of the assisted mean: the residual of a line).
+
+    >>> [round(left_by_judge(q, right=0.7, other=0.95), 2) for q in (0.2, 0.14, 0.1, 0.05)]
+    [0.43, 0.5, 0.56, 0.7]
+    """
+    called = relevant * right + (1 - relevant) * (1 - other)
+    squared = relevant * (1 - relevant) * (right + other - 1) ** 2 / (called * (1 - called))
+    return (1 - squared) * (1 - relevant)

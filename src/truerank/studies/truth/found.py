@@ -12,8 +12,8 @@ from truerank.studies.own.study import StudyTables
 from truerank.studies.truth.contenders import DOUBT
 from truerank.studies.truth.found_means import bars as mean_bars
 from truerank.studies.truth.found_means import mean_cells, mean_recall_tables
-from truerank.studies.truth.known import JUDGES
-from truerank.studies.truth.summary import PUBLISHED, REFERENCES
+from truerank.studies.truth.known import FIRST, JUDGES
+from truerank.studies.truth.summary import REFERENCES
 from truerank.studies.work import StudySize
 
 SEED = 20261117
@@ -24,6 +24,7 @@ GROUPS = {"5, 10": (5, 10), "20, 50": (20, 50), "500": (500, 500)}  # of cut-off
 COST, FEW, SHORT = 1.02, 20, 10  # what assistance may cost; judged items that are few; a short list
 CLEAR = 0.02  # of popularity's value: differences whose sign is asked for
 REAL = ("kuairec", "jester")
+DIGITS = 3  # of what is drawn
 
 
 def truth_results(found: pl.DataFrame, *, seed: int, data: Mapping[str, str]) -> list[StudyResult]:
@@ -113,8 +114,21 @@ def _exceptions(found: pl.DataFrame) -> Iterator[dict[str, Any]]:
     for kind, estimator, most, bar in (("Precision", GOOD, 500, 0.5), ("Recall", STRATA, SHORT, 0.7)):
         own = near.filter((pl.col("kind") == kind) & (pl.col("estimator") == estimator) & (pl.col("k") <= most))
         above = own.group_by("world", "k").agg(pl.col("ratio").median()).filter(pl.col("ratio") > bar)
-        for world, k, ratio in above.sort("world", "k").rows():
-            yield {"estimator": estimator, "world": world, "k": k, "median": ratio}
+        for world, k, ratio, relevant in above.join(_relevant(near), on=["world", "k"]).sort("world", "k").rows():
+            yield {"estimator": estimator, "world": world, "k": k, "median": ratio, "relevant": relevant}
+
+
+def _relevant(near: pl.DataFrame) -> pl.DataFrame:
+    """The share of places that are relevant: of each world and cut-off the median over recommenders."""
+    return near.filter(pl.col("kind") == "Precision").group_by("world", "k").agg(relevant=pl.col("truth").median())
+
+
+def told_apart(cells: pl.DataFrame) -> pl.DataFrame:
+    """Differences to popularity of some size: their sign is asked for."""
+    key = ["world", "judged", "metric", "estimator"]
+    level = cells.filter(pl.col("what") == FIRST).select(*key, level="truth")
+    apart = cells.filter("difference").join(level, on=key, maintain_order="left")
+    return apart.filter(pl.col("truth").abs() >= CLEAR * pl.col("level").abs())
 
 
 def _costs(found: pl.DataFrame) -> dict[str, Any]:
@@ -142,15 +156,10 @@ def _medians(found: pl.DataFrame) -> Iterator[dict[str, Any]]:
             alone = cells.filter(~pl.col("difference"))
             if not len(alone):
                 continue
-            level = alone.filter(pl.col("what") == "popularity").select(
-                "world", "judged", "metric", "estimator", level="truth"
-            )
-            apart = cells.filter("difference").join(level, on=["world", "judged", "metric", "estimator"])
-            clear = apart.filter(pl.col("truth").abs() >= CLEAR * pl.col("level").abs())
             yield {
                 "metric": kind, "estimator": estimator, "k": words, "variance": alone["ratio"].median(),
                 "off": ((alone["mean"] - alone["truth"]).abs() / alone["variance"].sqrt()).median(),
-                "covered": alone["covered"].mean(), "right signs": clear["right_sign"].mean(),
+                "covered": alone["covered"].mean(), "right signs": told_apart(cells)["right_sign"].mean(),
             }  # fmt: skip
 
 
@@ -173,7 +182,27 @@ def _cells(found: pl.DataFrame) -> list[dict[str, Any]]:
 
 
 def _dots(found: pl.DataFrame) -> list[dict[str, Any]]:
-    """Variances over that of the usual estimator: a dot for each world, model and number judged, by metric and K."""
-    usual = [PUBLISHED, *REFERENCE.values()]
-    own = found.filter(~pl.col("difference") & ~pl.col("random") & ~pl.col("estimator").is_in(usual))
-    return own.sort("kind", "k", maintain_order=True).select("kind", "k", "estimator", "ratio").to_dicts()
+    """Of each contender, world and group of cut-offs the median of all cells, the lowest and the highest.
+
+    Variance and error are over those of the usual estimator, which is among the contenders.
+    """
+    own = found.filter(~pl.col("random"))
+    alone = own.filter(~pl.col("difference"))
+    key = ["world", "judged", "what", "metric"]
+    usual = alone.filter(pl.col("estimator").is_in(list(REFERENCE.values()))).select(*key, usual="rmse")
+    beside = alone.join(usual, on=key, maintain_order="left")
+    measures = (
+        ("variance", alone, pl.col("ratio")),
+        ("error", beside, pl.col("rmse") / pl.col("usual")),
+        ("coverage", alone, pl.col("covered")),
+        ("right signs", told_apart(own), pl.col("right_sign")),
+    )
+    group = ["kind", "estimator", "lists", "measure", "world"]
+    lists = pl.col("k").replace_strict({k: name for name, ks in GROUPS.items() for k in ks}, return_dtype=pl.String)
+    cells = pl.concat(
+        rows.select("kind", "estimator", "world", lists=lists, measure=pl.lit(name), value=value)
+        for name, rows, value in measures
+    ).filter(pl.col("value").is_finite())
+    value = pl.col("value").round(DIGITS)
+    found = cells.group_by(group, maintain_order=True).agg(median=value.median(), low=value.min(), high=value.max())
+    return found.to_dicts()
