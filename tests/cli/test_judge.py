@@ -113,3 +113,38 @@ def test_a_judge_of_other_pairs_is_said() -> None:
     )
     every = messages(judge)
     assert not {"nothing-foreseen", "partly-foreseen", "not-assisted"} & set(every)
+
+
+def test_a_difference_that_predictions_make_less_sure_is_said() -> None:
+    """Two lists of 20 share 18 places, where the judge is right; of the two others it says anything."""
+    rng = np.random.default_rng(5)
+    users, items = 300, 40
+    shared = np.arange(items) < 18
+    label = rng.random((users, items)) < np.where(shared, 0.5, 0.05)
+    right = rng.random((users, items)) < 0.95
+    said = np.where(shared, label == right, rng.random((users, items)) < 0.5)
+    rows = [(u, int(i), int(label[u, i])) for u in range(users) for i in rng.choice(items, 16, replace=False)]
+    labels = pl.DataFrame(rows, schema=["user", "item", "label"], orient="row")
+    user, item = (each.ravel() for each in np.indices((users, items)))
+    first = np.tile(-np.arange(items, dtype=float), (users, 1))
+    second = first.copy()
+    second[:, [20, 21]], second[:, [18, 19]] = first[:, [18, 19]], first[:, [20, 21]]
+    scores = {"a": first, "b": second}
+
+    def evaluated(judge: np.ndarray) -> Any:
+        frame = pl.DataFrame({"user": user, "item": item, "label": judge.ravel().astype(float)})
+        estimators = ["assisted(by=judge)", "hajek"]
+        return tr.evaluate(
+            scores, labels, exposure="random", metrics=["Precision@20"], judge=frame, estimators=estimators
+        )
+
+    results = evaluated(said)
+    (message,) = [each for each in results.messages if each.code == "assistance-costs"]
+    assert "Precision@20: differences are known worse with assisted than with hajek" in str(message)
+    assert "Compare them by hajek." in str(message)
+    stderr = {each.estimator.split("(")[0]: each.stderr for each in results.comparisons}
+    (share,) = message.numbers.values()
+    assert share > 1.5
+    assert share == pytest.approx((stderr["assisted"] / stderr["hajek"]) ** 2, rel=0.02)
+    helpful = evaluated(label == right)
+    assert not [each for each in helpful.messages if each.code == "assistance-costs"]

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection
+from dataclasses import replace
 
+from truerank.core.arrays import Floats
 from truerank.core.messages import Message, caution, note, warning
+from truerank.core.terms import Smooth
 from truerank.estimators.assistance import AssistedMean, AssistedShare, Help
 from truerank.estimators.biased.weighing import is_recall
 from truerank.estimators.judged.judge_alone import JudgeAlone
@@ -14,26 +17,67 @@ from truerank.evaluation.measure import Measured
 from truerank.evaluation.question import Question
 from truerank.uncertainty.spreads import Spread, influences
 
+COSTLY = 1.05  # times the variance of a difference without predictions, from which on it is said
 WHO = {Assistance.JUDGE: "the judge", Assistance.SCORES: "the scores that assist", Assistance.LOG: "the log"}
 
 
 def about_assistance(question: Question, measured: Measured, given: Collection[Assistance]) -> tuple[Message, ...]:
-    """For each assisted metric how much of lists predictions cover, and which models they do nothing for."""
+    """For each assisted metric how much of lists predictions cover, for which models they do nothing, and where they
+    make a difference of models less sure."""
     messages: list[Message] = []
     for number, (estimator, asked) in enumerate(question.asked):
         if not isinstance(estimator, Helped):
             continue
         found: dict[str, Help] = {}
+        wholes: dict[str, Smooth] = {}
         for model in question.models:
             terms = measured.terms.get((model, number))
             whole = None if terms is None else terms.whole
             if whole is not None and isinstance(whole.form, AssistedMean | AssistedShare):
                 found[model] = whole.form.help(whole.totals())
+                wholes[model] = whole
         by = estimator.by or next((each for each in Assistance if each in given), Assistance.LOG)
-        messages += _helped(
-            str(asked.metric), WHO[by], found, plain="post-stratified" if is_recall(asked.metric) else "hajek"
-        )
+        plain = "post-stratified" if is_recall(asked.metric) else "hajek"
+        messages += _helped(str(asked.metric), WHO[by], found, plain=plain)
+        costs = {
+            f"{one} - {other}": share
+            for one, other in question.pairs(list(wholes))
+            if (share := _variance_over_plain(wholes[one], wholes[other])) > COSTLY
+        }
+        messages += _costly(str(asked.metric), costs, plain=plain)
     return tuple(messages)
+
+
+def _variance_over_plain(one: Smooth, other: Smooth) -> float:
+    """The variance of a difference over that without any predictions, by the influences of the same rows."""
+    apart = _effect(one) - _effect(other)
+    plain = _effect(_plain(one)) - _effect(_plain(other))
+    return float(apart @ apart / (plain @ plain)) if plain.any() else math.nan
+
+
+def _effect(terms: Smooth) -> Floats:
+    return influences(terms).effect
+
+
+def _plain(terms: Smooth) -> Smooth:
+    assert isinstance(terms.form, AssistedMean | AssistedShare)
+    return replace(terms, form=replace(terms.form, plain=True))
+
+
+def _costly(metric: str, costs: dict[str, float], *, plain: str) -> list[Message]:
+    """Slopes are those of each whole list: where two lists share most places, the others may go by another one."""
+    if not costs:
+        return []
+    shares = ", ".join(f"{share:.2f} times for {pair}" for pair, share in costs.items())
+    return [
+        caution(
+            "assistance-costs",
+            f"{metric}: differences are known worse with assisted than with {plain}, whose variance it has {shares}: "
+            f"predictions do not fit the places in which these lists differ. Compare them by {plain}.",
+            numbers=costs,
+            about=(metric,),
+        )
+    ]
 
 
 def _helped(metric: str, who: str, found: dict[str, Help], *, plain: str) -> list[Message]:

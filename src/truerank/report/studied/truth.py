@@ -57,7 +57,8 @@ def page(result: StudyResult) -> StudyPage:
         (
             f"In {COUNTED.get(n_worlds, n_worlds)} worlds every label is known: a few items of each user were shown at random, {times} times over, and every estimator had to say what all labels say.",
             "A dot is the median of one world over recommenders and numbers of shown items, a line reaches from the lowest to the highest of all; left of the dashed line in the first two columns an estimator needs fewer labels than the usual one to be as sure, or as close.",
-            "Recall in two strata (`post-stratified`) and a judge (`assisted`) help most where lists are short, and cost next to nothing where they have nothing to say.",
+            "Recall in two strata (`post-stratified`) and a judge (`assisted`) help most where lists are short"
+            f"{_costing(said['costs'])}.",
         ),
         [
             made(result),
@@ -99,6 +100,16 @@ def page(result: StudyResult) -> StudyPage:
     )
 
 
+def _costing(costs: Row) -> str:
+    """What assistance costs where it has nothing to say, as a part of a sentence."""
+    if not costs["cells"]:
+        return f", and nowhere cost more than {COST - 1:.0%} of the variance"
+    return (
+        f"; in {costs['cells']} of {costs['of']:,} cases assistance cost more than {COST - 1:.0%} of the variance beyond chance, "
+        f"at most {costs['ratio_hajek'] - 1:.0%}"
+    )
+
+
 def made(result: StudyResult) -> str:
     said = result.settings
     real = [words for name, words in WORLDS.items() if name in said["worlds"]]
@@ -135,11 +146,17 @@ def bars(result: StudyResult) -> list[str]:
     if costs["cells"]:
         lines += [
             "",
-            f"Where assistance costs more than {COST:g}: {costs['cells']} of {costs['of']} cells, {costs['random']} of random lists and "
-            f"{costs['short']} at K ≤ {SHORT} with at most {FEW} judged items, where a line is fitted to a few dozen rows; "
-            f"the worst is {costs['ratio_hajek']:.2f} ({costs['what']}, {costs['world']}, K = {costs['k']}, {costs['judged']} judged, {costs['estimator']}).",
+            f"Where assistance costs more than {COST:g}: {costs['cells']} of {costs['of']} cells. {costs['random']} are values of random lists. "
+            f"{costs['differences']} are differences{_from(costs)}: where two lists share most of their places, the slope of each whole list need not fit "
+            "the places in which they differ, and `truerank evaluate` says so (`assistance-costs`). "
+            f"The worst is {costs['ratio_hajek']:.2f} ({costs['what']}, {costs['world']}, K = {costs['k']}, {costs['judged']} judged, {costs['estimator']}).",
         ]
     return [*lines, "", why(result)]
+
+
+def _from(costs: Row) -> str:
+    least = costs["least k of differences"]
+    return "" if least is None else f" at K of {least} or more"
 
 
 def exceptional(rows: Sequence[Row]) -> list[str]:

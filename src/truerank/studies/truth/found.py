@@ -135,8 +135,11 @@ def _costs(found: pl.DataFrame) -> dict[str, Any]:
     """Cells in which assistance costs more than it may, by more than chance: how many, where, and the worst."""
     assisted = _assisted(found)
     costs = assisted.filter(pl.col("ratio_hajek") > COST + NOISE * pl.col("noise_hajek"))
-    short = costs.filter((pl.col("k") <= SHORT) & (pl.col("judged") <= FEW))
-    counts = {"cells": len(costs), "of": len(assisted), "random": len(costs.filter("random")), "short": len(short)}
+    apart = costs.filter("difference")
+    counts = {
+        "cells": len(costs), "of": len(assisted), "random": len(costs.filter(pl.col("random") & ~pl.col("difference"))),
+        "differences": len(apart), "least k of differences": apart["k"].min(),
+    }  # fmt: skip
     if not len(costs):
         return counts
     worst = costs.sort("ratio_hajek", descending=True).row(0, named=True)
