@@ -38,7 +38,8 @@ def page(result: StudyResult) -> StudyPage:
             "error over that of the published mean in the same draws (below 1 is better), *bias* a share of the truth, "
             "*covered* how often the 95 % interval holds the truth, *warned* how often the tool takes verdicts away. The seed "
             "was fixed before the first draw, and the estimator was not changed after it; the warnings `recall-rises` and "
-            "`large-correction` were added after looking at these draws, so that *warned* is without them.",
+            "`large-correction` were added after looking at draws of this seed; the second is a caution, which takes no verdict "
+            "away and is not counted as *warned*.",
             "",
             *real(result),
             "## The bars",
@@ -73,7 +74,7 @@ def bars(reached: Sequence[Row], missed: Sequence[Row]) -> list[str]:
 def _miss(row: Row) -> str:
     if row["of intervals"]:
         return f"held in {row['covered']:.0%}, warned of in {row['warned']:.0%}"
-    return f"error {row['error']:.2f} (bar {row['bar']:g})"
+    return f"error {row['error']:.2f} (bar {row['bar']:g}), warned of in {row['warned']:.0%}"
 
 
 def number(value: float | None, form: str = ".2f") -> str:

@@ -56,7 +56,7 @@ def page(result: StudyResult) -> StudyPage:
         "Variance, error, coverage and right signs of every estimator",
         (
             f"In {COUNTED.get(n_worlds, n_worlds)} worlds every label is known: a few items of each user were shown at random, {times} times over, and every estimator had to say what all labels say.",
-            "A dot is the median of one world over recommenders and numbers of shown items, a line reaches from the lowest to the highest of all; left of the dashed line in the first two columns an estimator needs fewer labels than the usual one to be as sure, or as close.",
+            "A dot is the median of one world over recommenders (but chance) and numbers of shown items, a line reaches from the lowest to the highest of all; left of the dashed line in the first two columns an estimator needs fewer labels than the usual one to be as sure, or as close.",
             "Recall in two strata (`post-stratified`) and a judge (`assisted`) help most where lists are short"
             f"{_costing(said['costs'])}.",
         ),
