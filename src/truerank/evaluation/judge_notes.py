@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 
-from truerank.core.arrays import Floats
 from truerank.core.messages import Message, caution, note, warning
 from truerank.core.terms import Smooth
 from truerank.estimators.assistance import AssistedMean, AssistedShare, Help
@@ -15,6 +14,7 @@ from truerank.estimators.judged.judge_alone import JudgeAlone
 from truerank.estimators.predictions import Assistance, Helped
 from truerank.evaluation.measure import Measured
 from truerank.evaluation.question import Question
+from truerank.uncertainty.intervals import Population
 from truerank.uncertainty.spreads import Spread, influences
 
 COSTLY = 1.05  # times the variance of a difference without predictions, from which on it is said
@@ -39,24 +39,23 @@ def about_assistance(question: Question, measured: Measured, given: Collection[A
         by = estimator.by or next((each for each in Assistance if each in given), Assistance.LOG)
         plain = "post-stratified" if is_recall(asked.metric) else "hajek"
         messages += _helped(str(asked.metric), WHO[by], found, plain=plain)
-        costs = {
-            f"{one} - {other}": share
-            for one, other in question.pairs(list(wholes))
-            if (share := _variance_over_plain(wholes[one], wholes[other])) > COSTLY
-        }
-        messages += _costly(str(asked.metric), costs, plain=plain)
+        messages += _costly(str(asked.metric), _costs(question, wholes), plain=plain)
     return tuple(messages)
 
 
-def _variance_over_plain(one: Smooth, other: Smooth) -> float:
-    """The variance of a difference over that without any predictions, by the influences of the same rows."""
-    apart = _effect(one) - _effect(other)
-    plain = _effect(_plain(one)) - _effect(_plain(other))
-    return float(apart @ apart / (plain @ plain)) if plain.any() else math.nan
-
-
-def _effect(terms: Smooth) -> Floats:
-    return influences(terms).effect
+def _costs(question: Question, wholes: Mapping[str, Smooth]) -> dict[str, float]:
+    """Of differences that are known worse than without predictions: how many times their variance it is."""
+    pairs = question.pairs(list(wholes))
+    # a bootstrap finds what linearisation does, for a thousand times the work
+    interval = question.interval if question.interval.needs_rows else Population()
+    plain = {model: _plain(whole) for model, whole in wholes.items()}
+    with_them, without = (interval.spreads(each, pairs, level=question.level)[1] for each in (wholes, plain))
+    found = {
+        f"{one} - {other}": (with_them[one, other].stderr / without[one, other].stderr) ** 2
+        for one, other in pairs
+        if without[one, other].stderr > 0
+    }
+    return {pair: share for pair, share in found.items() if share > COSTLY}
 
 
 def _plain(terms: Smooth) -> Smooth:
