@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import sys
 from dataclasses import replace
@@ -43,6 +44,12 @@ def test_the_command_line_lists_all_that_are_there() -> None:
 def test_every_study_has_a_page_and_every_page_a_committed_result() -> None:
     assert set(study_names()) <= set(with_pages())
     assert with_pages() == sorted(path.stem for path in RESULTS.glob("*.json"))
+
+
+def test_every_page_is_of_a_study_that_is_listed() -> None:
+    listed = {row["study"] for row in json.loads(call("study", "list", "--format", "json").out)["studies"]}
+    for name, result in read_results(RESULTS).items():
+        assert re.match(r"truerank study (\S+)", result.command)[1] in listed, name  # type: ignore[index]
 
 
 @pytest.mark.parametrize("cls", STUDIES.catalogue().values(), ids=lambda cls: str(cls.name))

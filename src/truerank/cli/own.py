@@ -25,27 +25,29 @@ def study_names() -> list[str]:
     return sorted(names(*below))
 
 
-# commands of their own, whose draws are chosen: of the usual number
-OF_DRAWS = (
-    {"study": "calibration", "about": "Do intervals and verdicts keep their promises?", "data": "none",
-     "minutes": 150.0},
-    {"study": "truth", "about": "How close do estimators come to the truth?", "data": "kuairec, jester, if given",
-     "minutes": 65.0},
-)  # fmt: skip
-
-
 @click.command(name="list", cls=Sections)
 @grouped(Output, FORMAT, OUT, QUIET)
 def list_studies(*, output: Output) -> None:
     """List every study of our own: what it asks, the data it needs, how long it takes."""
+    from truerank.studies.calibration import found as calibration
     from truerank.studies.own.study import STUDIES
+    from truerank.studies.truth import found as truth
 
     output.check()
     rows = [
         {"study": name, "about": cls.about, "data": ", ".join(cls.data) or "none", "minutes": cls.minutes}
         for name, cls in STUDIES.catalogue().items()
     ]
-    deliver_list(sorted([*rows, *OF_DRAWS], key=lambda row: str(row["study"])), output, what="studies")
+    of_draws = [
+        {"study": "calibration", "about": calibration.ABOUT, "data": "none", "minutes": calibration.MINUTES},
+        {
+            "study": "truth",
+            "about": truth.ABOUT,
+            "data": f"{', '.join(truth.REAL)}, if given",
+            "minutes": truth.MINUTES,
+        },
+    ]  # commands of their own, whose number of draws is chosen
+    deliver_list(sorted([*rows, *of_draws], key=lambda row: str(row["study"])), output, what="studies")
 
 
 @click.command(cls=Sections)

@@ -7,7 +7,7 @@ from typing import Any
 
 from truerank.report.reliability_charts import TYPEFACE, altair
 from truerank.report.study_pages import WHO, StudyPage
-from truerank.studies.calibration.found import BEYOND, FEW, LOW, MOST_WARNED, NOISE, TYPE_ONE
+from truerank.studies.calibration.found import ABOUT, BEYOND, FEW, LOW, MOST_WARNED, NOISE, TYPE_ONE
 from truerank.studies.calibration.summary import EQUAL, VALUE
 from truerank.studies.own.result import StudyResult
 from truerank.studies.own.study import Row
@@ -20,7 +20,7 @@ def page(result: StudyResult) -> StudyPage:
     drawn = " to ".join(f"{n:,}" for n in dict.fromkeys((said["fewest draws"], said["most draws"])))
     lowest = said["lowest coverage"]
     return StudyPage(
-        f"Do intervals and verdicts {'beyond the papers ' * (result.study == BEYOND)}keep their promises?",
+        ABOUT.replace("keep", "beyond the papers keep") if result.study == BEYOND else ABOUT,
         chart(cells),
         "Coverage of intervals and type I errors of verdicts in every world",
         (

@@ -11,7 +11,7 @@ from truerank.report.studied.mean_recall import number
 from truerank.report.study_pages import WHO, StudyPage
 from truerank.studies.own.result import StudyResult
 from truerank.studies.own.study import Row
-from truerank.studies.truth.found import COST, FEW, GOOD, GROUPS, REFERENCE, SHORT, STRATA
+from truerank.studies.truth.found import ABOUT, COST, FEW, GOOD, GROUPS, REFERENCE, SHORT, STRATA
 
 COLOURS = ["#0072B2", "#C44E00", "#2A7F62", "#9B3F86", "#6E6E6E", "#B8860B", "#333333"]
 COUNTED = {3: "three", 4: "four", 5: "five"}
@@ -51,7 +51,7 @@ def page(result: StudyResult) -> StudyPage:
     n_worlds = len(said["worlds"])
     first = next(iter(GROUPS))
     return StudyPage(
-        "How close do estimators come to the truth?",
+        ABOUT,
         chart(result),
         "Variance, error, coverage and right signs of every estimator",
         (
@@ -122,8 +122,7 @@ def made(result: StudyResult) -> str:
     return (
         f"{worlds[0].upper()}{worlds[1:]}. Users are redrawn with every draw. Recommenders: popularity, cosines "
         f"of items, two truncated SVDs, chance. Judges call relevant, {judges}. `assisted` is `assisted(doubt={said['doubt']:g})`"
-        f"{'' if said['doubt'] else ', the slope of least squares as it is; by default it is now drawn towards 0 where few rows tell it'}. Every fourth draw has intervals, so that "
-        "coverage rests on a quarter of them. The Monte-Carlo error of a ratio of variances in a single cell is "
+        ". Every fourth draw has intervals, so that coverage rests on a quarter of them. The Monte-Carlo error of a ratio of variances in a single cell is "
         f"{number(said['noise'])} (median)."
     )
 

@@ -17,9 +17,8 @@ def page(result: StudyResult) -> StudyPage:
     rows, users, runs = result.rows("streams"), result.settings["users"], result.settings["runs"]
     equal, better = ([row for row in rows if (row["fixed"] is None) == flag] for flag in (True, False))
     usual, ratio = [row["peeked"] for row in rows], [row["median"] / row["fixed"] for row in better]
-    rare = max(
-        equal, key=lambda row: row["loses"]
-    )  # a loss so large and seldom that nothing tells of it before it comes
+    # a loss so large and seldom that nothing tells of it before it comes
+    rare = max(equal, key=lambda row: row["loses"])
     common = max(row["wrong"] for row in rows if row is not rare)
     return StudyPage(
         "Does an interval that holds at every look keep its word?",

@@ -11,6 +11,7 @@ from truerank.studies.own.result import StudyResult, study_result
 from truerank.studies.own.study import StudyTables
 from truerank.studies.work import StudySize
 
+ABOUT, MINUTES = "Do intervals and verdicts keep their promises?", 150.0  # of the usual number of draws
 SEED = 20261116
 PAPERS, BEYOND = "calibration", "calibration-beyond"  # estimators that no paper has: a page of their own
 NEWER = "^(strata|designed|pairs|post-normalised|corrected),"

@@ -16,6 +16,7 @@ from truerank.studies.truth.known import FIRST, JUDGES
 from truerank.studies.truth.summary import REFERENCES
 from truerank.studies.work import StudySize
 
+ABOUT, MINUTES = "How close do estimators come to the truth?", 45.0  # of the usual number of draws
 SEED = 20261117
 NOISE = 2  # Monte-Carlo errors that a ratio may lie beyond a bar
 REFERENCE = {metric: first for metric, (first, _) in REFERENCES.items()}
