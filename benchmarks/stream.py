@@ -8,11 +8,9 @@ in a table of another order. `--scale 0.01` is a quick look.
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import sys
 import tempfile
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -20,9 +18,9 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from benchmarks.spent import GIBIBYTE, spent
 from benchmarks.workloads import OFFPOLICY_CLIPS
 
-GIBIBYTE = 2**30
 GOAL = 2.0  # GB of resident memory
 BLOCK = 1_000_000
 CANDIDATES = 20
@@ -47,17 +45,8 @@ def run(*, scale: float = 1.0, rounds: int | None = None) -> dict[str, Any]:
 
 
 def measured(arguments: list[str]) -> dict[str, Any]:
-    """Peak resident memory and seconds of one command, and the results it gave."""
-    begun = time.monotonic()
-    pid = os.posix_spawn(sys.executable, [sys.executable, "-m", "truerank", *arguments], os.environ)
-    _, status, usage = os.wait4(pid, 0)
-    if os.waitstatus_to_exitcode(status) != 0:
-        raise SystemExit(f"truerank {' '.join(arguments)} failed")
-    return {
-        "peak_gb": round(usage.ru_maxrss * 1024 / GIBIBYTE, 3),
-        "seconds": round(time.monotonic() - begun, 1),
-        "cpu_seconds": round(usage.ru_utime + usage.ru_stime, 1),
-    }
+    """Peak resident memory and seconds of one truerank command."""
+    return spent([sys.executable, "-m", "truerank", *arguments])
 
 
 def _checked(found: dict[str, Any], out: Path, **sizes: Any) -> dict[str, Any]:
