@@ -19,8 +19,8 @@ from truerank.estimators.judged.corrected import Corrected
 from truerank.metrics.recall import Recall
 from truerank.studies.truth.contenders import ShownRows
 from truerank.studies.truth.known import SyntheticSettings, synthetic
-from truerank.studies.truth.means import ranks_of
-from truerank.uncertainty.modelled import distrust
+from truerank.studies.truth.means import MeanRecallWorld, ranks_of
+from truerank.uncertainty.modelled import about_curve, distrust
 from truerank.uncertainty.spreads import Spread, allowing
 
 N_USERS, N_ITEMS = 300, 200
@@ -185,3 +185,18 @@ def test_a_large_correction_is_said(n: int, large: bool) -> None:
     )
     assert (value.value - usual.value > 0.07 * value.value) == large
     assert any(message.code == "large-correction" for message in value.warnings) == large
+
+
+def test_where_many_like_nothing_what_other_shares_would_give_is_said() -> None:
+    """The worlds of the study in which values are off by more than the published mean, and no verdict is taken away."""
+    drawing = MeanRecallWorld("30% like nothing", 80).drawn
+    for run in range(3):
+        draw = drawing.draw(20261117, run)
+        for model in ("popularity", "item-knn"):
+            view = RankView(ranks_of(draw, model))
+            parts = Corrected().terms(draw.chunk(), view, asked=[Asked(Recall(k)) for k in (5, 10)], learned=Learned())
+            for terms in parts:
+                said = {message.code: message for message in about_curve(terms)}
+                most = said["like-nothing"].numbers["most"]
+                assert isinstance(most, float)
+                assert most >= 0.25  # the true share is among those that can be

@@ -11,6 +11,7 @@ import pytest
 import truerank as tr
 from truerank.core.estimator import Estimator
 from truerank.estimators.judged.assisted import Assisted
+from truerank.report.studied.mean_recall import WHY
 from truerank.report.study_pages import write_run
 from truerank.studies.calibration.run import read, study
 from truerank.studies.own.result import StudyResult
@@ -229,3 +230,8 @@ def test_strata_cost_nothing_where_it_was_measured() -> None:
     real = [row for row in cells if row["world"] == "kuairec"]
     assert len(real) >= 45
     assert all(row["error"] < 1 for row in real)  # corrected is nearer than the published mean
+
+
+def test_every_world_that_falls_short_says_why() -> None:
+    committed = Path(__file__).parents[2] / "docs" / "results" / "studied" / "mean-recall.json"
+    assert {row["world"] for row in StudyResult.read(committed).rows("missed")} <= set(WHY)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -15,6 +16,15 @@ from truerank.studies.truth.found_means import COVERED, CUTOFF, MANY, NOISE, OFF
 
 SPREAD = "kuairec"  # the name of the second picture
 GLANCE = (5, 50, 500)  # cut-offs of the table of KuaiRec
+WHY = {
+    "rising recall": "users who like much have the higher recall, the correction goes downwards and stops too early. "
+    "`recall-rises` takes verdicts away.",
+    "30% like nothing": "no data tell how many users like nothing, and their share is taken as 0. `like-nothing` is the "
+    "caution: it shows what the value is for every share that can be. With 10 judged items `few-with-relevant` takes "
+    "verdicts away.",
+    "kuairec": "lists of 50 hold most that is relevant, values stay too low, and the interval allows for two fifths of "
+    "the correction only. `large-correction` is the caution.",
+}  # of worlds with cells that fall short
 
 
 def page(result: StudyResult) -> StudyPage:
@@ -30,7 +40,7 @@ def page(result: StudyResult) -> StudyPage:
         (
             "Where users have few judged items, those without a relevant one among them drop out of the published mean, and it is biased; corrected models them.",
             f"Left of the dashed line corrected has the smaller error: in {better(rows)} of {len(rows)} cells, and in {better(off)} of the {len(off)} in which the published mean is more than {OFF * 100:.0f} % off.",
-            f"Its 95 % intervals held the truth less often than in {COVERED * 100:.0f} % of draws in {sum(each < COVERED for each in covered)} of {len(covered)} cells with {MANY} judged items or more; draws are few, so each of these figures is rough.",
+            f"Its 95 % intervals held the truth less often than in {COVERED * 100:.0f} % of draws in {sum(each < COVERED for each in covered)} of {len(covered)} cells with {MANY} judged items or more; such a share has a Monte-Carlo error of {_rough(rows):.1f} points.",
         ),
         [
             "Users are redrawn and N̄ items of each judged uniformly, in "
@@ -68,7 +78,16 @@ def bars(reached: Sequence[Row], missed: Sequence[Row]) -> list[str]:
     if not missed:
         return lines
     cells = [f"- {row['world']}, {row['what']}, K = {row['k']}, {row['judged']} judged: {_miss(row)}" for row in missed]
-    return [*lines, "", "<details><summary>Cells that fall short</summary>", "", *cells, "", "</details>"]
+    worlds = {row["world"] for row in missed}
+    why = [f"- {world}: {reason}" for world, reason in WHY.items() if world in worlds]
+    told = "Why, and what the tool says there; a caution takes no verdict away, and is not counted as *warned of*:"
+    return [*lines, "", told, "", *why, "", "<details><summary>Cells that fall short</summary>", "", *cells, "",
+            "</details>"]  # fmt: skip
+
+
+def _rough(rows: Sequence[Row]) -> float:
+    """The Monte-Carlo error of a coverage of 95 %, in points."""
+    return 100 * math.sqrt(0.95 * 0.05 / min(row["draws"] for row in rows))
 
 
 def _miss(row: Row) -> str:
