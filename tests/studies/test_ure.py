@@ -248,3 +248,42 @@ def test_a_training_that_diverges_leaves_a_table_without_rows() -> None:
 
     assert not trained(pl.DataFrame({"user": pl.Series([], dtype=pl.Boolean)}))
     assert trained(pl.DataFrame({"user": [True]}))
+
+
+def test_a_small_scale_shows_a_few_items_to_all() -> None:
+    from dataclasses import replace
+
+    shown = {
+        scale: np.sort(np.bincount(split_of(replace(BLOCK, scale=scale)).train.item, minlength=90))[::-1]
+        for scale in (5.0, float("inf"))
+    }
+    assert shown[5.0][:10].sum() > 1.5 * shown[float("inf")][:10].sum()
+    assert shown[5.0].sum() == shown[float("inf")].sum()
+
+
+@pytest.mark.parametrize(
+    ("by_scale", "verdict"),
+    [
+        ({"λ = 1000": (0.3, 0.2), "λ = 250": (0.21, 0.2)}, ClaimVerdict.HOLDS),
+        ({"λ = 1000": (0.09, 0.08), "λ = 250": (0.21, 0.2)}, ClaimVerdict.IN_PART),
+        ({"λ = 1000": (0.3, 0.01), "λ = 250": (0.02, 0.3)}, ClaimVerdict.IN_PART),
+        ({"λ = 1000": (0.09, 0.08), "λ = 250": (0.1, 0.1)}, ClaimVerdict.DOES_NOT),
+    ],
+)
+def test_the_criterion_has_to_hold_at_every_scale(
+    by_scale: dict[str, tuple[float, float]], verdict: ClaimVerdict
+) -> None:
+    from truerank.studies.papers.ure.unbiasedness import CRITERION as APART
+    from truerank.studies.papers.ure.unbiasedness import OWN_TABLE, SCHEMES, OrderKept
+
+    table = "Figure 5a: Kendall's τ with Recall@K, N̄ = 80"
+    cells = [Cell(table, "K = 30", scheme, 0.8) for scheme in SCHEMES]
+    cells += [Cell(table, "K = 30", "largest p of URE@K", 0.001), Cell(OWN_TABLE, "K' = 5", "steps from K'", 0.0)]
+    for scale, differences in by_scale.items():
+        for judged, difference in zip((20, 80), differences, strict=True):
+            row = f"{scale}, N̄ = {judged}"
+            cells += [Cell(APART, row, "difference", difference), Cell(APART, row, "models", 34.0)]
+    found = OrderKept().judge(Obtained(Cells(tuple(cells)), False, StudySize.FULL))
+    better = next(each for each in found if each.claim == "better")
+    assert better.verdict is verdict
+    assert "λ = 1000: N̄ = 20 +0." in better.why

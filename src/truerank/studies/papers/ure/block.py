@@ -22,13 +22,14 @@ from truerank.studies.work import StudySize, StudySource
 from truerank.studies.world import WorldSettings, make_world
 
 DATA = "kuairec"
+SCALE = 1000.0  # λ of the weights exp(-k / λ) that make the log biased; the paper names none
 SLICE_PER_USER = 80  # a tenth of this many cells for each user, drawn uniformly, is for debiasing
 SLICE = 0.1
 QUICK_USERS, QUICK_ITEMS = 60, 120
 USERS, ITEMS = 1411, 3327  # of KuaiRec's block, and of the synthetic world of its shape
 DIFFERS = (
     "The files here have no durations, so the biased log shows items with many positives more often, with weights "
-    "exp(-k / 1000) for the k-th in that order; the paper draws short videos more often, and does not say how "
+    f"exp(-k / {SCALE:g}) for the k-th in that order; the paper draws short videos more often, and does not say how "
     "strongly. "
     "Where the original files are given, with durations, short videos are shown more often.",
     "17,827 cells of KuaiRec's block (0.4 %) were not observed; in the compact files they count as negatives.",
@@ -40,12 +41,16 @@ WORLD = (
 
 @dataclass(frozen=True, slots=True)
 class UreBlock:
-    """Where a block comes from: a folder with KuaiRec, of which the first `users` are taken, or a world that large."""
+    """Where a block comes from: a folder with KuaiRec, of which the first `users` are taken, or a world that large.
+
+    The smaller `scale` is, the more are a few items shown; infinity shows all alike.
+    """
 
     folder: Path | None
     users: int
     items: int
     seed: int
+    scale: float = SCALE
 
     @classmethod
     def of(cls, source: StudySource, *, size: StudySize, seed: int) -> UreBlock:
@@ -141,7 +146,8 @@ class UreSplit:
 def split_of(block: UreBlock) -> UreSplit:
     """The split of a block; a process keeps the last one, as all its pieces learn from the same."""
     labels = block.labels()
-    weight = short_first(labels) if "video_duration" in labels.rewards else popular_first(labels)
+    weigh = short_first if "video_duration" in labels.rewards else popular_first
+    weight = weigh(labels, scale=block.scale)
     parts = ure_kuairec(labels, weight, seed=block.seed, shown=_shown(labels), uniform=SLICE)
     rest = parts["full"]
     item, label, count = laid_out(rest, rest.label == 1, seed=block.seed)

@@ -122,7 +122,7 @@ def autodebias_pieces(block: UreBlock, number: int, *, size: StudySize, seed: in
     for at in range(number):
         method, settings, dimensions = random_autodebias(at, seed=seed)
         recipe = recipe_of(MatrixFactorisation(dimensions=dimensions), method, training_of(size, **settings))
-        found.append(TrainedModel(f"autodebias {at:02d}", block, recipe, seed + at))
+        found.append(TrainedModel(f"autodebias {at:02d}, λ = {block.scale:g}", block, recipe, seed + at))
     return found
 
 
