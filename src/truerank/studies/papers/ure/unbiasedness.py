@@ -153,10 +153,13 @@ class OrderKept:
         enough = models >= LEAST
         peaks = {cell.row: cell.obtained for cell in cells.of(OWN_TABLE, column="steps from K'")}
         p_values = cells.values([cell for cell in cells.of(table) if cell.column == "largest p of URE@K"])
+        named = list(dict.fromkeys([scales[0], best]))
+        others = [value for scale in scales if scale not in named for value in apart[scale]]
         said = "; ".join(
             f"{scale}: " + ", ".join(f"{n} {value:+.2f}" for n, value in zip(judged, apart[scale], strict=True))
-            for scale in dict.fromkeys([scales[0], best])
+            for scale in named
         )
+        said += f"; at {len(scales) - len(named)} other λ {min(others):+.2f} to {max(others):+.2f}" if others else ""
         return (
             by_share("high", [ure > HIGH], f"τ of URE@{CHOSEN} is {ure:.2f} ({most})."),
             by_share(
@@ -167,7 +170,7 @@ class OrderKept:
             by_share(
                 "better",
                 [each >= APART for scale in scales for each in apart[scale]] if enough else [],
-                f"Difference of τ, {said}, which is the most of {len(scales)} λ; {models:g} models or more.",
+                f"Difference of τ, {said}; {models:g} models.",
             ),
             by_share(
                 "same",
