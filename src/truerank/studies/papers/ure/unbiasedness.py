@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
 import numpy as np
 
-from truerank.core.arrays import Floats
+from truerank.core.arrays import Floats, Ints
 from truerank.core.progress import Progress
 from truerank.core.values import text_of
+from truerank.estimators import terms_of
+from truerank.estimators.judged.post_stratified import PostStratified
+from truerank.metrics.recall import Recall
 from truerank.studies.papers.experiment import Measurements, Obtained
 from truerank.studies.papers.paper import (
     Cell,
@@ -106,7 +109,7 @@ class OrderKept:
         shown = _Shown(grid, grid.measured(split, positions, seed=seed), len(positions))
         others = [replace(block, scale=scale) for scale in (SCALES if full else SCALES[-2:]) if scale != block.scale]
         biased = [cell for each in others for cell in self._biased(each, grid, size=size, seed=seed, keep=keep)]
-        cells = [*shown.schemes(), *shown.own(), *shown.criterion(block.scale), *biased]
+        cells = [*shown.schemes(), *shown.own(), *shown.criterion(block, positions, seed=seed), *biased]
         return Measurements(
             cells=tuple(cells),
             graphs=tuple(map(plainly, shown.graphs())),
@@ -123,6 +126,9 @@ class OrderKept:
                 "drawn at "
                 f"random, in batches of 65,536 rows and at most 12 epochs ({len(positions)} matrix factorisations).",
                 "The short version says correlation, the long one Kendall: both coefficients stand here.",
+                "The paper has no post-stratified recall, which varies less and estimates pooled recall: how it orders "
+                "models by their mean over users stands beside. Noise is the standard deviation of an estimate over "
+                "draws, spread that of the true Recall@30 over models.",
                 f"Coefficients are means over {grid.draws} draws of D_rand, with the range of nine tenths of them; "
                 "the paper has one draw.",
             ),
@@ -136,9 +142,8 @@ class OrderKept:
             keep(autodebias_pieces(block, number, size=size, seed=seed), about=about), split_of(block)
         )
         asked = replace(grid, cutoffs=(CHOSEN,))
-        return _Shown(asked, asked.measured(split_of(block), positions, seed=seed), len(positions)).criterion(
-            block.scale
-        )
+        shown = _Shown(asked, asked.measured(split_of(block), positions, seed=seed), len(positions))
+        return shown.criterion(block, positions, seed=seed)
 
     def judge(self, obtained: Obtained) -> tuple[ClaimFinding, ...]:
         cells = obtained.cells
@@ -192,6 +197,30 @@ OWN_TABLE = "Figure 5b: the K at which URE@K' agrees most with Recall@K"
 
 def _name(kind: str, judged: str) -> str:
     return f"Figure 5a: {kind} with Recall@K, {judged}"
+
+
+def by_strata(block: UreBlock, grid: RecallGrid, positions: Sequence[Ints], *, seed: int) -> Floats:
+    """Post-stratified Recall@30 of every model from the same draws [models x draws x N-bar]."""
+    split = split_of(block)
+    found = np.empty((len(positions), grid.draws, len(grid.judged)))
+    for number in range(grid.draws):
+        place = split.drawn(max(grid.judged), seed=seed, number=number)
+        for at, n in enumerate(grid.judged):
+            log = split.judged(place[:, :n])
+            for model, position in enumerate(positions):
+                ranks = split.ranks(position, place[:, :n])
+                (terms,) = terms_of(PostStratified(), log, ranks, metrics=[Recall(CHOSEN)])
+                found[model, number, at] = terms.value()
+    return found
+
+
+def noise(estimate: Floats, truth: Floats) -> float:
+    """The standard deviation of an estimate [models x draws] over draws, in those of the truth over models.
+
+    >>> noise(np.array([[1.0, 3.0], [2.0, 4.0]]), np.array([2.0, 4.0]))
+    1.0
+    """
+    return float(estimate.std(axis=1, ddof=1).mean() / truth.std(ddof=1))
 
 
 @dataclass(frozen=True, slots=True)
@@ -249,14 +278,25 @@ class _Shown:
         truth = self.found.truth[:, :-1]
         return {k: curve(self.found.ure[:, :, last, self.grid.cutoffs.index(k)], truth, kendall=True) for k in kept}
 
-    def criterion(self, scale: float) -> list[Cell]:
+    def criterion(self, block: UreBlock, positions: Sequence[Ints], *, seed: int) -> list[Cell]:
+        """At K = 30: how well models are ordered, by recall in strata too, and the noise that stands in the way."""
         at = self.grid.cutoffs.index(CHOSEN)
+        truth = self.found.truth[:, [at]]
+        strata = by_strata(block, self.grid, positions, seed=seed)
         cells = []
         for place, n in enumerate(self.grid.judged):
             found = self.agreements(place, kendall=True)
             ure, old = (float(found[scheme].mean[at]) for scheme in ("URE@K", "Recall@5̄"))
-            numbers = {"URE@30": ure, "Recall@5̄": old, "difference": ure - old, "models": float(self.models)}
-            row = f"λ = {scale:g}, N̄ = {n}"
+            numbers = {
+                "URE@30": ure,
+                "Recall@5̄": old,
+                "difference": ure - old,
+                "post-stratified@30": float(curve(strata[:, :, place], truth, kendall=True).mean[0]),
+                "noise of URE@30 over spread": noise(self.found.ure[:, :, place, at], truth[:, 0]),
+                "noise of post-stratified@30 over spread": noise(strata[:, :, place], truth[:, 0]),
+                "models": float(self.models),
+            }
+            row = f"λ = {block.scale:g}, N̄ = {n}"
             cells += [Cell(CRITERION, row, column, value) for column, value in numbers.items()]
         return cells
 
