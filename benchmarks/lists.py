@@ -23,9 +23,9 @@ def run(*, n_users: int = 100_000, rounds: int = 5) -> dict[str, Any]:
         ours.close()
     found["end_to_end_ns_per_row"] = round(10 * found["truerank-end-to-end"]["us_per_user"], 1)
     found["goals"] = {
-        "kernel >= 100x ranx": found["peers"]["ranx"]["ratio_cpu"] >= 100,
-        "kernel >= 60x pytrec_eval": found["peers"]["pytrec_eval"]["ratio_cpu"] >= 60,
+        "kernel >= 100x ranx, by processor time": found["peers"]["ranx"]["ratio_cpu"] >= 100,
+        "kernel >= 60x pytrec_eval, by processor time": found["peers"]["pytrec_eval"]["ratio_cpu"] >= 60,
         "end to end <= 100 ns per row": found["end_to_end_ns_per_row"] <= 100,
-        "end to end >= 3x RecTools": found["peers"]["rectools"]["ratio_wall"] >= 3,
+        "end to end >= 3x RecTools, by the clock": found["peers"]["rectools"]["ratio_wall"] >= 3,
     }
     return found

@@ -63,10 +63,10 @@ def run(*, n_rows: int = 10_000_000, rounds: int = 5) -> dict[str, Any]:
     )
     found["reading_ns_per_row"] = round(1e9 * read()["cpu"], 1)
     found["goals"] = {
-        "off-policy, 13 clips: no slower than polars": found["sparse"]["ratio_wall"] <= 1,
-        "off-policy with dense rewards: no slower than polars": found["dense"]["ratio_wall"] <= 1,
-        "off-policy with diagnostics <= 1.5x polars": found["diagnostics"]["ratio_wall"] <= 1.5,
-        "reading impressions <= 80 ns per row": found["reading_ns_per_row"] <= 80,
+        "off-policy, 13 clips: no slower than polars, by the clock": found["sparse"]["ratio_wall"] <= 1,
+        "off-policy with dense rewards: no slower than polars, by the clock": found["dense"]["ratio_wall"] <= 1,
+        "off-policy with diagnostics <= 1.5x polars, by the clock": found["diagnostics"]["ratio_wall"] <= 1.5,
+        "reading impressions <= 80 ns of processor time per row": found["reading_ns_per_row"] <= 80,
     }
     return found
 

@@ -40,7 +40,7 @@ def run(*, n_users: int = 20_000, n_items: int = 50_000, rounds: int = 7, thread
     found["growth_users"] = {n: per_cell(n, 5_000, threads=threads) for n in (1_000, 10_000, 100_000)}
     found["growth_items"] = {n: per_cell(2_000, n, threads=threads) for n in (5_000, 20_000, 200_000)}
     found["goals"] = {
-        "<= 1.6x the matrix product, with tie counts": found["ratio_cpu"] <= 1.6,
+        "<= 1.6x the matrix product, with tie counts, by processor time": found["ratio_cpu"] <= 1.6,
         "memory < 300 MB": found["memory_mb_above_inputs"] < 300,
     }
     return found
