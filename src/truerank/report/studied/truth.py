@@ -145,12 +145,18 @@ def bars(result: StudyResult) -> list[str]:
     if costs["cells"]:
         lines += [
             "",
-            f"Where assistance costs more than {COST:g}: {costs['cells']} of {costs['of']} cells. {costs['random']} are values of random lists. "
+            f"Where assistance costs more than {COST:g}: {costs['cells']} of {costs['of']} cells. {costs['random']} are values of random lists{_hardly(costs)}. "
             f"{costs['differences']} are differences{_from(costs)}: where two lists share most of their places, the slope of each whole list need not fit "
             "the places in which they differ, and `truerank evaluate` says so (`assistance-costs`). "
             f"The worst is {costs['ratio_hajek']:.2f} ({costs['what']}, {costs['world']}, K = {costs['k']}, {costs['judged']} judged, {costs['estimator']}).",
         ]
     return [*lines, "", why(result)]
+
+
+def _hardly(costs: Row) -> str:
+    most = costs["most relevant of random"]
+    hits = "nearly no judged row in them is a hit, which `truerank evaluate` warns of (`few-hits`, `no-hit`)"
+    return "" if most is None else f" of whose places at most {most:.1%} are relevant: {hits}"
 
 
 def _from(costs: Row) -> str:
@@ -171,7 +177,7 @@ def why(result: StudyResult) -> str:
     right, other = result.settings["judges"]["good"]
     left = ", ".join(f"{left_by_judge(q, right=right, other=other):.2f} at q = {q:g}" for q in QUOTED)
     return (
-        "Why, and why nothing is warned of there: `pooled` and `horvitz-thompson` vary as a count of relevant rows does, "
+        "Why strata and judges leave more in some worlds, and why nothing is warned of there: `pooled` and `horvitz-thompson` vary as a count of relevant rows does, "
         "strata and `hajek` as a share, so what is left is about 1 - q, q the share of places that are relevant. A judge "
         f"leaves about (1 - ρ²)(1 - q), ρ its correlation with labels: for the good one {left}. Users are redrawn with "
         "every draw, and how they differ is a part of the variance that no estimator takes away: it brings all ratios "

@@ -136,10 +136,11 @@ def _costs(found: pl.DataFrame) -> dict[str, Any]:
     """Cells in which assistance costs more than it may, by more than chance: how many, where, and the worst."""
     assisted = _assisted(found)
     costs = assisted.filter(pl.col("ratio_hajek") > COST + NOISE * pl.col("noise_hajek"))
-    apart = costs.filter("difference")
+    apart, chance = costs.filter("difference"), costs.filter(pl.col("random") & ~pl.col("difference"))
     counts = {
-        "cells": len(costs), "of": len(assisted), "random": len(costs.filter(pl.col("random") & ~pl.col("difference"))),
-        "differences": len(apart), "least k of differences": apart["k"].min(),
+        "cells": len(costs), "of": len(assisted), "random": len(chance),
+        "most relevant of random": chance["truth"].max(), "differences": len(apart),
+        "least k of differences": apart["k"].min(),
     }  # fmt: skip
     if not len(costs):
         return counts
