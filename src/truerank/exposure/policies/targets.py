@@ -33,6 +33,7 @@ class ExposureColumn:
 
 
 Target = RankColumn | ExposureColumn | Any  # or a table session, item and rank or exposure
+RANKED = "{option:temperature 0} ranks them in order, a larger number at random"
 FEW_CELLS = 16  # of a table of sessions and ranks, for each of the ranks given
 THE_LOG = (RankColumn("position"), ExposureColumn("propensity"))  # the logging policy as a target
 
@@ -223,6 +224,8 @@ def _exposure_or_rank(
     """The exposure or the rank of each row of a target's table."""
     given = find_column(table, "exposure", mapping)
     ranks = find_column(table, "rank", mapping)
+    if given is None and ranks is None and find_column(table, "score", mapping) is not None:
+        raise InputError(f"{where}: scores, and nothing says how they rank: {RANKED}.")
     if (given is None) == (ranks is None):
         found = "both rank and exposure" if given is not None else "neither rank nor exposure"
         raise InputError(f"{where}: {found} among {', '.join(table.columns)}; expected exactly one of the two.")
