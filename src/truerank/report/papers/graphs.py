@@ -14,6 +14,7 @@ WIDTH, HEIGHT, ROW, FONT = 560, 260, 18, 13
 PANEL, BESIDE = 280, 3  # the width of one of several panels, and how many stand side by side
 LETTER = 7  # pixels of a letter, about
 GREY = "#7f7f7f"
+NEAR = 0.1  # of the largest: near to 0
 MARGIN = 0.3  # of a place, above the first and below the last
 TILE, STRIDE, ACROSS = 14, 19, 32  # pixels of a square and from one to the next; squares in a line
 # from what holds to what has not been run, told apart also without colours
@@ -59,7 +60,9 @@ def drawn_tiles(tiles: Sequence[tuple[str, str]], *, order: Sequence[str]) -> by
     # a row of many squares goes on below itself, and is named once
     values = [tile | {"place": rows.index((tile["row"], tile["line"]))} for tile in placed]
     names = [row if line == 0 else "" for row, line in rows]
-    scale = alt.Scale(domain=list(order), range=list(TILES.values()))
+    there = {kind for _, kind in tiles}
+    met = {kind: colour for kind, colour in zip(order, TILES.values(), strict=True) if kind in there}
+    scale = alt.Scale(domain=list(met), range=list(met.values()))
     legend = alt.Legend(title=None, orient="top", symbolType="square", labelLimit=200)
     chart = (
         alt.Chart(alt.Data(values=values))
@@ -132,13 +135,20 @@ def _places(alt: Any, graph: PaperGraph) -> dict[str, Any]:
     return {"title": graph.y, "scale": scale, "axis": alt.Axis(values=list(range(1, last + 1)), format="d")}
 
 
+def _across(alt: Any, rows: Sequence[dict[str, Any]]) -> Any:
+    """From 0 where something lies near it and nothing below: no axis of shares begins with less than none."""
+    ends = [float(row[name]) for row in rows for name in ("y", "low", "high") if row[name] is not None]
+    near = 0 <= min(ends) < NEAR * max(ends)
+    return alt.Scale(domainMin=0, nice=True) if near else alt.Scale(zero=False, nice=True, padding=8)
+
+
 def _ranges(alt: Any, graph: PaperGraph, panel: str, width: int) -> Any:
     """A line for each text: its points, and their intervals."""
     rows = _rows(graph, panel)
     colour, shape = _styles(alt, graph)
     labels = list(dict.fromkeys(str(row["x"]) for row in rows))
     y = alt.Y("x:N", sort=labels, title=None, axis=alt.Axis(grid=False, ticks=False, labelLimit=330))
-    across = {"title": graph.y, "scale": alt.Scale(zero=False, nice=True, padding=8)}
+    across = {"title": graph.y, "scale": _across(alt, rows)}
     base = alt.Chart(alt.Data(values=rows)).encode(y=y, color=colour)
     layers = []
     if graph.level is not None:

@@ -118,7 +118,7 @@ def counted(found: Sequence[Finding]) -> str:
 
 def front(results: Results) -> str:
     """What was claimed and what was found, at a glance."""
-    every = [pair for cls in catalogued() for pair in findings_of(cls, results)]
+    every = [pair for paper in papers() for pair in own_findings(paper, results)]
     lines = [
         "# The papers, run again",
         "",
@@ -158,8 +158,9 @@ def front(results: Results) -> str:
 
 
 def own_findings(paper: Paper, results: Results) -> list[Finding]:
-    """The claims of the experiments that belong to a paper, not only show something of it."""
-    return [pair for cls in of_paper(paper) if paper_of(cls) == paper for pair in findings_of(cls, results)]
+    """The claims of the experiments that belong to a paper, not only show something of it; no questions of ours."""
+    own = (pair for cls in of_paper(paper) if paper_of(cls) == paper for pair in findings_of(cls, results))
+    return [(claim, finding) for claim, finding in own if not claim.ours]
 
 
 def main_findings(paper: Paper, results: Results, *, borrowed: bool = False) -> list[Finding]:
@@ -218,7 +219,9 @@ def sentences(paper: Paper, results: Results) -> tuple[str, str, str]:
         f"{len(closed)} more cannot be run here" if closed else "",
         f"{waiting} more {'is' if waiting == 1 else 'are'} yet to be run" if waiting else "",
     ]
-    found = Counter(each and each.verdict for cls in experiments for _, each in findings_of(cls, results))
+    found = Counter(
+        each and each.verdict for cls in experiments for claim, each in findings_of(cls, results) if not claim.ours
+    )
     told = [f"{found[verdict]} {words[found[verdict] > 1]}" for verdict, words in WORDS.items() if found[verdict]]
     done = [
         f"Its claims were tested here in {len(ran)} experiment{'' if len(ran) == 1 else 's'}{_on(ran, results)}",

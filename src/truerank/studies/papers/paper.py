@@ -43,6 +43,7 @@ class PaperClaim:
     text: str
     where: str
     rule: str
+    ours: bool = False  # a question that the paper leaves, and does not claim: counted with no paper
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -57,7 +58,7 @@ class CausesOfTies:
         PaperClaim(
             key, f"The ties of figure 2 come from {what}.", "a question to Figure 2",
             "Holds if the change brings the tie rate of all candidates, with everything shown, at least half of the "
-            "way from what is here to what is printed (.045); in part if it brings it a tenth of the way.",
+            "way from what is here to what is printed (.045); in part if it brings it a tenth of the way.", ours=True,
         )
         for key, what in (
             ("rounding", "rounding to 4 decimals"),
@@ -161,7 +162,19 @@ def _ties(name: str, setting: StudiedSetting, table: pl.DataFrame, *, real: bool
 
 def _trials(trials: pl.DataFrame) -> Iterator[Cell]:
     for row in trials.iter_rows(named=True):
-        yield Cell(TRIALS, f"{row['model']}: {row['settings']}", f"trial {row['trial']}", row["value"])
+        settings = ", ".join(f"{name}={_short(value)}" for name, value in json.loads(row["settings"]).items())
+        yield Cell(TRIALS, f"{row['model']} {row['trial'] + 1}: {settings}", "value", row["value"])
+
+
+def _short(value: str) -> str:
+    """
+    >>> _short("0.000200389968391397"), _short("168"), _short("warp")
+    ('0.0002', '168', 'warp')
+    """
+    try:
+        return f"{float(value):.3g}"
+    except ValueError:
+        return value
 
 
 def _cause(obtained: Obtained, key: str, variant: str, how: str) -> ClaimFinding:
@@ -174,12 +187,16 @@ def _cause(obtained: Obtained, key: str, variant: str, how: str) -> ClaimFinding
     way = (end - start) / (goal - start) if goal != start else math.nan
     word = ClaimVerdict.HOLDS if way >= HALF else ClaimVerdict.IN_PART if way >= 0.1 else ClaimVerdict.DOES_NOT
     return ClaimFinding(
-        key, word, f"{start:.4f} here, {end:.4f} with it, {goal:.3f} printed: {100 * way:.0f} % of the way."
+        key, word, f"{start:.4f} here, {end:.4f} with it, {goal:.3f} printed: {100 * way:z.0f} % of the way."
     )
 
 
 def _graph(cells: Sequence[Cell], setting: StudiedSetting) -> PaperGraph:
-    points = []
+    points = [
+        GraphPoint("printed in the paper", cell.published, cell.row.removeprefix("Full, "))
+        for cell in cells
+        if cell.row.startswith("Full, ") and cell.column == BASE and ", exact," in cell.table and cell.published
+    ]
     for cell in cells:
         if cell.table.startswith("Tie rate") and cell.row.startswith("Full, "):
             how = "exact" if ", exact," in cell.table else "rounded"
@@ -192,7 +209,7 @@ def _graph(cells: Sequence[Cell], setting: StudiedSetting) -> PaperGraph:
                     high=cell.high,
                 )
             )
-    zero = [point for point in points if point.group == "0 %"]
+    zero = [point for point in points if point.group == "0 %" and point.low is not None]
     printed = "; the paper has .045" if setting.name == "kuairec" else ""
     most = max(zero, key=lambda point: point.y or 0.0)
     return PaperGraph(
