@@ -13,6 +13,7 @@ from typing import TypeVar
 
 import numpy as np
 
+from truerank.core import special
 from truerank.core.arrays import Bools, Floats, Ints
 from truerank.core.terms import Smooth
 from truerank.uncertainty.spreads import LARGE, NO_SKEW, ROUNDING, SMALL, Influences, Spread
@@ -168,8 +169,6 @@ def _joined(blocks: Sequence[ManyMoments]) -> ManyMoments:
 
 def _intervals(moments: ManyMoments, *, level: float) -> list[Spread]:
     """What `spreads.interval` makes of a difference, of many."""
-    from truerank.core.special import stdtr, stdtrit
-
     n, value, informative = moments.n.astype(np.float64), moments.value, moments.informative
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         stderr = np.sqrt(moments.variance)
@@ -178,11 +177,11 @@ def _intervals(moments: ManyMoments, *, level: float) -> list[Spread]:
         excess = n * moments.fourths / moments.squares**2 - 1.0
         by_residuals = np.where(excess <= ROUNDING, n - 1.0, 2.0 * n / excess - 1.0)
         df = np.minimum(np.minimum(by_parts, np.maximum(by_residuals, 1.0)), n - 1.0)
-        t = stdtrit(df, (1 + level) / 2)
+        t = special.stdtrit(df, (1 + level) / 2)
         upper, lower = np.maximum(t, _unskewed(t, k)), np.minimum(-t, _unskewed(-t, k))
         ratio = value / stderr
         skewed = ratio + k * ratio * ratio / 3.0 + k * k * ratio**3 / 27.0 + k / 6.0
-        p = 2.0 * np.maximum(stdtr(df, -np.abs(skewed)), stdtr(df, -np.abs(ratio)))
+        p = 2.0 * np.maximum(special.stdtr(df, -np.abs(skewed)), special.stdtr(df, -np.abs(ratio)))
         p = np.minimum(1.0, np.maximum(p, 2.0 ** (1.0 - informative)))
         columns = (value, stderr, value - stderr * upper, value - stderr * lower, p, informative, df, k)
         largest = moments.highest_effect**2 / moments.squares

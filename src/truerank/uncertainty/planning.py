@@ -15,6 +15,7 @@ from functools import lru_cache
 
 import numpy as np
 
+from truerank.core import special
 from truerank.uncertainty.spreads import unskewed
 from truerank.uncertainty.verdicts import FEWEST
 
@@ -167,28 +168,24 @@ def _normal_nodes() -> tuple[list[float], list[float]]:
 
 
 def _quantile(df: float, share: float) -> float:
-    from truerank.core.special import ndtri, stdtrit  # loads slowly
-
-    return float(stdtrit(df, share) if math.isfinite(df) else ndtri(share))
+    return float(special.stdtrit(df, share) if math.isfinite(df) else special.ndtri(share))
 
 
 def _beyond(critical: float, df: float, noncentral: float) -> float:
     """P(T > critical) of noncentral t."""
-    from truerank.core.special import nctdtr, ndtr
-
     spread = math.sqrt(1.0 + critical**2 / (2.0 * df)) if math.isfinite(df) else 1.0
-    usual = float(ndtr((noncentral - critical) / spread))
+    usual = float(special.ndtr((noncentral - critical) / spread))
     if df > MANY or usual < 1e-6 or usual > 1.0 - 1e-6:
         return usual
-    return 1.0 - float(nctdtr(df, noncentral, critical))
+    return 1.0 - float(special.nctdtr(df, noncentral, critical))
 
 
 def _enough_tell(telling: float, users: float, sure: Sure) -> float:
     """The chance that as many users tell the two apart as a verdict at this level needs."""
-    from truerank.core.special import bdtrc
-
     least = max(FEWEST, math.floor(1.0 - math.log2(sure.alpha)) + 1)
-    return 1.0 if telling >= 1 and users >= least else float(bdtrc(least - 1, math.floor(users), min(telling, 1.0)))
+    if telling >= 1 and users >= least:
+        return 1.0
+    return float(special.bdtrc(least - 1, math.floor(users), min(telling, 1.0)))
 
 
 # ------------------------------------------------------------------------------------------------------------- searches

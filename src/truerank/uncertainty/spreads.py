@@ -13,6 +13,7 @@ from dataclasses import dataclass, fields, replace
 
 import numpy as np
 
+from truerank.core import special
 from truerank.core.arrays import Floats, Ints, compiled_for, exact_sum, largest_of
 from truerank.core.counted import CountedItems
 from truerank.core.curved import CurvedRecall
@@ -290,17 +291,15 @@ def interval(
     Hall's (1992) transformation for skewness k. For differences it may only widen, because the skewness of a sample
     leans with its mean; p is never below 2^(1 - informative), that of all of them on one side.
     """
-    from truerank.core.special import stdtr, stdtrit  # loads slowly, and what is refused needs none of it
-
     df, k = moments.df, moments.skewness
-    t = float(stdtrit(df, (1 + level) / 2))
+    t = float(special.stdtrit(df, (1 + level) / 2))
     upper, lower = unskewed(t, k), unskewed(-t, k)
     if difference:
         upper, lower = max(t, upper), min(-t, lower)
     ratio = value / stderr
-    p = 2.0 * float(stdtr(df, -abs(skewed(ratio, k))))
+    p = 2.0 * float(special.stdtr(df, -abs(skewed(ratio, k))))
     if difference:
-        p = min(1.0, max(p, 2.0 * float(stdtr(df, -abs(ratio))), 2.0 ** (1 - informative)))
+        p = min(1.0, max(p, 2.0 * float(special.stdtr(df, -abs(ratio))), 2.0 ** (1 - informative)))
     return Spread(
         value, stderr, value - stderr * upper, value - stderr * lower, min(p, 1.0), informative, df, k, moments.largest
     )
@@ -366,18 +365,16 @@ def allowing(spread: Spread, correction: float, *, level: float) -> Spread:
     >>> round(found.low, 3), round(found.high, 3)
     (0.235, 0.765)
     """
-    from truerank.core.special import ndtr, ndtri, stdtrit
-
     bias = max(ALLOWED * abs(correction), FLOOR * abs(spread.value)) / spread.stderr
     low, high = 0.0, bias + 9.0
     for _ in range(100):
         middle = (low + high) / 2
-        inside = float(ndtr(middle - bias) - ndtr(-middle - bias))
+        inside = float(special.ndtr(middle - bias) - special.ndtr(-middle - bias))
         low, high = (low, middle) if inside >= level else (middle, high)
-    wider = float(stdtrit(spread.df, (1 + level) / 2)) / float(ndtri((1 + level) / 2))
+    wider = float(special.stdtrit(spread.df, (1 + level) / 2)) / float(special.ndtri((1 + level) / 2))
     half = spread.stderr * high * wider
     away = abs(spread.value) / (spread.stderr * wider)
-    p = min(1.0, max(float(ndtr(bias - away) + ndtr(-away - bias)), 2.0 ** (1 - spread.informative)))
+    p = min(1.0, max(float(special.ndtr(bias - away) + special.ndtr(-away - bias)), 2.0 ** (1 - spread.informative)))
     return replace(spread, low=spread.value - half, high=spread.value + half, p=p, skewness=0.0)
 
 
