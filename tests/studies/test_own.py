@@ -10,6 +10,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import polars as pl
 import pytest
 from calling import call
@@ -17,11 +18,14 @@ from calling import call
 from truerank.cli.own import study_names
 from truerank.cli.study import study as group
 from truerank.core.errors import InputError
+from truerank.core.ids import Ids
+from truerank.core.log import Log
+from truerank.data.datasets.kuairec import KuaiRec
 from truerank.estimators import terms_of
 from truerank.estimators.judged.full import Full
 from truerank.metrics.recall import Recall
 from truerank.report.study_pages import files_of, page_of, pages, with_pages, write_pages
-from truerank.studies.own.kuairec import COUNTS, SHAPE, observed
+from truerank.studies.own.kuairec import SHAPE, every_cell, liked_pairs, observed
 from truerank.studies.own.lists import ListDraws, held
 from truerank.studies.own.result import StudyResult, read_results, study_result
 from truerank.studies.own.run import run_study
@@ -60,6 +64,16 @@ def test_a_study_says_what_it_is(cls: Any) -> None:
 
 
 # -------------------------------------------------------------------------------------------------------------- running
+
+
+@pytest.mark.parametrize("cls", [cls for cls in STUDIES.catalogue().values() if cls.data], ids=lambda cls: cls.name)
+def test_a_folder_without_the_data_is_refused_before_any_work(cls: Any, tmp_path: Path) -> None:
+    def keep(pieces: Any, *, about: str, **more: Any) -> Any:
+        pieces[-1].table()  # of those that are worked on side by side, one that looks
+        pytest.fail(f"{about}: work before a look at the data")
+
+    with pytest.raises(InputError, match="expected"):
+        cls().run(StudySource(tmp_path), size=StudySize.FULL, seed=0, keep=keep, progress=None)
 
 
 def learns(cls: Any) -> bool:
@@ -137,12 +151,27 @@ def test_a_stopped_run_goes_on_and_another_question_is_refused(tmp_path: Path) -
 
 
 def test_a_world_stands_for_the_block_of_kuairec() -> None:
-    assert (SHAPE.users, SHAPE.items) == COUNTS[:2]
+    block = KuaiRec.published["full"]
+    assert (SHAPE.users, SHAPE.items) == (block.users, block.items)
     world, train = observed(StudySource(), size=StudySize.QUICK, seed=0)
     assert len(world.labels) == world.n_users * world.n_items
     assert len(train) > 0
     for ranks in world.ranks.values():  # a quarter of the items is shown
         assert terms_of(Full(), world.labels, ranks, metrics=[Recall(50)])[0].value() > 0.3
+
+
+def test_cells_that_nobody_observed_are_not_liked_and_what_was_liked_twice_counts_once() -> None:
+    users, items = Ids.of(["a", "b"]), Ids.of([5, 6, 7])
+
+    def log(*rows: tuple[int, int, float]) -> Log:
+        user, item, label = (np.array(each) for each in zip(*rows, strict=True))
+        return Log(users, items, user, item, rewards={"label": label})
+
+    whole = every_cell(log((0, 2, 1.0), (1, 0, 0.0), (1, 1, 1.0), (0, 0, 0.0)))
+    assert whole.label.reshape(2, 3).tolist() == [[0, 0, 1], [0, 1, 0]]
+    assert every_cell(whole) is whole
+    liked = liked_pairs(log((1, 1, 1.0), (0, 0, 0.0), (1, 1, 1.0), (1, 2, 1.0)))
+    assert (liked.user.tolist(), liked.item.tolist(), liked.label.tolist()) == ([1, 1], [1, 2], [1, 1])
 
 
 # ---------------------------------------------------------------------------------------------------- committed results

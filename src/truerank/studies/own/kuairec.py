@@ -5,13 +5,11 @@ from __future__ import annotations
 from functools import cache
 
 import numpy as np
-import polars as pl
 from scipy.sparse.linalg import svds
 
-from truerank.core.errors import InputError
 from truerank.core.log import Log
 from truerank.core.ranking import Candidates
-from truerank.data.read import read
+from truerank.data.datasets.kuairec import KuaiRec
 from truerank.models.baselines import Popularity
 from truerank.models.matrix import one_thread, positives
 from truerank.ranks.kernel.rank import rank
@@ -21,9 +19,7 @@ from truerank.studies.work import StudySize, StudySource
 from truerank.studies.world import WorldSettings, make_world
 
 DATASET = "kuairec"
-COLUMNS = {"user": "user_id", "item": "video_id"}
-COUNTS = (1411, 3327, 217175)  # users, items and positives of the published block
-SHAPE = WorldSettings(users=COUNTS[0], items=COUNTS[1], density=0.05, shown=200, judged=80)
+SHAPE = WorldSettings(users=1411, items=3327, density=0.05, shown=200, judged=80)
 SMALL = WorldSettings(users=150, items=200, density=0.08, shown=30, judged=20)
 
 
@@ -43,13 +39,31 @@ def block(source: StudySource, *, size: StudySize, seed: int) -> tuple[Log, Log]
     if source.is_synthetic:
         made = make_world(SHAPE if size is StudySize.FULL else SMALL, seed=seed)
         return made.truth, made.train
-    folder = source.place(DATASET)
-    labels = read(folder / "small_matrix_binary_grid.parquet", columns=COLUMNS)
-    counted = len(labels.users), len(labels.items), int(np.sum(labels.label))
-    if counted != COUNTS:
-        raise InputError(f"{folder}: KuaiRec's block has (users, items, positives) {counted}; expected {COUNTS}.")
-    liked = pl.read_parquet(folder / "big_matrix_positives.parquet").select(*COLUMNS.values(), label=pl.lit(1))
-    return labels, read(liked, columns=COLUMNS)
+    parts = KuaiRec().load(source.place(DATASET), parts=("full", "train"))
+    return every_cell(parts["full"]), liked_pairs(parts["train"])
+
+
+def every_cell(log: Log) -> Log:
+    """The same with every pair of a user and an item; what nobody observed is not liked.
+
+    The original files lack 17,827 cells of the block; the compact ones have them as negatives.
+    """
+    shape = len(log.users), len(log.items)
+    if len(log) == shape[0] * shape[1]:
+        return log
+    label = np.zeros(shape)
+    label[log.user, log.item] = log.label
+    user, item = (each.ravel() for each in np.indices(shape))
+    return Log(log.users, log.items, user, item, rewards={"label": label.ravel()})
+
+
+def liked_pairs(log: Log) -> Log:
+    """Every pair that was liked, once."""
+    number = log.user * len(log.items) + log.item
+    _, first = np.unique(np.where(log.label == 1, number, -1), return_index=True)
+    kept = np.sort(first[log.label[first] == 1])
+    user, item = log.user[kept], log.item[kept]
+    return Log(log.users, log.items, user, item, rewards={"label": np.ones(len(kept))})
 
 
 def ranked(labels: Log, train: Log) -> ObservedWorld:

@@ -62,6 +62,9 @@ class OffPolicyStudy:
     ) -> StudyTables:
         del progress
         asked = FULL if size is StudySize.FULL else QUICK
+        made = source.is_synthetic
+        # first: a folder without the data is refused at once
+        logs = made_sample(seed, rows=asked.impressions) if made else sample_of(source.place(self.data[0]))
         feeds = range(seed, seed + asked.feeds)
         first, second = (replace(asked.feed, surfaces=surfaces) for surfaces in (FIRST, SECOND))
         switched = list(_switched(asked, seed, keep))
@@ -69,8 +72,6 @@ class OffPolicyStudy:
         days = keep([DailyCorrelations(first, each, asked.sessions) for each in feeds], about="drawing days")
         cells = keep([DailyImprovements(second, each, asked.sessions) for each in feeds], about="comparing days")
         true = improvements(cells)
-        made = source.is_synthetic
-        logs = made_sample(seed, rows=asked.impressions) if made else sample_of(source.place(self.data[0]))
         return StudyTables(
             {
                 "coverage": list(many_logs(_logs("every assumption", asked.feed, asked.logs, asked, seed), keep)),
