@@ -115,7 +115,7 @@ COMMANDS = (
     Writing("experiment", words("reproduce E-D1 --out made --quiet"), grows=True, heavy=True),
     Writing("pages", words("reproduce pages reproduced --out made"), heavy=True),
     Writing("pages again", words("reproduce pages reproduced --out made --force"),
-            before=words("reproduce pages reproduced --out made"), heavy=True),
+            before=words("reproduce pages earlier --out made"), heavy=True),
     Writing("list of studies", words("study list --out made.json")),
     Writing("study of our own", words("study watch --size quick --threads 1 --out made --quiet"), grows=True,
             heavy=True),
@@ -154,8 +154,9 @@ def make_inputs(folder: Path) -> Path:
     grid = Grid.of(samplers=["Random"], sizes=(1,), sparsities=(0.5,), loggers=["uniform"], metrics=[NDCG(10)])
     for name in ("offline", "online"):
         (folder / f"{name}.csv").write_text("day,value\n1,0.1\n2,0.3\n3,0.2\n4,0.4\n")
-    (folder / "reproduced").mkdir()
-    shutil.copy(RESULT, folder / "reproduced")
+    for name, result in (("reproduced", RESULT), ("earlier", RESULT.with_name("E-W2.json"))):
+        (folder / name).mkdir()
+        shutil.copy(result, folder / name)
     (folder / "watched").mkdir()
     shutil.copy(STUDIED, folder / "watched")
     study(models, world, folder / "studied", grid=grid, train=train, resamples=5, threads=1, fast=False)
