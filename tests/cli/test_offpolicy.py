@@ -227,6 +227,8 @@ CASES = [
     Case("a rank twice", CALL, ("ranks.csv", "two items at rank 1"), swap("ranks.csv", "1,10,2", "1,10,1")),
     Case("an item ranked twice", CALL, ("ranks.csv", "item 20 is twice"), swap("ranks.csv", "1,10,2", "1,20,2")),
     Case("neither rank nor exposure", CALL, ("ranks.csv", "neither rank nor exposure"),
+         swap("ranks.csv", "rank", "place")),
+    Case("scores and no word on how they rank", CALL, ("ranks.csv", "--temperature 0 ranks them in order"),
          swap("ranks.csv", "rank", "score")),
     Case("exposure above 1", CALL, ("ranks.csv", "exposure is 2"), swap("ranks.csv", "rank", "exposure")),
     Case("no session in common", CALL, ("ranks.csv", "no session in common"),
