@@ -13,7 +13,7 @@ import pytest
 from truerank.report.papers.graphs import chart, drawn
 from truerank.studies.papers.dcg.simulated import settings_of
 from truerank.studies.papers.experiment import EXPERIMENTS
-from truerank.studies.papers.paper import Cell, ClaimVerdict, GraphKind, PaperGraph
+from truerank.studies.papers.paper import Cell, ClaimVerdict, GraphKind, GraphPoint, PaperGraph
 from truerank.studies.papers.reproduced import Reproduced, told_again
 from truerank.studies.papers.ure.correlations import PEAKS
 from truerank.studies.work import StudySize
@@ -106,3 +106,10 @@ def test_the_measure_is_named_and_what_makes_it_worse_is_said_to() -> None:
     sentence = graph(told_again(kept("E-W4")), "level").sentence
     assert sentence.startswith("Variance / mean of rows per item is 2.5")
     assert "SKEW brings it to 1.3, WTD makes it worse (2.8), WTD_H brings it to 1.4." in sentence
+
+
+@pytest.mark.parametrize("rate", [None, 0.0, 0.001])
+def test_an_axis_of_rates_begins_at_none_also_where_nothing_was_measured(rate: float | None) -> None:
+    points = (GraphPoint("a", rate),) if rate is None else (GraphPoint("a", rate), GraphPoint("b", 0.5))
+    picture = drawn(PaperGraph("rates", "title", "sentence", GraphKind.RANGES, x="what", y="rate", points=points))
+    assert "−" not in picture.decode()

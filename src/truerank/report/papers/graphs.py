@@ -138,7 +138,7 @@ def _places(alt: Any, graph: PaperGraph) -> dict[str, Any]:
 def _across(alt: Any, rows: Sequence[dict[str, Any]]) -> Any:
     """From 0 where something lies near it and nothing below: no axis of shares begins with less than none."""
     ends = [float(row[name]) for row in rows for name in ("y", "low", "high") if row[name] is not None]
-    near = 0 <= min(ends) < NEAR * max(ends)
+    near = 0 <= min(ends, default=1.0) < NEAR * max(ends, default=1.0)
     return alt.Scale(domainMin=0, nice=True) if near else alt.Scale(zero=False, nice=True, padding=8)
 
 
