@@ -142,3 +142,31 @@ def steps(parts: Sequence[bool], why: str) -> Finding:
 def untestable(why: str) -> Callable[[Cells], Finding]:
     """The rule of a claim that no data here can test."""
     return lambda _: Finding(Verdict.UNTESTABLE, why)
+
+
+def within(table: str, column: str | None = None, *, real: bool = False) -> Callable[[Cells], Finding]:
+    """The rule that every number of a table is within the tolerance of the printed one; `real`: of real data."""
+
+    def rule(cells: Cells) -> Finding:
+        parts = [bool(cell.is_within) for cell in cells.select(table, column=column) if cell.is_within is not None]
+        if real and cells.synthetic:
+            return Finding(Verdict.UNTESTABLE, "The printed numbers describe other data than the simulated ones.")
+        return share(parts, f"{sum(parts)} of {len(parts)} numbers are within the tolerance.")
+
+    return rule
+
+
+def span(values: Iterable[float], form: str = ".2f") -> str:
+    """From the smallest to the largest.
+
+    >>> span([0.5, -0.25])
+    '-0.25 to 0.50'
+    """
+    listed = list(values)
+    return f"{min(listed):{form}} to {max(listed):{form}}"
+
+
+def below(values: Sequence[float], limit: float, name: str) -> Finding:
+    """All values are below a limit."""
+    parts = [value < limit for value in values]
+    return share(parts, f"{name} is below {limit:g} in {sum(parts)} of {len(parts)} cases, at most {max(values):.2g}.")

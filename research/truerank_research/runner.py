@@ -10,7 +10,8 @@ values (several where one function serves several rows of data):
     STUDIES = (Study("models", "Which model ...?", measure, data=("coat",), minutes=3, page=PAGE),)
 
 `run.source` is a folder with real data or a simulated dataset of the same shape (`run.source.is_synthetic`),
-`run.full` asks for the full size (else a size of seconds), `run.seed` is the seed of everything random. `Measured` has
+`run.full` asks for the full size (else a size of seconds), `run.seed` is the seed of everything random; all three are
+`run.setting`, to be passed to pieces. `Measured` has
 tables (a plain dict per row), settings, and sentences on how the run differs from the paper's. All that pages and
 verdicts need must be in the tables.
 
@@ -79,22 +80,35 @@ class Source:
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
-    """One run of a study: where data come from, how much to do, the seed, and where pieces are stored (None: not)."""
+class Setting:
+    """What decides the result of a study, as an argument of its pieces: source of data, size and seed."""
 
     source: Source = Source()
     full: bool = False
     seed: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Run(Setting):
+    """One run of a study: its setting, where pieces are stored (None: not), and the number of processes."""
+
     folder: Path | None = None
     processes: int = 1
 
+    @property
+    def setting(self) -> Setting:
+        return Setting(self.source, self.full, self.seed)
+
     def pieces(
-        self, function: Callable[..., pl.DataFrame], arguments: Sequence[tuple[Any, ...]], *, about: str = ""
+        self, function: Callable[..., pl.DataFrame], arguments: Sequence[tuple[Any, ...]], *, about: str = "", **shared: Any
     ) -> list[pl.DataFrame]:
-        """The tables of `function(*arguments[0])`, `function(*arguments[1])`, ..., each computed once."""
+        """The tables of `function(*arguments[0])`, `function(*arguments[1])`, ..., each computed once.
+
+        `shared` keywords go to every call and not into the names of files: they must follow from the setting.
+        """
         paths = [self._path(function, given) for given in arguments]
         missing = [at for at, path in enumerate(paths) if path is None or not path.exists()]
-        jobs = (joblib.delayed(_compute)(function, arguments[at], paths[at]) for at in missing)
+        jobs = (joblib.delayed(_compute)(function, arguments[at], shared, paths[at]) for at in missing)
         computed = {}
         parallel = joblib.Parallel(n_jobs=min(self.processes, len(missing) or 1), return_as="generator")
         for at, table in zip(missing, parallel(jobs), strict=True):
@@ -110,9 +124,11 @@ class Run:
         return self.folder / "pieces" / f"{function.__name__}-{key}.parquet"
 
 
-def _compute(function: Callable[..., pl.DataFrame], arguments: tuple[Any, ...], path: Path | None) -> pl.DataFrame:
+def _compute(
+    function: Callable[..., pl.DataFrame], arguments: tuple[Any, ...], shared: dict[str, Any], path: Path | None
+) -> pl.DataFrame:
     with threadpool_limits(1):  # so that results do not depend on the number of threads
-        table = function(*arguments)
+        table = function(*arguments, **shared)
     if path is not None:
         path.parent.mkdir(parents=True, exist_ok=True)
         temporary = path.with_suffix(f".{os.getpid()}")

@@ -1,0 +1,1 @@
+"""Paper 3: DCG as an off-policy metric (Jeunen, Potapov, Ustimenko)."""

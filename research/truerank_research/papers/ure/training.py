@@ -1,0 +1,167 @@
+"""Models of the experiments as pieces of work: their settings, their training, and their ranks."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from truerank.core.arrays import Floats, Ints
+from truerank.core.chance import generator
+from truerank.core.errors import InputError
+from truerank.models import Side
+from truerank.models.recipes import (
+    AutoDebias,
+    Backbone,
+    Bias,
+    DoublyRobustLearning,
+    GraphConvolution,
+    HardNegatives,
+    IPSLearning,
+    MatrixFactorisation,
+    Method,
+    Recipe,
+    Training,
+)
+from truerank_research.papers.ure.data import Block, CoatBlock, Split, split_of
+from truerank_research.runner import Run
+
+BATCH, EPOCHS, PATIENCE, WARM_UP = 65_536, 12, 6, 4
+N_RANDOM = 34  # AutoDebias models with random settings
+BACKBONES: dict[str, Backbone] = {
+    "MF": MatrixFactorisation(dimensions=10),
+    "LightGCN": GraphConvolution(dimensions=32, layers=2),
+}
+ALL_BACKBONES: dict[str, Backbone] = {
+    **BACKBONES,
+    "LightGCN with biases": GraphConvolution(dimensions=32, layers=2, biases=True),
+}
+NEGS = "NegS"
+METHODS: dict[str, Method] = {
+    "Bias": Bias(),
+    "IPS": IPSLearning(),
+    "DR": DoublyRobustLearning(),
+    "AutoDebias": AutoDebias(warm_up=WARM_UP, patient_from=WARM_UP),
+    NEGS: HardNegatives(drawn=50, hardness=0.8),
+}
+RATES = ((0.02, 0.001), (0.02, 0.01), (0.1, 0.01), (0.005, 0.01), (0.02, 0.1), (0.1, 0.001))  # and weight decays
+HARDNESS = (0.8, 0.2, 0.5, 1.0, 0.1, 0.65)  # H / U of hard negatives
+
+
+def train_model(block: Block | CoatBlock, recipe: Recipe, seed: int) -> pl.DataFrame:
+    """Factors of all users and items, item biases as a last column, and the validation AUC.
+
+    A training that diverges gives a table without rows.
+    """
+    from truerank.models.learners.train import train
+
+    log, uniform = block.training_data()
+    width = recipe.backbone.dimensions + 1
+    try:
+        model = train(recipe, log, seed=seed, side=Side(random=uniform))
+    except InputError as error:
+        if "diverged" not in str(error):
+            raise
+        return factor_table(np.empty((0, width)), np.empty((0, width)))
+    bias = np.zeros(len(model.item_factors)) if model.item_bias is None else np.ravel(model.item_bias)
+    users = np.column_stack([model.user_factors, np.ones(len(model.user_factors))])
+    return factor_table(users, np.column_stack([model.item_factors, bias]), auc=max(model.validation_auc))
+
+
+def factor_table(users: Floats, items: Floats, *, auc: float = float("nan")) -> pl.DataFrame:
+    values = np.concatenate([users, items]).astype(np.float32)
+    kinds = {"user": np.arange(len(values)) < len(users), "auc": np.full(len(values), auc)}
+    return pl.DataFrame(kinds | {f"f{column}": values[:, column] for column in range(values.shape[1])})
+
+
+def positions_of(table: pl.DataFrame, split: Split) -> Ints:
+    """The rank of every candidate by the scores of a trained model."""
+    is_user, values = table["user"].to_numpy(), table.drop("user", "auc").to_numpy()
+    return split.positions(values[is_user], values[~is_user])
+
+
+def training_of(*, full: bool, **settings: float) -> Training:
+    """How a model is trained: large batches and few epochs, so that many can be."""
+    usual: dict[str, float] = {
+        "batch": BATCH if full else 2_048, "epochs": EPOCHS if full else 2, "patience": PATIENCE,
+    }  # fmt: skip
+    return Training(**{**usual, **settings})  # type: ignore[arg-type]
+
+
+def recipe_of(backbone: Backbone, method: Method, training: Training) -> Recipe:
+    return Recipe(f"{type(backbone).__name__} with {type(method).__name__}", backbone, method, training)
+
+
+def untuned_recipes(*, full: bool) -> dict[str, Recipe]:
+    """One recipe for each backbone and method, with settings that are not tuned."""
+    return {
+        f"{name} {method}": recipe_of(
+            backbone, how, training_of(full=full, learning_rate=0.02, **_batch(method, full=full))
+        )
+        for name, backbone in BACKBONES.items()
+        for method, how in METHODS.items()
+    }
+
+
+def _batch(method: str, *, full: bool) -> dict[str, float]:
+    """Hard negatives are drawn for positives alone, which are few: their batches are smaller."""
+    return {"batch": 8_192 if full else 1_024} if method == NEGS else {}
+
+
+def tuning_recipe(backbone: Backbone, method: str, number: int, *, full: bool, seed: int) -> Recipe:
+    """One of the settings that are tried for a method: a grid; for AutoDebias drawn at random."""
+    how: Any = METHODS[method]
+    rate, decay = RATES[0 if method == NEGS else number % len(RATES)]
+    if method == NEGS:
+        how = replace(how, hardness=HARDNESS[number % len(HARDNESS)])
+    if method == "AutoDebias":
+        how, settings, _ = random_autodebias(number, seed=seed)
+        rate, decay = settings["learning_rate"], settings["weight_decay"]
+    batch = _batch(method, full=full)
+    return recipe_of(backbone, how, training_of(full=full, learning_rate=rate, weight_decay=decay, **batch))
+
+
+def random_autodebias(number: int, *, seed: int) -> tuple[AutoDebias, dict[str, float], int]:
+    """One of many configurations: method, settings of training, dimensions; each a function of its number alone.
+
+    Rates, steps and decays are drawn with uniform logarithms: those of the method over the range in which tuning
+    searches, the learning rate from 0.001 to 0.1 and its weight decay from 0.0001 to 0.1.
+    """
+    rng = generator(seed, f"AutoDebias {number}")
+
+    def between(low: float, high: float) -> float:
+        return float(np.exp(rng.uniform(np.log(low), np.log(high))))
+
+    names = ("step", "row_rate", "row_decay", "pair_rate", "pair_decay", "label_rate", "label_decay")
+    method = AutoDebias(
+        imputed=between(1e-3, 1), warm_up=WARM_UP, patient_from=WARM_UP, **{name: between(1e-4, 1e-1) for name in names}
+    )
+    training = {"learning_rate": between(1e-3, 1e-1), "weight_decay": between(1e-4, 1e-1)}
+    return method, training, int(rng.choice([8, 16, 32, 64]))
+
+
+def autodebias_positions(run: Run, block: Block) -> list[Ints]:
+    """Ranks by AutoDebias models with random settings, each with its own seed, where training did not diverge."""
+    arguments = []
+    for number in range(N_RANDOM if run.full else 4):
+        method, settings, dimensions = random_autodebias(number, seed=run.seed)
+        recipe = recipe_of(MatrixFactorisation(dimensions=dimensions), method, training_of(full=run.full, **settings))
+        arguments.append((block, recipe, run.seed + number))
+    tables = run.pieces(train_model, arguments, about=f"AutoDebias models, λ = {block.scale:g}")
+    return [positions_of(table, split_of(block)) for table in tables if table.height]
+
+
+def random_models_difference(n_models: int, n_draws: int) -> tuple[str, str]:
+    """How the models and draws differ from the paper's."""
+    return (
+        "The paper does not say how many AutoDebias models it trained, nor their settings: here they are random, with "
+        f"batches of 65,536 rows and at most 12 epochs ({n_models} matrix factorisations).",
+        f"Coefficients are means over {n_draws} draws of D_rand, with the range of nine tenths of them; the paper has "
+        "one draw.",
+    )
+
+
+def size_settings(split: Split) -> dict[str, Any]:
+    return {"users": len(split.count), "candidates per user": round(split.n_candidates, 1)}
