@@ -209,22 +209,6 @@ class ToyDataset:
     def load(self, folder, *, parts=None, check=True):
         raise nothing_found(ToyDataset, folder)
 ''',
-    "studies/demo/topics/toy.py": '''
-from truerank.studies.demo.chapter import Chapter
-
-
-@dataclass(frozen=True, slots=True)
-class ToyTopic:
-    """Nothing to tell."""
-
-    name: ClassVar[str] = "toy"
-    about: ClassVar[str] = "A toy."
-
-    __str__ = text_of
-
-    def tell(self, made, *, seed, say):
-        return Chapter("Toys", (f"{len(made.models)} recommenders play.",))
-''',
     "models/toy.py": '''
 from truerank.models import NOTHING_BESIDE, Labels
 from truerank.ranks.scores.scores import factors
@@ -345,11 +329,6 @@ def test_commands_list_a_new_dataset_and_recommender(copy: Copy) -> None:
     assert "toy" in [row["name"] for row in json.loads(copy.command("models", "--format", "json"))["models"]]
     copy.command("train", "toy", "log.csv", "--out", "toy.npz", "--quiet")
     assert (copy.place / "toy.npz").is_file()
-
-
-def test_commands_tell_a_new_topic_of_the_demo(copy: Copy) -> None:
-    assert "toy" in copy.command("demo", "--help")
-    assert copy.command("demo", "--topic", "toy", "--quiet") == "Toys\n6 recommenders play.\n"
 
 
 # --------------------------------------------------------------------------------------------------------------- Python
