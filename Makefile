@@ -15,7 +15,7 @@ WITH_TORCH := $(if $(filter 0,$(TORCH)),,$(VENV)/.torch)
 RECTOOLS ?= .venv-rectools
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: scale demo test test-all test-newest test-rectools check bench-setup bench format clean pictures report-pictures docs release-check
+.PHONY: scale demo test test-research test-all test-newest test-rectools check bench-setup bench format clean pictures report-pictures docs release-check
 
 # the library alone is all the demo needs; tests also need peers and models of other libraries
 $(VENV)/.library: pyproject.toml constraints.txt
@@ -38,6 +38,10 @@ demo: $(VENV)/.library  ## a small world with known truth: one question, one pic
 test: $(READY) $(WITH_TORCH)  ## the fast tests; TORCH=0 leaves torch out
 	TORCH=$(TORCH) $(BIN)/python -m pytest -n auto -q
 
+test-research: $(READY) $(WITH_TORCH)  ## every reproduction and validation study in its quick size, and the pages of their results
+	$(PIP) --no-deps --editable research
+	$(BIN)/python -m pytest -n auto -q research
+
 $(RECTOOLS)/.ready: pyproject.toml constraints-rectools.txt
 	$(PYTHON) -m venv $(RECTOOLS)
 	$(RECTOOLS)/bin/python -m pip install --quiet --disable-pip-version-check --constraint constraints-rectools.txt \
@@ -49,7 +53,7 @@ test-rectools: $(RECTOOLS)/.ready  ## RecTools itself, and a fast part of the te
 	  tests/ranks tests/data/test_formats.py tests/data/test_recognised.py tests/golden/test_golden.py \
 	  src/truerank/core src/truerank/data src/truerank/ranks src/truerank/metrics src/truerank/estimators src/truerank/evaluation
 
-test-all: $(READY) $(WITH_TORCH) test-rectools  ## every test, and the fast ones on newer Pythons where they are found
+test-all: $(READY) $(WITH_TORCH) test-rectools test-research  ## every test, and the fast ones on newer Pythons where they are found
 	TORCH=$(TORCH) $(BIN)/python -m pytest -n auto -q -m ""
 	@for version in $(NEWER); do $(MAKE) --no-print-directory test-$$version || exit 1; done
 
@@ -59,8 +63,8 @@ test-3.%:  ## the fast tests on another Python, without torch, in an environment
 	@$(if $(call found,3.$*),$(MAKE) --no-print-directory test PYTHON=$(call found,3.$*) VENV=.venv-3.$* TORCH=0,echo "Python 3.$* not found: skipped")
 
 check: $(READY)  ## style and types
-	$(BIN)/ruff format --check src tests benchmarks docs/making
-	$(BIN)/ruff check src tests benchmarks docs/making
+	$(BIN)/ruff format --check src research tests benchmarks docs/making
+	$(BIN)/ruff check src research tests benchmarks docs/making
 	$(BIN)/mypy
 
 
@@ -93,8 +97,8 @@ release-check:  ## an sdist and a wheel, checked, installed afresh and tried; le
 	$(PYTHON) tests/support/release_check.py --out dist
 
 format: $(READY)
-	$(BIN)/ruff check --fix src tests benchmarks docs/making
-	$(BIN)/ruff format src tests benchmarks docs/making
+	$(BIN)/ruff check --fix src research tests benchmarks docs/making
+	$(BIN)/ruff format src research tests benchmarks docs/making
 
 clean:
 	rm -rf $(VENV) .venv-* build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis truerank-demo

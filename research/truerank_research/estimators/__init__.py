@@ -1,0 +1,1 @@
+"""Experimental estimators: they assume more than the data can check. Registered by entry points."""

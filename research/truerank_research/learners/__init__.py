@@ -1,0 +1,1 @@
+"""Recommenders trained with torch. Registered by entry points."""

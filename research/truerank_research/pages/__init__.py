@@ -1,0 +1,50 @@
+"""Pages of results as data: what a page says and draws. `site` renders them, `pictures` draws."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """What to draw of a table: columns for position, colour, panel and interval.
+
+    `kind` is `ranges` (a line of text for each value of `x`, values from left to right), `lines` or `points`. `where`
+    keeps rows with the given values of columns. `numeric` takes the last number in the text of `x`. `level` draws a
+    dashed line and `band` a green band at these values. `labels` renames texts.
+    """
+
+    caption: str
+    kind: str
+    x: str
+    y: str
+    group: str = ""
+    panel: str = ""
+    low: str = ""
+    high: str = ""
+    x_title: str = ""
+    y_title: str = ""
+    table: str = "cells"
+    where: Mapping[str, Sequence[Any]] = field(default_factory=dict)
+    labels: Mapping[str, str] = field(default_factory=dict)
+    numeric: bool = False
+    log: bool = False
+    level: float | None = None
+    band: tuple[float, float] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """The page of a validation study: title, jinja2 text of three sentences, a picture, and the table to fold.
+
+    The text sees `settings`, `tables` (rows by name) and the filters `percent` and `number`; so does the caption of the
+    picture. `columns` renames the columns of the table and chooses them; all by default.
+    """
+
+    title: str
+    text: str
+    picture: Picture
+    table: str
+    columns: Mapping[str, str] | None = None
