@@ -1,4 +1,4 @@
-"""A new metric, estimator, logger, sampler, position or propensity model, dataset, recommender, topic is one new file.
+"""A new metric, estimator, logger, sampler, position or propensity model, dataset, recommender is one new file.
 
 Each toy is written into a copy of the package; nothing else is edited. The command line, Python, the page of names and
 the law tests find it by themselves.
@@ -382,7 +382,7 @@ def test_the_page_lists_them(copy: Copy) -> None:
     page = copy.run("-c", "from docs.making import catalogue; print(catalogue.page())")
     for form in ("`Toy@K`", "`Toy@N`", "`toy:REST[@N]`"):
         assert f"| {form} |" in page
-    assert page.count("| `toy` |") == 6  # an estimator, a logger, propensities, a dataset, a recommender and a topic
+    assert page.count("| `toy` |") == 5  # an estimator, a logger, propensities, a dataset, a recommender
 
 
 # ------------------------------------------------------------------------------------------------------------- the laws
