@@ -17,7 +17,7 @@ from typing import Any
 from truerank.core.errors import InputError
 
 RESEARCH = "truerank-research"
-INSTALL = "pip install ./research in a checkout of truerank"
+INSTALL = "./research in a checkout of truerank"  # what pip has to install
 
 
 @cache
