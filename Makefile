@@ -85,7 +85,7 @@ bench-setup:  ## one environment per peer of the benchmarks, in .bench
 	    --requirement benchmarks/requirements/$$peer.txt; } || exit 1; \
 	done
 
-scale: $(READY)  ## time and memory by size and engine, for truerank plan cost, into docs/scale.md; at most 5 GB of disk
+scale: $(READY)  ## time and memory by size and engine, into benchmarks/scale.json; at most 5 GB of disk
 	$(BIN)/python -m benchmarks scale --json --keep
 	$(BIN)/python -m docs.making scale
 

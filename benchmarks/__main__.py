@@ -20,9 +20,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, help="interleaved rounds")
     parser.add_argument("--only", choices=["offpolicy", "start", "stream"], help="of page: the section to renew")
     parser.add_argument("--scale", type=float, help="of stream, scale and design: a share of their size")
-    parser.add_argument(
-        "--keep", action="store_true", help="of scale: what truerank plan cost reckons with from now on"
-    )
+    parser.add_argument("--keep", action="store_true", help="of scale: write benchmarks/scale.json")
     arguments = parser.parse_args()
     options: dict[str, float] = {} if arguments.rounds is None else {"rounds": arguments.rounds}
     options |= {} if arguments.scale is None else {"scale": arguments.scale}

@@ -1,11 +1,9 @@
 """Workload F: how time and memory grow, and what engines cost. `--scale 0.01` is a quick look; all files are removed.
 
 Growth: impressions through `off_policy` and judged rows through `evaluate`, at three sizes each, in a process of its own
-that says how long every phase took and how much memory each process had at most. Space: the same calls as if memory were
-small, with the same rows of few and of many users: what more of it each user takes where the run is started, what sums
-and what rows take on disk (rows in as many parts as the largest runs have). Engines: the same call on data in memory,
-local, Dask and Spark in turn, two workers each, without their start. `keep` writes what `truerank plan cost` reckons
-with; docs/scale.md is made from the same file (`python -m docs.making scale`).
+that says how long every phase took and how much memory each process had at most. Engines: the same call on data in
+memory, local, Dask and Spark in turn, two workers each, without their start. `keep` writes scale.json, from which the
+picture of docs/scale.md is drawn (`python -m docs.making scale`).
 """
 
 from __future__ import annotations
@@ -23,7 +21,6 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
-from unittest.mock import patch
 
 import numpy as np
 import polars as pl
@@ -44,13 +41,7 @@ PHASES = {
     "looking through": "driver", "partitioning": "driver", "looking up": "driver", "counting": "work",
     "learning": "work", "measuring": "work", "ranking": "work",
 }  # fmt: skip
-SPACED = {
-    "offpolicy": (6_000_000, 50_000, 600_000),
-    "evaluate": (4_000_000, 50_000, 1_000_000),
-}  # rows; few, many users
-SPACED_ITEMS, SPACED_DIM = 500, 2
-SMALL = {"MEMORY_ROWS": 2**18, "CHUNK_ROWS": 2**18}  # rows that are held, and those of a chunk
-COSTS = Path(__file__).parent.parent / "src" / "truerank" / "engines" / "costs.json"
+RESULTS = Path(__file__).with_name("scale.json")
 
 
 def run(*, scale: float = 1.0, rounds: int = 3, keep: bool = False) -> dict[str, Any]:
@@ -60,7 +51,6 @@ def run(*, scale: float = 1.0, rounds: int = 3, keep: bool = False) -> dict[str,
         growth = [_measured("offpolicy", n * scale, folder) for n in IMPRESSIONS]
         growth += [_measured("evaluate", n * scale, folder) for n in JUDGED]
         growth.append(_measured("evaluate", WIDE_USERS * PER_USER * scale, folder, n_items=WIDE_ITEMS, dim=WIDE_DIM))
-        space = [_space(command, folder, min(1.0, 10 * scale)) for command in SPACED]
         engines = _engines(scale, rounds)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
@@ -69,12 +59,11 @@ def run(*, scale: float = 1.0, rounds: int = 3, keep: bool = False) -> dict[str,
         "scale": scale,
         "machine": {"cores": os.cpu_count(), "python": sys.version.split()[0]},
         "growth": growth,
-        "space": space,
         "engines": engines,
         "goals": _goals(growth, engines),
     }
     if keep:
-        COSTS.write_text(json.dumps(found, indent=1) + "\n")
+        RESULTS.write_text(json.dumps(found, indent=1) + "\n")
     return found
 
 
@@ -105,14 +94,14 @@ def _measured(command: str, rows: float, folder: Path, *, n_items: int = N_ITEMS
         sizes = _write_log(place, n)
     else:
         sizes = _write_labels(place, n, n_items=n_items, dim=dim)
-    found, peak = _in_process("called", command, place)
+    found, peak = _in_process(command, place)
     shutil.rmtree(place)
     return {"command": command, "engine": "local", **sizes, **found, "peak_gb": round(peak, 3)}
 
 
-def _in_process(what: str, command: str, place: Path) -> tuple[dict[str, Any], float]:
-    """What a function of this module found in a process of its own, and the most memory that this had, in GiB."""
-    call = json.dumps({"what": what, "command": command, "place": str(place)})
+def _in_process(command: str, place: Path) -> tuple[dict[str, Any], float]:
+    """What `called` measured in a process of its own, and the most memory that this had, in GiB."""
+    call = json.dumps({"command": command, "place": str(place)})
     process = subprocess.Popen([sys.executable, "-m", "benchmarks.scale", call], stdout=subprocess.PIPE, text=True)
     with _Watched(process.pid) as watched:
         out = process.communicate()[0]
@@ -238,77 +227,6 @@ def _tree(pid: int) -> Iterator[int]:
             yield from _tree(int(child))
 
 
-# ---------------------------------------------------------------------------------------------------------------- space
-
-
-def _space(command: str, folder: Path, share: float) -> dict[str, Any]:
-    """Bytes by row, by user where the run is started, and by user and model in sums."""
-    rows, *users = (round(each * share) for each in SPACED[command])
-    found: dict[str, Any] = {}
-    n_users: list[int] = []
-    peaks: list[float] = []
-    for n in users:
-        place = folder / "data"
-        place.mkdir()
-        if command == "offpolicy":
-            (place / "log").mkdir()
-            for part, frame in enumerate(impressions(rows // 10, n)):
-                frame.write_parquet(place / "log" / f"{part:04}.parquet")
-        else:
-            _write_labels(place, rows, n_items=SPACED_ITEMS, dim=SPACED_DIM, per_user=max(rows // n, 1))
-        found, _ = _in_process("spaced", command, place)
-        shutil.rmtree(place)
-        n_users.append(found["users"])
-        peaks.append(found["peak_gb"])
-    factors = 4 * SPACED_DIM * 2 if command == "evaluate" else 0  # reckoned by themselves
-    by_user = (peaks[1] - peaks[0]) * 2**30 / (n_users[1] - n_users[0]) - factors
-    return {
-        "command": command, "rows": rows, "users": n_users, "peak_gb": [round(each, 3) for each in peaks],
-        "bytes_per_row": round(found["bytes_per_row"], 2), "bytes_per_user": round(max(by_user, 0.0), 1),
-        "bytes_of_sums": round(found["sums"] / found["users"] / 2, 1),
-    }  # fmt: skip
-
-
-def spaced(command: str, place: Path) -> dict[str, Any]:
-    """In the process that is watched: the call as if memory were small, and what it sets aside."""
-    from truerank.data import partition
-    from truerank.data.batches import BATCH_ROWS
-    from truerank.data.spill import Spill
-    from truerank.data.survey import scan, survey_impressions
-    from truerank.evaluation import gather, judged_source, ranked_source
-
-    for module in (partition, judged_source, ranked_source):
-        for name, value in SMALL.items():
-            if hasattr(module, name):
-                setattr(module, name, value)
-    sums = 0
-    measured = gather.Store.measured
-
-    def noted(store: gather.Store) -> Any:
-        nonlocal sums
-        sums = sum(path.stat().st_size for path in store.folder.iterdir())
-        return measured(store)
-
-    with patch.object(gather, "BUDGET", 0), patch.object(gather.Store, "measured", noted):
-        _call(command, place)
-    peak = _largest(os.getpid())
-    if command == "offpolicy":
-        surveyed = survey_impressions(place / "log", rewards=["like"], extra=["new", "other"])
-        keyed, users = surveyed.keyed, surveyed.users
-    else:
-        schema = scan(place / "labels")
-        keyed, users = schema.keyed, schema.users
-    parts = partition.ByHash(partition.MOST_CHUNKS)
-    (place / "parts").mkdir()
-    spill = Spill.new(place / "parts", keyed.schema, n_parts=parts.n_chunks)
-    rows = keyed.table.read(keyed.names)
-    for start in range(0, len(rows), BATCH_ROWS):  # as of files that have that many rows, or more
-        batch = rows.slice(start, BATCH_ROWS)
-        spill.add(batch, parts(keyed, batch, start))
-    n_users = 0 if users is None else len(users)
-    return {"sums": sums, "users": n_users, "peak_gb": peak, "bytes_per_row": spill.n_bytes / keyed.table.n_rows}
-
-
 # -------------------------------------------------------------------------------------------------------------- engines
 
 
@@ -361,6 +279,5 @@ def _in_memory_labels(scale: float) -> Callable[[Any], Any]:
 
 
 if __name__ == "__main__":
-    asked = json.loads(sys.argv[1])
-    found_here = {"called": called, "spaced": spaced}[asked["what"]]
-    print(json.dumps(found_here(asked["command"], Path(asked["place"]))))
+    arguments = json.loads(sys.argv[1])
+    print(json.dumps(called(arguments["command"], Path(arguments["place"]))))

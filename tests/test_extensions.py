@@ -1,4 +1,4 @@
-"""A new metric, estimator, logger, sampler, position or propensity model, dataset, recommender, topic is one new file.
+"""A new metric, estimator, logger, sampler, position or propensity model, dataset, recommender is one new file.
 
 Each toy is written into a copy of the package; nothing else is edited. The command line, Python, the page of names and
 the law tests find it by themselves.
@@ -209,22 +209,6 @@ class ToyDataset:
     def load(self, folder, *, parts=None, check=True):
         raise nothing_found(ToyDataset, folder)
 ''',
-    "studies/demo/topics/toy.py": '''
-from truerank.studies.demo.chapter import Chapter
-
-
-@dataclass(frozen=True, slots=True)
-class ToyTopic:
-    """Nothing to tell."""
-
-    name: ClassVar[str] = "toy"
-    about: ClassVar[str] = "A toy."
-
-    __str__ = text_of
-
-    def tell(self, made, *, seed, say):
-        return Chapter("Toys", (f"{len(made.models)} recommenders play.",))
-''',
     "models/toy.py": '''
 from truerank.models import NOTHING_BESIDE, Labels
 from truerank.ranks.scores.scores import factors
@@ -347,11 +331,6 @@ def test_commands_list_a_new_dataset_and_recommender(copy: Copy) -> None:
     assert (copy.place / "toy.npz").is_file()
 
 
-def test_commands_tell_a_new_topic_of_the_demo(copy: Copy) -> None:
-    assert "toy" in copy.command("demo", "--help")
-    assert copy.command("demo", "--topic", "toy", "--quiet") == "Toys\n6 recommenders play.\n"
-
-
 # --------------------------------------------------------------------------------------------------------------- Python
 
 
@@ -403,7 +382,7 @@ def test_the_page_lists_them(copy: Copy) -> None:
     page = copy.run("-c", "from docs.making import catalogue; print(catalogue.page())")
     for form in ("`Toy@K`", "`Toy@N`", "`toy:REST[@N]`"):
         assert f"| {form} |" in page
-    assert page.count("| `toy` |") == 6  # an estimator, a logger, propensities, a dataset, a recommender and a topic
+    assert page.count("| `toy` |") == 5  # an estimator, a logger, propensities, a dataset, a recommender
 
 
 # ------------------------------------------------------------------------------------------------------------- the laws

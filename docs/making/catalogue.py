@@ -13,7 +13,6 @@ from truerank.data import datasets
 from truerank.estimators import ranked
 from truerank.exposure import interventions, kinds, loggers, positions, propensities
 from truerank.ranks import samplers
-from truerank.studies.demo import TOPICS
 from truerank.studies.own.study import STUDIES
 from truerank.studies.papers.experiment import EXPERIMENTS
 
@@ -32,7 +31,6 @@ SECTIONS: tuple[tuple[str, Kind[Any], str, str], ...] = (
     ("Datasets", datasets.DATASETS, "tr.datasets", "`data list`, `datasets.named`"),
     ("Experiments of the papers", EXPERIMENTS, "truerank.studies.papers", "`reproduce ID`"),
     ("Studies of our own", STUDIES, "truerank.studies.own", "`study NAME`"),
-    ("Topics of the demo", TOPICS, "truerank.studies.demo", "`demo --topic`"),
 )  # fmt: skip
 HEAD = """# Catalogue
 

@@ -1,9 +1,8 @@
-"""truerank models, train and tune, as a user calls them."""
+"""truerank models and train, as a user calls them."""
 
 from __future__ import annotations
 
 import json
-import shlex
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -88,16 +87,6 @@ def test_features_and_a_random_slice(run: Run, folder: Path) -> None:
         (("train", "als", "labels.csv", "--out", "x.npz", "--set", "factors=two"), "expected a whole number from 1"),
         (("train", "als", "labels.csv", "--out", "x.npz", "--set", "dim=2"), "no setting 'dim'"),
         (("train", "als", "labels.csv", "--out", "x.npz", "--positive", ">5"), "none of 20 rows is positive"),
-        (("tune", "als", "labels.csv", "--out", "t", "--trials", "0"), "0 trials"),
-        (("tune", "als", "labels.csv", "--out", "t", "--metric", "Recal@5"), "unknown metric"),
-        (("tune", "als", "labels.csv", "--out", "t", "--estimator", "pooled"), "--estimator goes with --random"),
-        (("tune", "als", "labels.csv", "--out", "t", "--fraction", "2"), "fraction 2 of a split"),
-        (
-            ("tune", "als", "labels.csv", "--out", "t", "--fraction", "0.2", "--random", "labels.csv"),
-            "--fraction does not go with --random",
-        ),
-        (("tune", "random", "labels.csv", "--out", "t"), "random: nothing to search"),
-        (("tune", "als", "labels.csv", "--out", "labels.csv"), "labels.csv: cannot be written"),
     ],
 )
 def test_wrong_calls_say_what_to_do_and_leave_nothing(
@@ -120,39 +109,3 @@ def test_an_empty_log(run: Run, folder: Path) -> None:
     (folder / "empty.csv").write_text("user,item,label\n")
     assert "no rows; expected" in run("train", "popularity", "empty.csv", "--out", "x.npz").message
     assert not (folder / "x.npz").exists()
-
-
-def test_tune_resumes_and_prints_the_call_that_trains_the_best(run: Run, folder: Path) -> None:
-    words = ("tune", "item-knn", "labels.csv", "--out", "search", "--metric", "Recall@3", "--fraction", "0.4")
-    first = run(*words, "--trials", "3")
-    assert first.code == 0, first.err
-    assert "3 trials; best " in first.err
-    second = run(*words, "--trials", "10")
-    assert "3 of them from before" in second.err
-    assert second.out.startswith("truerank train item-knn labels.csv --seed 0 --set neighbours=")
-    assert second.out.rstrip().endswith("--out item-knn.npz")
-    best = json.loads((folder / "search" / "best.json").read_text())
-    assert best["model"] == "item-knn"
-    assert best["objective"] == "Recall@3 on 0.4 of each user's rows, held out"
-    lines = (folder / "search" / "trials.csv").read_text().splitlines()
-    assert lines[0] == "trial,neighbours,value,seconds,reason"
-    assert run(*second.out.split()[1:]).code == 0
-
-
-def test_the_printed_call_carries_all_that_changes_what_is_trained(run: Run, folder: Path) -> None:
-    table = (folder / "labels.csv").read_text().splitlines()
-    (folder / "log.csv").write_text("\n".join(["who,item,label", *table[1:13]]) + "\n")
-    (folder / "slice.csv").write_text("\n".join(["who,item,label", *table[13:]]) + "\n")
-    (folder / "users.csv").write_text("who,age\n1,30\n2,40\n3,50\n4,60\n")
-    (folder / "films.csv").write_text("item,year\n10,1\n20,2\n30,3\n40,4\n50,5\n60,6\n")
-    given = (
-        "--positive", ">0", "--columns", "user=who", "--random", "slice.csv", "--user-features", "users.csv",
-        "--item-features", "films.csv", "--items", "films.csv", "--population", "users.csv", "--seed", "7",
-    )  # fmt: skip
-    found = run("tune", "item-knn", "log.csv", "--out", "search", "--metric", "Recall@3", "--trials", "1", *given)
-    assert found.code == 0, found.err
-    words = shlex.split(found.out)
-    assert words[: 4 + len(given)] == ["truerank", "train", "item-knn", "log.csv", *given]
-    assert run(*words[1:]).code == 0
-    with np.load(folder / "item-knn.npz") as arrays:
-        assert arrays["items"].tolist() == [10, 20, 30, 40, 50, 60]

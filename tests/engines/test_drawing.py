@@ -141,20 +141,6 @@ def test_units_as_frames_of_an_engine(engine: Any) -> None:
         results.units(engine="dask")
 
 
-@pytest.mark.usefixtures("streamed")
-def test_a_drawing_that_was_stopped_goes_on(tmp_path: Path) -> None:
-    log = in_files(logs()[0], tmp_path / "log")
-    kept = tmp_path / "kept"
-    undisturbed = drawn(log, "wtd_h", keep=kept)
-    blocks = sorted(kept.glob("*.block"))
-    assert len(blocks) > 40
-    for block in blocks[1::2]:
-        block.unlink()
-    assert_frame_equal(drawn(log, "wtd_h", keep=kept), undisturbed)
-    with pytest.raises(InputError, match=r"something else \(strategy: "):
-        drawn(log, "skew", keep=kept)
-
-
 def test_a_pair_twice_is_refused(tmp_path: Path) -> None:
     twice = pl.concat([logs()[0], logs()[0][5:6]])
     with pytest.raises(InputError, match="1 pairs occur more than once"):

@@ -11,6 +11,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 from small_study import small_grid, small_scores, small_train, small_world
+from truerank.studies.trials import Trial, TrialFile
 
 from truerank.core.errors import InputError
 from truerank.data import folders
@@ -22,7 +23,6 @@ from truerank.data.whole import is_free, whole_file
 from truerank.studies.calibration import run as calibration
 from truerank.studies.calibration.judged_worlds import JudgedWorld
 from truerank.studies.reliability import Studied, study
-from truerank.studies.trials import Trial, TrialFile
 from truerank.studies.world import WorldSettings, make_world, write_world
 
 SMALL = WorldSettings(users=20, items=15, clusters=2, shown=3, judged=3)

@@ -123,8 +123,6 @@ def test_links_that_lead_to_each_other(here: Path) -> None:
         ("--save made --out made", "--out"),
         ("--save there --units there/u.parquet", "--units"),
         ("--save there --out there/r.json", "--out"),
-        ("--keep there --save there", "--save"),
-        ("--keep there --out there/r.json", "--out"),
     ],
 )
 def test_one_output_does_not_replace_another(here: Path, outputs: str, said: str) -> None:

@@ -191,7 +191,6 @@ CALLS: dict[str, tuple[str, ...]] = {
         "expected 2 to 1,000,000",
     ),
     "study calibration --draws 100000000000 --out new": ("a study of 100,000,000,000 draws",),
-    "tune ease l.parquet --trials 1000000000 --out new": ("58 days or more", "30 days"),
 }
 
 

@@ -15,7 +15,7 @@ from small_study import small_scores, small_train, small_world
 from truerank.cli.output import FORMS
 from truerank.core.errors import InputError
 from truerank.data.files import write
-from truerank.data.marker import MARKER, check_folder, read_marker
+from truerank.data.marker import check_folder, read_marker
 from truerank.metrics.ndcg import NDCG
 from truerank.ranks.scores.files import write_scores
 from truerank.studies.reliability import Grid
@@ -38,7 +38,6 @@ WATCH = (
     "--planned 40 --quiet"
 )
 SPLIT = "split ratings.csv --out made --quiet"
-TUNE = "tune item-knn world.parquet --trials 2 --metric Recall@3 --out made --quiet"
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,8 +79,6 @@ COMMANDS = (
     Writing("units", words(f"{EVALUATE} --units made.parquet --out made")),
     Writing("units of offpolicy", words(f"{OFFPOLICY} --units made.parquet --out made.json")),
     Writing("results of offpolicy", words(f"{OFFPOLICY} --save made")),
-    Writing("kept evaluation", words(f"{EVALUATE} --keep made --out made.json"), grows=True),
-    Writing("kept offpolicy", words(f"{OFFPOLICY} --keep made --out made.json"), grows=True),
     Writing("report", words(f"{EVALUATE} --report made.html --out made"), heavy=True),
     Writing("report of offpolicy", words(f"{OFFPOLICY} --report made.html --out made"), heavy=True),
     Writing("report of a study", words("report studied --out made.html"), heavy=True),
@@ -89,14 +86,11 @@ COMMANDS = (
             words("plan exposure --difference 0.1 --metric Precision@10 --n-items 100 --value 0.2 --out made.json")),
     Writing("plan of sessions",
             words("plan sessions --difference 0.1 --mean-reward 0.2 --effective 0.4 --out made.json")),
-    Writing("cost", words("plan cost --rows 1e9 --models 3 --out made.json")),
     Writing("design", words(ALLOCATE)),
     Writing("design again", words(f"{ALLOCATE} --seed 2 --force"), before=words(f"{ALLOCATE} --seed 1")),
     Writing("design in an empty folder", words(ALLOCATE), empty=True),
     Writing("looks", words(f"{WATCH} --out made.json")),
     Writing("test set", words("intervene labels.parquet --strategy full --out made.parquet --quiet")),
-    Writing("kept test set",
-            words("intervene labels.parquet --strategy reg --keep made --out made.parquet --quiet"), grows=True),
     Writing("parts", words(SPLIT)),
     Writing("folds instead of parts", words(f"{SPLIT} --by random --folds 2 --force"), before=words(SPLIT)),
     Writing("model", words("train item-knn train.parquet --out made.npz --quiet")),
@@ -105,7 +99,6 @@ COMMANDS = (
     Writing("description", words("data describe labels.parquet --out made.json --quiet")),
     Writing("advice", words("advise labels.parquet --study studied --n-items 30 --out made.json --quiet")),
     Writing("figures", words("study figures studied --out made"), heavy=True),
-    Writing("tuning", words(TUNE), grows=True),
     Writing("study", words(STUDY), grows=True),
     Writing("calibration", words("study calibration --draws 1 --threads 1 --out made --quiet"), grows=True,
             heavy=True),
@@ -175,10 +168,6 @@ def made(place: Path, inputs: Path) -> dict[str, bytes]:
 
 
 def _without_seconds(path: Path) -> bytes:
-    if path.name == "trials.csv":
-        return pl.read_csv(path).drop("seconds").write_csv().encode()
-    if path.name == "trials.log" or (path.name == MARKER and b'"tuning"' in path.read_bytes()):
-        return b""  # times, and checksums of times
     return path.read_bytes()
 
 

@@ -97,7 +97,7 @@ def library(folder: Path) -> Path:
 
 def serve(shim: Any) -> None:
     for module in ("truerank.cli.study", "truerank.cli.learning", "truerank.cli.evaluate", "truerank.cli.simulate",
-                   "truerank.cli.intervene", "truerank.studies.reliability.run", "truerank.studies.tuning",
+                   "truerank.cli.intervene", "truerank.studies.reliability.run",
                    "truerank.studies.feed_truth", "truerank.studies.world", "truerank.evaluation.judged",
                    "truerank.evaluation.ranked", "truerank.cli.split", "truerank.report.reliability_charts",
                    "truerank.estimators.ranked.fast", "truerank.studies.reliability.fast_grid",

@@ -61,7 +61,6 @@ COMMANDS = {
         _command("simulate", "simulate world --n-users 40 --n-items 120", "made", shows=False),
         _command("feed", "simulate feed --n-sessions 40 --n-items 40 --days 2", "made", shows=False),
         _command("split", "split w/train.parquet --by random --folds 2", "made", shows=False),
-        _command("tune", "tune item-knn w/train.parquet --positive >3 --trials 2", "made/best.json", shows=False),
         _command("figures", "study figures s", "made", shows=False),
         _command("truth", "study truth --draws 1 --threads 2", "made", shows=False, heavy=True),
         _command("calibration", "study calibration --draws 1 --threads 2", "made", shows=False, heavy=True),
@@ -91,7 +90,6 @@ COMMANDS = {
         _command("describe", "data describe w/random.parquet --positive >3", "made.json"),
         _command("advise", "advise w/random.parquet --positive >3 --study s --n-items 120", "made.json"),
         _command("plan", "plan exposure --difference 0.1 --metric Precision@10 --n-items 100 --value 0.2", "made.json"),
-        _command("plan cost", "plan cost --rows 1e9 --models 3", "made.json"),
         _command("plan sessions", "plan sessions --difference 0.1 --mean-reward 0.2 --effective 0.4", "made.json"),
         _command(
             "allocate",

@@ -35,7 +35,6 @@ COMMANDS = {
     "split": ("truerank.cli.split", "split", "Hold a part of a log out: train and test files."),
     "models": ("truerank.cli.learning", "models", "The recommenders that can be trained, and their settings."),
     "train": ("truerank.cli.learning", "train", "Train a recommender on a log and write its scores."),
-    "tune": ("truerank.cli.learning", "tune", "Search for good settings of a recommender, resumably."),
     "study": ("truerank.cli.study", "study", "Measure how far a way to evaluate can be trusted."),
     "reproduce": (
         "truerank.cli.reproduce",

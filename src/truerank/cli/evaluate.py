@@ -18,7 +18,6 @@ from truerank.cli.options import (
     ESTIMATOR,
     EXCLUDE,
     ITEMS,
-    KEEP,
     LEVEL,
     METRIC,
     N_ITEMS,
@@ -107,7 +106,7 @@ ESTIMATORS = ", ".join(names("estimators/judged", "estimators/biased", about=Tru
     THREADS,
     ENGINE,
 )  # fmt: skip
-@grouped(Output, RESULTS_FORMAT, OUT, *remembered("user"), KEEP, QUIET)
+@grouped(Output, RESULTS_FORMAT, OUT, *remembered("user"), QUIET)
 def evaluate(
     *,
     labels: Path,
@@ -150,7 +149,7 @@ def evaluate(
     users = reading.users()
     estimators = asking.chosen_estimators(scoring, reading, items=items)
     exposure = showing.made(model, reading)
-    with output.resumable(output.keep) as report:
+    with output.progress() as report:
         judged = reading.scan(labels, users=users, progress=report)
         showing.check_propensities(judged, model)
         results = run(
@@ -181,7 +180,6 @@ def evaluate(
             seed=inference.seed,
             threads=inference.threads,
             engine=inference.engine,
-            keep=output.keep,
             progress=report,
         )
     output.results(results, files, reading=reading, required=required)

@@ -13,7 +13,6 @@ from truerank.cli.names import names
 from truerank.cli.options import (
     COLUMNS,
     ENGINE,
-    KEEP,
     OUT,
     PATH,
     QUIET,
@@ -93,7 +92,7 @@ class Intervening:
 @RANDOM.here("Rows shown at random, for wtd.")
 @grouped(Reading, COLUMNS)
 @grouped(Inference, SEED, THREADS, ENGINE)
-@grouped(Output, OUT.here("The file to write.", required=True), KEEP, QUIET)
+@grouped(Output, OUT.here("The file to write.", required=True), QUIET)
 def intervene(
     *,
     log: Path,
@@ -133,19 +132,17 @@ def intervene(
     text = out.suffix.lower() in SEPARATORS
     if not text and out.suffix.lower() != ".parquet":
         raise InputError(f"{out}: unknown ending {out.suffix!r}; expected .parquet, .csv or .tsv.")
-    if inclusion and (inference.engine != "local" or output.keep is not None):
-        raise InputError(
-            "--inclusion looks at the weights of all rows at once, on this machine; leave --engine and --keep out."
-        )
+    if inclusion and (inference.engine != "local"):
+        raise InputError("--inclusion looks at the weights of all rows at once, on this machine; leave --engine out.")
     if not inclusion:
         beside = {
             role: None if path is None else margins_of(path, columns=reading.of(role).mapping(), name=role)
             for role, path in (("train", train), ("random", random))
         }
-        with output.resumable(output.keep) as report, scratch() as space:
+        with output.progress() as report, scratch() as space:
             drawn = draw_table(
                 log, chosen, **beside, fraction=fraction, seed=seed, columns=reading.mapping(),
-                engine=inference.engine, threads=inference.threads, keep=output.keep, progress=report,
+                engine=inference.engine, threads=inference.threads, progress=report,
             )  # fmt: skip
             drawn.write(out, text=text, space=space)
         output.say(drawn.notes(chosen, fraction=fraction))

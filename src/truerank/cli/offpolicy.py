@@ -18,7 +18,6 @@ from truerank.cli.options import (
     COLUMNS,
     ENGINE,
     ESTIMATOR,
-    KEEP,
     LEVEL,
     OUT,
     PATH,
@@ -141,7 +140,7 @@ class Policies:
     THREADS,
     ENGINE,
 )
-@grouped(Output, RESULTS_FORMAT, OUT, *remembered("session"), KEEP, QUIET)
+@grouped(Output, RESULTS_FORMAT, OUT, *remembered("session"), QUIET)
 def offpolicy(
     *, log: Path, policies: Policies, reading: Reading, asking: Asking, inference: Inference, output: Output
 ) -> None:
@@ -165,7 +164,7 @@ def offpolicy(
     inference.check()
     required = inference.required(policies.chosen())
     output.check(files)
-    with output.resumable(output.keep) as report:
+    with output.progress() as report:
         results = off_policy(
             log,
             policies.chosen(),
@@ -189,7 +188,6 @@ def offpolicy(
             seed=inference.seed,
             threads=inference.threads,
             engine=inference.engine,
-            keep=output.keep,
             progress=report,
         )
     output.results(results, files, reading=reading, required=required)

@@ -194,10 +194,6 @@ FORMAT = formatted(["table", "json", "csv"]).here(LOOK)
 RESULTS_FORMAT = formatted(["table", "json", "csv", "markdown", "latex"]).here(LOOK)
 OUT = shared("-o", "--out", type=PATH, metavar="PATH", help="Write the results to a file.")
 FORCE = shared("--force", is_flag=True, help="Replace the folder that is there, if truerank made all that it holds.")
-KEEP = shared(
-    "--keep", type=PATH, metavar="DIR",
-    help="Write what is done to a folder as it is done: stopped at any moment, the same command goes on from there.",
-)  # fmt: skip
 QUIET = shared("--quiet", is_flag=True, help="No messages and no progress on standard error.")
 
 # ---------------------------------------------------------------------------------------------------- parts of commands

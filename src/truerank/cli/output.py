@@ -56,7 +56,6 @@ class Output:
     save: Path | None = None
     report: Path | None = None
     hash: bool = False
-    keep: Path | None = None
     force: bool = False
     quiet: bool = False
 
@@ -123,7 +122,6 @@ class Output:
     def _check_apart(self) -> None:
         """Refuse two outputs of which one would replace or hold the other."""
         named = {
-            "--keep": self.keep,
             "--save": self.save,
             "--units": self.units,
             "--report": self.report,

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 import click
 
-from truerank.cli.cost import cost
 from truerank.cli.groups import Asking, Inference, InputFile, Reading, Scoring
 from truerank.cli.names import choices
 from truerank.cli.offpolicy import POSITION, REWARD, TARGET, Policies
@@ -116,9 +115,6 @@ PICTURES = (".svg", ".png", ".pdf", ".html")
 @click.group()
 def plan() -> None:
     """How many users, judged items or sessions a difference of two models needs; what a run would take."""
-
-
-plan.add_command(cost)
 
 
 @plan.command(cls=Sections)

@@ -109,7 +109,7 @@ BY_NAME: dict[str, Wanted] = {
     **dict.fromkeys(("level", "fraction", "sparsity", "test"), NUMBER),
     **dict.fromkeys(("simultaneous", "values", "keep_positive", "propensities", "force"), FLAG),
     **dict.fromkeys(("name", "baseline", "kind"), TEXT),
-    **dict.fromkeys(("path", "keep"), PATH),
+    **dict.fromkeys(("path",), PATH),
     "columns": NAMES,
     **dict.fromkeys(("metrics", "estimators"), SEVERAL),
     "clips": NUMBERS,

@@ -28,6 +28,7 @@ from functools import cache
 from typing import Any, Generic, TypeVar
 
 from truerank.core.errors import InputError
+from truerank.core.plugins import INSTALL, RESEARCH, plugins
 from truerank.core.values import (
     Alternative,
     Option,
@@ -52,7 +53,8 @@ class Kind(Generic[T]):
     """A kind of value: its word in messages, and where its classes are.
 
     These are the classes of a package's modules (and, if `deep`, its subpackages'), or of a module, that have all
-    members of `protocol`; and those listed as `also`. `otherwise` is what to say of a name that resembles no other.
+    members of `protocol`; those listed as `also`; and those of other packages, found by entry points of `group`.
+    `otherwise` is what to say of a name that resembles no other, `experimental` are names that truerank-research has.
     """
 
     what: str
@@ -62,6 +64,8 @@ class Kind(Generic[T]):
     also: tuple[type[Any], ...] = ()
     otherwise: str = ""
     among: Callable[[type[Any]], bool] | None = None  # which of the classes, where not all
+    group: str = ""
+    experimental: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if self.protocol is not None:
@@ -104,6 +108,8 @@ class Kind(Generic[T]):
         key = name.strip().lower()
         if colon and f"{key}:" in classes:
             return classes[f"{key}:"]
+        if key not in classes and key in self.experimental:
+            raise InputError(f"{key} is an experimental {self.what}, which the package {RESEARCH} adds: pip install {INSTALL}.")
         if key not in classes:
             close = difflib.get_close_matches(key, classes, n=1)
             hint = f"Did you mean {name_of(classes[close[0]])}?" if close else self.otherwise.format(name=key or "NAME")
@@ -118,7 +124,8 @@ KINDS: dict[Any, Kind[Any]] = {}  # every kind that has been loaded, by its prot
 @cache
 def _catalogue(kind: Kind[Any]) -> dict[str, type[Any]]:
     found = [] if kind.package is None else classes(kind.package, kind.protocol, deep=kind.deep)
-    kept = [cls for cls in (*found, *kind.also) if kind.among is None or kind.among(cls)]
+    offered = plugins(kind.group).values() if kind.group else ()
+    kept = [cls for cls in (*found, *kind.also, *offered) if kind.among is None or kind.among(cls)]
     return {name_of(cls): cls for cls in kept}
 
 

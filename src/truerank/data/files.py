@@ -22,6 +22,7 @@ import polars as pl
 from truerank.core.calls import checked_arguments
 from truerank.core.errors import InputError, some
 from truerank.core.log import Log
+from truerank.core.plugins import plugins
 from truerank.data.marker import check_member
 from truerank.data.stores import is_remote, reading_store, scan_store, url_of
 from truerank.data.text import ENDINGS as TREC
@@ -82,9 +83,13 @@ def scan_file(path: Path) -> Scanned:
     """What a file holds, its format told by the ending: Parquet by its footer, text in one pass over it."""
     check_readable(path)
     kind = kind_of(path)
-    if not kind:
+    reader = plugins("truerank.readers").get(path.suffix.removeprefix(".")) if not kind else None
+    if not kind and reader is None:
         raise InputError(f"{path}: unknown ending {path.suffix!r}; expected {EXPECTED}.")
     with reading(path):
+        if reader is not None:
+            table = pl.DataFrame(reader(path))
+            return Scanned(path, path.suffix, table.lazy(), len(table), table.schema)
         if kind == ".parquet":
             rows = pl.scan_parquet(path, glob=False)
             n_rows = int(rows.select(pl.len()).collect().item())

@@ -21,7 +21,15 @@ def _judged(cls: type[Estimator]) -> bool:
     return Exposed.RANKED not in cls.about.exposures
 
 
-ESTIMATORS: Kind[Estimator] = Kind("estimator", __name__, Estimator, deep=True, among=_judged)
+ESTIMATORS: Kind[Estimator] = Kind(
+    "estimator",
+    __name__,
+    Estimator,
+    deep=True,
+    among=_judged,
+    group="truerank.estimators",
+    experimental=("corrected", "inferred", "shrunk", "weighted", "wild"),
+)
 catalogue = ESTIMATORS.catalogue
 named = ESTIMATORS.named
 parse = ESTIMATORS.parse

@@ -33,7 +33,6 @@ from truerank.data.whole import whole_file
 from truerank.engines.engine import Workers, chunks_wanted, map_chunks
 from truerank.engines.frames import of_the_kind_of
 from truerank.engines.named import as_engine
-from truerank.evaluation.kept import opened_run, question_of
 from truerank.exposure.counts import Margins
 from truerank.exposure.interventions import check_pairs, rule_of, unevenness, unseen_notes
 from truerank.exposure.interventions import intervene as draw_log
@@ -309,7 +308,6 @@ def intervene(
     columns: Mapping[str, str] | None = None,
     engine: Any = None,
     threads: int | None = None,
-    keep: str | Path | None = None,
     progress: Watching = None,
 ) -> Any:
     """floor(fraction x rows) rows of a log without replacement, drawn as the strategy says; all users are one pool.
@@ -319,7 +317,7 @@ def intervene(
 
     A Log gives a Log, whose populations stay; `train` and `random` are Logs, too. A file or folder, a frame, or rows
     that come as a stream give a polars frame with all their columns (named by `columns`), a Spark or Dask frame one of
-    its own kind. `engine` (as in `evaluate`) says who counts and draws, and never changes a row; `keep` is as there.
+    its own kind. `engine` (as in `evaluate`) says who counts and draws, and never changes a row.
 
     >>> import polars as pl
     >>> log = pl.DataFrame({"user": [1, 2, 3, 4], "item": [7, 7, 7, 8], "label": [1, 0, 1, 1]})
@@ -330,7 +328,7 @@ def intervene(
         return draw_log(log, strategy, train=train, random=random, fraction=fraction, seed=seed)
     drawn = draw_table(
         log, strategy, train=train, random=random, fraction=fraction, seed=seed, columns=columns, engine=engine,
-        threads=threads, keep=keep, progress=progress,
+        threads=threads, progress=progress,
     )  # fmt: skip
     return of_the_kind_of(log, drawn.read())
 
@@ -346,7 +344,6 @@ def draw_table(
     columns: Mapping[str, str] | None = None,
     engine: Any = None,
     threads: int | None = None,
-    keep: str | Path | None = None,
     progress: Watching = None,
 ) -> DrawnRows:
     """The rows of a table that `intervene` draws, which need not fit into memory; `train` and `random` may be files."""
@@ -355,16 +352,10 @@ def draw_table(
     beside = {
         role: None if each is None else margins_of(each, columns=columns, name=role) for role, each in counted.items()
     }
-    asked = partial(
-        question_of,
-        "intervene",
-        inputs={"log": table, **beside},
-        settings={"strategy": strategy, "fraction": fraction, "seed": seed, "columns": columns},
-    )
-    opened = opened_run(as_engine(engine, threads=threads), keep, asked)
-    with watching(progress) as say, scratch() as space, opened as run:
-        pairs = PairRows.of(named, table, space=space, workers=run.workers, progress=say)
-        mapped = partial(map_chunks, run.workers, chunks=pairs, progress=say)
+    opened = as_engine(engine, threads=threads).open()
+    with watching(progress) as say, scratch() as space, opened as workers:
+        pairs = PairRows.of(named, table, space=space, workers=workers, progress=say)
+        mapped = partial(map_chunks, workers, chunks=pairs, progress=say)
         log = _margins(pairs, mapped(work=_counted, what="counting pairs"))
         if len(log) != table.n_rows:
             raise TruerankError(f"{table.n_rows:,} rows went in, and {len(log):,} were counted.")  # never in silence

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
-from functools import partial
-from pathlib import Path
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from truerank.core.calls import ANYTHING, checked_arguments
@@ -18,7 +16,7 @@ from truerank.core.metric import Metric, OfLists
 from truerank.core.options import ListsAre
 from truerank.core.progress import Progress, Watching, watching
 from truerank.core.provenance import Provenance, versions
-from truerank.core.ranking import Scores, Ties
+from truerank.core.ranking import Ties
 from truerank.core.results import Results
 from truerank.data.spill import Scratch, scratch
 from truerank.engines.engine import Workers, chunks_wanted
@@ -58,7 +56,6 @@ from truerank.evaluation.judged_source import (
     rows_of,
     source_of,
 )
-from truerank.evaluation.kept import opened_run, question_of
 from truerank.evaluation.like import Tool, tool_named
 from truerank.evaluation.list_facts import known_facts, list_facts
 from truerank.evaluation.mistakes import about_ids, without_exclusions
@@ -107,7 +104,6 @@ def evaluate(
     threads: int | None = None,
     block_users: int | None = None,
     engine: Any = None,
-    keep: str | Path | None = None,
     progress: Watching = None,
 ) -> Results:
     """Evaluate recommenders on labels, with intervals and paired comparisons.
@@ -131,8 +127,6 @@ def evaluate(
     the intervals of differences so that those of such a family hold together.
     `block_users`, `threads` and `engine` change speed and memory, never a bit of the results. An engine is "local"
     (threads of this process), "dask", "dask:ADDRESS", "spark" or "spark:URL", a Dask `Client` or a `SparkSession`.
-    `keep` names a folder in which chunks are kept as they are done: after a stop at any moment the same call goes on,
-    on whatever engine, and gives the same results.
     `progress=True` shows how far it is, as a bar in a terminal or a notebook; a function is told (what, done, of how
     much).
 
@@ -172,29 +166,17 @@ def evaluate(
     with watching(progress) as say, scratch() as space:
         rows = _rows(given, progress=say)
         known = {name: as_scores(each, name=name) for name, each in scores.items()}
-        asked = partial(_asked, call, rows, known)
-        with opened_run(as_engine(engine, threads=threads), keep, asked) as run:
+        with as_engine(engine, threads=threads).open() as workers:
             plan, source = prepare_judged(
                 known, rows.get("labels"), call, exclude=rows.get("exclude"), candidates=rows.get("candidates"),
-                space=space, workers=run.workers, progress=say,
+                space=space, workers=workers, progress=say,
             )  # fmt: skip
             plan = replace(plan, block_users=block_users)
-            alone = run.workers.here and source.n_chunks == 1  # threads are within the only chunk, or over chunks
+            alone = workers.here and source.n_chunks == 1  # threads are within the only chunk, or over chunks
             if alone:
-                plan = replace(plan, threads=run.workers.threads, progress=say)
-            with gathered(measured_by(run.workers, plan, source, progress=None if alone else say)) as measured:
-                return run.said(conclude(plan, measured, n_rows=plan.n_judged, n_units=len(plan.users)))
-
-
-def _asked(call: JudgedCall, rows: Mapping[str, Rows], scores: Mapping[str, Scores]) -> dict[str, Any]:
-    """What tells a run from all others."""
-    data = {"item_groups", "item_features", "judge", "assist"}
-    of_call = {each.name: getattr(call, each.name) for each in fields(call) if each.name != "usual"}
-    return question_of(
-        "evaluate",
-        inputs={**rows, "scores": dict(scores), **{name: of_call[name] for name in sorted(data)}},
-        settings={name: value for name, value in of_call.items() if name not in data},
-    )
+                plan = replace(plan, threads=workers.threads, progress=say)
+            with gathered(measured_by(workers, plan, source, progress=None if alone else say)) as measured:
+                return conclude(plan, measured, n_rows=plan.n_judged, n_units=len(plan.users))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

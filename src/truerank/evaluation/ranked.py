@@ -7,7 +7,6 @@ import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -34,7 +33,6 @@ from truerank.estimators.ranked.snips import RankedSNIPS
 from truerank.evaluation.compare import check_pairs
 from truerank.evaluation.conclude import conclude
 from truerank.evaluation.gather import gathered
-from truerank.evaluation.kept import opened_run, question_of
 from truerank.evaluation.measure import measure
 from truerank.evaluation.question import Adjust, Question
 from truerank.evaluation.ranked_facts import RankedFacts
@@ -87,7 +85,6 @@ def off_policy(
     seed: int = 0,
     threads: int | None = None,
     engine: Any = None,
-    keep: str | Path | None = None,
     progress: Watching = None,
 ) -> Results:
     """Estimate the reward that other ranking policies would earn, from the impressions of the deployed one.
@@ -100,8 +97,7 @@ def off_policy(
     in the paper); AutoClip() chooses one and reports the whole curve. `reward_range` declares what every reward lies
     between where they are not 0 or 1: then values that the log cannot show have bounds. A table may also give the score
     of every item (session, item, score), to be ranked at random (`temperature`, Plackett-Luce; 0: in order) and after
-    `n_candidates` were drawn (see `exposure.exposures`). `engine`, `keep` and `progress` are as in
-    `evaluate`.
+    `n_candidates` were drawn (see `exposure.exposures`). `engine` and `progress` are as in `evaluate`.
 
     Two sessions, views halve with every rank; the target turns the list round:
 
@@ -124,18 +120,8 @@ def off_policy(
     kind, over = as_value(logged, Logged), as_value(adjust, Adjust)
     once = {name: LazyTable.of(each, name=name) for name, each in targets.items() if is_stream(each)}
     log, targets = LazyTable.of(log, name="log") if is_stream(log) else log, {**targets, **once}
-    asked = partial(
-        question_of,
-        "offpolicy",
-        inputs={"log": log, "sessions": sessions, **_tables("target", targets), **_tables("logger", loggers or {})},
-        settings={
-            "position": models, "clips": grid, "auto": isinstance(clips, AutoClip), "estimators": chosen,
-            "rewards": rewards, "reward_range": reward_range, "columns": columns, "logged": kind, "baseline": baseline,
-            "interval": interval, "level": level, "adjust": over, "simultaneous": simultaneous, "seed": seed,
-        },
-    )  # fmt: skip
     chosen_engine = as_engine(engine, threads=threads)
-    with watching(progress) as say, scratch() as space, opened_run(chosen_engine, keep, asked) as run:
+    with watching(progress) as say, scratch() as space, chosen_engine.open() as workers:
         source = source_of(
             log,
             targets,
@@ -146,7 +132,7 @@ def off_policy(
             sessions=sessions,
             logged=kind,
             scratch=space,
-            workers=run.workers,
+            workers=workers,
             progress=say,
         )
         plan = prepare(
@@ -163,22 +149,17 @@ def off_policy(
             level=level,
             baseline=baseline,
             seed=seed,
-            workers=run.workers,
+            workers=workers,
             progress=say,
         )
         plan = replace(plan, question=replace(plan.question, adjust=over, simultaneous=simultaneous))
-        work = map_chunks(run.workers, partial(measure, plan), source, progress=say)
+        work = map_chunks(workers, partial(measure, plan), source, progress=say)
         with gathered(work) as measured:
             for name, target in targets.items():
                 if is_table(target):
                     where = os.fspath(target) if isinstance(target, str | os.PathLike) else name
                     check_common(where, int(measured.tallies[name, "known"]), source.facts)
-            return run.said(conclude(plan, measured, n_rows=source.facts.n_rows, n_units=source.facts.n_units))
-
-
-def _tables(role: str, policies: Mapping[str, Any]) -> dict[str, Any]:
-    """Policies by their role and name."""
-    return {f"{role} {name}": policy for name, policy in policies.items()}
+            return conclude(plan, measured, n_rows=source.facts.n_rows, n_units=source.facts.n_units)
 
 
 # ------------------------------------------------------------------------------------------------------------- prepare

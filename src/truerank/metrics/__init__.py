@@ -15,7 +15,7 @@ from truerank.core.language import Kind
 from truerank.core.metric import Metric
 from truerank.core.rooms import room
 
-METRICS: Kind[Metric] = Kind("metric", __name__, Metric)
+METRICS: Kind[Metric] = Kind("metric", __name__, Metric, group="truerank.metrics")
 catalogue = METRICS.catalogue
 parse = METRICS.parse
 __getattr__, __dir__ = room(__name__, lambda: (METRICS,))

@@ -66,7 +66,17 @@ class Model(Protocol):
     def fit(self, log: Log, *, seed: int, side: Side = NOTHING_BESIDE, progress: Watching = None) -> Scores: ...
 
 
-RECOMMENDERS: Kind[Model] = Kind("model", __name__, Model)
+RECOMMENDERS: Kind[Model] = Kind(
+    "model",
+    __name__,
+    Model,
+    group="truerank.models",
+    experimental=tuple(
+        f"{backbone}{method}"
+        for backbone in ("mf", "lightgcn")
+        for method in ("", "-ips", "-dr", "-autodebias", "-dns")
+    ),
+)
 catalogue = RECOMMENDERS.catalogue
 named = RECOMMENDERS.named
 parse = RECOMMENDERS.parse

@@ -1,11 +1,11 @@
-"""Results as one JSON document, both ways; `results.schema.json` beside this file says what it holds."""
+"""Results as one JSON document, both ways, and its JSON schema."""
 
 from __future__ import annotations
 
+import copy
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields, replace
-from importlib import resources
 from pathlib import Path
 from typing import Any, TypeVar, get_type_hints
 
@@ -90,10 +90,64 @@ def decode(content: bytes, *, where: str) -> Results:
 
 
 def schema() -> dict[str, Any]:
-    """The JSON schema of the document."""
-    text = resources.files("truerank.report").joinpath("results.schema.json").read_bytes()
-    content: dict[str, Any] = msgspec.json.decode(text)
-    return content
+    """The JSON schema of the document, made from the types it holds; every field is written, none other is.
+
+    A number with decimals is null where it is undefined, and text where it is infinite, which JSON has no number for.
+    """
+    _, parts = msgspec.json.schema_components([Estimate, Comparison, Message, Provenance])
+    parts = _with_undefined(parts)
+    for part in parts.values():
+        if "properties" in part:
+            part |= {"required": list(part["properties"]), "additionalProperties": False}
+    texts = {"type": "array", "items": {"type": "string"}}
+    _write_out(parts["Estimate"], {"warnings": texts, "warning_codes": texts})
+    parts["Reason"] = copy.deepcopy(parts["Message"])
+    parts["Reason"]["properties"]["template"] = {"type": "string"}
+    parts["Comparison"]["properties"]["reasons"]["items"] = {"$ref": "#/$defs/Reason"}
+    _write_out(parts["Message"], {"estimates": {"type": ["array", "null"], "items": {"type": "integer", "minimum": 0}}})
+    parts["Message"]["properties"]["template"] = {"type": "string"}
+    numbers = {name: _list_of(part) for name, part in (("estimates", "Estimate"), ("comparisons", "Comparison"))}
+    content = {
+        "format": {"const": FORMAT},
+        **numbers,
+        "messages": _list_of("Message"),
+        "provenance": _part("Provenance"),
+    }
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": f"Results of truerank, format {FORMAT}",
+        **_closed(content | {"groups": {"type": "object", "additionalProperties": _closed(numbers)}}, required=content),
+        "$defs": parts,
+    }
+
+
+def _with_undefined(part: Any) -> Any:
+    """A schema in which every number may be undefined or infinite, and in which no default is NaN."""
+    if isinstance(part, list):
+        return [_with_undefined(entry) for entry in part]
+    if not isinstance(part, dict):
+        return part
+    if part.get("type") == "number":
+        return {"anyOf": [{"type": ["number", "null"]}, {"enum": list(INFINITE)}]}
+    return {name: _with_undefined(entry) for name, entry in part.items() if name != "default"}
+
+
+def _write_out(part: dict[str, Any], more: Mapping[str, Any]) -> None:
+    part["properties"].update(more)
+    part["required"] = list(part["properties"])
+
+
+def _closed(properties: Mapping[str, Any], *, required: Iterable[str] | None = None) -> dict[str, Any]:
+    names = list(properties if required is None else required)
+    return {"type": "object", "required": names, "additionalProperties": False, "properties": dict(properties)}
+
+
+def _part(name: str) -> dict[str, Any]:
+    return {"$ref": f"#/$defs/{name}"}
+
+
+def _list_of(name: str) -> dict[str, Any]:
+    return {"type": "array", "items": _part(name)}
 
 
 # ------------------------------------------------------------------------------------------------------------- writing

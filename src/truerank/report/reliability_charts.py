@@ -15,7 +15,6 @@ from truerank.core.errors import extra
 from truerank.data.folders import check_place, whole_folder
 from truerank.data.whole import whole_file
 from truerank.models.settings import load
-from truerank.report.lettering import fitted
 from truerank.report.reliability_frames import Finished, StudyQuestion, Tau
 from truerank.report.reliability_layout import FONT, SPACING, TITLE_FONT, Figure, figure, text_width
 
@@ -49,7 +48,7 @@ def picture(chart: Any, form: PictureFormat, *, who: str) -> bytes:
     if form is PictureFormat.PDF:
         return bytes(convert.vegalite_to_pdf(spec, vl_version=version, allowed_base_urls=[]))
     text: str = convert.vegalite_to_svg(spec, vl_version=version, allowed_base_urls=[])
-    return _numbered(fitted(text)).encode()
+    return _numbered(text).encode()
 
 
 HTML = "html"

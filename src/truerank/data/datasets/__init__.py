@@ -9,7 +9,7 @@ from truerank.core.language import Kind
 from truerank.core.rooms import room
 from truerank.data.dataset import Dataset
 
-DATASETS: Kind[Dataset] = Kind("dataset", __name__, Dataset)
+DATASETS: Kind[Dataset] = Kind("dataset", __name__, Dataset, group="truerank.datasets")
 catalogue = DATASETS.catalogue
 named = DATASETS.named
 __getattr__, __dir__ = room(__name__, lambda: (DATASETS,))

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Protocol, runtime_checkable
 
-from truerank.core.estimator import Estimator
+from truerank.core.estimator import Estimator, Exposed
 from truerank.core.language import Kind
 from truerank.estimators.ranked.normalisers import Counted
 
@@ -32,7 +32,11 @@ class RankedEstimator(Estimator, Protocol):
         ...
 
 
-RANKED: Kind[RankedEstimator] = Kind("estimator", __name__, RankedEstimator)
+def _ranked(cls: type[Estimator]) -> bool:
+    return Exposed.RANKED in cls.about.exposures
+
+
+RANKED: Kind[RankedEstimator] = Kind("estimator", __name__, RankedEstimator, among=_ranked, group="truerank.estimators")
 catalogue = RANKED.catalogue
 named = RANKED.named
 parse = RANKED.parse

@@ -94,7 +94,7 @@ class MatrixFactorisation:
     dimensions: int = setting(10, "numbers that describe a user and an item", least=1, search=OneOf((10, 32, 64)))
 
     def network(self, examples: Any) -> Any:
-        from truerank.models.learners.networks import Factorisation
+        from truerank_research.learners.networks import Factorisation
 
         return Factorisation(examples.n_users, examples.n_items, self.dimensions)
 
@@ -109,7 +109,7 @@ class GraphConvolution:
     biases: bool = setting(False, "add b_u + b_i to the score", search=OneOf((False, True)))
 
     def network(self, examples: Any) -> Any:
-        from truerank.models.learners.networks import Convolution
+        from truerank_research.learners.networks import Convolution
 
         return Convolution.of(examples, self.dimensions, self.layers, biases=self.biases)
 
@@ -126,7 +126,7 @@ class Bias:
     beside: ClassVar[Beside] = Beside.NOTHING
 
     def objective(self, setup: Any) -> Any:
-        from truerank.models.learners.debiasing import Weighted
+        from truerank_research.learners.debiasing import Weighted
 
         return Weighted(setup)
 
@@ -140,7 +140,7 @@ class IPSLearning:
     beside: ClassVar[Beside] = Beside.PROPENSITY
 
     def objective(self, setup: Any) -> Any:
-        from truerank.models.learners.debiasing import Weighted
+        from truerank_research.learners.debiasing import Weighted
 
         return Weighted(setup)
 
@@ -157,7 +157,7 @@ class DoublyRobustLearning:
     imputation_dimensions: int = setting(0, "size of the imputation model; 0: that of the model", least=0)
 
     def objective(self, setup: Any) -> Any:
-        from truerank.models.learners.debiasing import JointLearning
+        from truerank_research.learners.debiasing import JointLearning
 
         return JointLearning(self, setup)
 
@@ -181,7 +181,7 @@ class AutoDebias:
     patient_from: int = setting(20, "epochs before patience is counted; 50 in AutoDebias's code", least=0)
 
     def objective(self, setup: Any) -> Any:
-        from truerank.models.learners.debiasing import MetaLearning
+        from truerank_research.learners.debiasing import MetaLearning
 
         return MetaLearning(self, setup)
 
@@ -209,7 +209,7 @@ class HardNegatives:
         return max(1, int(self.drawn * self.hardness + 0.5))
 
     def objective(self, setup: Any) -> Any:
-        from truerank.models.learners.debiasing import Sampled
+        from truerank_research.learners.debiasing import Sampled
 
         return Sampled(self, setup)
 

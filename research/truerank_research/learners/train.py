@@ -17,10 +17,10 @@ from truerank.core.errors import InputError
 from truerank.core.log import Log, Pairs
 from truerank.core.progress import Progress
 from truerank.models import NOTHING_BESIDE, Side
-from truerank.models.learners.examples import Examples, Material, Pattern, material, scores
-from truerank.models.learners.networks import FITS, Fit, Network, Sides, Tensors
-from truerank.models.pooled_auc import pooled_auc
-from truerank.models.recipes import Descent, Recipe, Training
+from truerank_research.learners.examples import Examples, Material, Pattern, material, scores
+from truerank_research.learners.networks import FITS, Fit, Network, Sides, Tensors
+from truerank_research.learners.pooled_auc import pooled_auc
+from truerank_research.learners.recipes import Descent, Recipe, Training
 
 
 @contextmanager

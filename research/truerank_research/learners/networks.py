@@ -11,8 +11,8 @@ from torch.autograd import Function
 from torch.nn.functional import softplus
 
 from truerank.core.arrays import Floats, Ints
-from truerank.models.learners.examples import Examples, compressed
-from truerank.models.recipes import PointwiseLoss
+from truerank_research.learners.examples import Examples, compressed
+from truerank_research.learners.recipes import PointwiseLoss
 
 
 @dataclass(frozen=True, slots=True)

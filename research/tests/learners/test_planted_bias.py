@@ -8,10 +8,10 @@ import numpy as np
 import polars as pl
 import pytest
 
-from truerank.models.recipes import Training
 from truerank.studies.own.debiased_learners import BACKBONES, LOG_LOSS, PLAIN, SQUARED, closer, errors, planted_bias
 from truerank.studies.own.result import StudyResult
 from truerank.studies.world import WorldSettings
+from truerank_research.learners.recipes import Training
 
 CLAIMED = ("ips, true propensities", "dr, true propensities", "autodebias")
 COMMITTED = Path(__file__).parents[3] / "docs" / "results" / "studied" / "debiased-learners.json"

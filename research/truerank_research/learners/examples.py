@@ -18,8 +18,8 @@ from truerank.core.log import Log, Pairs
 from truerank.data.split import restrict
 from truerank.models import Labels, Side
 from truerank.models.matrix import check_both_classes, positive_rows
-from truerank.models.recipes import Beside, Method
 from truerank.sampling.pools import Members, PoolOrder
+from truerank_research.learners.recipes import Beside, Method
 
 HELD_OUT = 0.1  # part of the log that decides when to stop where there is no random slice
 

@@ -9,10 +9,10 @@ import torch
 from scipy.sparse import csr_array
 
 from truerank.core.arrays import Bools, Ints
-from truerank.models.learners.examples import Examples, Others, Pattern, plain_scores, scores, starts
-from truerank.models.learners.networks import Sides, Tensors, normal
-from truerank.models.learners.train import Batch, PairBlock, Setup, everyone, mean_square
-from truerank.models.recipes import AutoDebias, DoublyRobustLearning, HardNegatives
+from truerank_research.learners.examples import Examples, Others, Pattern, plain_scores, scores, starts
+from truerank_research.learners.networks import Sides, Tensors, normal
+from truerank_research.learners.recipes import AutoDebias, DoublyRobustLearning, HardNegatives
+from truerank_research.learners.train import Batch, PairBlock, Setup, everyone, mean_square
 
 
 class Weighted:

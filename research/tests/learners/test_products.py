@@ -9,9 +9,9 @@ import pytest
 import torch
 
 from truerank.core.log import Pairs
-from truerank.models.learners.examples import Examples, Others, Pattern, scores
-from truerank.models.learners.networks import Convolution, Factorisation, Graph
-from truerank.models.learners.train import PairBlock, batches, mean_square, repeatable
+from truerank_research.learners.examples import Examples, Others, Pattern, scores
+from truerank_research.learners.networks import Convolution, Factorisation, Graph
+from truerank_research.learners.train import PairBlock, batches, mean_square, repeatable
 
 USER, ITEM = np.array([0, 0, 0, 2, 2, 3]), np.array([1, 3, 1, 0, 4, 2])  # one pair twice, user 1 without any
 SHAPE = (4, 6)

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import torch
 
-from truerank.models.learners.debiasing import (
+from truerank_research.learners.debiasing import (
     MISSING,
     NEGATIVE,
     POSITIVE,
@@ -21,10 +21,10 @@ from truerank.models.learners.debiasing import (
     hardest,
     known_states,
 )
-from truerank.models.learners.examples import Examples, Others, naive_bayes
-from truerank.models.learners.networks import Convolution, Factorisation, LogLoss, SquaredLoss
-from truerank.models.learners.train import Batch, PairBlock, Setup, repeatable
-from truerank.models.recipes import AutoDebias, DoublyRobustLearning, HardNegatives
+from truerank_research.learners.examples import Examples, Others, naive_bayes
+from truerank_research.learners.networks import Convolution, Factorisation, LogLoss, SquaredLoss
+from truerank_research.learners.recipes import AutoDebias, DoublyRobustLearning, HardNegatives
+from truerank_research.learners.train import Batch, PairBlock, Setup, repeatable
 
 
 @pytest.fixture(autouse=True)

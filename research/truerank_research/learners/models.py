@@ -6,13 +6,15 @@ import typing
 from dataclasses import field, fields, make_dataclass
 from typing import Any
 
-from truerank.core.errors import extra
 from truerank.core.log import Log
+from truerank.core.plugins import INSTALL, RESEARCH
 from truerank.core.progress import Watching, watching
 from truerank.core.values import check, text_of
 from truerank.models import NOTHING_BESIDE, Side
 from truerank.models.matrix import check_factors
-from truerank.models.recipes import (
+from truerank.models.settings import load
+from truerank.ranks.scores.scores import Factors, factors
+from truerank_research.learners.recipes import (
     AutoDebias,
     Bias,
     DoublyRobustLearning,
@@ -23,10 +25,8 @@ from truerank.models.recipes import (
     Recipe,
     Training,
 )
-from truerank.models.settings import load
-from truerank.ranks.scores.scores import Factors, factors
 
-EXTRA = "torch"
+NEEDS = "torch"
 
 
 def learned(title: str, name: str, *, backbone: type[Any], method: type[Any]) -> type[Any]:
@@ -35,8 +35,8 @@ def learned(title: str, name: str, *, backbone: type[Any], method: type[Any]) ->
 
     def fit(self: Any, log: Log, *, seed: int, side: Side = NOTHING_BESIDE, progress: Watching = None) -> Factors:
         check_factors(name, log, self.dimensions)
-        load("torch", install=extra(EXTRA), who=name)
-        from truerank.models.learners.train import train
+        load("torch", install=INSTALL, who=name)
+        from truerank_research.learners.train import train
 
         own: list[Any] = [part(**{each.name: getattr(self, each.name) for each in fields(part)}) for part in parts]
         recipe = Recipe(name, backbone=own[0], method=own[1], training=own[2])
@@ -62,8 +62,8 @@ def learned(title: str, name: str, *, backbone: type[Any], method: type[Any]) ->
         namespace={
             "__doc__": f"{backbone.__doc__}\n\n    {method.__doc__}",
             "name": name,
-            "about": f"{backbone.about}, {method.about}.",
-            "needs": EXTRA,
+            "about": f"{backbone.about}, {method.about} (experimental, {RESEARCH}).",
+            "needs": NEEDS,
             "labels": method.labels,
             "__post_init__": check,
             "__str__": text_of,
@@ -72,7 +72,7 @@ def learned(title: str, name: str, *, backbone: type[Any], method: type[Any]) ->
         frozen=True,
         slots=True,
     )
-    found.__module__ = __name__  # where the catalogue looks for it
+    found.__module__ = __name__  # so that it can be pickled
     return found
 
 

@@ -19,11 +19,19 @@ from truerank.core.errors import InputError
 from truerank.core.log import Log
 from truerank.metrics.auc import AUC
 from truerank.models import Side, catalogue, make
-from truerank.models.learners.examples import material
-from truerank.models.learners.train import train
-from truerank.models.recipes import AutoDebias, Bias, Descent, HardNegatives, MatrixFactorisation, Recipe, Training
 from truerank.ranks.scores.scores import Factors
 from truerank.studies.world import World, WorldSettings, make_world
+from truerank_research.learners.examples import material
+from truerank_research.learners.recipes import (
+    AutoDebias,
+    Bias,
+    Descent,
+    HardNegatives,
+    MatrixFactorisation,
+    Recipe,
+    Training,
+)
+from truerank_research.learners.train import train
 
 NAMES = [name for name, model in catalogue().items() if model.needs == "torch"]
 SHORT = {"epochs": "3", "batch": "256"}

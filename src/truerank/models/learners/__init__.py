@@ -1,1 +1,0 @@
-"""How the learned models are trained, in torch. Imported only when one of them is fitted."""

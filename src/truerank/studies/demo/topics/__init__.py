@@ -1,1 +1,0 @@
-"""One module for each topic of the demo; see `truerank.studies.demo`."""
