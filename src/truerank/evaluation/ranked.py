@@ -36,9 +36,10 @@ from truerank.evaluation.conclude import conclude
 from truerank.evaluation.gather import gathered
 from truerank.evaluation.kept import opened_run, question_of
 from truerank.evaluation.measure import measure
+from truerank.evaluation.position_check import checked_by_tables
 from truerank.evaluation.question import Adjust, Question
 from truerank.evaluation.ranked_facts import RankedFacts
-from truerank.evaluation.ranked_notes import about_exposures, about_fits, about_independence
+from truerank.evaluation.ranked_notes import about_exposures, about_fits, about_independence, about_surfaces
 from truerank.evaluation.ranked_plan import RankedPlan, UnitIds
 from truerank.evaluation.ranked_sight import Looking
 from truerank.evaluation.ranked_source import HeldLog, RankedSource, check_common, source_of
@@ -48,7 +49,7 @@ from truerank.exposure.policies.targets import is_table
 from truerank.exposure.positions import as_positions
 from truerank.exposure.positions.learner import PositionLearner
 from truerank.exposure.positions.places import Positions
-from truerank.exposure.positions.requests import for_groups
+from truerank.exposure.positions.requests import for_places
 from truerank.uncertainty.clipping import AutoClip, check_clips
 from truerank.uncertainty.intervals import Interval, Population
 
@@ -95,13 +96,14 @@ def off_policy(
     `log` has the impressions (see `read_impressions`); `targets` gives each policy's name and a table session, item,
     rank (or exposure) of all the items it would rank, or a RankColumn or ExposureColumn of the log;
     RankColumn("position") is the logging policy. `position` is a position model; without it the log needs a column
-    propensity and targets need exposures. The default estimators are ips and snips, with rewards counted per
-    `normaliser`; what of them cannot be had is left out with a note. Each clip limits ε/ε0 (`ips(of=inverse)`: 1/ε0, as
-    in the paper); AutoClip() chooses one and reports the whole curve. `reward_range` declares what every reward lies
-    between where they are not 0 or 1: then values that the log cannot show have bounds. A table may also give the score
-    of every item (session, item, score), to be ranked at random (`temperature`, Plackett-Luce; 0: in order) and after
-    `n_candidates` were drawn (see `exposure.exposures`). `engine`, `keep` and `progress` are as in
-    `evaluate`.
+    propensity and targets need exposures. Where the log rejects a fitted model (goodness of fit, p < .01), a verdict
+    stands only if it is the same with the table of observed views. The default estimators are ips and snips, with
+    rewards counted per `normaliser`; what of them cannot be had is left out with a note. Each clip limits ε/ε0
+    (`ips(of=inverse)`: 1/ε0, as in the paper); AutoClip() chooses one and reports the whole curve. `reward_range`
+    declares what every reward lies between where they are not 0 or 1: then values that the log cannot show have bounds.
+    A table may also give the score of every item (session, item, score), to be ranked at random (`temperature`,
+    Plackett-Luce; 0: in order) and after `n_candidates` were drawn (see `exposure.exposures`). `engine`, `keep` and
+    `progress` are as in `evaluate`.
 
     Two sessions, views halve with every rank; the target turns the list round:
 
@@ -173,7 +175,16 @@ def off_policy(
                 if is_table(target):
                     where = os.fspath(target) if isinstance(target, str | os.PathLike) else name
                     check_common(where, int(measured.tallies[name, "known"]), source.facts)
-            return run.said(conclude(plan, measured, n_rows=source.facts.n_rows, n_units=source.facts.n_units))
+            results = conclude(plan, measured, n_rows=source.facts.n_rows, n_units=source.facts.n_units)
+        rejected = plan.rejected_fits()
+        if rejected:
+            by_table = plan.with_tables()
+            work = map_chunks(
+                run.workers, partial(measure, by_table), source, progress=say, what="checking the position model"
+            )
+            with gathered(work) as measured:
+                results = checked_by_tables(results, conclude(by_table, measured), rejected, source.facts)
+        return run.said(results)
 
 
 def _tables(role: str, policies: Mapping[str, Any]) -> dict[str, Any]:
@@ -204,7 +215,8 @@ def prepare(
 ) -> RankedPlan:
     """The plan of an evaluation: what is asked of each target, with what was learned from all chunks."""
     facts = source.facts.declaring(reward_range)
-    asked = None if position is None else for_groups(Positions.everywhere(position), facts.groups)
+    requested = None if position is None else Positions.everywhere(position)
+    asked = None if requested is None else for_places(requested, surfaces=facts.surfaces, groups=facts.groups)
     learner = None
     if asked is not None and asked.requests:
         learner = PositionLearner(asked, level, facts.clicks, facts.source)
@@ -241,7 +253,12 @@ def prepare(
         },
         ids_of_units=_ids(source.log) if isinstance(source, HeldLog) and facts.n_units <= MOST_UNITS else None,
         first=(*(note("chunks", sentence) for sentence in source.notes), *_first(facts, looking, learned)),
-        last=(*_about_strata(looking, learned, interval), *left_out, *unfit),
+        last=(
+            *([] if requested is None else about_surfaces(requested, facts)),
+            *_about_strata(looking, learned, interval),
+            *left_out,
+            *unfit,
+        ),
     )
 
 

@@ -36,8 +36,8 @@ class RankedFacts:
     """What is known of a whole log before any of it is measured.
 
     `ends_known` says that it tells where lists end. `only` is the surface and the group of all rows, where there is no
-    other; `groups` are all user groups, of very many some. `absent` are the sessions of each target that were left out
-    when its table was brought to the log, because the log does not have them.
+    other; `surfaces` and `groups` are all surfaces and user groups, of very many some. `absent` are the sessions of
+    each target that were left out when its table was brought to the log, because the log does not have them.
     """
 
     source: str
@@ -52,6 +52,7 @@ class RankedFacts:
     sessions: bool
     ends_known: bool
     only: Mapping[str, str]
+    surfaces: tuple[str, ...]
     groups: tuple[str, ...]
     notes: tuple[str, ...]
     absent: Mapping[str, int] = field(default_factory=dict)
@@ -81,6 +82,7 @@ class RankedFacts:
                 for name, values in (("surface", log.surface), ("group", log.group))
                 if values is not None and len(values) and bool((values == values[0]).all())
             },
+            surfaces=() if log.surface is None else tuple(np.unique(log.surface).astype(str).tolist()),
             groups=() if log.group is None else tuple(np.unique(log.group).astype(str).tolist()),
             notes=log.notes,
         )

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from functools import lru_cache
 from typing import Any, cast
 
@@ -37,6 +37,7 @@ from truerank.evaluation.ranked_notes import (
     views,
 )
 from truerank.evaluation.ranked_sight import Looking, RankedSight
+from truerank.exposure.positions.fits import PositionFit
 from truerank.uncertainty.clipping import chosen_clip
 from truerank.uncertainty.evidence import equally_weighted
 from truerank.uncertainty.intervals import common
@@ -100,6 +101,24 @@ class RankedPlan:
     def limits(self) -> tuple[Limited, ...]:
         """What the clips of the estimators limit."""
         return tuple(dict.fromkeys(limited_by(estimator) for estimator, _ in self.question.asked))
+
+    def rejected_fits(self) -> dict[str, PositionFit]:
+        """The fitted position models that do not describe the log, by place."""
+        return {} if self.looking.learner is None else self.learned[self.looking.learner].rejected()
+
+    def with_tables(self) -> RankedPlan:
+        """The same question with the table of observed views in place of every rejected fit; units are not kept."""
+        learner, places = self.looking.learner, self.rejected_fits()
+
+        def with_table(models: Mapping[Hashable, Any]) -> dict[Hashable, Any]:
+            return {key: model.with_tables(places) if key == learner else model for key, model in models.items()}
+
+        learned = replace(
+            self.learned,
+            models=with_table(self.learned.models),
+            refits=tuple(with_table(refit) for refit in self.learned.refits),
+        )
+        return replace(self, learned=learned, auto=False, ids_of_units=None)
 
     # ---- for measure
 
