@@ -47,6 +47,7 @@ from truerank.evaluation.mistakes import about_seen, seen_items
 from truerank.evaluation.question import Cell, Points, Question, Remarks, Tallies
 from truerank.evaluation.returned_notes import about_returned
 from truerank.exposure.randomness.items import JudgedItems
+from truerank.exposure.randomness.users import UserCounts, selected_users
 from truerank.metrics.worth import bounds_of, relevant
 from truerank.ranks.kernel.rank import Aligned, rank
 from truerank.uncertainty.balance import (
@@ -196,7 +197,11 @@ class JudgedPlan:
         }
         if self.exposed is Exposed.RANDOM:
             judged = np.bincount(chunk.labels.unit, minlength=chunk.labels.n_units)
-            return counted | {("items",): JudgedItems.of(chunk), ("expansion",): expansions(judged, pool.count)}
+            return counted | {
+                ("items",): JudgedItems.of(chunk),
+                ("users",): UserCounts.of_chunk(chunk, relevant(chunk.labels)),
+                ("expansion",): expansions(judged, pool.count),
+            }
         if self.exposed in EVERY_LABEL:
             return counted
         answered = np.ones(chunk.labels.n_units, dtype=bool)
@@ -262,7 +267,12 @@ class JudgedPlan:
             return ()  # whatever the judged rows are
         items: JudgedItems | None = measured.tallies.get(("items",))
         balance: Balance | None = self._of_list("balance", cell, measured)
-        return (*unbalanced(balance, cell[0]), *not_random(items), *distrust(measured.terms[cell], cell[0]))
+        return (
+            *unbalanced(balance, cell[0]),
+            *not_random(items),
+            *selected_users(measured.tallies.get(("users",))),
+            *distrust(measured.terms[cell], cell[0]),
+        )
 
     def unseen(self, cell: Cell, terms: Terms, measured: Measured) -> UnseenExposure:
         """Weight that a clip took away, and what heavy rows that were not drawn would have stood for."""
@@ -360,6 +370,7 @@ class JudgedPlan:
             *about_population(len(self.users), int(tallies["empty",])),
             *self.scored,
             *about_randomness(tallies.get(("items",))),
+            *selected_users(tallies.get(("users",))),
             *about_returned(tallies.get(("returned",))),
             *about_propensities(self.description, measured.tallies, designed=self.exposed is Exposed.DESIGNED),
             *about_refits(self.learned.failures),
