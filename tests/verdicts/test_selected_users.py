@@ -50,7 +50,9 @@ def test_evaluate_gives_no_verdict(dataset: Shown, metric: str) -> None:
 
 
 def test_random_rows_of_all_users_give_no_alarm(dataset: Shown) -> None:
-    results = tr.evaluate(dataset.models, labelled(dataset, selected=False), exposure="random", metrics=["Precision@10"])
+    results = tr.evaluate(
+        dataset.models, labelled(dataset, selected=False), exposure="random", metrics=["Precision@10"]
+    )
     assert not coded(results.messages)
     assert not any(coded(comparison.reasons) for comparison in results.comparisons)
 
@@ -98,7 +100,9 @@ def test_plan_says_that_a_pilot_does_not_carry_it(dataset: Shown) -> None:
 def test_watch_gives_no_verdict(dataset: Shown) -> None:
     def watched(*, selected: bool) -> Any:
         came = np.random.default_rng(24).permutation(N_USERS)
-        rows = labelled(dataset, selected=selected).with_columns(time=pl.col("user").replace_strict(range(N_USERS), came))
+        rows = labelled(dataset, selected=selected).with_columns(
+            time=pl.col("user").replace_strict(range(N_USERS), came)
+        )
         return tr.watch(
             dataset.models, rows, require="taste > guess", exposure="random", metrics=["Precision@10"], planned=600
         )  # fmt: skip

@@ -247,7 +247,7 @@ class JudgedPlan:
             return 0.0  # no mean of clusters
         if terms.whole.exact:  # every label is known: all of each list was judged
             return float(terms.n_independent())
-        parts: ByPlace | None = self._of_list("stand-for", cell, measured)
+        parts = self.list_weights(cell, measured)
         return equally_weighted(terms.whole) or (0.0 if parts is None else equal_parts(parts.value))
 
     def evidence(self, cell: Cell, spread: Spread, measured: Measured) -> Evidence:
@@ -288,6 +288,11 @@ class JudgedPlan:
         # of a ratio that share of its denominator is unseen: all of it hits, or misses
         value = measured.terms[cell].value()
         return UnseenExposure(share, share * (highest - value), fall=share * value)
+
+    def list_weights(self, cell: Cell, measured: Measured) -> ByPlace | None:
+        """Σ w / π of the labelled rows in each user's list, whatever their label; None where every label is known."""
+        weights: ByPlace | None = self._of_list("stand-for", cell, measured)
+        return weights
 
     def _of_list(self, what: str, cell: Cell, measured: Measured) -> Any:
         """What was tallied of the lists behind an estimate, None where it does not rest on them."""
