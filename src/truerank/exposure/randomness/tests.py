@@ -109,7 +109,7 @@ def randomness(log: Log, *, train: Log | None = None, drawn: Drawn | str | None 
         checks.append(_overlap_check(overlap, expected, noise))
     adjusted = holm(np.array([each.p if each.verdict else math.nan for each in checks]))
     checks = [replace(each, p_adjusted=float(p)) for each, p in zip(checks, adjusted, strict=True)]
-    without = _without_positive(log, draws)
+    without = UserCounts.of_log(log, draws.n_candidates).test() if "label" in log.rewards else None
     random, verdict = _verdict(checks, draws, without, tested=dispersion is not None)
     never = float(_chance_never(draws).mean())
     return Randomness(
@@ -296,15 +296,6 @@ def _users(draws: Draws) -> Check | None:
         "exposure allow that, as long as the number does not depend on the labels"
     )
     return Check("rows of users", statistic, df, _upper_tail(df, statistic), finding, verdict=False)
-
-
-def _without_positive(log: Log, draws: Draws) -> WithoutPositive | None:
-    """Whether users were selected by their labels; None without labels."""
-    if "label" not in log.rewards:
-        return None
-    rows = np.bincount(log.user, minlength=log.n_units)
-    positives = np.bincount(log.user[log.label == 1], minlength=log.n_units)
-    return UserCounts.of(rows, draws.n_candidates, positives).test()
 
 
 def _verdict(

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from truerank.core.arrays import Bools, Floats, Ints
+from truerank.core.log import Log
 from truerank.core.messages import Message, warning
 from truerank.core.ranking import JudgedChunk, Pool
 
@@ -60,6 +61,12 @@ class UserCounts:
         rows, candidates, positive = n_labelled[used], n_candidates[used], n_positive[used]
         strata = np.stack([rows, np.maximum(candidates, rows).astype(np.int64)], axis=1)
         return cls._added(strata, np.stack([np.ones_like(rows), positive, positive == 0], axis=1).astype(np.int64))
+
+    @classmethod
+    def of_log(cls, log: Log, n_candidates: Floats) -> UserCounts:
+        """Of the users of a labelled log."""
+        rows, positive = (np.bincount(user, minlength=log.n_units) for user in (log.user, log.user[log.label == 1]))
+        return cls.of(rows, n_candidates, positive)
 
     @classmethod
     def of_chunk(cls, chunk: JudgedChunk, positive: Bools) -> UserCounts:
