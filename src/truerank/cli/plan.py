@@ -358,6 +358,8 @@ def _deliver(made: SamplePlan, output: Output) -> None:
     from truerank.report.planned import plan_picture, plan_plain, plan_text
     from truerank.report.text import as_csv, as_json, encoded
 
+    if made.messages and (is_picture(output) or output.chosen_form == "csv"):  # which have no place for them
+        output.say(message.said(for_cli=True) for message in made.messages)
     if output.out is not None and is_picture(output):
         output.deliver(plan_picture(made, output.out.suffix.lower().removeprefix(".")))
     elif output.chosen_form == "json":

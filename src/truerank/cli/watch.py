@@ -82,7 +82,7 @@ def watch(
     inference: Inference,
     output: Output,
 ) -> None:
-    """Look while data arrive, as often as you like: an interval that holds at every look, and when to stop.
+    """Look while data arrive, as often as you like: a comparison of all users so far, and when to stop.
 
     LABELS is a table user,item,label,time; users must come in random order. Exits with 0 when what is required is
     shown, 4 while nothing is decided, 5 when the opposite is shown or the difference is known closely enough without a
