@@ -48,8 +48,12 @@ class Scratch:
 
 @contextmanager
 def scratch(within: Path | None = None) -> Iterator[Scratch]:
-    """A place for parts; what was written is removed at the end, after errors and Ctrl-C, too."""
+    """A place for parts; what was written is removed at the end, after errors and Ctrl-C, too.
+
+    What killed processes have left is removed, once for each process and place.
+    """
     place = Scratch(within)
+    _remove_abandoned(within)
     try:
         yield place
     finally:
@@ -62,17 +66,22 @@ def new_scratch(within: Path | None = None) -> Path:
 
     The name has the machine (with the namespace of its process ids), the process id and when that process started.
     """
-    parent = Path(tempfile.gettempdir()) if within is None else within
+    _remove_abandoned(within)
     owner = f"truerank-{_machine()}-{os.getpid()}-{_started(os.getpid())}-"
-    _remove_abandoned(parent)
-    return Path(tempfile.mkdtemp(prefix=owner, dir=parent))
+    return Path(tempfile.mkdtemp(prefix=owner, dir=within))
 
 
-def _remove_abandoned(parent: Path) -> None:
+def _remove_abandoned(within: Path | None) -> None:
+    with suppress(OSError):  # there may be no place for temporary files, which is reported when one is needed
+        _remove_abandoned_in(tempfile.gettempdir() if within is None else str(within))
+
+
+@cache
+def _remove_abandoned_in(parent: str) -> None:
     """Remove temporary folders that this user's killed processes have left on this machine, and nothing else."""
     if not hasattr(os, "getuid"):
         return  # nobody can tell there whether a process is still alive
-    with suppress(OSError), os.scandir(parent) as entries:
+    with os.scandir(parent) as entries:
         for entry in entries:
             owner = SCRATCH.fullmatch(entry.name)
             if owner is None or owner["machine"] != _machine() or not entry.is_dir(follow_symlinks=False):
