@@ -91,9 +91,13 @@ def test_the_current_folder_is_not_replaced(tmp_path: Path, monkeypatch: pytest.
 
 
 def test_of_two_at_once_one_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="x: holds a thing already"), whole_folder(tmp_path / "x", kind=KIND) as part:
-        (part / "a.txt").write_text("second")
-        write_thing(tmp_path / "x", "first")
+    def write_both() -> None:
+        with whole_folder(tmp_path / "x", kind=KIND) as part:
+            (part / "a.txt").write_text("second")
+            write_thing(tmp_path / "x", "first")
+
+    with pytest.raises(InputError, match="x: holds a thing already"):
+        write_both()
     assert (tmp_path / "x" / "a.txt").read_text() == "first"
     assert names(tmp_path) == ["x/a.txt", "x/in/b.txt", f"x/{MARKER}"]
 
