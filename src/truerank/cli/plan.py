@@ -306,13 +306,13 @@ def _allocate(
     from truerank.data.folders import check_place
     from truerank.evaluation.design_chances import SHARE
     from truerank.evaluation.designing import design_exposure
-    from truerank.exposure.design import KIND
+    from truerank.exposure.design import FOLDER
     from truerank.report.designed import design_plain, design_text
     from truerank.report.text import as_csv, as_json, encoded
 
     place, form = output.place, output.format or "table"
     files = [*scoring.files(), *reading.files()]
-    check_place(place, kind=KIND, force=output.force, inputs=[part for file in files for part in files_of(file.path)])
+    check_place(place, kind=FOLDER, force=output.force, inputs=[part for file in files for part in files_of(file.path)])
     inference.check()
     scoring.check()
     if not asking.metrics:

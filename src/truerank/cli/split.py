@@ -11,8 +11,6 @@ from truerank.cli.names import choices
 from truerank.cli.options import COLUMNS, FORCE, OUT, PATH, QUIET, SEED, Sections, choice, grouped, shared
 from truerank.cli.output import Output
 
-KIND = "split"
-
 
 @click.command(cls=Sections)
 @click.argument("log", type=PATH)
@@ -37,17 +35,17 @@ def split(*, log: Path, by: str, test: float, folds: int | None, reading: Readin
     """
     from truerank.data.files import SEPARATORS, files_of, kind_of, write_table
     from truerank.data.folders import check_place, whole_folder
-    from truerank.data.holding_out import SplitBy, SplitParts, about_split, folds_of, held_out
+    from truerank.data.holding_out import FOLDER, SplitBy, SplitParts, about_split, folds_of, held_out
     from truerank.data.tables import as_fields
 
     place = output.place
-    check_place(place, kind=KIND, force=output.force, inputs=files_of(log))
+    check_place(place, kind=FOLDER, force=output.force, inputs=files_of(log))
     is_text = kind_of(log) in SEPARATORS
     table, rows = as_fields(log, reading.mapping(), text=is_text)
     way = SplitBy(by)
     held = [held_out(rows, way, test, seed=seed)] if folds is None else folds_of(rows, way, folds, seed=seed)
     ending = ".csv" if is_text else ".parquet"
-    with whole_folder(place, kind=KIND, force=output.force) as part:
+    with whole_folder(place, kind=FOLDER, force=output.force) as part:
         for number, tested in enumerate(held, start=1):
             within = part if folds is None else part / f"fold-{number}"
             within.mkdir(exist_ok=True)

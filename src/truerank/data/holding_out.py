@@ -13,8 +13,19 @@ from truerank.core.errors import InputError
 from truerank.core.language import as_value
 from truerank.core.log import Log
 from truerank.core.wording import columns_option
+from truerank.data.folders import FolderKind
 from truerank.data.split import split_rows
 from truerank.sampling.pools import Members, PoolOrder
+
+FOLDER = FolderKind(
+    "split",
+    tuple(
+        f"{fold}{part}.{ending}"
+        for fold in ("", "fold-*/")
+        for part in ("train", "test")
+        for ending in ("csv", "parquet")
+    ),
+)
 
 
 class SplitBy(StrEnum):

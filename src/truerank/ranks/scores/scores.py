@@ -16,6 +16,7 @@ from truerank.core.errors import InputError
 from truerank.core.ids import Ids, as_ids
 from truerank.core.ranking import Scores
 from truerank.core.sizes import check_size
+from truerank.data.file_version import FileVersion
 from truerank.data.matrices import is_sparse
 
 
@@ -106,16 +107,20 @@ class Dense:
     row: Ints
     column: Ints | None
     depth: None = None
+    file: FileVersion | None = None  # that the matrix is mapped from, and that must not change
 
     def block(self, rows: Ints) -> Matrix:
-        found = self.matrix[self.row[rows]]
+        found = self.user_side(rows)
         return found if self.column is None else found[:, self.column]
 
     def user_side(self, rows: Ints) -> Matrix:
-        return np.asarray(self.matrix[self.row[rows]])
+        found = np.asarray(self.matrix[self.row[rows]])
+        if self.file is not None:
+            self.file.check()
+        return found
 
     def with_users(self, users: Ids, side: Matrix) -> Dense:
-        return replace(self, matrix=side, users=users, row=np.arange(len(users)))
+        return replace(self, matrix=side, users=users, row=np.arange(len(users)), file=None)
 
 
 @checked_arguments()
