@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tests.golden.house import calls_biased, calls_labels, calls_offpolicy
+from tests.golden.house import calls_biased, calls_labels, calls_more, calls_offpolicy
 from tests.golden.house.call import Call, Options
 
 # -------------------------------------------------------------------------------------------------------------- studies
@@ -58,6 +58,7 @@ def _studies() -> Iterator[Call]:
 CALLS: tuple[Call, ...] = (
     *calls_labels.calls(),
     *calls_biased.calls(),
+    *calls_more.calls(),
     *calls_offpolicy.calls(),
     *_studies(),
 )

@@ -1,7 +1,7 @@
 """Compare results with the goldens: python -m tests.golden.house.compare [GROUP ...].
 
-Rows are matched by (model, baseline, metric, estimator, clip, reward). Numbers agree to 1e-12 relative or 1e-13
-absolute (a call whose fit is iterated says how closely); a difference is relative to the larger of itself and its
+Rows are matched by (model, baseline, metric, estimator, clip, reward, segment). Numbers agree to 1e-12 relative or
+1e-13 absolute (a call whose fit is iterated says how closely); a difference is relative to the larger of itself and its
 standard error. Verdicts, counts and the codes of reasons, warnings and messages are equal.
 """
 
@@ -18,7 +18,7 @@ from tests.golden.house.files import TABLES, read
 from tests.golden.house.run import run
 
 NEAR_0 = 1e-13
-KEY = ("model", "baseline", "metric", "estimator", "clip", "reward")
+KEY = ("model", "baseline", "metric", "estimator", "clip", "reward", "segment")
 
 Row = Mapping[str, Any]
 

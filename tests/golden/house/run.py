@@ -36,12 +36,14 @@ from truerank.uncertainty.clipping import AutoClip
 
 Result = dict[str, Any]
 ESTIMATE = (
-    "model", "metric", "estimator", "reward", "clip", "value", "stderr", "low", "high", "units", "undefined", "ess",
+    "model", "metric", "estimator", "reward", "clip", "segment", "value", "stderr", "low", "high", "units",
+    "undefined", "ess",
 )  # fmt: skip
 COMPARISON = (
-    "model", "baseline", "metric", "estimator", "reward", "clip", "difference", "stderr", "low", "high", "p",
+    "model", "baseline", "metric", "estimator", "reward", "clip", "segment", "difference", "stderr", "low", "high", "p",
     "p_adjusted", "units",
 )  # fmt: skip
+PLAIN = ("overlap", "n_items", "baseline", "ties", "level", "seed", "adjust", "like")
 
 
 def run(call: Call) -> Result:
@@ -93,12 +95,11 @@ def evaluate(data: Made, options: dict[str, Any], labels: Any = None, candidates
             exclude=data.frames[options["exclude"]] if "exclude" in options else None,
             candidates=candidates,
             items=Ids.of(data.ids[options["items"]]) if "items" in options else None,
+            judge=data.frames[options["judge"]] if "judge" in options else None,
+            assist=scores_of(data.models[options["assist"]]) if "assist" in options else None,
+            item_groups=data.frames[options["item_groups"]] if "item_groups" in options else None,
             interval=_interval(options),
-            **{
-                name: options[name]
-                for name in ("overlap", "n_items", "baseline", "ties", "level", "seed", "threads", "block_users")
-                if name in options
-            },
+            **{name: options[name] for name in (*PLAIN, "threads", "block_users") if name in options},
         )
     )
 
@@ -133,6 +134,8 @@ def _exposure(data: Made, options: Mapping[str, Any]) -> Any:
         return FullExposure("negative")  # type: ignore[arg-type]
     if kind == "random":
         return RandomExposure(float(rate) if rate else None)
+    if kind in ("holdout", "designed"):
+        return kind
     features = {name: data.frames[options[name]] for name in ("user_features", "item_features") if name in options}
     random = None
     if "random" in options:
