@@ -244,7 +244,7 @@ def test_what_is_committed_is_what_is_measured() -> None:
 
 
 def test_intervals_that_hold_at_every_look_do() -> None:
-    """Ever wrong in at most 5 % of runs; stops within 1.2 of a single test. Ordinary intervals from the 100th event on."""
+    """Ever wrong in at most 5 % of runs; stops within 1.2 of a single test; looks start at 100 events."""
     rows = read_results(RESULTS)["watch"].rows("streams")
     assert all(row["wrong"] <= 0.05 for row in rows)
     assert all(row["median"] <= 1.2 * row["fixed"] for row in rows if row["fixed"] is not None)
