@@ -199,6 +199,11 @@ class Output:
 
             write(made, self.report, groups=groups or None)
         self.deliver(self._rendered(made, groups))
+        if self.results_form in ("markdown", "latex"):  # they hold no reasons, which are printed also when quiet
+            from truerank.report import answers
+
+            for sentence in answers.warnings(replace(made, estimates=()), for_cli=True):
+                terminal.say(sentence)
         outcomes = [rule.outcome(made) for rule in required]
         for _, sentence in outcomes:
             terminal.say(sentence)  # also when quiet: it explains the exit code

@@ -177,14 +177,16 @@ def off_policy(
                     check_common(where, int(measured.tallies[name, "known"]), source.facts)
             results = conclude(plan, measured, n_rows=source.facts.n_rows, n_units=source.facts.n_units)
         rejected = plan.rejected_fits()
-        if rejected:
-            by_table = plan.with_tables()
-            work = map_chunks(
-                run.workers, partial(measure, by_table), source, progress=say, what="checking the position model"
-            )
-            with gathered(work) as measured:
-                results = checked_by_tables(results, conclude(by_table, measured), rejected, source.facts)
-        return run.said(results)
+        if rejected is None:
+            return run.said(results)
+        if rejected.from_clicks:
+            return run.said(checked_by_tables(results, None, rejected))
+        by_table = plan.with_tables(rejected.fits)
+        work = map_chunks(
+            run.workers, partial(measure, by_table), source, progress=say, what="checking the position model"
+        )
+        with gathered(work) as measured:
+            return run.said(checked_by_tables(results, conclude(by_table, measured), rejected))
 
 
 def _tables(role: str, policies: Mapping[str, Any]) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from truerank.evaluation.ranked_facts import RankedFacts
 from truerank.exposure.positions.fits import Parameter
 from truerank.exposure.positions.learner import from_clicks
 from truerank.exposure.positions.places import Positions
-from truerank.exposure.positions.requests import MOST_GROUPS, REJECTED, FittedPositions
+from truerank.exposure.positions.requests import MOST_GROUPS, FittedPositions
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,8 +82,9 @@ def views(fitted: FittedPositions) -> list[dict[str, Any]]:
 
 def about_fits(fitted: FittedPositions, asked: Positions, facts: RankedFacts) -> Iterator[Message]:
     """What was fitted, to how much, and whether it describes the log."""
-    rejected = fitted.rejected()
-    to = f"impressions and their {facts.clicks}" if from_clicks(asked) else "lists"
+    rejected, clicks = fitted.rejected(), from_clicks(asked)
+    what = f"{facts.clicks}s" if clicks else "views"
+    to = f"impressions and their {facts.clicks}" if clicks else "lists"
     for place, fit in fitted.fits.items():
         shown = ", ".join(map(_parameter, fit.parameters[:3]))
         yield note("position-fit", f"position model of {place}: {fit.model.name}, {shown}, from {fit.n:,} {to}.")
@@ -101,17 +102,9 @@ def about_fits(fitted: FittedPositions, asked: Positions, facts: RankedFacts) ->
         if place in rejected:
             yield caution(
                 "position-misfit",
-                f"position model of {place}: its views differ from those in the log by more than sampling error "
+                f"position model of {place}: its {what} differ from those in the log by more than sampling error "
                 f"(p = {fit.goodness.p:.1g}). Verdicts stand only where the table of observed views gives the same. "
-                f"{about_columns(facts)}",
-                numbers={"p": fit.goodness.p},
-                about=(place,),
-            )
-        elif fit.goodness.p < REJECTED:
-            yield note(
-                "position-misfit",
-                f"position model of {place}: its clicks differ from those in the log by more than sampling error "
-                f"(p = {fit.goodness.p:.1g}): ranks do not act on all items alike.",
+                f"{about_columns(facts, clicks=clicks)}.",
                 numbers={"p": fit.goodness.p},
                 about=(place,),
             )
@@ -131,13 +124,18 @@ def about_surfaces(requested: Positions, facts: RankedFacts) -> list[Message]:
     ]
 
 
-def about_columns(facts: RankedFacts) -> str:
+def about_columns(facts: RankedFacts, *, clicks: bool) -> str:
     """What to do about a position model that does not describe the log: the table, and the columns that it lacks."""
-    wanted = [] if facts.surfaces else ["surface (where in the product a list is scrolled)"]
-    if not facts.ends_known:
-        wanted += ["candidates (how many items a list has)", "viewed (which of the displayed items were viewed)"]
-    columns = f", and add to the log the columns {', '.join(wanted)}" if wanted else ""
-    return f"Use the position model fit:table{columns}."
+    surface = [] if facts.surfaces else ["surface (where in the product a list is scrolled)"]
+    viewed = "viewed (which of the displayed items were viewed)"
+    if clicks:
+        wanted = [viewed, *surface]
+    elif facts.ends_known:
+        wanted = surface
+    else:
+        wanted = [*surface, "candidates (how many items a list has)", viewed]
+    columns = f", and add to the log the column{'s' if len(wanted) > 1 else ''} {', '.join(wanted)}" if wanted else ""
+    return f"Use the position model fit:table{columns}"
 
 
 def _parameter(fitted: Parameter) -> str:

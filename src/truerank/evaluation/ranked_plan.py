@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Collection, Hashable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import lru_cache
 from typing import Any, cast
@@ -23,6 +23,7 @@ from truerank.estimators.ranked.clips import Limited, limited_by
 from truerank.estimators.ranked.exposures import Exposures
 from truerank.estimators.ranked.normalisers import CHOSEN, FIVE
 from truerank.evaluation.measure import Measured
+from truerank.evaluation.position_check import RejectedFits
 from truerank.evaluation.question import Cell, Pair, Points, Question, Remarks, Tallies
 from truerank.evaluation.ranked_evidence import about_value
 from truerank.evaluation.ranked_facts import RankedFacts
@@ -37,7 +38,6 @@ from truerank.evaluation.ranked_notes import (
     views,
 )
 from truerank.evaluation.ranked_sight import Looking, RankedSight
-from truerank.exposure.positions.fits import PositionFit
 from truerank.uncertainty.clipping import chosen_clip
 from truerank.uncertainty.evidence import equally_weighted
 from truerank.uncertainty.intervals import common
@@ -102,13 +102,15 @@ class RankedPlan:
         """What the clips of the estimators limit."""
         return tuple(dict.fromkeys(limited_by(estimator) for estimator, _ in self.question.asked))
 
-    def rejected_fits(self) -> dict[str, PositionFit]:
-        """The fitted position models that do not describe the log, by place."""
-        return {} if self.looking.learner is None else self.learned[self.looking.learner].rejected()
+    def rejected_fits(self) -> RejectedFits | None:
+        """The fitted position models that do not describe the log, if there are any."""
+        learner = self.looking.learner
+        fits = {} if learner is None else self.learned[learner].rejected()
+        return RejectedFits(fits, self.facts, self.learned[learner].depths is None) if fits else None
 
-    def with_tables(self) -> RankedPlan:
-        """The same question with the table of observed views in place of every rejected fit; units are not kept."""
-        learner, places = self.looking.learner, self.rejected_fits()
+    def with_tables(self, places: Collection[str]) -> RankedPlan:
+        """The same question with the table of observed views at these places; units are not kept."""
+        learner = self.looking.learner
 
         def with_table(models: Mapping[Hashable, Any]) -> dict[Hashable, Any]:
             return {key: model.with_tables(places) if key == learner else model for key, model in models.items()}

@@ -101,22 +101,25 @@ FROM_CLICKS = {"clicks": fit_click_cells, "harvest": fit_harvest_cells}
 class FittedPositions:
     """Position models of which none is still to be fitted, and the fits by place.
 
-    `depths` are the scroll depths of the lists at each place that has a fitted family.
+    `depths` are the scroll depths of the lists at each place that has a fitted family, None where models were fitted to
+    clicks.
     """
 
     positions: Positions
     fits: dict[str, PositionFit]
-    depths: dict[str, Depths] = field(default_factory=dict, repr=False)
+    depths: dict[str, Depths] | None = field(repr=False)
 
     def rejected(self) -> dict[str, PositionFit]:
-        """The fitted families that do not describe the scroll depths of their place."""
-        return {place: fit for place, fit in self.fits.items() if place in self.depths and fit.goodness.p < REJECTED}
+        """The fits that do not describe what they were fitted to, by place; those of no list do not count."""
+        used = self.fits if self.depths is None else self.depths
+        return {place: fit for place, fit in self.fits.items() if place in used and fit.goodness.p < REJECTED}
 
     def with_tables(self, places: Collection[str]) -> FittedPositions:
         """The same with the table of observed views at these places, as far as there are lists."""
+        depths = {place: depths for place, depths in (self.depths or {}).items() if place in places}
         rules = [
-            (place, table_of(self.depths[str(place)], cutoff=getattr(model, "cutoff", None)))
-            if str(place) in places and str(place) in self.depths
+            (place, table_of(depths[str(place)], cutoff=getattr(model, "cutoff", None)))
+            if str(place) in depths
             else (place, model)
             for place, model in self.positions.rules
         ]
@@ -297,7 +300,7 @@ def fit_requests(
         (place, by_rule[number].model if number in by_rule else model)
         for number, (place, model) in enumerate(models.rules)
     ]
-    return FittedPositions(Positions(tuple(rules)), fits, depths.of_families())
+    return FittedPositions(Positions(tuple(rules)), fits, depths.of_families() if clicks is None else None)
 
 
 def _fitted_together(models: Positions) -> Iterator[tuple[str | None, FitRequest, list[int]]]:
