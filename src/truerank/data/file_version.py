@@ -7,7 +7,6 @@ their ETag, and to ask for it would need another library.
 from __future__ import annotations
 
 import hashlib
-import stat
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -17,7 +16,7 @@ import polars as pl
 
 from truerank.core.errors import InputError
 
-FOOTER = 2**16  # last bytes of a Parquet file that are compared: all of its footer, or most
+END, LONGEST = 8, 2**16  # bytes: after the footer, and of a footer that are compared
 
 
 class ChangedInputError(InputError):
@@ -37,11 +36,8 @@ class FileVersion:
     @classmethod
     def of(cls, path: Path) -> FileVersion:
         """The version that has this name now; an OSError where it cannot be read."""
-        status, footer = path.stat(), b""
-        if path.suffix.lower() == ".parquet" and stat.S_ISREG(status.st_mode):
-            with path.open("rb") as stream:
-                stream.seek(max(status.st_size - FOOTER, 0))
-                footer = hashlib.blake2b(stream.read(FOOTER), digest_size=16).digest()
+        status = path.stat()
+        footer = _footer(path, status.st_size) if path.name.lower().endswith(".parquet") else b""
         return cls(path, status.st_ino, status.st_size, status.st_mtime_ns, footer)
 
     def check(self) -> None:
@@ -52,6 +48,16 @@ class FileVersion:
             is_same = False
         if not is_same:
             raise changed_input(self.path)
+
+
+def _footer(path: Path, size: int) -> bytes:
+    """A digest of the footer of a Parquet file, whose length stands 8 bytes before its end."""
+    with path.open("rb", buffering=0) as stream:
+        stream.seek(max(size - END, 0))
+        end = stream.read(END)
+        length = min(int.from_bytes(end[:4], "little"), LONGEST, size)
+        stream.seek(max(size - END - length, 0))
+        return hashlib.blake2b(stream.read(length) + end, digest_size=16).digest()
 
 
 def changed_input(path: Path) -> ChangedInputError:
