@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import partial
 from typing import Any
@@ -21,13 +21,15 @@ from truerank.core.estimator import Estimator
 from truerank.core.ids import Ids
 from truerank.core.language import as_value, as_values
 from truerank.core.log import Log
-from truerank.core.messages import Message, note, warning
+from truerank.core.messages import Message, caution, note, warning
 from truerank.core.metric import Metric
 from truerank.core.progress import Watching, watching
 from truerank.core.requirements import Outcome, Requirement
 from truerank.core.results import Comparison, Estimate, Results
 from truerank.core.terms import Smooth, Terms
 from truerank.data.spill import scratch
+from truerank.data.split import restrict
+from truerank.data.times import about_missing_times, time_ranks, with_times
 from truerank.engines.engine import map_chunks
 from truerank.engines.local import Threads
 from truerank.estimators import ESTIMATORS
@@ -144,6 +146,7 @@ def watch(
     n_items: int | None = None,
     difference: float | None = None,
     planned: int = PLANNED,
+    drop_missing_times: bool = False,
     level: float = 0.95,
     seed: int = 0,
     threads: int | None = None,
@@ -155,6 +158,8 @@ def watch(
     rules such as "a > b: Precision@10", as for `evaluate`. Stop when it is decided: 0 lies outside the interval, or the
     interval is narrower than twice the smallest `difference` that matters. `planned` is about how many users are
     expected, chosen before the first look; the interval holds whatever comes, and is narrowest there.
+    Times are numbers, dates, datetimes or padded ISO 8601 text, one in every row; `drop_missing_times` drops rows
+    without one, and users who have no other rows, and a message counts them.
     """
     rules = _rules(require)
     check_call(scores, baseline=None, level=level)
@@ -165,6 +170,7 @@ def watch(
     rows = rows_of(labels, role="labels", values=True)
     if not isinstance(rows, Log):
         raise RefusedError("watch needs labels that fit into memory; watch a part of the users, drawn at random.")
+    rows, dropped = _with_times(rows) if drop_missing_times else (rows, [])
     call = JudgedCall(
         exposure=as_value("full" if exposure is None else exposure, EXPOSURES),
         metrics=None if metrics is None else as_values(metrics, METRICS, what="metrics"),
@@ -197,7 +203,11 @@ def watch(
             ]
     said = tuple(message for _, messages in found for message in messages)
     return Watched(
-        tuple(pair for pair, _ in found), level, planned, difference, (*_kept(results), *_about(len(found)), *said)
+        tuple(pair for pair, _ in found),
+        level,
+        planned,
+        difference,
+        (*dropped, *_kept(results), *_about(len(found)), *said),
     )
 
 
@@ -229,19 +239,26 @@ def _about(pairs: int) -> tuple[Message, ...]:
 # -------------------------------------------------------------------------------------------------------------- arrival
 
 
+def _with_times(log: Log) -> tuple[Log, list[Message]]:
+    """The rows that have a time, without the users of whom no row is left; and how many were dropped."""
+    timed, kept = with_times(log, drop_missing=True)
+    had, has = (np.bincount(log.user[rows], minlength=log.n_units) > 0 for rows in (slice(None), kept))
+    messages = [
+        caution(
+            "missing-times",
+            sentence,
+            numbers={"rows": int(np.count_nonzero(~kept)), "users": int(np.count_nonzero(had & ~has))},
+        )
+        for sentence in about_missing_times(kept, log.source)
+    ]
+    users = replace(log.users, values=log.users.values.filter(pl.Series(has | ~had)))
+    return restrict(timed, users=users, items=log.items), messages
+
+
 def _arrivals(log: Log, *, seed: int) -> Ints:
     """The place of each user in the order of their last rows; at one time in an order of their own."""
-    if log.time is None:
-        raise InputError(
-            f"{log.source}: no column time, so that it is not known who came when, and no interval for every look can "
-            "be promised. Name it: {option:columns time=NAME|truerank.read(..., columns={'time': NAME})}."
-        )
-    time = pl.Series(log.time)
-    if bool(time.is_null().any()) or (time.dtype.is_float() and bool(time.is_nan().any())):
-        raise InputError(f"{log.source}, column 'time': some rows have no time; expected one in every row.")
-    rank = time.rank("dense").to_numpy().astype(np.int64)
     last = np.zeros(log.n_units, dtype=np.int64)
-    np.maximum.at(last, log.user, rank)
+    np.maximum.at(last, log.user, time_ranks(log))
     keys = log.users.keys()
     tie = cell_keys(seed, "arrival", keys, np.zeros(len(keys), dtype=np.uint64))
     order = np.lexsort((tie, np.where(last == 0, np.iinfo(np.int64).max, last)))  # those without a row come last
