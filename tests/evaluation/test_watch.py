@@ -173,7 +173,7 @@ def test_too_early(users: int) -> None:
 
 def test_what_cannot_be_watched_is_refused() -> None:
     scores, labels = arriving(better=0.6)
-    with pytest.raises(InputError, match="no column time"):
+    with pytest.raises(InputError, match="no time column"):
         tr.watch(scores, labels.drop("time"), require="a > b")
     with pytest.raises(InputError, match="no model 'c'"):
         tr.watch(scores, labels, require="a > c")
@@ -181,7 +181,7 @@ def test_what_cannot_be_watched_is_refused() -> None:
         tr.watch(scores, labels, require=[])
     with pytest.raises(InputError, match="above 0"):
         tr.watch(scores, labels, require="a > b", difference=-1.0)
-    with pytest.raises(InputError, match="some rows have no time"):
+    with pytest.raises(InputError, match="times are missing"):
         tr.watch(scores, labels.with_columns(time=pl.lit(None, pl.Float64)), require="a > b")
     with pytest.raises(RefusedError, match="every look is known"):
         tr.watch(scores, labels, require="a > b", metrics=["Coverage@2"])

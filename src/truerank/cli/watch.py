@@ -10,6 +10,7 @@ import click
 from truerank.cli.groups import Asking, Inference, InputFile, Reading, Scoring
 from truerank.cli.options import (
     COLUMNS,
+    DROP_MISSING_TIMES,
     ESTIMATOR,
     EXCLUDE,
     FORMAT,
@@ -42,6 +43,7 @@ class Stopping:
 
     difference: float | None = None
     planned: int = 10_000
+    drop_missing_times: bool = False
 
 
 @click.command(cls=Sections)
@@ -61,6 +63,7 @@ class Stopping:
     Stopping,
     DIFFERENCE.here("Stop also when the difference is known to less than this; the smallest that matters."),
     count("--planned", default=10_000, help="About how many users are expected; chosen before the first look."),
+    DROP_MISSING_TIMES,
 )
 @grouped(
     Inference,
@@ -121,6 +124,7 @@ def watch(
             n_items=reading.n_items,
             difference=stopping.difference,
             planned=stopping.planned,
+            drop_missing_times=stopping.drop_missing_times,
             level=inference.level,
             seed=inference.seed,
             threads=inference.threads,

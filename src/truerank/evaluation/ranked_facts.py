@@ -71,7 +71,7 @@ class RankedFacts:
             rewards={
                 name: RewardFacts(0.0, 1.0, binary=True)
                 if values.dtype == np.uint8
-                else RewardFacts(float(values.min(initial=0.0)), float(values.max(initial=0.0)), binary=False)
+                else RewardFacts(float(values.min()), float(values.max()), binary=False)
                 for name, values in log.rewards.items()
             },
             propensity=log.propensity is not None,
@@ -88,16 +88,17 @@ class RankedFacts:
         )
 
     def declaring(self, between: Bounds | None) -> RankedFacts:
-        """With what was declared of rewards that are not 0 and 1."""
+        """With what was declared of rewards, which must hold all of them."""
         if between is None:
             return self
         low, high = between
         if not low < high:
             raise InputError(f"{{option:reward_range}} {low:g},{high:g}; expected two numbers, the smaller one first.")
         for name, facts in self.rewards.items():
-            if not facts.binary and (facts.minimum < low or facts.maximum > high):
+            least, most = (0.0, 1.0) if facts.binary else (facts.minimum, facts.maximum)
+            if least < low or most > high:
                 raise InputError(
-                    f"{self.source}: {name} has values from {facts.minimum:g} to {facts.maximum:g}; expected all "
+                    f"{self.source}: {name} has values from {least:g} to {most:g}; expected all "
                     f"between {low:g} and {high:g}, as {{option:reward_range}} says."
                 )
         return replace(self, rewards={name: replace(facts, declared=between) for name, facts in self.rewards.items()})

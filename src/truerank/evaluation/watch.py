@@ -28,6 +28,8 @@ from truerank.core.requirements import Outcome, Requirement
 from truerank.core.results import Comparison, Estimate, Results
 from truerank.core.terms import Smooth, Terms
 from truerank.data.spill import scratch
+from truerank.data.split import restrict
+from truerank.data.times import about_missing_times, time_ranks, with_times
 from truerank.engines.engine import map_chunks
 from truerank.engines.local import Threads
 from truerank.estimators import ESTIMATORS
@@ -141,6 +143,7 @@ def watch(
     n_items: int | None = None,
     difference: float | None = None,
     planned: int = PLANNED,
+    drop_missing_times: bool = False,
     level: float = 0.95,
     seed: int = 0,
     threads: int | None = None,
@@ -154,6 +157,8 @@ def watch(
     narrower than twice the smallest `difference` that matters. Stopping at the first such look is wrong with a
     probability of about 1 - `level`, however often you look. `planned` is about how many users are expected, chosen
     before the first look; about there the interval is narrowest.
+    Times are numbers, dates, datetimes or padded ISO 8601 text, one in every row; `drop_missing_times` drops rows
+    without one, and users who have no other rows, and a message counts them.
     """
     rules = _rules(require)
     check_call(scores, baseline=None, level=level)
@@ -164,6 +169,7 @@ def watch(
     rows = rows_of(labels, role="labels", values=True)
     if not isinstance(rows, Log):
         raise RefusedError("watch needs labels that fit into memory; watch a part of the users, drawn at random.")
+    rows, dropped = _with_times(rows) if drop_missing_times else (rows, [])
     call = JudgedCall(
         exposure=as_value("full" if exposure is None else exposure, EXPOSURES),
         metrics=None if metrics is None else as_values(metrics, METRICS, what="metrics"),
@@ -198,8 +204,12 @@ def watch(
             )
     drifting = tuple(reason for pair in pairs for reason in pair.reasons if reason.code == "drift")
     return Watched(
-        pairs, level, planned, difference, (*_kept(results), *_about(len(pairs), level), *cautions, *drifting)
-    )  # fmt: skip
+        pairs,
+        level,
+        planned,
+        difference,
+        (*dropped, *_kept(results), *_about(len(pairs), level), *cautions, *drifting),
+    )
 
 
 def _rules(require: str | Sequence[str]) -> list[Requirement]:
@@ -248,19 +258,26 @@ def _approximate(plan: JudgedPlan, measured: Measured, rows: Log) -> tuple[Messa
 # -------------------------------------------------------------------------------------------------------------- arrival
 
 
+def _with_times(log: Log) -> tuple[Log, list[Message]]:
+    """The rows that have a time, without the users of whom no row is left; and how many were dropped."""
+    timed, kept = with_times(log, drop_missing=True)
+    had, has = (np.bincount(log.user[rows], minlength=log.n_units) > 0 for rows in (slice(None), kept))
+    messages = [
+        caution(
+            "missing-times",
+            sentence,
+            numbers={"rows": int(np.count_nonzero(~kept)), "users": int(np.count_nonzero(had & ~has))},
+        )
+        for sentence in about_missing_times(kept, log.source)
+    ]
+    users = replace(log.users, values=log.users.values.filter(pl.Series(has | ~had)))
+    return restrict(timed, users=users, items=log.items), messages
+
+
 def _arrivals(log: Log, *, seed: int) -> Ints:
     """The place of each user in the order of their first rows; at one time in an order of their own."""
-    if log.time is None:
-        raise InputError(
-            f"{log.source}: no column time, so that it is not known who came when, and no interval for every look can "
-            "be promised. Name it: {option:columns time=NAME|truerank.read(..., columns={'time': NAME})}."
-        )
-    time = pl.Series(log.time)
-    if bool(time.is_null().any()) or (time.dtype.is_float() and bool(time.is_nan().any())):
-        raise InputError(f"{log.source}, column 'time': some rows have no time; expected one in every row.")
-    rank = time.rank("dense").to_numpy().astype(np.int64)
     first = np.full(log.n_units, np.iinfo(np.int64).max)  # those without a row come last
-    np.minimum.at(first, log.user, rank)
+    np.minimum.at(first, log.user, time_ranks(log))
     keys = log.users.keys()
     tie = cell_keys(seed, "arrival", keys, np.zeros(len(keys), dtype=np.uint64))
     order = np.lexsort((tie, first))
