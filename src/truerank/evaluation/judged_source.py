@@ -10,9 +10,8 @@ from pathlib import Path
 from typing import Any, ClassVar, Protocol, TypeVar
 
 import numpy as np
-import polars as pl
 
-from truerank.core.arrays import Ints, frozen
+from truerank.core.arrays import Ints
 from truerank.core.calls import shown
 from truerank.core.errors import InputError
 from truerank.core.estimator import Exposed
@@ -25,7 +24,6 @@ from truerank.data.batches import UNNAMED
 from truerank.data.partition import MEMORY_BYTES, MEMORY_ROWS, Chunks, together
 from truerank.data.parts import RowsOfPart
 from truerank.data.read import read
-from truerank.data.rules import PositiveRule
 from truerank.data.spill import Scratch
 from truerank.data.streams import is_stream
 from truerank.data.survey import LogSchema, scan
@@ -172,17 +170,6 @@ def _in_memory(schema: LogSchema) -> Rows:
     if table.n_rows > MEMORY_ROWS or table.n_rows * table.row_bytes(schema.needed) > MEMORY_BYTES:
         return schema
     return schema.read(table.read(schema.needed), users=schema.users)
-
-
-def label_by(rows: Rows, rule: PositiveRule) -> Rows:
-    """Rows with labels by a rule, where they have values that are not 0/1 and were read without a rule."""
-    if isinstance(rows, LogSchema):
-        has_labels = rows.values is None or rows.values.binary or rows.rule is not None
-        return rows if has_labels else replace(rows, rule=rule)
-    if not rows.rewards or "label" in rows.rewards:
-        return rows
-    label = rule.apply(pl.Series(next(iter(rows.rewards.values())))).cast(pl.Float64).to_numpy()
-    return replace(rows, rewards={"label": frozen(label), **rows.rewards})
 
 
 def source_of(rows: Rows) -> str:

@@ -16,7 +16,8 @@ from truerank.core.options import AbsentUsers, CoveredItems, Denominator, Discou
 from truerank.core.ranking import Scores
 from truerank.data.rules import PositiveRule
 from truerank.estimators.judged.holdout import Holdout
-from truerank.evaluation.judged_source import Rows, label_by, source_of
+from truerank.evaluation.judged_source import Rows, source_of
+from truerank.evaluation.label_rules import label_by
 from truerank.metrics.auc import AUC
 from truerank.metrics.average_precision import AveragePrecision
 from truerank.metrics.catalogue_coverage import CatalogueCoverage

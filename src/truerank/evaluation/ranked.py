@@ -10,9 +10,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import polars as pl
-
 from truerank.core.calls import ANYTHING, COUNT, NUMBER, NUMBERS, Wanted, checked_arguments
 from truerank.core.errors import InputError, RefusedError
 from truerank.core.estimator import Asked, Estimator, Groups, Learned, Learner, clips_of, learn
@@ -21,7 +18,7 @@ from truerank.core.messages import Message, note
 from truerank.core.progress import Progress, Watching, watching
 from truerank.core.results import Results
 from truerank.data.batches import LazyTable
-from truerank.data.impressions import Impressions, Logged, RankedChunk
+from truerank.data.impressions import Logged, RankedChunk
 from truerank.data.spill import scratch
 from truerank.data.streams import is_stream
 from truerank.engines.engine import Workers, map_chunks
@@ -40,9 +37,10 @@ from truerank.evaluation.position_check import checked_by_tables
 from truerank.evaluation.question import Adjust, Question
 from truerank.evaluation.ranked_facts import RankedFacts
 from truerank.evaluation.ranked_notes import about_exposures, about_fits, about_independence, about_surfaces
-from truerank.evaluation.ranked_plan import RankedPlan, UnitIds
+from truerank.evaluation.ranked_plan import RankedPlan
 from truerank.evaluation.ranked_sight import Looking
 from truerank.evaluation.ranked_source import HeldLog, RankedSource, check_common, source_of
+from truerank.evaluation.unit_ids import unit_ids
 from truerank.exposure.policies.mixtures import LoggerShares
 from truerank.exposure.policies.scored import with_exposures
 from truerank.exposure.policies.targets import is_table
@@ -253,7 +251,7 @@ def prepare(
             name: tuple(number for number, (each, _) in enumerate(question.asked) if name in possible[each])
             for name in targets
         },
-        ids_of_units=_ids(source.log) if isinstance(source, HeldLog) and facts.n_units <= MOST_UNITS else None,
+        ids_of_units=unit_ids(source.log) if isinstance(source, HeldLog) and facts.n_units <= MOST_UNITS else None,
         first=(*(note("chunks", sentence) for sentence in source.notes), *_first(facts, looking, learned)),
         last=(
             *([] if requested is None else about_surfaces(requested, facts)),
@@ -302,18 +300,6 @@ def _learned(
         return map_chunks(workers, work, source, progress=progress, what="learning", ordered=True)
 
     return learn(list(dict.fromkeys(wanted)), mapped, groups=groups, facts={})
-
-
-def _ids(log: Impressions) -> UnitIds:
-    """The ids of units and of their clusters; a session without a row has no known user."""
-    unit: Any = pl.Series(np.arange(log.n_units))
-    if log.sessions is not None and log.session_of_unit is not None:
-        unit = log.sessions.values.gather(log.session_of_unit)
-    cluster = unit
-    if log.users is not None:
-        known = log.cluster < len(log.users)
-        cluster = log.users.values.gather(pl.Series(np.where(known, log.cluster, 0)).set(pl.Series(~known), None))
-    return UnitIds(unit, cluster, np.bincount(log.unit, minlength=log.n_units).astype(np.float64))
 
 
 # --------------------------------------------------------------------------------------------------------------- checks

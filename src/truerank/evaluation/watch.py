@@ -15,7 +15,6 @@ import polars as pl
 
 from truerank.core.arrays import Floats, Ints
 from truerank.core.calls import ANYTHING, COUNT, NUMBER, checked_arguments, shown
-from truerank.core.chance import cell_keys
 from truerank.core.errors import InputError, RefusedError
 from truerank.core.estimator import Estimator, Exposed
 from truerank.core.ids import Ids
@@ -28,11 +27,10 @@ from truerank.core.requirements import Outcome, Requirement
 from truerank.core.results import Comparison, Estimate, Results
 from truerank.core.terms import Smooth, Terms
 from truerank.data.spill import scratch
-from truerank.data.split import restrict
-from truerank.data.times import about_missing_times, time_ranks, with_times
 from truerank.engines.engine import map_chunks
 from truerank.engines.local import Threads
 from truerank.estimators import ESTIMATORS
+from truerank.evaluation.arrivals import arrivals, with_arrival_times
 from truerank.evaluation.conclude import conclude
 from truerank.evaluation.gather import gathered
 from truerank.evaluation.judged import JudgedCall, prepare_judged
@@ -169,7 +167,7 @@ def watch(
     rows = rows_of(labels, role="labels", values=True)
     if not isinstance(rows, Log):
         raise RefusedError("watch needs labels that fit into memory; watch a part of the users, drawn at random.")
-    rows, dropped = _with_times(rows) if drop_missing_times else (rows, [])
+    rows, dropped = with_arrival_times(rows) if drop_missing_times else (rows, [])
     call = JudgedCall(
         exposure=as_value("full" if exposure is None else exposure, EXPOSURES),
         metrics=None if metrics is None else as_values(metrics, METRICS, what="metrics"),
@@ -180,7 +178,7 @@ def watch(
         seed=seed,
         usual=PLAIN,  # means, of which it is proved that intervals hold at every look
     )
-    came = _arrivals(rows, seed=seed)
+    came = arrivals(rows, seed=seed)
     with watching(progress) as say, scratch() as space:
         plan, source = prepare_judged(scores, rows, call, exclude=exclude, space=space, progress=say)
         work = map_chunks(Threads(threads or os.cpu_count() or 1), partial(measure, plan), source, progress=say)
@@ -253,37 +251,6 @@ def _approximate(plan: JudgedPlan, measured: Measured, rows: Log) -> tuple[Messa
             "few rows that would weigh much may not have been drawn yet. Confirm a close decision with more users",
         ),
     )
-
-
-# -------------------------------------------------------------------------------------------------------------- arrival
-
-
-def _with_times(log: Log) -> tuple[Log, list[Message]]:
-    """The rows that have a time, without the users of whom no row is left; and how many were dropped."""
-    timed, kept = with_times(log, drop_missing=True)
-    had, has = (np.bincount(log.user[rows], minlength=log.n_units) > 0 for rows in (slice(None), kept))
-    messages = [
-        caution(
-            "missing-times",
-            sentence,
-            numbers={"rows": int(np.count_nonzero(~kept)), "users": int(np.count_nonzero(had & ~has))},
-        )
-        for sentence in about_missing_times(kept, log.source)
-    ]
-    users = replace(log.users, values=log.users.values.filter(pl.Series(has | ~had)))
-    return restrict(timed, users=users, items=log.items), messages
-
-
-def _arrivals(log: Log, *, seed: int) -> Ints:
-    """The place of each user in the order of their first rows; at one time in an order of their own."""
-    first = np.full(log.n_units, np.iinfo(np.int64).max)  # those without a row come last
-    np.minimum.at(first, log.user, time_ranks(log))
-    keys = log.users.keys()
-    tie = cell_keys(seed, "arrival", keys, np.zeros(len(keys), dtype=np.uint64))
-    order = np.lexsort((tie, first))
-    place = np.empty(len(order), dtype=np.int64)
-    place[order] = np.arange(len(order))
-    return place
 
 
 # ----------------------------------------------------------------------------------------------------------------- look

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from functools import cache
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -18,6 +17,7 @@ from truerank.core.ranking import Scores
 from truerank.core.sizes import check_size
 from truerank.data.file_version import FileVersion
 from truerank.data.matrices import is_sparse
+from truerank.ranks.scores.precision import single_keeps_bits
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,26 +225,9 @@ def factors(
         if values is not None and (values.dtype.kind not in "fiu" or not np.isfinite(values).all()):
             raise InputError(f"{name}: {what} hold values that are not finite numbers; expected finite numbers.")
     # double precision only where single would round or lose the same bits: it takes twice the time
-    kind = np.float32 if all(_is_single(side) for side in (p, q)) and _single_keeps_bits() else np.float64
+    kind = np.float32 if all(_is_single(side) for side in (p, q)) and single_keeps_bits() else np.float64
     user, item = (side.astype(kind) if kind == np.float32 else as_doubles(side, where=name) for side in (p, q))
     return Factors(np.ascontiguousarray(user[row]), np.ascontiguousarray(item[column]), user_ids, item_ids)
-
-
-@cache
-def _single_keeps_bits() -> bool:
-    """Whether single precision products have the same bits wherever their rows lie in a tile, on this machine.
-
-    Some kernels of OpenBLAS (for processors with AVX2 and without AVX-512) sum in another order in every second group
-    of six rows. Equal rows show it: their products must all be equal.
-    """
-    rng = np.random.default_rng(0)
-    for dimensions in (8, 33, 64):
-        user, item = rng.standard_normal((2, 16, dimensions), dtype=np.float32)
-        for p, q in zip(user, item, strict=True):
-            product = np.tile(p, (24, 1)) @ np.tile(q, (48, 1)).T
-            if (product != product[0, 0]).any():
-                return False
-    return True
 
 
 def _is_single(values: npt.NDArray[Any]) -> bool:
