@@ -252,7 +252,9 @@ def _offpolicy_positions() -> Iterator[Call]:
     )
     yield _off("fit/exp/flagged", {"position": "fit:exp", "log": "displayed", "columns": [*USERS, "viewed"]}, **loose)
     yield _off("fit/by surface", {"position": "main=fit:exp,side=fit:yule", "columns": places}, **loose, exact=ITERATED)
-    yield _off("fit/by group", {"position": "*/old=fit:exp,*/young=exp:0.8", "columns": places}, **loose)
+    yield _off(
+        "fit/by group", {"position": "*/old=fit:exp(per_surface=false),*/young=exp:0.8", "columns": places}, **loose
+    )
     yield _off("fit/small", {"position": "fit:exp", "rewards": ["click"]}, data="small feed", **loose)
     several: Options = {"columns": [*COUNTED, "logger", "a", "b"], "loggers": {"a": "rank:a", "b": "rank:b"}}
     yield _off("fit/loggers", {**several, "position": "fit:exp"}, data="loggers by user", **loose)
