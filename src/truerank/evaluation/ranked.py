@@ -9,9 +9,6 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-import numpy as np
-import polars as pl
-
 from truerank.core.calls import ANYTHING, COUNT, NUMBER, NUMBERS, Wanted, checked_arguments
 from truerank.core.errors import InputError, RefusedError
 from truerank.core.estimator import Asked, Estimator, Groups, Learned, Learner, clips_of, learn
@@ -20,7 +17,7 @@ from truerank.core.messages import Message, note
 from truerank.core.progress import Progress, Watching, watching
 from truerank.core.results import Results
 from truerank.data.batches import LazyTable
-from truerank.data.impressions import Impressions, Logged, RankedChunk
+from truerank.data.impressions import Logged, RankedChunk
 from truerank.data.spill import scratch
 from truerank.data.streams import is_stream
 from truerank.engines.engine import Workers, map_chunks
@@ -34,19 +31,21 @@ from truerank.evaluation.compare import check_pairs
 from truerank.evaluation.conclude import conclude
 from truerank.evaluation.gather import gathered
 from truerank.evaluation.measure import measure
+from truerank.evaluation.position_check import checked_by_tables
 from truerank.evaluation.question import Adjust, Question
 from truerank.evaluation.ranked_facts import RankedFacts
-from truerank.evaluation.ranked_notes import about_exposures, about_fits, about_independence
-from truerank.evaluation.ranked_plan import RankedPlan, UnitIds
+from truerank.evaluation.ranked_notes import about_log, about_strata, about_surfaces
+from truerank.evaluation.ranked_plan import RankedPlan
 from truerank.evaluation.ranked_sight import Looking
 from truerank.evaluation.ranked_source import HeldLog, RankedSource, check_common, source_of
+from truerank.evaluation.unit_ids import unit_ids
 from truerank.exposure.policies.mixtures import LoggerShares
 from truerank.exposure.policies.scored import with_exposures
 from truerank.exposure.policies.targets import is_table
 from truerank.exposure.positions import as_positions
 from truerank.exposure.positions.learner import PositionLearner
 from truerank.exposure.positions.places import Positions
-from truerank.exposure.positions.requests import for_groups
+from truerank.exposure.positions.requests import for_places
 from truerank.uncertainty.clipping import AutoClip, check_clips
 from truerank.uncertainty.intervals import Interval, Population
 
@@ -92,12 +91,14 @@ def off_policy(
     `log` has the impressions (see `read_impressions`); `targets` gives each policy's name and a table session, item,
     rank (or exposure) of all the items it would rank, or a RankColumn or ExposureColumn of the log;
     RankColumn("position") is the logging policy. `position` is a position model; without it the log needs a column
-    propensity and targets need exposures. The default estimators are ips and snips, with rewards counted per
-    `normaliser`; what of them cannot be had is left out with a note. Each clip limits ε/ε0 (`ips(of=inverse)`: 1/ε0, as
-    in the paper); AutoClip() chooses one and reports the whole curve. `reward_range` declares what every reward lies
-    between where they are not 0 or 1: then values that the log cannot show have bounds. A table may also give the score
-    of every item (session, item, score), to be ranked at random (`temperature`, Plackett-Luce; 0: in order) and after
-    `n_candidates` were drawn (see `exposure.exposures`). `engine` and `progress` are as in `evaluate`.
+    propensity and targets need exposures. Where the log rejects a fitted model (goodness of fit, p < .01), a verdict
+    stands only if it is the same with the table of observed views. The default estimators are ips and snips, with
+    rewards counted per `normaliser`; what of them cannot be had is left out with a note. Each clip limits ε/ε0
+    (`ips(of=inverse)`: 1/ε0, as in the paper); AutoClip() chooses one and reports the whole curve. `reward_range`
+    declares what every reward lies between where they are not 0 or 1: then values that the log cannot show have bounds.
+    A table may also give the score of every item (session, item, score), to be ranked at random (`temperature`,
+    Plackett-Luce; 0: in order) and after `n_candidates` were drawn (see `exposure.exposures`). `engine` and `progress`
+    are as in `evaluate`.
 
     Two sessions, views halve with every rank; the target turns the list round:
 
@@ -159,7 +160,16 @@ def off_policy(
                 if is_table(target):
                     where = os.fspath(target) if isinstance(target, str | os.PathLike) else name
                     check_common(where, int(measured.tallies[name, "known"]), source.facts)
-            return conclude(plan, measured, n_rows=source.facts.n_rows, n_units=source.facts.n_units)
+            results = conclude(plan, measured, n_rows=source.facts.n_rows, n_units=source.facts.n_units)
+        rejected = plan.rejected_fits()
+        if rejected is None:
+            return results
+        if rejected.from_clicks:
+            return checked_by_tables(results, None, rejected)
+        by_table = plan.with_tables(rejected.fits)
+        work = map_chunks(workers, partial(measure, by_table), source, progress=say, what="checking the position model")
+        with gathered(work) as measured:
+            return checked_by_tables(results, conclude(by_table, measured), rejected)
 
 
 # ------------------------------------------------------------------------------------------------------------- prepare
@@ -185,7 +195,8 @@ def prepare(
 ) -> RankedPlan:
     """The plan of an evaluation: what is asked of each target, with what was learned from all chunks."""
     facts = source.facts.declaring(reward_range)
-    asked = None if position is None else for_groups(Positions.everywhere(position), facts.groups)
+    requested = None if position is None else Positions.everywhere(position)
+    asked = None if requested is None else for_places(requested, surfaces=facts.surfaces, groups=facts.groups)
     learner = None
     if asked is not None and asked.requests:
         learner = PositionLearner(asked, level, facts.clicks, facts.source)
@@ -220,9 +231,14 @@ def prepare(
             name: tuple(number for number, (each, _) in enumerate(question.asked) if name in possible[each])
             for name in targets
         },
-        ids_of_units=_ids(source.log) if isinstance(source, HeldLog) and facts.n_units <= MOST_UNITS else None,
-        first=(*(note("chunks", sentence) for sentence in source.notes), *_first(facts, looking, learned)),
-        last=(*_about_strata(looking, learned, interval), *left_out, *unfit),
+        ids_of_units=unit_ids(source.log) if isinstance(source, HeldLog) and facts.n_units <= MOST_UNITS else None,
+        first=(*(note("chunks", sentence) for sentence in source.notes), *about_log(facts, looking, learned)),
+        last=(
+            *([] if requested is None else about_surfaces(requested, facts)),
+            *about_strata(looking, learned, interval),
+            *left_out,
+            *unfit,
+        ),
     )
 
 
@@ -264,18 +280,6 @@ def _learned(
         return map_chunks(workers, work, source, progress=progress, what="learning", ordered=True)
 
     return learn(list(dict.fromkeys(wanted)), mapped, groups=groups, facts={})
-
-
-def _ids(log: Impressions) -> UnitIds:
-    """The ids of units and of their clusters; a session without a row has no known user."""
-    unit: Any = pl.Series(np.arange(log.n_units))
-    if log.sessions is not None and log.session_of_unit is not None:
-        unit = log.sessions.values.gather(log.session_of_unit)
-    cluster = unit
-    if log.users is not None:
-        known = log.cluster < len(log.users)
-        cluster = log.users.values.gather(pl.Series(np.where(known, log.cluster, 0)).set(pl.Series(~known), None))
-    return UnitIds(unit, cluster, np.bincount(log.unit, minlength=log.n_units).astype(np.float64))
 
 
 # --------------------------------------------------------------------------------------------------------------- checks
@@ -343,29 +347,3 @@ def _todo(
     if not todo:
         raise RefusedError(f"{facts.source}: {' '.join(dict.fromkeys(refused))}")
     return todo, notes
-
-
-# ---------------------------------------------------------------------------------------------------------------- notes
-
-
-def _first(facts: RankedFacts, looking: Looking, learned: Learned) -> list[Message]:
-    """What was read, where exposures come from, what was fitted."""
-    found = [note("log-read", text) for text in facts.notes]
-    found += about_independence(facts)
-    found += about_exposures(facts, looking.models(learned), looking.loggers)
-    if looking.learner is not None:
-        found += about_fits(learned[looking.learner], looking.learner.positions, facts)
-    if looking.shares is not None and not learned[looking.shares].nested:
-        found.append(
-            note(
-                "loggers-share-users",
-                "users have sessions of several loggers, so the variance is taken between users, not within loggers.",
-            )
-        )
-    return found
-
-
-def _about_strata(looking: Looking, learned: Learned, interval: Interval) -> list[Message]:
-    if looking.shares is None or not learned[looking.shares].nested or not interval.refits:
-        return []
-    return [note("loggers-fixed", "intervals take the number of sessions of each logger as given.")]

@@ -7,16 +7,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from truerank.core.estimator import Learned
 from truerank.core.messages import Message, caution, note
 from truerank.evaluation.ranked_facts import RankedFacts
+from truerank.evaluation.ranked_sight import Looking
 from truerank.exposure.positions.fits import Parameter
-from truerank.exposure.positions.learner import FittedPositions, from_clicks
+from truerank.exposure.positions.learner import from_clicks
 from truerank.exposure.positions.places import Positions
-
-UNKNOWN_ENDS = (
-    ". Or lists end where people seem to have stopped: no column candidates or viewed tells who came to the end of a "
-    "list; add one"
-)
+from truerank.exposure.positions.requests import MOST_GROUPS, FittedPositions
+from truerank.uncertainty.intervals import Interval
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +69,29 @@ def about_independence(facts: RankedFacts) -> list[Message]:
     ]
 
 
+def about_log(facts: RankedFacts, looking: Looking, learned: Learned) -> list[Message]:
+    """What was read, where exposures come from, what was fitted."""
+    found = [note("log-read", text) for text in facts.notes]
+    found += about_independence(facts)
+    found += about_exposures(facts, looking.models(learned), looking.loggers)
+    if looking.learner is not None:
+        found += about_fits(learned[looking.learner], looking.learner.positions, facts)
+    if looking.shares is not None and not learned[looking.shares].nested:
+        found.append(
+            note(
+                "loggers-share-users",
+                "users have sessions of several loggers, so the variance is taken between users, not within loggers.",
+            )
+        )
+    return found
+
+
+def about_strata(looking: Looking, learned: Learned, interval: Interval) -> list[Message]:
+    if looking.shares is None or not learned[looking.shares].nested or not interval.refits:
+        return []
+    return [note("loggers-fixed", "intervals take the number of sessions of each logger as given.")]
+
+
 def recorded(fitted: FittedPositions) -> list[FittedPosition]:
     """Fitted parameters, for the record."""
     return [
@@ -86,19 +108,60 @@ def views(fitted: FittedPositions) -> list[dict[str, Any]]:
 
 def about_fits(fitted: FittedPositions, asked: Positions, facts: RankedFacts) -> Iterator[Message]:
     """What was fitted, to how much, and whether it describes the log."""
-    ended = "" if from_clicks(asked) or facts.ends_known else UNKNOWN_ENDS
-    to = f"impressions and their {facts.clicks}" if from_clicks(asked) else "lists"
+    rejected, clicks = fitted.rejected(), from_clicks(asked)
+    what = f"{facts.clicks}s" if clicks else "views"
+    to = f"impressions and their {facts.clicks}" if clicks else "lists"
     for place, fit in fitted.fits.items():
         shown = ", ".join(map(_parameter, fit.parameters[:3]))
         yield note("position-fit", f"position model of {place}: {fit.model.name}, {shown}, from {fit.n:,} {to}.")
         for each in fit.notes:
             yield note("position-fit", f"position model of {place}: {each}")
-        if fit.goodness.p < 0.01:
-            yield note(
-                "position-misfit",
-                f"position model of {place}: its views differ from those in the log by more than chance "
-                f"(p = {fit.goodness.p:.1g}); choose another family, or a table{ended}.",
+        if fit.list_end is not None:
+            yield caution(
+                "list-end",
+                f"position model of {place}: no list goes beyond rank {fit.list_end}, to which {fit.n_censored:,} of "
+                f"{fit.n:,} lists come. truerank takes this as the end of lists, not as people who stopped (censored). "
+                "Add the column candidates (how many items a list has) to the log to state where each list ends.",
+                numbers={"rank": fit.list_end, "lists": fit.n, "lists_at_end": fit.n_censored},
+                about=(place,),
             )
+        if place in rejected:
+            yield caution(
+                "position-misfit",
+                f"position model of {place}: its {what} differ from those in the log by more than sampling error "
+                f"(p = {fit.goodness.p:.1g}). Verdicts stand only where the table of observed views gives the same. "
+                f"{about_columns(facts, clicks=clicks)}.",
+                numbers={"p": fit.goodness.p},
+                about=(place,),
+            )
+
+
+def about_surfaces(requested: Positions, facts: RankedFacts) -> list[Message]:
+    """That surfaces are too many for a fit of their own."""
+    per_surface = any(model.per_surface and place.surface is None for place, model in requested.requests)
+    if len(facts.surfaces) <= MOST_GROUPS or not per_surface or from_clicks(requested):
+        return []
+    return [
+        caution(
+            "many-surfaces",
+            f"the log has more than {MOST_GROUPS} surfaces, so they share one fitted position model. Join surfaces "
+            "that are scrolled alike.",
+        )
+    ]
+
+
+def about_columns(facts: RankedFacts, *, clicks: bool) -> str:
+    """What to do about a position model that does not describe the log: the table, and the columns that it lacks."""
+    surface = [] if facts.surfaces else ["surface (where in the product a list is scrolled)"]
+    viewed = "viewed (which of the displayed items were viewed)"
+    if clicks:
+        wanted = [viewed, *surface]
+    elif facts.ends_known:
+        wanted = surface
+    else:
+        wanted = [*surface, "candidates (how many items a list has)", viewed]
+    columns = f", and add to the log the column{'s' if len(wanted) > 1 else ''} {', '.join(wanted)}" if wanted else ""
+    return f"Use the position model fit:table{columns}"
 
 
 def _parameter(fitted: Parameter) -> str:
