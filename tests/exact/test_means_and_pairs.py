@@ -18,9 +18,6 @@ from truerank.estimators.judged.hit_bounds import AtLeast, AtMost, HitBound
 from truerank.estimators.judged.pairs import ExpandedPairs
 from truerank.estimators.judged.post_normalised import IdealRatio, PostNormalised
 from truerank.estimators.judged.published import Published
-from truerank.estimators.judged.shrunk import Shrunk
-from truerank.estimators.judged.weighted import WeightedUsers, kept_chance
-from truerank.estimators.judged.wild import Wild
 from truerank.metrics.auc import AUC
 from truerank.metrics.average_precision import AveragePrecision
 from truerank.metrics.hit_rate import HitRate
@@ -150,65 +147,6 @@ def test_normalised_after_averaging(design: SamplingDesign, rate: float | None) 
         assert form.values(totals)[0] == pytest.approx(dcg / full / n_users, abs=1e-12)
 
 
-# --------------------------------------------------------------------------------------------------------- mean recall
-
-
-@pytest.mark.parametrize("k", [1, 2, 3])
-def test_wild_weights_are_exact_where_users_like_no_more_than_is_judged(k: int) -> None:
-    world = Tiny([[1, 0, 0, 1, 1, 0], [0, 1, 0, 0, 1], [0, 0, 0, 0]])
-    truth = float(np.nansum(known(world, Recall(k)))) / 3
-    mean = mean_total(world, Wild(), Recall(k), 0, UniformDesign(3), None) / 3
-    assert mean == pytest.approx(truth, abs=1e-12)
-    rated = mean_total(world, Wild(), Recall(k), 0, BernoulliDesign(0.4), 0.4) / 3
-    assert rated == pytest.approx(truth, abs=1e-12)
-
-
-def test_wild_weights_are_biased_beyond() -> None:
-    """Three relevant items and two judged: E g(n) is 1 - N_(3) / ..., not 1."""
-    world = Tiny([[1, 0, 0, 1, 1, 0]])
-    mean = expect(world, Wild(), Recall(1), [UniformDesign(2)], lambda terms: terms.value())
-    assert mean == pytest.approx(0.0, abs=1e-12)  # E g = 15 draws: 9 x 3 - 3 x 9 = 0, where recall is 1/3
-
-
-def test_weighted_and_shrunk_move_the_published_mean_and_do_not_cure_it() -> None:
-    """Of six items one user likes the first, one the five others; two judged: truth .5."""
-    world = Tiny([[1, 0, 0, 0, 0, 0], [0, 1, 1, 1, 1, 1]])
-
-    def mean(estimator: Estimator) -> float:
-        return expect(world, estimator, Recall(1), [UniformDesign(2)] * 2, lambda terms: terms.value())
-
-    assert mean(Published()) == pytest.approx(1 / 6, abs=1e-12)
-    # n = 1 stands for three items: 1 - C(3, 2) / C(6, 2) = .8, weight 5/4; n = 2 is sure to be kept; the first user is
-    # kept in a third of the draws
-    assert mean(WeightedUsers()) == pytest.approx(1 / 3 * (1 / 3 * 1 / 2 + 2 / 3 * 5 / 9), abs=1e-12)
-    assert mean(Published()) < mean(WeightedUsers()) < 0.25
-    assert mean(Shrunk()) < 0.25
-
-
-@pytest.mark.parametrize("judged", [1, 2, 4])
-@pytest.mark.parametrize("k", [1, 3])
-def test_weights_by_the_true_chance_to_be_kept_would_be_unbiased(k: int, judged: int) -> None:
-    """Σ (m / n) / π and Σ 1 / π over kept users, with N⁺ known: the sum of recalls and the number of users."""
-    for row in WORLD.labels[:2]:
-        n = np.array([float(sum(row))])
-        size, drawn_of = np.array([float(len(row))]), np.array([float(judged)])
-        (chance,) = kept_chance(n, n_candidates=size, n_judged=drawn_of)
-        user = Tiny([row])
-
-        def recall_of(terms: Smooth) -> float:
-            return float(terms.sums[0, 0])
-
-        def number_of(terms: Smooth) -> float:
-            return float(terms.sums[0, 1])
-
-        recall, number = (
-            expect(user, Published(), Recall(k), [UniformDesign(judged)], of) / chance for of in (recall_of, number_of)
-        )
-        assert recall == pytest.approx(sum(row[:k]) / sum(row), abs=1e-12)
-        assert number == pytest.approx(1, abs=1e-12)
-
-
-@pytest.mark.parametrize("estimator", [WeightedUsers(), Published()], ids=str)
-def test_with_every_label_known_it_is_the_plain_mean(estimator: Estimator) -> None:
-    found = WORLD.terms(estimator, Recall(2), WORLD.everything()).value()
-    assert found == pytest.approx(float(np.nanmean(known(WORLD, Recall(2)))), abs=1e-12)
+def test_with_every_label_known_published_is_the_plain_mean() -> None:
+    value = WORLD.terms(Published(), Recall(2), WORLD.everything()).value()
+    assert value == pytest.approx(float(np.nanmean(known(WORLD, Recall(2)))), abs=1e-12)

@@ -13,7 +13,7 @@ import truerank as tr
 from truerank.core.arrays import Ints
 from truerank.estimators import terms_of
 from truerank.estimators.judged.published import Published
-from truerank.estimators.judged.weighted import kept_chance
+from truerank_research.estimators.weighted import kept_chance
 from truerank.metrics.recall import Recall
 from truerank.studies.papers.experiment import EXPERIMENTS, Obtained
 from truerank.studies.papers.paper import Cell, Cells, ClaimVerdict

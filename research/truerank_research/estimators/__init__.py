@@ -1,1 +1,3 @@
 """Experimental estimators: they assume more than the data can check. Registered by entry points."""
+
+EXPERIMENTAL = "experimental (truerank-research)"

@@ -17,8 +17,8 @@ import numpy as np
 from truerank.core.arrays import Bools, Floats, Ints, two_sum
 from truerank.core.clusters import Clusters
 from truerank.core.counted import CountedItems
-from truerank.core.curved import CurvedRecall
 from truerank.core.errors import InputError
+from truerank.core.modelled import ModelledTerms
 from truerank.core.refits import Refitted
 from truerank.core.rows import Weighting
 from truerank.core.terms import Smooth, Terms
@@ -57,7 +57,7 @@ def gathered(parts: Iterable[Measured], *, budget: int | None = None) -> Iterato
 
 def _has_rows(part: Measured) -> bool:
     """Whether single rows are kept, for an interval that needs all of them at once."""
-    summed = (each for each in part.terms.values() if not isinstance(each, CountedItems | CurvedRecall))
+    summed = (each for each in part.terms.values() if not isinstance(each, CountedItems | ModelledTerms))
     return any(each.whole.rows is not None for each in summed)
 
 
@@ -68,7 +68,7 @@ def _bytes(part: Measured) -> int:
 
 
 def _size(terms: Terms) -> int:
-    if isinstance(terms, CurvedRecall):
+    if isinstance(terms, ModelledTerms):
         return sum(column.nbytes for column in terms.columns().values())
     return terms.item.nbytes if isinstance(terms, CountedItems) else terms.whole.sums.nbytes
 
@@ -126,7 +126,7 @@ class Store:
             flags = _read(self._path(number, "defined"), np.bool_, None)
             listed = replace(kind, start=start, item=item, defined=flags, clusters=clusters)
             return listed if order is None else listed.take(order, clusters)
-        if isinstance(kind, CurvedRecall):
+        if isinstance(kind, ModelledTerms):
             columns = {
                 name: _read(self._path(number, name), values.dtype.type, order)
                 for name, values in kind.columns().items()
@@ -174,7 +174,7 @@ def _arrays(terms: Terms) -> dict[str, np.ndarray]:
     """What there is of terms for each row, or for each item of its list, by name."""
     if isinstance(terms, CountedItems):
         return {"length": np.diff(terms.start), "item": terms.item.astype(np.int64), "defined": terms.defined}
-    if isinstance(terms, CurvedRecall):
+    if isinstance(terms, ModelledTerms):
         return terms.columns()
     smooth = terms.whole
     arrays: dict[str, np.ndarray] = dict(zip(smooth.form.columns, smooth.sums.T, strict=True))
@@ -200,7 +200,7 @@ def _together(before: Terms | None, terms: Terms) -> Terms:
     if isinstance(terms, CountedItems):
         empty = np.zeros(0, dtype=np.int64)
         return replace(terms, start=np.zeros(1, dtype=np.int64), item=empty, defined=none, clusters=no_clusters)
-    if isinstance(terms, CurvedRecall):
+    if isinstance(terms, ModelledTerms):
         return terms.take(np.zeros(0, dtype=np.int64), no_clusters)
     smooth = terms.whole
     nothing = np.zeros((0, len(smooth.form.columns)))

@@ -15,6 +15,7 @@ from truerank.core.estimator import Asked, Clipping, Estimator, Exposed, Learned
 from truerank.core.ids import Ids
 from truerank.core.messages import Message
 from truerank.core.metric import Additive, Metric, OfCounts, is_directed
+from truerank.core.modelled import ModelledTerms
 from truerank.core.progress import Progress
 from truerank.core.provenance import Provenance
 from truerank.core.ranking import JudgedChunk, Pool, RankView, Returned, Ties
@@ -60,7 +61,6 @@ from truerank.uncertainty.balance import (
     weighted_balance,
 )
 from truerank.uncertainty.evidence import Listed, equally_weighted, judged_spread, warnings_of
-from truerank.uncertainty.modelled import about_curve, distrust
 from truerank.uncertainty.spreads import Bounds, Spread
 from truerank.uncertainty.verdicts import UnseenExposure
 
@@ -271,7 +271,7 @@ class JudgedPlan:
             *unbalanced(balance, cell[0]),
             *not_random(items),
             *selected_users(measured.tallies.get(("users",))),
-            *distrust(measured.terms[cell], cell[0]),
+            *(terms.reasons(cell[0]) if isinstance(terms := measured.terms[cell], ModelledTerms) else ()),
         )
 
     def unseen(self, cell: Cell, terms: Terms, measured: Measured) -> UnseenExposure:
@@ -339,7 +339,7 @@ class JudgedPlan:
         return (
             *warnings_of(estimator, metric, terms, listed, clip=asked.clip, exactly_these=exactly_these),
             *unchecked(balance),
-            *about_curve(terms),
+            *(terms.cautions() if isinstance(terms, ModelledTerms) else ()),
             *(quiet_weights(balance, terms.whole, recall=is_recall(metric)) if unlimited else ()),
             *(unequal_judging(measured.tallies) if self._expands(estimator) else ()),
             *(heavy_rows_missing(measured.tallies) if estimator.about.needs_scale else ()),

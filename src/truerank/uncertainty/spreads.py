@@ -16,7 +16,7 @@ import numpy as np
 from truerank.core import special
 from truerank.core.arrays import Floats, Ints, compiled_for, exact_sum, largest_of
 from truerank.core.counted import CountedItems
-from truerank.core.curved import CurvedRecall
+from truerank.core.modelled import ModelledTerms
 from truerank.core.terms import Ratio, Smooth, Terms
 
 ROUNDING = 1e-12  # residuals below this share of what they are made of are rounding
@@ -241,7 +241,7 @@ def influences(terms: Terms) -> Influences:
         return Influences(value, np.zeros(0), np.zeros(0), 0.0, 0)
     stratum = terms.clusters.stratum if isinstance(terms, Smooth) else None
     reach = terms.reach() if isinstance(terms, CountedItems) else 0.0
-    correction = terms.correction() if isinstance(terms, CurvedRecall) else None
+    correction = terms.correction() if isinstance(terms, ModelledTerms) else None
     return Influences(
         value, terms.influence(), terms.leverage(), abs(value), terms.n_informative(), stratum, reach, correction
     )

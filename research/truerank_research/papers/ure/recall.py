@@ -9,9 +9,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from truerank.core.arrays import Bools, Floats, Ints
-from truerank.estimators.judged.weighted import kept_chance
 from truerank.uncertainty.agreement import correlation, rank_correlation
 from truerank_research.claims import Cell
+from truerank_research.estimators.weighted import kept_chance
 from truerank_research.papers.ure.data import Split
 
 

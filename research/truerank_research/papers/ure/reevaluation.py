@@ -14,7 +14,7 @@ from truerank.core.progress import Progress
 from truerank.core.values import text_of
 from truerank.data.datasets.kuairec import KuaiRec
 from truerank.estimators import terms_of
-from truerank.estimators.judged.corrected import Corrected
+from truerank_research.estimators.corrected import Corrected
 from truerank.estimators.judged.pooled import Pooled
 from truerank.estimators.judged.post_stratified import PostStratified
 from truerank.estimators.judged.published import Published

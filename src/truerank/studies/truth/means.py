@@ -12,17 +12,18 @@ import numpy as np
 from truerank.core.estimator import Asked, Estimator, Learned
 from truerank.core.ranking import Ranks, RankView
 from truerank.core.terms import Terms
-from truerank.estimators.judged.corrected import Corrected
 from truerank.estimators.judged.published import Published
-from truerank.estimators.judged.shrunk import Shrunk
-from truerank.estimators.judged.weighted import WeightedUsers
 from truerank.metrics.recall import Recall
 from truerank.studies.calibration.said import Said
 from truerank.studies.truth.contenders import Contender, ShownRows, published
 from truerank.studies.truth.known import FIRST
 from truerank.studies.truth.worlds import CUTOFFS, TruthWorld, worlds
 from truerank.uncertainty.intervals import Population
-from truerank.uncertainty.modelled import distrust
+from truerank_research.estimators.corrected import Corrected
+from truerank_research.estimators.curve_messages import doubts
+from truerank_research.estimators.curved_recall import CurvedRecall
+from truerank_research.estimators.shrunk import Shrunk
+from truerank_research.estimators.weighted import WeightedUsers
 
 MOST_DRAWS = 500  # a model is fitted for every recommender and cut-off
 ESTIMATORS: tuple[Estimator, ...] = (Published(), Corrected(), WeightedUsers(), Shrunk())
@@ -66,7 +67,8 @@ class MeanRecallWorld:
             }
             for at, question in enumerate(asked):
                 terms: dict[str, Terms] = {model: parts[at] for model, parts in found.items()}
-                doubted = {model: bool(distrust(part, model)) for model, part in terms.items()}
+                curved = {model: part for model, part in terms.items() if isinstance(part, CurvedRecall)}
+                doubted = {model: model in curved and bool(doubts(curved[model])) for model in terms}
                 pairs = [(model, FIRST) for model in terms if model != FIRST]
                 alone, apart = Population().spreads(terms, pairs, level=0.95)
                 metric, name = str(question.metric), estimator.about.name

@@ -9,7 +9,6 @@ from typing import Any, ClassVar
 import numpy as np
 
 from truerank.core.arrays import Floats
-from truerank.core.curved import CurvedRecall, ends_of, sums_by_bin
 from truerank.core.estimator import About, Asked, Exposed, Learned, Learner
 from truerank.core.log import Log
 from truerank.core.metric import Metric
@@ -17,6 +16,8 @@ from truerank.core.ranking import JudgedChunk, RankView, Ties
 from truerank.core.values import Between0And1, check, text_of
 from truerank.estimators.sums import LABEL_FREE, UNIFORM, UniformSample, only_recall
 from truerank.metrics.recall import Recall
+from truerank_research.estimators import EXPERIMENTAL
+from truerank_research.estimators.curved_recall import CurvedRecall, ends_of, sums_by_bin
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +53,7 @@ class Corrected:
         stands=True,
         fits=True,
         left_out="have no judged item",
+        caution=f"{EXPERIMENTAL}: it rests on a model of users without a judged relevant item, and gives no verdicts",
     )
 
     __str__ = text_of

@@ -26,8 +26,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from truerank.core.arrays import Bools, Floats, exact_sum
-from truerank.core.histograms import Histograms
 from truerank.core.threads import one_blas_thread
+from truerank_research.estimators.histograms import Histograms
 
 BLOCK = 2**14  # distinct rows that are looked at together
 STEPS = 60

@@ -17,6 +17,7 @@ from truerank.core.terms import Smooth
 from truerank.core.values import text_of
 from truerank.estimators.sums import LABEL_FREE, UNIFORM, UniformSample, additive, only_recall, per_unit
 from truerank.metrics.worth import expected_worth
+from truerank_research.estimators import EXPERIMENTAL
 
 STRENGTHS = tuple(2.0**power for power in range(-4, 13))  # of the pull that can be chosen
 
@@ -100,8 +101,8 @@ class Shrunk:
         needs_size=True,
         stands=True,
         left_out="have no judged item",
-        caution="for comparison: users are pulled towards pooled recall, in which those with many relevant items count "
-        "most; use corrected",
+        caution=f"{EXPERIMENTAL}: for comparison: users are pulled towards pooled recall, in which those with many "
+        "relevant items count most; use corrected",
     )
 
     __str__ = text_of

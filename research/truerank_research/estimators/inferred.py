@@ -23,6 +23,7 @@ from truerank.metrics.dcg import DCG
 from truerank.metrics.ndcg import NDCG
 from truerank.metrics.recall import Recall
 from truerank.metrics.worth import expected_worth
+from truerank_research.estimators import EXPERIMENTAL
 
 
 class Program(StrEnum):
@@ -72,9 +73,9 @@ class Inferred:
         ties=frozenset({Ties.EXPECTED, Ties.RANDOM}),
         needs_size=True,
         left_out="have no judged relevant item",
-        caution="for comparison with TREC: a mean over users with a judged relevant item, who have more relevant items "
-        "than others; on KuaiRec (popularity, 20 and 80 judged items) infAP was 15 to 16% too low, xinfAP 24 to 29%, "
-        "infNDCG@50 17 to 52%; use pairs or post-normalised",
+        caution=f"{EXPERIMENTAL}: for comparison with TREC: a mean over users with a judged relevant item, who have "
+        "more relevant items than others; on KuaiRec (popularity, 20 and 80 judged items) infAP was 15 to 16% too low, "
+        "xinfAP 24 to 29%, infNDCG@50 17 to 52%; use pairs or post-normalised",
     )
 
     __str__ = text_of

@@ -16,6 +16,7 @@ from truerank.core.terms import Smooth, ratio
 from truerank.core.values import text_of
 from truerank.estimators.sums import LABEL_FREE, UNIFORM, UniformSample, additive, only_recall, per_unit
 from truerank.metrics.worth import expected_worth
+from truerank_research.estimators import EXPERIMENTAL
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,8 +43,8 @@ class WeightedUsers:
         needs_size=True,
         stands=True,
         left_out="have no judged relevant item",
-        caution="for comparison: the chance to be kept is guessed from the same few judged items, so a part of the "
-        "bias of published stays; use corrected",
+        caution=f"{EXPERIMENTAL}: for comparison: the chance to be kept is guessed from the same few judged items, so "
+        "a part of the bias of published stays; use corrected",
     )
 
     __str__ = text_of

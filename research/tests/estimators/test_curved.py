@@ -6,8 +6,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from truerank.core.curved import binned, sums_by_bin
-from truerank.core.histograms import Histograms
+from truerank_research.estimators.curved_recall import binned, sums_by_bin
+from truerank_research.estimators.histograms import Histograms
 
 RANKS = st.one_of(st.integers(0, 60).map(float), st.just(np.inf), st.sampled_from([3.5, 4.0, 5.0, 14.0, 2e7]))
 ROWS = st.lists(st.tuples(RANKS, st.sampled_from([0.0, 0.0, 1.0, 7.0]), st.integers(0, 3)), max_size=30)

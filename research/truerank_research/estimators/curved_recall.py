@@ -11,10 +11,13 @@ import numpy as np
 
 from truerank.core.arrays import Bools, Floats, Ints, sums_by
 from truerank.core.clusters import Clusters
-from truerank.core.histograms import Histograms
+from truerank.core.messages import Message
+from truerank.core.modelled import ModelledTerms
 from truerank.core.once import Once
-from truerank.core.rank_curve import CurveFit, fit_curve, plausible
 from truerank.core.terms import Smooth, Terms, joined_clusters, ratio
+from truerank_research.estimators.curve_messages import about_curve, doubts, no_verdict
+from truerank_research.estimators.histograms import Histograms
+from truerank_research.estimators.rank_curve import CurveFit, fit_curve, plausible
 
 # ends of the bins of ranks; the cut-off is one more; the same whatever the data, so that chunks agree
 ENDS = tuple(float(end) for power in range(7) for end in (5 * 10**power, 15 * 10**power))
@@ -30,7 +33,7 @@ def ends_of(k: int) -> Floats:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class CurvedRecall:
+class CurvedRecall(ModelledTerms):
     """Relevant and judged items of each row by bin of ranks, the last for what is never recommended.
 
     `recommended` of `candidates` are in the list of a row. The fit needs all rows at once and is made when a value is
@@ -116,6 +119,12 @@ class CurvedRecall:
         kept = self.defined & (n > 0)
         published = ratio(np.divide(hits, n, out=np.zeros(len(n)), where=kept), kept.astype(np.float64), defined=kept)
         return self.value() - published.value()
+
+    def reasons(self, model: str) -> tuple[Message, ...]:
+        return () if self.exact else (no_verdict(model),)
+
+    def cautions(self) -> tuple[Message, ...]:
+        return (*doubts(self), *about_curve(self))
 
     def value(self) -> float:
         return self.whole.value()

@@ -18,6 +18,7 @@ from truerank.core.terms import Smooth, ratio
 from truerank.core.values import text_of
 from truerank.estimators.sums import LABEL_FREE, UNIFORM, UniformSample, additive, only_recall, per_unit
 from truerank.metrics.worth import expected_worth
+from truerank_research.estimators import EXPERIMENTAL
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,8 +47,8 @@ class Wild:
         needs_size=True,
         stands=True,
         left_out="have no judged item",
-        caution="for comparison: its weights alternate in sign and grow with every judged relevant item, so that "
-        "single users decide; use corrected",
+        caution=f"{EXPERIMENTAL}: for comparison: its weights alternate in sign and grow with every judged relevant "
+        "item, so that single users decide; use corrected",
     )
 
     __str__ = text_of

@@ -1,12 +1,14 @@
-"""When a value that rests on a model of users cannot be trusted, and what it would be if users were otherwise."""
+"""What is said of a value that rests on a model of users, and what it would be if users were otherwise."""
 
 from __future__ import annotations
 
 import math
+from typing import TYPE_CHECKING
 
-from truerank.core.curved import CurvedRecall
 from truerank.core.messages import Message, caution, warning
-from truerank.core.terms import Terms
+
+if TYPE_CHECKING:
+    from truerank_research.estimators.curved_recall import CurvedRecall
 
 FEWEST_WITH_RELEVANT = 0.4  # share of users with a judged relevant item, below which intervals were measured to fail
 HALF_WITH_RELEVANT = 0.55  # below which intervals at middle depths of a list were measured to be a little short
@@ -16,12 +18,19 @@ LARGE_CORRECTION = 0.07  # of the value, above which intervals were measured to 
 MATTERS = 0.02  # of the value
 
 
-def distrust(terms: Terms, model: str) -> tuple[Message, ...]:
-    """What takes verdicts away from a model-based value; nothing where every label is known."""
-    if not isinstance(terms, CurvedRecall) or terms.exact:
-        return ()
+def no_verdict(model: str) -> Message:
+    """A value by a model of users decides nothing: what is wrong with the model does not average out."""
+    return warning(
+        "model-based",
+        f"the value of {model} rests on a model of users without a judged relevant item; use pooled for verdicts",
+        about=(model,),
+    )
+
+
+def doubts(terms: CurvedRecall) -> tuple[Message, ...]:
+    """Where values were measured to be far off."""
     fit, share = terms.fit(), terms.share_with_relevant()
-    if fit is None:
+    if terms.exact or fit is None:
         return ()
     messages = []
     if share < FEWEST_WITH_RELEVANT:
@@ -32,38 +41,35 @@ def distrust(terms: Terms, model: str) -> tuple[Message, ...]:
                 "the others like is nearly all model, and its value was measured to be up to a fifth too low there; "
                 "judge more items per user, or use pooled",
                 numbers={"share": share},
-                about=(model,),
             )
         )
     if terms.above_chance() < BELOW_CHANCE:
         messages.append(
             warning(
                 "below-chance",
-                f"the lists of {model} hold relevant items less often than the rest does: the rank curve takes "
+                "its lists hold relevant items less often than the rest does: the rank curve takes "
                 "relevance to fall along a list, and was measured to be too low by up to two fifths there; use pooled",
                 numbers={"z": terms.above_chance()},
-                about=(model,),
             )
         )
     if terms.correction() < -FALLS * abs(terms.value()):
         messages.append(
             warning(
                 "recall-rises",
-                f"users who like much have the higher recall of {model}, so the mean over users is corrected down, by "
+                f"users who like much have the higher recall, so the mean over users is corrected down, by "
                 f"{-terms.correction():.4f}: such corrections were measured to go too little far, and intervals to "
                 "hold the truth in 41 to 86% of draws; use pooled",
                 numbers={"correction": terms.correction()},
-                about=(model,),
             )
         )
     if not fit.converged:
-        messages.append(warning("not-converged", "the rank curve could not be fitted to the end", about=(model,)))
+        messages.append(warning("not-converged", "the rank curve could not be fitted to the end"))
     return tuple(messages)
 
 
-def about_curve(terms: Terms) -> tuple[Message, ...]:
+def about_curve(terms: CurvedRecall) -> tuple[Message, ...]:
     """That half of the users are model, and how the value goes with the share of users who like nothing."""
-    if not isinstance(terms, CurvedRecall) or terms.exact or terms.fit() is None:
+    if terms.exact or terms.fit() is None:
         return ()
     value, messages = terms.value(), list(_half_model(terms.share_with_relevant()))
     messages += _large(terms.correction(), value)

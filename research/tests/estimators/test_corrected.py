@@ -11,17 +11,17 @@ import pytest
 import truerank as tr
 from truerank.core.errors import RefusedError
 from truerank.core.estimator import Asked, Learned
-from truerank.core.histograms import Histograms
-from truerank.core.rank_curve import fit_curve, plausible
 from truerank.core.ranking import RankView
 from truerank.core.results import INSUFFICIENT, Results
-from truerank.estimators.judged.corrected import Corrected
 from truerank.metrics.recall import Recall
 from truerank.studies.truth.contenders import ShownRows
 from truerank.studies.truth.known import SyntheticSettings, synthetic
 from truerank.studies.truth.means import MeanRecallWorld, ranks_of
-from truerank.uncertainty.modelled import about_curve, distrust
 from truerank.uncertainty.spreads import Spread, allowing
+from truerank_research.estimators.corrected import Corrected
+from truerank_research.estimators.curve_messages import about_curve, doubts
+from truerank_research.estimators.histograms import Histograms
+from truerank_research.estimators.rank_curve import fit_curve, plausible
 
 N_USERS, N_ITEMS = 300, 200
 # of the first implementation, a loop over users, nodes and bins, which takes small chances as their odds
@@ -102,17 +102,19 @@ def test_it_is_nearer_to_the_truth_than_the_published_mean() -> None:
     assert found["good", "corrected"].low < truth < found["good", "corrected"].high
 
 
-def test_few_users_with_a_relevant_item_take_the_verdict_away() -> None:
-    results = asked(2, estimators=["corrected", "pooled"])
+@pytest.mark.parametrize("n", [2, 20, 60])
+def test_it_gives_no_verdict_unless_every_label_is_known(n: int) -> None:
+    results = asked(n, estimators=["corrected", "pooled"])
     verdicts = {each.estimator: each for each in results.comparisons}
     assert verdicts["corrected"].verdict == INSUFFICIENT
-    assert "few-with-relevant" in {reason.code for reason in verdicts["corrected"].reasons}
-    assert "few-with-relevant" not in {reason.code for reason in verdicts["pooled"].reasons}
-    plenty = asked(20, estimators=["corrected"]).comparisons[0]
-    assert "few-with-relevant" not in {reason.code for reason in plenty.reasons}
+    assert "model-based" in {reason.code for reason in verdicts["corrected"].reasons}
+    assert "model-based" not in {reason.code for reason in verdicts["pooled"].reasons}
+    doubted = {message.code for each in results.estimates if each.estimator == "corrected" for message in each.warnings}
+    assert ("few-with-relevant" in doubted) == (n == 2)
+    assert asked(N_ITEMS, estimators=["corrected"]).comparisons[0].verdict == "worse"
 
 
-def test_lists_below_chance_take_the_verdict_away() -> None:
+def test_lists_below_chance_are_reported() -> None:
     labels, scores = world()
     user, item = np.repeat(np.arange(N_USERS), 30), np.argsort(np.random.default_rng(5).random(labels.shape), axis=1)
     place = item[:, :30].ravel()
@@ -123,9 +125,9 @@ def test_lists_below_chance_take_the_verdict_away() -> None:
         exposure="random",
         metrics=["Recall@50"],
         estimators=["corrected"],
-    ).comparisons[0]
-    assert found.verdict == INSUFFICIENT
-    assert "below-chance" in {reason.code for reason in found.reasons}
+    ).estimates[0]
+    assert found.model == "worst"
+    assert "below-chance" in {message.code for message in found.warnings}
 
 
 def test_the_share_who_like_nothing_can_be_declared_and_its_effect_is_said() -> None:
@@ -170,8 +172,8 @@ def test_a_correction_that_goes_down_is_said(rising: bool) -> None:
     draw = ShownRows(known, np.arange(known.n_users), shown, 5)
     view = RankView(ranks_of(draw, "popularity"))
     terms = Corrected().terms(draw.chunk(), view, asked=[Asked(Recall(10))], learned=Learned())[0]
-    doubts = {message.code for message in distrust(terms, "popularity")}
-    assert ("recall-rises" in doubts) == rising
+    codes = {message.code for message in doubts(terms)}
+    assert ("recall-rises" in codes) == rising
     assert (terms.correction() < -0.05 * terms.value()) == rising
 
 

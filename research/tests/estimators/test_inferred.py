@@ -15,10 +15,10 @@ from tiny import expectation as expect
 import truerank as tr
 from truerank.core.options import Denominator
 from truerank.estimators.judged.full import Full
-from truerank.estimators.judged.inferred import Inferred, Program
 from truerank.metrics.average_precision import AveragePrecision
 from truerank.metrics.ndcg import NDCG
 from truerank.sampling.designs import UniformDesign
+from truerank_research.estimators.inferred import Inferred, Program
 
 SAMPLE_EVAL = Inferred(Program.SAMPLE_EVAL)
 
