@@ -100,7 +100,12 @@ class Run(Setting):
         return Setting(self.source, self.full, self.seed)
 
     def pieces(
-        self, function: Callable[..., pl.DataFrame], arguments: Sequence[tuple[Any, ...]], *, about: str = "", **shared: Any
+        self,
+        function: Callable[..., pl.DataFrame],
+        arguments: Sequence[tuple[Any, ...]],
+        *,
+        about: str = "",
+        **shared: Any,
     ) -> list[pl.DataFrame]:
         """The tables of `function(*arguments[0])`, `function(*arguments[1])`, ..., each computed once.
 

@@ -43,7 +43,11 @@ def measure(run: Run) -> Measured:
     recall = grid.measure(split, positions, seed=run.seed)
     n_models = len(positions)
     return Measured(
-        {"cells": cell_rows([*_curve_cells(grid, recall, split.n_candidates, usual), *_four_cells(grid, recall, usual)])},
+        {
+            "cells": cell_rows(
+                [*_curve_cells(grid, recall, split.n_candidates, usual), *_four_cells(grid, recall, usual)]
+            )
+        },
         {
             "models": n_models,
             "diverged": (N_RANDOM if run.full else 4) - n_models,

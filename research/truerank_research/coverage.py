@@ -1,4 +1,4 @@
-"""Do intervals keep their promise? Draw random exposures of a fully observed world many times and count.
+"""Coverage of intervals: draw random exposures of a fully observed dataset many times and count.
 
 Design: the users stay, their judged items are redrawn. Population: users are redrawn with replacement from the fully
 observed ones, each copy with its own judged items; the truth is over all of them.
@@ -23,8 +23,8 @@ from truerank.core.metric import Metric
 from truerank.core.ranking import Ranks
 from truerank.core.terms import Smooth
 from truerank.estimators import terms_of
-from truerank.studies.work import Keep
 from truerank.uncertainty.intervals import Interval, Population
+from truerank_research.runner import Run
 
 Asked = tuple[Metric, Estimator]
 BLOCK = 50  # draws that are kept together
@@ -178,32 +178,20 @@ class CoverageCase(Protocol):
     def drawing(self) -> Drawing: ...
 
 
-@dataclass(frozen=True, slots=True)
-class CoverageDraws:
-    """Some draws of a case (a `WorkPiece`): a row for each draw and question."""
-
-    case: CoverageCase
-    first: int
-    last: int
-
-    @property
-    def name(self) -> str:
-        return f"{self.case.name} {self.first}-{self.last}"
-
-    def table(self) -> pl.DataFrame:
-        case = self.case
-        work = _Run(case.world(), case.asked, case.drawing(), case.interval, case.seed)
-        with np.errstate(all="raise", under="ignore"):  # nothing undefined is counted in silence
-            found = np.concatenate([work(run) for run in range(self.first, self.last)])
-        return pl.DataFrame(found, schema=["value", "low", "high"], orient="row")
+def draw_case(case: CoverageCase, first: int, last: int) -> pl.DataFrame:
+    """Some draws of a case: a row for each draw and question."""
+    work = _Run(case.world(), case.asked, case.drawing(), case.interval, case.seed)
+    with np.errstate(all="raise", under="ignore"):  # nothing undefined is counted in silence
+        rows = np.concatenate([work(number) for number in range(first, last)])
+    return pl.DataFrame(rows, schema=["value", "low", "high"], orient="row")
 
 
-def measure_kept(case: CoverageCase, *, runs: int, keep: Keep) -> list[Coverage]:
-    """The same as `measure`, of draws that are kept."""
-    pieces = [CoverageDraws(case, first, min(first + BLOCK, runs)) for first in range(0, runs, BLOCK)]
-    tables = keep(pieces, about=f"drawing {case.name}")
-    found = np.concatenate([table.to_numpy() for table in tables])
-    return _summed(case.world(), case.asked, found.reshape(runs, -1, 3), case.interval)
+def measure_case(case: CoverageCase, *, draws: int, run: Run) -> list[Coverage]:
+    """The same as `measure`, in stored pieces."""
+    arguments = [(case, first, min(first + BLOCK, draws)) for first in range(0, draws, BLOCK)]
+    tables = run.pieces(draw_case, arguments, about=f"drawing {case.name}")
+    rows = np.concatenate([table.to_numpy() for table in tables])
+    return _summed(case.world(), case.asked, rows.reshape(draws, -1, 3), case.interval)
 
 
 def _summed(truth: ObservedWorld, asked: Sequence[Asked], found: Floats, interval: Interval) -> list[Coverage]:
