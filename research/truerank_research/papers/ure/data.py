@@ -1,4 +1,4 @@
-"""The data of the experiments: a block with every label, split into a biased log, a random slice and the rest; and Coat.
+"""The data of the experiments: a block with every label, as a biased log, a random slice and the rest; and Coat.
 
 D_full is the rest, D_rand a uniform sample of it for each user, N-bar items each.
 """

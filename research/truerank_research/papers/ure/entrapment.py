@@ -59,8 +59,8 @@ def measure(run: Run) -> Measured:
         [
             *block.differences,
             "The paper does not give N̄ of Table 3. As printed it is below about 33 (E-U4): it is 20 here, and 80 too.",
-            f"Each method is tuned over {number} configurations; the paper searches a grid of 16 and more. LightGCN has "
-            "32 dimensions and 2 layers, training at most 12 epochs, U = 50.",
+            f"Each method is tuned over {number} configurations; the paper searches a grid of 16 and more. LightGCN "
+            "has 32 dimensions and 2 layers, training at most 12 epochs, U = 50.",
             "Settings are chosen by pooled AUC on the part of the random slice that stops training, and by Recall@5̄ in "
             "a separate draw of D_rand; the paper does not say how.",
             "Yahoo!R3 is replaced by Coat, which has the same parts.",

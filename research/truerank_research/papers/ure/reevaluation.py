@@ -333,8 +333,8 @@ def _size_rule(cells: Cells) -> Finding:
     n = len(table.many)
     return share(
         [above == n, below == n],
-        f"Recall@5̄ is above {table.many_column} for {above} of {n} models with few labelled items, below it for {below} "
-        "with many.",
+        f"Recall@5̄ is above {table.many_column} for {above} of {n} models with few labelled items, below it for "
+        f"{below} with many.",
     )
 
 
