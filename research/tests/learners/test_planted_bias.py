@@ -7,9 +7,9 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
-
 from truerank.studies.own.debiased_learners import BACKBONES, LOG_LOSS, PLAIN, SQUARED, closer, errors, planted_bias
 from truerank.studies.own.result import StudyResult
+
 from truerank.studies.world import WorldSettings
 from truerank_research.learners.recipes import Training
 
