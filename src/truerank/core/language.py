@@ -109,7 +109,9 @@ class Kind(Generic[T]):
         if colon and f"{key}:" in classes:
             return classes[f"{key}:"]
         if key not in classes and key in self.experimental:
-            raise InputError(f"{key} is an experimental {self.what}, which the package {RESEARCH} adds: pip install {INSTALL}.")
+            raise InputError(
+                f"{key} is an experimental {self.what}, which the package {RESEARCH} adds: pip install {INSTALL}."
+            )
         if key not in classes:
             close = difflib.get_close_matches(key, classes, n=1)
             hint = f"Did you mean {name_of(classes[close[0]])}?" if close else self.otherwise.format(name=key or "NAME")
