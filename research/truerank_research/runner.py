@@ -52,7 +52,7 @@ from truerank.core.errors import InputError
 from truerank.version import __version__
 from truerank_research import papers, validation
 from truerank_research.claims import Claim, Verdict, judge
-from truerank_research.results import Measured, Result, Table, stored_settings
+from truerank_research.results import Measured, Result, Table, read_results, stored_settings
 
 if TYPE_CHECKING:
     from truerank_research.pages import Page
@@ -191,6 +191,12 @@ def studies() -> Mapping[str, Study]:
     ]
     listed = [study for module in modules for study in vars(module).get("STUDIES", ())]
     return {study.name: study for study in sorted(listed, key=lambda study: (study.paper, study.name))}
+
+
+def committed(name: str) -> Result:
+    """The stored result of a study, on real data where it has any."""
+    found = [result for result in read_results(RESULTS) if result.study == name]
+    return min(found, key=lambda result: result.synthetic)
 
 
 def run_study(study: Study, run: Run) -> Result:

@@ -202,7 +202,7 @@ def test_candidates_of_coat_are_what_neither_log_nor_slice_shows() -> None:
     assert int(found.count.sum()) == int((~seen).sum())
     assert not judged[~valid].any()
     assert not (found.label & ~judged).any()
-    assert judged.sum() + len(found.uniform) <= 30 * 16
+    assert judged.sum() + len(found.uniform) <= 60 * 16
 
 
 # ----------------------------------------------------------------------------------------------------------- verdicts

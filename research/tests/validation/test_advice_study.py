@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from statistics import fmean
 
 import numpy as np
 import pytest
-from truerank.studies.own.advice.fresh import MADE, SPARSITIES, AdvisedWorld, FreshLogs, halved, looks_and_signs
-from truerank.studies.own.result import StudyResult
-from truerank.studies.work import StudySize, StudySource
 
-COMMITTED = StudyResult.read(Path(__file__).parents[2] / "docs" / "results" / "studied" / "advice.json")
-WORLD = AdvisedWorld(MADE, StudySource(), StudySize.QUICK, 3)
+from truerank_research.runner import Source, committed
+from truerank_research.validation.advice.fresh import MADE, SPARSITIES, AdvisedWorld, FreshLogs, halved, looks_and_signs
+
+COMMITTED = committed("advice")
+WORLD = AdvisedWorld(MADE, Source(), False, 3)
 
 
 def test_every_user_is_in_one_half_with_all_labels() -> None:

@@ -2,14 +2,8 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import pytest
-from truerank.studies.coverage import Asked, ByPropensity, ObservedWorld, measure, measure_kept
-from truerank.studies.own.biased_exposure import RIGHT, SETTINGS, ClaimedPropensities, propensities
-from truerank.studies.own.result import StudyResult
-from truerank.studies.work import in_memory
 
 from truerank.core.ranking import Candidates
 from truerank.estimators.biased.ips import IPS
@@ -20,6 +14,9 @@ from truerank.metrics.recall import Recall
 from truerank.models.baselines import Popularity
 from truerank.ranks.kernel.rank import rank
 from truerank.studies.world import WorldSettings, make_world
+from truerank_research.coverage import Asked, ByPropensity, ObservedWorld, measure, measure_case
+from truerank_research.runner import Run, committed
+from truerank_research.validation.biased_exposure import RIGHT, SETTINGS, ClaimedPropensities, propensities
 
 
 def test_coverage_on_a_small_world() -> None:
@@ -43,12 +40,12 @@ def test_coverage_on_a_small_world() -> None:
     assert all(each.bias > 0.1 * each.truth for each in wrong)
 
 
-COMMITTED = Path(__file__).parents[2] / "docs" / "results" / "studied" / "biased-exposure.json"
+COMMITTED = committed("biased-exposure")
 
 
 def test_the_committed_results_keep_what_is_claimed() -> None:
     """93 to 97 % of intervals of self-normalised IPS with the right propensities hold the truth."""
-    rows = [row for row in StudyResult.read(COMMITTED).rows("coverage") if row["propensities"] == RIGHT]
+    rows = [row for row in COMMITTED.rows("coverage") if row["propensities"] == RIGHT]
     unclipped = [row for row in rows if row["clip"] is None]
     promised = [row for row in unclipped if row["estimator"] == "snips"]
     assert len(promised) == 9
@@ -61,13 +58,13 @@ def test_the_committed_results_keep_what_is_claimed() -> None:
 def test_draws_that_are_kept_are_those_that_are_measured_at_once() -> None:
     case = ClaimedPropensities(RIGHT, WorldSettings(users=80, items=40, density=0.1, shown=8, judged=4), seed=3)
     at_once = measure(case.world(), case.asked, drawing=case.drawing(), runs=60, interval=case.interval, seed=3)
-    assert measure_kept(case, runs=60, keep=in_memory) == at_once
+    assert measure_case(case, draws=60, run=Run()) == at_once
 
 
 @pytest.mark.slow
 def test_coverage_as_published() -> None:
     """2,000 logs, as `truerank study biased-exposure --seed 20261116` draws them."""
-    found = measure_kept(ClaimedPropensities(RIGHT, SETTINGS, 20261116), runs=2000, keep=in_memory)
-    committed = [row for row in StudyResult.read(COMMITTED).rows("coverage") if row["propensities"] == RIGHT]
+    found = measure_case(ClaimedPropensities(RIGHT, SETTINGS, 20261116), draws=2000, run=Run())
+    committed = [row for row in COMMITTED.rows("coverage") if row["propensities"] == RIGHT]
     assert [each.covered for each in found] == pytest.approx([row["coverage"] for row in committed], abs=0.00051)
     assert [each.mean for each in found] == pytest.approx([row["mean"] for row in committed], abs=0.0000051)

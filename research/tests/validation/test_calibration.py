@@ -2,25 +2,19 @@
 
 from __future__ import annotations
 
-import errno
-from pathlib import Path
 from typing import Any
 
 import polars as pl
 import pytest
-from calling import call
 from scipy.stats import hypergeom
-from truerank.report.study_pages import page_of
-from truerank.studies.calibration.found import SEED, calibration_results, calibration_tables
-from truerank.studies.calibration.judged_worlds import JudgedWorld, _population
-from truerank.studies.calibration.ranked_worlds import RankedWorld
-from truerank.studies.calibration.run import Block, read, study
-from truerank.studies.calibration.said import SCHEMA
-from truerank.studies.calibration.summary import EQUAL, VALUE, summaries, summary
-from truerank.studies.calibration.worlds import World, worlds
-from truerank.studies.own.result import StudyResult
 
-COMMITTED = Path(__file__).parents[2] / "docs" / "results" / "studied"
+from truerank_research.runner import committed
+from truerank_research.validation.calibration.judged_worlds import JudgedWorld, _population
+from truerank_research.validation.calibration.ranked_worlds import RankedWorld
+from truerank_research.validation.calibration.said import SCHEMA
+from truerank_research.validation.calibration.study import calibration_tables
+from truerank_research.validation.calibration.summary import EQUAL, VALUE, summary
+from truerank_research.validation.calibration.worlds import World, worlds
 
 WORLDS: tuple[World, ...] = (
     JudgedWorld("users", 20),
@@ -53,50 +47,6 @@ def test_few_judged_rows_do_not_stop_a_study() -> None:
         assert JudgedWorld("few", 2, judged=1).draw(3, run).estimates
 
 
-def test_without_shared_memory_one_process_does_the_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A hardened container has no /dev/shm that can be written to."""
-
-    def refused(_: str) -> None:
-        raise OSError(errno.EROFS, "Read-only file system")
-
-    study(WORLDS[:1], tmp_path / "one", draws=1, seed=1, processes=1)
-    monkeypatch.setattr("truerank.engines.local.get_context", refused)
-    study(WORLDS[:1], tmp_path / "two", draws=1, seed=1, processes=2)
-    one, two = (next((tmp_path / name).glob("*.block")) for name in ("one", "two"))
-    assert one.read_bytes() == two.read_bytes()
-
-
-def test_blocks_are_made_once_and_more_draws_go_on(tmp_path: Path) -> None:
-    study(WORLDS[:1], tmp_path, draws=2, seed=1, processes=1)
-    (first,) = tmp_path.glob("*.block")
-    first.write_bytes(first.read_bytes())
-    before = first.stat().st_mtime_ns
-    study(WORLDS[:1], tmp_path, draws=2, seed=1, processes=1)
-    assert first.stat().st_mtime_ns == before
-    drawn = read(WORLDS[0], tmp_path, seed=1)
-    assert drawn["run"].unique().to_list() == [0, 1]
-    found = summaries(WORLDS, tmp_path, seed=1)  # worlds that were not drawn are left out
-    assert found["world"].unique().to_list() == ["users"]
-    assert set(found["kind"]) >= {VALUE, EQUAL}
-
-
-def test_more_draws_later_are_the_same_study(tmp_path: Path) -> None:
-    """A block of two draws and one of three lie side by side: each draw counts once."""
-    for draws in (2, 3):
-        study(WORLDS[:1], tmp_path / "twice", draws=draws, seed=1, processes=1)
-    study(WORLDS[:1], tmp_path / "once", draws=3, seed=1, processes=1)
-    twice, once = (summaries(WORLDS, tmp_path / name, seed=1) for name in ("twice", "once"))
-    assert twice.equals(once)
-
-
-def test_processes_change_nothing(tmp_path: Path) -> None:
-    for processes in (1, 2):
-        study(WORLDS[:2], tmp_path / str(processes), draws=1, seed=3, processes=processes)
-    for world in WORLDS[:2]:
-        one, two = (read(world, tmp_path / str(n), seed=3) for n in (1, 2))
-        assert one.equals(two)
-
-
 def test_the_summary_counts() -> None:
     rows = [
         (0, "a", "Recall@5", "pooled", 0.5, 0.4, 0.6, 0, False),
@@ -113,7 +63,7 @@ def test_the_summary_counts() -> None:
 
 def test_there_are_enough_worlds_each_with_a_name_of_its_own() -> None:
     every = worlds()
-    assert len({Block(world, 0, 0, 1, Path()).path for world in every}) == len(every) >= 30
+    assert len({world.name for world in every}) == len(every) >= 30
     assert {world.n_users for world in every} >= {5, 10, 20, 50, 200, 1000}
     assert any(world.ample for world in every)
 
@@ -174,33 +124,9 @@ def test_cells_are_held_against_what_is_promised() -> None:
     }  # fmt: skip
 
 
-def test_estimators_beyond_the_papers_have_a_page_of_their_own() -> None:
-    found = pl.DataFrame([cell("users 200"), cell("strata, users 200")])
-    papers, beyond = calibration_results(found, seed=3)
-    assert (papers.study, beyond.study) == ("calibration", "calibration-beyond")
-    assert papers.command == beyond.command == "truerank study calibration --draws 1000 --seed 3"
-    assert [row["world"] for row in beyond.rows("cells")] == ["strata, users 200"]
-    (alone,) = calibration_results(found[:1], seed=SEED)
-    assert alone.command == "truerank study calibration --draws 1000"
-    assert "beyond the papers" in page_of(beyond).title
-    assert "beyond the papers" not in page_of(alone).title
-
-
-def test_the_command_leaves_tables_results_and_pages(tmp_path: Path) -> None:
-    words = ("study", "calibration", "--draws", "1", "--threads", "1", "--out", str(tmp_path / "made"), "--quiet")
-    assert call(*words, "--world", "users 5").code == 0
-    left = {path.name for path in (tmp_path / "made").iterdir() if path.suffix in {".parquet", ".md", ".svg"}}
-    assert left == {"calibration.parquet", "calibration.md", "calibration.svg"}
-    found = call(*words, "--world", "pairs, users 20")
-    assert found.code == 0, found.err
-    both = [f"{name}.{ending}" for name in ("calibration", "calibration-beyond") for ending in ("json", "md", "svg")]
-    assert [Path(line).name for line in found.out.splitlines()] == ["calibration.parquet", *both]
-    assert "1 worlds whose truth is known" in (tmp_path / "made" / "calibration-beyond.md").read_text()
-
-
 def test_what_was_measured_keeps_what_is_promised() -> None:
     """Two cells of 250 fall short by more than chance, and no equal models are called different too often."""
-    results = [StudyResult.read(COMMITTED / f"{name}.json") for name in ("calibration", "calibration-beyond")]
+    results = [committed(name) for name in ("calibration", "calibration-beyond")]
     assert sum(result.settings["judged"] - result.settings["held"] for result in results) <= 2
     assert sum(result.settings["judged"] for result in results) >= 200
     assert not any(result.settings["called different"] for result in results)

@@ -2,13 +2,7 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
-from truerank.studies.coverage import Asked, ObservedWorld, Uniformly, measure, measure_kept
-from truerank.studies.own.coverage import CLAIMED, PUBLISHED, UniformJudgements
-from truerank.studies.own.result import StudyResult
-from truerank.studies.work import StudySize, StudySource, in_memory
 
 import truerank as tr
 from realdata import folder_of
@@ -22,6 +16,9 @@ from truerank.models.baselines import Popularity
 from truerank.models.ease import EASE
 from truerank.ranks.kernel.rank import rank
 from truerank.studies.world import WorldSettings, make_world
+from truerank_research.coverage import Asked, ObservedWorld, Uniformly, measure, measure_case
+from truerank_research.runner import Run, Source, committed
+from truerank_research.validation.uniform_coverage import CLAIMED, PUBLISHED, UniformJudgements
 
 
 def test_coverage_on_a_small_world() -> None:
@@ -45,12 +42,12 @@ def test_coverage_on_a_small_world() -> None:
     assert all(each.bias < -5 * each.noise for each in published[:2])  # the bias is there, and it is downwards
 
 
-COMMITTED = Path(__file__).parents[2] / "docs" / "results" / "studied" / "coverage.json"
+COMMITTED = committed("coverage")
 
 
 def test_the_committed_results_keep_what_is_claimed() -> None:
     """93 to 97 % coverage and no bias, for pooled and post-stratified recall and for Horvitz-Thompson."""
-    result = StudyResult.read(COMMITTED)
+    result = COMMITTED
     claimed = [row for row in result.rows("coverage") if row["estimator"] in CLAIMED]
     assert len(claimed) == 24
     assert all(0.93 <= row["coverage"] <= 0.97 for row in claimed)
@@ -65,9 +62,9 @@ def test_the_committed_results_keep_what_is_claimed() -> None:
 @pytest.mark.parametrize("name", ["population", "design", PUBLISHED])
 def test_coverage_on_kuairec(name: str) -> None:
     """2,000 draws of 80 exposures per user, as `truerank study coverage --seed 20261115` draws them."""
-    case = UniformJudgements(name, StudySource(folder_of("kuairec")), StudySize.FULL, 20261115)
-    found = measure_kept(case, runs=2000, keep=in_memory)
-    result = StudyResult.read(COMMITTED)
+    case = UniformJudgements(name, Source(folder_of("kuairec")), True, 20261115)
+    found = measure_case(case, draws=2000, run=Run())
+    result = COMMITTED
     rows = [row for row in result.rows("coverage") if row["interval"] == name] or result.rows("published")
     assert [each.truth for each in found] == pytest.approx([row["truth"] for row in rows], abs=0.0000051)
     assert [each.mean for each in found] == pytest.approx([row["mean"] for row in rows], abs=0.0000051)

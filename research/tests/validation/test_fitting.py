@@ -4,19 +4,15 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from truerank.studies.own.fitting import CUTOFFS, alone, fit, peak_megabytes, recalls
-from truerank.studies.own.kuairec import block
-from truerank.studies.own.result import StudyResult
-from truerank.studies.work import StudySize, StudySource
 
 from truerank.models.baselines import Popularity
-
-RESULTS = Path(__file__).parents[2] / "docs" / "results" / "studied"
+from truerank_research.runner import Source, committed
+from truerank_research.validation.fitting import CUTOFFS, alone, fit, peak_megabytes, recalls
+from truerank_research.validation.kuairec import block
 
 
 def held(megabytes: int) -> Mapping[str, Any]:
@@ -32,7 +28,7 @@ def test_memory_of_one_is_not_that_of_another() -> None:
 
 
 def test_recall_is_that_of_the_block_with_its_interval() -> None:
-    labels, train = block(StudySource(), size=StudySize.QUICK, seed=0)
+    labels, train = block(Source(), full=False, seed=0)
     fitted = fit(Popularity(), train, seed=0)
     found = recalls("popularity", fitted.scores, labels, items=labels.items)
     order = np.argsort(-np.bincount(train.item, minlength=len(train.items)), kind="stable")
@@ -49,7 +45,7 @@ def test_recall_is_that_of_the_block_with_its_interval() -> None:
 
 def test_popularity_is_the_same_in_both_studies_of_models() -> None:
     """The same task on the same data: figures of `models` and of the second task of `models-torch`."""
-    alike = {row["model"]: row for row in StudyResult.read(RESULTS / "models.json").rows("models")}["popularity"]
-    learned = StudyResult.read(RESULTS / "models-torch.json").rows("models")
+    alike = {row["model"]: row for row in committed("models").rows("models")}["popularity"]
+    learned = committed("models-torch").rows("models")
     other = next(row for row in learned if row["big"] and row["model"] == "popularity")
     assert {name: other[name] for name in other if "@" in name} == {name: alike[name] for name in alike if "@" in name}

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import pytest
-from truerank.studies.own.lists import ListedPopulation, held, list_intervals, rare_world, zipf_world
-from truerank.studies.own.result import StudyResult
 
 from truerank.core.counted import CountedItems
+from truerank_research.runner import committed
+from truerank_research.validation.list_intervals import ListedPopulation, held, list_intervals, rare_world, zipf_world
 
 DRAWS = 300
-COMMITTED = Path(__file__).parents[2] / "docs" / "results" / "studied" / "lists.json"
+COMMITTED = committed("lists")
 
 
 @pytest.fixture(scope="module")
@@ -32,7 +30,7 @@ def test_they_hold_as_often_as_they_say(worlds: list[ListedPopulation], n: int) 
 
 def test_the_committed_ones_do() -> None:
     """2,000 draws each: a correct 95 % interval holds in less than 93.4 % less than once in 1,000 times."""
-    rows = StudyResult.read(COMMITTED).rows("intervals")
+    rows = COMMITTED.rows("intervals")
     assert len(rows) == 64
     assert all(row["held"] >= 0.934 for row in rows)
     assert all(row["without"] == 0 for row in rows if row["metric"] == "Coverage")

@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 import math
-from pathlib import Path
 
 import numpy as np
 import polars as pl
 import pytest
-from truerank.studies.own.offpolicy.logs import ManyLogs, estimates_of, many_logs
-from truerank.studies.own.offpolicy.sample import directions, made_sample
-from truerank.studies.own.result import StudyResult
-from truerank.studies.work import in_memory
 
 from truerank.studies.feed import Broken, FeedSettings, make_feed
 from truerank.studies.feed_truth import TRUE_SESSIONS, truth_of
+from truerank_research.runner import Run, committed
+from truerank_research.validation.offpolicy.logs import ManyLogs, estimates_of, many_logs
+from truerank_research.validation.offpolicy.sample import directions, made_sample
 
 SMALL = FeedSettings(kinds=20, items=80, pool=10, candidates=7, length=6, sessions=800)
 N = 40
-COMMITTED = StudyResult.read(Path(__file__).parents[2] / "docs" / "results" / "studied" / "offpolicy.json")
+COMMITTED = committed("offpolicy")
 WEIGHTED = ("ips", "snips", "doubly-robust")
 
 
@@ -84,7 +82,7 @@ def test_a_made_sample_has_what_the_open_bandit_sample_has() -> None:
 def test_intervals_cover_in_93_to_97_percent_of_2000_logs() -> None:
     """As `truerank study offpolicy --seed 20260` draws them."""
     logs = ManyLogs("every assumption", "estimates", FeedSettings(), 20260, 2000, TRUE_SESSIONS)
-    found = list(many_logs(logs, in_memory))
+    found = list(many_logs(logs, Run()))
     for each, row in zip(found, COMMITTED.rows("coverage"), strict=True):
         if each["estimator"] in WEIGHTED and each["clip"] is None:
             assert 0.93 <= each["coverage"] <= 0.97

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import math
-from pathlib import Path
 
 import numpy as np
 import polars as pl
 import pytest
-from truerank.studies.own.reliability_coverage import COLUMNS, KEY, figures, measured
-from truerank.studies.own.result import StudyResult
 
-COMMITTED = Path(__file__).parents[2] / "docs" / "results" / "studied" / "reliability-coverage.json"
+from truerank_research.runner import committed
+from truerank_research.validation.reliability_coverage import COLUMNS, KEY, figures, measured
+
+COMMITTED = committed("reliability-coverage")
 
 
 def test_the_committed_results_are_what_the_guide_says() -> None:
     """One repetition: most intervals do what they say. Four: they are wider than they need to be."""
-    rows = StudyResult.read(COMMITTED).rows("figures")
+    rows = COMMITTED.rows("figures")
     by_users = [row for row in rows if row["kind"] != "of means"]
     assert len(by_users) == 20
     assert all(0.93 <= row["median"] <= 0.97 for row in by_users if row["repetitions"] == 1)

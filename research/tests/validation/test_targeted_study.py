@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from pathlib import Path
 
 import numpy as np
 import polars as pl
 import pytest
-from truerank.studies.own.result import StudyResult
-from truerank.studies.own.targeted_exposure import (
+
+from truerank_research.runner import Source, committed
+from truerank_research.validation.targeted_exposure import (
     BARS,
     PER_USER,
     TargetedDraws,
@@ -18,15 +18,14 @@ from truerank.studies.own.targeted_exposure import (
     summary,
     targeted_chances,
 )
-from truerank.studies.work import StudySize, StudySource
 
-COMMITTED = Path(__file__).parents[2] / "docs" / "results" / "studied" / "targeted-exposure.json"
-SETTING = TargetedSetting(StudySource(), StudySize.QUICK, seed=2, k=5)
+COMMITTED = committed("targeted-exposure")
+SETTING = TargetedSetting(Source(), False, seed=2, k=5)
 
 
 def test_the_committed_results_hold_their_bars() -> None:
     """Known models a tenth of the variance of uniform exposure, others seven tenths, a random list twice."""
-    result = StudyResult.read(COMMITTED)
+    result = COMMITTED
     kinds = {row["kind"]: row for row in result.rows("kinds")}
     assert {kind: row["bar"] for kind, row in kinds.items()} == BARS
     assert all(row["share"] <= row["bar"] for row in kinds.values())

@@ -2,27 +2,21 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import polars as pl
 import pytest
-from truerank.report.studied.mean_recall import WHY
-from truerank.report.study_pages import write_run
-from truerank.studies.calibration.run import read, study
-from truerank.studies.own.result import StudyResult
-from truerank.studies.truth import worlds as of_study
-from truerank.studies.truth.contenders import CONTENDERS, Contender, ShownRows
-from truerank.studies.truth.found import truth_results
-from truerank.studies.truth.found_means import bars
-from truerank.studies.truth.known import SyntheticSettings, synthetic
-from truerank.studies.truth.means import ESTIMATORS, MeanRecallWorld, StudyWorld
-from truerank.studies.truth.summary import errors, ratios, summaries
-from truerank.studies.truth.worlds import TruthWorld
 
 import truerank as tr
 from truerank.core.estimator import Estimator
 from truerank.estimators.judged.assisted import Assisted
+from truerank_research.runner import committed
+from truerank_research.validation.truth import worlds as of_study
+from truerank_research.validation.truth.contenders import CONTENDERS, Contender, ShownRows
+from truerank_research.validation.truth.known import SyntheticSettings, synthetic
+from truerank_research.validation.truth.mean_recall import bars
+from truerank_research.validation.truth.means import ESTIMATORS, MeanRecallWorld
+from truerank_research.validation.truth.summary import errors
+from truerank_research.validation.truth.worlds import TruthWorld
 
 TINY = SyntheticSettings(users=90, items=70, disliking=0.1)
 SEED = 3
@@ -88,20 +82,6 @@ def test_recall_rises_and_some_like_nothing_where_it_is_said() -> None:
     assert (synthetic(SyntheticSettings(400, 600, disliking=0.3), seed=1).labels.sum(axis=1) == 0).mean() >= 0.3
 
 
-def test_a_stopped_study_goes_on_and_says_the_same(tiny: TruthWorld, tmp_path: Path) -> None:
-    for draws in (3, 6):
-        study([tiny], tmp_path / "a", draws=draws, seed=SEED, processes=1)
-    study([tiny], tmp_path / "b", draws=6, seed=SEED, processes=1)
-    first, second = (read(tiny, tmp_path / name, seed=SEED) for name in "ab")
-    key = ["run", "what", "metric", "estimator"]
-    assert first.sort(key).equals(second.sort(key))
-    found = summaries([tiny], tmp_path / "a", seed=SEED)
-    assert set(found["draws"]) <= {5, 6}
-    own = ratios(first).filter(pl.col("estimator") == pl.col("reference"))
-    assert (own["ratio"] == 1).all()
-    assert (own["noise"] == 0).all()
-
-
 def test_means_of_users_are_those_of_the_library(tiny: TruthWorld) -> None:
     """The same draws, the same values and bounds as `evaluate` gives."""
     world = MeanRecallWorld.of(tiny)
@@ -135,64 +115,7 @@ def test_errors_are_over_that_of_the_published_mean() -> None:
     assert found["noise_error"] == pytest.approx(0.1**0.5 / 2 * (1.8 * 2**0.5) / 2**0.5)
 
 
-def test_means_of_users_are_part_of_the_summary(tiny: TruthWorld, tmp_path: Path) -> None:
-    both: list[StudyWorld] = [tiny, MeanRecallWorld.of(tiny)]
-    study(both, tmp_path / "a", draws=3, seed=SEED, processes=1)
-    found = summaries(both, tmp_path / "a", seed=SEED)
-    curved = found.filter(pl.col("estimator") == "corrected")
-    assert curved["error_published"].is_not_null().all()
-    assert curved["draws"].unique().to_list() == [3]
-    assert MeanRecallWorld.of(tiny).n_draws(2000) == 500
-    # the published mean of the same draws is the measure, not a row of its own
-    assert len(found.filter(pl.col("estimator") == "published")) == len(tiny.cutoffs) * 9
-
-
 # ------------------------------------------------------------------------------------------------------------ its pages
-
-
-def test_the_study_leaves_results_and_pages(tiny: TruthWorld, tmp_path: Path) -> None:
-    both: list[StudyWorld] = [tiny, MeanRecallWorld.of(tiny)]
-    study(both, tmp_path, draws=3, seed=SEED, processes=1)
-    found = summaries(both, tmp_path, seed=SEED)
-    alone = truth_results(found, seed=SEED, data={})
-    assert {result.command for result in alone} == {"truerank study truth --draws 3 --seed 3"}
-    real = found.with_columns(world=pl.lit("kuairec"))
-    results = truth_results(real, seed=SEED, data={"kuairec/a": "1"})
-    assert {result.command for result in results} == {"truerank study truth --draws 3 --kuairec DIR --seed 3"}
-    left = write_run(results, tmp_path, kind="truth study", tables={"truth.parquet": found})
-    named = (
-        "truth.parquet",
-        "truth.json",
-        "truth.md",
-        "truth.svg",
-        "mean-recall.json",
-        "mean-recall.md",
-        "mean-recall.svg",
-    )
-    assert [path.name for path in left] == [*named]
-    guide = (tmp_path / "mean-recall.md").read_text()
-    assert "| popularity, K = 5 |" in guide
-    assert "## kuairec, 3 draws" in guide
-    assert "of corrected" in (tmp_path / "truth.md").read_text()
-    shown = StudyResult.read(tmp_path / "truth.json")
-    # four estimators of recall and seven of precision; the usual ones are their own measure
-    dots = shown.rows("dots")
-    groups = len({row["lists"] for row in dots})
-    assert len([row for row in dots if row["measure"] == "variance"]) == groups * (4 + 7)
-    usual = [row for row in dots if row["estimator"] in ("horvitz-thompson", "pooled")]
-    ratios = [row for row in usual if row["measure"] in ("variance", "error")]
-    assert {(row["low"], row["high"]) for row in ratios} == {(1.0, 1.0)}
-    names = {"measure": "error", "kind": "Precision", "estimator": "assisted by the log", "lists": "5, 10"}
-    by_log = next(row for row in dots if names.items() <= row.items())
-    within = pl.col("metric").is_in(["Precision@5", "Precision@10"])
-    alone_ranked = found.filter(within & ~pl.col("difference") & (pl.col("what") != "random"))
-    rmse = {name: alone_ranked.filter(estimator=name)["rmse"] for name in ("assisted by the log", "horvitz-thompson")}
-    ratio = rmse["assisted by the log"] / rmse["horvitz-thompson"]
-    assert (by_log["low"], by_log["high"]) == pytest.approx((ratio.min(), ratio.max()), abs=5e-4)
-    signs = [row for row in dots if row["measure"] == "right signs"]
-    assert {row["estimator"] for row in signs} == {row["estimator"] for row in dots}
-    assert all(0 <= row["low"] <= row["median"] <= row["high"] <= 1 for row in signs)
-    assert len(write_run(alone, tmp_path / "other")) == 6  # no world of that name, no picture of it
 
 
 def test_a_cell_holds_a_bar_if_it_is_beyond_it_by_no_more_than_two_errors() -> None:
@@ -221,17 +144,11 @@ def test_a_cell_holds_a_bar_if_it_is_beyond_it_by_no_more_than_two_errors() -> N
 
 def test_strata_cost_nothing_where_it_was_measured() -> None:
     """What docs/results/truth.md says of post-stratified recall: no cell of 270 varies more than pooled recall does."""
-    committed = Path(__file__).parents[2] / "docs" / "results" / "studied"
-    rows = {row["about"]: row for row in StudyResult.read(committed / "truth.json").rows("bars")}
+    rows = {row["about"]: row for row in committed("truth").rows("bars")}
     for about in ("all K", "a random list"):
         row = rows[f"post-stratified over pooled, {about}"]
         assert row["held"] == row["cells"] > 50
-    cells = StudyResult.read(committed / "mean-recall.json").rows("cells")
+    cells = committed("mean-recall").rows("cells")
     real = [row for row in cells if row["world"] == "kuairec"]
     assert len(real) >= 45
     assert all(row["error"] < 1 for row in real)  # corrected is nearer than the published mean
-
-
-def test_every_world_that_falls_short_says_why() -> None:
-    committed = Path(__file__).parents[2] / "docs" / "results" / "studied" / "mean-recall.json"
-    assert {row["world"] for row in StudyResult.read(committed).rows("missed")} <= set(WHY)
