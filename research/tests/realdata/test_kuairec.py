@@ -16,10 +16,10 @@ from truerank.estimators.judged.pooled import Pooled
 from truerank.estimators.judged.published import Published
 from truerank.metrics.dcg import DCG
 from truerank.metrics.recall import Recall
-from truerank.studies.coverage import ObservedWorld, Uniformly
-from truerank.studies.own.kuairec import observed
-from truerank.studies.work import StudySize, StudySource
 from truerank.uncertainty.intervals import Interval, around
+from truerank_research.coverage import ObservedWorld, Uniformly
+from truerank_research.runner import Source
+from truerank_research.validation.kuairec import observed
 
 INTERVALS: list[Interval] = [tr.Population(), tr.Design()]
 
@@ -28,7 +28,7 @@ pytestmark = pytest.mark.realdata
 
 @pytest.fixture(scope="module")
 def truth() -> ObservedWorld:
-    return observed(StudySource(folder_of("kuairec")), size=StudySize.FULL, seed=0)[0]
+    return observed(Source(folder_of("kuairec")), full=True, seed=0)[0]
 
 
 def value(truth: ObservedWorld, estimator: Full | Pooled, metric: Metric) -> float:

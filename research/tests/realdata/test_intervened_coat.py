@@ -20,9 +20,9 @@ from truerank.metrics.dcg import DCG
 from truerank.metrics.precision import Precision
 from truerank.metrics.recall import Recall
 from truerank.ranks.candidates import Overlap
-from truerank.studies.papers.wtd.by_probabilities import ASKED, MODELS, SHOWN, DrawnSets, RankedHeldOut
-from truerank.studies.papers.wtd.shapes import FULL_SHAPE, split_of
-from truerank.studies.work import StudySource
+from truerank_research.papers.wtd.inclusion import ALL_STRATEGIES, MODELS, REQUESTS, RankedHeldOut, draw_sets
+from truerank_research.papers.wtd.setting import split_of
+from truerank_research.runner import Setting, Source
 
 pytestmark = pytest.mark.realdata
 
@@ -33,13 +33,13 @@ def coat() -> dict[str, Log]:
 
 
 @pytest.fixture
-def source() -> StudySource:
-    return StudySource(folder_of("coat"))
+def setting() -> Setting:
+    return Setting(Source(folder_of("coat")), full=True)
 
 
 @pytest.fixture
-def world(source: StudySource) -> RankedHeldOut:
-    return RankedHeldOut.of(split_of(source, FULL_SHAPE, seed=0, run=0))
+def world(setting: Setting) -> RankedHeldOut:
+    return RankedHeldOut.from_split(split_of(setting, 0))
 
 
 def test_half_of_the_held_out_rows_without_duplicates(coat: dict[str, Log]) -> None:
@@ -50,7 +50,7 @@ def test_half_of_the_held_out_rows_without_duplicates(coat: dict[str, Log]) -> N
         assert len(heldout) == 2784
         held = set(zip(heldout.user.tolist(), heldout.item.tolist(), strict=True))
         level = {}
-        for name, strategy in SHOWN.items():
+        for name, strategy in ALL_STRATEGIES.items():
             drawn = intervene(heldout, strategy, train=split["train"], random=split["weights"], seed=seed)
             pairs = set(zip(drawn.user.tolist(), drawn.item.tolist(), strict=True))
             assert len(pairs) == len(drawn)
@@ -96,7 +96,7 @@ def test_through_evaluate(world: RankedHeldOut) -> None:
     values = {(each.model, each.metric, each.estimator): each for each in found.estimates}
     expected = iter(world.by_formula(SkewIntervention()))
     for model in world.ranks:
-        for metric, estimator in ASKED.values():
+        for metric, estimator in REQUESTS.values():
             each = values[model, str(metric), estimator.about.name]
             assert each.value == pytest.approx(next(expected), rel=1e-12)
             assert each.low < each.value < each.high
@@ -106,8 +106,8 @@ def test_through_evaluate(world: RankedHeldOut) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["SKEW", "WTD", "WTD_H"])
-def test_agrees_with_two_thousand_drawn_test_sets(source: StudySource, name: str) -> None:
-    found = DrawnSets(source, FULL_SHAPE, 0, name, 2000).table()
+def test_agrees_with_two_thousand_drawn_test_sets(setting: Setting, name: str) -> None:
+    found = draw_sets(setting, name, 2000)
     assert len(found) == 20
     for row in found.iter_rows(named=True):
         assert abs(row["formula"] - row["mean"]) <= max(3 * row["error"], 0.01 * row["mean"]), row

@@ -11,8 +11,8 @@ import pytest
 from realdata import folder_of
 from truerank import models
 from truerank.metrics.ndcg import NDCG
-from truerank.studies.papers.reliability.worlds import SEED, jester_data
 from truerank.studies.reliability import Grid, LabelledWorld, Preset, study
+from truerank_research.papers.reliability.data import SEED, jester_data
 
 pytestmark = pytest.mark.realdata
 MODELS = ("random", "popularity", "item-knn")
