@@ -199,6 +199,21 @@ def test_ctrl_c_ends_workers_too(tmp_path: Path, engine_name: str) -> None:
     assert not alive
 
 
+def test_a_script_that_every_process_would_start_again_is_told_so(tmp_path: Path) -> None:
+    require("dask")
+    script = tmp_path / "script.py"
+    script.write_text(
+        "import truerank as tr\n"
+        "labels = {'user': [1], 'item': [2], 'label': [1]}\n"
+        "tr.evaluate({'a': {1: [2]}}, labels, exposure='holdout', engine='dask')\n"
+    )
+    done = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 1
+    assert (
+        "because every process loads the script again.\n" in done.stderr
+    )  # a leaked semaphore may be told of after it
+
+
 EXECUTOR = """
 import os, signal, sys, time
 import numpy as np, polars as pl, psutil, truerank as tr

@@ -11,11 +11,12 @@ import pytest
 import truerank as tr
 from truerank.estimators.ranked.ips import RankedIPS
 from truerank.exposure.policies.targets import RankColumn
-from truerank.models.ease import EASE, EASEPath
+from truerank.models.ease import EASE
 from truerank.models.kunn import KUNN, from_items, from_users, nearest_items, nearest_users
 from truerank.models.matrix import positives
 from truerank.models.neighbours import Draw, nearest
 from truerank_research.claims import Cell, Cells, Verdict
+from truerank_research.papers.dcg.ease_path import EASEPath
 from truerank_research.papers.dcg.movielens import CLAIMS, INTERACTIONS
 from truerank_research.papers.dcg.platform import NEW, OLD, REWARDS, Platform, draw_week
 

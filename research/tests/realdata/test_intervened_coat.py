@@ -9,7 +9,6 @@ import truerank as tr
 from realdata import folder_of
 from truerank.core.log import Log
 from truerank.data.datasets.coat import Coat
-from truerank.data.split import wtd
 from truerank.estimators.biased.intervened import Intervened, IntervenedPooled
 from truerank.exposure.interventions import dispersion, intervene, with_inclusion
 from truerank.exposure.interventions.design import RegularIntervention
@@ -20,6 +19,7 @@ from truerank.metrics.dcg import DCG
 from truerank.metrics.precision import Precision
 from truerank.metrics.recall import Recall
 from truerank.ranks.candidates import Overlap
+from truerank_research.papers.splits import wtd
 from truerank_research.papers.wtd.inclusion import ALL_STRATEGIES, MODELS, REQUESTS, RankedHeldOut, draw_sets
 from truerank_research.papers.wtd.setting import split_of
 from truerank_research.runner import Setting, Source

@@ -7,7 +7,9 @@ import re
 import sys
 import time
 from collections.abc import Callable, Mapping
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -15,8 +17,6 @@ import polars as pl
 
 from truerank.core.log import Log
 from truerank.core.ranking import Scores
-from truerank.engines.engine import Values, map_chunks
-from truerank.engines.local import Processes
 from truerank.evaluation.judged import evaluate
 from truerank.metrics.recall import Recall
 from truerank.models import NOTHING_BESIDE, Model, Side
@@ -72,9 +72,10 @@ def peak_megabytes() -> float:
 
 def alone(measure: Callable[[Task], Mapping[str, Any]], task: Task, *, fresh: bool) -> pl.DataFrame:
     """A row of what was measured; `fresh` is by a process that does nothing else, so that its memory is its own."""
-    workers = Processes(2 if fresh else 1)  # one of two gets the one task
-    (row,) = map_chunks(workers, measure, Values([task]))
-    return pl.DataFrame([row])
+    if not fresh:
+        return pl.DataFrame([measure(task)])
+    with ProcessPoolExecutor(1, get_context("spawn")) as executor:  # the threads of polars do not survive a fork
+        return pl.DataFrame([executor.submit(measure, task).result()])
 
 
 def settings_text(settings: Mapping[str, str]) -> str:

@@ -11,10 +11,10 @@ import polars as pl
 from truerank import models
 from truerank.core.errors import extra
 from truerank.core.log import Log
-from truerank.data.split import popular_first, ure_kuairec
 from truerank.models import NOTHING_BESIDE, Side
 from truerank.models.settings import load
 from truerank_research.pages import Page, Picture
+from truerank_research.papers.splits import popular_first, ure_kuairec
 from truerank_research.results import Measured
 from truerank_research.runner import Run, Source, Study
 from truerank_research.validation.fitting import alone, fit, peak_megabytes, recalls

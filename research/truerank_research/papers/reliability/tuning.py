@@ -81,7 +81,7 @@ def _distribution(search: Any) -> Any:
         return optuna.distributions.IntDistribution(search.low, search.high)
     if isinstance(search, LogUniform):
         return optuna.distributions.FloatDistribution(search.low, search.high, log=True)
-    values = [str(value) if isinstance(value, str) else value for value in search.values]
+    values: list[Any] = [str(value) if isinstance(value, str) else value for value in search.values]
     if len(values) >= 3 and all(isinstance(value, int | float) for value in values):
         steps = {after - before for before, after in itertools.pairwise(values)}
         if len(steps) == 1 and min(steps) > 0:

@@ -43,10 +43,10 @@ def measure(run: Run) -> Measured:
     sizes = (20, 80) if run.full else (20, 40)
     block, coat = Block(run.setting), CoatBlock(run.setting)
     contenders = [Contender(*names, at) for names in _names() for at in range(number)]
-    arguments = [(block, contender.recipe(run), run.seed) for contender in contenders]
-    trained = run.pieces(train_model, arguments, about=f"training models on {KUAIREC}")
-    arguments = [(coat, contender.recipe(run, coat=True), run.seed) for contender in contenders]
-    trained_on_coat = run.pieces(train_model, arguments, about=f"training models on {COAT}")
+    on_block = [(block, contender.recipe(run), run.seed) for contender in contenders]
+    trained = run.pieces(train_model, on_block, about=f"training models on {KUAIREC}")
+    on_coat = [(coat, contender.recipe(run, coat=True), run.seed) for contender in contenders]
+    trained_on_coat = run.pieces(train_model, on_coat, about=f"training models on {COAT}")
     split = split_of(block)
     on_kuairec = _on_kuairec(contenders, trained, split, sizes=sizes, draws=draws, seed=run.seed)
     cells = [

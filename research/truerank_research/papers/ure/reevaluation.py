@@ -90,7 +90,7 @@ def measure(run: Run) -> Measured:
 def _popularity(split: Split) -> pl.DataFrame:
     """Items by their positives in the biased log, as a table like that of a trained model."""
     liked = np.bincount(split.train.item, weights=split.train.label, minlength=len(split.train.items))
-    return factor_table(np.ones((len(split.train.users), 1)), liked[:, None])
+    return factor_table(np.ones((len(split.train.users), 1)), liked[:, None].astype(np.float64))
 
 
 def draw_estimates(

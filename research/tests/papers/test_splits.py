@@ -13,7 +13,8 @@ from truerank.core.log import Log
 from truerank.data.datasets.coat import Coat
 from truerank.data.datasets.kuairec import KuaiRec
 from truerank.data.datasets.movielens import MovieLens1M
-from truerank.data.split import dcg_movielens, popular_first, short_first, ure_kuairec, ure_yahoo, wtd
+from truerank.data.split import short_first
+from truerank_research.papers.splits import dcg_movielens, popular_first, ure_kuairec, ure_yahoo, wtd
 
 
 def block(users: int = 40, items: int = 60) -> Log:
