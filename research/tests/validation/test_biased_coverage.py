@@ -63,7 +63,7 @@ def test_draws_that_are_kept_are_those_that_are_measured_at_once() -> None:
 
 @pytest.mark.slow
 def test_coverage_as_published() -> None:
-    """2,000 logs, as `truerank study biased-exposure --seed 20261116` draws them."""
+    """2,000 logs, as `python -m truerank_research run biased-exposure --seed 20261116` draws them."""
     found = measure_case(ClaimedPropensities(RIGHT, SETTINGS, 20261116), draws=2000, run=Run())
     committed = [row for row in COMMITTED.rows("coverage") if row["propensities"] == RIGHT]
     assert [each.covered for each in found] == pytest.approx([row["coverage"] for row in committed], abs=0.00051)

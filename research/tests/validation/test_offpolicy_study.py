@@ -80,7 +80,7 @@ def test_a_made_sample_has_what_the_open_bandit_sample_has() -> None:
 
 @pytest.mark.slow
 def test_intervals_cover_in_93_to_97_percent_of_2000_logs() -> None:
-    """As `truerank study offpolicy --seed 20260` draws them."""
+    """As `python -m truerank_research run offpolicy --seed 20260` draws them."""
     logs = ManyLogs("every assumption", "estimates", FeedSettings(), 20260, 2000, TRUE_SESSIONS)
     found = list(many_logs(logs, Run()))
     for each, row in zip(found, COMMITTED.rows("coverage"), strict=True):
