@@ -8,9 +8,6 @@ found = $(firstword $(foreach name,python$(1) $(wildcard $(HOME)/.pyenv/versions
 VENV ?= .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
-# TORCH=0 leaves torch and its tests out
-TORCH ?= 1
-WITH_TORCH := $(if $(filter 0,$(TORCH)),,$(VENV)/.torch)
 # RecTools needs numpy 1.26, so it has an environment of its own
 RECTOOLS ?= .venv-rectools
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
@@ -28,18 +25,17 @@ $(READY): $(VENV)/.library
 	$(PIP) --editable '.[dev]'
 	touch $(READY)
 
-$(VENV)/.torch: $(READY)
-	$(PIP) --editable '.[torch]'
+$(VENV)/.research: $(READY) research/pyproject.toml
+	$(PIP) --editable research
 	touch $@
 
 demo: $(VENV)/.library  ## a small world with known truth: one question, one picture
 	$(BIN)/truerank demo --force
 
-test: $(READY) $(WITH_TORCH)  ## the fast tests; TORCH=0 leaves torch out
-	TORCH=$(TORCH) $(BIN)/python -m pytest -n auto -q
+test: $(READY)  ## the fast tests
+	$(BIN)/python -m pytest -n auto -q
 
-test-research: $(READY) $(WITH_TORCH)  ## every reproduction and validation study in its quick size, and the pages of their results
-	$(PIP) --no-deps --editable research
+test-research: $(VENV)/.research  ## every reproduction and validation study in its quick size, and the pages of their results
 	$(BIN)/python -m pytest -n auto -q research
 
 $(RECTOOLS)/.ready: pyproject.toml constraints-rectools.txt
@@ -53,14 +49,14 @@ test-rectools: $(RECTOOLS)/.ready  ## RecTools itself, and a fast part of the te
 	  tests/ranks tests/data/test_formats.py tests/data/test_recognised.py tests/golden/test_golden.py \
 	  src/truerank/core src/truerank/data src/truerank/ranks src/truerank/metrics src/truerank/estimators src/truerank/evaluation
 
-test-all: $(READY) $(WITH_TORCH) test-rectools test-research  ## every test, and the fast ones on newer Pythons where they are found
-	TORCH=$(TORCH) $(BIN)/python -m pytest -n auto -q -m ""
+test-all: $(READY) test-rectools test-research  ## every test, and the fast ones on newer Pythons where they are found
+	$(BIN)/python -m pytest -n auto -q -m ""
 	@for version in $(NEWER); do $(MAKE) --no-print-directory test-$$version || exit 1; done
 
 test-newest: test-$(firstword $(foreach version,$(NEWER),$(if $(call found,$(version)),$(version))) $(NEWER))  ## the fast tests on the newest Python found
 
-test-3.%:  ## the fast tests on another Python, without torch, in an environment of its own: make test-3.13
-	@$(if $(call found,3.$*),$(MAKE) --no-print-directory test PYTHON=$(call found,3.$*) VENV=.venv-3.$* TORCH=0,echo "Python 3.$* not found: skipped")
+test-3.%:  ## the fast tests on another Python, in an environment of its own: make test-3.13
+	@$(if $(call found,3.$*),$(MAKE) --no-print-directory test PYTHON=$(call found,3.$*) VENV=.venv-3.$*,echo "Python 3.$* not found: skipped")
 
 check: $(READY)  ## style and types
 	$(BIN)/ruff format --check src research tests benchmarks docs/making

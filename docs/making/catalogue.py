@@ -13,8 +13,6 @@ from truerank.data import datasets
 from truerank.estimators import ranked
 from truerank.exposure import interventions, kinds, loggers, positions, propensities
 from truerank.ranks import samplers
-from truerank.studies.own.study import STUDIES
-from truerank.studies.papers.experiment import EXPERIMENTS
 
 # title, the kind, where its classes are, where it is asked for
 SECTIONS: tuple[tuple[str, Kind[Any], str, str], ...] = (
@@ -29,8 +27,6 @@ SECTIONS: tuple[tuple[str, Kind[Any], str, str], ...] = (
     ("Candidate samplers", samplers.SAMPLERS, "truerank.ranks.samplers", "`study reliability --samplers`, `sample_candidates`"),
     ("Recommenders", models.RECOMMENDERS, "tr.models", "`train NAME`, `models.parse`"),
     ("Datasets", datasets.DATASETS, "tr.datasets", "`data list`, `datasets.named`"),
-    ("Experiments of the papers", EXPERIMENTS, "truerank.studies.papers", "`reproduce ID`"),
-    ("Studies of our own", STUDIES, "truerank.studies.own", "`study NAME`"),
 )  # fmt: skip
 HEAD = """# Catalogue
 

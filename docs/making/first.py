@@ -1,8 +1,8 @@
-"""The picture of README.md, from the figures in docs/results/coverage.md, which `truerank study coverage` leaves."""
+"""The picture of README.md, from the results of the study `coverage` of research."""
 
 from __future__ import annotations
 
-import re
+import json
 from dataclasses import dataclass
 from math import sqrt
 from pathlib import Path
@@ -10,7 +10,7 @@ from typing import Any
 
 from truerank.report.reliability_charts import TYPEFACE, altair
 
-RESULTS = Path(__file__).parents[1] / "results" / "coverage.md"
+RESULTS = Path(__file__).parents[2] / "research" / "results" / "validation" / "coverage.json"
 PICTURE = "figures/first.svg"
 WHO = "the picture of the README"
 WIDTH, ROW, FONT = 430, 27, 13
@@ -26,7 +26,7 @@ PANELS = (
 
 
 def made() -> dict[str, Any]:
-    return {PICTURE: chart(RESULTS.read_text())}
+    return {PICTURE: chart(json.loads(RESULTS.read_text()))}
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,29 +49,25 @@ class Found:
         }  # fmt: skip
 
 
-def read(page: str) -> dict[tuple[str, str, str], Found]:
-    """The figures of the page by estimator, metric and model; those of the published mean stand in a table of their own."""
-    draws = int(re.search(r"([\d,]+) draws", page)[1].replace(",", ""))  # type: ignore[index]
+def read(result: dict[str, Any]) -> dict[tuple[str, str, str], Found]:
+    """Figures by estimator, metric and model; those of the published mean are in a table of their own."""
     found = {}
-    for line in page.splitlines():
-        cells = [cell.strip() for cell in line.strip("|").split("|")]
-        if cells[0] == "population":
-            _, metric, estimator, model, truth, mean, _, error, held, _ = cells
-        elif cells[0] in MODELS and len(cells) == 7:
-            model, truth, mean, _, _, error, held = cells
-            metric, estimator = "", "published"
-        else:
-            continue
-        spread = float(error) * sqrt(draws)
-        found[estimator, metric, model] = Found(
-            estimator, model, float(truth), float(mean), spread, float(held.rstrip("%")) / 100
-        )
+    for name in ("coverage", "published"):
+        table = result["tables"][name]
+        for values in table["values"]:
+            row = {"metric": "", "estimator": "published", "interval": "population"} | dict(
+                zip(table["columns"], values)
+            )
+            if row["interval"] == "population" and row["what"] in MODELS:
+                spread = row["noise"] * sqrt(result["settings"]["runs"])
+                figures = Found(row["estimator"], row["what"], row["truth"], row["mean"], spread, row["coverage"])
+                found[row["estimator"], row["metric"], row["what"]] = figures
     return found
 
 
-def chart(page: str) -> Any:
+def chart(result: dict[str, Any]) -> Any:
     """A panel for each question, an interval for each estimator and model, the truth as a diamond."""
-    alt, found = altair(WHO), read(page)
+    alt, found = altair(WHO), read(result)
     panels = [
         _panel(alt, title, [found[estimator, metric, model].row for estimator, metric in asked for model in MODELS])
         for title, asked in PANELS

@@ -1,4 +1,4 @@
-"""truerank agree and truerank reproduce, as a user calls them."""
+"""truerank agree, as a user calls it."""
 
 from __future__ import annotations
 
@@ -73,67 +73,3 @@ def test_what_cannot_be_compared_is_refused(words: list[str], said: str) -> None
     found = call("agree", *words)
     assert found.code == 2
     assert said in found.err
-
-
-def test_experiments_are_found_by_table_and_figure() -> None:
-    found = json.loads(call("reproduce", "list", "--format", "json").out)["experiments"]
-    shown = {each["experiment"]: each["shows"] for each in found}
-    assert shown["E-D1"] == "Table 1"
-    assert shown["E-D2"] == "Figure 2"
-    assert all(each["minutes"] or each["not here"] for each in found)
-    assert call("reproduce", "list").out.count("experiment  E-") == len(found)
-
-
-def test_an_experiment_leaves_its_results_and_pages_are_made_of_them() -> None:
-    found = call("reproduce", "e-d1", "--out", "run", seconds=60)
-    assert (found.code, "✓ holds: The numbers of Table 1." in found.out) == (0, True), found.err
-    names = {path.name for path in Path("run").iterdir()}
-    assert {"E-D1.json", "obtained.csv", "report.md", "E-D1-order.svg", "experiment.json"} <= names
-    assert Path("run/obtained.csv").read_text().startswith("table,row,column,obtained,published,low,high,tolerance\n")
-    assert call("reproduce", "E-D1", "--out", "run", seconds=60).code == 0  # done: the same again
-    Path("results").mkdir()
-    Path("results/E-D1.json").write_bytes(Path("run/E-D1.json").read_bytes())
-    assert call("reproduce", "pages", "results", "--out", "pages", seconds=60).code == 0
-    assert "✓ holds" in Path("pages/dcg.md").read_text()
-    again = call("reproduce", "pages", "results", "--out", "pages", seconds=60)
-    assert (again.code, "--force" in again.err) == (2, True)
-
-
-def test_an_interrupted_experiment_is_gone_on_with(monkeypatch: pytest.MonkeyPatch) -> None:
-    from truerank.studies.papers.dcg import movielens
-
-    made = movielens._KUNNPiece.table
-
-    def interrupted(self: movielens._KUNNPiece) -> object:
-        raise KeyboardInterrupt
-
-    words = ("reproduce", "E-D2", "--data", "synthetic", "--size", "quick", "--threads", "1", "--out", "run")
-    monkeypatch.setattr(movielens._KUNNPiece, "table", interrupted)
-    found = call(*words, seconds=120)
-    assert (found.code, "what is done is kept" in found.err) == (3, True), found.err
-    kept = {path.name: path.stat().st_mtime_ns for path in Path("run").glob("*.block")}
-    assert len(kept) >= 2
-    monkeypatch.setattr(movielens._KUNNPiece, "table", made)
-    assert call(*words, seconds=120).code == 0
-    assert kept.items() <= {path.name: path.stat().st_mtime_ns for path in Path("run").glob("*.block")}.items()
-    assert Path("run/E-D2-synthetic.json").is_file()
-
-
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        (["E-D2", "--out", "new"], "E-D2 reads movielens-1m: say --data DIR, or --data synthetic."),
-        (["E-D2", "--data", "nowhere", "--out", "new"], "nowhere: no such folder"),
-        (["E-D2", "--data", ".", "--out", "new"], "movielens"),
-        (["E-D1", "--data", ".", "--out", "new"], "E-D1 needs no data; leave --data out."),
-        (["E-D3", "--out", "new"], "E-D5"),
-        (["E-D9", "--out", "new"], "No such command 'E-D9'"),
-        (["pages", "nowhere", "--out", "new"], "nowhere: no such folder"),
-        (["pages", ".", "--out", "new"], "no result of an experiment"),
-    ],
-)
-def test_what_cannot_be_reproduced_is_refused(words: list[str], said: str) -> None:
-    found = call("reproduce", *words, seconds=60)
-    assert found.code == 2
-    assert said in found.err
-    assert not Path("new/E-D2.json").exists()

@@ -16,6 +16,7 @@ import numpy as np
 import polars as pl
 import psutil
 import pytest
+from commands import STUDY, make_inputs
 from engines_there import require
 
 import truerank as tr
@@ -178,10 +179,13 @@ def test_a_scheduler_that_is_not_there_is_told_in_one_sentence(monkeypatch: pyte
 @pytest.mark.slow
 @pytest.mark.parametrize("engine_name", ["dask", "spark"])
 def test_ctrl_c_ends_workers_too(tmp_path: Path, engine_name: str) -> None:
-    command = [sys.executable, "-m", "truerank", "study", "calibration", "--draws", "2000", "--engine", engine_name]
-    process = subprocess.Popen([*command, "--threads", "2", "--out", str(tmp_path / "study")], stderr=subprocess.PIPE)
+    inputs = make_inputs(tmp_path / "inputs")
+    many = ["--repetitions", "2000", "--engine", engine_name]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "truerank", *STUDY.split(), *many], cwd=inputs, stderr=subprocess.PIPE
+    )
     patience = time.monotonic() + 180
-    while not list(tmp_path.glob("study/*.arrow*")) and not list(tmp_path.glob("study/*.[0-9]*-*")):
+    while not list(inputs.glob("made/*.block")):
         assert process.poll() is None, process.communicate()[1]
         assert time.monotonic() < patience
         time.sleep(0.2)
@@ -193,6 +197,21 @@ def test_ctrl_c_ends_workers_too(tmp_path: Path, engine_name: str) -> None:
     assert "the same command goes on from there" in said
     _, alive = psutil.wait_procs(started, timeout=20)
     assert not alive
+
+
+def test_a_script_that_every_process_would_start_again_is_told_so(tmp_path: Path) -> None:
+    require("dask")
+    script = tmp_path / "script.py"
+    script.write_text(
+        "import truerank as tr\n"
+        "labels = {'user': [1], 'item': [2], 'label': [1]}\n"
+        "tr.evaluate({'a': {1: [2]}}, labels, exposure='holdout', engine='dask')\n"
+    )
+    done = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 1
+    assert (
+        "because every process loads the script again.\n" in done.stderr
+    )  # a leaked semaphore may be told of after it
 
 
 EXECUTOR = """

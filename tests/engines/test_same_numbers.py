@@ -24,8 +24,6 @@ from truerank.data.survey import scan
 from truerank.engines.dask import DaskWorkers
 from truerank.engines.spark import SparkOpened, SparkWorkers
 from truerank.evaluation import judged_source, ranked_source
-from truerank.studies.calibration.run import study as draw_worlds
-from truerank.studies.calibration.worlds import worlds
 from truerank.studies.reliability.run import study
 
 # -------------------------------------------------------------------------------------------------------------- judged
@@ -155,16 +153,6 @@ def test_a_reliability_grid(tmp_path: Path, engine: Any) -> None:
     files = sorted(path.name for path in (tmp_path / "here").iterdir())
     assert "results.parquet" in files
     for name in files:
-        assert (tmp_path / "here" / name).read_bytes() == (tmp_path / "there" / name).read_bytes(), name
-
-
-def test_a_calibration_study(tmp_path: Path, engine: Any) -> None:
-    chosen = [worlds()[0]]
-    draw_worlds(chosen, tmp_path / "here", draws=2, seed=1, processes=1)
-    draw_worlds(chosen, tmp_path / "there", draws=2, seed=1, engine=engine)
-    blocks = [path.name for path in (tmp_path / "here").iterdir()]
-    assert len(blocks) > 1
-    for name in blocks:
         assert (tmp_path / "here" / name).read_bytes() == (tmp_path / "there" / name).read_bytes(), name
 
 

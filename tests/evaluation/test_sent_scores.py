@@ -14,7 +14,7 @@ from scipy.sparse import csr_array
 from truerank.core.ids import Ids
 from truerank.core.ranking import Scores
 from truerank.data.spill import scratch
-from truerank.engines.local import Processes
+from truerank.engines.local import Threads
 from truerank.evaluation.judged import JudgedCall, prepare_judged
 from truerank.evaluation.judged_sent import ScoredRows, measure_scored
 from truerank.evaluation.measure import measure
@@ -81,7 +81,9 @@ def call() -> JudgedCall:
 @pytest.mark.parametrize("name", SCORES)
 def test_chunks_are_measured_alike(name: str) -> None:
     with scratch() as space:
-        plan, source = prepare_judged({"a": SCORES[name]()}, LABELS, call(), space=space, workers=Processes(2))
+        plan, source = prepare_judged(
+            {"a": SCORES[name]()}, LABELS, call(), space=space, workers=Threads(2, here=False)
+        )
         assert source.n_chunks == 4
         scored = ScoredRows(source, plan.models)
         for at in range(source.n_chunks):

@@ -9,7 +9,6 @@ from truerank.core.errors import InputError, RefusedError
 from truerank.data.impressions import Logged
 from truerank.exposure.positions.fits_clicks import Clicks, fit_clicks, fit_harvest
 from truerank.exposure.positions.table import Table
-from truerank.studies.own.position_fits import click_rows
 
 THETA, QUALITY = np.array([1.0, 0.5, 0.2]), np.array([0.9, 0.6, 0.3])
 
@@ -64,17 +63,6 @@ def test_wrong_rows_are_refused() -> None:
         fit_clicks(Clicks.of([1], [1], [0], logged=Logged.DISPLAYED))
     with pytest.raises(RefusedError, match="nothing was displayed at rank 2"):
         fit_clicks(Clicks.of([1, 1], [1, 3], [1, 1], logged=Logged.DISPLAYED))
-
-
-@pytest.mark.parametrize("fit", [fit_clicks, fit_harvest])
-def test_planted_bias_is_recovered_with_a_bootstrap(fit: object) -> None:
-    theta, rows = click_rows(np.random.default_rng(2))
-    found = fit(rows, replicates=20, seed=1)  # type: ignore[operator]
-    values = np.array([(each.value, each.stderr) for each in found.parameters[1:]])
-    assert (np.abs(values[:, 0] - theta[1:]) < 4 * values[:, 1]).all()
-    assert (np.abs(values[:, 0] / theta[1:] - 1) < 0.2).all()
-    again = fit(rows, replicates=20, seed=1)  # type: ignore[operator]
-    assert again.parameters == found.parameters
 
 
 def test_few_impressions_are_told() -> None:

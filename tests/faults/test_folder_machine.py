@@ -13,7 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from commands import STUDY, TUNE, WORLD, made, make_inputs, put_back, readable, visible, words
+from commands import STUDY, WORLD, made, make_inputs, put_back, readable, visible, words
 from failing import FAILURES, KINDS, Case, Ended, Server, library
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
@@ -32,7 +32,6 @@ Contents = dict[str, bytes]
 CALLS = {
     "world": {"first": words(f"{WORLD} --seed 1"), "second": words(f"{WORLD} --seed 2 --force")},
     "study": {"first": words(STUDY)},
-    "tuning": {"first": words(TUNE)},
 }
 QUICK = settings(max_examples=5, stateful_step_count=8, deadline=None, derandomize=True, database=None,
                  suppress_health_check=list(HealthCheck))  # fmt: skip

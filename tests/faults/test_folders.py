@@ -18,8 +18,6 @@ from truerank.data.folders import FolderKind, check_place, whole_folder
 from truerank.data.growing import Blocks, DamagedBlockError, OtherBlockError, keep_question, working
 from truerank.data.marker import MARKER, check_folder
 from truerank.data.whole import whole_file
-from truerank.studies.calibration import run as calibration
-from truerank.studies.calibration.judged_worlds import JudgedWorld
 from truerank.studies.reliability import Studied, study
 from truerank.studies.world import WorldSettings, make_world, write_world
 
@@ -217,19 +215,6 @@ def test_a_tampered_study_is_refused_in_one_sentence(tmp_path: Path) -> None:
                 read(tmp_path / "x")
         path.write_bytes(kept)
     assert Studied.read(tmp_path / "x").metrics
-
-
-def test_draws_of_another_version_of_a_world_are_refused(tmp_path: Path) -> None:
-    world = JudgedWorld("users", 20)
-    calibration.study([world], tmp_path, draws=1, seed=1, processes=1)
-    with pytest.raises(InputError, match="another version of the question"):
-        calibration.study([JudgedWorld("users", 20, interval="design")], tmp_path, draws=1, seed=1, processes=1)
-    (block,) = tmp_path.glob("*.block")
-    whole = block.read_bytes()
-    block.write_bytes(whole[:-1] + bytes([whole[-1] ^ 1]))
-    (note,) = calibration.study([world], tmp_path, draws=1, seed=1, processes=1)
-    assert f"{block.name} had been altered and was made again" in note
-    assert block.read_bytes() == whole
 
 
 def test_the_lock_of_a_living_process_stands_and_that_of_a_dead_one_does_not(tmp_path: Path) -> None:

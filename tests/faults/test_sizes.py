@@ -190,7 +190,6 @@ CALLS: dict[str, tuple[str, ...]] = {
     "study reliability l.parquet --scores a=a.npz --scores b=b.npz --bootstrap 1000000000 --out new": (
         "expected 2 to 1,000,000",
     ),
-    "study calibration --draws 100000000000 --out new": ("a study of 100,000,000,000 draws",),
 }
 
 

@@ -151,12 +151,12 @@ def test_ease(regularisation: float) -> None:
 
 
 def test_ease_of_more_items_than_a_block_mirrors_right() -> None:
-    from truerank.models.ease import _mirror
+    from truerank.models.ease import mirror
 
     full = np.random.default_rng(0).normal(size=(50, 50))
     full += full.T
     lower = np.asfortranarray(np.tril(full) + np.triu(np.full((50, 50), 99.0), 1))
-    _mirror(lower, block=7)
+    mirror(lower, block=7)
     assert (lower == full).all()
 
 

@@ -15,14 +15,12 @@ import truerank as tr
 from truerank.core.errors import InputError
 from truerank.core.log import Log
 from truerank.data.marker import check_folder
-from truerank.studies.papers.reliability.packed import REPETITIONS, SCENARIOS, pack_studies
 from truerank.studies.reliability import advice_for, advise
 from truerank.studies.reliability.advice_words import outside, verdict
 from truerank.studies.reliability.advising import SHIPPED, WORLD, shipped_studies, shipped_worlds
 from truerank.studies.reliability.folder import KIND, LOGS, NOTE
 from truerank.studies.reliability.logs import Look
 from truerank.studies.reliability.studied import NEEDED, QUESTIONS, Studied
-from truerank.studies.work import StudySize, StudySource
 
 ROOT = Path(__file__).parents[2]
 
@@ -112,56 +110,3 @@ def test_what_is_shipped_is_small_whole_and_aggregated(folder: str) -> None:
 def test_they_take_less_than_half_a_megabyte() -> None:
     assert sum(path.stat().st_size for path in SHIPPED.rglob("*") if path.is_file()) < 500_000
     assert sorted(path.name for path in SHIPPED.iterdir()) == sorted(shipped_worlds())
-
-
-# -------------------------------------------------------------------------------------------------------------- packing
-
-
-@pytest.mark.parametrize("folder", shipped_worlds(), ids=str)
-def test_what_is_shipped_is_what_would_be_packed_now(folder: str) -> None:
-    """World, terms, scenarios and repetitions; the figures themselves take hours."""
-    noted = json.loads((SHIPPED / folder / NOTE).read_text())
-    asked = SCENARIOS[folder]
-    grid = asked.grid(REPETITIONS[StudySize.FULL])
-    assert (noted["sparsities"], noted["repetitions"]) == (list(grid.sparsities), grid.repetitions)
-    assert noted["metrics"] == [str(each) for each in grid.metrics]
-    found = shipped_worlds()[folder]
-    assert (found.name, found.home, found.terms, found.made_by) == (
-        asked.world.name, asked.world.home, asked.world.terms, asked.world.made_by,
-    )  # fmt: skip
-    assert found.what == asked.world.what.format(**noted)
-
-
-def test_a_packed_study_is_what_advice_needs_in_three_digits(tmp_path: Path) -> None:
-    out = tmp_path / "packed"
-    (place,), notes = pack_studies(StudySource(), out, size=StudySize.QUICK, processes=1)
-    assert not notes
-    assert place == out / "small"
-    packed, whole = Studied.read(place), Studied.read(out / "small-study")
-    assert packed.logs.equals(whole.logs.select(packed.logs.columns))
-    assert set(packed.results["question"]) == set(QUESTIONS)
-    difference = whole.pairs["difference"].to_numpy()
-    assert packed.pairs.height == whole.pairs.height
-    np.testing.assert_allclose(packed.pairs["difference"].to_numpy(), difference, rtol=0.005)
-    assert not np.array_equal(packed.pairs["difference"].to_numpy(), difference)
-    choice = advice_for(packed, None, users=40, sparsity=0.7, logger="uniform").recommended
-    assert -1 <= choice.tau <= 1
-    assert json.loads((place / WORLD).read_text())["what"] == "40 users of a made world"
-    files = {path.name: path.read_bytes() for path in place.iterdir()}
-    assert pack_studies(StudySource(), out, size=StudySize.QUICK, processes=1)[0] == [place]
-    assert {path.name: path.read_bytes() for path in place.iterdir()} == files
-
-
-def test_the_command_line_packs_studies_and_needs_to_know_the_data(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    refused = call("study", "pack", "--out", "packed")
-    assert refused.code == 2
-    assert "pack reads kuairec and jester: say --data DIR, or --data synthetic" in refused.err
-    assert not Path("packed").exists()
-    found = call(
-        "study", "pack", "--data", "synthetic", "--size", "quick", "--threads", "1", "--out", "packed", "--quiet"
-    )
-    assert found.code == 0, found.err
-    assert found.out.split() == ["packed/small"]

@@ -9,7 +9,6 @@ from pathlib import Path
 
 import numpy as np
 import polars as pl
-from processes import RESULT, STUDIED
 from small_study import small_scores, small_train, small_world
 
 from truerank.cli.output import FORMS
@@ -35,7 +34,7 @@ ALLOCATE = (
 )
 WATCH = (
     "watch timed.parquet --scores good.csv --scores poor.csv --metric Precision@1 --require good>poor "
-    "--planned 40 --quiet"
+    "--planned 200 --quiet"
 )
 SPLIT = "split ratings.csv --out made --quiet"
 
@@ -100,21 +99,7 @@ COMMANDS = (
     Writing("advice", words("advise labels.parquet --study studied --n-items 30 --out made.json --quiet")),
     Writing("figures", words("study figures studied --out made"), heavy=True),
     Writing("study", words(STUDY), grows=True),
-    Writing("calibration", words("study calibration --draws 1 --threads 1 --out made --quiet"), grows=True,
-            heavy=True),
-    Writing("truth", words("study truth --draws 1 --threads 1 --out made --quiet"), grows=True, heavy=True),
     Writing("agreement", words("agree offline.csv online.csv --out made.json --quiet")),
-    Writing("list of experiments", words("reproduce list --out made.json")),
-    Writing("experiment", words("reproduce E-D1 --out made --quiet"), grows=True, heavy=True),
-    Writing("pages", words("reproduce pages reproduced --out made"), heavy=True),
-    Writing("pages again", words("reproduce pages reproduced --out made --force"),
-            before=words("reproduce pages earlier --out made"), heavy=True),
-    Writing("list of studies", words("study list --out made.json")),
-    Writing("study of our own", words("study watch --size quick --threads 1 --out made --quiet"), grows=True,
-            heavy=True),
-    Writing("pages of studies", words("study pages watched --out made"), grows=True, heavy=True),
-    Writing("packed studies", words("study pack --data synthetic --size quick --threads 1 --out made --quiet"),
-            grows=True, heavy=True),
     Writing("demo", words("demo --out made --quiet"), heavy=True),
 )  # fmt: skip
 
@@ -130,7 +115,7 @@ def make_inputs(folder: Path) -> Path:
         write_scores(each, folder / f"{name}.npz")
     judged = np.sort(np.random.default_rng(0).choice(len(world), 100, replace=False))
     write(world.select(judged), folder / "labels.parquet")
-    user, item = (each.ravel() for each in np.indices((40, 4)))
+    user, item = (each.ravel() for each in np.indices((200, 4)))
     pl.DataFrame({"user": user, "item": item, "label": item == 0, "time": user}).write_parquet(folder / "timed.parquet")
     for name, every in (("good", 10), ("poor", 1)):  # the first item, but for every so many users
         first = np.where(user % every == 0, 1, 0)
@@ -147,11 +132,6 @@ def make_inputs(folder: Path) -> Path:
     grid = Grid.of(samplers=["Random"], sizes=(1,), sparsities=(0.5,), loggers=["uniform"], metrics=[NDCG(10)])
     for name in ("offline", "online"):
         (folder / f"{name}.csv").write_text("day,value\n1,0.1\n2,0.3\n3,0.2\n4,0.4\n")
-    for name, result in (("reproduced", RESULT), ("earlier", RESULT.with_name("E-W2.json"))):
-        (folder / name).mkdir()
-        shutil.copy(result, folder / name)
-    (folder / "watched").mkdir()
-    shutil.copy(STUDIED, folder / "watched")
     study(models, world, folder / "studied", grid=grid, train=train, resamples=5, threads=1, fast=False)
     return folder
 

@@ -101,20 +101,11 @@ def serve(shim: Any) -> None:
                    "truerank.studies.feed_truth", "truerank.studies.world", "truerank.evaluation.judged",
                    "truerank.evaluation.ranked", "truerank.cli.split", "truerank.report.reliability_charts",
                    "truerank.estimators.ranked.fast", "truerank.studies.reliability.fast_grid",
-                   "truerank.report.document", "truerank.models", "truerank.studies.calibration.run"):  # fmt: skip
+                   "truerank.report.document", "truerank.models"):  # fmt: skip
         __import__(module)
-    _two_worlds()
     for line in sys.stdin:
         sys.stdout.write(json.dumps(asdict(_forked(shim, Case(**json.loads(line))))) + "\n")
         sys.stdout.flush()
-
-
-def _two_worlds() -> None:
-    """A calibration of the first world of each kind; all else of it is what the command does."""
-    from truerank.studies.calibration import worlds as known
-
-    first = {type(world): world for world in reversed(known.worlds())}
-    known.worlds = lambda: tuple(first.values())
 
 
 def _forked(shim: Any, case: Case) -> Ended:

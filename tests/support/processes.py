@@ -18,8 +18,6 @@ import polars as pl
 import truerank
 
 SOURCE = Path(truerank.__file__).parent.parent
-RESULTS = Path(__file__).parents[2] / "docs" / "results"
-RESULT, STUDIED = RESULTS / "reproduced" / "E-D1.json", RESULTS / "studied" / "watch.json"
 TRUERANK = (sys.executable, "-P", "-m", "truerank")
 NEVER = re.compile(r"Traceback|internal error|Exception ignored|panicked|memory allocation")
 SECONDS = 3600  # a loaded machine may take a hundred times as long
@@ -62,23 +60,8 @@ COMMANDS = {
         _command("feed", "simulate feed --n-sessions 40 --n-items 40 --days 2", "made", shows=False),
         _command("split", "split w/train.parquet --by random --folds 2", "made", shows=False),
         _command("figures", "study figures s", "made", shows=False),
-        _command("truth", "study truth --draws 1 --threads 2", "made", shows=False, heavy=True),
-        _command("calibration", "study calibration --draws 1 --threads 2", "made", shows=False, heavy=True),
         _command("datasets", "data list", "made.json"),
-        _command("experiments", "reproduce list", "made.json"),
         _command("agree", "agree w/offline.csv w/online.csv", "made.json"),
-        _command("experiment", "reproduce E-D1", "made", shows=False, heavy=True),
-        _command("pages", "reproduce pages r", "made", shows=False, heavy=True),
-        _command("studies", "study list", "made.json"),
-        _command("study of our own", "study watch --size quick --threads 2", "made", shows=False, heavy=True),
-        _command("pages of studies", "study pages p", "made", shows=False, heavy=True),
-        _command(
-            "packed studies",
-            "study pack --data synthetic --size quick --threads 2",
-            "made",
-            shows=False,
-            heavy=True,
-        ),
         _command("train", "train popularity w/train.parquet --positive >3", "made.npz", shows=False),
         _command(
             "study",
@@ -189,10 +172,6 @@ def prepare(folder: Path, *, study: bool) -> None:
     (folder / "w").mkdir()
     for name in ("offline", "online"):
         (folder / "w" / f"{name}.csv").write_text("day,value\n1,0.1\n2,0.3\n3,0.2\n4,0.4\n")
-    (folder / "r").mkdir()
-    shutil.copy(RESULT, folder / "r")
-    (folder / "p").mkdir()
-    shutil.copy(STUDIED, folder / "p")
     truth.write_parquet(folder / "w" / "truth.parquet")
     truth.with_columns(time=pl.col("user")).write_parquet(folder / "w" / "timed.parquet")
     for name, share in (("train", 0.3), ("random", 0.2)):

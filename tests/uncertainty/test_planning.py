@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from pathlib import Path
 
 import numpy as np
 import polars as pl
@@ -13,9 +12,6 @@ import truerank as tr
 from truerank.core.errors import InputError, RefusedError
 from truerank.core.rows import SampledRows
 from truerank.core.terms import ratio
-from truerank.studies.own.power import CLOSE
-from truerank.studies.own.result import StudyResult
-from truerank.studies.power import power_found, worlds
 from truerank.uncertainty.assumed import assumed_lists
 from truerank.uncertainty.components import components_of
 from truerank.uncertainty.planning import Components, Sure, power_of, rows_for, smallest_difference, users_for
@@ -88,30 +84,6 @@ def test_assumed_figures_agree_with_a_pilot_of_such_lists() -> None:
     for rows_per_user in (8, 16, 40):
         assert pilot.variance(rows_per_user) == pytest.approx(assumed.variance(rows_per_user), abs=4 * 0.0056)
     assert pilot.shape(8)[1] == pytest.approx(assumed.shape(8)[1], rel=0.15)
-
-
-@pytest.mark.parametrize("name", ["precision hajek, 40 users x 30", "sessions snips, 40 users x 30"])
-def test_a_plan_keeps_its_word(name: str) -> None:
-    """Within 3 points, and 4 Monte-Carlo errors of fewer draws; docs/results/power.md has 4,000 draws of 18 worlds."""
-    world = next(each for each in worlds() if each.name == name)
-    found = power_found(world, draws=500, seed=1)
-    assert abs(found.apart) <= 0.03 + 4 * found.noise
-    assert 0.1 < found.planned < 0.9
-
-
-def test_plans_kept_their_word_in_every_world_that_was_drawn() -> None:
-    """What `truerank study power --seed 1` found in 4,000 data sets each: within 3 points; plans are those of now."""
-    found = StudyResult.read(Path(__file__).parents[2] / "docs" / "results" / "studied" / "power.json")
-    rows = {row["world"]: row for row in found.rows("worlds")}
-    assert found.settings["draws"] == 4000
-    assert list(rows) == [world.name for world in worlds()]
-    assert all(abs(row["apart"]) <= CLOSE for row in rows.values())
-    for kind in ("recall", "precision", "DCG", "close models", "sessions", "12 users"):
-        assert any(kind in name for name in rows)
-    for world in worlds()[-6:]:
-        assert power_found(world, draws=1, seed=found.seed).planned == pytest.approx(
-            rows[world.name]["planned"], rel=1e-8
-        )
 
 
 # ------------------------------------------------------------------------------------------------------------ in Python

@@ -14,9 +14,9 @@ from truerank.core.estimator import Asked, Learned
 from truerank.core.ranking import RankView
 from truerank.core.results import INSUFFICIENT, Results
 from truerank.metrics.recall import Recall
-from truerank.studies.truth.contenders import ShownRows
-from truerank.studies.truth.known import SyntheticSettings, synthetic
-from truerank.studies.truth.means import MeanRecallWorld, ranks_of
+from truerank_research.validation.truth.contenders import ShownRows
+from truerank_research.validation.truth.known import SyntheticSettings, synthetic
+from truerank_research.validation.truth.means import MeanRecallWorld, ranks_of
 from truerank.uncertainty.spreads import Spread, allowing
 from truerank_research.estimators.corrected import Corrected
 from truerank_research.estimators.curve_messages import about_curve, doubts

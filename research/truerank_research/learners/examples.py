@@ -17,7 +17,7 @@ from truerank.core.errors import InputError
 from truerank.core.log import Log, Pairs
 from truerank.data.split import restrict
 from truerank.models import Labels, Side
-from truerank.models.matrix import check_both_classes, positive_rows
+from truerank.models.matrix import check_rows, positive_rows
 from truerank.sampling.pools import Members, PoolOrder
 from truerank_research.learners.recipes import Beside, Method
 
@@ -338,4 +338,16 @@ class _Sums(Function):
             _Products.apply(gradient, x, pattern),
             _Sums.apply(values[pattern.order], gradient, pattern.transposed),
             None,
+        )
+
+
+def check_both_classes(log: Log) -> None:
+    """Refuse a log in which all rows are positive or none is."""
+    check_rows(log)
+    n_positive = int(np.count_nonzero(log.label == 1))
+    if n_positive in (0, len(log)):
+        what = "none" if n_positive == 0 else "each"
+        raise InputError(
+            f"{log.source}: {what} of {len(log):,} rows is positive; expected positive and negative rows. "
+            "Give the negatives too, or use a model that learns from positives alone (truerank models)."
         )

@@ -40,7 +40,8 @@ class Page:
     """The page of a validation study: title, jinja2 text of three sentences, a picture, and the table to fold.
 
     The text sees `settings`, `tables` (rows by name) and the filters `percent` and `number`; so does the caption of the
-    picture. `columns` renames the columns of the table and chooses them; all by default.
+    picture. `columns` renames the columns of the table and chooses them; all by default. `where` keeps rows of the
+    table with the given values.
     """
 
     title: str
@@ -48,3 +49,4 @@ class Page:
     picture: Picture
     table: str
     columns: Mapping[str, str] | None = None
+    where: Mapping[str, Sequence[Any]] = field(default_factory=dict)

@@ -58,12 +58,17 @@ def _points(form: Picture, rows: Sequence[Row]) -> list[dict[str, Any]]:
     points = []
     for row in selected:
         if row[form.y] is not None:
-            x = float(NUMBER.findall(str(row[form.x]))[-1].replace(",", "")) if form.numeric else text(row, form.x)
+            x = _number(row[form.x]) if form.numeric else text(row, form.x)
             ends = {name: row[column] for name, column in (("low", form.low), ("high", form.high)) if column}
             points.append(
                 {"x": x, "y": row[form.y], "group": text(row, form.group), "panel": text(row, form.panel), **ends}
             )
     return points
+
+
+def _number(value: Any) -> float:
+    """A number, or the last one in a text."""
+    return float(NUMBER.findall(value)[-1].replace(",", "")) if isinstance(value, str) else float(value)
 
 
 def _chart(alt: Any, form: Picture, points: list[dict[str, Any]], groups: list[str], width: int) -> Any:

@@ -86,7 +86,7 @@ def _study_page(study: Study, result: Result) -> dict[str, bytes]:
     page = study.page
     assert page is not None
     seen = {"settings": result.settings, "tables": {name: table.rows() for name, table in result.tables.items()}}
-    rows = result.rows(page.table)
+    rows = [row for row in result.rows(page.table) if all(row[name] in kept for name, kept in page.where.items())]
     columns = page.columns or {name: name for name in rows[0]}
     text, caption = (ENVIRONMENT.from_string(text).render(seen) for text in (page.text, page.picture.caption))
     content = _render(

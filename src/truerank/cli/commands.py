@@ -36,11 +36,6 @@ COMMANDS = {
     "models": ("truerank.cli.learning", "models", "The recommenders that can be trained, and their settings."),
     "train": ("truerank.cli.learning", "train", "Train a recommender on a log and write its scores."),
     "study": ("truerank.cli.study", "study", "Measure how far a way to evaluate can be trusted."),
-    "reproduce": (
-        "truerank.cli.reproduce",
-        "reproduce",
-        "Run the experiments of the papers again: obtained against published.",
-    ),
     "agree": ("truerank.cli.agree", "agree", "Do offline estimates agree with what was measured online."),
     "advise": ("truerank.cli.advise", "advise", "What your data can tell, and what to run next."),
     "simulate": ("truerank.cli.simulate", "simulate", "Make data whose truth is known."),

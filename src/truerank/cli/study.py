@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 import click
 
-from truerank.cli import own, terminal
-from truerank.cli.catalogued import Catalogued
+from truerank.cli import terminal
 from truerank.cli.groups import Inference, Reading, Scoring
 from truerank.cli.names import choices, constant
 from truerank.cli.options import (
@@ -35,7 +34,6 @@ from truerank.cli.options import (
     Sections,
     choice,
     count,
-    file,
     formatted,
     grouped,
     listed,
@@ -50,7 +48,6 @@ from truerank.core.errors import InputError
 if TYPE_CHECKING:
     from truerank.core.log import Log
     from truerank.exposure.loggers.expose import Logger
-    from truerank.studies.calibration.run import DrawnWorld
     from truerank.studies.reliability.grid import Grid
 
 GRID = "studies/reliability/grid"
@@ -60,14 +57,9 @@ def _shown(name: str) -> str:
     return ",".join(f"{each:g}" if isinstance(each, float) else str(each) for each in constant(GRID, name))
 
 
-@click.group(cls=Catalogued)
+@click.group()
 def study() -> None:
     """Measure how far a way to evaluate can be trusted."""
-
-
-study.add_each(own.run, own.study_names, word="NAME", does="Run a study of our own")
-for command in (own.list_studies, own.pages, own.pack):
-    study.add_command(command)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -287,107 +279,3 @@ def figures(
 
 
 study.add_command(figures)
-
-
-@study.command(cls=Sections)
-@count("--draws", default=2000, help="Draws of every world.")
-@shared(
-    "--world", "chosen_worlds", metavar="NAME", multiple=True,
-    help="Only worlds of this name; 'strata*' are all that begin so. Repeat for several.",
-)  # fmt: skip
-@grouped(
-    Inference,
-    SEED.here("Of all that is drawn.", default=constant("studies/calibration/found", "SEED")),
-    THREADS,
-    ENGINE,
-)
-@grouped(Output, OUT.here("The folder of the study.", required=True), QUIET)
-def calibration(*, draws: int, chosen_worlds: tuple[str, ...], inference: Inference, output: Output) -> None:
-    """Measure whether intervals and verdicts keep their promises, in worlds whose truth is known.
-
-    Worlds have few users and many, equal and unequal numbers of judged items, few users with anything relevant, ties,
-    exclusions, extreme propensities, unequal users, heavy-tailed rewards; two models are equal in truth and a third is
-    worse. Every draw is evaluated as a user would. Stopped at any moment, the same command goes on where it was; fewer
-    --draws first and more later are the same study, as is every --world. calibration.parquet has a row for every
-    world, metric, estimator and kind of number: coverage, type I error and power of verdicts, shares that are warned of
-    or insufficient, width. Pages say what that means: calibration.md and, for estimators that no paper has,
-    calibration-beyond.md, each with its picture and the numbers behind it (.json).
-
-    \b
-    truerank study calibration --draws 200 --out calibration
-    truerank study calibration --draws 200 --world 'users*' --world 'strata*' --out calibration
-    """
-    from truerank.report.study_pages import write_run
-    from truerank.studies.calibration.found import calibration_results
-    from truerank.studies.calibration.summary import RESULTS, summaries
-    from truerank.studies.calibration.worlds import named, worlds
-
-    _draw(lambda: named(chosen_worlds) if chosen_worlds else worlds(), draws, inference, output)
-    found = summaries(worlds(), output.place, seed=inference.seed)
-    made = calibration_results(found, seed=inference.seed)
-    for path in write_run(made, output.place, kind="calibration study", tables={RESULTS: found}):
-        terminal.show(str(path))
-
-
-@study.command(cls=Sections)
-@count("--draws", default=2000, help="Draws of every world.")
-@file("--kuairec", metavar="DIR", help="The folder of KuaiRec, to study its fully observed block too.")
-@file("--jester", metavar="DIR", help="The folder of Jester, to study its fully observed users too.")
-@grouped(
-    Inference, SEED.here("Of all that is drawn.", default=constant("studies/truth/found", "SEED")), THREADS, ENGINE
-)
-@grouped(Output, OUT.here("The folder of the study.", required=True), QUIET)
-def truth(*, draws: int, kuairec: Path | None, jester: Path | None, inference: Inference, output: Output) -> None:
-    """Measure how close estimators come to the truth, where every label is known and few are shown at random.
-
-    Users are drawn with repeats, items of each at random, from three synthetic worlds (in one 30 % of users like
-    nothing, in one recall rises with the number of relevant items) and from real ones whose folders are given. Stopped
-    at any moment, the same command goes on where it was; fewer --draws first and more later are the same study.
-    truth.parquet has a row for every world, number of judged items, model or difference, metric and estimator:
-    variance, also over that of the usual estimators, RMSE, coverage, share of right signs. The mean recall over users,
-    for which a model is fitted in every draw, has 500 draws at most, and errors over those of the published mean.
-    truth.md and mean-recall.md say what that means, each with its picture and the numbers behind it (.json).
-
-    \b
-    truerank study truth --draws 200 --kuairec data/kuairec --out truth
-    """
-    from truerank.report.study_pages import write_run
-    from truerank.studies.kept import folder_fingerprints
-    from truerank.studies.truth.found import truth_results
-    from truerank.studies.truth.means import study_worlds
-    from truerank.studies.truth.summary import RESULTS, summaries
-
-    chosen = _draw(lambda: study_worlds(kuairec=kuairec, jester=jester), draws, inference, output)
-    real = {name: folder for name, folder in (("kuairec", kuairec), ("jester", jester)) if folder is not None}
-    data = {path: known for name, folder in real.items() for path, known in folder_fingerprints(name, folder).items()}
-    found = summaries(chosen, output.place, seed=inference.seed)
-    made = truth_results(found, seed=inference.seed, data=data)
-    for path in write_run(made, output.place, kind="truth study", tables={RESULTS: found}):
-        terminal.show(str(path))
-
-
-Worlds = TypeVar("Worlds", bound="Sequence[DrawnWorld]")
-
-
-def _draw(chosen: Callable[[], Worlds], draws: int, inference: Inference, output: Output) -> Worlds:
-    """Draw every world, once it is known that all that follows can be done."""
-    from truerank.report.study_pages import check_drawing
-    from truerank.studies.calibration.run import study as run
-
-    if draws < 1:
-        raise InputError(f"--draws {draws}; expected a whole number from 1.")
-    inference.check()
-    check_drawing()
-    worlds = chosen()
-    with output.resumable(output.place) as report:
-        notes = run(
-            worlds,
-            output.place,
-            draws=draws,
-            seed=inference.seed,
-            processes=inference.threads,
-            engine=inference.engine,
-            progress=report,
-        )
-    output.say(notes)
-    return worlds

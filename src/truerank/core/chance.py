@@ -17,12 +17,6 @@ def generator(seed: int, purpose: str) -> np.random.Generator:
     return np.random.Generator(np.random.PCG64(_base(seed, purpose)))
 
 
-def generator_of(values: npt.NDArray[np.float64], purpose: str) -> np.random.Generator:
-    """A generator for one purpose that is a function of these values: what is drawn beside a draw already made."""
-    key = hashlib.blake2b(np.ascontiguousarray(values, dtype="<f8").tobytes(), digest_size=16).digest()
-    return generator(int.from_bytes(key, "little"), purpose)
-
-
 def library_seed(seed: int, purpose: str) -> int:
     """A 31-bit seed for a library that has a generator of its own."""
     return _base(seed, purpose) & 0x7FFFFFFF

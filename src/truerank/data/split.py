@@ -1,21 +1,18 @@
-"""Splits of logs, and those of the papers. Chance is keyed by cell, so the order of rows is irrelevant."""
+"""Splits of logs. Randomness is keyed by cell, so the order of rows is irrelevant."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
 
-from truerank.core.arrays import Bools, Floats, Ints, frozen, sums_by
-from truerank.core.chance import cell_uniforms
+from truerank.core.arrays import Bools, Floats, Ints, frozen
 from truerank.core.errors import InputError
 from truerank.core.ids import Ids
 from truerank.core.log import Log
 from truerank.data.times import time_ranks
 from truerank.sampling.designs import BernoulliDesign, UniformDesign
-from truerank.sampling.pools import Members, PoolOrder, Share, row_keys
+from truerank.sampling.pools import Members, Share
 
 PER_USER = "split per user"  # the purpose that its chance is keyed by
 
@@ -34,11 +31,6 @@ def split_rows(log: Log, by: str, fraction: float, *, seed: int) -> Ints:
     if n_late == 0:
         return np.zeros(0, dtype=np.int64)
     return np.flatnonzero(rank >= np.sort(rank)[len(log) - n_late])
-
-
-def split_random(log: Log, fraction: float, *, seed: int) -> tuple[Log, Log]:
-    """Each row goes to the first part with probability 1 - `fraction`, to the second with `fraction`."""
-    return _parts(log, split_rows(log, "random", fraction, seed=seed))
 
 
 def split_per_user(log: Log, fraction: float, *, seed: int) -> tuple[Log, Log]:
@@ -64,49 +56,6 @@ def _check(fraction: float) -> None:
         raise InputError(f"fraction {fraction:g} of a split; expected a number between 0 and 1.")
 
 
-URE_TRAIN_SHARE = 1_934_404 / 4_676_570  # published sizes of the biased training set and of the block
-
-
-# ----------------------------------------------------------------------------------------------------------------- URE
-
-
-def ure_kuairec(
-    full: Log,
-    weight: Floats,
-    *,
-    seed: int,
-    shown: int = 80,
-    uniform: float = 0.0,
-    reuse: bool = False,
-    share: float = URE_TRAIN_SHARE,
-) -> dict[str, Log]:
-    """KuaiRec as the URE paper splits it: biased `train`, `full` = the rest, `random` = `shown` of the rest per user.
-
-    Training items of a user are drawn without replacement with probabilities proportional to exp(`weight`) of the item
-    (`short_first`, or `popular_first` where there are no durations): round(share n) of a user's n cells. The paper does
-    not say how many per user; this share reproduces its total within half a row per user. `uniform` draws that part
-    of shown x users cells as `uniform` for debiasing, apart from `random`; `reuse` leaves them in `full` too, which
-    are the published sizes.
-    """
-    _check_shown(shown)
-    if weight.shape != (len(full.items),):
-        raise InputError(f"weights of shape {weight.shape} for {len(full.items):,} items; expected one for each.")
-    # the n largest of log weight + Gumbel noise are a weighted sample without replacement
-    noise = -np.log(-np.log(np.maximum(cell_uniforms(seed, "ure train", *row_keys(full)), 2.0**-54)))
-    order = PoolOrder.by(full.user, -(weight[full.item] + noise))
-    chosen = order.first(np.floor(share * order.count + 0.5).astype(np.int64))
-    rest = full.select(~chosen)
-    random = PoolOrder.drawn(Members.of(rest), seed=seed, purpose="ure random").first(shown)
-    parts = {"train": full.select(chosen), "full": rest, "random": rest.select(random)}
-    if uniform > 0:
-        spare = rest.select(~random)
-        size = math.floor(uniform * shown * len(full.users) + 1e-9)
-        parts["uniform"], _ = _by_size(spare, [size], seed=seed, purpose="ure uniform")
-        if not reuse:
-            parts["full"] = _without(rest, parts["uniform"])
-    return parts
-
-
 def short_first(log: Log, *, scale: float = 1000.0) -> Floats:
     """Log weights -k / scale of items, k = 1 for the shortest: short videos are shown more often.
 
@@ -123,17 +72,6 @@ def short_first(log: Log, *, scale: float = 1000.0) -> Floats:
     return first_by((sorted_durations[low] + sorted_durations[high]) / 2, scale=scale)
 
 
-def popular_first(log: Log, *, scale: float = 1000.0) -> Floats:
-    """Log weights -k / scale of items, k = 1 for the item with most positives.
-
-    >>> import polars as pl
-    >>> from truerank.data.read import read
-    >>> popular_first(read(pl.DataFrame({"user": [1, 1, 2], "item": [1, 2, 2], "label": [0, 1, 1]})), scale=2).tolist()
-    [-1.0, -0.5]
-    """
-    return first_by(-sums_by(log.item, log.label, n=len(log.items)), scale=scale)
-
-
 def first_by(value: Floats, *, scale: float) -> Floats:
     """Log weights -k / scale of items, k = 1 for the smallest value; equal values in the order of ids.
 
@@ -147,84 +85,8 @@ def first_by(value: Floats, *, scale: float) -> Floats:
     return np.asarray(-rank / scale)
 
 
-def ure_yahoo(random: Log, *, seed: int) -> dict[str, Log]:
-    """Yahoo! R3's random part as the URE paper splits it: 5 % `uniform`, 5 % `validation`, 90 % `random`, over rows.
-
-    The paper says 10 % for debiasing; the code it builds on halves that between the propensities and early stopping.
-    """
-    sizes = [math.floor(0.05 * len(random) + 1e-9)] * 2
-    uniform, validation, rest = _by_size(random, sizes, seed=seed, purpose="ure yahoo")
-    return {"uniform": uniform, "validation": validation, "random": rest}
-
-
-# ----------------------------------------------------------------------------------------------------------------- WTD
-
-
-def wtd(train: Log, random: Log, *, seed: int, released: bool = False) -> dict[str, Log]:
-    """Coat and Yahoo! R3 as the WTD paper splits them, over users and items that are in both parts.
-
-    Of the biased rows 60 % are `train` and 40 % `heldout`; of the random rows 15 % are `weights`, 15 % `validation` and
-    70 % `truth`. Sizes are rounded down, what is left goes to the last. `released` is what the paper's code did
-    instead: `truth` is the 85 % left after `weights`, and `validation` is 15 % of that, inside it.
-    """
-    users, items = _common(train.users, random.users), _common(train.items, random.items)
-    biased, shown = (restrict(log, users=users, items=items) for log in (train, random))
-    fit, heldout = _by_size(biased, [_part(0.6, biased)], seed=seed, purpose="wtd biased")
-    if released:
-        weights, truth = _by_size(shown, [_part(0.15, shown)], seed=seed, purpose="wtd random")
-        validation, _ = _by_size(truth, [_part(0.15, truth)], seed=seed, purpose="wtd validation")
-    else:
-        sizes = [_part(0.15, shown)] * 2
-        weights, validation, truth = _by_size(shown, sizes, seed=seed, purpose="wtd random")
-    return {"train": fit, "heldout": heldout, "weights": weights, "validation": validation, "truth": truth}
-
-
-# ----------------------------------------------------------------------------------------------------------------- DCG
-
-
-def dcg_movielens(log: Log, *, seed: int = 0, least: int = 5) -> dict[str, Log]:
-    """MovieLens-1M as the DCG paper splits it: positives only, of items that at least 5 users like.
-
-    Of a user's n items ceil(n / 2), drawn at random, go to `train` and the rest to `test`.
-    """
-    liked = log.select(log.label == 1)
-    popular = np.bincount(liked.item, minlength=len(log.items)) >= least
-    kept = restrict(liked, users=liked.users, items=Ids.of(log.items.values.filter(popular)))
-    kept = restrict(kept, users=Ids.of(kept.users.values[np.unique(kept.user)]), items=kept.items)
-    train, test = split_per_user(kept, 0.5, seed=seed)
-    return {"train": train, "test": test}
-
-
-# ------------------------------------------------------------------------------------------------------------- helpers
-
-
 def restrict(log: Log, *, users: Ids, items: Ids) -> Log:
     """The rows of these users and items, who are the populations from now on."""
     user, item = users.locate(log.users)[log.user], items.locate(log.items)[log.item]
     kept = (user >= 0) & (item >= 0)
     return replace(log.select(kept), users=users, items=items, user=frozen(user[kept]), item=frozen(item[kept]))
-
-
-def _common(first: Ids, second: Ids) -> Ids:
-    return Ids(first.values.filter(second.locate(first) >= 0))
-
-
-def _part(fraction: float, log: Log) -> int:
-    return math.floor(fraction * len(log) + 1e-9)
-
-
-def _by_size(log: Log, sizes: Sequence[int], *, seed: int, purpose: str) -> list[Log]:
-    """Uniformly random parts of exactly these sizes, and the rest as the last one."""
-    place = PoolOrder.drawn(Members.of(log, one_pool=True), seed=seed, purpose=purpose).place
-    part = np.searchsorted(np.cumsum(sizes), place, side="right")
-    return [log.select(part == number) for number in range(len(sizes) + 1)]
-
-
-def _without(log: Log, gone: Log) -> Log:
-    width = len(log.items)
-    return log.select(~np.isin(log.user * width + log.item, gone.user * width + gone.item))
-
-
-def _check_shown(shown: int) -> None:
-    if shown < 1:
-        raise InputError(f"{shown} items shown per user; expected a whole number from 1.")

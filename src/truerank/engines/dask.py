@@ -15,13 +15,17 @@ from typing import Any, ClassVar
 from truerank.core.errors import InputError, TruerankError, extra
 from truerank.data.spill import scratch
 from truerank.engines.engine import Chunk, Result, Sendable
-from truerank.engines.local import UNGUARDED
 from truerank.engines.parcels import PackedParts, Parcel, carry_out, opened, pack_shared
 
 AHEAD = 2  # chunks that wait for each worker, so that none is idle while a result is fetched
 RETRIES = 2  # of a chunk whose worker raised; Dask itself tries again when a worker dies
 PATIENCE = 30.0  # seconds until a scheduler must have answered
 TRIES, PAUSE = 20, 0.5  # of asking workers, and seconds between
+# for those who call from a script; what Python itself says of it is a page long, and said by the process that ends
+UNGUARDED = (
+    "{cli:| Where a script starts it, its calls must stand below if __name__ == '__main__':, because every process "
+    "loads the script again.}"
+)
 # Dask starts an HTTP server in every process: it has no pages until it is stopped
 WITHOUT_PAGES: dict[str, list[str]] = {
     "distributed.scheduler.http.routes": [],

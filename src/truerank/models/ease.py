@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
-import numpy.typing as npt
 from scipy.linalg import lapack
 
 from truerank.core.arrays import Floats
@@ -73,7 +72,7 @@ class EASE:
             say(3, 3)
         if failed or not np.isfinite(np.diag(inverse)).all():
             raise self._too_small(log)
-        _mirror(inverse)
+        mirror(inverse)
         inverse /= -np.diag(inverse).copy()[None, :]
         np.fill_diagonal(inverse, 0.0)
         weights = inverse.astype(np.float32, order="C")
@@ -86,42 +85,12 @@ class EASE:
         )
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class EASEPath:
-    """EASE for many λ at the price of one eigendecomposition: XᵀX = Q diag(e) Qᵀ, so P = Q diag(1 / (e + λ)) Qᵀ."""
-
-    liked: Any
-    value: Floats
-    vector: Floats
-
-    @classmethod
-    def of(cls, liked: Any) -> EASEPath:
-        from scipy.linalg import eigh
-
-        with one_thread():
-            value, vector = eigh((liked.T @ liked).toarray(order="F"), overwrite_a=True)
-        return cls(liked.astype(np.float32), value, vector)
-
-    def scores(self, regularisation: float) -> npt.NDArray[np.float32]:
-        """X B of one λ, for every user and item."""
-        from scipy.linalg import blas
-
-        with one_thread():
-            half = np.asfortranarray(self.vector / np.sqrt(np.maximum(self.value, 0.0) + regularisation)[None, :])
-            inverse = blas.dsyrk(1.0, half, lower=True)
-        _mirror(inverse)
-        weights = inverse / -np.diag(inverse).copy()[None, :]
-        np.fill_diagonal(weights, 0.0)
-        found: npt.NDArray[np.float32] = self.liked @ weights.astype(np.float32, order="C")
-        return found
-
-
 def _lost(pivot: Floats, size: Floats) -> bool:
     """Whether what the Cholesky factor leaves of a diagonal entry is no more than its rounding error."""
     return bool((pivot**2 <= 64 * np.sqrt(len(size)) * np.finfo(np.float64).eps * size).any())
 
 
-def _mirror(matrix: Floats, *, block: int = 1024) -> None:
+def mirror(matrix: Floats, *, block: int = 1024) -> None:
     """Copy what is below the diagonal to above it, in place."""
     for start in range(0, len(matrix), block):
         stop = min(start + block, len(matrix))

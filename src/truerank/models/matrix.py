@@ -48,18 +48,6 @@ def check_factors(name: str, log: Log, n: int, *, bytes_each: float = 4.0) -> No
     )
 
 
-def check_both_classes(log: Log) -> None:
-    """Refuse a log in which all rows are positive or none is."""
-    check_rows(log)
-    n_positive = int(np.count_nonzero(log.label == 1))
-    if n_positive in (0, len(log)):
-        what = "none" if n_positive == 0 else "each"
-        raise InputError(
-            f"{log.source}: {what} of {len(log):,} rows is positive; expected positive and negative rows. "
-            "Give the negatives too, or use a model that learns from positives alone (truerank models)."
-        )
-
-
 def values(log: Log) -> Floats:
     """The raw value of each row, such as its rating; its label where the log has no other."""
     check_rows(log)

@@ -15,9 +15,7 @@ from truerank.core.arrays import Floats
 from truerank.core.log import Log
 from truerank.data.datasets.movielens import MovieLens1M
 from truerank.data.read import read
-from truerank.data.split import dcg_movielens
 from truerank.evaluation.judged import evaluate
-from truerank.models.ease import EASEPath
 from truerank.models.kunn import from_items, from_users, nearest_items, nearest_users
 from truerank.models.matrix import positives
 from truerank.models.neighbours import Draw, nearest
@@ -27,6 +25,8 @@ from truerank.sampling.pools import Members
 from truerank.studies.world import WorldSettings, make_world
 from truerank.uncertainty.agreement import correlation, disagreement, rank_correlation
 from truerank_research.claims import Cell, Cells, Claim, Finding, Verdict, cell_rows, share
+from truerank_research.papers.dcg.ease_path import EASEPath
+from truerank_research.papers.splits import dcg_movielens
 from truerank_research.results import Measured
 from truerank_research.runner import Run, Setting, Study
 

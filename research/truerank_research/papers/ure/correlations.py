@@ -43,7 +43,11 @@ def measure(run: Run) -> Measured:
     recall = grid.measure(split, positions, seed=run.seed)
     n_models = len(positions)
     return Measured(
-        {"cells": cell_rows([*_curve_cells(grid, recall, split.n_candidates, usual), *_four_cells(grid, recall, usual)])},
+        {
+            "cells": cell_rows(
+                [*_curve_cells(grid, recall, split.n_candidates, usual), *_four_cells(grid, recall, usual)]
+            )
+        },
         {
             "models": n_models,
             "diverged": (N_RANDOM if run.full else 4) - n_models,
@@ -122,8 +126,8 @@ def _large_rule(cells: Cells) -> Finding:
     half = max(by_cutoff) / 2
     strong = [r is not None and r > STRONG for k, r in by_cutoff.items() if LARGE_K < k <= half]
     weak = [r is not None and r < WEAK for k, r in by_cutoff.items() if k < SMALL_K]
-    why = f"r is above {STRONG} at {sum(strong)} of {len(strong)} large K and below {WEAK} at {sum(weak)} of {len(weak)} small K."
-    return share([*strong, *weak], why)
+    why = f"r is above {STRONG} at {sum(strong)} of {len(strong)} large K"
+    return share([*strong, *weak], f"{why} and below {WEAK} at {sum(weak)} of {len(weak)} small K.")
 
 
 def _falls_rule(cells: Cells) -> Finding:
@@ -203,7 +207,7 @@ CLAIMS = (
 )  # fmt: skip
 STUDIES = (
     Study(
-        "E-U1", "At which K does recall among the labelled items of a random sample agree with recall on all candidates?",
+        "E-U1", "At which K does recall among a random sample of labelled items agree with recall on all candidates?",
         measure, data=("kuairec",), minutes=8, claims=CLAIMS,
         shows={"ure": ("Figure 1", "Figure 3"), "ure-short": ("Figure 1",)},
     ),

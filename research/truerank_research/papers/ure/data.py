@@ -1,4 +1,4 @@
-"""The data of the experiments: a block with every label, split into a biased log, a random slice and the rest; and Coat.
+"""The data of the experiments: a block with every label, as a biased log, a random slice and the rest; and Coat.
 
 D_full is the rest, D_rand a uniform sample of it for each user, N-bar items each.
 """
@@ -17,8 +17,9 @@ from truerank.core.log import Log
 from truerank.core.ranking import Ranks
 from truerank.data.datasets.coat import Coat
 from truerank.data.datasets.kuairec import KuaiRec
-from truerank.data.split import popular_first, restrict, short_first, split_random, ure_kuairec
+from truerank.data.split import restrict, short_first
 from truerank.studies.world import WorldSettings, make_world
+from truerank_research.papers.splits import popular_first, split_random, ure_kuairec
 from truerank_research.runner import Setting
 
 SCALE = 1000.0  # λ of the weights exp(-k / λ) that make the log biased; the paper names none

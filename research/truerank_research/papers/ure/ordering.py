@@ -30,7 +30,10 @@ HIGH, APART, SIGNIFICANT = 0.9, 0.2, 0.01
 SCHEMES = ("URE@K", "Recall@1̄", "Recall@5̄")
 FIGURE = "Figure 5a: {} with Recall@K, {}"
 CRITERION = "URE@30 against Recall@5̄: Kendall's τ with Recall@30"
-OWN, OWN_PEAKS = "Figure 5b: Kendall's τ of URE@K' with Recall@K", "Figure 5b: the K at which URE@K' agrees most with Recall@K"
+OWN, OWN_PEAKS = (
+    "Figure 5b: Kendall's τ of URE@K' with Recall@K",
+    "Figure 5b: the K at which URE@K' agrees most with Recall@K",
+)
 
 
 def measure(run: Run) -> Measured:

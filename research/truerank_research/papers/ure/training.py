@@ -12,7 +12,7 @@ from truerank.core.arrays import Floats, Ints
 from truerank.core.chance import generator
 from truerank.core.errors import InputError
 from truerank.models import Side
-from truerank.models.recipes import (
+from truerank_research.learners.recipes import (
     AutoDebias,
     Backbone,
     Bias,
@@ -55,7 +55,7 @@ def train_model(block: Block | CoatBlock, recipe: Recipe, seed: int) -> pl.DataF
 
     A training that diverges gives a table without rows.
     """
-    from truerank.models.learners.train import train
+    from truerank_research.learners.train import train
 
     log, uniform = block.training_data()
     width = recipe.backbone.dimensions + 1

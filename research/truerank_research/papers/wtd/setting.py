@@ -8,7 +8,6 @@ from itertools import product
 
 from truerank.core.log import Log
 from truerank.data.datasets.coat import Coat
-from truerank.data.split import split_random, wtd
 from truerank.exposure.interventions import intervene
 from truerank.exposure.interventions.design import FullIntervention, RegularIntervention, Strategy
 from truerank.exposure.interventions.skew import SkewIntervention
@@ -18,6 +17,7 @@ from truerank.models.baselines import AvgRating, PosPop
 from truerank.models.ials import IALS
 from truerank.models.neighbours import ItemKNN, Preference, UserKNN
 from truerank.studies.world import WorldSettings, make_world
+from truerank_research.papers.splits import split_random, wtd
 from truerank_research.runner import Setting
 
 STRATEGIES: Mapping[str, Strategy] = {

@@ -1,7 +1,8 @@
 """Advice by a study of one's own, or by the nearest of those that come with the package.
 
-The shipped ones hold aggregates of scenarios alone, made by `truerank study pack`. Each is a folder in `shipped/`
-with a `world.json`, which names its world, where it comes from and the terms of its data (see NOTICE).
+The shipped ones hold aggregates of scenarios alone, made by `truerank_research.papers.reliability.pack`. Each is a
+folder in `shipped/` with a `world.json`, which names its world, where it comes from and the terms of its data (see
+NOTICE).
 """
 
 from __future__ import annotations

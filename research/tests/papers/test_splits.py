@@ -1,0 +1,162 @@
+"""The splits of the papers: sizes, disjointness, and the same rows whatever the order of the file."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+import pytest
+
+import truerank as tr
+from realdata import folder_of
+from truerank.core.errors import InputError
+from truerank.core.log import Log
+from truerank.data.datasets.coat import Coat
+from truerank.data.datasets.kuairec import KuaiRec
+from truerank.data.datasets.movielens import MovieLens1M
+from truerank.data.split import short_first
+from truerank_research.papers.splits import dcg_movielens, popular_first, ure_kuairec, ure_yahoo, wtd
+
+
+def block(users: int = 40, items: int = 60) -> Log:
+    rng = np.random.default_rng(0)
+    cell = np.flatnonzero(rng.random(users * items) < 0.97)
+    rating = rng.integers(1, 6, len(cell))
+    return tr.read(pl.DataFrame({"user": cell // items, "item": cell % items, "rating": rating}), positive=">3")
+
+
+def cells(log: Log) -> set[tuple[str, str]]:
+    users, items = log.users.texts(), log.items.texts()
+    return {(users[u], items[i]) for u, i in zip(log.user.tolist(), log.item.tolist(), strict=True)}
+
+
+def test_ure_kuairec() -> None:
+    full = block()
+    weight = popular_first(full, scale=10)
+    parts = ure_kuairec(full, weight, seed=1, shown=8)
+    assert cells(parts["train"]) | cells(parts["full"]) == cells(full)
+    assert not cells(parts["train"]) & cells(parts["full"])
+    assert cells(parts["random"]) < cells(parts["full"])
+    assert np.bincount(parts["random"].user).tolist() == [8] * 40
+    n, share = np.bincount(full.user), 1_934_404 / 4_676_570
+    assert np.bincount(parts["train"].user).tolist() == np.floor(share * n + 0.5).tolist()
+    # what is likely to be shown is shown
+    assert weight[parts["train"].item].mean() > weight[parts["full"].item].mean() + 1
+    level = ure_kuairec(full, popular_first(full, scale=np.inf), seed=1, shown=8)
+    assert abs(weight[level["train"].item].mean() - weight[level["full"].item].mean()) < 0.4
+    shuffled = full.select(np.random.default_rng(3).permutation(len(full)))
+    assert cells(ure_kuairec(shuffled, weight, seed=1, shown=8)["train"]) == cells(parts["train"])
+    assert cells(ure_kuairec(full, weight, seed=2, shown=8)["train"]) != cells(parts["train"])
+
+
+def test_ure_kuairec_sets_uniform_cells_apart() -> None:
+    full = block()
+    apart = ure_kuairec(full, popular_first(full), seed=1, shown=8, uniform=0.1)
+    assert len(apart["uniform"]) == 32
+    assert not cells(apart["uniform"]) & (cells(apart["random"]) | cells(apart["full"]) | cells(apart["train"]))
+    again = ure_kuairec(full, popular_first(full), seed=1, shown=8, uniform=0.1, reuse=True)
+    assert cells(again["uniform"]) == cells(apart["uniform"]) <= cells(again["full"])
+    assert cells(again["random"]) == cells(apart["random"])
+
+
+def test_weighted_draws_have_the_right_first_probabilities() -> None:
+    """One of three items for each of 30,000 users: drawn in proportion to exp(weight)."""
+    users = 30_000
+    full = tr.read(pl.DataFrame({"user": np.repeat(np.arange(users), 3), "item": [0, 1, 2] * users, "label": 1}))
+    chance = np.array([0.6, 0.3, 0.1])
+    drawn = ure_kuairec(full, np.log(chance), seed=1, shown=1, share=0.34)["train"]
+    found = np.bincount(drawn.item) / users
+    assert np.abs(found - chance).max() < 5 * np.sqrt(0.25 / users)
+
+
+def test_short_videos_come_first() -> None:
+    user, item = [1, 2, 3, 1, 2], [7, 7, 7, 8, 8]
+    log = tr.read(pl.DataFrame({"user": user, "item": item, "label": 1}), items=[7, 8, 9])
+    durations = np.array([900.0, 10, 20, 12, 14])[np.lexsort((item, user))]
+    with_durations = Log(log.users, log.items, log.user, log.item, {**log.rewards, "video_duration": durations})
+    # medians 20 and 13, and one that nobody knows
+    assert short_first(with_durations, scale=1).tolist() == [-2, -1, -3]
+    with pytest.raises(InputError, match="popular_first"):
+        short_first(log)
+
+
+def test_ure_yahoo() -> None:
+    log = block(100, 55)
+    parts = ure_yahoo(log, seed=0)
+    n = len(log)
+    assert [len(part) for part in parts.values()] == [int(0.05 * n), int(0.05 * n), n - 2 * int(0.05 * n)]
+    assert len(set().union(*(cells(part) for part in parts.values()))) == n
+    # as published: 54,000 rows give 2,700, 2,700 and 48,600
+    assert [int(0.05 * 54_000)] * 2 + [54_000 - 5_400] == [2_700, 2_700, 48_600]
+
+
+def test_wtd() -> None:
+    rng = np.random.default_rng(1)
+    train = tr.read(
+        pl.DataFrame({"user": rng.integers(0, 30, 500), "item": rng.integers(0, 90, 500), "label": 1}).unique()
+    )
+    random = tr.read(
+        pl.DataFrame({"user": rng.integers(9, 40, 400), "item": rng.integers(9, 99, 400), "label": 0}).unique()
+    )
+    parts = wtd(train, random, seed=3)
+    for part in parts.values():
+        assert part.users == parts["train"].users
+        assert part.items == parts["train"].items
+    biased, shown = len(parts["train"]) + len(parts["heldout"]), cells(parts["weights"]) | cells(parts["truth"])
+    assert len(parts["train"]) == int(0.6 * biased + 1e-9)
+    shown |= cells(parts["validation"])
+    assert [len(parts[name]) for name in ("weights", "validation")] == [int(0.15 * len(shown) + 1e-9)] * 2
+    assert sum(len(parts[name]) for name in ("weights", "validation", "truth")) == len(shown)
+    released = wtd(train, random, seed=3, released=True)
+    assert cells(released["validation"]) < cells(released["truth"])
+    assert len(released["validation"]) == int(0.15 * len(released["truth"]) + 1e-9)
+    assert not cells(released["weights"]) & cells(released["truth"])
+
+
+def test_dcg_movielens() -> None:
+    log = block()
+    parts = dcg_movielens(log, least=14)
+    both = cells(parts["train"]) | cells(parts["test"])
+    assert not cells(parts["train"]) & cells(parts["test"])
+    liked = np.bincount(log.item, weights=log.label)
+    assert len(both) == int(liked[liked >= 14].sum())
+    n = np.bincount(parts["train"].user) + np.bincount(parts["test"].user, minlength=len(parts["train"].users))
+    assert (np.bincount(parts["train"].user) == np.ceil(n / 2)).all()
+
+
+def test_wrong_calls() -> None:
+    full = block(4, 5)
+    with pytest.raises(InputError, match="weights of shape"):
+        ure_kuairec(full, np.zeros(3), seed=0)
+    with pytest.raises(InputError, match="0 items shown"):
+        ure_kuairec(full, np.zeros(5), seed=0, shown=0)
+    with pytest.raises(InputError, match="scale 0"):
+        popular_first(full, scale=0)
+
+
+@pytest.mark.realdata
+def test_wtd_on_coat() -> None:
+    logs = Coat().load(folder_of("coat"))
+    parts = wtd(logs["train"], logs["random"], seed=0)
+    assert {name: len(part) for name, part in parts.items()} == {
+        "train": 4176, "heldout": 2784, "weights": 696, "validation": 696, "truth": 3248,
+    }  # fmt: skip
+
+
+@pytest.mark.slow
+@pytest.mark.realdata
+def test_ure_on_kuairec() -> None:
+    """The compact block has its missing cells: 1,411 x 3,327, of which the same share is training data."""
+    full = KuaiRec().load(folder_of("kuairec"), parts=["full"])["full"]
+    parts = ure_kuairec(full, popular_first(full), seed=0)
+    assert len(parts["train"]) + len(parts["full"]) == 4_694_397
+    assert len(parts["train"]) == 1_411 * round(3_327 * 1_934_404 / 4_676_570)
+    assert len(parts["random"]) == 1_411 * 80
+
+
+@pytest.mark.realdata
+def test_dcg_on_movielens() -> None:
+    """Without ratings every pair counts, and the filter leaves the items with at least 5 users."""
+    log = MovieLens1M().load(folder_of("movielens_1m"))["train"]
+    parts = dcg_movielens(log)
+    kept = np.bincount(log.item)
+    assert len(parts["train"]) + len(parts["test"]) == int(kept[kept >= 5].sum())

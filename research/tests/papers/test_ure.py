@@ -1,0 +1,276 @@
+"""What the experiments of the URE papers are made of, against the library's own estimators and against enumeration."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from itertools import combinations
+
+import numpy as np
+import pytest
+
+import truerank as tr
+from truerank.core.arrays import Ints
+from truerank.estimators import terms_of
+from truerank.estimators.judged.published import Published
+from truerank_research.estimators.weighted import kept_chance
+from truerank.metrics.recall import Recall
+from truerank_research.claims import Cell, Cells, Verdict
+from truerank_research.papers.ure import ordering, reevaluation
+from truerank_research.papers.ure.data import Block, CoatBlock, Split, coat_split, split_of
+from truerank_research.papers.ure.hardness import losses
+from truerank_research.papers.ure.recall import (
+    among,
+    coefficient,
+    curve,
+    inclusion_chance,
+    recall_at,
+    traditional,
+    weighted_mean,
+)
+from truerank_research.papers.ure.reevaluation import BIAS
+from truerank_research.papers.ure.theorems import sampled_means
+from truerank_research.runner import Setting
+
+N_USERS, N_ITEMS = 60, 120
+BLOCK = Block(Setting(seed=3))
+
+
+def split() -> Split:
+    return split_of(BLOCK)
+
+
+def positions(seed: int = 0) -> Ints:
+    rng = np.random.default_rng(seed)
+    found = split()
+    return found.positions(rng.normal(size=(N_USERS, 4)), rng.normal(size=(N_ITEMS, 4)))
+
+
+def test_a_split_has_every_cell_once() -> None:
+    found = split()
+    cells = np.zeros((N_USERS, N_ITEMS), dtype=int)
+    for log in (found.train, found.uniform):
+        cells[log.user, log.item] += 1
+    valid = np.arange(found.item.shape[1]) < found.count[:, None]
+    user, column = np.nonzero(valid)
+    cells[user, found.item[user, column]] += 1
+    assert (cells == 1).all()
+    labels = BLOCK.labels()
+    assert found.label.sum() + found.train.label.sum() + found.uniform.label.sum() == labels.label.sum()
+    assert not found.label[~valid].any()
+
+
+def test_positions_are_ranks_of_candidates_with_padding_last() -> None:
+    found, position = split(), positions()
+    for user in range(N_USERS):
+        n = int(found.count[user])
+        assert sorted(position[user, :n]) == list(range(1, n + 1))
+        assert (position[user, n:] > n).all()
+
+
+def test_equal_scores_are_settled_by_chance_not_by_item() -> None:
+    found = split()
+    position = found.positions(np.zeros((N_USERS, 1)), np.zeros((N_ITEMS, 1)))
+    firsts = {int(found.item[user, position[user].argmin()]) for user in range(N_USERS)}
+    assert len(firsts) > 10
+
+
+def test_draws_are_uniform_nested_and_of_candidates_alone() -> None:
+    found = split()
+    place = found.draw(12, seed=0, number=1)
+    assert (place < found.count[:, None]).all()
+    assert all(len(set(row)) == 12 for row in place.tolist())
+    assert (found.draw(12, seed=0, number=1) == place).all()
+    assert (found.draw(12, seed=0, number=2) != place).any()
+    shown = np.zeros(found.item.shape)
+    for number in range(600):
+        drawn = found.draw(12, seed=1, number=number)
+        np.add.at(shown, (np.arange(N_USERS)[:, None], drawn[:, :6]), 1)
+    valid = np.arange(found.item.shape[1]) < found.count[:, None]
+    rate = 6 / found.count[:, None]
+    error = np.sqrt(600 * rate * (1 - rate))
+    assert (np.abs(shown - 600 * rate)[valid] < (5 * np.broadcast_to(error, shown.shape))[valid]).all()
+
+
+@pytest.mark.parametrize("k", [1, 3, 10, 40])
+def test_the_estimate_of_the_paper_is_the_librarys(k: int) -> None:
+    found, position = split(), positions()
+    place = found.draw(15, seed=0, number=0)
+    (terms,) = terms_of(Published(), found.sampled_log(place), found.ranks(position, place), metrics=[Recall(k)])
+    ours = recall_at(np.take_along_axis(position, place, axis=1), np.take_along_axis(found.label, place, axis=1), [k])
+    assert ours[0] == pytest.approx(terms.value(), abs=1e-12)
+
+
+def test_recall_among_the_sample_is_what_evaluate_says_of_the_sample_alone() -> None:
+    found, position = split(), positions()
+    place = found.draw(15, seed=0, number=0)
+    log = found.sampled_log(place)
+    score = np.zeros((N_USERS, N_ITEMS))
+    score[log.user, log.item] = -np.take_along_axis(position, place, axis=1).ravel()
+    result = tr.evaluate(
+        {"m": tr.scores.dense(score, users=log.users, items=log.items)}, log,
+        exposure="full", candidates=log, metrics=["Recall@5"],
+    )  # fmt: skip
+    label = np.take_along_axis(found.label, place, axis=1)
+    ours = traditional(np.take_along_axis(position, place, axis=1), label, [5])
+    assert ours[0] == pytest.approx(result.estimates[0].value, abs=1e-12)
+
+
+def test_nobody_with_a_positive_has_no_recall() -> None:
+    none = np.zeros((2, 3), dtype=bool)
+    assert np.isnan(recall_at(np.ones((2, 3), dtype=np.int64), none, [1, 2])).all()
+    assert (among(np.ones((2, 3), dtype=np.int64), none) == 0).all()
+
+
+# ------------------------------------------------------------------------------------------------------- whom it keeps
+
+
+def test_the_chance_to_be_kept_is_that_of_enumeration() -> None:
+    for size, positives, judged in ((6, 1, 2), (6, 5, 2), (5, 0, 3), (5, 5, 1), (7, 2, 6)):
+        samples = list(combinations(range(size), judged))
+        share = Fraction(sum(min(each) < positives for each in samples), len(samples))
+        found = inclusion_chance(np.array([positives]), np.array([size]), judged=judged)
+        assert found[0] == pytest.approx(float(share), abs=1e-12)
+
+
+def test_a_user_without_a_positive_is_never_kept_to_the_last_bit() -> None:
+    n = np.arange(30.0, 2000.0, 7.0)
+    assert (kept_chance(np.zeros(len(n)), n_candidates=n, n_judged=np.full(len(n), 20.0)) == 0).all()
+
+
+def test_known_weights_are_exactly_unbiased_and_the_published_mean_is_not() -> None:
+    # two users with 6 items each, positives at rank 1, and at ranks 2 ... 6; a third likes nothing; K = 1, N-bar = 2
+    ranks: tuple[set[int], ...] = ({1}, {2, 3, 4, 5, 6}, set())
+    chance = inclusion_chance(np.array([1, 5, 0]), np.array([6, 6, 6]), judged=2)
+    samples = list(combinations(range(1, 7), 2))
+    weighted, published = [], []
+    for first in samples:
+        for second in samples:
+            share, kept = [], []
+            for own, sample in zip(ranks, (first, second, first), strict=True):
+                found = [rank for rank in sample if rank in own]
+                share.append(sum(rank <= 1 for rank in found) / len(found) if found else 0.0)
+                kept.append(bool(found))
+            weighted.append(weighted_mean(np.array(share), chance))
+            published.append(np.sum(share) / np.sum(kept))
+    assert np.mean(weighted) == pytest.approx(0.5, abs=1e-12)
+    assert np.mean(published) == pytest.approx(1 / 6, abs=1e-12)
+
+
+def test_enumerated_means_are_those_of_the_specification() -> None:
+    one, two = (sampled_means(frozenset({1, 4, 5}), n_items=6, judged=3, k=2, within=within) for within in (1, 2))
+    assert one == {"m / n": Fraction(1, 3), "precision": Fraction(1, 2), "traditional": Fraction(41, 114)}
+    assert two["traditional"] == Fraction(41, 57)
+
+
+def test_bce_is_bpr_and_more_by_the_closed_form() -> None:
+    a, b = (part.ravel() for part in np.meshgrid(np.linspace(-8, 8, 41), np.linspace(-8, 8, 41)))
+    bce, bpr = losses(a, b)
+    more = np.log1p((np.exp(-a) + np.exp(b)) / (1 + np.exp(b - a)))
+    np.testing.assert_allclose(bce - bpr, more, rtol=1e-9)
+    assert (bce >= bpr).all()
+
+
+# --------------------------------------------------------------------------------------------------------- agreement
+
+
+def test_agreement_of_what_does_not_vary_is_undefined() -> None:
+    assert np.isnan(coefficient(np.ones(4), np.arange(4.0), kendall=True)).all()
+    found = curve(np.arange(8.0).reshape(4, 2), np.ones((4, 1)), kendall=True)
+    assert np.isnan(found.mean[0])
+
+
+def test_a_curve_is_highest_where_it_says() -> None:
+    truth = np.array([[1.0, 1, 4], [2, 2, 3], [3, 4, 2], [4, 3, 1]])
+    found = curve(np.array([[1.0], [2], [4], [3]]), truth, kendall=True)
+    assert found.best == 1
+    assert found.mean[1] == pytest.approx(1.0)
+    assert found.mean[2] < 0
+
+
+# -------------------------------------------------------------------------------------------------------------- coat
+
+
+def test_candidates_of_coat_are_what_neither_log_nor_slice_shows() -> None:
+    block = CoatBlock(Setting())
+    found, judged = coat_split(block)
+    seen = np.zeros((60, 80), dtype=bool)
+    for log in (found.train, found.uniform):
+        seen[log.user, log.item] = True
+    valid = np.arange(found.item.shape[1]) < found.count[:, None]
+    user, column = np.nonzero(valid)
+    assert not seen[user, found.item[user, column]].any()
+    assert int(found.count.sum()) == int((~seen).sum())
+    assert not judged[~valid].any()
+    assert not (found.label & ~judged).any()
+    assert judged.sum() + len(found.uniform) <= 60 * 16
+
+
+# ----------------------------------------------------------------------------------------------------------- verdicts
+
+
+def _table_4() -> tuple[Cell, ...]:
+    """The ten models of Table 4 as printed, with no bias at all over 200 draws."""
+    cells = []
+    for model, (old, five, ure, late_ure, late) in reevaluation.PUBLISHED.items():
+        numbers = {"Recall@5": five, "Recall@500": late, "Recall@5̄, N̄ = 20": old, "URE@5, N̄ = 20": ure}
+        numbers |= {"URE@500, N̄ = 20": late_ure, "Recall@5̄, N̄ = 80": old / 3}
+        cells += [Cell(reevaluation.TABLE, model, column, value) for column, value in numbers.items()]
+        cells += [
+            Cell(BIAS, f"{model}, K = 5, N̄ = 20", name, 0.1, low=-1.0, high=1.2) for name in reevaluation.ESTIMATES
+        ]
+        cells.append(Cell(BIAS, f"{model}, K = 5, N̄ = 20", "draws", 200.0))
+    return tuple(cells)
+
+
+def _verdicts(cells: tuple[Cell, ...]) -> dict[str, Verdict]:
+    return {claim.key: claim.rule(Cells(cells)).verdict for claim in reevaluation.CLAIMS}
+
+
+def test_the_printed_table_has_the_verdicts_that_the_paper_gives() -> None:
+    found = _verdicts(_table_4())
+    assert found.pop("yahoo") is Verdict.UNTESTABLE
+    assert found == {claim.key: Verdict.REPLICATES for claim in reevaluation.CLAIMS if claim.key in found}
+
+
+def test_one_bias_outside_of_its_error_is_seen() -> None:
+    from dataclasses import replace
+
+    cells = [
+        replace(cell, low=0.05) if (cell.table, cell.column) == (BIAS, "pooled") and "MF DR" in cell.row else cell
+        for cell in _table_4()
+    ]
+    assert _verdicts(tuple(cells))["pooled"] is Verdict.IN_PART
+    few = tuple(replace(cell, obtained=199.0) if cell.column == "draws" else cell for cell in _table_4())
+    assert _verdicts(few)["pooled"] is Verdict.UNTESTABLE
+
+
+def test_a_small_scale_shows_a_few_items_to_all() -> None:
+    from dataclasses import replace
+
+    shown = {
+        scale: np.sort(np.bincount(split_of(replace(BLOCK, scale=scale)).train.item, minlength=N_ITEMS))[::-1]
+        for scale in (5.0, float("inf"))
+    }
+    assert shown[5.0][:10].sum() > 1.5 * shown[float("inf")][:10].sum()
+    assert shown[5.0].sum() == shown[float("inf")].sum()
+
+
+@pytest.mark.parametrize(
+    ("by_scale", "verdict"),
+    [
+        ({"λ = 1000": (0.3, 0.2), "λ = 250": (0.21, 0.2)}, Verdict.REPLICATES),
+        ({"λ = 1000": (0.09, 0.08), "λ = 250": (0.21, 0.2)}, Verdict.IN_PART),
+        ({"λ = 1000": (0.3, 0.01), "λ = 250": (0.02, 0.3)}, Verdict.IN_PART),
+        ({"λ = 1000": (0.09, 0.08), "λ = 250": (0.1, 0.1)}, Verdict.FAILS),
+    ],
+)
+def test_the_criterion_has_to_hold_at_every_scale(by_scale: dict[str, tuple[float, float]], verdict: Verdict) -> None:
+    table = "Figure 5a: Kendall's τ with Recall@K, N̄ = 80"
+    cells = [Cell(table, "K = 30", scheme, 0.8) for scheme in ordering.SCHEMES]
+    for scale, differences in by_scale.items():
+        for judged, difference in zip((20, 80), differences, strict=True):
+            row = f"{scale}, N̄ = {judged}"
+            values = {"difference": difference, "models": 34.0}
+            cells += [Cell(ordering.CRITERION, row, column, value) for column, value in values.items()]
+    (better,) = [claim for claim in ordering.CLAIMS if claim.key == "better"]
+    assert better.rule(Cells(tuple(cells))).verdict is verdict

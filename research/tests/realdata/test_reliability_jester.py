@@ -1,0 +1,63 @@
+"""Jester cut into training data and a fully observed world, and the identities of the reliability study on it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+from realdata import folder_of
+from truerank import models
+from truerank.metrics.ndcg import NDCG
+from truerank.studies.reliability import Grid, LabelledWorld, Preset, study
+from truerank_research.papers.reliability.data import SEED, jester_data
+
+pytestmark = pytest.mark.realdata
+MODELS = ("random", "popularity", "item-knn")
+
+
+def test_the_cut_is_a_fully_observed_world() -> None:
+    data = jester_data(folder_of("jester"))
+    world, train = data.world, data.train
+    assert (len(world.users), len(world.items), len(world)) == (
+        3136,
+        80,
+        250_880,
+    )  # 464 of 3,600 like nothing of the 20
+    assert LabelledWorld.of(world).observed is None
+    assert world.label.sum() == 76_050
+    assert (len(train.users), len(train.items), len(train)) == (6736, 100, 116_188)
+    assert (train.label == 1).all()
+    # nothing of the world is trained on, and the users of the world are known by the other 20 jokes
+    users, items = world.users.locate(train.users)[train.user] >= 0, world.items.locate(train.items)[train.item] >= 0
+    assert not (users & items).any()
+    assert np.unique(train.item[users]).size == 20
+    assert np.unique(train.item[~users]).size == 100
+    # each of them by a joke at least that they like
+    known = np.bincount(train.user, minlength=len(train.users)) > 0
+    assert known[train.users.locate(world.users)].all()
+    again = jester_data(folder_of("jester"), seed=SEED + 1).world
+    assert len(again.items) == len(world.items)
+    assert again.users != world.users
+
+
+@pytest.mark.parametrize("preset", Preset)
+def test_identities_of_the_study(tmp_path: Path, preset: Preset) -> None:
+    data = jester_data(folder_of("jester"))
+    scores = {name: models.make(name, {}).fit(data.train, seed=0) for name in MODELS}
+    grid = Grid.of(preset=preset, sparsities=(0.0, 0.5, 0.95), sizes=(5, 25), metrics=[NDCG(10)])
+    results = study(scores, data.world, tmp_path / "study", grid=grid, train=data.train, resamples=20).results
+    keys = ["logger", "sparsity", "sampler", "size"]
+    by_question = results.pivot(on="question", index=keys, values="value")
+    full = by_question.filter(pl.col("sampler") == "Full")
+    assert full["robustness"].equals(full["predictive_power"])
+    assert (full["fidelity"] - 1).abs().max() == 0
+    whole = by_question.filter(pl.col("sparsity") == 0)
+    assert whole["fidelity"].equals(whole["predictive_power"])
+    assert (whole["robustness"] - 1).abs().max() == 0
+    # everything is rated, and what is held out is no candidate: what is exposed at sparsity 0 is all there is
+    exposed = whole.filter(pl.col("sampler").is_in(["Exposed", "Random@e"]))["fidelity"]
+    assert (exposed == 1).all()
+    assert (by_question["resolution"] <= by_question["resolution_rounded"]).all()

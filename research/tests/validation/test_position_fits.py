@@ -1,0 +1,48 @@
+"""Fits of position models recover known parameters."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from truerank.exposure.positions.fits_clicks import fit_clicks, fit_harvest
+from truerank_research.runner import Run, committed
+from truerank_research.validation.position_fits import DEPTHS, PlantedDepths, click_rows, fits_of, recoveries
+
+
+@pytest.mark.parametrize("case", DEPTHS, ids=str)
+def test_planted_parameters_are_recovered(case: PlantedDepths) -> None:
+    """A quick look; the slow test counts 2,000 fits."""
+    found = fits_of([(case, 25)], seed=20261116, run=Run())[0][:, 0]
+    held = (found[:, 1] <= case.value) & (case.value <= found[:, 2])
+    assert held.mean() >= 0.8
+    assert abs(np.median(np.log(found[:, 0] / case.value))) < 0.25
+
+
+def test_committed_intervals_of_depth_fits_cover() -> None:
+    """93 to 97 % of 2,000 fits of every family, with and without censoring, with and without features."""
+    result = committed("position-fits")
+    rows = [*result.rows("depths"), *result.rows("features")]
+    assert len(rows) == len(DEPTHS) + 9
+    assert all(0.93 <= row["coverage"] <= 0.97 for row in rows)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("case", DEPTHS, ids=str)
+def test_depth_fits_as_published(case: PlantedDepths) -> None:
+    """2,000 fits, as `run position-fits --seed 20261116` makes them."""
+    (found,) = recoveries(case, *fits_of([(case, 2000)], seed=20261116, run=Run()))
+    (row,) = [row for row in committed("position-fits").rows("depths") if row["planted"] == str(case)]
+    assert found["mean"] == pytest.approx(row["mean"], abs=0.000051)
+    assert found["coverage"] == pytest.approx(row["coverage"], abs=0.00051)
+
+
+@pytest.mark.parametrize("fit", [fit_clicks, fit_harvest])
+def test_planted_bias_is_recovered_with_a_bootstrap(fit: object) -> None:
+    theta, rows = click_rows(np.random.default_rng(2))
+    found = fit(rows, replicates=20, seed=1)  # type: ignore[operator]
+    values = np.array([(each.value, each.stderr) for each in found.parameters[1:]])
+    assert (np.abs(values[:, 0] - theta[1:]) < 4 * values[:, 1]).all()
+    assert (np.abs(values[:, 0] / theta[1:] - 1) < 0.2).all()
+    again = fit(rows, replicates=20, seed=1)  # type: ignore[operator]
+    assert again.parameters == found.parameters

@@ -1,0 +1,154 @@
+"""The study of the truth: contenders are the library's estimators, and draws depend on the seed alone."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+import pytest
+
+import truerank as tr
+from truerank.core.estimator import Estimator
+from truerank.estimators.judged.assisted import Assisted
+from truerank_research.runner import committed
+from truerank_research.validation.truth import worlds as of_study
+from truerank_research.validation.truth.contenders import CONTENDERS, Contender, ShownRows
+from truerank_research.validation.truth.known import SyntheticSettings, synthetic
+from truerank_research.validation.truth.mean_recall import bars
+from truerank_research.validation.truth.means import ESTIMATORS, MeanRecallWorld
+from truerank_research.validation.truth.summary import errors
+from truerank_research.validation.truth.worlds import TruthWorld
+
+TINY = SyntheticSettings(users=90, items=70, disliking=0.1)
+SEED = 3
+
+
+@pytest.fixture
+def tiny(monkeypatch: pytest.MonkeyPatch) -> TruthWorld:
+    monkeypatch.setitem(of_study.SYNTHETIC, "tiny", TINY)
+    return TruthWorld("tiny", 15, (5, 20))
+
+
+def evaluated(draw: ShownRows, metric: str, estimator: Estimator | str, *, by: str) -> dict[str, tuple[float, float]]:
+    """What `evaluate` says of the same rows: value and standard error of every model."""
+    world, (n, judged) = draw.world, draw.size
+    users, items = np.arange(n), np.arange(world.n_items)
+    user = np.repeat(users, judged)
+    labels = pl.DataFrame({"user": user, "item": draw.item.ravel(), "label": draw.label.ravel().astype(int)})
+    every = {"user": np.repeat(users, world.n_items), "item": np.tile(items, n)}
+    judge = pl.DataFrame(every | {"label": world.judges[by][draw.user].ravel()}) if by in world.judges else None
+    assist = tr.scores.dense(world.scores[draw.user], users=users, items=items) if by == "scores" else None
+    found = tr.evaluate(
+        {name: tr.scores.dense(-rank[draw.user].astype(float), users=users, items=items)
+         for name, rank in world.rank.items()},
+        labels, exposure="random", metrics=[metric], estimators=[estimator], judge=judge, assist=assist, seed=draw.seed,
+        threads=1,
+    )  # fmt: skip
+    name = estimator if isinstance(estimator, str) else "assisted"
+    return {each.model: (each.value, each.stderr) for each in found.estimates if each.estimator == name}
+
+
+@pytest.mark.parametrize("contender", CONTENDERS, ids=lambda each: f"{each.metric} {each.name}")
+def test_contenders_are_the_estimators_of_the_library(contender: Contender, tiny: TruthWorld) -> None:
+    draw = tiny.draw(SEED, 1)
+    by = getattr(contender.terms, "keywords", {}).get("by", "")
+    estimator = Assisted() if by else contender.name
+    for k in tiny.cutoffs:
+        found = evaluated(draw, f"{contender.metric}@{k}", estimator, by=by)
+        for model, (value, stderr) in found.items():
+            terms = contender.terms(draw, model, k)
+            spread = tr.Population().spreads({model: terms}, [], level=0.95)[0][model]
+            assert spread.value == pytest.approx(value, rel=1e-9), (model, k)
+            assert spread.stderr == pytest.approx(stderr, rel=1e-9), (model, k)
+
+
+def test_the_truth_is_what_estimators_give_when_all_is_judged(tiny: TruthWorld) -> None:
+    world = tiny.known(SEED)
+    every = np.broadcast_to(np.arange(world.n_items), (world.n_users, world.n_items))
+    draw = ShownRows(world, np.arange(world.n_users), np.ascontiguousarray(every), SEED)
+    for contender in CONTENDERS:
+        for model in world.rank:
+            assert contender.terms(draw, model, 5).value() == pytest.approx(contender.truth(world, model, 5), abs=1e-12)
+
+
+def test_recall_rises_and_some_like_nothing_where_it_is_said() -> None:
+    def trend(settings: SyntheticSettings) -> float:
+        world = synthetic(settings, seed=1)
+        relevant = world.labels.sum(axis=1)
+        recall = (world.labels & (world.rank["popularity"] < 50)).sum(axis=1)[relevant > 0] / relevant[relevant > 0]
+        return float(np.corrcoef(relevant[relevant > 0].argsort().argsort(), recall.argsort().argsort())[0, 1])
+
+    assert trend(SyntheticSettings(400, 600, rising=True)) > 0.2
+    assert trend(SyntheticSettings(400, 600)) < -0.2
+    assert (synthetic(SyntheticSettings(400, 600, disliking=0.3), seed=1).labels.sum(axis=1) == 0).mean() >= 0.3
+
+
+def test_means_of_users_are_those_of_the_library(tiny: TruthWorld) -> None:
+    """The same draws, the same values and bounds as `evaluate` gives."""
+    world = MeanRecallWorld.of(tiny)
+    draw = tiny.draw(SEED, 1)
+    said = {row[1:4]: row[4:7] for row in world.said(SEED, 1)}
+    for estimator in (each.about.name for each in ESTIMATORS):
+        for k in tiny.cutoffs:
+            for model, (value, _) in evaluated(draw, f"Recall@{k}", estimator, by="").items():
+                found, low, high = said[model, f"Recall@{k}", estimator]
+                assert found == pytest.approx(value, rel=1e-9), (model, k, estimator)
+                assert low <= found <= high
+
+
+def test_errors_are_over_that_of_the_published_mean() -> None:
+    """Two draws of truth .5: published .4 and .2, corrected .6 and .5: √(.01 / .1) of its error."""
+    rows = [
+        (run, "m", "Recall@5", name, value, 0.5)
+        for run, name, value in [
+            (0, "published", 0.4),
+            (1, "published", 0.2),
+            (0, "corrected", 0.6),
+            (1, "corrected", 0.5),
+        ]
+    ]
+    drawn = pl.DataFrame(rows, schema=["run", "what", "metric", "estimator", "value", "truth"], orient="row")
+    found = errors(drawn).row(0, named=True)
+    assert found["estimator"] == "corrected"
+    assert found["error_published"] == pytest.approx(0.1**0.5)
+    assert found["published_bias"] == pytest.approx(-0.4)
+    # shares of the mean square: corrected 2 and 0, published .2 and 1.8; deviations 1.8 and -1.8
+    assert found["noise_error"] == pytest.approx(0.1**0.5 / 2 * (1.8 * 2**0.5) / 2**0.5)
+
+
+# ------------------------------------------------------------------------------------------------------------ its pages
+
+
+def test_a_cell_holds_a_bar_if_it_is_beyond_it_by_no_more_than_two_errors() -> None:
+    """Errors of .52 and .53 against a bar of .5 with a Monte-Carlo error of .01; coverage of 88 % of 400 and of 200."""
+    usual = {"estimator": "corrected", "difference": False, "world": "w", "what": "m", "k": 50, "judged": 20,
+             "noise_error": 0.01, "warned": 0.0}  # fmt: skip
+    means = pl.DataFrame(
+        [
+            usual | {"published_bias": -0.2, "error_published": 0.52, "covered": 0.88, "intervals": 200},
+            usual | {"published_bias": -0.2, "error_published": 0.53, "covered": 0.86, "intervals": 400},
+            usual | {"published_bias": 0.04, "error_published": 1.37, "covered": 0.95, "intervals": 200},
+            usual | {"published_bias": 0.1, "error_published": 9.0, "covered": 0.95, "intervals": 200},
+            usual
+            | {"published_bias": -0.2, "error_published": 9.0, "covered": 0.1, "intervals": 9, "difference": True},
+        ]
+    )
+    reached, missed = bars(means)
+    counted = {row["about"]: (row["held"], row["cells"], row["worst"]) for row in reached if row["cells"]}
+    assert counted == {
+        "error, published more than 15 % off, K ≥ 50, 20 and 80 judged": (1, 2, 0.53),
+        "error, published within 5 %": (1, 1, 1.37),
+        "intervals, 20 and 80 judged, hold the truth in": (3, 4, 0.86),
+    }
+    assert [(row["of intervals"], row["error"]) for row in missed] == [(False, 0.53), (True, 0.53)]
+
+
+def test_strata_cost_nothing_where_it_was_measured() -> None:
+    """What docs/validation/truth.md says of post-stratified recall: no cell of 270 varies more than pooled recall does."""
+    rows = {row["about"]: row for row in committed("truth").rows("bars")}
+    for about in ("all K", "a random list"):
+        row = rows[f"post-stratified over pooled, {about}"]
+        assert row["held"] == row["cells"] > 50
+    cells = committed("mean-recall").rows("cells")
+    real = [row for row in cells if row["world"] == "kuairec"]
+    assert len(real) >= 45
+    assert all(row["error"] < 1 for row in real)  # corrected is nearer than the published mean

@@ -1,0 +1,1 @@
+"""Paper 5: sampled candidates in offline evaluation (Pereira, Said, Santos)."""

@@ -1,0 +1,236 @@
+"""A reliability study of one half of the users of a world, and fresh logs of both halves."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from truerank import models
+from truerank.core.arrays import Floats, Ints
+from truerank.core.chance import cell_uniforms, generator
+from truerank.core.ids import Ids
+from truerank.core.log import Log
+from truerank.core.ranking import Scores
+from truerank.data.spill import scratch
+from truerank.metrics.ndcg import NDCG
+from truerank.studies.reliability import Grid, LabelledWorld, Models, Studied, study
+from truerank.studies.reliability.draws import LoggerRun, train_shares
+from truerank.studies.reliability.folder import LOGS, PAIRS, RESULTS
+from truerank.studies.reliability.logs import Look, looks_of
+from truerank.studies.reliability.scenarios import MetricTables, Scenarios
+from truerank.studies.world import WorldSettings, make_world
+from truerank_research.runner import Source
+from truerank_research.validation import kuairec
+
+STUDY_SEED, WORLD_SEED = 7, 1
+METRIC = NDCG(100)
+SPARSITIES = (0.2, 0.6, 0.8, 0.93, 0.98)  # between those of the study; the last is outside
+MADE, KUAIREC = WORLDS = ("synthetic", "KuaiRec")
+SMALL = WorldSettings(users=120, items=80, density=0.1, shown=20, judged=10)
+LOOKS = tuple(Look.__dataclass_fields__)
+MODELS: Mapping[str, Mapping[str, Any]] = {
+    "random": {},
+    "popularity": {},
+    "item-knn": {"neighbours": 10},
+    "item-knn 100": {"neighbours": 100},
+    "user-knn": {"neighbours": 100},
+    "ease": {"regularisation": 500.0},
+    "sar": {},
+}
+
+
+@dataclass(frozen=True, slots=True)
+class AdvisedWorld:
+    """A world whose users are halved: one half is studied, fresh logs are drawn of both."""
+
+    of: str
+    source: Source
+    full: bool
+    seed: int
+
+    @property
+    def grid(self) -> Grid:
+        return _grid(self.full)
+
+    @property
+    def resamples(self) -> int:
+        return 200 if self.full else 20
+
+
+@cache
+def _grid(full: bool) -> Grid:
+    if not full:
+        return Grid.of(samplers=("Exposed", "Random"), sizes=(5, 20), metrics=(METRIC,), repetitions=2)
+    samplers = ("Exposed", "Random@e", "Random", "Popularity", "Positivity", "WTD", "Skew")
+    return Grid.of(samplers=samplers, sizes=(5, 20, 100, 500), metrics=(METRIC,), repetitions=3)
+
+
+@dataclass(frozen=True, slots=True)
+class HalvedUsers:
+    """All labels of a world, what its models are trained on, and what they say."""
+
+    labels: Log
+    train: Log
+    scores: Mapping[str, Scores]
+    seed: int
+
+    def half(self, which: int) -> Log:
+        key = self.labels.users.keys()
+        mine = (cell_uniforms(self.seed, "halves", key, np.zeros_like(key)) < 0.5) == (which == 0)
+        users = Ids(self.labels.users.values.filter(pl.Series(mine)))
+        rows = self.labels.select(np.flatnonzero(mine[self.labels.user]))
+        return replace(rows, users=users, user=(np.cumsum(mine) - 1)[rows.user], source=f"half {which} of the users")
+
+
+@cache
+def halved(world: AdvisedWorld) -> HalvedUsers:
+    if world.of == MADE:
+        made = make_world(None if world.full else SMALL, seed=WORLD_SEED)
+        labels, train = made.truth, made.train
+    else:
+        observed, train = kuairec.observed(world.source, full=world.full, seed=world.seed)
+        labels = observed.labels
+    scores = {title: models.named(title.split(" ")[0])(**chosen).fit(train, seed=0) for title, chosen in MODELS.items()}
+    return HalvedUsers(labels, train, scores, world.seed)
+
+
+# ------------------------------------------------------------------------------------------------------------ the study
+
+
+@dataclass(frozen=True, slots=True)
+class HalfStudied:
+    """A piece: the files of the reliability study of the first half."""
+
+    world: AdvisedWorld
+
+    @property
+    def name(self) -> str:
+        return f"{self.world.of} study"
+
+    def table(self) -> pl.DataFrame:
+        users = halved(self.world)
+        with scratch() as space:
+            out = space.make("study")
+            study(
+                users.scores, users.half(0), out, grid=self.world.grid, train=users.train, seed=STUDY_SEED,
+                resamples=self.world.resamples, threads=1,
+            )  # fmt: skip
+            return pl.DataFrame(
+                [{"file": each, "content": (out / each).read_bytes()} for each in (RESULTS, PAIRS, LOGS)]
+            )
+
+
+def studied_of(table: pl.DataFrame) -> Studied:
+    """A kept study, as advice reads it."""
+    results, pairs, logs = (pl.read_parquet(io.BytesIO(content)) for content in table["content"])
+    return Studied(results, pairs, logs)
+
+
+# ----------------------------------------------------------------------------------------------------------- fresh logs
+
+
+class HalfOfUsers:
+    """One half of the users, ready for logs to be drawn from."""
+
+    def __init__(self, world: AdvisedWorld, which: int) -> None:
+        users = halved(world)
+        self.world = LabelledWorld.of(users.half(which))
+        self.grid = world.grid
+        self.models = Models.of(users.scores, self.world, seed=STUDY_SEED)
+        self.able = np.flatnonzero(self.models.scored & (self.world.positive.count > 0))
+        self.orders = self.models.orders(np.arange(self.world.n_users))
+        self.weights = [each.weights(users.labels, train=users.train) for each in self.grid.loggers]
+        self.shares = train_shares(users.train, self.world.items)
+        self.tables = MetricTables.of_metrics(
+            (METRIC,), most_positives=int(self.world.positive.count.max()), n_users=4 * len(self.able)
+        )
+
+    def draw(self, logger: int, units: Ints, *, seed: int) -> tuple[list[Look], Ints]:
+        """What the log of these users looks like at each sparsity, and sums [sparsities x candidates x models].
+
+        Users are drawn with replacement: they stand for a population of which the half is a sample.
+        """
+        exposing = LoggerRun.of(
+            self.world,
+            self.grid.loggers[logger],
+            sparsities=(0.0, *SPARSITIES),
+            holdout=self.grid.holdout,
+            weight=self.weights[logger],
+            seed=seed,
+        )
+        counted = exposing.count(units)
+        scenarios = Scenarios.of(exposing, counted, grid=self.grid, tables=self.tables, train=self.shares)
+        order, finite = self.orders
+        found = scenarios.evaluate(units, np.zeros(len(units), np.int64), order[units], finite[units])
+        return looks_of(counted, n_users=len(units)), found.sums[0, :, :, 0]
+
+    def differences(self, sums: Ints) -> Ints:
+        """Of every pair of models, in the last axis."""
+        first, second = np.triu_indices(len(self.models), 1)
+        return sums[..., first] - sums[..., second]
+
+
+@cache
+def half_of(world: AdvisedWorld, which: int) -> HalfOfUsers:
+    return HalfOfUsers(world, which)
+
+
+@dataclass(frozen=True, slots=True)
+class TrueOrder:
+    """A piece: the true mean difference of each pair of a half: Full at sparsity 0, all users, some hold-outs."""
+
+    world: AdvisedWorld
+    half: int
+
+    @property
+    def name(self) -> str:
+        return f"{self.world.of} {self.half} truth"
+
+    def table(self) -> pl.DataFrame:
+        half = half_of(self.world, self.half)
+        total = sum(half.draw(0, half.able, seed=self.world.seed + at)[1][0, 0] for at in range(3))
+        return pl.DataFrame({"difference": half.differences(np.asarray(total)).astype(np.float64)})
+
+
+@dataclass(frozen=True, slots=True)
+class FreshLogs:
+    """A piece: fresh logs of one logger, half and number of users (0: as many as there are)."""
+
+    world: AdvisedWorld
+    half: int
+    logger: str
+    users: int
+    draws: int
+
+    @property
+    def name(self) -> str:
+        return f"{self.world.of}-{self.half}-{self.logger}-{self.users}"
+
+    def table(self) -> pl.DataFrame:
+        """A row for each draw and sparsity: what the log looks like, and signs of all pairs, [candidates x pairs]."""
+        half = half_of(self.world, self.half)
+        logger = [str(each) for each in half.grid.loggers].index(self.logger)
+        rows = []
+        for draw in range(self.draws):
+            rng = generator(self.world.seed, f"{self.name} {draw}")
+            units = np.sort(rng.choice(half.able, self.users or len(half.able)))
+            looks, sums = half.draw(logger, units, seed=int(rng.integers(2**62)))
+            signs = np.sign(half.differences(sums))
+            rows += [
+                {"draw": draw, "sparsity": sparsity, **{name: getattr(look, name) for name in LOOKS},
+                 "signs": sign.ravel().tolist()}
+                for sparsity, look, sign in zip(SPARSITIES, looks[1:], signs[1:], strict=True)
+            ]  # fmt: skip
+        return pl.DataFrame(rows, schema_overrides={"signs": pl.List(pl.Int8)})
+
+
+def looks_and_signs(table: pl.DataFrame, *, candidates: int) -> tuple[list[Look], Floats]:
+    """Of the rows of one sparsity: what each log looks like, and signs [draws x candidates x pairs]."""
+    looks = [Look(*each) for each in table.select(LOOKS).rows()]
+    return looks, np.array(table["signs"].to_list(), dtype=np.float64).reshape(len(looks), candidates, -1)

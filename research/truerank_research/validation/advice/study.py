@@ -1,0 +1,221 @@
+"""Whether the advice of a study holds on fresh logs: is the logger recognised, is the expected τ what comes out?"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from truerank.core.arrays import Floats, Ints
+from truerank.studies.reliability import Studied, advice_for
+from truerank.studies.reliability.studied import likenesses
+from truerank_research.pages import Page, Picture
+from truerank_research.results import Measured
+from truerank_research.runner import Run, Study
+from truerank_research.validation.advice.fresh import (
+    MODELS,
+    SPARSITIES,
+    WORLDS,
+    AdvisedWorld,
+    FreshLogs,
+    HalfStudied,
+    TrueOrder,
+    looks_and_signs,
+    studied_of,
+)
+from truerank_research.validation.kuairec import DATASET
+
+DRAWS = {50: 40, 200: 20, 0: 6}  # of each number of users; 0: as many as there are, of the other half alone
+QUICK_DRAWS = {20: 2, 0: 2}
+OUTSIDE, LEAST = 0.95, 0.005  # sparsities from which the study has none; what rounding of τ to pairs of models can do
+LOGS_OF = (("study's users", 0, False), ("other users", 1, False), ("other users, sparser than the study", 1, True))
+
+
+@dataclass(frozen=True, slots=True)
+class FollowedAdvice:
+    """Fresh logs of one half, logger, number of users and sparsity, and what came of following the advice."""
+
+    half: int
+    logger: str
+    users: int
+    sparsity: float
+    taken: tuple[str, ...]  # the logger recognised in each draw
+    expected: Floats  # of each way to choose candidates, by the true logger
+    realised: Floats
+    error: Floats  # Monte-Carlo error of realised
+    stated: float  # expected τ of what was recommended in each draw
+    followed: float  # its realised τ
+    first: float  # realised τ of the best expected, whatever it costs
+    full: float
+    exposed: float
+    best: float  # in hindsight
+
+    @property
+    def beyond(self) -> bool:
+        """Whether the log is sparser than any of the study."""
+        return self.sparsity >= OUTSIDE
+
+
+def follow(logs: FreshLogs, fresh: pl.DataFrame, studied: Studied, truth: Floats) -> Iterator[FollowedAdvice]:
+    """What fresh logs say, at each sparsity, in every way that a study knows."""
+    labels = logs.world.grid.candidates
+    at = {label: place for place, label in enumerate(labels)}
+    for sparsity in SPARSITIES:
+        looks, signs = looks_and_signs(fresh.filter(pl.col("sparsity") == sparsity), candidates=len(labels))
+        size, seen = looks[0].users, float(np.mean([each.sparsity for each in looks]))
+        taken = tuple(likenesses(studied, each, sparsity=each.sparsity)[0].logger for each in looks)
+        advice = {
+            each: advice_for(studied, None, users=size, sparsity=seen, logger=each) for each in {logs.logger, *taken}
+        }
+        own = advice[logs.logger]
+        decided = _decided(studied, own.undecided)
+        tau = (signs[:, :, decided] * np.sign(truth[decided])).mean(axis=2)  # [draws x candidates]
+        expected = {(each.sampler, each.size): each.tau for each in own.choices}
+        chosen = {name: (each.recommended, each.best) for name, each in advice.items()}
+        followed, first = (
+            float(np.mean([tau[d, at[chosen[t][k].sampler, chosen[t][k].size]] for d, t in enumerate(taken)]))
+            for k in (0, 1)
+        )
+        mean = tau.mean(axis=0)
+        yield FollowedAdvice(
+            logs.half, logs.logger, size, sparsity, taken,
+            np.array([expected[each] for each in labels]), mean, tau.std(axis=0, ddof=1) / math.sqrt(len(tau)),
+            float(np.mean([chosen[t][0].tau for t in taken])), followed, first,
+            float(mean[at["Full", None]]), float(mean[at["Exposed", None]]), float(mean.max()),
+        )  # fmt: skip
+
+
+def _decided(studied: Studied, undecided: Sequence[tuple[str, str]]) -> Ints:
+    """The places of the pairs whose order the study knows."""
+    pairs = list(studied.pairs.select("model", "other").unique(maintain_order=True).iter_rows())
+    return np.array([at for at, each in enumerate(pairs) if each not in undecided], dtype=np.int64)
+
+
+# -------------------------------------------------------------------------------------------------------------- tables
+
+
+def recognised(world: str, rows: Sequence[FollowedAdvice], loggers: Sequence[str]) -> Iterator[dict[str, Any]]:
+    """How often each logger was taken for which, over all fresh logs of the other half."""
+    for logger in loggers:
+        taken = [each for row in rows if row.logger == logger and row.half == 1 for each in row.taken]
+        for each in loggers:
+            yield {"world": world, "logger": logger, "taken for": each, "logs": taken.count(each)}
+
+
+def predicted(world: str, rows: Sequence[FollowedAdvice]) -> Iterator[dict[str, Any]]:
+    """Expected less realised τ, over all ways to choose candidates."""
+    for title, half, beyond in LOGS_OF:
+        chosen = [row for row in rows if row.half == half and row.beyond == beyond]
+        for n in sorted({row.users for row in chosen}):
+            these = [row for row in chosen if row.users == n]
+            expected, real, error = (
+                np.concatenate([getattr(row, name) for row in these]) for name in ("expected", "realised", "error")
+            )
+            apart = expected - real
+            yield {
+                "world": world,
+                "logs": title,
+                "users": n,
+                "expected": float(expected.mean()),
+                "realised": float(real.mean()),
+                "difference": float(apart.mean()),
+                "root mean square": math.sqrt((apart**2).mean()),
+                "noise": math.sqrt((error**2).mean()),
+                "within": float((np.abs(apart) <= 2 * error + LEAST).mean()),
+            }
+
+
+def regrets(world: str, rows: Sequence[FollowedAdvice]) -> Iterator[dict[str, Any]]:
+    """Realised τ of what was advised, beside what could have been done; logs of other users."""
+    other = [row for row in rows if row.half == 1]
+    for sparsity in SPARSITIES:
+        for n in sorted({row.users for row in other}):
+            mean = _means(row for row in other if row.sparsity == sparsity and row.users == n)
+            yield {"world": world, "sparsity": sparsity, "users": n, **mean, "regret": mean["best"] - mean["advised"]}
+
+
+def in_short(world: str, rows: Sequence[FollowedAdvice]) -> Iterator[dict[str, Any]]:
+    """Users who were not in the study: how far expected τ is off, within the study's sparsities and beyond."""
+    for beyond in (False, True):
+        these = [row for row in rows if row.half == 1 and row.beyond == beyond]
+        apart = np.concatenate([row.expected - row.realised for row in these])
+        mean = _means(these)
+        shown = {name: mean[name] for name in ("advised", "stated", "full", "best")}
+        yield {"world": world, "beyond": beyond, "off": math.sqrt(float(np.mean(apart**2))), **shown}
+
+
+def _means(rows: Iterator[FollowedAdvice] | Sequence[FollowedAdvice]) -> dict[str, float]:
+    these = list(rows)
+    named = {"advised": "followed", **{each: each for each in ("stated", "first", "best", "full", "exposed")}}
+    return {name: float(np.mean([getattr(row, field) for row in these])) for name, field in named.items()}
+
+
+# --------------------------------------------------------------------------------------------------------------- study
+
+
+def measure(run: Run) -> Measured:
+    """Advice from a reliability study of one half of the users, followed on fresh logs of both halves."""
+    source, full, seed = run.source, run.full, run.seed
+    worlds = [AdvisedWorld(name, source, full, seed) for name in WORLDS]
+    grid = worlds[0].grid
+    files = run.tables([HalfStudied(world) for world in worlds], about="studying one half of the users")
+    judged = {world.of: _judged(world, studied_of(table), run) for world, table in zip(worlds, files, strict=True)}
+    loggers = [str(each) for each in grid.loggers]
+    return Measured(
+        {
+            "in short": [row for name, rows in judged.items() for row in in_short(name, rows)],
+            "recognised": [row for name, rows in judged.items() for row in recognised(name, rows, loggers)],
+            "predicted": [row for name, rows in judged.items() for row in predicted(name, rows)],
+            "regrets": [row for name, rows in judged.items() for row in regrets(name, rows)],
+        },
+        {"models": len(MODELS), "ways": grid.n_candidates, "repetitions": grid.repetitions},
+    )
+
+
+def _judged(world: AdvisedWorld, studied: Studied, run: Run) -> list[FollowedAdvice]:
+    draws: Mapping[int, int] = DRAWS if world.full else QUICK_DRAWS
+    truth = [
+        each["difference"].to_numpy()
+        for each in run.tables([TrueOrder(world, 0), TrueOrder(world, 1)], about="ranking")
+    ]
+    logs = [
+        FreshLogs(world, half, str(logger), n, times)
+        for half in (0, 1)
+        for logger in world.grid.loggers
+        for n, times in draws.items()
+        if n or half
+    ]
+    fresh = run.tables(logs, about=f"drawing fresh logs ({world.of})")
+    return [
+        row for each, table in zip(logs, fresh, strict=True) for row in follow(each, table, studied, truth[each.half])
+    ]
+
+
+PAGE = Page(
+    "Advice on sampled candidates",
+    "A reliability study of one half of the users gave the advice; {{ settings.ways }} ways to choose candidates for "
+    "{{ settings.models }} models were then tried on fresh logs of the other half. The expected correlation with the "
+    "true order differs from the realised one by {{ tables['in short'][0].off | number }} (root mean square) on simulated "
+    "data and {{ tables['in short'][2].off | number }} on KuaiRec. The advised way loses at most "
+    "{{ tables.regrets | map(attribute='regret') | max | number }} against the best one in hindsight.",
+    Picture(
+        "Correlation lost against the best choice in hindsight, by sparsity of the log and number of users", "lines",
+        x="sparsity", y="regret", group="world", panel="users", x_title="sparsity", y_title="lost correlation",
+        table="regrets", numeric=True, level=0.0,
+    ),
+    "regrets",
+    {
+        "world": "dataset", "sparsity": "sparsity", "users": "users", "advised": "advised", "stated": "expected",
+        "best": "best", "full": "all candidates", "exposed": "exposed items", "regret": "lost",
+    },
+)  # fmt: skip
+STUDIES = (
+    Study(
+        "advice", "Does the advice of `truerank advise` hold on logs whose truth is known?",
+        measure, data=(DATASET,), minutes=10, page=PAGE,
+    ),
+)  # fmt: skip

@@ -1,0 +1,239 @@
+"""Estimates from many logs of a feed against what a policy truly earns: bias, error, coverage, the chosen clip."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from truerank.core.arrays import Floats
+from truerank.estimators.ranked.clips import Limited
+from truerank.estimators.ranked.doubly_robust import RankedDoublyRobust
+from truerank.estimators.ranked.ips import RankedIPS
+from truerank.estimators.ranked.naive import LearntDiscountRaw
+from truerank.estimators.ranked.snips import RankedSNIPS
+from truerank.evaluation.ranked import off_policy
+from truerank.exposure.policies.targets import RankColumn
+from truerank.studies.feed import REWARDS, Feed, FeedSettings, make_feed
+from truerank.studies.feed_truth import draw_log, log_table, target_table, truth_of
+from truerank.uncertainty.clipping import AutoClip
+from truerank_research.runner import Run
+
+PAPER = Limited.INVERSE  # what clips limit in the paper, and in this study
+CLIP = 8.0
+AT_ONCE = 25  # logs that are drawn and kept together
+AUTO, NONE = "auto", "none"
+TRUE_OF = ("logging", "better", "worse")
+
+
+@cache
+def feed_of(settings: FeedSettings, seed: int) -> Feed:
+    """A feed, made once in a process."""
+    return make_feed(settings, seed=seed)
+
+
+# --------------------------------------------------------------------------------------------------------- one log
+
+
+def estimates_of(feed: Feed, seed: int) -> pl.DataFrame:
+    """What one log says: values of the policy `better`, and differences to the log without a clip."""
+    log = draw_log(feed, seed=seed)
+    found = off_policy(
+        log_table(feed, log),
+        {"better": target_table(feed, log, "better"), "log": RankColumn("position")},
+        rewards=list(REWARDS),
+        clips=(CLIP, math.inf),
+        estimators=[RankedIPS(of=PAPER), RankedSNIPS(of=PAPER), RankedDoublyRobust(of=PAPER), LearntDiscountRaw()],
+        baseline="log",
+        threads=1,
+    )
+    values = [
+        ("value", each.estimator, each.clip, each.reward, each.value, each.low, each.high)
+        for each in found.estimates
+        if each.model == "better"
+    ]
+    differences = [
+        ("difference", each.estimator, each.clip, str(each.reward), each.difference, each.low, each.high)
+        for each in found.comparisons
+        if each.clip is None
+    ]
+    return _frame(values + differences, what=pl.String, estimator=pl.String, clip=pl.Float64, reward=pl.String)
+
+
+def chosen_of(feed: Feed, seed: int) -> pl.DataFrame:
+    """What one log says at the chosen clip and without one; `taken` is the clip, none where it is no clip."""
+    log = draw_log(feed, seed=seed)
+    found = off_policy(
+        log_table(feed, log),
+        {name: target_table(feed, log, name) for name in ("better", "worse")},
+        rewards=list(REWARDS),
+        clips=AutoClip(),
+        estimators=[RankedIPS(of=PAPER), RankedSNIPS(of=PAPER), RankedDoublyRobust(of=PAPER)],
+        threads=1,
+    )
+    chosen = {
+        (each["of"], each["reward"], each["estimator"]): each["clip"] for each in found.provenance.details["chosen"]
+    }
+    values: list[tuple[str, Any, float]] = [(each.model, each, each.value) for each in found.estimates]
+    values += [(f"{each.model} - {each.baseline}", each, each.difference) for each in found.comparisons]
+    rows = [
+        (each.estimator, str(each.reward), of, way, each.clip, value, each.low, each.high)
+        for of, each, value in values
+        for way, limit in ((AUTO, chosen[of, str(each.reward), each.estimator]), (NONE, None))
+        if each.clip == limit
+    ]
+    return _frame(rows, estimator=pl.String, reward=pl.String, of=pl.String, way=pl.String, taken=pl.Float64)
+
+
+def _frame(rows: Sequence[tuple[Any, ...]], **columns: type[pl.DataType]) -> pl.DataFrame:
+    ends: dict[str, type[pl.DataType]] = dict.fromkeys(("value", "low", "high"), pl.Float64)
+    return pl.DataFrame(rows, schema=columns | ends, orient="row")
+
+
+# ----------------------------------------------------------------------------------------------------------- pieces
+
+READERS: dict[str, Callable[[Feed, int], pl.DataFrame]] = {"estimates": estimates_of, "chosen clip": chosen_of}
+
+
+@dataclass(frozen=True, slots=True)
+class LogsOfAFeed:
+    """A piece: what some logs of a feed say; users and their contexts are drawn anew in each."""
+
+    of: str
+    read: str
+    settings: FeedSettings
+    seed: int
+    logs: range
+
+    @property
+    def name(self) -> str:
+        return f"{self.of} {self.logs.start}"
+
+    def table(self) -> pl.DataFrame:
+        feed = feed_of(self.settings, self.seed)
+        return pl.concat([READERS[self.read](feed, each) for each in self.logs])
+
+
+@dataclass(frozen=True, slots=True)
+class TruthOfAFeed:
+    """A piece: what every policy truly earns; simulated where a switch is on."""
+
+    of: str
+    settings: FeedSettings
+    seed: int
+    sessions: int
+
+    @property
+    def name(self) -> str:
+        return f"{self.of} truth"
+
+    def table(self) -> pl.DataFrame:
+        feed = feed_of(self.settings, self.seed)
+        found = {policy: truth_of(feed, policy, sessions=self.sessions) for policy in TRUE_OF}
+        return pl.DataFrame(
+            [
+                {"policy": policy, "reward": name, "truth": each.value}
+                for policy, by_reward in found.items()
+                for name, each in by_reward.items()
+            ]
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class ManyLogs:
+    """Logs of a feed that are read in one way; `true_sessions` are simulated for a truth that is not exact."""
+
+    of: str
+    read: str
+    settings: FeedSettings
+    seed: int
+    n: int
+    true_sessions: int
+
+    def kept(self, run: Run) -> tuple[pl.DataFrame, dict[tuple[str, str], float]]:
+        """What all logs say, and the truth by policy and reward."""
+        truth = TruthOfAFeed(self.of, self.settings, self.seed, self.true_sessions)
+        logs = [
+            LogsOfAFeed(self.of, self.read, self.settings, self.seed, range(first, min(first + AT_ONCE, self.n)))
+            for first in range(0, self.n, AT_ONCE)
+        ]
+        true, *parts = run.tables([truth, *logs], about=f"drawing logs ({self.of})")
+        return pl.concat(parts), {(policy, reward): value for policy, reward, value in true.rows()}
+
+
+# ----------------------------------------------------------------------------------------------------------- figures
+
+
+def figures(value: Floats, low: Floats, high: Floats, truth: float) -> dict[str, float]:
+    """Bias and its Monte-Carlo error in parts of the truth, RMSE, and how often the interval holds the truth."""
+    return {
+        "relative bias": float(value.mean() - truth) / truth,
+        "relative noise": float(value.std(ddof=1)) / math.sqrt(len(value)) / abs(truth),
+        "rmse": float(np.sqrt(((value - truth) ** 2).mean())),
+        "coverage": float(((low <= truth) & (truth <= high)).mean()),
+    }
+
+
+def many_logs(logs: ManyLogs, run: Run) -> Iterator[dict[str, Any]]:
+    """Bias, error and coverage of every estimate over many logs."""
+    table, truth = logs.kept(run)
+    by = ["what", "estimator", "clip", "reward"]
+    for (what, estimator, clip, reward), part in table.group_by(by, maintain_order=True):
+        true = truth["better", str(reward)] - (truth["logging", str(reward)] if what == "difference" else 0.0)
+        yield {
+            "what": what,
+            "estimator": estimator,
+            "clip": clip,
+            "reward": reward,
+            "truth": true,
+            **figures(*_ends(part), true),
+        }
+
+
+def chosen_clips(logs: ManyLogs, run: Run) -> Iterator[dict[str, Any]]:
+    """Error and coverage at the chosen clip against no clip."""
+    table, truth = logs.kept(run)
+    for (estimator, reward, of), part in table.group_by(["estimator", "reward", "of"], maintain_order=True):
+        first, *less = str(of).split(" - ")
+        true = truth[first, str(reward)] - sum(truth[each, str(reward)] for each in less)
+        ways = {way: part.filter(pl.col("way") == way) for way in (AUTO, NONE)}
+        auto, none = (figures(*_ends(each), true) for each in ways.values())
+        yield {
+            "feed": logs.of,
+            "estimator": estimator,
+            "reward": reward,
+            "of": of,
+            "chosen": float(ways[AUTO]["taken"].is_not_null().to_numpy().mean()),
+            "relative bias": auto["relative bias"],
+            "rmse": auto["rmse"],
+            "unclipped rmse": none["rmse"],
+            "ratio": auto["rmse"] / none["rmse"],
+            "coverage": auto["coverage"],
+            "unclipped coverage": none["coverage"],
+        }
+
+
+def choices(rows: Sequence[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    """What the choice is worth on each feed: the ratios of RMSE, and the coverage that is lost, but for snips.
+
+    >>> row = {"feed": "a", "estimator": "ips", "ratio": 0.9, "coverage": 0.9, "unclipped coverage": 0.95}
+    >>> [(each["least ratio"], round(each["coverage lost"], 2)) for each in choices([row, {**row, "ratio": 1.1}])]
+    [(0.9, 0.05)]
+    """
+    for feed in dict.fromkeys(row["feed"] for row in rows):
+        own = [row for row in rows if row["feed"] == feed and row["estimator"] != "snips"]
+        yield {
+            "feed": feed,
+            "least ratio": min(row["ratio"] for row in own),
+            "largest ratio": max(row["ratio"] for row in own),
+            "coverage lost": max(row["unclipped coverage"] - row["coverage"] for row in own),
+        }
+
+
+def _ends(part: pl.DataFrame) -> tuple[Floats, Floats, Floats]:
+    return part["value"].to_numpy(), part["low"].to_numpy(), part["high"].to_numpy()

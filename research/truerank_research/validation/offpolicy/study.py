@@ -1,0 +1,138 @@
+"""Off-policy estimates against the truth: of feeds with and without a broken assumption, of days, and of a sample."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from truerank.studies.feed import Broken, FeedSettings, Surface
+from truerank.studies.feed_truth import TRUE_SESSIONS
+from truerank_research.pages import Page, Picture
+from truerank_research.results import Measured, Row
+from truerank_research.runner import Run, Study
+from truerank_research.validation.offpolicy.days import (
+    DailyCorrelations,
+    DailyImprovements,
+    clip_curves,
+    correlations,
+    improvements,
+)
+from truerank_research.validation.offpolicy.logs import ManyLogs, choices, chosen_clips, many_logs
+from truerank_research.validation.offpolicy.sample import directions, made_sample, sample_of
+
+FIRST, SECOND = (Surface("first", "yule:0.7", 1.0),), (Surface("second", "exp:0.5", 1.0),)
+SWITCHED = ("broken", "estimator", "clip", "reward", "relative bias", "relative rmse", "coverage")
+DIFFERENT = ("broken", "estimator", "reward", "truth", "relative bias", "coverage")
+TOLD = ("ips", "snips")  # whose differences are told where an assumption fails
+
+
+@dataclass(frozen=True, slots=True)
+class FeedStudySize:
+    """How many logs of which feed."""
+
+    feed: FeedSettings
+    logs: int
+    switched: int
+    chosen: int
+    chosen_sessions: int
+    feeds: int
+    sessions: int  # of the days of a feed
+    true_sessions: int
+    impressions: int  # of a made sample
+
+
+FULL = FeedStudySize(FeedSettings(), 2000, 300, 200, 600, 20, 12_000, TRUE_SESSIONS, 10_000)
+QUICK = FeedStudySize(
+    FeedSettings(kinds=8, items=40, pool=8, candidates=6, length=5, sessions=150), 3, 2, 2, 100, 2, 900, 2000, 1500
+)
+
+
+def measure(run: Run) -> Measured:
+    """What off-policy estimates are worth; the seed is that of the feed, logs have the seeds 0, 1, 2, ..."""
+    source, full, seed = run.source, run.full, run.seed
+    asked = FULL if full else QUICK
+    made = source.is_synthetic
+    # first: a folder without the data is refused at once
+    logs = made_sample(seed, rows=asked.impressions) if made else sample_of(source.path("open-bandit"))
+    feeds = range(seed, seed + asked.feeds)
+    first, second = (replace(asked.feed, surfaces=surfaces) for surfaces in (FIRST, SECOND))
+    switched = list(_switched(asked, seed, run))
+    chosen = list(_chosen(asked, seed, run))
+    days = run.tables([DailyCorrelations(first, each, asked.sessions) for each in feeds], about="drawing days")
+    cells = run.tables([DailyImprovements(second, each, asked.sessions) for each in feeds], about="comparing days")
+    true = improvements(cells)
+    return Measured(
+        {
+            "coverage": list(many_logs(_logs("every assumption", asked.feed, asked.logs, asked, seed), run)),
+            "switches": _picked((row for row in switched if row["what"] == "value"), SWITCHED),
+            "switched differences": _picked(
+                (row for row in switched if row["what"] == "difference" and row["estimator"] in TOLD), DIFFERENT
+            ),
+            "correlations": correlations(days),
+            "clips": list(clip_curves(cells)),
+            "chosen clip": chosen,
+            "choice": list(choices(chosen)),
+            "open bandit": [
+                {name: value for name, value in row.items() if name != "warnings"} for row in directions(logs)
+            ],
+        },
+        {
+            "logs": asked.logs, "switched logs": asked.switched, "chosen logs": asked.chosen,
+            "chosen sessions": asked.chosen_sessions, "feeds": asked.feeds, "sessions of days": asked.sessions,
+            "sessions of a day": asked.sessions // asked.feed.days,
+            "kinds": asked.feed.kinds, "pool": asked.feed.pool, "candidates": asked.feed.candidates,
+            "length": asked.feed.length, "sessions": asked.feed.sessions, "users": asked.feed.n_users,
+            "cells": len(true), "improvements": float((true > 0).mean()),
+            "impressions": max(each.height for each in logs.values()),
+        },
+    )  # fmt: skip
+
+
+def _logs(of: str, feed: FeedSettings, n: int, asked: FeedStudySize, seed: int) -> ManyLogs:
+    return ManyLogs(of, "estimates", feed, seed, n, asked.true_sessions)
+
+
+def _switched(asked: FeedStudySize, seed: int, run: Run) -> Iterator[dict[str, Any]]:
+    for name in ("none", *Broken):
+        feed = replace(asked.feed, broken=frozenset() if name == "none" else frozenset({Broken(name)}))
+        for row in many_logs(_logs(f"broken {name}", feed, asked.switched, asked, seed), run):
+            yield {"broken": str(name), **row, "relative rmse": row["rmse"] / row["truth"]}
+
+
+def _chosen(asked: FeedStudySize, seed: int, run: Run) -> Iterator[dict[str, Any]]:
+    feed = replace(asked.feed, sessions=asked.chosen_sessions)
+    for name, each in (("default", feed), ("steep", replace(feed, surfaces=SECOND))):
+        yield from chosen_clips(ManyLogs(name, "chosen clip", each, seed, asked.chosen, asked.true_sessions), run)
+
+
+def _picked(rows: Iterator[dict[str, Any]], columns: Sequence[str]) -> list[Row]:
+    return [{name: row[name] for name in columns} for row in rows]
+
+
+PAGE = Page(
+    "Off-policy estimates against the truth",
+    "Impression logs were drawn from simulated feeds ({{ settings.sessions | number }} sessions of lists of "
+    "{{ settings.length }}) whose policies have a known value. Where every assumption holds, the bias of unclipped IPS is "
+    "{{ (tables.switches | selectattr('broken', 'equalto', 'none') | selectattr('clip', 'none') "
+    "| selectattr('estimator', 'equalto', 'ips') | first)['relative bias'] | percent }} and its intervals cover the truth "
+    "in {{ (tables.switches | selectattr('broken', 'equalto', 'none') | selectattr('clip', 'none') "
+    "| selectattr('estimator', 'equalto', 'ips') | first)['coverage'] | percent }} of {{ settings['switched logs'] }} "
+    "logs. Each broken assumption adds a bias of its own, which no estimator here corrects.",
+    Picture(
+        "Bias relative to the true value, by the assumption that is violated", "ranges", x="broken", y="relative bias",
+        group="estimator", y_title="relative bias", table="switches",
+        where={"clip": [None], "reward": ["reward"]}, level=0.0,
+    ),
+    "switches",
+    {
+        "broken": "violated assumption", "estimator": "estimator", "clip": "clip", "reward": "reward",
+        "relative bias": "relative bias", "relative rmse": "relative RMSE", "coverage": "coverage",
+    },
+)  # fmt: skip
+STUDIES = (
+    Study(
+        "offpolicy", "How accurate are off-policy estimates, and which violated assumptions bias them?",
+        measure, data=("open-bandit",), minutes=10, page=PAGE,
+    ),
+)  # fmt: skip

@@ -1,0 +1,313 @@
+"""Fits of position models to sessions that were drawn from known ones: bias, and coverage of their intervals."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+import polars as pl
+
+from truerank.core.arrays import Bools, Floats, Ints
+from truerank.core.chance import generator
+from truerank.data.impressions import Logged
+from truerank.exposure.positions.fits import Depths, fit_depths
+from truerank.exposure.positions.fits_clicks import Clicks, fit_clicks, fit_harvest
+from truerank.exposure.positions.fits_contextual import fit_contextual
+from truerank.exposure.positions.fits_families import FAMILIES
+from truerank.exposure.positions.requests import fit_groups
+from truerank.exposure.positions.yule_simon import YuleSimon
+from truerank_research.pages import Page, Picture
+from truerank_research.results import Measured
+from truerank_research.runner import Run, Study
+
+LONG = 100_000  # a feed so long that hardly any depth is censored
+N_SESSIONS = 500
+CLICK_SESSIONS, CLICK_ITEMS, CLICK_RANKS = 3000, 30, 6
+REPLICATES = 100
+FEATURES = np.array([0.3, -0.2])
+INTERCEPT = {"exp": float(np.log(4.0)), "yule": float(np.log(1.5)), "log": float(np.log(100.0))}
+N_GROUPS, BETWEEN = 40, 0.4
+METHODS = {"expectation-maximisation": fit_clicks, "intervention harvesting": fit_harvest}
+AT_ONCE = 100  # fits that are kept together
+
+
+class PlantedFits(Protocol):
+    """What is planted: fits of sessions drawn from it, of which `str` is unique; what `numbers` are is its own."""
+
+    def fitted(self, run: int, *, seed: int) -> Floats:
+        """[numbers x 3] of one run."""
+        ...
+
+
+# ------------------------------------------------------------------------------------------------- from scroll depths
+
+
+def draw_depths(family: str, u: Floats, rng: np.random.Generator) -> Floats:
+    """One scroll depth for each parameter on the family's scale, from the distribution itself."""
+    value = FAMILIES[family].value(u)
+    uniform = 1.0 - rng.random(len(u))
+    if family == "exp":
+        return 1.0 + np.floor(np.log(uniform) / np.log(value))
+    if family == "yule":  # a geometric depth whose parameter is exp(-W), W exponential with rate ρ
+        stop = np.exp(-rng.exponential(size=len(u)) / value)
+        with np.errstate(divide="ignore"):
+            return np.where(stop >= 1, 1.0, 1.0 + np.floor(np.log(uniform) / np.log1p(-np.minimum(stop, 1 - 1e-16))))
+    return 1.0 + np.floor((np.exp(np.minimum(1.0 / uniform, 600.0)) - np.e) / value)  # the last d with 1 / g(d) > U
+
+
+def cut(depth: Floats, shortest: int, longest: int, rng: np.random.Generator) -> tuple[Floats, Bools]:
+    """Depths in feeds that end somewhere, and whether the feed ended first."""
+    end = rng.integers(shortest, longest + 1, len(depth))
+    return np.minimum(depth, end), depth >= end
+
+
+@dataclass(frozen=True, slots=True)
+class PlantedDepths:
+    """Depths of one family with a planted parameter, in feeds that end at `shortest` to `longest`."""
+
+    family: str
+    value: float
+    shortest: int
+    longest: int
+    n: int = N_SESSIONS
+
+    def __str__(self) -> str:
+        feed = f"{self.shortest:,}" if self.shortest == self.longest else f"{self.shortest:,} to {self.longest:,}"
+        return f"{self.family}:{self.value:g}, feeds of {feed}, {self.n:,} sessions"
+
+    @property
+    def u(self) -> float:
+        scale = FAMILIES[self.family].scale
+        return float(np.log(self.value / (1 - self.value)) if scale == "logit" else np.log(self.value))
+
+    @property
+    def planted(self) -> dict[str, float]:
+        return {FAMILIES[self.family].parameter: self.value}
+
+    def fitted(self, run: int, *, seed: int) -> Floats:
+        """(value, low, high) of the parameter."""
+        rng = generator(seed, f"position {self} {run}")
+        depth, censored = cut(draw_depths(self.family, np.full(self.n, self.u), rng), self.shortest, self.longest, rng)
+        found = fit_depths(self.family, Depths.of(depth, censored=censored)).parameter
+        return np.array([[found.value, found.low, found.high]])
+
+
+DEPTHS = (
+    PlantedDepths("exp", 0.8, LONG, LONG),
+    PlantedDepths("exp", 0.8, 6, 6),
+    PlantedDepths("exp", 0.9, 3, 40),
+    PlantedDepths("exp", 0.5, LONG, LONG, n=100),
+    PlantedDepths("yule", 1.5, LONG, LONG),
+    PlantedDepths("yule", 1.5, 6, 6),
+    PlantedDepths("yule", 0.5, 3, 40),
+    PlantedDepths("yule", 2.3, LONG, LONG, n=100),
+    PlantedDepths("log", 100.0, LONG, LONG),
+    PlantedDepths("log", 100.0, 20, 20),
+    PlantedDepths("log", 10.0, 3, 40),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class PlantedFeatures:
+    """Depths whose parameter is a linear function of two features, on the family's scale."""
+
+    family: str
+
+    def __str__(self) -> str:
+        return f"{self.family}, two features, {2 * N_SESSIONS:,} sessions, feeds of 30"
+
+    @property
+    def planted(self) -> dict[str, float]:
+        return dict(zip(("intercept", "a", "b"), (INTERCEPT[self.family], *FEATURES.tolist()), strict=True))
+
+    def fitted(self, run: int, *, seed: int) -> Floats:
+        """(value, low, high) of the intercept and of each feature."""
+        rng = generator(seed, f"contextual {self.family} {run}")
+        features = rng.normal(size=(N_SESSIONS * 2, len(FEATURES)))
+        u = INTERCEPT[self.family] + features @ FEATURES
+        depth, censored = cut(draw_depths(self.family, u, rng), 30, 30, rng)
+        fit = fit_contextual(self.family, depth, features=features, names=["a", "b"], censored=censored)
+        return np.array([[each.value, each.low, each.high] for each in fit.parameters])
+
+
+@dataclass(frozen=True, slots=True)
+class PlantedGroups:
+    """Depths of groups of few sessions, whose parameters differ."""
+
+    family: str
+
+    def __str__(self) -> str:
+        return f"{self.family}, {N_GROUPS} groups"
+
+    def fitted(self, run: int, *, seed: int) -> Floats:
+        """Error on the scale of the shrunk values and of one for everyone, and the share of intervals that hold."""
+        rng = generator(seed, f"groups {self.family} {run}")
+        u = INTERCEPT[self.family] + BETWEEN * rng.normal(size=N_GROUPS)
+        group = np.repeat(np.arange(N_GROUPS), rng.integers(5, 60, N_GROUPS))
+        depth, censored = cut(draw_depths(self.family, u[group], rng), 30, 30, rng)
+        fits = fit_groups(self.family, Depths.of(depth, censored=censored, group=np.char.zfill(group.astype(str), 3)))
+        law = FAMILIES[self.family]
+        truth = law.value(u)
+        found = np.array([(fit.parameter.value, fit.parameter.low, fit.parameter.high) for fit in fits.groups.values()])
+        to_scale = (lambda x: np.log(x / (1 - x))) if law.scale == "logit" else np.log
+        shrunk = float(np.sqrt(np.mean((to_scale(found[:, 0]) - u) ** 2)))
+        pooled = float(np.sqrt(np.mean((to_scale(fits.everyone.parameter.value) - u) ** 2)))
+        covered = float(np.mean((found[:, 1] <= truth) & (truth <= found[:, 2])))
+        return np.array([[shrunk, pooled, covered]])
+
+    def summed(self, found: Floats) -> dict[str, Any]:
+        """Means over runs."""
+        shrunk, pooled, covered = found[:, 0].mean(axis=0)
+        return {"family": self.family, "shrunk": shrunk, "pooled": pooled, "coverage": covered}
+
+
+# -------------------------------------------------------------------------------------------------------- from clicks
+
+
+def planted_bias() -> Floats:
+    """P(V | rank) that clicks are drawn with."""
+    return YuleSimon(1.0).view(np.arange(1.0, CLICK_RANKS + 1.0))
+
+
+def click_rows(rng: np.random.Generator, *, sessions: int = CLICK_SESSIONS) -> tuple[Floats, Clicks]:
+    """A stochastic ranker that knows the items' quality, a planted position bias, all displayed items logged."""
+    theta = planted_bias()
+    quality = rng.beta(2.0, 6.0, CLICK_ITEMS)
+    key = np.log(quality) + rng.gumbel(size=(sessions, CLICK_ITEMS))
+    item: Ints = np.argsort(-key, axis=1)[:, :CLICK_RANKS]
+    click = rng.random(item.shape) < theta * quality[item]
+    position = np.tile(np.arange(1, CLICK_RANKS + 1), sessions)
+    session = np.repeat(np.arange(sessions), CLICK_RANKS)
+    return theta, Clicks.of(item.ravel(), position, click.ravel(), logged=Logged.DISPLAYED, session=session)
+
+
+@dataclass(frozen=True, slots=True)
+class PlantedClicks:
+    """Clicks on displayed items, fitted by one of the methods."""
+
+    method: str
+    sessions: int = CLICK_SESSIONS
+    replicates: int = REPLICATES
+
+    def __str__(self) -> str:
+        return self.method
+
+    @property
+    def planted(self) -> dict[str, float]:
+        return {f"P(V|{at})": value for at, value in enumerate(planted_bias().tolist(), start=1) if at > 1}
+
+    def fitted(self, run: int, *, seed: int) -> Floats:
+        """(value, low, high) of each rank from the second on."""
+        _, rows = click_rows(generator(seed, f"clicks {run}"), sessions=self.sessions)
+        fit = METHODS[self.method](rows, replicates=self.replicates, seed=run)
+        return np.array([[each.value, each.low, each.high] for each in fit.parameters[1:]])
+
+
+# ----------------------------------------------------------------------------------------------------------- the study
+
+
+@dataclass(frozen=True, slots=True)
+class FitRuns:
+    """Some fits of what was planted (a piece): a row for each run and number."""
+
+    fits: PlantedFits
+    seed: int
+    first: int
+    last: int
+
+    @property
+    def name(self) -> str:
+        return f"{self.fits} {self.first}-{self.last}"
+
+    def table(self) -> pl.DataFrame:
+        found = [self.fits.fitted(run, seed=self.seed) for run in range(self.first, self.last)]
+        return pl.DataFrame(np.concatenate(found), schema=["a", "b", "c"], orient="row")
+
+
+def fits_of(asked: Sequence[tuple[PlantedFits, int]], *, seed: int, run: Run) -> list[Floats]:
+    """[runs x numbers x 3] of everything that is planted, each fitted so many times."""
+    pieces = [
+        [FitRuns(fits, seed, first, min(first + AT_ONCE, runs)) for first in range(0, runs, AT_ONCE)]
+        for fits, runs in asked
+    ]
+    tables = iter(run.tables([piece for each in pieces for piece in each], about="fitting position models"))
+    return [
+        np.concatenate([next(tables).to_numpy() for _ in each]).reshape(runs, -1, 3)
+        for each, (_, runs) in zip(pieces, asked, strict=True)
+    ]
+
+
+def recoveries(fits: PlantedDepths | PlantedFeatures | PlantedClicks, found: Floats) -> list[dict[str, Any]]:
+    """How each planted number was found over many runs."""
+    rows = []
+    for at, (parameter, value) in enumerate(fits.planted.items()):
+        estimate, low, high = found[:, at].T
+        bias = float(estimate.mean()) - value
+        rows.append(
+            {
+                "planted": str(fits),
+                "parameter": parameter,
+                "value": value,
+                "mean": float(estimate.mean()),
+                "bias": bias,
+                "relative": bias / abs(value),
+                "noise": float(estimate.std(ddof=1) / np.sqrt(len(found))),
+                "coverage": float(((low <= value) & (value <= high)).mean()),
+            }
+        )
+    return rows
+
+
+def measure(run: Run) -> Measured:
+    """Position models of each family and from clicks: what is found of what was planted, and how often it is held."""
+    full, seed = run.full, run.seed
+    runs, group_runs, click_runs = (2000, 200, 200) if full else (4, 2, 2)
+    features = [PlantedFeatures(family) for family in INTERCEPT]
+    groups = [PlantedGroups(family) for family in INTERCEPT]
+    clicks = [PlantedClicks(method) if full else PlantedClicks(method, 1000, 4) for method in METHODS]
+    asked: list[tuple[PlantedFits, int]] = [
+        *((fits, runs) for fits in DEPTHS),
+        *((fits, runs) for fits in features),
+        *((fits, group_runs) for fits in groups),
+        *((fits, click_runs) for fits in clicks),
+    ]
+    found = {str(fits): each for (fits, _), each in zip(asked, fits_of(asked, seed=seed, run=run), strict=True)}
+    return Measured(
+        {
+            "depths": [row for fits in DEPTHS for row in recoveries(fits, found[str(fits)])],
+            "features": [row for fits in features for row in recoveries(fits, found[str(fits)])],
+            "groups": [fits.summed(found[str(fits)]) for fits in groups],
+            "clicks": [row for fits in clicks for row in recoveries(fits, found[str(fits)])],
+        },
+        {
+            "runs": runs, "group runs": group_runs, "click runs": click_runs, "longest feed": LONG,
+            "groups": N_GROUPS, "between": BETWEEN, "sessions": clicks[0].sessions, "items": CLICK_ITEMS,
+            "ranks": CLICK_RANKS, "replicates": clicks[0].replicates,
+        },
+    )  # fmt: skip
+
+
+PAGE = Page(
+    "Fits of position models",
+    "Position models of each family were fitted to {{ settings.runs | number }} simulated logs with known parameters. "
+    "Their 95% intervals cover the true parameter in {{ tables.depths | map(attribute='coverage') | min | percent }} to "
+    "{{ tables.depths | map(attribute='coverage') | max | percent }} of the logs, those of fits from clicks in "
+    "{{ tables.clicks | map(attribute='coverage') | min | percent }} to "
+    "{{ tables.clicks | map(attribute='coverage') | max | percent }}.",
+    Picture(
+        "Share of 95% intervals that cover the true parameter", "ranges", x="planted", y="coverage", group="parameter",
+        y_title="coverage", table="depths", level=0.95, band=(0.93, 0.97),
+    ),
+    "depths",
+    {
+        "planted": "simulated log", "parameter": "parameter", "value": "true value", "mean": "mean estimate",
+        "relative": "relative bias", "coverage": "coverage",
+    },
+)  # fmt: skip
+STUDIES = (
+    Study(
+        "position-fits", "Do fits of position models recover known parameters?", measure, minutes=3, page=PAGE,
+    ),
+)  # fmt: skip

@@ -1,0 +1,139 @@
+"""The mean recall over users: errors of `corrected` and of others over those of the published mean."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import polars as pl
+
+from truerank_research.pages import Page, Picture
+from truerank_research.results import Measured
+from truerank_research.runner import Run, Study
+from truerank_research.validation.calibration.drawing import draw_worlds
+from truerank_research.validation.truth.means import MeanRecallWorld
+from truerank_research.validation.truth.summary import errors, summary
+from truerank_research.validation.truth.worlds import worlds
+
+CORRECTED = "corrected"
+REAL, CUTOFF = "kuairec", 50
+NOISE = 2  # Monte-Carlo errors that a cell may lie beyond a bar
+COVERED = 0.9  # share of draws in which intervals are to hold the truth
+OFF, NEAR, MANY = 0.15, 0.05, 20  # the published mean is far off, or right already; judged items that are not few
+
+
+def measure(run: Run) -> Measured:
+    chosen, draws = (worlds(run), 500) if run.full else (worlds(run)[:1], 4)
+    parts = []
+    for world, drawn in draw_worlds(run, [MeanRecallWorld.of(world) for world in chosen], draws=draws):
+        row = summary(drawn).join(errors(drawn), on=["what", "metric", "estimator"])
+        parts.append(row.select(pl.lit(world.source).alias("world"), pl.lit(world.judged).alias("judged"), pl.all()))
+    return mean_recall_tables(pl.concat(parts, how="diagonal"))
+
+
+def mean_recall_tables(found: pl.DataFrame) -> Measured:
+    """Every cell (world, model, K, number judged), the bars and what misses them, and counts."""
+    means = mean_cells(found)
+    own, apart = (means.filter((pl.col("estimator") == CORRECTED) & each) for each in _kinds())
+    flat = own.filter(pl.col("published_bias").abs() <= NEAR)["error_published"]
+    error = apart["error_published"]
+    reached, missed = bars(means)
+    return Measured(
+        {"cells": _cells(means), "bars": reached, "missed": missed},
+        {
+            "draws": own["draws"].min(),
+            "least where right": flat.min(), "most where right": flat.max(), "median where right": flat.median(),
+            "differences": len(apart), "median of differences": error.median(), "most of differences": error.max(),
+            "worse differences": len(apart.filter(pl.col("error_published") > 1 + NOISE * pl.col("noise_error"))),
+            "right signs": apart["right_sign"].mean(),
+        },
+    )  # fmt: skip
+
+
+def mean_cells(found: pl.DataFrame) -> pl.DataFrame:
+    """Rows of the mean recall over users, with the cut-off as a number and the bias as a share of the truth."""
+    return found.with_columns(
+        k=pl.col("metric").str.split("@").list.get(1).cast(pl.Int64),
+        bias=(pl.col("mean") - pl.col("truth")) / pl.col("truth").abs(),
+    )
+
+
+def _kinds() -> tuple[pl.Expr, pl.Expr]:
+    return ~pl.col("difference"), pl.col("difference")
+
+
+def bars(means: pl.DataFrame) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """What was to be reached, in how many cells it is, and those in which it is not.
+
+    A cell holds a bar if it lies beyond it by no more than two of its own Monte-Carlo errors.
+    """
+    own = means.filter((pl.col("estimator") == CORRECTED) & ~pl.col("difference"))
+    off, near = pl.col("published_bias").abs() > OFF, pl.col("published_bias").abs() <= NEAR
+    deep, many = pl.col("k") >= CUTOFF, pl.col("judged") >= MANY
+    svd_at_500 = pl.col("what").str.starts_with("svd") & (pl.col("k") == 500)
+    short = pl.col("covered") < COVERED - NOISE * (COVERED * (1 - COVERED) / pl.col("intervals")).sqrt()
+    beyond = pl.col("error_published") > pl.col("bar") + NOISE * pl.col("noise_error")
+    far = "error, published more than 15 % off, K ≥ 50"
+    asked = (
+        (f"{far}, 20 and 80 judged", off & deep & many & ~svd_at_500, 0.5, beyond),
+        ("the same, an SVD at K = 500", off & many & svd_at_500, 0.7, beyond),
+        (f"{far}, 10 judged", off & deep & (pl.col("judged") == 10), 0.75, beyond),
+        ("error, KuaiRec, K = 5, published more than 15 % off",
+         off & (pl.col("world") == REAL) & (pl.col("k") == 5), 0.6, beyond),
+        ("error, published within 5 %", near, 1.35, beyond),
+        ("intervals, 20 and 80 judged, hold the truth in", many, COVERED, short),
+    )  # fmt: skip
+    rows, missed = [], []
+    for about, which, bar, misses in asked:
+        part = own.filter(which).with_columns(bar=pl.lit(bar))
+        fell, of_shares = part.filter(misses), misses is short
+        worst = part["covered"].min() if of_shares else part["error_published"].max()
+        rows.append({"about": about, "of intervals": of_shares, "bar": bar, "held": len(part) - len(fell),
+                     "cells": len(part), "worst": worst})  # fmt: skip
+        missed += fell.select(
+            "world", "what", "k", "judged", "bar", pl.lit(of_shares).alias("of intervals"), error="error_published",
+            covered="covered", warned="warned",
+        ).to_dicts()  # fmt: skip
+    return rows, missed
+
+
+def _cells(means: pl.DataFrame) -> list[dict[str, Any]]:
+    """A row for each model, K and number judged of a world: of `corrected`, and the errors of two other cures."""
+    key = ["world", "what", "k", "judged"]
+    values = means.filter(~pl.col("difference"))
+    others = [
+        values.filter(pl.col("estimator") == name).select(*key, pl.col("error_published").alias(name))
+        for name in ("weighted", "shrunk")
+    ]
+    order = {world: at for at, world in enumerate(values["world"].unique(maintain_order=True))}
+    rows = values.filter(pl.col("estimator") == CORRECTED).select(
+        *key, "draws", "truth", "published_bias", "bias", "covered", "warned", error="error_published"
+    )
+    for each in others:
+        rows = rows.join(each, on=key, how="left", maintain_order="left")
+    return sorted(
+        rows.to_dicts(), key=lambda row: (order[row["world"]], row["what"], row["k"], row["judged"])
+    )  # fmt: skip
+
+
+PAGE = Page(
+    "Mean recall over users",
+    "The mean recall over users cannot be estimated from few random labels without a model. In {{ settings.draws }} draws "
+    "of each dataset the URE estimator is biased by "
+    "{{ tables.cells | map(attribute='published_bias') | min | percent(0) }} to "
+    "{{ tables.cells | map(attribute='published_bias') | max | percent(0) }}. The experimental estimator `corrected` has "
+    "less bias and misses the limits of error or coverage in {{ tables.missed | length }} of {{ tables.cells | length }} "
+    "cases, so truerank gives no verdict from it.",
+    Picture(
+        "Relative bias of `corrected` against that of the URE estimator, by labelled items per user", "points",
+        x="published_bias", y="bias", group="world", panel="judged", x_title="relative bias of URE",
+        y_title="relative bias of corrected", table="cells", numeric=True, level=0.0,
+    ),
+    "bars",
+    {"about": "limit", "bar": "value", "held": "within", "cells": "of", "worst": "worst"},
+)  # fmt: skip
+STUDIES = (
+    Study(
+        "mean-recall", "Can the mean recall over users be estimated from few random labels?", measure,
+        data=("kuairec", "jester"), minutes=15, page=PAGE,
+    ),
+)  # fmt: skip

@@ -1,1 +1,0 @@
-"""Reproduced experiments as pages: what was claimed, what was found, the pictures and the tables."""
