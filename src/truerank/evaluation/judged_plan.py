@@ -21,7 +21,6 @@ from truerank.core.ranking import JudgedChunk, Pool, RankView, Returned, Ties
 from truerank.core.results import Estimate, Evidence
 from truerank.core.terms import Terms
 from truerank.estimators.biased.weighing import is_recall, propensity_of
-from truerank.estimators.predictions import Assistance, Prediction
 from truerank.estimators.sums import DESIGNED, UNIFORM
 from truerank.evaluation.judge_notes import about_assistance, about_judge
 from truerank.evaluation.judged_notes import (
@@ -35,8 +34,10 @@ from truerank.evaluation.judged_notes import (
     about_refits,
     differing_orders,
     expansions,
+    few_hit_pairs,
     heavy_rows_missing,
     missing_share,
+    no_hit_pairs,
     not_random,
     unequal_judging,
 )
@@ -65,16 +66,6 @@ from truerank.uncertainty.spreads import Bounds, Spread
 from truerank.uncertainty.verdicts import UnseenExposure
 
 MOST_ROWS = 5_000_000  # judged rows of all models and questions, of which what they add is kept
-
-
-@dataclass(frozen=True, slots=True)
-class JudgedContext:
-    """What an estimator may want to learn with: the propensities of rows, and what it is asked."""
-
-    propensity: Any
-    asked: tuple[Asked, ...]
-    seed: int
-    predictions: Mapping[Assistance, Prediction] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -239,11 +230,12 @@ class JudgedPlan:
         return bounds_of(asked.metric, n_items=math.inf if math.isnan(self.n_items) else self.n_items)
 
     def known(self, number: int, spread: Spread, terms: Sequence[Terms]) -> Spread:
-        return judged_spread(spread, terms)
+        blind = any(no_hit_pairs(each) for each in terms)
+        return spread.without_interval() if blind else judged_spread(spread, terms)
 
     def equal_clusters(self, cell: Cell, terms: Terms, measured: Measured) -> float:
         """By what the denominator holds, or for means by the judged part of each user's list (Hájek's denominator)."""
-        if isinstance(self.question.asked[cell[1]][1].metric, OfCounts):
+        if isinstance(self.question.asked[cell[1]][1].metric, OfCounts) or no_hit_pairs(terms):
             return 0.0  # no mean of clusters
         if terms.whole.exact:  # every label is known: all of each list was judged
             return float(terms.n_independent())
@@ -269,6 +261,7 @@ class JudgedPlan:
         balance: Balance | None = self._of_list("balance", cell, measured)
         return (
             *unbalanced(balance, cell[0]),
+            *no_hit_pairs(measured.terms[cell]),
             *not_random(items),
             *selected_users(measured.tallies.get(("users",))),
             *distrust(measured.terms[cell], cell[0]),
@@ -342,6 +335,7 @@ class JudgedPlan:
             *about_curve(terms),
             *(quiet_weights(balance, terms.whole, recall=is_recall(metric)) if unlimited else ()),
             *(unequal_judging(measured.tallies) if self._expands(estimator) else ()),
+            *few_hit_pairs(terms),
             *(heavy_rows_missing(measured.tallies) if estimator.about.needs_scale else ()),
         )
 
