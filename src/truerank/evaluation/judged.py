@@ -38,9 +38,11 @@ from truerank.evaluation.asked import (
 from truerank.evaluation.compare import check_pairs
 from truerank.evaluation.conclude import conclude
 from truerank.evaluation.gather import gathered
+from truerank.evaluation.judge_notes import about_judge_users
 from truerank.evaluation.judged_learning import description_of, learned_of, predictions_of
 from truerank.evaluation.judged_notes import about_catalogue, about_holdout, about_inclusion, about_scores
 from truerank.evaluation.judged_plan import JudgedPlan
+from truerank.evaluation.judged_rows import expected_rows, judge_adds_users, rows_by_role, with_judge_users
 from truerank.evaluation.judged_sent import measured_by
 from truerank.evaluation.judged_source import (
     CatalogueLayout,
@@ -55,7 +57,6 @@ from truerank.evaluation.judged_source import (
     inputs_of,
     n_rows_of,
     notes_of,
-    rows_of,
     source_of,
 )
 from truerank.evaluation.kept import opened_run, question_of
@@ -66,7 +67,7 @@ from truerank.evaluation.numbering import check_numbers
 from truerank.evaluation.question import Adjust, Question, settings_of
 from truerank.evaluation.returned_notes import about_unheard
 from truerank.evaluation.units import items_by_group
-from truerank.evaluation.usual import USUAL, ExpectedRows, UsualEstimators
+from truerank.evaluation.usual import USUAL, UsualEstimators
 from truerank.exposure.kinds import EXPOSURES, BiasedExposure, DesignedExposure, Exposure, FullExposure, HoldoutExposure
 from truerank.metrics import METRICS
 from truerank.metrics.worth import reward_of
@@ -170,7 +171,7 @@ def evaluate(
     check_sizes(threads=threads, block_users=block_users, n_items=n_items)
     given: dict[str, Any] = {"labels": labels, "exclude": exclude, "candidates": candidates}
     with watching(progress) as say, scratch() as space:
-        rows = _rows(given, progress=say)
+        rows = rows_by_role(given, progress=say)
         known = {name: as_scores(each, name=name) for name, each in scores.items()}
         asked = partial(_asked, call, rows, known)
         with opened_run(as_engine(engine, threads=threads), keep, asked) as run:
@@ -254,7 +255,7 @@ def prepare_judged(
     progress: Progress | None = None,
 ) -> tuple[JudgedPlan, JudgedSource]:
     """prepare(Question, sources) -> Plan, and the rows in chunks of whole users."""
-    rows = _rows({"labels": labels, "exclude": exclude, "candidates": candidates}, progress=progress)
+    rows = rows_by_role({"labels": labels, "exclude": exclude, "candidates": candidates}, progress=progress)
     judged = rows.get("labels")
     if judged is None:
         raise InputError("labels: no rows; expected judged pairs of users and items.")
@@ -278,6 +279,10 @@ def prepare_judged(
     design = call.exposure.design if isinstance(call.exposure, DesignedExposure) else None
     catalogue = catalogue_of(models, others=others, items=call.items, n_items=call.n_items, union=held_out)
     check_users(models, judged.users, source_of(judged))
+    predictions, predicted_from = predictions_of(call.assist, call.judge, call.exposure)
+    labelled_users = judged.users
+    if judge_adds_users(call.exposure, call.interval):
+        judged = rows["labels"] = with_judge_users(judged, predictions, models)
     layout = CatalogueLayout(catalogue, call.exposure, call.overlap)
     source = chunked(layout, rows, space=space, progress=progress, n_chunks=chunks_wanted(workers))
     learner = call.exposure.learner(call.seed) if isinstance(call.exposure, BiasedExposure) else None
@@ -294,9 +299,8 @@ def prepare_judged(
         complete_lists=frozenset(models if complete else ()),
         facts=known_facts(exclude, call.item_features, n_items=catalogue.n_items, exposed=call.exposure.exposed),
         usual=call.usual[call.exposure.exposed],
-        expected=_expected(rows, catalogue.n_items),
+        expected=expected_rows(rows, catalogue.n_items),
     )
-    predictions, predicted_from = predictions_of(call.assist, call.judge, call.exposure)
     if call.like is None:
         asked, left_out = pairs(metrics, assisted_by(predictions, call.estimators), rules)
     else:
@@ -352,7 +356,8 @@ def prepare_judged(
             inputs=(*inputs_of(rows, models), *predicted_from),
             settings=settings_of(question, exposure=call.exposure, ties=call.ties),
             unit="user",
-            population=f"{len(judged.users):,} users of {source_of(judged)}",
+            population=f"{len(judged.users):,} users of {source_of(judged)}"
+            + (" and of the judge" if len(judged.users) > len(labelled_users) else ""),
             versions=versions(),
         ),
         said=(
@@ -362,6 +367,7 @@ def prepare_judged(
             *left_out,
             *relevant_rows,
             *(about_holdout(source_of(judged), first_rows(judged)) if held_out else ()),
+            *about_judge_users(len(judged.users) - len(labelled_users), len(judged.users)),
             *([] if design is None else about_unheard(design.users_unheard(judged.users), len(design.users))),
             *(without_exclusions(models, call.exposure.exposed) if exclude is None else ()),
             *([] if used or sample.inclusion is None else about_inclusion(source_of(judged), n_rows_of(judged))),
@@ -377,21 +383,7 @@ def prepare_judged(
             ),
         ),
         segments=segments,
+        judge_users=len(judged.users) - len(labelled_users),
         description=description_of(call.exposure, learner, learned),
     )
     return plan, source
-
-
-def _rows(given: Mapping[str, Any], *, progress: Progress | None) -> dict[str, Rows]:
-    """The rows that were given, by their role."""
-    return {
-        role: rows_of(each, role=role, values=role == "labels", progress=progress)
-        for role, each in given.items()
-        if each is not None
-    }
-
-
-def _expected(rows: Mapping[str, Rows], n_items: float) -> ExpectedRows:
-    """What the numbers of rows say; candidates of explicit sets are counted by the rows of these."""
-    judged, sets = rows["labels"], rows.get("candidates")
-    return ExpectedRows(n_rows_of(judged), n_items if sets is None else n_rows_of(sets) / max(len(sets.users), 1))

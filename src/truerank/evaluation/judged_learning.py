@@ -72,6 +72,7 @@ def learned_of(
         "users": users,
         "lists": lists,
         "predictions": predictions,
+        "exactly_these": question.interval.needs_rows,
     }
     if not wanted:
         return Learned(facts=facts)

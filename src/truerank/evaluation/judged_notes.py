@@ -9,13 +9,17 @@ from itertools import combinations
 import numpy as np
 
 from truerank.core.arrays import Floats, Ints
+from truerank.core.estimator import Estimator
 from truerank.core.ids import Ids
 from truerank.core.log import Log
 from truerank.core.messages import Message, caution, note, warning
+from truerank.core.metric import Metric
 from truerank.core.ranking import Scores
 from truerank.core.results import Estimate
 from truerank.core.terms import Terms
+from truerank.estimators.biased.weighing import is_recall
 from truerank.estimators.judged.pairs import PairRatio
+from truerank.estimators.predictions import Helped
 from truerank.evaluation.question import Tallies
 from truerank.exposure.randomness.items import LARGE, JudgedItems
 from truerank.uncertainty.balance import FAR, MUCH
@@ -379,3 +383,9 @@ def few_hit_pairs(terms: Terms) -> tuple[Message, ...]:
         "the value is often too low"
     )
     return (caution("few-hit-pairs", sentence, numbers={"users": n_users}),)
+
+
+def rests_on_all_pairs(estimator: Estimator, metric: Metric) -> bool:
+    """Whether a value is off where rows do not represent all pairs. Assisted sums are not: they have the level of the
+    labelled rows of lists, and whether these represent the lists is checked."""
+    return estimator.about.needs_scale and (is_recall(metric) or not isinstance(estimator, Helped))

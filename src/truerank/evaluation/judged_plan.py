@@ -22,7 +22,7 @@ from truerank.core.results import Estimate, Evidence
 from truerank.core.terms import Terms
 from truerank.estimators.biased.weighing import is_recall, propensity_of
 from truerank.estimators.sums import DESIGNED, UNIFORM
-from truerank.evaluation.judge_notes import about_assistance, about_judge
+from truerank.evaluation.judge_notes import about_assistance, about_judge, repeated_labels, unbalanced_predictions
 from truerank.evaluation.judged_notes import (
     about_counts,
     about_exclusions,
@@ -39,6 +39,7 @@ from truerank.evaluation.judged_notes import (
     missing_share,
     no_hit_pairs,
     not_random,
+    rests_on_all_pairs,
     unequal_judging,
 )
 from truerank.evaluation.judged_sight import BalanceOf, JudgedSight
@@ -85,6 +86,7 @@ class JudgedPlan:
     said: tuple[Message, ...]  # before the counts
     scored: tuple[Message, ...]  # and after them
     segments: Mapping[str, Bools] = field(default_factory=dict)  # the items of each, of the catalogue
+    judge_users: int = 0  # who have labels of the judge alone
     description: str | None = None  # of the propensities
     threads: int = 1  # within a chunk
     block_users: int | None = None
@@ -261,6 +263,7 @@ class JudgedPlan:
         balance: Balance | None = self._of_list("balance", cell, measured)
         return (
             *unbalanced(balance, cell[0]),
+            *unbalanced_predictions(cell, self.question, measured, self.learned),
             *no_hit_pairs(measured.terms[cell]),
             *not_random(items),
             *selected_users(measured.tallies.get(("users",))),
@@ -270,7 +273,7 @@ class JudgedPlan:
     def unseen(self, cell: Cell, terms: Terms, measured: Measured) -> UnseenExposure:
         """Weight that a clip took away, and what heavy rows that were not drawn would have stood for."""
         estimator, asked = self.question.asked[cell[1]]
-        missing = missing_share(measured.tallies) if estimator.about.needs_scale else 0.0
+        missing = missing_share(measured.tallies) if rests_on_all_pairs(estimator, asked.metric) else 0.0
         share = min(missing + (self._lost(cell, measured) or 0.0), 1.0)
         if share == 0:
             return UnseenExposure()
@@ -336,7 +339,8 @@ class JudgedPlan:
             *(quiet_weights(balance, terms.whole, recall=is_recall(metric)) if unlimited else ()),
             *(unequal_judging(measured.tallies) if self._expands(estimator) else ()),
             *few_hit_pairs(terms),
-            *(heavy_rows_missing(measured.tallies) if estimator.about.needs_scale else ()),
+            *repeated_labels(cell, self.question, measured, self.learned),
+            *(heavy_rows_missing(measured.tallies) if rests_on_all_pairs(estimator, metric) else ()),
         )
 
     def ids(self, measured: Measured) -> tuple[Any, Any]:
@@ -366,7 +370,7 @@ class JudgedPlan:
                 judged=self._used(measured),
                 positives=int(tallies["relevant",]),
             ),
-            *about_population(len(self.users), int(tallies["empty",])),
+            *about_population(len(self.users), int(tallies["empty",]) - self.judge_users),
             *self.scored,
             *about_randomness(tallies.get(("items",))),
             *selected_users(tallies.get(("users",))),

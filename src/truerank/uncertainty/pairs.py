@@ -16,7 +16,8 @@ import numpy as np
 from truerank.core import special
 from truerank.core.arrays import Bools, Floats, Ints
 from truerank.core.terms import Smooth
-from truerank.uncertainty.spreads import LARGE, NO_SKEW, ROUNDING, SMALL, Influences, Spread
+from truerank.uncertainty.moments import LARGE, ROUNDING, SMALL
+from truerank.uncertainty.spreads import NO_SKEW, Influences, Spread
 
 Name = TypeVar("Name")
 
