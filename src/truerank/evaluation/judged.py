@@ -102,7 +102,6 @@ def evaluate(
     interval: Interval | None = None,
     level: float = 0.95,
     adjust: Adjust | str = Adjust.ESTIMAND,
-    simultaneous: bool = False,
     seed: int = 0,
     threads: int | None = None,
     block_users: int | None = None,
@@ -127,8 +126,8 @@ def evaluate(
     is counted in `exclude`, the training log, and `item_features` (a frame or a file) tell how different items are.
     `judge` (a frame or a file of user, item and label or probability) and `assist` (scores) predict labels that nobody
     has, for the estimator "assisted"; what the judge says alone is shown beside it.
-    p is adjusted over the comparisons of one metric and estimator, or over all (`adjust="all"`); `simultaneous` widens
-    the intervals of differences so that those of such a family hold together.
+    p and intervals of differences are adjusted together over the comparisons of one metric and estimator, or over all
+    (`adjust="all"`): a difference is significant where its interval is without 0.
     `block_users`, `threads` and `engine` change speed and memory, never a bit of the results. An engine is "local"
     (threads of this process), "dask", "dask:ADDRESS", "spark" or "spark:URL", a Dask `Client` or a `SparkSession`.
     `keep` names a folder in which chunks are kept as they are done: after a stop at any moment the same call goes on,
@@ -163,7 +162,6 @@ def evaluate(
         interval=interval,
         level=level,
         adjust=as_value(adjust, Adjust),
-        simultaneous=simultaneous,
         seed=seed,
     )
     check_call(scores, baseline=baseline, level=level)
@@ -219,7 +217,6 @@ class JudgedCall:
     interval: Interval | None = None
     level: float = 0.95
     adjust: Adjust = Adjust.ESTIMAND
-    simultaneous: bool = False
     seed: int = 0
     usual: UsualEstimators = field(default_factory=lambda: USUAL)  # where no estimator is asked for
 
@@ -316,7 +313,6 @@ def prepare_judged(
         baseline=call.baseline,
         seed=call.seed,
         adjust=call.adjust,
-        simultaneous=call.simultaneous,
     )
     check_pairs(question)
     metrics = [each.metric for _, each in question.asked]

@@ -16,7 +16,7 @@ import numpy as np
 from truerank.core import special
 from truerank.core.arrays import Bools, Floats, Ints
 from truerank.core.terms import Smooth
-from truerank.uncertainty.spreads import LARGE, NO_SKEW, ROUNDING, SMALL, Influences, Spread
+from truerank.uncertainty.spreads import LARGE, ROUNDING, SMALL, Influences, Spread, unskewed_of_many
 
 Name = TypeVar("Name")
 
@@ -178,7 +178,7 @@ def _intervals(moments: ManyMoments, *, level: float) -> list[Spread]:
         by_residuals = np.where(excess <= ROUNDING, n - 1.0, 2.0 * n / excess - 1.0)
         df = np.minimum(np.minimum(by_parts, np.maximum(by_residuals, 1.0)), n - 1.0)
         t = special.stdtrit(df, (1 + level) / 2)
-        upper, lower = np.maximum(t, _unskewed(t, k)), np.minimum(-t, _unskewed(-t, k))
+        upper, lower = np.maximum(t, unskewed_of_many(t, k)), np.minimum(-t, unskewed_of_many(-t, k))
         ratio = value / stderr
         skewed = ratio + k * ratio * ratio / 3.0 + k * k * ratio**3 / 27.0 + k / 6.0
         p = 2.0 * np.maximum(special.stdtr(df, -np.abs(skewed)), special.stdtr(df, -np.abs(ratio)))
@@ -187,9 +187,3 @@ def _intervals(moments: ManyMoments, *, level: float) -> list[Spread]:
         largest = moments.highest_effect**2 / moments.squares
     rows = zip(*(column.tolist() for column in (*columns, largest)), moments.spread.tolist(), strict=True)
     return [Spread(*row) if has_spread else Spread.unknown(row[0], informative=row[5]) for *row, has_spread in rows]
-
-
-def _unskewed(x: Floats, k: Floats) -> Floats:
-    """`spreads.unskewed` of many."""
-    turned = 3.0 / k * (np.cbrt(1.0 + k * (x - k / 6.0)) - 1.0)
-    return np.where(np.abs(k) < NO_SKEW, x, turned)
