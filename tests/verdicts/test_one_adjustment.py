@@ -49,7 +49,7 @@ def assert_agreement(results: tr.Results, *, level: float = 0.95) -> None:
 
 @st.composite
 def families(draw: st.DrawFn) -> tuple[np.ndarray, dict[str, Any]]:
-    """Users x models: few or many users, skewed or not, with effects of any size, near copies and users without signal."""
+    """Users x models: few or many users, skewed or not, effects of any size, near copies."""
     n_users, n_models = draw(st.sampled_from([5, 8, 12, 30, 120])), draw(st.integers(2, 7))
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
     shape = draw(st.sampled_from([0.0, 0.5, 1.5]))
@@ -113,7 +113,7 @@ def test_the_adjustment_lies_between_none_and_bonferroni() -> None:
 
 
 def test_the_critical_value_is_that_of_the_largest_of_correlated_statistics() -> None:
-    """Three pairs of three exchangeable models are Tukey's test: the studentised range at 5 %, 3 means, is 3.314 / √2."""
+    """Three pairs of three exchangeable models are Tukey's test: the studentised range at 5 % is 3.314 / √2."""
     values = example(3, 4000, seed=4)
     results = evaluate_values(values + np.linspace(0.6, 0.0, 3))
     comparison = results.comparisons[0]

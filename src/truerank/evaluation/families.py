@@ -15,7 +15,8 @@ from truerank.evaluation.measure import Measured
 from truerank.evaluation.question import Adjust, Cell, Pair, Plan
 from truerank.uncertainty.intervals import common
 from truerank.uncertainty.multiplicity import MOST_COMPARISONS, Family, correlation_of
-from truerank.uncertainty.spreads import Bounds, Influences, Spread, differences_at, influences, within
+from truerank.uncertainty.pairs import differences_at
+from truerank.uncertainty.spreads import Bounds, Influences, Spread, influences, within
 from truerank.uncertainty.verdicts import is_significant
 
 Difference = tuple[Pair, int]  # two models, and the number of what is asked

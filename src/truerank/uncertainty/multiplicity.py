@@ -1,9 +1,9 @@
 """Several comparisons at once: one single-step adjustment for their p-values and their intervals.
 
-A family of n comparisons has n correlated statistics. With Z multivariate normal, of the correlation of the differences'
-influences, the adjusted p of a comparison is A(p) = P(max_j |Z_j| >= z(p)), z(p) the two-sided critical value of p. The
-intervals of the family have level 1 - a with A(a) = 1 - level, so that an adjusted p is below 1 - level exactly where
-the interval is without 0, and all intervals cover together with probability `level`.
+A family of n comparisons has n correlated statistics. Let Z be multivariate normal, with the correlation of the
+differences' influences. The adjusted p of a comparison is A(p) = P(max_j |Z_j| >= z(p)), z(p) the two-sided critical
+value of p. The intervals of the family have level 1 - a with A(a) = 1 - level, so that an adjusted p is below 1 - level
+exactly where the interval excludes 0, and all intervals cover together with probability `level`.
 
 p and interval of every comparison keep their own Student's t and correction for skewness; Z only joins them. One t for
 all, with the smallest degrees of freedom, would let two nearly equal models take the verdicts from all others; a joint

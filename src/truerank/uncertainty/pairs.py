@@ -6,8 +6,9 @@ smallest part; here the effects of a block of models stand below each other, and
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import TypeVar
 
@@ -16,7 +17,7 @@ import numpy as np
 from truerank.core import special
 from truerank.core.arrays import Bools, Floats, Ints
 from truerank.core.terms import Smooth
-from truerank.uncertainty.spreads import LARGE, ROUNDING, SMALL, Influences, Spread, unskewed_of_many
+from truerank.uncertainty.spreads import LARGE, NO_SKEW, ROUNDING, SMALL, Influences, Spread, allowing, unlike_any
 
 Name = TypeVar("Name")
 
@@ -187,3 +188,31 @@ def _intervals(moments: ManyMoments, *, level: float) -> list[Spread]:
         largest = moments.highest_effect**2 / moments.squares
     rows = zip(*(column.tolist() for column in (*columns, largest)), moments.spread.tolist(), strict=True)
     return [Spread(*row) if has_spread else Spread.unknown(row[0], informative=row[5]) for *row, has_spread in rows]
+
+
+def differences_at(spreads: Sequence[Spread], *, level: float) -> list[Spread]:
+    """The same differences with intervals of another level."""
+    plain = [at for at, one in enumerate(spreads) if not math.isnan(one.df) and math.isnan(one.correction)]
+    value, stderr, df, k = (
+        np.array([getattr(spreads[at], name) for at in plain], dtype=np.float64)
+        for name in ("value", "stderr", "df", "skewness")
+    )
+    t = special.stdtrit(df, (1 + level) / 2)
+    low = value - stderr * np.maximum(t, unskewed_of_many(t, k))
+    high = value - stderr * np.minimum(-t, unskewed_of_many(-t, k))
+    changed = list(spreads)
+    for at, start, end in zip(plain, low.tolist(), high.tolist(), strict=True):
+        changed[at] = replace(spreads[at], low=start, high=end)
+    for at, one in enumerate(spreads):
+        if not math.isnan(one.correction):
+            changed[at] = allowing(one, one.correction, level=level)
+        elif math.isnan(one.df) and one.stderr > 0:
+            changed[at] = unlike_any(one.value, one.stderr, level=level, informative=one.informative)
+    return changed
+
+
+def unskewed_of_many(x: Floats, k: Floats) -> Floats:
+    """`unskewed` of many."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        turned = 3.0 / k * (np.cbrt(1.0 + k * (x - k / 6.0)) - 1.0)
+    return np.where(np.abs(k) < NO_SKEW, x, turned)

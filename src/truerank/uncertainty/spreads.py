@@ -380,34 +380,6 @@ def allowing(spread: Spread, correction: float, *, level: float) -> Spread:
     return replace(spread, low=spread.value - half, high=spread.value + half, p=p, skewness=0.0, correction=correction)
 
 
-def differences_at(spreads: Sequence[Spread], *, level: float) -> list[Spread]:
-    """The same differences with intervals of another level."""
-    plain = [at for at, one in enumerate(spreads) if not math.isnan(one.df) and math.isnan(one.correction)]
-    value, stderr, df, k = (
-        np.array([getattr(spreads[at], name) for at in plain], dtype=np.float64)
-        for name in ("value", "stderr", "df", "skewness")
-    )
-    t = special.stdtrit(df, (1 + level) / 2)
-    low = value - stderr * np.maximum(t, unskewed_of_many(t, k))
-    high = value - stderr * np.minimum(-t, unskewed_of_many(-t, k))
-    changed = list(spreads)
-    for at, start, end in zip(plain, low.tolist(), high.tolist(), strict=True):
-        changed[at] = replace(spreads[at], low=start, high=end)
-    for at, one in enumerate(spreads):
-        if not math.isnan(one.correction):
-            changed[at] = allowing(one, one.correction, level=level)
-        elif math.isnan(one.df) and one.stderr > 0:
-            changed[at] = unlike_any(one.value, one.stderr, level=level, informative=one.informative)
-    return changed
-
-
-def unskewed_of_many(x: Floats, k: Floats) -> Floats:
-    """`unskewed` of many."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        turned = 3.0 / k * (np.cbrt(1.0 + k * (x - k / 6.0)) - 1.0)
-    return np.where(np.abs(k) < NO_SKEW, x, turned)
-
-
 def at_a_bound(value: float, bounds: Bounds, n: float, *, level: float) -> Spread | None:
     """The interval of a value at a bound, where all n equally weighted clusters are: how far others may be from it.
 
