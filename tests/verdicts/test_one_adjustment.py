@@ -32,7 +32,7 @@ def evaluate_values(values: np.ndarray, **options: Any) -> tr.Results:
 
 
 def without_zero(comparison: Any) -> bool:
-    return comparison.low > 0 or comparison.high < 0
+    return bool(comparison.low > 0 or comparison.high < 0)
 
 
 def assert_agreement(results: tr.Results, *, level: float = 0.95) -> None:

@@ -78,7 +78,7 @@ def codes(results: tr.Results) -> set[str]:
 @pytest.mark.parametrize("family", ["exp", "yule"])
 def test_a_mixture_of_surfaces_without_a_column_makes_no_wrong_verdict(family: str) -> None:
     """Equal rankers, five logs: before, the new one was called better in all five."""
-    reasons = []
+    reasons: list[Any] = []
     for seed in range(5):
         log, target = scrolled(seed)
         results = compared(log.drop("surface", "candidates"), target, f"fit:{family}")
@@ -89,7 +89,7 @@ def test_a_mixture_of_surfaces_without_a_column_makes_no_wrong_verdict(family: s
         reasons += comparison.reasons
     assert reasons or family == "yule"  # whose verdict is mostly that of the table here
     for reason in reasons:
-        assert reason.numbers["p"] < 0.01  # type: ignore[operator]
+        assert reason.numbers["p"] < 0.01
         assert all(name in reason.text for name in ("fit:table", "surface", "candidates", "viewed"))
 
 
@@ -126,7 +126,7 @@ def test_the_verdict_is_that_of_the_whole_family() -> None:
     log = log.drop("surface", "candidates")
     both = {"new": target, "other": target.with_columns(rank=N_ITEMS + 1 - pl.col("rank")), **LOGGED}
     for options in ({}, {"adjust": "all"}, {"clips": AutoClip()}):
-        results = tr.off_policy(log, both, position="fit:exp", baseline="log", threads=1, **options)  # type: ignore[arg-type]
+        results = tr.off_policy(log, both, position="fit:exp", baseline="log", threads=1, **options)
         tested = [each for each in results.comparisons if each.p_adjusted == each.p_adjusted]
         assert {each.verdict for each in tested} <= {"not shown", "insufficient"}
         assert CODE in {reason.code for each in tested for reason in each.reasons}

@@ -14,7 +14,7 @@ from truerank.core.terms import Terms
 from truerank.evaluation.measure import Measured
 from truerank.evaluation.question import Adjust, Cell, Pair, Plan
 from truerank.uncertainty.intervals import common
-from truerank.uncertainty.multiplicity import MOST_COMPARISONS, Family, correlation_of
+from truerank.uncertainty.multiplicity import MOST_COMPARISONS, ComparisonFamily, correlation_of
 from truerank.uncertainty.pairs import differences_at
 from truerank.uncertainty.spreads import Bounds, Influences, Spread, influences, within
 from truerank.uncertainty.verdicts import is_significant
@@ -88,9 +88,9 @@ def _adjusted(
 ) -> AdjustedFamily:
     level = plan.question.level
     if correlation is None or len(tested) < 2:
-        family = Family(max(len(tested), 1))
+        family = ComparisonFamily(max(len(tested), 1))
     else:
-        family = Family.correlated(correlation)
+        family = ComparisonFamily.correlated(correlation)
     level_alone = family.level_alone(level)
     p = family.adjust(np.array([differences[cell].p for cell in tested], dtype=np.float64))
     p_adjusted = dict.fromkeys(differences, math.nan) | dict(zip(tested, p.tolist(), strict=True))

@@ -34,7 +34,7 @@ PURPOSE = "several comparisons"
 
 
 @dataclass(frozen=True, slots=True)
-class Family:
+class ComparisonFamily:
     """Comparisons that are adjusted together: how many, and the distribution of the largest of their statistics.
 
     max_j |Z_j| = R max_j |B_j w|, with w a direction in `rank` dimensions and R² chi-squared. `largest` has
@@ -46,7 +46,7 @@ class Family:
     largest: Floats | None = None
 
     @classmethod
-    def correlated(cls, correlation: Floats) -> Family:
+    def correlated(cls, correlation: Floats) -> ComparisonFamily:
         """Comparisons with this correlation of their statistics."""
         n = len(correlation)
         with one_blas_thread():
@@ -62,9 +62,9 @@ class Family:
     def adjust(self, p: Floats) -> Floats:
         """A(p), between p and n p.
 
-        >>> Family(3).adjust(np.array([0.01, 0.5])).tolist()
+        >>> ComparisonFamily(3).adjust(np.array([0.01, 0.5])).tolist()
         [0.03, 1.0]
-        >>> alike = Family.correlated(np.ones((3, 3)))
+        >>> alike = ComparisonFamily.correlated(np.ones((3, 3)))
         >>> alike.adjust(np.array([0.01, 0.5])).round(12).tolist()
         [0.01, 0.5]
         """
@@ -78,7 +78,7 @@ class Family:
     def level_alone(self, level: float) -> float:
         """The level of each interval at which all of them cover together with probability `level`.
 
-        >>> round(Family(5).level_alone(0.95), 12), Family(1).level_alone(0.95)
+        >>> round(ComparisonFamily(5).level_alone(0.95), 12), ComparisonFamily(1).level_alone(0.95)
         (0.99, 0.95)
         """
         if self.n <= 1:
