@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, fields, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -31,6 +31,7 @@ from truerank.evaluation.asked import (
     assisted_by,
     check_design,
     clips_for,
+    defaults_for,
     interval_for,
     pairs,
     usable,
@@ -66,7 +67,6 @@ from truerank.evaluation.numbering import check_numbers
 from truerank.evaluation.question import Adjust, Question, settings_of
 from truerank.evaluation.returned_notes import about_unheard
 from truerank.evaluation.units import items_by_group
-from truerank.evaluation.usual import USUAL, ExpectedRows, UsualEstimators
 from truerank.exposure.kinds import EXPOSURES, BiasedExposure, DesignedExposure, Exposure, FullExposure, HoldoutExposure
 from truerank.metrics import METRICS
 from truerank.metrics.worth import reward_of
@@ -187,7 +187,7 @@ def evaluate(
 def _asked(call: JudgedCall, rows: Mapping[str, Rows], scores: Mapping[str, Scores]) -> dict[str, Any]:
     """What tells a run from all others."""
     data = {"item_groups", "item_features", "judge", "assist"}
-    of_call = {each.name: getattr(call, each.name) for each in fields(call) if each.name != "usual"}
+    of_call = {each.name: getattr(call, each.name) for each in fields(call)}
     return question_of(
         "evaluate",
         inputs={**rows, "scores": dict(scores), **{name: of_call[name] for name in sorted(data)}},
@@ -218,7 +218,6 @@ class JudgedCall:
     level: float = 0.95
     adjust: Adjust = Adjust.ESTIMAND
     seed: int = 0
-    usual: UsualEstimators = field(default_factory=lambda: USUAL)  # where no estimator is asked for
 
     def __post_init__(self) -> None:
         if self.overlap is Overlap.KEEP and not isinstance(self.exposure, FullExposure | HoldoutExposure):
@@ -290,8 +289,7 @@ def prepare_judged(
         explicit=candidates is not None,
         complete_lists=frozenset(models if complete else ()),
         facts=known_facts(exclude, call.item_features, n_items=catalogue.n_items, exposed=call.exposure.exposed),
-        usual=call.usual[call.exposure.exposed],
-        expected=_expected(rows, catalogue.n_items),
+        usual=defaults_for(call.exposure.exposed, call.clips),
     )
     predictions, predicted_from = predictions_of(call.assist, call.judge, call.exposure)
     if call.like is None:
@@ -385,9 +383,3 @@ def _rows(given: Mapping[str, Any], *, progress: Progress | None) -> dict[str, R
         for role, each in given.items()
         if each is not None
     }
-
-
-def _expected(rows: Mapping[str, Rows], n_items: float) -> ExpectedRows:
-    """What the numbers of rows say; candidates of explicit sets are counted by the rows of these."""
-    judged, sets = rows["labels"], rows.get("candidates")
-    return ExpectedRows(n_rows_of(judged), n_items if sets is None else n_rows_of(sets) / max(len(sets.users), 1))

@@ -53,6 +53,7 @@ from truerank.ranks.kernel.rank import Aligned, rank
 from truerank.uncertainty.balance import (
     Balance,
     designed_balance,
+    few_list_rows,
     quiet_weights,
     unbalanced,
     unchecked,
@@ -269,6 +270,7 @@ class JudgedPlan:
         balance: Balance | None = self._of_list("balance", cell, measured)
         return (
             *unbalanced(balance, cell[0]),
+            *few_list_rows(balance),
             *not_random(items),
             *selected_users(measured.tallies.get(("users",))),
             *distrust(measured.terms[cell], cell[0]),
@@ -367,10 +369,7 @@ class JudgedPlan:
             *self.said,
             *([] if self.excluded is None else about_exclusions(int(tallies["excluded",]), *self.excluded)),
             *about_counts(
-                self.users,
-                n_items=self.n_items,
-                judged=self._used(measured),
-                positives=int(tallies["relevant",]),
+                self.users, n_items=self.n_items, judged=self._used(measured), positives=int(tallies["relevant",])
             ),
             *about_population(len(self.users), int(tallies["empty",])),
             *self.scored,
