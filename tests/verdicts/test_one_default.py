@@ -81,8 +81,8 @@ def test_plan_agrees() -> None:
     scores, labels = simulated(30, 19)
     pilot = tr.plan_exposure(labels.drop("time"), scores, difference=0.05, metrics=list(METRICS), threads=1)
     assumed = [
-        tr.plan_exposure(difference=0.05, metrics=[metric], n_items=N_ITEMS, value=0.2, **more).table()
-        for metric, more in (("Recall@10", {"relevant": 0.1}), ("Precision@10", {}))
+        tr.plan_exposure(difference=0.05, metrics=[metric], n_items=N_ITEMS, value=0.2, relevant=relevant).table()
+        for metric, relevant in (("Recall@10", 0.1), ("Precision@10", None))
     ]
     for table in (pilot.table(), pl.concat(assumed)):
         rows = table.select("metric", "estimator").unique().rows()
@@ -118,7 +118,7 @@ def test_a_verdict_needs_ten_expected_rows_in_lists(metric: str, estimator: str 
     if (metric, estimator) in (("Recall@10", "horvitz-thompson"), ("Precision@10", "pooled")):
         return
     chosen = None if estimator is None else [estimator]
-    reasons = {}
+    reasons: dict[int, set[bool]] = {}
     for n_users in (9, 10):
         for seed in range(4):
             scores, labels = simulated(n_users, 20, seed)
