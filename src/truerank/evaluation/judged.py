@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, fields, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -31,6 +31,7 @@ from truerank.evaluation.asked import (
     assisted_by,
     check_design,
     clips_for,
+    defaults_for,
     interval_for,
     pairs,
     usable,
@@ -42,7 +43,7 @@ from truerank.evaluation.judge_notes import about_judge_users
 from truerank.evaluation.judged_learning import description_of, learned_of, predictions_of
 from truerank.evaluation.judged_notes import about_catalogue, about_holdout, about_inclusion, about_scores
 from truerank.evaluation.judged_plan import JudgedPlan
-from truerank.evaluation.judged_rows import expected_rows, judge_adds_users, rows_by_role, with_judge_users
+from truerank.evaluation.judged_rows import judge_adds_users, rows_by_role, with_judge_users
 from truerank.evaluation.judged_sent import measured_by
 from truerank.evaluation.judged_source import (
     CatalogueLayout,
@@ -67,7 +68,6 @@ from truerank.evaluation.numbering import check_numbers
 from truerank.evaluation.question import Adjust, Question, settings_of
 from truerank.evaluation.returned_notes import about_unheard
 from truerank.evaluation.units import items_by_group
-from truerank.evaluation.usual import USUAL, UsualEstimators
 from truerank.exposure.kinds import EXPOSURES, BiasedExposure, DesignedExposure, Exposure, FullExposure, HoldoutExposure
 from truerank.metrics import METRICS
 from truerank.metrics.worth import reward_of
@@ -103,7 +103,6 @@ def evaluate(
     interval: Interval | None = None,
     level: float = 0.95,
     adjust: Adjust | str = Adjust.ESTIMAND,
-    simultaneous: bool = False,
     seed: int = 0,
     threads: int | None = None,
     block_users: int | None = None,
@@ -128,8 +127,8 @@ def evaluate(
     is counted in `exclude`, the training log, and `item_features` (a frame or a file) tell how different items are.
     `judge` (a frame or a file of user, item and label or probability) and `assist` (scores) predict labels that nobody
     has, for the estimator "assisted"; what the judge says alone is shown beside it.
-    p is adjusted over the comparisons of one metric and estimator, or over all (`adjust="all"`); `simultaneous` widens
-    the intervals of differences so that those of such a family hold together.
+    p and intervals of differences are adjusted together over the comparisons of one metric and estimator, or over all
+    (`adjust="all"`): a difference is significant where its interval is without 0.
     `block_users`, `threads` and `engine` change speed and memory, never a bit of the results. An engine is "local"
     (threads of this process), "dask", "dask:ADDRESS", "spark" or "spark:URL", a Dask `Client` or a `SparkSession`.
     `keep` names a folder in which chunks are kept as they are done: after a stop at any moment the same call goes on,
@@ -164,7 +163,6 @@ def evaluate(
         interval=interval,
         level=level,
         adjust=as_value(adjust, Adjust),
-        simultaneous=simultaneous,
         seed=seed,
     )
     check_call(scores, baseline=baseline, level=level)
@@ -190,7 +188,7 @@ def evaluate(
 def _asked(call: JudgedCall, rows: Mapping[str, Rows], scores: Mapping[str, Scores]) -> dict[str, Any]:
     """What tells a run from all others."""
     data = {"item_groups", "item_features", "judge", "assist"}
-    of_call = {each.name: getattr(call, each.name) for each in fields(call) if each.name != "usual"}
+    of_call = {each.name: getattr(call, each.name) for each in fields(call)}
     return question_of(
         "evaluate",
         inputs={**rows, "scores": dict(scores), **{name: of_call[name] for name in sorted(data)}},
@@ -220,9 +218,7 @@ class JudgedCall:
     interval: Interval | None = None
     level: float = 0.95
     adjust: Adjust = Adjust.ESTIMAND
-    simultaneous: bool = False
     seed: int = 0
-    usual: UsualEstimators = field(default_factory=lambda: USUAL)  # where no estimator is asked for
 
     def __post_init__(self) -> None:
         if self.overlap is Overlap.KEEP and not isinstance(self.exposure, FullExposure | HoldoutExposure):
@@ -298,8 +294,7 @@ def prepare_judged(
         explicit=candidates is not None,
         complete_lists=frozenset(models if complete else ()),
         facts=known_facts(exclude, call.item_features, n_items=catalogue.n_items, exposed=call.exposure.exposed),
-        usual=call.usual[call.exposure.exposed],
-        expected=expected_rows(rows, catalogue.n_items),
+        usual=defaults_for(call.exposure.exposed, call.clips),
     )
     if call.like is None:
         asked, left_out = pairs(metrics, assisted_by(predictions, call.estimators), rules)
@@ -322,7 +317,6 @@ def prepare_judged(
         baseline=call.baseline,
         seed=call.seed,
         adjust=call.adjust,
-        simultaneous=call.simultaneous,
     )
     check_pairs(question)
     metrics = [each.metric for _, each in question.asked]

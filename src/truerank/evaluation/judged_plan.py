@@ -55,6 +55,7 @@ from truerank.ranks.kernel.rank import Aligned, rank
 from truerank.uncertainty.balance import (
     Balance,
     designed_balance,
+    few_list_rows,
     quiet_weights,
     unbalanced,
     unchecked,
@@ -265,6 +266,7 @@ class JudgedPlan:
             *unbalanced(balance, cell[0]),
             *unbalanced_predictions(cell, self.question, measured, self.learned),
             *no_hit_pairs(measured.terms[cell]),
+            *few_list_rows(balance),
             *not_random(items),
             *selected_users(measured.tallies.get(("users",))),
             *distrust(measured.terms[cell], cell[0]),
@@ -365,10 +367,7 @@ class JudgedPlan:
             *self.said,
             *([] if self.excluded is None else about_exclusions(int(tallies["excluded",]), *self.excluded)),
             *about_counts(
-                self.users,
-                n_items=self.n_items,
-                judged=self._used(measured),
-                positives=int(tallies["relevant",]),
+                self.users, n_items=self.n_items, judged=self._used(measured), positives=int(tallies["relevant",])
             ),
             *about_population(len(self.users), int(tallies["empty",]) - self.judge_users),
             *self.scored,

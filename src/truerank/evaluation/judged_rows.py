@@ -15,8 +15,7 @@ from truerank.core.log import Log
 from truerank.core.progress import Progress
 from truerank.core.ranking import Scores
 from truerank.estimators.predictions import Assistance, JudgeTable, Prediction
-from truerank.evaluation.judged_source import Rows, n_rows_of, rows_of
-from truerank.evaluation.usual import ExpectedRows
+from truerank.evaluation.judged_source import Rows, rows_of
 from truerank.exposure.kinds import DesignedExposure, Exposure, RandomExposure
 from truerank.uncertainty.intervals import Interval
 
@@ -28,12 +27,6 @@ def rows_by_role(given: Mapping[str, Any], *, progress: Progress | None) -> dict
         for role, each in given.items()
         if each is not None
     }
-
-
-def expected_rows(rows: Mapping[str, Rows], n_items: float) -> ExpectedRows:
-    """What the numbers of rows say; candidates of explicit sets are counted by the rows of these."""
-    judged, sets = rows["labels"], rows.get("candidates")
-    return ExpectedRows(n_rows_of(judged), n_items if sets is None else n_rows_of(sets) / max(len(sets.users), 1))
 
 
 def judge_adds_users(exposure: Exposure, interval: Interval | None) -> bool:

@@ -82,7 +82,6 @@ def off_policy(
     interval: Interval | None = None,
     level: float = 0.95,
     adjust: Adjust | str = Adjust.ESTIMAND,
-    simultaneous: bool = False,
     seed: int = 0,
     threads: int | None = None,
     engine: Any = None,
@@ -131,7 +130,7 @@ def off_policy(
         settings={
             "position": models, "clips": grid, "auto": isinstance(clips, AutoClip), "estimators": chosen,
             "rewards": rewards, "reward_range": reward_range, "columns": columns, "logged": kind, "baseline": baseline,
-            "interval": interval, "level": level, "adjust": over, "simultaneous": simultaneous, "seed": seed,
+            "interval": interval, "level": level, "adjust": over, "seed": seed,
         },
     )  # fmt: skip
     chosen_engine = as_engine(engine, threads=threads)
@@ -166,7 +165,7 @@ def off_policy(
             workers=run.workers,
             progress=say,
         )
-        plan = replace(plan, question=replace(plan.question, adjust=over, simultaneous=simultaneous))
+        plan = replace(plan, question=replace(plan.question, adjust=over))
         work = map_chunks(run.workers, partial(measure, plan), source, progress=say)
         with gathered(work) as measured:
             for name, target in targets.items():

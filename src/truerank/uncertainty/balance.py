@@ -23,7 +23,7 @@ from truerank.uncertainty.spreads import influences
 
 FAR = 3.0  # standard errors
 MUCH = 0.02  # of the places
-FEWEST_ROWS = 9.0  # expected in the lists, below which chance alone leaves nothing to see
+FEWEST_ROWS = 10.0  # labelled rows in the lists: fewer carry no verdict and no check of balance
 LARGER = 1.5  # errors as the weights make them against what the interval says; between users it says more, not less
 
 
@@ -211,16 +211,29 @@ def unbalanced(balance: Balance | None, model: str) -> tuple[Message, ...]:
     )
 
 
-def unchecked(balance: Balance | None) -> list[Message]:
-    """That too few rows of the lists are expected to see whether the rows stand for them."""
-    if balance is None or balance.checkable:
-        return []
-    why = (
-        "the number of candidates is not known"
-        if math.isnan(balance.known)
-        else f"about {balance.rows:.0f} of them are in lists (expected at least {FEWEST_ROWS:.0f})"
+def few_list_rows(balance: Balance | None) -> tuple[Message, ...]:
+    """What takes verdicts away: fewer labelled rows in the lists than a value can rest on.
+
+    Under uniform draws the number is the expected one, so that the rule does not depend on where rows fell; with
+    propensities it is the observed one. Where every place is labelled, nothing is estimated and there is no such rule.
+    """
+    if balance is None or not balance.variance > 0 or not balance.rows < FEWEST_ROWS:
+        return ()
+    return (
+        warning(
+            "few-list-rows",
+            f"about {balance.rows:.1f} labelled rows fall in the top-K lists. A verdict, and a check whether they "
+            f"represent the lists, need at least {FEWEST_ROWS:.0f}: label more pairs, or evaluate longer lists",
+            numbers={"rows": balance.rows},
+        ),
     )
-    sentence = f"whether the judged rows stand for the lists cannot be checked: {why}"
+
+
+def unchecked(balance: Balance | None) -> list[Message]:
+    """That the rows cannot be checked to represent the lists, because the number of candidates is unknown."""
+    if balance is None or not math.isnan(balance.known):
+        return []
+    sentence = "whether labelled rows represent the lists cannot be checked: the number of candidates is unknown"
     return [caution("balance-unchecked", sentence, numbers={"rows": balance.rows})]
 
 

@@ -366,8 +366,9 @@ class Design:
         informative = first.n_informative(second)
         own, other = _sampled(first), None if second is None else _sampled(second)
         if own.exact and (other is None or other.exact):
-            # no label is missing, so for exactly these units nothing is left to chance: no width, no test to make
-            return Spread(value, math.nan if math.isnan(value) else 0.0, value, value, math.nan, informative)
+            # no label is missing, so for exactly these units nothing is left to chance: no width, no sampling error
+            p = math.nan if second is None or math.isnan(value) else float(value == 0)
+            return Spread(value, math.nan if math.isnan(value) else 0.0, value, value, p, informative)
         if math.isnan(value):
             return Spread.unknown(value, informative=informative)
         row = residuals(own) if other is None else residuals(own) - residuals(other)

@@ -31,7 +31,8 @@ class Spread:
     """A value with its standard error and interval; `p` tests that the value is 0.
 
     `informative` clusters tell something about it; `df` are the degrees of freedom of its error, `skewness` that of the
-    clusters' residuals, `largest` the part of the cluster that adds most to the variance.
+    clusters' residuals, `largest` the part of the cluster that adds most to the variance; `correction` is how far a
+    model moved the value, where its interval allows for bias.
     """
 
     value: float
@@ -43,6 +44,7 @@ class Spread:
     df: float = math.nan
     skewness: float = 0.0
     largest: float = math.nan
+    correction: float = math.nan
 
     @classmethod
     def unknown(cls, value: float, *, informative: int = 0) -> Spread:
@@ -280,7 +282,7 @@ def allowing(spread: Spread, correction: float, *, level: float) -> Spread:
     half = spread.stderr * high * wider
     away = abs(spread.value) / (spread.stderr * wider)
     p = min(1.0, max(float(special.ndtr(bias - away) + special.ndtr(-away - bias)), 2.0 ** (1 - spread.informative)))
-    return replace(spread, low=spread.value - half, high=spread.value + half, p=p, skewness=0.0)
+    return replace(spread, low=spread.value - half, high=spread.value + half, p=p, skewness=0.0, correction=correction)
 
 
 def at_a_bound(value: float, bounds: Bounds, n: float, *, level: float) -> Spread | None:
