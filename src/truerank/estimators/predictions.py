@@ -1,7 +1,7 @@
 """What is predicted of labels that nobody has: by a judge, by a recommender's scores, by rates in the log itself.
 
-A prediction need not be right, and may be on any scale: an estimator that is assisted by it fits it to judged rows. It
-must not be made from the judged row that it predicts. NaN stands where nothing is predicted.
+A prediction need not be right: an estimator that is assisted by it fits it to judged rows, which heavy tails make
+imprecise. It must not be made from the judged row that it predicts. NaN stands where nothing is predicted.
 """
 
 from __future__ import annotations

@@ -26,7 +26,7 @@ class Assisted:
     """Σ w (â + b̂ ŷ) over all places + Σ α w (y - â - b̂ ŷ) over judged ones; â, b̂ fitted to the judged rows of lists.
 
     ŷ is what a judge, the scores of a recommender, or rates in the log itself say (`by`; by default the first of these
-    that is given). α is N / N-bar, or 1 / propensity. Whatever ŷ is, right or not and on any scale, the value is
+    that is given). α is N / N-bar, or 1 / propensity. Whether ŷ is right or not, the value is
     consistent, and for large samples no less precise than horvitz-thompson and hajek: a useless ŷ gets a slope of 0.
     With (â, b̂) fixed beforehand it is exactly unbiased; fitted to the same rows its bias is of order 1 / rows. A slope
     that rows hardly tell from 0 is drawn towards 0: b̂ is that of least squares times max(0, 1 - doubt / t²), t the
