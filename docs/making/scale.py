@@ -77,9 +77,9 @@ The same evaluation runs in this process, on Dask or on Spark, and gives the sam
 | `--engine`, `engine=` | what it is |
 |---|---|
 | `local` | threads of this process (default); files larger than memory go through it in chunks |
-| `dask` | a cluster of processes on this machine, for the time of the run; listens on 127.0.0.1 only, without dashboard |
+| `dask` | a cluster of processes on this machine, for the time of the run; listens on 127.0.0.1 only, by TLS with a key made for the run, without dashboard |
 | `dask:tls://HOST:8786` | the scheduler that is there; in Python also a `Client` that you have opened |
-| `spark` | a session on this machine (Java 17), for the time of the run; listens on 127.0.0.1 only, without user interface |
+| `spark` | a session on this machine (Java 17), for the time of the run; listens on 127.0.0.1 only, with a key made for the run, without user interface |
 | `spark:spark://HOST:7077`, `spark:yarn`, ... | a cluster that is there; in Python also a `SparkSession` that you have opened |
 
 `evaluate`, `offpolicy`, `intervene`, `study reliability`, `study calibration` and `study truth` take it. Install `'.[dask]'` or `'.[spark]'`; nothing of either is loaded unless it is used. Workers need the same truerank, Python and polars as the machine where the run is started.

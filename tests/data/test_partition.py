@@ -281,8 +281,8 @@ def test_a_full_disk_is_said_in_one_sentence(tmp_path: Path, monkeypatch: pytest
         def write(self, data: Any) -> int:
             raise OSError(errno.ENOSPC, "No space left on device")
 
-    def full(self: Path, mode: str = "r", *rest: Any) -> Any:
-        return Full() if mode == "ab" else opened(self, mode, *rest)
+    def full(self: Path, mode: str = "r", *rest: Any, **options: Any) -> Any:
+        return Full() if mode == "ab" else opened(self, mode, *rest, **options)
 
     monkeypatch.setattr(Path, "open", full)
     with pytest.raises(InputError, match=r"no space left.*TMPDIR") as caught, scratch(tmp_path / "within") as place:

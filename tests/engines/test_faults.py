@@ -231,32 +231,16 @@ def test_a_killed_executor_changes_nothing(tmp_path: Path) -> None:
     assert found.stdout.strip() == "same", found.stderr[-2000:]
 
 
-@pytest.mark.slow
-def test_a_cluster_that_asks_for_certificates_is_joined() -> None:
-    require("dask")
-    import dask.config
-    from distributed import LocalCluster
-    from distributed.security import Security
+def test_a_cluster_that_is_there_is_joined_by_its_certificates_and_left_as_it_is(dask: Any) -> None:
+    from dask import config
 
-    own = Security.temporary()
-    names = {"ca-file": own.tls_ca_file, "client.cert": own.tls_client_cert, "client.key": own.tls_client_key}
-    cluster = LocalCluster(
-        n_workers=1, threads_per_worker=1, host="127.0.0.1", protocol="tls", security=own,
-        dashboard_address="127.0.0.1:0", worker_dashboard_address=None,
-    )  # fmt: skip
-    address = f"dask:{cluster.scheduler_address}"
-    with cluster:
-        assert address.startswith("dask:tls://127.0.0.1:")
-        known = dask.config.set({f"distributed.comm.tls.{name}": value for name, value in names.items()})
-        with known, as_engine(address).open() as workers:
-            assert sorted(map_chunks(workers, abs, Values([-1, -2]))) == [1, 2]
-        with pytest.raises(InputError, match="no scheduler answers there"), as_engine(address).open():
-            pass
-
-
-def test_a_cluster_that_is_there_is_joined_and_left_as_it_is(dask: Any) -> None:
-    address = f"dask:{dask.scheduler.address}"
-    with as_engine(address).open() as workers:
+    address, key = f"dask:{dask.scheduler.address}", dask.security
+    assert address.startswith("dask:tls://127.0.0.1:")
+    names = {"ca-file": key.tls_ca_file, "client.cert": key.tls_client_cert, "client.key": key.tls_client_key}
+    configured = config.set({f"distributed.comm.tls.{name}": value for name, value in names.items()})
+    with configured, as_engine(address).open() as workers:
         assert sorted(map_chunks(workers, abs, Values([-1, -2]))) == [1, 2]
+    with pytest.raises(InputError, match="no scheduler answers there"), as_engine(address).open():
+        pass
     assert dask.status == "running"
     assert str(as_engine(dask)) == str(as_engine(address)) == address

@@ -355,6 +355,7 @@ def test_a_full_disk_is_told_in_one_sentence(tmp_path: Path, monkeypatch: pytest
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         sync(path)
 
+    monkeypatch.setattr(whole, "temporary_name", lambda path: path.with_name(f".{path.name}.part"))
     monkeypatch.setattr(whole, "sync", full)
     said = r"1-7\.block: cannot be written \(No space left on device\)\. What was done before is kept: make room"
     with pytest.raises(InputError, match=said) as raised:

@@ -103,7 +103,7 @@ class ForeignFiles(RuleBasedStateMachine):
     def teardown(self) -> None:
         shutil.rmtree(self.place, ignore_errors=True)
 
-    def add(self, name: str, make: Callable[[Path], None]) -> None:
+    def add(self, name: str, make: Callable[[Path], object]) -> None:
         path = self.place / name
         if os.path.lexists(path) or not path.parent.is_dir() or path.parent.is_symlink():
             return
@@ -112,7 +112,7 @@ class ForeignFiles(RuleBasedStateMachine):
 
     @rule(name=st.sampled_from(NAMES), content=st.binary(max_size=3))
     def add_file(self, name: str, content: bytes) -> None:
-        self.add(name, lambda path: path.write_bytes(content) and None)
+        self.add(name, lambda path: path.write_bytes(content))
 
     @rule(name=st.sampled_from(NAMES))
     def add_folder(self, name: str) -> None:

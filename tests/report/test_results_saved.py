@@ -80,7 +80,10 @@ CALLS: dict[str, Callable[[], Results]] = {
     "off policy": lambda: off_policy(clips=(1.0, 4.0, math.inf)),
     "chosen clips": lambda: off_policy(clips=AutoClip()),
     "fitted positions": lambda: tr.off_policy(
-        IMPRESSIONS, POLICIES, position=parse_position("fit:exp"), rewards=["click"]
+        IMPRESSIONS.filter(pl.col("position") <= 1 + pl.col("session") % 3),
+        POLICIES,
+        position=parse_position("fit:exp"),
+        rewards=["click"],
     ),
 }
 VALIDATOR = jsonschema.Draft202012Validator(document.schema())

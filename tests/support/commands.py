@@ -35,7 +35,7 @@ ALLOCATE = (
 )
 WATCH = (
     "watch timed.parquet --scores good.csv --scores poor.csv --metric Precision@1 --require good>poor "
-    "--planned 40 --quiet"
+    "--planned 200 --quiet"
 )
 SPLIT = "split ratings.csv --out made --quiet"
 TUNE = "tune item-knn world.parquet --trials 2 --metric Recall@3 --out made --quiet"
@@ -137,7 +137,7 @@ def make_inputs(folder: Path) -> Path:
         write_scores(each, folder / f"{name}.npz")
     judged = np.sort(np.random.default_rng(0).choice(len(world), 100, replace=False))
     write(world.select(judged), folder / "labels.parquet")
-    user, item = (each.ravel() for each in np.indices((40, 4)))
+    user, item = (each.ravel() for each in np.indices((200, 4)))
     pl.DataFrame({"user": user, "item": item, "label": item == 0, "time": user}).write_parquet(folder / "timed.parquet")
     for name, every in (("good", 10), ("poor", 1)):  # the first item, but for every so many users
         first = np.where(user % every == 0, 1, 0)

@@ -6,9 +6,9 @@ import errno
 import hashlib
 import io
 import os
+import platform
 import re
 import shutil
-import socket
 import tempfile
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -116,7 +116,7 @@ def _machine() -> str:
     namespace = ""
     with suppress(OSError):
         namespace = str(Path("/proc/self/ns/pid").readlink())
-    return hashlib.blake2b(f"{socket.gethostname()} {namespace}".encode(), digest_size=4).hexdigest()
+    return hashlib.blake2b(f"{platform.node()} {namespace}".encode(), digest_size=4).hexdigest()
 
 
 @contextmanager

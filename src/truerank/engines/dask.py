@@ -22,6 +22,11 @@ AHEAD = 2  # chunks that wait for each worker, so that none is idle while a resu
 RETRIES = 2  # of a chunk whose worker raised; Dask itself tries again when a worker dies
 PATIENCE = 30.0  # seconds until a scheduler must have answered
 TRIES, PAUSE = 20, 0.5  # of asking workers, and seconds between
+# Dask starts an HTTP server in every process: it has no pages until it is stopped
+WITHOUT_PAGES: dict[str, list[str]] = {
+    "distributed.scheduler.http.routes": [],
+    "distributed.worker.http.routes": [],
+}
 UNTRIMMED = "distributed.nanny.pre-spawn-environ.MALLOC_TRIM_THRESHOLD_"  # bytes from which freed memory goes back
 
 
@@ -29,7 +34,8 @@ UNTRIMMED = "distributed.nanny.pre-spawn-environ.MALLOC_TRIM_THRESHOLD_"  # byte
 class Dask:
     """A cluster of worker processes on this machine, or (with an address) the one that is there.
 
-    A cluster that is started listens on 127.0.0.1 only, without dashboard, and ends with the run.
+    A cluster that is started listens on 127.0.0.1 only, without dashboard, and ends with the run. Its processes accept
+    connections by TLS only, from those that have the key of this run: what they receive they execute.
 
     >>> str(Dask()), str(Dask("tls://10.0.0.7:8786"))
     ('dask', 'dask:tls://10.0.0.7:8786')
@@ -88,16 +94,18 @@ def _cluster(distributed: Any, n: int) -> Iterator[Any]:
     """
     from dask import config
 
-    with _quiet(), config.set({UNTRIMMED: None}):
+    with _quiet(), config.set({UNTRIMMED: None, **WITHOUT_PAGES}):
         try:
             started = distributed.LocalCluster(
+                security=_temporary_keys(distributed),
                 n_workers=n,
                 threads_per_worker=1,
                 processes=True,
                 host="127.0.0.1",
-                dashboard_address="127.0.0.1:0",  # any port: Dask serves its health there even without dashboard
-                scheduler_kwargs={"dashboard": False},
+                dashboard_address="127.0.0.1:0",  # any port: there is an HTTP server even without dashboard
+                scheduler_kwargs={"dashboard": False, "preload": __name__},
                 worker_dashboard_address=None,
+                preload=__name__,
                 silence_logs=logging.CRITICAL,
             )
         except (RuntimeError, OSError) as error:
@@ -106,6 +114,25 @@ def _cluster(distributed: Any, n: int) -> Iterator[Any]:
             ) from None
         with started as cluster, distributed.Client(cluster) as client:
             yield client
+
+
+def _temporary_keys(distributed: Any) -> Any:
+    """A key and a certificate made for this run, held in memory."""
+    try:
+        return distributed.Security.temporary()
+    except ImportError:
+        raise InputError(
+            f"the dask engine needs cryptography, so that nobody else can send work to its processes; install it with: "
+            f"pip install {extra('dask')}, or use {{option:engine local}}."
+        ) from None
+
+
+def dask_setup(process: Any) -> None:
+    """What Dask calls in the scheduler and in every worker before it works: stops the HTTP server that it has started.
+
+    That server asks nobody for a key.
+    """
+    process.http_server.stop()
 
 
 @contextmanager

@@ -41,7 +41,8 @@ appender.console.layout.type = PatternLayout
 class Spark:
     """A session on this machine, or (with an URL) on the cluster that is there.
 
-    A session on this machine listens on 127.0.0.1 only, without user interface, and ends with the run.
+    A session on this machine listens on 127.0.0.1 only, without user interface, and ends with the run. It accepts
+    connections only from those that have the key of this run.
 
     >>> str(Spark()), str(Spark("spark://10.0.0.7:7077"))
     ('spark', 'spark:spark://10.0.0.7:7077')
@@ -120,6 +121,7 @@ def _started(pyspark: Any, url: str, space: Any) -> Any:
     }
     if url.startswith("local"):
         settings |= {"spark.driver.bindAddress": HOME, "spark.driver.host": HOME}
+        settings["spark.authenticate"] = "true"  # else anybody on this machine can send it objects; Spark makes the key
         # nothing is computed by the virtual machine: it should start soon, not become fast later
         settings["spark.driver.extraJavaOptions"] += " -XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
     builder = pyspark.sql.SparkSession.builder.master(url).appName("truerank")

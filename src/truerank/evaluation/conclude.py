@@ -24,7 +24,9 @@ from truerank.evaluation.units import Segments, UnitsOf
 from truerank.uncertainty.spreads import Bounds, Spread, at_a_bound, within
 
 # each of these says why there is no interval
-WITHOUT_INTERVAL = frozenset({"single-user", "same-value", "no-spread", "no-hit", "interval-outside", "no-interval"})
+WITHOUT_INTERVAL = frozenset(
+    {"single-user", "same-value", "no-spread", "no-hit", "no-hit-pairs", "interval-outside", "no-interval"}
+)
 
 
 @without_collecting()

@@ -39,9 +39,11 @@ from truerank.evaluation.asked import (
 from truerank.evaluation.compare import check_pairs
 from truerank.evaluation.conclude import conclude
 from truerank.evaluation.gather import gathered
+from truerank.evaluation.judge_notes import about_judge_users
 from truerank.evaluation.judged_learning import description_of, learned_of, predictions_of
 from truerank.evaluation.judged_notes import about_catalogue, about_holdout, about_inclusion, about_scores
 from truerank.evaluation.judged_plan import JudgedPlan
+from truerank.evaluation.judged_rows import judge_adds_users, rows_by_role, with_judge_users
 from truerank.evaluation.judged_sent import measured_by
 from truerank.evaluation.judged_source import (
     CatalogueLayout,
@@ -56,7 +58,6 @@ from truerank.evaluation.judged_source import (
     inputs_of,
     n_rows_of,
     notes_of,
-    rows_of,
     source_of,
 )
 from truerank.evaluation.kept import opened_run, question_of
@@ -168,7 +169,7 @@ def evaluate(
     check_sizes(threads=threads, block_users=block_users, n_items=n_items)
     given: dict[str, Any] = {"labels": labels, "exclude": exclude, "candidates": candidates}
     with watching(progress) as say, scratch() as space:
-        rows = _rows(given, progress=say)
+        rows = rows_by_role(given, progress=say)
         known = {name: as_scores(each, name=name) for name, each in scores.items()}
         asked = partial(_asked, call, rows, known)
         with opened_run(as_engine(engine, threads=threads), keep, asked) as run:
@@ -250,7 +251,7 @@ def prepare_judged(
     progress: Progress | None = None,
 ) -> tuple[JudgedPlan, JudgedSource]:
     """prepare(Question, sources) -> Plan, and the rows in chunks of whole users."""
-    rows = _rows({"labels": labels, "exclude": exclude, "candidates": candidates}, progress=progress)
+    rows = rows_by_role({"labels": labels, "exclude": exclude, "candidates": candidates}, progress=progress)
     judged = rows.get("labels")
     if judged is None:
         raise InputError("labels: no rows; expected judged pairs of users and items.")
@@ -274,6 +275,10 @@ def prepare_judged(
     design = call.exposure.design if isinstance(call.exposure, DesignedExposure) else None
     catalogue = catalogue_of(models, others=others, items=call.items, n_items=call.n_items, union=held_out)
     check_users(models, judged.users, source_of(judged))
+    predictions, predicted_from = predictions_of(call.assist, call.judge, call.exposure)
+    labelled_users = judged.users
+    if judge_adds_users(call.exposure, call.interval):
+        judged = rows["labels"] = with_judge_users(judged, predictions, models)
     layout = CatalogueLayout(catalogue, call.exposure, call.overlap)
     source = chunked(layout, rows, space=space, progress=progress, n_chunks=chunks_wanted(workers))
     learner = call.exposure.learner(call.seed) if isinstance(call.exposure, BiasedExposure) else None
@@ -291,7 +296,6 @@ def prepare_judged(
         facts=known_facts(exclude, call.item_features, n_items=catalogue.n_items, exposed=call.exposure.exposed),
         usual=defaults_for(call.exposure.exposed, call.clips),
     )
-    predictions, predicted_from = predictions_of(call.assist, call.judge, call.exposure)
     if call.like is None:
         asked, left_out = pairs(metrics, assisted_by(predictions, call.estimators), rules)
     else:
@@ -346,7 +350,8 @@ def prepare_judged(
             inputs=(*inputs_of(rows, models), *predicted_from),
             settings=settings_of(question, exposure=call.exposure, ties=call.ties),
             unit="user",
-            population=f"{len(judged.users):,} users of {source_of(judged)}",
+            population=f"{len(judged.users):,} users of {source_of(judged)}"
+            + (" and of the judge" if len(judged.users) > len(labelled_users) else ""),
             versions=versions(),
         ),
         said=(
@@ -356,6 +361,7 @@ def prepare_judged(
             *left_out,
             *relevant_rows,
             *(about_holdout(source_of(judged), first_rows(judged)) if held_out else ()),
+            *about_judge_users(len(judged.users) - len(labelled_users), len(judged.users)),
             *([] if design is None else about_unheard(design.users_unheard(judged.users), len(design.users))),
             *(without_exclusions(models, call.exposure.exposed) if exclude is None else ()),
             *([] if used or sample.inclusion is None else about_inclusion(source_of(judged), n_rows_of(judged))),
@@ -371,15 +377,7 @@ def prepare_judged(
             ),
         ),
         segments=segments,
+        judge_users=len(judged.users) - len(labelled_users),
         description=description_of(call.exposure, learner, learned),
     )
     return plan, source
-
-
-def _rows(given: Mapping[str, Any], *, progress: Progress | None) -> dict[str, Rows]:
-    """The rows that were given, by their role."""
-    return {
-        role: rows_of(each, role=role, values=role == "labels", progress=progress)
-        for role, each in given.items()
-        if each is not None
-    }

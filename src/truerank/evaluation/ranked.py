@@ -36,7 +36,7 @@ from truerank.evaluation.measure import measure
 from truerank.evaluation.position_check import checked_by_tables
 from truerank.evaluation.question import Adjust, Question
 from truerank.evaluation.ranked_facts import RankedFacts
-from truerank.evaluation.ranked_notes import about_exposures, about_fits, about_independence, about_surfaces
+from truerank.evaluation.ranked_notes import about_log, about_strata, about_surfaces
 from truerank.evaluation.ranked_plan import RankedPlan
 from truerank.evaluation.ranked_sight import Looking
 from truerank.evaluation.ranked_source import HeldLog, RankedSource, check_common, source_of
@@ -251,10 +251,10 @@ def prepare(
             for name in targets
         },
         ids_of_units=unit_ids(source.log) if isinstance(source, HeldLog) and facts.n_units <= MOST_UNITS else None,
-        first=(*(note("chunks", sentence) for sentence in source.notes), *_first(facts, looking, learned)),
+        first=(*(note("chunks", sentence) for sentence in source.notes), *about_log(facts, looking, learned)),
         last=(
             *([] if requested is None else about_surfaces(requested, facts)),
-            *_about_strata(looking, learned, interval),
+            *about_strata(looking, learned, interval),
             *left_out,
             *unfit,
         ),
@@ -366,29 +366,3 @@ def _todo(
     if not todo:
         raise RefusedError(f"{facts.source}: {' '.join(dict.fromkeys(refused))}")
     return todo, notes
-
-
-# ---------------------------------------------------------------------------------------------------------------- notes
-
-
-def _first(facts: RankedFacts, looking: Looking, learned: Learned) -> list[Message]:
-    """What was read, where exposures come from, what was fitted."""
-    found = [note("log-read", text) for text in facts.notes]
-    found += about_independence(facts)
-    found += about_exposures(facts, looking.models(learned), looking.loggers)
-    if looking.learner is not None:
-        found += about_fits(learned[looking.learner], looking.learner.positions, facts)
-    if looking.shares is not None and not learned[looking.shares].nested:
-        found.append(
-            note(
-                "loggers-share-users",
-                "users have sessions of several loggers, so the variance is taken between users, not within loggers.",
-            )
-        )
-    return found
-
-
-def _about_strata(looking: Looking, learned: Learned, interval: Interval) -> list[Message]:
-    if looking.shares is None or not learned[looking.shares].nested or not interval.refits:
-        return []
-    return [note("loggers-fixed", "intervals take the number of sessions of each logger as given.")]

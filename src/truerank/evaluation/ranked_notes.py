@@ -7,12 +7,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from truerank.core.estimator import Learned
 from truerank.core.messages import Message, caution, note
 from truerank.evaluation.ranked_facts import RankedFacts
+from truerank.evaluation.ranked_sight import Looking
 from truerank.exposure.positions.fits import Parameter
 from truerank.exposure.positions.learner import from_clicks
 from truerank.exposure.positions.places import Positions
 from truerank.exposure.positions.requests import MOST_GROUPS, FittedPositions
+from truerank.uncertainty.intervals import Interval
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +67,29 @@ def about_independence(facts: RankedFacts) -> list[Message]:
             '{option:columns user=NAME|truerank.read_impressions(..., columns={"user": "NAME"})}.',
         )
     ]
+
+
+def about_log(facts: RankedFacts, looking: Looking, learned: Learned) -> list[Message]:
+    """What was read, where exposures come from, what was fitted."""
+    found = [note("log-read", text) for text in facts.notes]
+    found += about_independence(facts)
+    found += about_exposures(facts, looking.models(learned), looking.loggers)
+    if looking.learner is not None:
+        found += about_fits(learned[looking.learner], looking.learner.positions, facts)
+    if looking.shares is not None and not learned[looking.shares].nested:
+        found.append(
+            note(
+                "loggers-share-users",
+                "users have sessions of several loggers, so the variance is taken between users, not within loggers.",
+            )
+        )
+    return found
+
+
+def about_strata(looking: Looking, learned: Learned, interval: Interval) -> list[Message]:
+    if looking.shares is None or not learned[looking.shares].nested or not interval.refits:
+        return []
+    return [note("loggers-fixed", "intervals take the number of sessions of each logger as given.")]
 
 
 def recorded(fitted: FittedPositions) -> list[FittedPosition]:

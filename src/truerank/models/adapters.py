@@ -153,7 +153,7 @@ def from_factors(
     >>> from sklearn.decomposition import TruncatedSVD
     >>> matrix = np.array([[1.0, 1.0, 0.0], [1.0, 1.0, 0.0], [0.0, 0.0, 2.0]])
     >>> scores = from_factors(TruncatedSVD(2, random_state=0).fit(matrix), matrix)
-    >>> (scores.block(np.arange(3)) + 0.0).round(4).tolist()
+    >>> (scores.block(np.arange(3)).round(4) + 0.0).tolist()
     [[1.0, 1.0, 0.0], [1.0, 1.0, 0.0], [0.0, 0.0, 2.0]]
     """
     if not _fitted(model, "components_") or not hasattr(model, "transform"):

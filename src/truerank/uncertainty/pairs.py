@@ -17,7 +17,8 @@ import numpy as np
 from truerank.core import special
 from truerank.core.arrays import Bools, Floats, Ints
 from truerank.core.terms import Smooth
-from truerank.uncertainty.spreads import LARGE, NO_SKEW, ROUNDING, SMALL, Influences, Spread, allowing, unlike_any
+from truerank.uncertainty.moments import LARGE, ROUNDING, SMALL
+from truerank.uncertainty.spreads import NO_SKEW, Influences, Spread, allowing, unlike_any
 
 Name = TypeVar("Name")
 

@@ -135,7 +135,7 @@ class Folder:
 
     def clear(self) -> None:
         """Remove the blocks: their tables are written."""
-        for path in self._written():
+        for path in (*self._written(), *self.blocks.glob(".truerank-" + "[0-9a-f]" * 16 + ".part")):
             path.unlink()
         with suppress(OSError):  # not empty: what is left there is not ours
             self.blocks.rmdir()
