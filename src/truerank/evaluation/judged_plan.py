@@ -264,9 +264,9 @@ class JudgedPlan:
         balance: Balance | None = self._of_list("balance", cell, measured)
         return (
             *unbalanced(balance, cell[0]),
+            *few_list_rows(balance),
             *unbalanced_predictions(cell, self.question, measured, self.learned),
             *no_hit_pairs(measured.terms[cell]),
-            *few_list_rows(balance),
             *not_random(items),
             *selected_users(measured.tallies.get(("users",))),
             *distrust(measured.terms[cell], cell[0]),
