@@ -1,0 +1,1 @@
+"""Validation of intervals and verdicts in simulated environments with known truth."""
