@@ -48,8 +48,7 @@ class Environment:
         """The estimand of an estimate; None where the environment does not define it."""
         if self.parameters["exposure"] == "off-policy":
             return self.truth.get((model, "reward", "users"))
-        is_complete = estimator in ("full", "holdout")
-        is_pooled = metric.startswith("Recall") and not is_complete
+        is_pooled = metric.startswith("Recall") and estimator not in ("full", "holdout", "corrected")
         return self.truth.get((model, metric, "pooled" if is_pooled else "users"))
 
 
@@ -369,6 +368,8 @@ def user_values(metric: str, scores: Array, labels: Array) -> Array:
     top = np.take_along_axis(labels, order, axis=1)
     rank = np.arange(1, k + 1)
     n_relevant = labels.sum(axis=1)
+    if name == "HitRate":
+        return np.asarray(top.any(axis=1).astype(float))
     if name == "RR":
         return np.asarray(np.where(top.any(axis=1), 1 / (top.argmax(axis=1) + 1), 0.0))
     if name == "AP":
@@ -381,15 +382,16 @@ def user_values(metric: str, scores: Array, labels: Array) -> Array:
 def true_values(population: Population, p: Parameters, values: Mapping[str, Array], n_relevant: Array) -> Truth:
     """The estimands of every model and metric, from what each base user has [models, base users]."""
     has_relevant = (n_relevant > 0).astype(float)
-    complete = p["exposure"] in ("full", "holdout")
+    is_complete = p["exposure"] in ("full", "holdout")
     truth: Truth = {}
     for metric, by_user in values.items():
-        if metric.startswith("Recall"):
+        is_recall = metric.startswith("Recall")
+        if is_recall:
             truth |= _named(p, metric, "pooled", population.mean(by_user, n_relevant))
-            by_user = by_user / np.maximum(n_relevant, 1)
-        over_relevant = metric.startswith(("Recall", "nDCG", "AP", "RR")) if complete else False
+        over_relevant = is_recall or (is_complete and metric.startswith(("nDCG", "AP", "RR")))
         sizes = has_relevant if over_relevant or p["exposure"] == "holdout" else None
-        truth |= _named(p, metric, "users", population.mean(by_user, sizes))
+        divisor = np.maximum(n_relevant, 1) if is_recall else 1
+        truth |= _named(p, metric, "users", population.mean(by_user / divisor, sizes))
     return truth
 
 
@@ -423,6 +425,16 @@ class LabelledWorld:
 
 def labelled_environment(name: str, key: tuple[int, ...], p: Parameters) -> Environment:
     """An environment of labelled pairs, evaluated by `tr.evaluate`."""
+    world, population, truth = make_labelled_world(key, p)
+
+    def evaluate(rng: np.random.Generator) -> Any:
+        return evaluate_labelled(world, population, p, rng)
+
+    return Environment(name, key, p, truth, evaluate)
+
+
+def make_labelled_world(key: tuple[int, ...], p: Parameters) -> tuple[LabelledWorld, Population, Truth]:
+    """Base users with labels and scores, the law by which they are drawn, and the true values under it."""
     rng = np.random.default_rng([SEED, *key, 2])
     n_base = int(np.clip(1_000_000 // p["n_items"], 1500, 6000)) // len(exchanged_models(p))
     tastes = draw_tastes(rng, n_base, p["n_items"], p)
@@ -435,22 +447,17 @@ def labelled_environment(name: str, key: tuple[int, ...], p: Parameters) -> Envi
         is_candidate = rng.random(labels.shape) >= p["excluded"] * rng.uniform(0, 2, size=(n_base, 1))
         labels = labels & is_candidate
         scores = np.where(is_candidate, scores, -np.inf)
-    values = {metric: np.array([user_values(metric, each, labels) for each in scores]) for metric in p["metrics"]}
+    values = {metric: np.array([user_values(metric, table, labels) for table in scores]) for metric in p["metrics"]}
     totals = values[p["metrics"][0]]
     if p["exposure"] in ("full", "holdout"):
-        has_relevant = labels.any(axis=1)
         is_recall = p["metrics"][0].startswith("Recall")
-        totals = totals * has_relevant / (np.maximum(labels.sum(axis=1), 1) if is_recall else 1)
+        totals = totals * labels.any(axis=1) / (np.maximum(labels.sum(axis=1), 1) if is_recall else 1)
     population = make_population(rng, tastes, p, totals)
-    world = LabelledWorld(
-        labels, scores, is_candidate, _row_counts(rng, tastes, is_candidate, p), _propensities(tastes, scores, is_candidate, p),
-        _judge(rng, labels, scores, tastes, p), _listed_pairs(scores, p),
-    )  # fmt: skip
-
-    def evaluate(rng: np.random.Generator) -> Any:
-        return evaluate_labelled(world, population, p, rng)
-
-    return Environment(name, key, p, true_values(population, p, values, labels.sum(axis=1)), evaluate)
+    n_rows = _row_counts(rng, tastes, is_candidate, p)
+    propensity = _propensities(tastes, scores, is_candidate, p)
+    judge = _judge(rng, labels, scores, tastes, p)
+    world = LabelledWorld(labels, scores, is_candidate, n_rows, propensity, judge, _listed_pairs(scores, p))
+    return world, population, true_values(population, p, values, labels.sum(axis=1))
 
 
 def _row_counts(rng: np.random.Generator, tastes: Tastes, is_candidate: Array, p: Parameters) -> Array | None:
@@ -496,7 +503,7 @@ def _judge(rng: np.random.Generator, labels: Array, scores: Array, tastes: Taste
     if p["judge"] == "scores":  # of any scale, with heavy tails
         return np.exp(1.5 * (tastes.affinity + rng.normal(size=labels.shape)))
     chance = np.where(labels, p["sensitivity"], 1 - p["specificity"])
-    if p["judge"] == "useless":
+    if p["judge"] in ("useless", "contains labels"):
         chance = np.full(labels.shape, 0.3)
     if p["judge"] == "biased":
         favoured = expected_discounts(scores[0], discounts(f"Recall@{_cutoff(p)}", p["n_items"]))
@@ -536,21 +543,38 @@ def labelled_pairs(world: LabelledWorld, p: Parameters, base: Array, rng: np.ran
     return np.asarray(rng.random(chance.shape) < chance)
 
 
+def label_columns(world: LabelledWorld, p: Parameters, base: Array, sampled: Array) -> dict[str, Array]:
+    """The labelled pairs as columns, with propensities where the exposure has them."""
+    user, item = np.nonzero(sampled)
+    columns = {"user": user, "item": item, "label": world.labels[base[user], item].astype(float)}
+    if world.propensity is not None and p["exposure"] != "random":
+        columns["propensity"] = world.propensity[base[user], item]
+    return columns
+
+
+def model_scores(
+    world: LabelledWorld, population: Population, p: Parameters, base: Array, copies: Array
+) -> dict[str, Any]:
+    """The scores of each model for the users of a draw."""
+    users, items = np.arange(len(base)), np.arange(p["n_items"])
+    return {
+        name: tr.scores.dense(world.scores[population.exchange[copies, model], base], users=users, items=items)
+        for model, name in enumerate(model_names(p))
+    }
+
+
 def evaluate_labelled(world: LabelledWorld, population: Population, p: Parameters, rng: np.random.Generator) -> Any:
     """One draw of users and labels, evaluated."""
     base, copies = population.sample(rng, p["n_users"])
     sampled = labelled_pairs(world, p, base, rng)
+    if p.get("kept_for_positives", False):
+        sampled &= (sampled & world.labels[base]).any(axis=1, keepdims=True)
     users, items = np.arange(p["n_users"]), np.arange(p["n_items"])
-    scores = {
-        name: tr.scores.dense(world.scores[population.exchange[copies, model], base], users=users, items=items)
-        for model, name in enumerate(model_names(p))
-    }
-    user, item = np.nonzero(sampled)
-    columns = {"user": user, "item": item, "label": world.labels[base[user], item].astype(float)}
-    exposure: Any = p["exposure"]
-    if world.propensity is not None and p["exposure"] != "random":
-        columns["propensity"] = world.propensity[base[user], item]
+    columns = label_columns(world, p, base, sampled)
+    if p.get("last_row_dropped", False):
+        columns = {name: values[:-1] for name, values in columns.items()}
     rows: Any = pl.DataFrame(columns)
+    exposure: Any = p["exposure"]
     if world.propensity is not None:
         rows = tr.read(rows, users=users)  # a user without a labelled pair counts too
         if p["exposure"] == "random":
@@ -562,12 +586,15 @@ def evaluate_labelled(world: LabelledWorld, population: Population, p: Parameter
         is_recall = any(metric.startswith("Recall") for metric in p["metrics"])
         needed = world.is_candidate[base] if is_recall else sampled | world.is_listed[base]
         user, item = np.nonzero(needed)
-        judged["judge"] = pl.DataFrame({"user": user, "item": item, "probability": world.judge[base[user], item]})
+        predicted = world.judge[base[user], item]
+        if p["judge"] == "contains labels":
+            predicted = np.where(sampled[user, item], world.labels[base[user], item], predicted)
+        judged["judge"] = pl.DataFrame({"user": user, "item": item, "probability": predicted})
     if p["excluded"]:
         user, item = np.nonzero(~world.is_candidate[base])
         judged["exclude"] = pl.DataFrame({"user": user, "item": item})
     return tr.evaluate(
-        scores, rows, exposure=exposure, metrics=p["metrics"], estimators=p["estimators"],
+        model_scores(world, population, p, base, copies), rows, exposure=exposure, metrics=p["metrics"], estimators=p["estimators"],
         baseline="m0" if p["baseline"] else None, threads=1, **judged,
     )  # fmt: skip
 
@@ -600,7 +627,10 @@ def ranked_environment(name: str, key: tuple[int, ...], p: Parameters) -> Enviro
     elif p["sessions"] == "pareto":
         tail = rng.pareto(p["pareto"], n_base)
         n_sessions += np.minimum(np.floor((p["mean_sessions"] - 1) * tail / tail.mean()), 200).astype(np.int64)
-    view = view_probabilities(p["family"], p["steepness"], p["length"])
+    views = np.array([view_probabilities(*curve, p["length"]) for curve in p.get("surfaces", [])] or [
+        view_probabilities(p["family"], p["steepness"], p["length"])
+    ])  # fmt: skip
+    view = views.mean(axis=0)  # surfaces are equally frequent, and unrelated to users
     by_user = (tastes.probability * view[ranks - 1]).sum(axis=2) * n_sessions
     population = make_population(rng, tastes, p, by_user)
     truth = _named(p, "reward", "users", population.mean(by_user, n_sessions))
@@ -617,34 +647,37 @@ def ranked_environment(name: str, key: tuple[int, ...], p: Parameters) -> Enviro
             model_name: ranks[population.exchange[copies[owner], model], unit]
             for model, model_name in enumerate(model_names(p))
         }
-        return evaluate_ranked(p, owner, position, tastes.probability[unit], target_ranks, view, rng)
+        return evaluate_ranked(p, owner, position, tastes.probability[unit], target_ranks, views, rng)
 
     return Environment(name, key, p, truth, evaluate)
 
 
-def evaluate_ranked(
+def evaluate_ranked(  # noqa: PLR0917
     p: Parameters,
     owner: Array,
     position: Array,
     liking: Array,
     ranks: Mapping[str, Array],
-    view: Array,
+    views: Array,
     rng: np.random.Generator,
 ) -> Any:
     """One log of sessions [sessions, items], evaluated for each target."""
-    if p["views"] == "depth":
-        viewed = rng.random((len(owner), 1)) < view[position - 1]  # the first positions, down to where the user stops
-    else:
-        viewed = rng.random(position.shape) < view[position - 1]
+    surface = rng.integers(len(views), size=len(owner)) if len(views) > 1 else np.zeros(len(owner), dtype=np.int64)
+    chance = views[surface[:, None], position - 1]
+    # users view every position down to where they stop, or each position independently
+    viewed = rng.random((len(owner), 1) if p["views"] == "depth" else position.shape) < chance
     reward = (viewed & (rng.random(position.shape) < liking)).astype(float)
     if p["reward"] == "lognormal":
         reward *= rng.lognormal(-(p["reward_spread"] ** 2) / 2, p["reward_spread"], position.shape)
     session, item = np.nonzero(viewed)
     columns = {
         "session": session, "item": item, "position": position[session, item], "reward": reward[session, item],
-        "candidates": np.full(len(session), p["length"]),
         **{f"rank_{name}": rank[session, item] for name, rank in ranks.items()},
     }  # fmt: skip
+    if p.get("with_candidates", True):
+        columns["candidates"] = np.full(len(session), p["length"])
+    if p.get("with_surface", False):
+        columns["surface"] = surface[session]
     if p["sessions"] != "one":
         columns["user"] = owner[session]
     targets = {name: tr.exposure.RankColumn(f"rank_{name}") for name in ranks}
