@@ -1,4 +1,4 @@
-"""The picture of docs/watch.md: a stream of users, and what `tr.watch` says of it after each."""
+"""The picture of docs/watch.md: a stream of users, and what `tr.watch` says of it at 40 looks."""
 
 from __future__ import annotations
 
@@ -13,8 +13,13 @@ from truerank.report.watched import watch_chart
 
 def made() -> dict[str, Any]:
     scores, labels = stream()
-    found = tr.watch(scores, labels, require="new > old", metrics=["Precision@1"], planned=1000)
-    return {"figures/watch.svg": watch_chart(found)}
+    looks = [
+        tr.watch(
+            scores, labels.filter(pl.col("time") < n), require="new > old", metrics=["Precision@1"], planned=1000
+        )
+        for n in np.geomspace(450, 3000, 40).astype(int).tolist()
+    ]  # fmt: skip
+    return {"figures/watch.svg": watch_chart(*looks)}
 
 
 def stream() -> tuple[dict[str, pl.DataFrame], pl.DataFrame]:

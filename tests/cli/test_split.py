@@ -71,7 +71,7 @@ def test_a_parquet_log_gives_parquet_and_an_evaluation_follows(log: Path, tmp_pa
     scores = tmp_path / "pop.npz"
     assert call("train", "popularity", str(out / "train.parquet"), "--positive", "all", "--out", str(scores)).code == 0
     how = ("--exposure", "holdout", "--exclude", str(out / "train.parquet"), "--metric", "Recall@10")
-    ended = call("evaluate", str(out / "test.parquet"), "--scores", f"pop={scores}", *how)
+    ended = call("evaluate", str(out / "test.parquet"), "--positive", ">3", "--scores", f"pop={scores}", *how)
     assert ended.code == 0, ended.err
 
 

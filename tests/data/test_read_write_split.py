@@ -68,7 +68,7 @@ def test_split_by_time_keeps_equal_times_together(log: tr.Log) -> None:
     assert second.time is not None
     assert first.time.max() < second.time.min()
     assert len(second) >= 150
-    with pytest.raises(InputError, match="needs a time column"):
+    with pytest.raises(InputError, match="no time column"):
         tr.split(tr.read(pl.DataFrame({"user": [1], "item": [1], "label": [1]})), "time", 0.5)
 
 

@@ -63,6 +63,15 @@ def test_every_estimator_of_ranked_logs(position: str, engine: Any) -> None:
     same(earned(log, engine, position=position), earned(log, None, position=position))
 
 
+def test_a_rejected_position_model_is_checked_everywhere(engine: Any) -> None:
+    log = feed(150)
+    results = [earned(log, each, position="fit:log") for each in (engine, None)]
+    same(results[0], results[1])
+    reasons = [[reason.code for each in found.comparisons for reason in each.reasons] for found in results]
+    assert reasons[0] == reasons[1]
+    assert "position-model-rejected" in reasons[0]
+
+
 def test_tables_of_targets_and_a_bootstrap(engine: Any) -> None:
     log = feed()
     options: dict[str, Any] = {"position": "exp:0.8", "interval": tr.Bootstrap(30, seed=2), "seed": 1}

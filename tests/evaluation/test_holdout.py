@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 import truerank as tr
-from truerank.core.errors import RefusedError, TruerankError
+from truerank.core.errors import InputError, RefusedError, TruerankError
 
 METRICS = ["Recall@2", "Precision@2", "nDCG@2", "HitRate@2", "RR", "AP@2"]
 TEST = pl.DataFrame({"user": [1, 1, 2, 3, 4], "item": ["b", "d", "c", "a", "c"], "label": [1, 1, 1, 1, 0]})
@@ -61,10 +61,11 @@ def test_without_a_value_column_every_row_is_relevant() -> None:
     assert any(message.code == "relevant-rows" for message in holdout(positive.drop("label")).messages)
 
 
-def test_grades_above_zero_are_relevant_unless_a_rule_says_otherwise() -> None:
+def test_values_that_are_not_binary_need_a_rule() -> None:
     graded = TEST.with_columns(rating=pl.Series([5.0, 2.0, 4.0, 1.0, 0.0])).drop("label")
-    assert found(holdout(graded), "Recall@2").value == found(holdout(), "Recall@2").value
-    assert any(message.code == "relevant-rows" for message in holdout(graded).messages)
+    with pytest.raises(InputError, match="positive"):
+        holdout(graded)
+    assert found(holdout(tr.read(graded, positive=">0")), "Recall@2").value == found(holdout(), "Recall@2").value
     strict = holdout(tr.read(graded, positive=">3"))
     assert found(strict, "Recall@2").value == pytest.approx((1 + 1) / 2)  # b of user 1, c of user 2
     assert found(strict, "Recall@2").units == 2

@@ -81,7 +81,7 @@ def test_displayed_ends_are_those_of_each_surface() -> None:
         {"session": [1] * 4, "item": [1, 2, 3, 4], "position": [1, 2, 1, 2], "viewed": [1, 0, 1, 1],
          "reward": [1, 0, 0, 1], "surface": ["a", "a", "b", "b"], "new": [1, 2, 1, 2]}
     )  # fmt: skip
-    (fit,) = of(frame, position=parse_position("fit:exp")).provenance.details["fits"]
+    (fit,) = of(frame, position=parse_position("fit:exp(per_surface=false)")).provenance.details["fits"]
     assert fit["value"] == pytest.approx(1 / (1 + 1))
 
 

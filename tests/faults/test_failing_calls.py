@@ -12,7 +12,7 @@ from pathlib import Path
 import click
 import pytest
 from calling import every_command
-from commands import COMMANDS, Writing, copy, made, make_inputs, readable
+from commands import COMMANDS, Writing, copy, made, make_inputs, put_back, readable, visible
 from failing import FAILURES, KINDS, Case, Ended, Server, library
 
 
@@ -76,6 +76,7 @@ def known(server: Server, writing: Writing, inputs: Path, folder: Path) -> Known
 
 def judge(writing: Writing, of: Known, ended: Ended, place: Path) -> None:
     """What is allowed: done, with all that is made; or one sentence (or a kill) and the old, or nothing to be read."""
+    put_back(place)
     found = made(place, of.inputs)
     if ended.code == 0:
         assert found == of.new
@@ -88,17 +89,16 @@ def judge(writing: Writing, of: Known, ended: Ended, place: Path) -> None:
         assert "internal error" not in ended.err
         assert "Traceback" not in ended.err
         assert ".part" not in said[-1]
-        assert not [name for name in found if ".part" in name], "half-written files were left"
+        assert found == visible(found), "half-written files were left"
     if writing.grows:
         return  # judged by going on
-    visible = {name: content for name, content in found.items() if ".part" not in name and not name.startswith(".")}
+    seen = visible(found)
     if not (place / "made").is_dir():
         # single files: each is as before or as after
-        assert all(content in (of.old.get(name), of.new.get(name)) for name, content in visible.items())
-    elif readable(place):
-        assert visible in (of.old, of.new)
+        assert all(content in (of.old.get(name), of.new.get(name)) for name, content in seen.items())
     else:
-        assert writing.empty, f"{sorted(visible)} cannot be read"
+        assert seen in (of.old, of.new)
+        assert readable(place) or not seen, f"{sorted(seen)} cannot be read"
 
 
 def goes_on(server: Server, writing: Writing, of: Known, place: Path) -> None:
@@ -108,7 +108,7 @@ def goes_on(server: Server, writing: Writing, of: Known, place: Path) -> None:
         assert readable(place)
     else:
         assert again.code == 0, again.err
-    assert made(place, of.inputs) == of.new
+    assert visible(made(place, of.inputs)) == of.new
 
 
 def check(server: Server, writing: Writing, inputs: Path, folder: Path) -> int:

@@ -13,7 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from commands import STUDY, TUNE, WORLD, made, make_inputs, readable, words
+from commands import STUDY, TUNE, WORLD, made, make_inputs, put_back, readable, visible, words
 from failing import FAILURES, KINDS, Case, Ended, Server, library
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
@@ -59,8 +59,7 @@ class Room:
 
 def contents(place: Path, inputs: Path) -> Contents:
     """What a reader can see; a marker that says the same in other words would be no harm."""
-    found = made(place, inputs)
-    return {name: each for name, each in found.items() if ".part" not in name and not name.endswith(MARKER)}
+    return {name: each for name, each in visible(made(place, inputs)).items() if not name.endswith(MARKER)}
 
 
 @pytest.fixture(scope="module")
@@ -109,6 +108,7 @@ def machine(room: Room) -> type[RuleBasedStateMachine]:
             ended = self.call(name, kind=kind, nth=nth, failure=failure)
             assert ended.code in (0, 2, -9), ended.err
             assert "internal error" not in ended.err
+            put_back(self.place)
 
         @precondition(lambda self: (self.place / "made").is_dir())
         @rule(which=st.integers(0, 50), where=st.floats(0, 0.999), flip=st.integers(1, 255))

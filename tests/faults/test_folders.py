@@ -13,12 +13,11 @@ import pytest
 from small_study import small_grid, small_scores, small_train, small_world
 
 from truerank.core.errors import InputError
-from truerank.data import folders
 from truerank.data.files import read_table, write_table
-from truerank.data.folders import check_place, whole_folder
+from truerank.data.folders import FolderKind, check_place, whole_folder
 from truerank.data.growing import Blocks, DamagedBlockError, OtherBlockError, keep_question, working
 from truerank.data.marker import MARKER, check_folder
-from truerank.data.whole import is_free, whole_file
+from truerank.data.whole import whole_file
 from truerank.studies.calibration import run as calibration
 from truerank.studies.calibration.judged_worlds import JudgedWorld
 from truerank.studies.reliability import Studied, study
@@ -26,7 +25,7 @@ from truerank.studies.trials import Trial, TrialFile
 from truerank.studies.world import WorldSettings, make_world, write_world
 
 SMALL = WorldSettings(users=20, items=15, clusters=2, shown=3, judged=3)
-KIND = "thing"
+KIND = FolderKind("thing", ("a.txt", "in/b.txt"))
 
 
 def write_thing(path: Path, text: str = "new", *, force: bool = False) -> None:
@@ -75,22 +74,32 @@ def test_force_replaces_only_what_truerank_made(tmp_path: Path) -> None:
     assert names(tmp_path) == ["x/a.txt", "x/in/b.txt", f"x/{MARKER}"]
 
 
-def test_an_empty_folder_stays_the_same_folder(tmp_path: Path) -> None:
-    """A mounted folder cannot be renamed away, and a shell may stand in it."""
+def test_an_empty_folder_is_replaced_and_keeps_its_permissions(tmp_path: Path) -> None:
     place = tmp_path / "x"
     place.mkdir(mode=0o700)
-    before = place.stat().st_ino, place.stat().st_mode
     write_thing(place)
-    assert (place.stat().st_ino, place.stat().st_mode) == before
+    assert stat.S_IMODE(place.stat().st_mode) == 0o700
     assert names(tmp_path) == ["x/a.txt", "x/in/b.txt", f"x/{MARKER}"]
 
 
-def test_two_at_once_the_second_is_refused(tmp_path: Path) -> None:
-    with whole_folder(tmp_path / "x", kind=KIND) as part:
-        (part / "a.txt").write_text("first")
-        with pytest.raises(InputError, match="x: another process is working in this folder"):
-            write_thing(tmp_path / "x")
+def test_the_current_folder_is_not_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A shell that stands in it would stand in a folder that is gone."""
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(InputError, match="is the current folder"):
+        write_thing(Path())
+    assert not names(tmp_path)
+
+
+def test_of_two_at_once_one_is_refused(tmp_path: Path) -> None:
+    def write_both() -> None:
+        with whole_folder(tmp_path / "x", kind=KIND) as part:
+            (part / "a.txt").write_text("second")
+            write_thing(tmp_path / "x", "first")
+
+    with pytest.raises(InputError, match="x: holds a thing already"):
+        write_both()
     assert (tmp_path / "x" / "a.txt").read_text() == "first"
+    assert names(tmp_path) == ["x/a.txt", "x/in/b.txt", f"x/{MARKER}"]
 
 
 def test_what_fails_leaves_nothing_and_keeps_the_old(tmp_path: Path) -> None:
@@ -132,22 +141,7 @@ def test_an_incomplete_or_altered_folder_is_refused_by_name(tmp_path: Path, dama
     act, message = change[damage]
     act()
     with pytest.raises(InputError, match=message):
-        check_folder(tmp_path / "x", kind=KIND, expected="a thing")
-
-
-def test_where_folders_cannot_change_places_the_old_one_comes_back(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Two renames instead of one: after a kill between them, the next call finds the old one aside."""
-    monkeypatch.setattr(folders, "exchange", lambda *_: False)
-    write_thing(tmp_path / "x", "old")
-    write_thing(tmp_path / "x", "newer", force=True)
-    assert names(tmp_path) == ["x/a.txt", "x/in/b.txt", f"x/{MARKER}"]
-    (tmp_path / "x").rename(tmp_path / ".x.old")
-    with pytest.raises(InputError, match="holds a thing already"):
-        write_thing(tmp_path / "x")
-    assert (tmp_path / "x" / "a.txt").read_text() == "newer"
-    assert names(tmp_path) == ["x/a.txt", "x/in/b.txt", f"x/{MARKER}"]
+        check_folder(tmp_path / "x", kind=KIND.name, expected="a thing")
 
 
 # --------------------------------------------------------------------------------- B5: blocks, trials, and B12: studies
@@ -270,7 +264,7 @@ def test_the_lock_of_a_living_process_stands_and_that_of_a_dead_one_does_not(tmp
         working(tmp_path / "x"),
     ):
         pass
-    assert (tmp_path / "x" / ".lock").exists()
+    assert not names(tmp_path)  # the folder itself is locked
     with working(tmp_path / "x"):
         pass
 
@@ -289,19 +283,6 @@ def test_the_umask_is_never_changed(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert stat.S_IMODE((tmp_path / "x").stat().st_mode) == 0o750
 
 
-def test_what_a_killed_process_left_is_removed_and_a_living_one_is_not_disturbed(tmp_path: Path) -> None:
-    path = tmp_path / "a.csv"
-    (tmp_path / ".a.csv.part").write_text("half")
-    write_table(pl.DataFrame({"x": [1]}), path)
-    assert names(tmp_path) == ["a.csv"]
-    with whole_file(path) as first, whole_file(path) as second:
-        assert first != second
-        first.write_text("first")
-        second.write_text("second")
-    assert path.read_text() == "first"  # the last to finish
-    assert names(tmp_path) == ["a.csv"]
-
-
 def test_threads_do_not_disturb_each_other(tmp_path: Path) -> None:
     path = tmp_path / "a.csv"
     tables = [pl.DataFrame({"x": [at] * 100}) for at in range(8)]
@@ -314,20 +295,10 @@ def test_threads_do_not_disturb_each_other(tmp_path: Path) -> None:
     assert names(tmp_path) == ["a.csv"]
 
 
-def test_a_free_lock_is_taken_once(tmp_path: Path) -> None:
-    path = tmp_path / "lock"
-    one, two = (os.open(path, os.O_RDWR | os.O_CREAT) for _ in range(2))
-    assert is_free(one)
-    assert not is_free(two)
-    os.close(one)
-    assert is_free(two)
-    os.close(two)
-
-
 def test_a_place_that_is_a_file_is_refused(tmp_path: Path) -> None:
     (tmp_path / "x").write_text("mine")
     with pytest.raises(InputError, match="x: is a file; expected the name of a folder"):
-        check_place(tmp_path / "x", kind="thing", force=True)
+        check_place(tmp_path / "x", kind=KIND, force=True)
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")

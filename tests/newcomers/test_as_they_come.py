@@ -44,7 +44,7 @@ def test_predictions_of_surprise_are_scores_and_ratings() -> None:
 
 
 @pytest.mark.parametrize(
-    "rows", [[("u", "b"), ("u", "d"), ("v", "c")], [("u", "b", 5.0), ("u", "d", 1.0), ("v", "c", 3)]]
+    "rows", [[("u", "b"), ("u", "d"), ("v", "c")], [("u", "b", 1.0), ("u", "d", 1.0), ("u", "e", 0.0), ("v", "c", 1)]]
 )
 def test_a_list_of_tuples_is_a_table_of_rows(rows: Any) -> None:
     """As Cornac takes its data, and Surprise its test sets."""

@@ -81,7 +81,7 @@ def written(name: str, folder: Path) -> tuple[list[str], dict[str, float]]:
 @pytest.mark.parametrize("name", ["pandas", *NAMES])
 def test_the_same_from_files_on_the_command_line(name: str, tmp_path: Path) -> None:
     call, numbers = written(name, tmp_path)
-    like = [] if name == "pandas" else ["--like", name]
+    like = ["--positive", "all"] if name == "pandas" else ["--like", name]
     metrics = [word for metric in numbers for word in ("--metric", metric)]
     call = ["evaluate", *call, "--scores", f"m={tmp_path}/lists.csv", "--exposure", "holdout", *like, *metrics]
     out = tmp_path / "found.json"

@@ -34,11 +34,11 @@ def theirs() -> dict[str, Any]:
 
 
 def ours(train: Any, test: Any, lists: Any) -> Any:
-    """The same with truerank: the frames as they are."""
+    """The same with truerank: the frames as they are, every rating a relevant film."""
     import truerank as tr
 
     return tr.evaluate(
-        {"popular": lists}, test, exclude=train, exposure="holdout",
+        {"popular": lists}, tr.read(test, positive="all"), exclude=train, exposure="holdout",
         metrics=[f"Recall@{K}", f"Precision@{K}", f"HitRate@{K}"],
     )  # fmt: skip
 

@@ -46,7 +46,7 @@ def test_scores_of_every_shape(scores: Any) -> None:
     [
         TEST,
         {"u": {"b", "d"}, "v": {"c"}},
-        {"u": {"b": 5.0, "d": 1.0, "a": 0.0}, "v": {"c": 3.0}},
+        {"u": {"b": 1.0, "d": 1.0, "a": 0.0}, "v": {"c": 1.0}},
         pd.DataFrame({"user": ["u", "u", "v"], "item": ["b", "d", "c"]}).set_index("user"),
     ],
     ids=["lists", "sets", "grades", "index"],

@@ -244,11 +244,11 @@ def test_what_is_committed_is_what_is_measured() -> None:
 
 
 def test_intervals_that_hold_at_every_look_do() -> None:
-    """Ever wrong in at most 7 % of runs, but where nothing tells of rare losses; stops within 1.2 of a single test."""
+    """Ever wrong in at most 5 % of runs; stops within 1.2 of a single test; looks start at 100 events."""
     rows = read_results(RESULTS)["watch"].rows("streams")
-    assert all(row["wrong"] <= 0.07 for row in rows if row["loses"] < 9)
+    assert all(row["wrong"] <= 0.05 for row in rows)
     assert all(row["median"] <= 1.2 * row["fixed"] for row in rows if row["fixed"] is not None)
-    assert all(row["peeked"] > 0.2 for row in rows)
+    assert all(row["peeked"] > 0.15 for row in rows)
 
 
 # ------------------------------------------------------------------------------------------------------- command line

@@ -56,7 +56,7 @@ def contents(out: Path) -> list[bytes]:
 def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> list[bytes]:
     out = tmp_path_factory.mktemp("undisturbed") / "study"
     run(out)
-    assert sorted(each.name for each in out.iterdir()) == sorted([*FILES, ".lock"])
+    assert sorted(each.name for each in out.iterdir()) == sorted(FILES)
     return contents(out)
 
 
@@ -90,7 +90,7 @@ def kill_at_random(folder: Path, *, kills: int, seed: int) -> list[Path]:
 def test_killed_at_some_moments_it_ends_with_the_same_files(tmp_path: Path, undisturbed: list[bytes]) -> None:
     for out in kill_at_random(tmp_path, kills=3, seed=0):
         assert contents(out) == undisturbed
-        assert sorted(each.name for each in out.iterdir()) == sorted([*FILES, ".lock"])
+        assert sorted(each.name for each in out.iterdir()) == sorted(FILES)
 
 
 @pytest.mark.slow

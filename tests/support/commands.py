@@ -164,14 +164,27 @@ def make_inputs(folder: Path) -> Path:
 
 
 def made(place: Path, inputs: Path) -> dict[str, bytes]:
-    """What a command has left beside its inputs, by name; seconds are no result, locks no content."""
+    """What a command has left beside its inputs, by name; seconds are no result."""
     known = {each.relative_to(inputs).as_posix() for each in inputs.rglob("*")}
     found = {}
     for path in sorted(place.rglob("*")):
         name = path.relative_to(place).as_posix()
-        if path.is_file() and name not in known and path.name != ".lock":
+        if path.is_file() and name not in known:
             found[name] = _without_seconds(path)
     return found
+
+
+def visible(files: dict[str, bytes]) -> dict[str, bytes]:
+    """Without hidden names: what a killed command has left stays there, and the next one does not touch it."""
+    return {name: content for name, content in files.items() if "/." not in f"/{name}"}
+
+
+def put_back(place: Path) -> bool:
+    """Do what the message after a kill between two renames asks for: rename the earlier folder back."""
+    left = [] if (place / "made").exists() else list(place.glob(".made.*.old"))
+    for folder in left:
+        folder.rename(place / "made")
+    return bool(left)
 
 
 def _without_seconds(path: Path) -> bytes:

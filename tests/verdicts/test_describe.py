@@ -187,7 +187,7 @@ def with_a_positive(log: Log) -> Log:
 
 
 def test_users_kept_for_their_labels_are_noticed() -> None:
-    """A positive rate of 0.2 leaves 732 of 1,500 users; their own rate of 0.41 would leave 154 of them without one."""
+    """A positive rate of 0.2 leaves 732 of 1,500 users; their own rate of 0.41 would leave 146 of them without one."""
     log = with_a_positive(rated(np.random.default_rng(10), 0.2))
     found = randomness(log)
     assert found.random is True
@@ -195,11 +195,10 @@ def test_users_kept_for_their_labels_are_noticed() -> None:
     rate = float(log.label.mean())
     kept = len(np.unique(log.user))
     assert found.without_positive.users == 0
-    assert found.without_positive.expected == pytest.approx(kept * (1 - rate) ** 3)
+    expected = kept * math.prod(1 - rate * N_ITEMS / (N_ITEMS - drawn_before) for drawn_before in range(3))
+    assert found.without_positive.expected == pytest.approx(expected)
     assert found.without_positive.p < 1e-12
-    assert f"no user lacks a positive, where a common positive rate gives about {kept * (1 - rate) ** 3:,.0f}" in (
-        found.verdict
-    )
+    assert f"no user lacks a positive, where random exposure gives at least about {expected:,.0f}" in found.verdict
 
 
 @pytest.mark.parametrize("how", ["alike", "different"])
@@ -219,14 +218,15 @@ def test_a_log_of_positives_alone_says_nothing_about_users() -> None:
     assert (found.users, found.expected, found.too_few) == (0, 0, False)
 
 
-def test_full_labels_are_looked_at_too() -> None:
-    """Where every candidate was shown there is nothing to test about items, but users may have been kept."""
+def test_with_full_labels_nothing_can_be_told() -> None:
+    """Where every candidate is labelled no draw can leave a user without a positive: all may simply have one."""
     label = np.random.default_rng(13).random((400, 5)) < 0.2
     user, item = np.divmod(np.arange(2000), 5)
     log = Log(Ids.of(range(400)), Ids.of(range(5)), user, item, {"label": label.ravel().astype(np.float64)})
     kept = randomness(with_a_positive(log), train=None)
-    assert "no user lacks a positive" not in randomness(log).verdict
-    assert "no user lacks a positive" in kept.verdict
+    assert kept.without_positive is not None
+    assert not kept.without_positive.too_few
+    assert "no user lacks a positive" not in randomness(log).verdict + kept.verdict
 
 
 @pytest.mark.realdata
@@ -236,7 +236,8 @@ def test_coat_kept_for_its_labels() -> None:
     assert whole is not None
     assert kept is not None
     assert (whole.users, whole.too_few) == (53, False)
-    assert whole.expected == pytest.approx(290 * (1 - 860 / 4640) ** 16)
+    positives = 860 / 4640 * 300
+    assert whole.expected == pytest.approx(290 * math.prod(1 - positives / (300 - before) for before in range(16)))
     assert kept.users == 0
 
 
@@ -256,7 +257,7 @@ def test_text_json_and_csv_say_the_same() -> None:
     assert f"Coefficient of variation of exposure beyond chance: {effect} (items shown too rarely)." in text
     assert f"Items shown too rarely: 12 beyond chance, farthest {told}" in text
     assert "Items shown too often: " in text
-    assert "0 users lack a positive; a common positive rate gives about" in text
+    assert "0 users lack a positive; random exposure gives at least about" in text
 
     content = json.loads(plain)["randomness"]
     assert content["unevenness"]["effect"] == pytest.approx(found.effect)

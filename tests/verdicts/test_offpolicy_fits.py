@@ -1,4 +1,4 @@
-"""What is said of fitted position models: no error that is not known, and lists that ended before people stopped."""
+"""Fitted position models: no standard error that is unknown, and lists that ended before people stopped."""
 
 from __future__ import annotations
 
@@ -13,13 +13,8 @@ from truerank.exposure.policies.targets import RankColumn
 from truerank.exposure.positions.fits import Parameter
 
 
-def notes_of(log: pl.DataFrame) -> list[str]:
-    found = tr.off_policy(log, {"log": RankColumn("position")}, position="fit:exp", estimators=["ips"])
-    return [note for note in found.notes if "differ from those in the log" in note]
-
-
-def test_a_misfit_may_be_lists_that_ended() -> None:
-    """Depths are geometric, lists have five items: without `candidates` many seem to stop at the fifth."""
+def test_lists_that_all_end_at_one_rank_are_recognised() -> None:
+    """Depths are geometric, lists have five items: many come to the fifth, and none of them stopped there."""
     rng = np.random.default_rng(1)
     depth = np.minimum(rng.geometric(0.2, size=800), 5)
     session = np.repeat(np.arange(800), depth)
@@ -32,10 +27,16 @@ def test_a_misfit_may_be_lists_that_ended() -> None:
             "reward": [0, 1] * (len(session) // 2) + [0] * (len(session) % 2),
         }
     )
-    (note,) = notes_of(log)
-    assert "choose another family, or a table. Or lists end where people seem to have stopped" in note
-    assert "candidates" in note
-    assert notes_of(log.with_columns(candidates=pl.lit(5))) == []
+    targets = {"log": RankColumn("position")}
+    recognised = tr.off_policy(log, targets, position="fit:exp", estimators=["ips"])
+    stated = tr.off_policy(log.with_columns(candidates=pl.lit(5)), targets, position="fit:exp", estimators=["ips"])
+    (end,) = (message for message in recognised.messages if message.code == "list-end")
+    assert end.numbers == {"rank": 5, "lists": 800, "lists_at_end": int((depth == 5).sum())}
+    assert "candidates" in end.text
+    assert "list-end" not in {message.code for message in stated.messages}
+    assert recognised.provenance.details["fits"] == stated.provenance.details["fits"]
+    assert abs(stated.provenance.details["fits"][0]["value"] - 0.8) < 0.02
+    assert "position-misfit" not in {message.code for message in recognised.messages}
 
 
 def test_an_unknown_error_is_not_printed() -> None:

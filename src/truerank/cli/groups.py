@@ -5,10 +5,11 @@ A value holds what was given and reads it when asked to; heavy modules load then
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from truerank.cli.options import files_of_command, named, numbers
 from truerank.core.errors import InputError
@@ -24,17 +25,44 @@ if TYPE_CHECKING:
     from truerank.core.ranking import Scores
     from truerank.core.requirements import Requirement
     from truerank.core.values import Option
+    from truerank.data.file_version import FileVersion
     from truerank.data.survey import LogSchema
     from truerank.uncertainty.clipping import AutoClip
     from truerank.uncertainty.intervals import Interval
 
 
-class InputFile(NamedTuple):
-    """A file that goes in: what it is read as, where it is, and the name of the model it belongs to."""
+@dataclass(frozen=True, slots=True)
+class InputFile:
+    """A file that goes in: what it is read as, where it is, and the name of the model it belongs to.
+
+    `versions` are taken before anything is read: of the file, or of all part files.
+    """
 
     role: str
     path: Path
     name: str | None = None
+    versions: tuple[FileVersion, ...] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "versions", self._versions())
+
+    @contextmanager
+    def unchanged(self) -> Iterator[None]:
+        """Refuse the file if it, or any part, is not what it was before anything was read."""
+        from truerank.data.file_version import changed_input
+
+        yield
+        if self._versions() != self.versions:
+            raise changed_input(self.path)
+
+    def _versions(self) -> tuple[FileVersion, ...]:
+        from truerank.data.file_version import versions_of
+        from truerank.data.files import files_of
+
+        try:
+            return versions_of(files_of(self.path))
+        except InputError:
+            return ()  # what reads it reports why
 
 
 def input_files(**files: Path | None) -> list[InputFile]:

@@ -125,6 +125,9 @@ COLUMNS = shared(
 POSITIVE = shared(
     "--positive", metavar="RULE", help='Which values are positive, as ">3", or all; not needed for 0/1.'
 )  # fmt: skip
+DROP_MISSING_TIMES = shared(
+    "--drop-missing-times", is_flag=True, help="Drop rows without a time, and say how many; else they are refused."
+)  # fmt: skip
 POPULATION = file("--population", help="All users that count, also those without a row.")
 TRAIN = file("--train", help="Training pairs: what was known before the log was shown.")
 RANDOM = file("--random", metavar="MAR", help="Pairs shown at random, with labels.")

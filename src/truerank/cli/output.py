@@ -115,10 +115,10 @@ class Output:
         if self.save is not None:
             from truerank.data.files import files_of
             from truerank.data.folders import check_place
-            from truerank.report.document import KIND
+            from truerank.report.document import FOLDER
 
             parts = [part for path in read for part in files_of(path)]
-            check_place(self.save, kind=KIND, force=self.force, inputs=parts)
+            check_place(self.save, kind=FOLDER, force=self.force, inputs=parts)
 
     def _check_apart(self) -> None:
         """Refuse two outputs of which one would replace or hold the other."""
@@ -199,6 +199,11 @@ class Output:
 
             write(made, self.report, groups=groups or None)
         self.deliver(self._rendered(made, groups))
+        if self.results_form in ("markdown", "latex"):  # they hold no reasons, which are printed also when quiet
+            from truerank.report import answers
+
+            for sentence in answers.warnings(replace(made, estimates=()), for_cli=True):
+                terminal.say(sentence)
         outcomes = [rule.outcome(made) for rule in required]
         for _, sentence in outcomes:
             terminal.say(sentence)  # also when quiet: it explains the exit code
@@ -262,7 +267,8 @@ def _input(file: InputFile, measured: Input | None, *, most: int | None) -> Inpu
     counts: dict[str, Any] = {}
     if measured is not None:
         counts = {name: getattr(measured, name) for name in ("rows", "users", "items", "positives")}
-    return input_of(file.path, role=file.role, name=file.name, most=most, **counts)
+    with file.unchanged():
+        return input_of(file.path, role=file.role, name=file.name, most=most, **counts)
 
 
 def _real(path: Path) -> Path:

@@ -306,13 +306,13 @@ def _allocate(
     from truerank.data.folders import check_place
     from truerank.evaluation.design_chances import SHARE
     from truerank.evaluation.designing import design_exposure
-    from truerank.exposure.design import KIND
+    from truerank.exposure.design import FOLDER
     from truerank.report.designed import design_plain, design_text
     from truerank.report.text import as_csv, as_json, encoded
 
     place, form = output.place, output.format or "table"
     files = [*scoring.files(), *reading.files()]
-    check_place(place, kind=KIND, force=output.force, inputs=[part for file in files for part in files_of(file.path)])
+    check_place(place, kind=FOLDER, force=output.force, inputs=[part for file in files for part in files_of(file.path)])
     inference.check()
     scoring.check()
     if not asking.metrics:
@@ -358,6 +358,8 @@ def _deliver(made: SamplePlan, output: Output) -> None:
     from truerank.report.planned import plan_picture, plan_plain, plan_text
     from truerank.report.text import as_csv, as_json, encoded
 
+    if made.messages and (is_picture(output) or output.chosen_form == "csv"):  # which have no place for them
+        output.say(message.said(for_cli=True) for message in made.messages)
     if output.out is not None and is_picture(output):
         output.deliver(plan_picture(made, output.out.suffix.lower().removeprefix(".")))
     elif output.chosen_form == "json":

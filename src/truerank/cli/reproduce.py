@@ -80,11 +80,11 @@ def pages(*, folder: Path, output: Output) -> None:
     truerank reproduce pages docs/results/reproduced --out docs/results/papers --force
     """
     from truerank.data.folders import check_place
-    from truerank.report.papers.pages import KIND, read_results, write_pages
+    from truerank.report.papers.pages import FOLDER, read_results, write_pages
 
     if not folder.is_dir():
         raise InputError(f"{folder}: no such folder; expected one with results of experiments.")
-    check_place(output.place, kind=KIND, force=output.force, inputs=sorted(folder.glob("*.json")))
+    check_place(output.place, kind=FOLDER, force=output.force, inputs=sorted(folder.glob("*.json")))
     for path in write_pages(read_results(folder), output.place, force=output.force):
         terminal.show(str(path))
 

@@ -50,13 +50,13 @@ def world(
     often), random.parquet (uniformly random unseen items) and items.parquet. Ratings are 1 to 5; 4 and 5 are positive.
     """
     from truerank.data.folders import check_place
-    from truerank.studies.world import KIND, POSITIVE, WorldSettings, make_world, write_world
+    from truerank.studies.world import FOLDER, POSITIVE, WorldSettings, make_world, write_world
 
     settings = WorldSettings(
         users=n_users, items=n_items, clusters=clusters, density=density, disliking=disliking, shown=shown,
         judged=judged,
     )  # fmt: skip
-    check_place(output.place, kind=KIND, force=output.force)
+    check_place(output.place, kind=FOLDER, force=output.force)
     output.say([f"drawing {n_users:,} users x {n_items:,} items"])
     with output.progress() as report:
         made = make_world(settings, seed=seed)

@@ -8,10 +8,20 @@ import click
 
 from truerank.cli.groups import Reading
 from truerank.cli.names import choices
-from truerank.cli.options import COLUMNS, FORCE, OUT, PATH, QUIET, SEED, Sections, choice, grouped, shared
+from truerank.cli.options import (
+    COLUMNS,
+    DROP_MISSING_TIMES,
+    FORCE,
+    OUT,
+    PATH,
+    QUIET,
+    SEED,
+    Sections,
+    choice,
+    grouped,
+    shared,
+)
 from truerank.cli.output import Output
-
-KIND = "split"
 
 
 @click.command(cls=Sections)
@@ -22,14 +32,26 @@ KIND = "split"
 )  # fmt: skip
 @shared("--test", type=float, default=0.2, show_default=True, help="The share of rows to hold out; not for last.")
 @shared("--folds", type=int, metavar="K", help="K pairs of parts in which each row is tested once; random or user.")
+@DROP_MISSING_TIMES
 @grouped(Reading, COLUMNS)
 @SEED
 @grouped(Output, OUT.here("The folder to write.", required=True), FORCE, QUIET)
-def split(*, log: Path, by: str, test: float, folds: int | None, reading: Reading, seed: int, output: Output) -> None:
+def split(
+    *,
+    log: Path,
+    by: str,
+    test: float,
+    folds: int | None,
+    drop_missing_times: bool,
+    reading: Reading,
+    seed: int,
+    output: Output,
+) -> None:
     """Hold a part of a log out: train and test files for an ordinary evaluation.
 
     LOG is a table of users and items; its rows go to DIR/train and DIR/test with all their columns, under the names
-    they have, as Parquet, or as CSV if LOG is text. With --folds to DIR/fold-1 ... Evaluate with
+    they have, as Parquet, or as CSV if LOG is text. With --folds to DIR/fold-1 ... By time and last, times are numbers,
+    dates, datetimes or padded ISO 8601 text (2024-01-31T09:30:00). Evaluate with
 
     \b
     truerank split ratings.csv --by time --test 0.2 --out parts
@@ -37,17 +59,32 @@ def split(*, log: Path, by: str, test: float, folds: int | None, reading: Readin
     """
     from truerank.data.files import SEPARATORS, files_of, kind_of, write_table
     from truerank.data.folders import check_place, whole_folder
-    from truerank.data.holding_out import SplitBy, SplitParts, about_split, folds_of, held_out
+    from truerank.data.holding_out import (
+        FOLDER,
+        ORDERED,
+        SplitBy,
+        SplitParts,
+        about_split,
+        check_ordered,
+        folds_of,
+        held_out,
+    )
     from truerank.data.tables import as_fields
+    from truerank.data.times import about_missing_times, row_number, with_times
 
     place = output.place
-    check_place(place, kind=KIND, force=output.force, inputs=files_of(log))
+    check_place(place, kind=FOLDER, force=output.force, inputs=files_of(log))
     is_text = kind_of(log) in SEPARATORS
-    table, rows = as_fields(log, reading.mapping(), text=is_text)
     way = SplitBy(by)
+    check_ordered(way, drop_missing_times=drop_missing_times)
+    table, rows = as_fields(log, reading.mapping(), text=is_text)
+    if way in ORDERED:
+        rows, kept = with_times(rows, drop_missing=drop_missing_times, name_row=row_number)
+        output.say(about_missing_times(kept, rows.source))
+        table = table.filter(kept)
     held = [held_out(rows, way, test, seed=seed)] if folds is None else folds_of(rows, way, folds, seed=seed)
     ending = ".csv" if is_text else ".parquet"
-    with whole_folder(place, kind=KIND, force=output.force) as part:
+    with whole_folder(place, kind=FOLDER, force=output.force) as part:
         for number, tested in enumerate(held, start=1):
             within = part if folds is None else part / f"fold-{number}"
             within.mkdir(exist_ok=True)

@@ -10,6 +10,7 @@ import click
 from truerank.cli.groups import Asking, Inference, InputFile, Reading, Scoring
 from truerank.cli.options import (
     COLUMNS,
+    DROP_MISSING_TIMES,
     ESTIMATOR,
     EXCLUDE,
     FORMAT,
@@ -42,6 +43,7 @@ class Stopping:
 
     difference: float | None = None
     planned: int = 10_000
+    drop_missing_times: bool = False
 
 
 @click.command(cls=Sections)
@@ -61,6 +63,7 @@ class Stopping:
     Stopping,
     DIFFERENCE.here("Stop also when the difference is known to less than this; the smallest that matters."),
     count("--planned", default=10_000, help="About how many users are expected; chosen before the first look."),
+    DROP_MISSING_TIMES,
 )
 @grouped(
     Inference,
@@ -82,7 +85,7 @@ def watch(
     inference: Inference,
     output: Output,
 ) -> None:
-    """Look while data arrive, as often as you like: an interval that holds at every look, and when to stop.
+    """Look while data arrive, as often as you like: a comparison of all users so far, and when to stop.
 
     LABELS is a table user,item,label,time; users must come in random order. Exits with 0 when what is required is
     shown, 4 while nothing is decided, 5 when the opposite is shown or the difference is known closely enough without a
@@ -121,6 +124,7 @@ def watch(
             n_items=reading.n_items,
             difference=stopping.difference,
             planned=stopping.planned,
+            drop_missing_times=stopping.drop_missing_times,
             level=inference.level,
             seed=inference.seed,
             threads=inference.threads,

@@ -93,7 +93,7 @@ class Log:
         if "label" not in self.rewards:
             raise InputError(
                 f"{self.source}: labels are needed, but {', '.join(self.rewards)} has other values than 0 and 1. "
-                'Say which values are positive: {option:positive ">3"|truerank.read(..., positive=">3")}.'
+                'Say which values are positive: {option:positive ">3"|truerank.read(..., positive=">3")}, or all.'
             )
 
     @property

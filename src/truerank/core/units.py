@@ -91,6 +91,8 @@ class UnitFile:
             raise InputError(f"{self.path}: was written anew after these results were read. Read the results again.")
         try:
             frame = pl.read_parquet(self.path, glob=False)
+            if _stamp(self.path) != self.stamp:
+                raise OSError("it was written anew meanwhile")
         except (pl.exceptions.PolarsError, OSError) as error:
             reason = str(error).strip().split("\n")[0]
             raise InputError(f"{self.path}: cannot be read as Parquet ({reason}). Save the results again.") from None

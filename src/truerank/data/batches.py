@@ -13,7 +13,7 @@ from typing import Any
 import polars as pl
 
 from truerank.core.errors import InputError
-from truerank.data.files import Scanned, reading, scan_path
+from truerank.data.files import Scanned, scan_path
 from truerank.data.matrices import is_sparse, rows_of, stored
 from truerank.data.stores import is_remote, url_of
 from truerank.data.streams import Spool, is_stream, taken
@@ -43,7 +43,7 @@ class Piece:
         return cls(file.typed(schema), file.n_rows, file.seekable, file)
 
     def reading(self) -> Any:
-        return nullcontext() if self.file is None else reading(self.file.path)
+        return nullcontext() if self.file is None else self.file.reading()
 
 
 @dataclass(frozen=True, slots=True)

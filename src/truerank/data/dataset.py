@@ -14,6 +14,7 @@ from truerank.core.arrays import Floats, frozen
 from truerank.core.errors import InputError
 from truerank.core.ids import Ids
 from truerank.core.log import Log
+from truerank.data.file_version import check_unchanged, versions_of
 from truerank.data.files import check_readable, kind_of
 from truerank.data.read import read
 
@@ -132,15 +133,16 @@ def read_fields(path: Path, columns: Mapping[str, PolarsType], *, separator: str
 
 
 class reading:  # noqa: N801
-    """What polars and numpy say about a damaged file, said in our words."""
+    """What polars and numpy say about a damaged file, said in our words; one that changes meanwhile is refused."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
 
     def __enter__(self) -> None:
-        pass
+        self.versions = versions_of([self.path])
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
+        check_unchanged(self.versions)
         if isinstance(error, pl.exceptions.PolarsError | pl.exceptions.PanicException | OSError | ValueError):
             reason = str(error).strip().split("\n")[0]
             raise InputError(f"{self.path}: cannot be read ({reason}). Get the file again.") from None

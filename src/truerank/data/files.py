@@ -12,7 +12,7 @@ import stat
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 from pathlib import Path
 from typing import IO, cast
@@ -22,6 +22,7 @@ import polars as pl
 from truerank.core.calls import checked_arguments
 from truerank.core.errors import InputError, some
 from truerank.core.log import Log
+from truerank.data.file_version import FileVersion, unchanged, versions_of
 from truerank.data.marker import check_member
 from truerank.data.stores import is_remote, reading_store, scan_store, url_of
 from truerank.data.text import ENDINGS as TREC
@@ -61,6 +62,7 @@ class Scanned:
     n_rows: int
     schema: Mapping[str, pl.DataType]
     text: TextTypes | None = None  # of a text table: types that its fields could have
+    versions: tuple[FileVersion, ...] = ()  # of the file, or of all files of Hive partitions, when they were opened
 
     @property
     def seekable(self) -> bool:
@@ -69,6 +71,12 @@ class Scanned:
     def is_text(self, name: str) -> bool:
         """Whether a column is text in the file, whatever its fields can be read as."""
         return self.text is not None and name in self.text.possible
+
+    @contextmanager
+    def reading(self) -> Iterator[None]:
+        """Read rows of it here: what goes wrong names the file, and a file that has changed is refused."""
+        with unchanged(self.versions), reading(self.path):
+            yield
 
     def typed(self, schema: Mapping[str, pl.DataType]) -> pl.LazyFrame:
         """The named columns in these types, perhaps wider ones than its own."""
@@ -84,24 +92,29 @@ def scan_file(path: Path) -> Scanned:
     kind = kind_of(path)
     if not kind:
         raise InputError(f"{path}: unknown ending {path.suffix!r}; expected {EXPECTED}.")
-    with reading(path):
-        if kind == ".parquet":
-            rows = pl.scan_parquet(path, glob=False)
-            n_rows = int(rows.select(pl.len()).collect().item())
-            return Scanned(path, kind, rows, n_rows, dict(rows.collect_schema()))
-        if kind in BY_LINES:
-            read_lines = read_trec if kind in TREC else read_movielens
-            rows = read_lines(_bytes(path), ending=kind, where=str(path)).lazy()
-            types = TextTypes.of(rows.select(pl.col(pl.String))).ids()
-            return Scanned(path, kind, rows, types.n_rows, {**rows.collect_schema(), **types.schema()}, types)
-        rows, types = _text(path, separator=SEPARATORS[kind])
-        return Scanned(path, kind, rows, types.n_rows, types.schema(), types)
+    versions = versions_of([path])
+    with unchanged(versions), reading(path):
+        return replace(_scan(path, kind), versions=versions)
+
+
+def _scan(path: Path, kind: str) -> Scanned:
+    if kind == ".parquet":
+        rows = pl.scan_parquet(path, glob=False)
+        n_rows = int(rows.select(pl.len()).collect().item())
+        return Scanned(path, kind, rows, n_rows, dict(rows.collect_schema()))
+    if kind in BY_LINES:
+        read_lines = read_trec if kind in TREC else read_movielens
+        rows = read_lines(_bytes(path), ending=kind, where=str(path)).lazy()
+        types = TextTypes.of(rows.select(pl.col(pl.String))).ids()
+        return Scanned(path, kind, rows, types.n_rows, {**rows.collect_schema(), **types.schema()}, types)
+    rows, types = _text(path, separator=SEPARATORS[kind])
+    return Scanned(path, kind, rows, types.n_rows, types.schema(), types)
 
 
 def read_table(path: Path) -> pl.DataFrame:
     """The whole table in a file."""
     scanned = scan_file(path)
-    with reading(path):
+    with scanned.reading():
         return scanned.typed(scanned.schema).collect()
 
 
@@ -236,12 +249,13 @@ def scan_path(path: Path) -> tuple[list[Scanned], dict[str, pl.DataType]]:
     kind and have the same columns: what a folder holds is read whole or refused.
     """
     if is_remote(path) or is_hive(path):
-        with reading(path):
+        versions = () if is_remote(path) else versions_of(parts_of(path) or ())
+        with unchanged(versions), reading(path):
             rows = (
                 scan_store(path) if is_remote(path) else pl.scan_parquet(path / "**/*.parquet", hive_partitioning=True)
             )
             n_rows, schema = int(rows.select(pl.len()).collect().item()), dict(rows.collect_schema())
-        return [Scanned(path, ".parquet", rows, n_rows, schema)], schema
+        return [Scanned(path, ".parquet", rows, n_rows, schema, versions=versions)], schema
     paths = parts_of(path)
     if paths is None:
         scanned = scan_file(path)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import io
+import os
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -14,9 +15,7 @@ import msgspec
 import polars as pl
 
 from truerank.core.errors import InputError
-from truerank.data.folders import locked
-from truerank.data.marker import LOCK
-from truerank.data.whole import whole_file
+from truerank.data.whole import is_free, whole_file, writing
 
 BLOCK = ".block"  # the ending of the files of blocks
 FORMAT = "truerank block 1"
@@ -32,13 +31,20 @@ class OtherBlockError(InputError):
 
 @contextmanager
 def working(path: Path) -> Iterator[Path]:
-    """The folder of a long command for this process alone, without what a killed one has left half-written."""
-    with locked(path):
-        for place in (path, *(each for each in path.iterdir() if each.is_dir() and not each.is_symlink())):
-            for left in place.glob(".*.part"):
-                if left.is_file():
-                    left.unlink(missing_ok=True)
+    """The folder of a long command, made where it is missing, for this process alone; free when the process ends.
+
+    The folder itself is locked, no file in it. Windows cannot do that: there nothing is locked.
+    """
+    with writing(path):
+        path.mkdir(parents=True, exist_ok=True)
+        handle = os.open(path, os.O_RDONLY) if os.name == "posix" else None
+    try:
+        if handle is not None and not is_free(handle):
+            raise InputError(f"{path}: another process is working in this folder. Wait for it, or choose another.")
         yield path
+    finally:
+        if handle is not None:
+            os.close(handle)
 
 
 def keep_question(path: Path, asked: Mapping[str, Any], *, what: str, advice: str | None = None) -> bytes:
@@ -49,7 +55,6 @@ def keep_question(path: Path, asked: Mapping[str, Any], *, what: str, advice: st
     wanted = msgspec.json.format(msgspec.json.encode(asked), indent=1)
     if not path.is_file():
         if any(not each.name.startswith(".") for each in path.parent.iterdir()):
-            (path.parent / LOCK).unlink(missing_ok=True)  # nothing of ours stays in a folder of the user
             raise InputError(f"{path.parent}: holds files of something else. Choose an empty or a new folder.")
         with whole_file(path, advice=advice) as temporary:
             temporary.write_bytes(wanted)
@@ -94,7 +99,10 @@ class Blocks:
         return pl.read_parquet(io.BytesIO(self._content(path)), columns=columns)
 
     def drop_damaged(self, paths: Iterable[Path]) -> list[str]:
-        """Remove blocks that are not as they were written, and name them; those of another question are refused."""
+        """Remove blocks that are not as they were written, and name them; those of another question are refused.
+
+        `paths` are of files whose names truerank alone gives: others of the same ending may be the user's.
+        """
         found = []
         for path in paths:
             try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from enum import StrEnum
 from typing import NamedTuple, overload
 
@@ -12,9 +13,20 @@ from truerank.core.calls import checked_arguments
 from truerank.core.errors import InputError
 from truerank.core.language import as_value
 from truerank.core.log import Log
-from truerank.core.wording import columns_option
+from truerank.data.folders import FolderKind
 from truerank.data.split import split_rows
+from truerank.data.times import about_missing_times, time_ranks, with_times
 from truerank.sampling.pools import Members, PoolOrder
+
+FOLDER = FolderKind(
+    "split",
+    tuple(
+        f"{fold}{part}.{ending}"
+        for fold in ("", "fold-*/")
+        for part in ("train", "test")
+        for ending in ("csv", "parquet")
+    ),
+)
 
 
 class SplitBy(StrEnum):
@@ -32,6 +44,9 @@ class SplitBy(StrEnum):
     USER = "user"
 
 
+ORDERED = (SplitBy.TIME, SplitBy.LAST)
+
+
 class SplitParts(NamedTuple):
     """What models learn from, and what they are evaluated on."""
 
@@ -41,20 +56,33 @@ class SplitParts(NamedTuple):
 
 @overload
 def split(
-    log: Log, by: SplitBy | str = ..., test: float = ..., *, folds: None = None, seed: int = ...
+    log: Log,
+    by: SplitBy | str = ...,
+    test: float = ...,
+    *,
+    folds: None = None,
+    drop_missing_times: bool = ...,
+    seed: int = ...,
 ) -> SplitParts: ...
 @overload
 def split(
-    log: Log, by: SplitBy | str = ..., test: float = ..., *, folds: int, seed: int = ...
+    log: Log, by: SplitBy | str = ..., test: float = ..., *, folds: int, drop_missing_times: bool = ..., seed: int = ...
 ) -> tuple[SplitParts, ...]: ...
 @checked_arguments()
 def split(
-    log: Log, by: SplitBy | str = SplitBy.TIME, test: float = 0.2, *, folds: int | None = None, seed: int = 0
+    log: Log,
+    by: SplitBy | str = SplitBy.TIME,
+    test: float = 0.2,
+    *,
+    folds: int | None = None,
+    drop_missing_times: bool = False,
+    seed: int = 0,
 ) -> SplitParts | tuple[SplitParts, ...]:
     """Train and test parts of a log; with `folds` as many pairs of them, in which each row is tested once.
 
     Users and items of the log stay the population of both parts. Chance is keyed by user and item, so that the order of
-    rows does not matter.
+    rows does not matter. By time and last, times are numbers, dates, datetimes or padded ISO 8601 text, one in every
+    row; `drop_missing_times` leaves rows without one out of both parts, whose `notes` count them.
 
     >>> import polars as pl, truerank as tr
     >>> log = tr.read(pl.DataFrame({"user": [1, 1, 1, 2], "item": [1, 2, 3, 1], "time": [3, 1, 2, 9]}))
@@ -63,13 +91,27 @@ def split(
     (3, ['1'], [2, 2])
     """
     way = as_value(by, SplitBy)
+    check_ordered(way, drop_missing_times=drop_missing_times)
+    timed = log
+    if way in ORDERED:
+        timed, kept = with_times(log, drop_missing=drop_missing_times)
+        log = replace(log.select(kept), notes=(*log.notes, *about_missing_times(kept, log.source)))
     if folds is not None:
         return tuple(_parts(log, held) for held in folds_of(log, way, folds, seed=seed))
-    return _parts(log, held_out(log, way, test, seed=seed))
+    return _parts(log, held_out(timed, way, test, seed=seed))
 
 
 def _parts(log: Log, held: Bools) -> SplitParts:
     return SplitParts(log.select(~held), log.select(held))
+
+
+def check_ordered(by: SplitBy, *, drop_missing_times: bool) -> None:
+    """Missing times matter only where rows are ordered by time."""
+    if drop_missing_times and by not in ORDERED:
+        raise InputError(
+            "{option:drop_missing_times|drop_missing_times=True} goes with by time or last, "
+            f"not {by.value}, which needs no times. Leave it out."
+        )
 
 
 def held_out(log: Log, by: SplitBy, test: float, *, seed: int) -> Bools:
@@ -81,11 +123,7 @@ def held_out(log: Log, by: SplitBy, test: float, *, seed: int) -> Bools:
 
 def _last(log: Log) -> Ints:
     """The latest row of each user who has more than one; of equal times the later item."""
-    if log.time is None:
-        raise InputError(
-            f"{log.source}: the last row of a user needs a time column. Name it with {columns_option('time')}."
-        )
-    order = np.lexsort((log.item, log.time, log.user))
+    order = np.lexsort((log.item, time_ranks(log), log.user))
     user = log.user[order]
     ends = np.append(user[1:] != user[:-1], True) if len(user) else np.zeros(0, dtype=bool)
     several = np.bincount(log.user, minlength=log.n_units) > 1

@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 import msgspec
 
@@ -15,8 +15,8 @@ from truerank.core.errors import InputError, some
 from truerank.version import __version__
 
 MARKER = "truerank.json"
-LOCK = ".lock"  # of a process at work; whoever finds it free may ignore it
 FORMAT = 1
+WRITTEN_BY = b'"made_by": "truerank '  # in every marker, and in no results
 HASHED = 2**28  # bytes of a single file up to which its checksum is taken before it is read
 NEAR = 2  # how far up the marker of a single file is looked for: a folder may have folders
 
@@ -57,24 +57,41 @@ def read_marker(folder: Path) -> Marker | None:
         return None
     except OSError as error:
         raise InputError(f"{path}: cannot be read ({error.strerror}). Check the path.") from None
-    try:
-        found = msgspec.json.decode(content, type=Marker)
-    except (msgspec.DecodeError, UnicodeDecodeError):
-        raise InputError(f"{path}: is no marker that truerank wrote. Make the folder again.") from None
+    found = _decoded(content)
+    if found is None:
+        raise InputError(f"{path}: is no marker that truerank wrote. Make the folder again.")
     if found.format != FORMAT:
         raise InputError(f"{path}: format {found.format}, expected {FORMAT}: of another version. Make it again.")
     return found
 
 
+def _decoded(content: bytes) -> Marker | None:
+    """A marker whose names all lie in its folder; None for any other content."""
+    try:
+        found = msgspec.json.decode(content, type=Marker)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return None
+    return found if all(_is_inside(name) for name in found.files) else None
+
+
+def _is_inside(name: str) -> bool:
+    """
+    >>> [_is_inside(name) for name in ("a.csv", "fold-1/a.csv", "../a.csv", "/etc/passwd", "")]
+    [True, True, False, False, False]
+    """
+    path = PurePosixPath(name)
+    return bool(path.parts) and not path.is_absolute() and ".." not in path.parts and "\\" not in name
+
+
 def files_in(folder: Path) -> list[str]:
-    """The files of a folder and of those in it, by their relative names, without its marker and without locks.
+    """The files of a folder and of those in it, by their relative names, without its marker.
 
     A folder without files is listed too, with a / at its end: it is something that no marker lists.
     """
     found = []
     for place, folders, files in os.walk(folder):
         within = Path(place).relative_to(folder)
-        names = [(within / name).as_posix() for name in files if name != LOCK]
+        names = [(within / name).as_posix() for name in files]
         linked = [(within / name).as_posix() for name in folders if (Path(place) / name).is_symlink()]
         found += [name for name in (*names, *linked) if name != MARKER]
         if not files and not folders and Path(place) != folder:
@@ -107,16 +124,25 @@ def check_member(path: Path) -> None:
     """Refuse a single file that is not what truerank wrote into the folder it lies in.
 
     The size is always compared, the checksum of files up to 256 MB: reading them once more costs little, and larger
-    ones are mostly read in chunks. A file that no marker lists is the user's own, and not looked at.
+    ones are mostly read in chunks. A file that no marker lists is the user's own, and not looked at, and so is a file
+    of the marker's name that truerank did not write as one.
     """
     parents = Path(os.path.abspath(path)).parents[:NEAR]  # noqa: PTH100 - as the user named it, links and all
     for folder in parents:
-        if (folder / MARKER).is_file():
+        if (folder / MARKER).is_file() and not _is_foreign(folder / MARKER):
             name = Path(os.path.abspath(path)).relative_to(folder).as_posix()  # noqa: PTH100
             found = read_marker(folder)
             if found is not None and name in found.files:
                 _check(path, found.files[name], most=HASHED)
                 return
+
+
+def _is_foreign(path: Path) -> bool:
+    """Whether a file of the marker's name is something else, such as results of `--out truerank.json`."""
+    try:
+        return WRITTEN_BY not in path.read_bytes()
+    except OSError:
+        return False  # reading it reports why
 
 
 def _check(path: Path, entry: Entry, *, most: int | None) -> None:
@@ -137,7 +163,7 @@ def _check(path: Path, entry: Entry, *, most: int | None) -> None:
 
 
 def _is_other(path: Path, entry: Entry) -> bool:
-    return os.path.lexists(path) and (not path.is_file() or _entry(path) != entry)
+    return os.path.lexists(path) and (path.is_symlink() or not path.is_file() or _entry(path) != entry)
 
 
 def _entry(path: Path) -> Entry:

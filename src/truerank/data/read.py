@@ -20,6 +20,7 @@ from truerank.data.batches import MATRIX, LazyTable, by_user
 from truerank.data.matrices import is_sparse, population, rows_of, stored
 from truerank.data.recognise import JUDGED, PAIR, taken, with_usual
 from truerank.data.rules import ALL, RULE, PositiveRule
+from truerank.data.times import time_array
 
 VALUE_NAMES = ("label", "reward", "rating", "value")
 KEYS = ("user", "item", *VALUE_NAMES, "score", "rank", "propensity", "position", "session", "time", "inclusion")
@@ -99,7 +100,7 @@ def log_of(
         propensity=_sorted(checked(table, "propensity", mapping, where=where), order),
         position=_sorted(checked(table, "position", mapping, where=where), order),
         session=_plain(table, "session", mapping, order),
-        time=_plain(table, "time", mapping, order),
+        time=_time(table, mapping, order),
         inclusion=_sorted(checked(table, "inclusion", mapping, where=where), order),
         source=where,
     )
@@ -317,6 +318,11 @@ def checked(
 
 def _sorted(values: Any, order: Ints) -> Any:
     return None if values is None else frozen(values[order])
+
+
+def _time(table: pl.DataFrame, mapping: Mapping[str, str], order: Ints) -> Any:
+    found = find_column(table, "time", mapping)
+    return None if found is None else _sorted(time_array(found), order)
 
 
 def _plain(table: pl.DataFrame, key: str, mapping: Mapping[str, str], order: Any) -> Any:

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import errno
+import hashlib
 import io
+import os
+import re
 import shutil
+import socket
 import tempfile
 from collections.abc import Collection, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import IO, ClassVar
 
@@ -17,6 +22,9 @@ import polars as pl
 
 from truerank.core.arrays import Ints
 from truerank.core.errors import InputError
+
+UNKNOWN = "0"  # when a process started, where the system does not tell
+SCRATCH = re.compile(r"truerank-(?P<machine>[0-9a-f]{8})-(?P<process>\d+)-(?P<started>\d+)-\w{8}")
 
 
 @dataclass(slots=True)
@@ -31,7 +39,7 @@ class Scratch:
         """A new folder inside."""
         with writing(self.folder or self.within):
             if self.folder is None:
-                self.folder = Path(tempfile.mkdtemp(prefix="truerank-", dir=self.within))
+                self.folder = new_scratch(self.within)
             self.n_made += 1
             made = self.folder / f"{self.n_made}-{name}"
             made.mkdir()
@@ -40,13 +48,75 @@ class Scratch:
 
 @contextmanager
 def scratch(within: Path | None = None) -> Iterator[Scratch]:
-    """A place for parts; what was written is removed at the end, after errors and Ctrl-C, too."""
+    """A place for parts; what was written is removed at the end, after errors and Ctrl-C, too.
+
+    What killed processes have left is removed, once for each process and place.
+    """
     place = Scratch(within)
+    _remove_abandoned(within)
     try:
         yield place
     finally:
         if place.folder is not None:
             shutil.rmtree(place.folder, ignore_errors=True)
+
+
+def new_scratch(within: Path | None = None) -> Path:
+    """A new temporary folder whose name says whose process it belongs to; those of ended processes are removed.
+
+    The name has the machine (with the namespace of its process ids), the process id and when that process started.
+    """
+    _remove_abandoned(within)
+    owner = f"truerank-{_machine()}-{os.getpid()}-{_started(os.getpid())}-"
+    return Path(tempfile.mkdtemp(prefix=owner, dir=within))
+
+
+def _remove_abandoned(within: Path | None) -> None:
+    with suppress(OSError):  # there may be no place for temporary files, which is reported when one is needed
+        _remove_abandoned_in(tempfile.gettempdir() if within is None else str(within))
+
+
+@cache
+def _remove_abandoned_in(parent: str) -> None:
+    """Remove temporary folders that this user's killed processes have left on this machine, and nothing else."""
+    if not hasattr(os, "getuid"):
+        return  # nobody can tell there whether a process is still alive
+    with os.scandir(parent) as entries:
+        for entry in entries:
+            owner = SCRATCH.fullmatch(entry.name)
+            if owner is None or owner["machine"] != _machine() or not entry.is_dir(follow_symlinks=False):
+                continue
+            is_mine = entry.stat(follow_symlinks=False).st_uid == os.getuid()
+            if is_mine and not _is_running(int(owner["process"]), owner["started"]):
+                shutil.rmtree(entry.path, ignore_errors=True)
+
+
+def _is_running(process: int, started: str) -> bool:
+    """Whether a process is alive and the one that started then: ids are given again."""
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except (OSError, OverflowError):
+        return True  # of another user
+    return _started(process) in (started, UNKNOWN)
+
+
+def _started(process: int) -> str:
+    """When a process started, in ticks since the machine did; Linux alone tells."""
+    try:
+        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[19]
+    except (OSError, IndexError):
+        return UNKNOWN
+
+
+@cache
+def _machine() -> str:
+    """The machine, and of containers each: process ids mean nothing elsewhere, but temporary folders may be shared."""
+    namespace = ""
+    with suppress(OSError):
+        namespace = str(Path("/proc/self/ns/pid").readlink())
+    return hashlib.blake2b(f"{socket.gethostname()} {namespace}".encode(), digest_size=4).hexdigest()
 
 
 @contextmanager

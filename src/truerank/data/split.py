@@ -13,7 +13,7 @@ from truerank.core.chance import cell_uniforms
 from truerank.core.errors import InputError
 from truerank.core.ids import Ids
 from truerank.core.log import Log
-from truerank.core.wording import columns_option
+from truerank.data.times import time_ranks
 from truerank.sampling.designs import BernoulliDesign, UniformDesign
 from truerank.sampling.pools import Members, PoolOrder, Share, row_keys
 
@@ -29,12 +29,11 @@ def split_rows(log: Log, by: str, fraction: float, *, seed: int) -> Ints:
         return BernoulliDesign(fraction).draw(Members.of(log), seed=seed, purpose="split random")
     if by == "user":
         return UniformDesign(Share(fraction)).draw(Members.of(log), seed=seed, purpose=PER_USER)
-    if log.time is None:
-        raise InputError(f"{log.source}: a split by time needs a time column. Name it with {columns_option('time')}.")
+    rank = time_ranks(log)
     n_late = int(np.floor(fraction * len(log) + 1e-9))
     if n_late == 0:
         return np.zeros(0, dtype=np.int64)
-    return np.flatnonzero(log.time >= np.sort(log.time)[len(log) - n_late])
+    return np.flatnonzero(rank >= np.sort(rank)[len(log) - n_late])
 
 
 def split_random(log: Log, fraction: float, *, seed: int) -> tuple[Log, Log]:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import io
 import shutil
-import tempfile
 import warnings
 import weakref
 from collections.abc import Iterable, Iterator
@@ -20,8 +19,9 @@ from typing import Any
 import polars as pl
 
 from truerank.core.errors import InputError
+from truerank.data.file_version import unchanged, versions_of
 from truerank.data.matrices import is_sparse
-from truerank.data.spill import writing
+from truerank.data.spill import new_scratch, writing
 
 HELD = 2**26  # bytes that stay in memory
 GATHERED = 2**17  # rows that are written together: streams may come in tiny batches
@@ -114,7 +114,7 @@ class Spool:
     @classmethod
     def new(cls) -> Spool:
         with writing(None):
-            folder = Path(tempfile.mkdtemp(prefix="truerank-"))
+            folder = new_scratch()
         spool = cls(folder)
         spool.ends = weakref.finalize(spool, shutil.rmtree, folder, ignore_errors=True)
         return spool
@@ -129,13 +129,20 @@ def taken(source: Any, *, where: str) -> pl.DataFrame | Spool:
     """All rows of a stream: in memory where they are few, else in files, which go at once where it breaks off."""
     waiting = _Waiting()
     try:
-        for batch in _unbroken(source, where=where):
-            waiting.add(batch, where=where)
+        with unchanged(versions_of(_local_files(source))):
+            for batch in _unbroken(source, where=where):
+                waiting.add(batch, where=where)
         return waiting.all_rows(empty=_refused(where) if hasattr(type(source), "read_next_batch") else None)
     except BaseException:
         if waiting.spool is not None:
             waiting.spool.ends()
         raise
+
+
+def _local_files(source: Any) -> list[Path]:
+    """The files of a dataset of pyarrow; those of others, and what lies elsewhere, nobody can look at here."""
+    names = getattr(source, "files", None) if _is_dataset(source) else None
+    return [Path(name) for name in names if isinstance(name, str)] if isinstance(names, list) else []
 
 
 def _refused(where: str) -> InputError:

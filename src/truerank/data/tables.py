@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import polars as pl
 
 from truerank.core.ids import Ids
@@ -15,6 +14,7 @@ from truerank.core.log import Log
 from truerank.data.batches import LazyTable
 from truerank.data.read import column, find_column
 from truerank.data.recognise import JUDGED, with_usual
+from truerank.data.times import time_array
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +52,6 @@ def as_fields(path: Path, columns: Mapping[str, str], *, text: bool) -> tuple[pl
         Ids.factorise(table[name], where=f"{where}, column {key!r}")
         for key, name in (("user", named.user), ("item", named.item))
     )
-    time = None if named.time is None else np.asarray(table[named.time].to_numpy())
+    time = None if named.time is None else time_array(table[named.time])
     log = Log(users, items, user, item, {}, time=time, source=where)
     return rows.fields().read() if text else table, log

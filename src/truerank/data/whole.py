@@ -5,10 +5,11 @@ from __future__ import annotations
 import errno
 import os
 import re
+import secrets
 import stat
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 
 import polars as pl
@@ -23,9 +24,9 @@ UNSYNCED = (errno.EINVAL, errno.ENOTSUP)  # file systems that have nothing to sy
 def whole_file(path: Path, *, advice: str | None = None) -> Iterator[Path]:
     """A temporary name beside `path` that becomes `path` if all goes well and vanishes if not.
 
-    The content is on disk before the name is, so that no crash leaves a file that is empty or cut. What a killed
-    process has left under the temporary name is removed. A file that is replaced keeps its permissions, and one that
-    may not be written to is not replaced. `advice` is what to do where it cannot be written.
+    The name is random and the file is made by this process, for its user alone while it is written. The content is on
+    disk before the name is, so that no crash leaves a file that is empty or cut. A file that is replaced keeps its
+    permissions, and one that may not be written to is not replaced. `advice` is what to do where it cannot be written.
     """
     if path.exists() and not path.is_file() and not path.is_dir():
         with writing(path, advice=advice):
@@ -34,24 +35,33 @@ def whole_file(path: Path, *, advice: str | None = None) -> Iterator[Path]:
     path = real(path)
     with writing(path, advice=advice):
         mode = _permissions(path)
-        handle, temporary = _beside(path)
-    if sys.platform == "win32":
-        os.close(handle)  # a name of an open file cannot be changed there
-    placed = False
+        temporary = temporary_name(path)
+        os.close(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666 if mode is None else 0o600))
+    renamed = False
     try:
         with writing(path, advice=advice):
+            final = make_private(temporary, 0o600) if mode is None else mode
             yield temporary
-            if mode is not None:
-                temporary.chmod(mode)
+            temporary.chmod(final)
             sync(temporary)
             temporary.replace(path)
-            placed = True
+            renamed = True
             sync(path.parent)
     finally:
-        if not placed:
+        if not renamed:
             temporary.unlink(missing_ok=True)
-        if sys.platform != "win32":
-            os.close(handle)
+
+
+def temporary_name(path: Path) -> Path:
+    """A name beside `path` for what is being written: random, so that it is nobody else's."""
+    return path.with_name(f".truerank-{secrets.token_hex(8)}.part")
+
+
+def make_private(path: Path, mode: int) -> int:
+    """Close a new file or folder to all other users; gives the permissions that the umask has left it."""
+    final = stat.S_IMODE(path.stat().st_mode)
+    path.chmod(mode)
+    return final
 
 
 @contextmanager
@@ -111,66 +121,15 @@ def sync(path: Path) -> None:
 
 
 def is_free(handle: int) -> bool:
-    """Take the lock of an open file; False where another process has it. It is free when its process ends."""
+    """Take the lock of an open folder; False where another process has it. It is free when its process ends."""
+    if sys.platform == "win32":
+        return True
+    import fcntl
+
     try:
-        if sys.platform == "win32":
-            import msvcrt
-
-            msvcrt.locking(handle, msvcrt.LK_NBLCK, 1)
-        else:
-            import fcntl
-
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except (BlockingIOError, PermissionError):
         return False
     except OSError:
         return True  # a file system without locks
     return True
-
-
-def is_at(handle: int, path: Path) -> bool:
-    """Whether an open file still has this name."""
-    with suppress(OSError):
-        return os.path.samestat(os.fstat(handle), os.stat(path, follow_symlinks=False))  # noqa: PTH116
-    return False
-
-
-def _beside(path: Path) -> tuple[int, Path]:
-    """A new file beside `path`, open and locked as long as its process lives; permissions as the umask has them.
-
-    Its name is always the same, so that what a dead process left is found; where a living one writes the same file at
-    this moment, another name, and the last of both stays.
-    """
-    for end in ("", *(f".{os.getpid()}.{n}" for n in range(99))):
-        temporary = path.with_name(f".{path.name}{end}.part")
-        while True:
-            try:
-                handle = os.open(temporary, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o666)
-            except FileExistsError:
-                if _was_left(temporary):
-                    continue
-                break
-            if is_free(handle) and is_at(handle, temporary):
-                return handle, temporary
-            os.close(handle)  # another process took it for one that was left
-    raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(path))
-
-
-def _was_left(temporary: Path) -> bool:
-    """Remove a file whose process is dead; False where it lives, or the file is not ours."""
-    try:
-        handle = os.open(temporary, os.O_RDWR | getattr(os, "O_NOFOLLOW", 0))
-    except FileNotFoundError:
-        return True
-    except OSError:
-        return False
-    try:
-        if not is_free(handle):
-            return False
-        if is_at(handle, temporary):
-            temporary.unlink(missing_ok=True)
-        return True
-    except OSError:
-        return False
-    finally:
-        os.close(handle)

@@ -259,6 +259,8 @@ def prepare_judged(
     if judged is None:
         raise InputError("labels: no rows; expected judged pairs of users and items.")
     check_rows(judged)
+    rows["labels"], relevant_rows = (judged, []) if call.like is None else call.like.labelled(judged)
+    judged = rows["labels"]
     sample = call.exposure.labelled(first_rows(judged))
     metrics, without_labels = usable(call.chosen_metrics, sample)
     # two sources may share a name, so they are told apart by their role
@@ -358,6 +360,7 @@ def prepare_judged(
             *(note("chunks", sentence) for sentence in source.notes),
             *without_labels,
             *left_out,
+            *relevant_rows,
             *(about_holdout(source_of(judged), first_rows(judged)) if held_out else ()),
             *([] if design is None else about_unheard(design.users_unheard(judged.users), len(design.users))),
             *(without_exclusions(models, call.exposure.exposed) if exclude is None else ()),

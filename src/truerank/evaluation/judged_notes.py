@@ -55,21 +55,9 @@ def about_population(n_users: int, empty: int) -> list[Message]:
 
 def about_holdout(source: str, rows: Log) -> list[Message]:
     """What a hold-out takes as relevant, and that the rest is taken as irrelevant."""
-    if not rows.rewards:
-        taken = [note("relevant-rows", f"{source}: no value column, so every row is a relevant pair.")]
-    elif "label" not in rows.rewards:
-        name = next(iter(rows.rewards))
-        taken = [
-            caution(
-                "relevant-rows",
-                f"{source}: rows with a {name} above 0 count as relevant; for another rule say, as an example, "
-                '{option:positive ">3"|truerank.read(..., positive=">3")}.',
-            )
-        ]
-    else:
-        taken = []
+    every = note("relevant-rows", f"{source}: no value column, so every row is a relevant pair.")
     return [
-        *taken,
+        *([] if rows.rewards else [every]),
         caution(
             "holdout",
             "a hold-out takes every pair that is not listed as irrelevant, though nobody asked about them: values are "

@@ -47,6 +47,7 @@ from truerank.evaluation.mistakes import about_seen, seen_items
 from truerank.evaluation.question import Cell, Points, Question, Remarks, Tallies
 from truerank.evaluation.returned_notes import about_returned
 from truerank.exposure.randomness.items import JudgedItems
+from truerank.exposure.randomness.users import UserCounts, selected_users
 from truerank.metrics.worth import bounds_of, relevant
 from truerank.ranks.kernel.rank import Aligned, rank
 from truerank.uncertainty.balance import (
@@ -196,7 +197,11 @@ class JudgedPlan:
         }
         if self.exposed is Exposed.RANDOM:
             judged = np.bincount(chunk.labels.unit, minlength=chunk.labels.n_units)
-            return counted | {("items",): JudgedItems.of(chunk), ("expansion",): expansions(judged, pool.count)}
+            return counted | {
+                ("items",): JudgedItems.of(chunk),
+                ("users",): UserCounts.of_chunk(chunk, relevant(chunk.labels)),
+                ("expansion",): expansions(judged, pool.count),
+            }
         if self.exposed in EVERY_LABEL:
             return counted
         answered = np.ones(chunk.labels.n_units, dtype=bool)
@@ -242,7 +247,7 @@ class JudgedPlan:
             return 0.0  # no mean of clusters
         if terms.whole.exact:  # every label is known: all of each list was judged
             return float(terms.n_independent())
-        parts: ByPlace | None = self._of_list("stand-for", cell, measured)
+        parts = self.list_weights(cell, measured)
         return equally_weighted(terms.whole) or (0.0 if parts is None else equal_parts(parts.value))
 
     def evidence(self, cell: Cell, spread: Spread, measured: Measured) -> Evidence:
@@ -262,7 +267,12 @@ class JudgedPlan:
             return ()  # whatever the judged rows are
         items: JudgedItems | None = measured.tallies.get(("items",))
         balance: Balance | None = self._of_list("balance", cell, measured)
-        return (*unbalanced(balance, cell[0]), *not_random(items), *distrust(measured.terms[cell], cell[0]))
+        return (
+            *unbalanced(balance, cell[0]),
+            *not_random(items),
+            *selected_users(measured.tallies.get(("users",))),
+            *distrust(measured.terms[cell], cell[0]),
+        )
 
     def unseen(self, cell: Cell, terms: Terms, measured: Measured) -> UnseenExposure:
         """Weight that a clip took away, and what heavy rows that were not drawn would have stood for."""
@@ -278,6 +288,11 @@ class JudgedPlan:
         # of a ratio that share of its denominator is unseen: all of it hits, or misses
         value = measured.terms[cell].value()
         return UnseenExposure(share, share * (highest - value), fall=share * value)
+
+    def list_weights(self, cell: Cell, measured: Measured) -> ByPlace | None:
+        """Σ w / π of the labelled rows in each user's list, whatever their label; None where every label is known."""
+        weights: ByPlace | None = self._of_list("stand-for", cell, measured)
+        return weights
 
     def _of_list(self, what: str, cell: Cell, measured: Measured) -> Any:
         """What was tallied of the lists behind an estimate, None where it does not rest on them."""
@@ -360,6 +375,7 @@ class JudgedPlan:
             *about_population(len(self.users), int(tallies["empty",])),
             *self.scored,
             *about_randomness(tallies.get(("items",))),
+            *selected_users(tallies.get(("users",))),
             *about_returned(tallies.get(("returned",))),
             *about_propensities(self.description, measured.tallies, designed=self.exposed is Exposed.DESIGNED),
             *about_refits(self.learned.failures),

@@ -14,7 +14,10 @@ from truerank.core.messages import Message, caution, note
 from truerank.core.metric import Metric
 from truerank.core.options import AbsentUsers, CoveredItems, Denominator, Discount, Gain, Ideal, InformationUnit
 from truerank.core.ranking import Scores
+from truerank.data.rules import PositiveRule
 from truerank.estimators.judged.holdout import Holdout
+from truerank.evaluation.judged_source import Rows, source_of
+from truerank.evaluation.label_rules import label_by
 from truerank.metrics.auc import AUC
 from truerank.metrics.average_precision import AveragePrecision
 from truerank.metrics.catalogue_coverage import CatalogueCoverage
@@ -25,6 +28,7 @@ from truerank.metrics.precision import Precision
 from truerank.metrics.recall import Recall
 from truerank.ranks.scores.scores import Lists
 
+RELEVANT_VALUES: Final = PositiveRule(">", 0.0)
 POSITIVES: Final = Denominator.POSITIVES
 SMALLER: Final = Denominator.SMALLER
 
@@ -68,6 +72,17 @@ class Tool:
                 if type(metric) in self.unmatched
             ),
         ]
+
+    def labelled(self, rows: Rows) -> tuple[Rows, list[Message]]:
+        """Rows with labels where their values are neither 0/1 nor come with a rule: these tools take values above 0."""
+        labelled = label_by(rows, RELEVANT_VALUES)
+        if labelled is rows:
+            return rows, []
+        sentence = (
+            f"{source_of(rows)}: rows with a value {RELEVANT_VALUES} count as relevant, as in {self.name}; for another "
+            'rule say, as an example, {option:positive ">3"|truerank.read(..., positive=">3")}.'
+        )
+        return labelled, [caution("relevant-rows", sentence)]
 
     def scores(self, scores: Scores) -> Scores:
         """Scores with ties broken as the tool does, where these are lists."""

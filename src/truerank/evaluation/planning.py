@@ -37,6 +37,7 @@ from truerank.evaluation.ranked import prepare
 from truerank.evaluation.ranked_source import source_of
 from truerank.exposure.kinds import RandomExposure
 from truerank.exposure.positions import as_positions
+from truerank.exposure.randomness.users import selected_users
 from truerank.metrics import METRICS
 from truerank.uncertainty.assumed import assumed_lists, assumed_sessions
 from truerank.uncertainty.intervals import Interval
@@ -53,11 +54,13 @@ class SamplePlan:
     """How many users, with how many rows each (judged items or sessions), show a difference with the power asked for.
 
     `pairs` are the comparisons and what they vary by; `table()` is the curve, `at_hand` what the pilot itself shows.
+    `messages` are reasons not to rely on the plan: what takes verdicts away from comparisons in the pilot.
     """
 
     difference: float
     sure: Sure
     pairs: tuple[PlannedPair, ...]
+    messages: tuple[Message, ...] = ()
 
     def table(self) -> pl.DataFrame:
         """Users needed for each number of rows per user, and what the users at hand would show with as many.
@@ -163,7 +166,8 @@ def plan_exposure(
         plan, source = prepare_judged(scores, pilot, call, exclude=exclude, space=space, progress=progress)
         work = map_chunks(workers, partial(measure, plan), source, progress=progress)
         with gathered(work) as measured:
-            return _planned(plan, measured, float(difference), sure)
+            selected = selected_users(measured.tallies.get(("users",)))
+            return replace(_planned(plan, measured, float(difference), sure), messages=selected)
 
 
 @checked_arguments(

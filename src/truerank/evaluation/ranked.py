@@ -10,9 +10,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import polars as pl
-
 from truerank.core.calls import ANYTHING, COUNT, NUMBER, NUMBERS, Wanted, checked_arguments
 from truerank.core.errors import InputError, RefusedError
 from truerank.core.estimator import Asked, Estimator, Groups, Learned, Learner, clips_of, learn
@@ -21,7 +18,7 @@ from truerank.core.messages import Message, note
 from truerank.core.progress import Progress, Watching, watching
 from truerank.core.results import Results
 from truerank.data.batches import LazyTable
-from truerank.data.impressions import Impressions, Logged, RankedChunk
+from truerank.data.impressions import Logged, RankedChunk
 from truerank.data.spill import scratch
 from truerank.data.streams import is_stream
 from truerank.engines.engine import Workers, map_chunks
@@ -36,19 +33,21 @@ from truerank.evaluation.conclude import conclude
 from truerank.evaluation.gather import gathered
 from truerank.evaluation.kept import opened_run, question_of
 from truerank.evaluation.measure import measure
+from truerank.evaluation.position_check import checked_by_tables
 from truerank.evaluation.question import Adjust, Question
 from truerank.evaluation.ranked_facts import RankedFacts
-from truerank.evaluation.ranked_notes import about_exposures, about_fits, about_independence
-from truerank.evaluation.ranked_plan import RankedPlan, UnitIds
+from truerank.evaluation.ranked_notes import about_exposures, about_fits, about_independence, about_surfaces
+from truerank.evaluation.ranked_plan import RankedPlan
 from truerank.evaluation.ranked_sight import Looking
 from truerank.evaluation.ranked_source import HeldLog, RankedSource, check_common, source_of
+from truerank.evaluation.unit_ids import unit_ids
 from truerank.exposure.policies.mixtures import LoggerShares
 from truerank.exposure.policies.scored import with_exposures
 from truerank.exposure.policies.targets import is_table
 from truerank.exposure.positions import as_positions
 from truerank.exposure.positions.learner import PositionLearner
 from truerank.exposure.positions.places import Positions
-from truerank.exposure.positions.requests import for_groups
+from truerank.exposure.positions.requests import for_places
 from truerank.uncertainty.clipping import AutoClip, check_clips
 from truerank.uncertainty.intervals import Interval, Population
 
@@ -95,13 +94,14 @@ def off_policy(
     `log` has the impressions (see `read_impressions`); `targets` gives each policy's name and a table session, item,
     rank (or exposure) of all the items it would rank, or a RankColumn or ExposureColumn of the log;
     RankColumn("position") is the logging policy. `position` is a position model; without it the log needs a column
-    propensity and targets need exposures. The default estimators are ips and snips, with rewards counted per
-    `normaliser`; what of them cannot be had is left out with a note. Each clip limits ε/ε0 (`ips(of=inverse)`: 1/ε0, as
-    in the paper); AutoClip() chooses one and reports the whole curve. `reward_range` declares what every reward lies
-    between where they are not 0 or 1: then values that the log cannot show have bounds. A table may also give the score
-    of every item (session, item, score), to be ranked at random (`temperature`, Plackett-Luce; 0: in order) and after
-    `n_candidates` were drawn (see `exposure.exposures`). `engine`, `keep` and `progress` are as in
-    `evaluate`.
+    propensity and targets need exposures. Where the log rejects a fitted model (goodness of fit, p < .01), a verdict
+    stands only if it is the same with the table of observed views. The default estimators are ips and snips, with
+    rewards counted per `normaliser`; what of them cannot be had is left out with a note. Each clip limits ε/ε0
+    (`ips(of=inverse)`: 1/ε0, as in the paper); AutoClip() chooses one and reports the whole curve. `reward_range`
+    declares what every reward lies between where they are not 0 or 1: then values that the log cannot show have bounds.
+    A table may also give the score of every item (session, item, score), to be ranked at random (`temperature`,
+    Plackett-Luce; 0: in order) and after `n_candidates` were drawn (see `exposure.exposures`). `engine`, `keep` and
+    `progress` are as in `evaluate`.
 
     Two sessions, views halve with every rank; the target turns the list round:
 
@@ -173,7 +173,18 @@ def off_policy(
                 if is_table(target):
                     where = os.fspath(target) if isinstance(target, str | os.PathLike) else name
                     check_common(where, int(measured.tallies[name, "known"]), source.facts)
-            return run.said(conclude(plan, measured, n_rows=source.facts.n_rows, n_units=source.facts.n_units))
+            results = conclude(plan, measured, n_rows=source.facts.n_rows, n_units=source.facts.n_units)
+        rejected = plan.rejected_fits()
+        if rejected is None:
+            return run.said(results)
+        if rejected.from_clicks:
+            return run.said(checked_by_tables(results, None, rejected))
+        by_table = plan.with_tables(rejected.fits)
+        work = map_chunks(
+            run.workers, partial(measure, by_table), source, progress=say, what="checking the position model"
+        )
+        with gathered(work) as measured:
+            return run.said(checked_by_tables(results, conclude(by_table, measured), rejected))
 
 
 def _tables(role: str, policies: Mapping[str, Any]) -> dict[str, Any]:
@@ -204,7 +215,8 @@ def prepare(
 ) -> RankedPlan:
     """The plan of an evaluation: what is asked of each target, with what was learned from all chunks."""
     facts = source.facts.declaring(reward_range)
-    asked = None if position is None else for_groups(Positions.everywhere(position), facts.groups)
+    requested = None if position is None else Positions.everywhere(position)
+    asked = None if requested is None else for_places(requested, surfaces=facts.surfaces, groups=facts.groups)
     learner = None
     if asked is not None and asked.requests:
         learner = PositionLearner(asked, level, facts.clicks, facts.source)
@@ -239,9 +251,14 @@ def prepare(
             name: tuple(number for number, (each, _) in enumerate(question.asked) if name in possible[each])
             for name in targets
         },
-        ids_of_units=_ids(source.log) if isinstance(source, HeldLog) and facts.n_units <= MOST_UNITS else None,
+        ids_of_units=unit_ids(source.log) if isinstance(source, HeldLog) and facts.n_units <= MOST_UNITS else None,
         first=(*(note("chunks", sentence) for sentence in source.notes), *_first(facts, looking, learned)),
-        last=(*_about_strata(looking, learned, interval), *left_out, *unfit),
+        last=(
+            *([] if requested is None else about_surfaces(requested, facts)),
+            *_about_strata(looking, learned, interval),
+            *left_out,
+            *unfit,
+        ),
     )
 
 
@@ -283,18 +300,6 @@ def _learned(
         return map_chunks(workers, work, source, progress=progress, what="learning", ordered=True)
 
     return learn(list(dict.fromkeys(wanted)), mapped, groups=groups, facts={})
-
-
-def _ids(log: Impressions) -> UnitIds:
-    """The ids of units and of their clusters; a session without a row has no known user."""
-    unit: Any = pl.Series(np.arange(log.n_units))
-    if log.sessions is not None and log.session_of_unit is not None:
-        unit = log.sessions.values.gather(log.session_of_unit)
-    cluster = unit
-    if log.users is not None:
-        known = log.cluster < len(log.users)
-        cluster = log.users.values.gather(pl.Series(np.where(known, log.cluster, 0)).set(pl.Series(~known), None))
-    return UnitIds(unit, cluster, np.bincount(log.unit, minlength=log.n_units).astype(np.float64))
 
 
 # --------------------------------------------------------------------------------------------------------------- checks

@@ -36,8 +36,8 @@ class RankedFacts:
     """What is known of a whole log before any of it is measured.
 
     `ends_known` says that it tells where lists end. `only` is the surface and the group of all rows, where there is no
-    other; `groups` are all user groups, of very many some. `absent` are the sessions of each target that were left out
-    when its table was brought to the log, because the log does not have them.
+    other; `surfaces` and `groups` are all surfaces and user groups, of very many some. `absent` are the sessions of
+    each target that were left out when its table was brought to the log, because the log does not have them.
     """
 
     source: str
@@ -52,6 +52,7 @@ class RankedFacts:
     sessions: bool
     ends_known: bool
     only: Mapping[str, str]
+    surfaces: tuple[str, ...]
     groups: tuple[str, ...]
     notes: tuple[str, ...]
     absent: Mapping[str, int] = field(default_factory=dict)
@@ -70,7 +71,7 @@ class RankedFacts:
             rewards={
                 name: RewardFacts(0.0, 1.0, binary=True)
                 if values.dtype == np.uint8
-                else RewardFacts(float(values.min(initial=0.0)), float(values.max(initial=0.0)), binary=False)
+                else RewardFacts(float(values.min()), float(values.max()), binary=False)
                 for name, values in log.rewards.items()
             },
             propensity=log.propensity is not None,
@@ -81,21 +82,23 @@ class RankedFacts:
                 for name, values in (("surface", log.surface), ("group", log.group))
                 if values is not None and len(values) and bool((values == values[0]).all())
             },
+            surfaces=() if log.surface is None else tuple(np.unique(log.surface).astype(str).tolist()),
             groups=() if log.group is None else tuple(np.unique(log.group).astype(str).tolist()),
             notes=log.notes,
         )
 
     def declaring(self, between: Bounds | None) -> RankedFacts:
-        """With what was declared of rewards that are not 0 and 1."""
+        """With what was declared of rewards, which must hold all of them."""
         if between is None:
             return self
         low, high = between
         if not low < high:
             raise InputError(f"{{option:reward_range}} {low:g},{high:g}; expected two numbers, the smaller one first.")
         for name, facts in self.rewards.items():
-            if not facts.binary and (facts.minimum < low or facts.maximum > high):
+            least, most = (0.0, 1.0) if facts.binary else (facts.minimum, facts.maximum)
+            if least < low or most > high:
                 raise InputError(
-                    f"{self.source}: {name} has values from {facts.minimum:g} to {facts.maximum:g}; expected all "
+                    f"{self.source}: {name} has values from {least:g} to {most:g}; expected all "
                     f"between {low:g} and {high:g}, as {{option:reward_range}} says."
                 )
         return replace(self, rewards={name: replace(facts, declared=between) for name, facts in self.rewards.items()})

@@ -10,13 +10,9 @@ from typing import Any
 from truerank.core.messages import Message, caution, note
 from truerank.evaluation.ranked_facts import RankedFacts
 from truerank.exposure.positions.fits import Parameter
-from truerank.exposure.positions.learner import FittedPositions, from_clicks
+from truerank.exposure.positions.learner import from_clicks
 from truerank.exposure.positions.places import Positions
-
-UNKNOWN_ENDS = (
-    ". Or lists end where people seem to have stopped: no column candidates or viewed tells who came to the end of a "
-    "list; add one"
-)
+from truerank.exposure.positions.requests import MOST_GROUPS, FittedPositions
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,19 +82,60 @@ def views(fitted: FittedPositions) -> list[dict[str, Any]]:
 
 def about_fits(fitted: FittedPositions, asked: Positions, facts: RankedFacts) -> Iterator[Message]:
     """What was fitted, to how much, and whether it describes the log."""
-    ended = "" if from_clicks(asked) or facts.ends_known else UNKNOWN_ENDS
-    to = f"impressions and their {facts.clicks}" if from_clicks(asked) else "lists"
+    rejected, clicks = fitted.rejected(), from_clicks(asked)
+    what = f"{facts.clicks}s" if clicks else "views"
+    to = f"impressions and their {facts.clicks}" if clicks else "lists"
     for place, fit in fitted.fits.items():
         shown = ", ".join(map(_parameter, fit.parameters[:3]))
         yield note("position-fit", f"position model of {place}: {fit.model.name}, {shown}, from {fit.n:,} {to}.")
         for each in fit.notes:
             yield note("position-fit", f"position model of {place}: {each}")
-        if fit.goodness.p < 0.01:
-            yield note(
-                "position-misfit",
-                f"position model of {place}: its views differ from those in the log by more than chance "
-                f"(p = {fit.goodness.p:.1g}); choose another family, or a table{ended}.",
+        if fit.list_end is not None:
+            yield caution(
+                "list-end",
+                f"position model of {place}: no list goes beyond rank {fit.list_end}, to which {fit.n_censored:,} of "
+                f"{fit.n:,} lists come. truerank takes this as the end of lists, not as people who stopped (censored). "
+                "Add the column candidates (how many items a list has) to the log to state where each list ends.",
+                numbers={"rank": fit.list_end, "lists": fit.n, "lists_at_end": fit.n_censored},
+                about=(place,),
             )
+        if place in rejected:
+            yield caution(
+                "position-misfit",
+                f"position model of {place}: its {what} differ from those in the log by more than sampling error "
+                f"(p = {fit.goodness.p:.1g}). Verdicts stand only where the table of observed views gives the same. "
+                f"{about_columns(facts, clicks=clicks)}.",
+                numbers={"p": fit.goodness.p},
+                about=(place,),
+            )
+
+
+def about_surfaces(requested: Positions, facts: RankedFacts) -> list[Message]:
+    """That surfaces are too many for a fit of their own."""
+    per_surface = any(model.per_surface and place.surface is None for place, model in requested.requests)
+    if len(facts.surfaces) <= MOST_GROUPS or not per_surface or from_clicks(requested):
+        return []
+    return [
+        caution(
+            "many-surfaces",
+            f"the log has more than {MOST_GROUPS} surfaces, so they share one fitted position model. Join surfaces "
+            "that are scrolled alike.",
+        )
+    ]
+
+
+def about_columns(facts: RankedFacts, *, clicks: bool) -> str:
+    """What to do about a position model that does not describe the log: the table, and the columns that it lacks."""
+    surface = [] if facts.surfaces else ["surface (where in the product a list is scrolled)"]
+    viewed = "viewed (which of the displayed items were viewed)"
+    if clicks:
+        wanted = [viewed, *surface]
+    elif facts.ends_known:
+        wanted = surface
+    else:
+        wanted = [*surface, "candidates (how many items a list has)", viewed]
+    columns = f", and add to the log the column{'s' if len(wanted) > 1 else ''} {', '.join(wanted)}" if wanted else ""
+    return f"Use the position model fit:table{columns}"
 
 
 def _parameter(fitted: Parameter) -> str:

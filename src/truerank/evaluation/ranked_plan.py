@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Collection, Hashable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from functools import lru_cache
 from typing import Any, cast
 
@@ -23,6 +23,7 @@ from truerank.estimators.ranked.clips import Limited, limited_by
 from truerank.estimators.ranked.exposures import Exposures
 from truerank.estimators.ranked.normalisers import CHOSEN, FIVE
 from truerank.evaluation.measure import Measured
+from truerank.evaluation.position_check import RejectedFits
 from truerank.evaluation.question import Cell, Pair, Points, Question, Remarks, Tallies
 from truerank.evaluation.ranked_evidence import about_value
 from truerank.evaluation.ranked_facts import RankedFacts
@@ -100,6 +101,26 @@ class RankedPlan:
     def limits(self) -> tuple[Limited, ...]:
         """What the clips of the estimators limit."""
         return tuple(dict.fromkeys(limited_by(estimator) for estimator, _ in self.question.asked))
+
+    def rejected_fits(self) -> RejectedFits | None:
+        """The fitted position models that do not describe the log, if there are any."""
+        learner = self.looking.learner
+        fits = {} if learner is None else self.learned[learner].rejected()
+        return RejectedFits(fits, self.facts, self.learned[learner].depths is None) if fits else None
+
+    def with_tables(self, places: Collection[str]) -> RankedPlan:
+        """The same question with the table of observed views at these places; units are not kept."""
+        learner = self.looking.learner
+
+        def with_table(models: Mapping[Hashable, Any]) -> dict[Hashable, Any]:
+            return {key: model.with_tables(places) if key == learner else model for key, model in models.items()}
+
+        learned = replace(
+            self.learned,
+            models=with_table(self.learned.models),
+            refits=tuple(with_table(refit) for refit in self.learned.refits),
+        )
+        return replace(self, learned=learned, auto=False, ids_of_units=None)
 
     # ---- for measure
 

@@ -271,6 +271,7 @@ def _facts(schema: ImpressionSchema, counted: LogCounts, sample: Impressions) ->
         sessions=sample.sessions is not None,
         ends_known=ends_known(sample),
         only={name: next(iter(values)) for name, values in kinds.items() if len(values) == 1},
+        surfaces=tuple(sorted(map(str, counted.surface))),
         groups=tuple(sorted(map(str, counted.group))),
         notes=notes_of(
             sample,

@@ -1,11 +1,11 @@
-"""Looking while data arrive: an interval that holds at every look, and when to stop."""
+"""Interim analyses while data arrive: the comparison of all users so far, and when to stop."""
 
 from __future__ import annotations
 
 import math
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import partial
 from typing import Any
@@ -15,13 +15,12 @@ import polars as pl
 
 from truerank.core.arrays import Floats, Ints
 from truerank.core.calls import ANYTHING, COUNT, NUMBER, checked_arguments, shown
-from truerank.core.chance import cell_keys
 from truerank.core.errors import InputError, RefusedError
-from truerank.core.estimator import Estimator
+from truerank.core.estimator import Estimator, Exposed
 from truerank.core.ids import Ids
 from truerank.core.language import as_value, as_values
 from truerank.core.log import Log
-from truerank.core.messages import Message, note, warning
+from truerank.core.messages import Message, caution, note, warning
 from truerank.core.metric import Metric
 from truerank.core.progress import Watching, watching
 from truerank.core.requirements import Outcome, Requirement
@@ -31,26 +30,28 @@ from truerank.data.spill import scratch
 from truerank.engines.engine import map_chunks
 from truerank.engines.local import Threads
 from truerank.estimators import ESTIMATORS
+from truerank.evaluation.arrivals import arrivals, with_arrival_times
 from truerank.evaluation.conclude import conclude
 from truerank.evaluation.gather import gathered
 from truerank.evaluation.judged import JudgedCall, prepare_judged
+from truerank.evaluation.judged_notes import unequal_judging
 from truerank.evaluation.judged_plan import JudgedPlan
 from truerank.evaluation.judged_source import check_call, rows_of
-from truerank.evaluation.measure import Measured, measure
+from truerank.evaluation.measure import ByPlace, Measured, measure
 from truerank.evaluation.usual import PLAIN
 from truerank.exposure.kinds import EXPOSURES, Exposure
 from truerank.metrics import METRICS
-from truerank.uncertainty.intervals import common
-from truerank.uncertainty.sequences import FIRST, ConfidenceSequence
+from truerank.uncertainty.intervals import common, difference_of
+from truerank.uncertainty.sequences import FIRST, UNSEEN, ConfidenceSequence
 
 PLANNED = 10_000  # users, about whom intervals are narrowest where nothing is said
-LOOKS = 250  # that are made of all users so far, the later ones further apart
 DRIFTS = 0.001  # p below which users did not come in random order
+FEWEST_PER_HALF = 30  # users, to compare earlier with later ones
 EARLY = ("few-informative", "no-spread")  # reasons that more users take away
 
 
 class WatchState(StrEnum):
-    """How it stands: what was shown stays shown, as the interval holds at every look."""
+    """What the users so far show; with more users a later look may be inconclusive again."""
 
     SHOWN = "shown"
     OPPOSITE = "the opposite is shown"
@@ -69,7 +70,7 @@ class WatchState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class WatchLook:
-    """The difference after so many users, with its interval, NaN where it is too early for one."""
+    """The difference of all users so far, with its interval, NaN where it is too early for one."""
 
     users: int
     informative: int
@@ -80,7 +81,7 @@ class WatchLook:
 
 @dataclass(frozen=True, slots=True)
 class WatchedPair:
-    """One comparison over time; `stopped` is the number of users at which it was decided, None while it is not."""
+    """One comparison of all users so far: `reasons` take its verdict away, `cautions` stand beside it."""
 
     model: str
     baseline: str
@@ -88,13 +89,9 @@ class WatchedPair:
     estimator: str
     estimand: str
     state: WatchState
-    stopped: int | None
-    looks: tuple[WatchLook, ...]
-    reasons: tuple[str, ...] = ()
-
-    @property
-    def last(self) -> WatchLook:
-        return self.looks[-1]
+    look: WatchLook
+    reasons: tuple[Message, ...] = ()
+    cautions: tuple[Message, ...] = ()
 
     def __str__(self) -> str:
         return f"{self.model} > {self.baseline}: {self.metric}, {self.estimator}"
@@ -102,7 +99,7 @@ class WatchedPair:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Watched:
-    """All comparisons that are watched: their intervals hold at every look and together, with this level."""
+    """All comparisons that are watched; over all of them and all looks the error is about 1 - level."""
 
     pairs: tuple[WatchedPair, ...]
     level: float
@@ -111,15 +108,15 @@ class Watched:
     messages: tuple[Message, ...]
 
     def table(self) -> pl.DataFrame:
-        """A row for each look of each comparison."""
+        """A row for each comparison: append it to those of earlier looks to see how it went."""
         rows = [
-            (pair.metric, pair.estimator, pair.estimand, pair.model, pair.baseline, look.users, look.informative,
-             look.difference, look.low, look.high, pair.stopped is not None and look.users >= pair.stopped)
-            for pair in self.pairs for look in pair.looks
+            (pair.metric, pair.estimator, pair.estimand, pair.model, pair.baseline, pair.look.users,
+             pair.look.informative, pair.look.difference, pair.look.low, pair.look.high, str(pair.state))
+            for pair in self.pairs
         ]  # fmt: skip
         schema = {"metric": pl.String, "estimator": pl.String, "estimand": pl.String, "model": pl.String,
                   "baseline": pl.String, "users": pl.Int64, "informative": pl.Int64, "difference": pl.Float64,
-                  "low": pl.Float64, "high": pl.Float64, "decided": pl.Boolean}  # fmt: skip
+                  "low": pl.Float64, "high": pl.Float64, "state": pl.String}  # fmt: skip
         return pl.DataFrame(rows, schema=schema, orient="row")
 
     @property
@@ -144,6 +141,7 @@ def watch(
     n_items: int | None = None,
     difference: float | None = None,
     planned: int = PLANNED,
+    drop_missing_times: bool = False,
     level: float = 0.95,
     seed: int = 0,
     threads: int | None = None,
@@ -151,10 +149,14 @@ def watch(
 ) -> Watched:
     """Whether what is required is shown by the users who have come so far; call it as often as you like.
 
-    `labels` have a column time, by which users came; a user counts when the last of its rows is there. `require` are
-    rules such as "a > b: Precision@10", as for `evaluate`. Stop when it is decided: 0 lies outside the interval, or the
-    interval is narrower than twice the smallest `difference` that matters. `planned` is about how many users are
-    expected, chosen before the first look; the interval holds whatever comes, and is narrowest there.
+    Each call decides on all users so far, with all their rows, one cluster for each user. `labels` have a column time:
+    users must arrive in random order, which the times of their first rows are tested for. `require` are rules such as
+    "a > b: Precision@10", as for `evaluate`. Stop when it is decided: 0 lies outside the interval, or the interval is
+    narrower than twice the smallest `difference` that matters. Stopping at the first such look is wrong with a
+    probability of about 1 - `level`, however often you look. `planned` is about how many users are expected, chosen
+    before the first look; about there the interval is narrowest.
+    Times are numbers, dates, datetimes or padded ISO 8601 text, one in every row; `drop_missing_times` drops rows
+    without one, and users who have no other rows, and a message counts them.
     """
     rules = _rules(require)
     check_call(scores, baseline=None, level=level)
@@ -165,6 +167,7 @@ def watch(
     rows = rows_of(labels, role="labels", values=True)
     if not isinstance(rows, Log):
         raise RefusedError("watch needs labels that fit into memory; watch a part of the users, drawn at random.")
+    rows, dropped = with_arrival_times(rows) if drop_missing_times else (rows, [])
     call = JudgedCall(
         exposure=as_value("full" if exposure is None else exposure, EXPOSURES),
         metrics=None if metrics is None else as_values(metrics, METRICS, what="metrics"),
@@ -175,7 +178,7 @@ def watch(
         seed=seed,
         usual=PLAIN,  # means, of which it is proved that intervals hold at every look
     )
-    came = _arrivals(rows, seed=seed)
+    came = arrivals(rows, seed=seed)
     with watching(progress) as say, scratch() as space:
         plan, source = prepare_judged(scores, rows, call, exclude=exclude, space=space, progress=say)
         work = map_chunks(Threads(threads or os.cpu_count() or 1), partial(measure, plan), source, progress=say)
@@ -183,7 +186,8 @@ def watch(
             results = conclude(plan, measured)
             compared = [(rule, each) for rule in rules for each in rule.comparisons(results)]
             sequence = ConfidenceSequence(planned, (1 - level) / len(compared))
-            found = [
+            cautions = _approximate(plan, measured, rows)
+            pairs = tuple(
                 _watched(
                     plan,
                     measured,
@@ -192,12 +196,17 @@ def watch(
                     came=came,
                     sequence=sequence,
                     difference=difference,
+                    cautions=cautions,
                 )
                 for _, each in compared
-            ]
-    said = tuple(message for _, messages in found for message in messages)
+            )
+    drifting = tuple(reason for pair in pairs for reason in pair.reasons if reason.code == "drift")
     return Watched(
-        tuple(pair for pair, _ in found), level, planned, difference, (*_kept(results), *_about(len(found)), *said)
+        pairs,
+        level,
+        planned,
+        difference,
+        (*dropped, *_kept(results), *_about(len(pairs), level), *cautions, *drifting),
     )
 
 
@@ -215,42 +224,36 @@ def _kept(results: Results) -> tuple[Message, ...]:
     return tuple(message for message in results.messages if message.code != "detectable")
 
 
-def _about(pairs: int) -> tuple[Message, ...]:
-    together = f" and for all {pairs} comparisons together" if pairs > 1 else ""
+def _about(pairs: int, level: float) -> tuple[Message, ...]:
+    together = f" in any of the {pairs} comparisons" if pairs > 1 else ""
     return (
         note(
             "every-look",
-            f"the intervals hold at every look{together} if users come in random order and enough of them tell the "
-            f"models apart (from {FIRST} on); rare large losses that were not seen yet are in no interval.",
+            f"stopping at the first look that decides is wrong{together} with a probability of about {1 - level:.0%}, "
+            "however often you look, if users arrive in random order, unrelated to their taste. Each look is about all "
+            "users so far: if you go on, a later look may be inconclusive again. Large losses of fewer than 5 % of the "
+            f"users who tell the models apart may not be among the first {FIRST} of them.",
         ),
     )
 
 
-# -------------------------------------------------------------------------------------------------------------- arrival
+def _approximate(plan: JudgedPlan, measured: Measured, rows: Log) -> tuple[Message, ...]:
+    """That the error of repeated looks is only about what the level says, where rows have unequal weights."""
+    unequal = bool(unequal_judging(measured.tallies))
+    if plan.exposed in (Exposed.BIASED, Exposed.DESIGNED):
+        unequal = rows.propensity is None or bool(np.ptp(rows.propensity) > 0)
+    if not unequal:
+        return ()
+    return (
+        caution(
+            "approximate-level",
+            "labelled rows have unequal weights, so the error of repeated looks is only approximately controlled: a "
+            "few rows that would weigh much may not have been drawn yet. Confirm a close decision with more users",
+        ),
+    )
 
 
-def _arrivals(log: Log, *, seed: int) -> Ints:
-    """The place of each user in the order of their last rows; at one time in an order of their own."""
-    if log.time is None:
-        raise InputError(
-            f"{log.source}: no column time, so that it is not known who came when, and no interval for every look can "
-            "be promised. Name it: {option:columns time=NAME|truerank.read(..., columns={'time': NAME})}."
-        )
-    time = pl.Series(log.time)
-    if bool(time.is_null().any()) or (time.dtype.is_float() and bool(time.is_nan().any())):
-        raise InputError(f"{log.source}, column 'time': some rows have no time; expected one in every row.")
-    rank = time.rank("dense").to_numpy().astype(np.int64)
-    last = np.zeros(log.n_units, dtype=np.int64)
-    np.maximum.at(last, log.user, rank)
-    keys = log.users.keys()
-    tie = cell_keys(seed, "arrival", keys, np.zeros(len(keys), dtype=np.uint64))
-    order = np.lexsort((tie, np.where(last == 0, np.iinfo(np.int64).max, last)))  # those without a row come last
-    place = np.empty(len(order), dtype=np.int64)
-    place[order] = np.arange(len(order))
-    return place
-
-
-# ---------------------------------------------------------------------------------------------------------------- looks
+# ----------------------------------------------------------------------------------------------------------------- look
 
 
 def _watched(
@@ -262,7 +265,8 @@ def _watched(
     came: Ints,
     sequence: ConfidenceSequence,
     difference: float | None,
-) -> tuple[WatchedPair, list[Message]]:
+    cautions: tuple[Message, ...],
+) -> WatchedPair:
     estimand = next(
         each.estimand
         for each in estimates
@@ -278,22 +282,26 @@ def _watched(
     arrival = came[measured.place]
     order = np.argsort(arrival, kind="stable")
     order = order[own.defined[order]]
-    looks = _looks(own, other, order, sequence)
+    if len(order) < 2:
+        raise InputError(f"{len(order)} users have come; expected at least 2.")
+    largest = max(
+        _largest(terms, plan.list_weights((model, number), measured))
+        for terms, model in ((own, compared.model), (other, compared.baseline))
+    )
+    look = _look(own, other, largest, sequence)
     drifting = _drift(own, other, order, compared)
     reasons = [*(reason for reason in compared.reasons if reason.code not in EARLY), *drifting]
-    state, stopped = (WatchState.REFUSED, None) if reasons else _state(looks, difference)
-    pair = WatchedPair(
+    return WatchedPair(
         model=compared.model,
         baseline=compared.baseline,
         metric=compared.metric,
         estimator=compared.estimator,
         estimand=estimand,
-        state=state,
-        stopped=stopped,
-        looks=looks,
-        reasons=tuple(str(reason) for reason in reasons),
+        state=WatchState.REFUSED if reasons else _state(look, difference),
+        look=look,
+        reasons=tuple(reasons),
+        cautions=cautions,
     )
-    return pair, drifting
 
 
 def _smooth(terms: Terms, compared: Comparison) -> Smooth:
@@ -305,46 +313,51 @@ def _smooth(terms: Terms, compared: Comparison) -> Smooth:
     return terms
 
 
-def _looks(own: Smooth, other: Smooth, order: Ints, sequence: ConfidenceSequence) -> tuple[WatchLook, ...]:
-    """After 1, 2, ... users, further apart later: value, and how far it may be off, by what each user adds to it.
+def _largest(terms: Smooth, weights: ByPlace | None) -> float:
+    """The largest change of the value if every labelled row of one user's list were relevant; 0 with every label.
 
-    Of a mean that is exactly the difference of its users; a ratio is linearised at every look. Users tell models apart
-    by what was found in their lists: judged rows and predictions alone, by which steadier estimators divide, are none
-    of the events that an interval waits for.
+    Known before a heavy row is relevant for the first time, when nothing in the spread tells of it.
     """
-    n = len(order)
-    if n < 2:
-        raise InputError(f"{n} users have come; expected at least 2.")
-    found = []
-    for t in np.unique(np.round(np.geomspace(2, n, min(LOOKS, n - 1))).astype(np.int64)).tolist():
-        here = np.sort(order[:t])
-        one, two = (_of(terms, here) for terms in (own, other))
-        totals = one.totals(), two.totals()
-        values = one.value() - two.value()
-        if math.isnan(values):
-            continue
-        effect = one.form.influence(one.sums, totals[0]) - two.form.influence(two.sums, totals[1])
-        informative = int(np.count_nonzero(one.sums[:, 0] != two.sums[:, 0]))
-        sd = math.sqrt(t * float(effect @ effect) * t / (t - 1))
-        half = float(sequence.half_width(sd, np.array([float(t)]))[0]) if informative >= FIRST and sd > 0 else math.nan
-        found.append(WatchLook(t, informative, values, values - half, values + half))
-    return tuple(found) if found else (WatchLook(n, 0, math.nan, math.nan, math.nan),)
+    if weights is None or not len(weights.value):
+        return 0.0
+    totals = terms.totals()
+    sums = np.zeros((2, terms.sums.shape[1]))
+    sums[1, 0] = weights.value.max()
+    before, after = terms.form.influence(sums, totals)
+    return abs(float(after - before)) if math.isfinite(after - before) else 0.0
 
 
-def _of(terms: Smooth, rows: Ints) -> Smooth:
-    return Smooth(terms.form, terms.sums[rows], terms.defined[rows], terms.clusters.take(rows))
+def _look(own: Smooth, other: Smooth, largest: float, sequence: ConfidenceSequence) -> WatchLook:
+    """The difference of all users so far, by what each adds to it: of a mean exactly, of a ratio linearised.
+
+    Two users besides, who contribute a part of the `largest` possible contribution to either side, make the interval
+    wider while rows that weigh much are few. Users tell models apart by what is relevant in their lists: labelled rows
+    and predictions alone, by which steadier estimators divide, are none of the events that an interval waits for.
+    """
+    users = int(np.count_nonzero(own.defined))
+    informative = int(np.count_nonzero((own.sums[:, 0] != other.sums[:, 0])[own.defined]))
+    apart = difference_of(own, other)
+    low = high = math.nan
+    if informative >= FIRST and not math.isnan(apart.value):
+        besides = UNSEEN * largest * np.array([1.0, -1.0])
+        apart = replace(
+            apart, effect=np.append(apart.effect, besides), leverage=np.append(apart.leverage, np.zeros(2))
+        )  # fmt: skip
+        moments = apart.moments()
+        if moments is not None:
+            ends = sequence.interval(apart.value, moments.stderr, moments.df, moments.skewness, users)
+            low, high = (float(end) for end in ends)
+    return WatchLook(users, informative, apart.value, low, high)
 
 
-def _state(looks: Sequence[WatchLook], difference: float | None) -> tuple[WatchState, int | None]:
-    """What the first look that decides says."""
-    for look in looks:
-        if look.low > 0:
-            return WatchState.SHOWN, look.users
-        if look.high < 0:
-            return WatchState.OPPOSITE, look.users
-        if difference is not None and (look.high - look.low) / 2 < difference:
-            return WatchState.CLOSE, look.users
-    return (WatchState.EARLY if math.isnan(looks[-1].low) else WatchState.GOING_ON), None
+def _state(look: WatchLook, difference: float | None) -> WatchState:
+    if look.low > 0:
+        return WatchState.SHOWN
+    if look.high < 0:
+        return WatchState.OPPOSITE
+    if difference is not None and (look.high - look.low) / 2 < difference:
+        return WatchState.CLOSE
+    return WatchState.EARLY if math.isnan(look.low) else WatchState.GOING_ON
 
 
 def _drift(own: Smooth, other: Smooth, order: Ints, compared: Comparison) -> list[Message]:
@@ -352,7 +365,7 @@ def _drift(own: Smooth, other: Smooth, order: Ints, compared: Comparison) -> lis
     effect = own.form.influence(own.sums, own.totals()) - other.form.influence(other.sums, other.totals())
     halves: list[Floats] = np.array_split(effect[order], 2)
     n = min(len(half) for half in halves)
-    if n < FIRST:
+    if n < FEWEST_PER_HALF:
         return []
     error = math.sqrt(sum(float(half.var(ddof=1)) / len(half) for half in halves))
     z = (float(halves[1].mean()) - float(halves[0].mean())) / error if error > 0 else 0.0

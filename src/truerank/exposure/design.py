@@ -20,13 +20,13 @@ from truerank.core.errors import InputError
 from truerank.core.ids import Ids
 from truerank.core.log import Log
 from truerank.core.ranking import Returned
-from truerank.data.files import write_table
-from truerank.data.folders import whole_folder
+from truerank.data.files import read_table, write_table
+from truerank.data.folders import FolderKind, whole_folder
 from truerank.data.marker import check_folder
 from truerank.data.whole import whole_file
 
-KIND = "exposure design"
 SHOWN, SETTINGS = "shown.parquet", "design.json"
+FOLDER = FolderKind("exposure design", (SHOWN, SETTINGS))
 A_DESIGN = "a folder of what {cli:truerank plan exposure --allocate|truerank.design_exposure} chose"
 COLUMNS = ("user", "item", "batch", "propensity")
 
@@ -93,9 +93,9 @@ class ExposureDesign:
         folder = Path(source)
         if not folder.is_dir():
             raise InputError(f"{folder}: no such folder; expected {A_DESIGN}.")
-        check_folder(folder, kind=KIND, expected=A_DESIGN)
+        check_folder(folder, kind=FOLDER.name, expected=A_DESIGN)
         settings = msgspec.json.decode((folder / SETTINGS).read_bytes())
-        return cls.of(pl.read_parquet(folder / SHOWN), source=str(folder), settings=settings)
+        return cls.of(read_table(folder / SHOWN), source=str(folder), settings=settings)
 
     def table(self) -> pl.DataFrame:
         """A row for each pair to be shown, sorted by user, batch and item."""
@@ -104,7 +104,7 @@ class ExposureDesign:
 
     def write(self, path: str | Path, *, force: bool = False) -> None:
         """A folder with the table and the settings, whole or not at all."""
-        with whole_folder(Path(path), kind=KIND, force=force) as part:
+        with whole_folder(Path(path), kind=FOLDER, force=force) as part:
             write_table(self.table(), part / SHOWN)
             with whole_file(part / SETTINGS) as temporary:
                 temporary.write_bytes(msgspec.json.format(msgspec.json.encode(self.settings)) + b"\n")

@@ -69,8 +69,9 @@ class FullExposure:
 class HoldoutExposure:
     """The rows are what was held out of a log, as most evaluations have it: other pairs count as irrelevant.
 
-    That is a convention, not a fact: nobody asked about the others. Rows with a value above 0 are relevant, all of them
-    where there is no value, or those that a rule makes positive. Users are those with a relevant row, for every metric.
+    That is a convention, not a fact: nobody asked about the others. Rows with label 1 are relevant, those that a rule
+    makes positive, or all of them where there is no value; other values need a rule. Users are those with a relevant
+    row, for every metric.
 
     >>> str(HoldoutExposure())
     'holdout'
@@ -92,12 +93,8 @@ class HoldoutExposure:
         return None
 
     def labelled(self, log: Log) -> Log:
-        """The rows with labels: their own, else 1 for a value above 0, or for every row without a value."""
-        if "label" in log.rewards:
-            return log
-        values = next(iter(log.rewards.values()), None)
-        label = np.ones(len(log)) if values is None else (values > 0).astype(np.float64)
-        return replace(log, rewards={"label": frozen(label), **log.rewards})
+        """The rows with their labels, which are 1 where there is no value."""
+        return log if log.rewards else replace(log, rewards={"label": frozen(np.ones(len(log)))})
 
 
 @dataclass(frozen=True, slots=True)

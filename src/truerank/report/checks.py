@@ -42,7 +42,9 @@ def _uneven_lines(found: Randomness) -> list[str]:
         lines += [f"{name.capitalize()}: {value}." for name, value in flat.items()]
     if found.without_positive is not None:
         each = found.without_positive
-        lines.append(f"{each.users:,} users lack a positive; a common positive rate gives about {each.expected:,.0f}.")
+        lines.append(
+            f"{each.users:,} users lack a positive; random exposure gives at least about {each.expected:,.0f}."
+        )
     return lines
 
 
@@ -86,7 +88,7 @@ def randomness_flat(found: Randomness) -> dict[str, Any]:
     if found.without_positive is not None:
         flat |= {
             "users without a positive": found.without_positive.users,
-            "users without a positive, by a common rate": found.without_positive.expected,
+            "users without a positive, expected at least": found.without_positive.expected,
             "users without a positive, p of so few": _p(found.without_positive.p),
         }
     flat |= {"share of items never shown": found.never_exposed, "by chance": found.never_exposed_expected}

@@ -17,7 +17,7 @@ from truerank.core.provenance import Provenance
 from truerank.core.results import Comparison, Estimate, Results
 from truerank.core.units import UnitFile
 from truerank.data.files import check_readable, write_table
-from truerank.data.folders import whole_folder
+from truerank.data.folders import FolderKind, whole_folder
 from truerank.data.marker import check_folder
 from truerank.data.whole import real, whole_file
 
@@ -175,14 +175,14 @@ def _read(kind: type[Value], entry: Mapping[str, Any]) -> Value:
 RESULTS, UNITS = "results.json", "units.parquet"
 
 
-KIND = "set of results"
+FOLDER = FolderKind("set of results", (RESULTS, UNITS))
 
 
 def save(results: Results, path: Path, *, force: bool = False) -> None:
     """Write the folder whole or not at all; one that holds earlier results is replaced with `force`, others never."""
     if not real(path).parent.is_dir():
         raise InputError(f"{path}: cannot be written, its folder is missing. Choose another place.")
-    with whole_folder(path, kind=KIND, force=force) as folder:
+    with whole_folder(path, kind=FOLDER, force=force) as folder:
         with whole_file(folder / RESULTS) as temporary:
             temporary.write_bytes(encode(results))
         if results.unit_table is not None:
@@ -196,6 +196,6 @@ def read(path: Path) -> Results:
         return decode(path.read_bytes(), where=str(path))
     if not (path / RESULTS).is_file():
         raise InputError(f"{path}: has no {RESULTS}; expected a folder that Results.save has written, or its JSON.")
-    marker = check_folder(path, kind=KIND, expected=f"a folder that Results.save has written, or its {RESULTS}")
+    marker = check_folder(path, kind=FOLDER.name, expected=f"a folder that Results.save has written, or its {RESULTS}")
     results = decode((path / RESULTS).read_bytes(), where=str(path / RESULTS))
     return replace(results, unit_table=UnitFile.of(path / UNITS)) if UNITS in marker.files else results

@@ -36,7 +36,8 @@ def plan_text(plan: SamplePlan, *, for_cli: bool = True) -> str:
             lines += [f"{name}: of {len(pairs):,} pairs the one that needs most; JSON and CSV have all.", ""]
         for pair in shown:
             lines += [f"{name}: {pair.model} against {pair.baseline}", _curve(table, pair), ""]
-    lines += [message.said(for_cli=for_cli)[:1].upper() + message.said(for_cli=for_cli)[1:] for message in plan.at_hand]
+    said = [message.said(for_cli=for_cli) for message in (*plan.messages, *plan.at_hand)]
+    lines += [sentence[:1].upper() + sentence[1:] for sentence in said]
     return "\n".join(lines).rstrip() + "\n"
 
 
@@ -82,7 +83,7 @@ def plan_plain(plan: SamplePlan) -> dict[str, Any]:
         "plan": plan.table().to_dicts(),
         "messages": [
             {"code": each.code, "severity": str(each.severity), "text": str(each), **each.numbers}
-            for each in plan.at_hand
+            for each in (*plan.messages, *plan.at_hand)
         ],
     }
 

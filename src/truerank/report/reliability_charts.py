@@ -12,7 +12,7 @@ from typing import Any
 import polars as pl
 
 from truerank.core.errors import extra
-from truerank.data.folders import check_place, whole_folder
+from truerank.data.folders import FolderKind, check_place, whole_folder
 from truerank.data.whole import whole_file
 from truerank.models.settings import load
 from truerank.report.lettering import fitted
@@ -77,7 +77,7 @@ def _numbered(svg: str) -> str:
 
 WHO = "a chart"
 CLIP = re.compile(r"(?<=[\"#])clip\d+(?=[\")])")
-KIND = "set of figures"  # of the folder
+FOLDER = FolderKind("set of figures", tuple(f"{each.value}.*" for each in StudyQuestion))
 CROSS = "M-1,-1L1,1M-1,1L1,-1"
 MARGIN = 7  # pixels between the outermost sizes and the frame
 KEY_HEIGHT, KEY_LINE, KEY_GAP = 20, 26, 22
@@ -337,10 +337,10 @@ def draw(
         folder, metric=metric, tau=tau, loggers=loggers, sparsities=sparsities, samplers=samplers
     )  # fmt: skip
     place = Path(folder) / "figures" if out is None else Path(out)
-    check_place(place, kind=KIND, force=force, inputs=[Path(folder)])
+    check_place(place, kind=FOLDER, force=force, inputs=[Path(folder)])
     made = {question: picture(each, form, who=FIGURE_WHO) for question, each in charts(figures).items()}
     names = {question: f"{question.value}.{form.value}" for question in made}
-    with whole_folder(place, kind=KIND, force=force) as part:
+    with whole_folder(place, kind=FOLDER, force=force) as part:
         for question, name in names.items():
             with whole_file(part / name) as temporary:
                 temporary.write_bytes(made[question])

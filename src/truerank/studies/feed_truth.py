@@ -16,7 +16,7 @@ from truerank.core.chance import generator
 from truerank.core.errors import InputError
 from truerank.core.sizes import check_size
 from truerank.data.files import write_table
-from truerank.data.folders import whole_folder
+from truerank.data.folders import FolderKind, whole_folder
 from truerank.data.whole import whole_file
 from truerank.studies.feed import REWARDS, Broken, Feed, FeedSettings, make_feed
 
@@ -170,6 +170,7 @@ SIMULATED = frozenset({Broken.STATE, Broken.CASCADE, Broken.NEIGHBOUR})
 TRUE_SESSIONS = 400_000
 AT_ONCE = 20_000
 FIRST_DAY = datetime(2026, 1, 5)
+FOLDER = FolderKind("feed", ("*.parquet", "truth.json"))  # the log, and a table for each policy
 
 
 @dataclass(frozen=True, slots=True)
@@ -313,7 +314,7 @@ def write_feed(
     `force` replaces another one.
     """
     check_feed(settings)
-    with whole_folder(folder, kind="feed", force=force) as part:
+    with whole_folder(folder, kind=FOLDER, force=force) as part:
         paths = _write_files(settings, part, seed=seed, say=say)
     return {name: folder / path.name for name, path in paths.items()}
 

@@ -21,6 +21,8 @@ from truerank.studies.work import Keep, StudySource, WorkPiece
 HASHED = 2**28  # bytes of a file up to which its hash is taken
 LONGEST = 80  # letters of a name of a file that come from the name of a piece
 
+BLOCK_NAME = re.compile(r"[A-Za-z0-9.-]*\.[0-9a-f]{8}" + re.escape(BLOCK))
+
 T = TypeVar("T")
 
 
@@ -75,7 +77,7 @@ def run_in(
     note = f"{next(iter(asked))}.json"
     with watching(progress) as say, working(folder):
         blocks = Blocks(keep_question(folder / note, asked, what=what, advice=KEPT), KEPT)
-        damaged = blocks.drop_damaged(sorted(folder.glob(f"*{BLOCK}")))
+        damaged = blocks.drop_damaged(sorted(path for path in folder.iterdir() if BLOCK_NAME.fullmatch(path.name)))
         found = work(_Kept(folder, blocks, processes, say), say)
     return found, (f"{folder}: {some(damaged)} had been altered and was made again.",) if damaged else ()
 

@@ -17,12 +17,13 @@ from truerank.core.ids import Ids
 from truerank.core.log import Log
 from truerank.core.sizes import check_size
 from truerank.data.files import write_table
-from truerank.data.folders import whole_folder
+from truerank.data.folders import FolderKind, whole_folder
 from truerank.data.read import read
 from truerank.sampling.designs import UniformDesign
 from truerank.sampling.pools import Members, PoolOrder
 
-KIND = "world"  # of the folder
+TABLES = ("truth.parquet", "train.parquet", "random.parquet", "items.parquet")
+FOLDER = FolderKind("world", TABLES)
 POSITIVE = ">3"
 CELL_BYTES = 80.0  # that the arrays of one pair of user and item take while a world is drawn
 
@@ -111,7 +112,7 @@ def write_world(
     world: World, folder: Path, *, force: bool = False, say: Callable[[str, int, int], None] | None = None
 ) -> dict[str, Path]:
     """Write a folder of truth, train, random and items as Parquet; the paths by name. `force` replaces another one."""
-    with whole_folder(folder, kind=KIND, force=force) as part:
+    with whole_folder(folder, kind=FOLDER, force=force) as part:
         paths = write_tables(world, part, say=say)
     return {name: folder / path.name for name, path in paths.items()}
 

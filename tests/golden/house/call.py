@@ -12,13 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-FOUND_AT = "50cc53b"  # the commit whose results are stored
-
 Options = dict[str, Any]
-# how far a resampled standard error may lie from the golden: with 200 replicates its own error is 5 %
-LOOSE = 0.25
-# the same of a jackknife of 40 groups, where it is 11 %: three times that, twice, and tails
-LOOSE_GROUPS = 0.8
 EXACT = 1e-12
 # a fit that ends when its steps are small
 ITERATED = 1e-6
@@ -26,18 +20,11 @@ ITERATED = 1e-6
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One call. `exact` is how closely values must agree, relative.
-
-    `resampled`: its intervals are drawn or fitted again, so standard errors may differ by the share `loose`.
-    `folds`: its values rest on drawn folds, and are compared within 3 standard errors.
-    """
+    """One call. `exact` is how closely values must agree, relative."""
 
     id: str
     group: str
     kind: str
     data: str
     options: Mapping[str, Any]
-    resampled: bool = False
-    folds: bool = False
-    loose: float = LOOSE
     exact: float = EXACT

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tests.golden.house import calls_biased, calls_labels, calls_offpolicy
+from tests.golden.house import calls_biased, calls_labels, calls_more, calls_offpolicy
 from tests.golden.house.call import Call, Options
-
-FEW_MODELS = 0.35  # with four models a correlation of orders moves in steps of a third
 
 # -------------------------------------------------------------------------------------------------------------- studies
 
@@ -27,8 +25,6 @@ def _studies() -> Iterator[Call]:
         "study",
         "study",
         {**small, "loggers": ["uniform", "popularity"]},
-        resampled=True,
-        loose=FEW_MODELS,
     )
     yield Call(
         "study/released",
@@ -42,8 +38,6 @@ def _studies() -> Iterator[Call]:
             "samplers": ["Full", "WTD", "Popularity"],
             "seed": 2,
         },
-        resampled=True,
-        loose=FEW_MODELS,
     )
     yield Call(
         "study/repeated",
@@ -58,55 +52,13 @@ def _studies() -> Iterator[Call]:
             "samplers": ["Full", "Random@e", "WTDH"],
             "level": 0.9,
         },
-        resampled=True,
-        loose=FEW_MODELS,
-    )
-    models = ["m0", "m1", "m2"]
-    yield Call(
-        "coverage/uniform",
-        group,
-        "coverage",
-        "study",
-        {
-            "models": models,
-            "drawing": {"n": 12},
-            "estimators": ["pooled", "published"],
-            "metrics": ["Recall@5"],
-            "runs": 20,
-        },
-    )
-    yield Call(
-        "coverage/design",
-        group,
-        "coverage",
-        "study",
-        {
-            "models": models,
-            "drawing": {"n": 12},
-            "estimators": ["horvitz-thompson", "hajek"],
-            "metrics": ["DCG@10"],
-            "runs": 20,
-            "interval": "design",
-        },
-    )
-    yield Call(
-        "coverage/biased",
-        group,
-        "coverage",
-        "study",
-        {
-            "models": models,
-            "drawing": {},
-            "estimators": ["ips", "snips", "naive"],
-            "metrics": ["DCG@10", "Recall@5"],
-            "runs": 20,
-        },
     )
 
 
 CALLS: tuple[Call, ...] = (
     *calls_labels.calls(),
     *calls_biased.calls(),
+    *calls_more.calls(),
     *calls_offpolicy.calls(),
     *_studies(),
 )

@@ -117,7 +117,6 @@ def _full() -> Iterator[Call]:
         "evaluate",
         "world",
         {**both, "metrics": [*SUMS, *RECALL, "nDCG@10", "AUC"], "interval": "bootstrap:400"},
-        resampled=True,
     )
     yield Call("full/design", group, "evaluate", "world", {**both, "metrics": [*SUMS, "nDCG@10"], "interval": "design"})
     for level in (0.8, 0.99):
@@ -165,7 +164,6 @@ def _random() -> Iterator[Call]:
                 "evaluate",
                 "large",
                 {**options, "interval": "bootstrap:300"},
-                resampled=True,
             )
             if exposure != "random":
                 yield Call(f"random/rate/{end}", group, "evaluate", "large", {**options, "population": "users"})

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from tests.golden.house.call import EXACT, ITERATED, LOOSE_GROUPS, Call, Options
+from tests.golden.house.call import EXACT, ITERATED, Call, Options
 
 # ----------------------------------------------------------------------------------------------------------- off-policy
 
@@ -69,7 +69,7 @@ def _offpolicy_estimators() -> Iterator[Call]:
     }
     for name, options in folded.items():
         tables = {"new": "table:table", "other": "table:other table"}
-        yield _off(f"folds/{name}", {"targets": tables, **options}, group="offpolicy-resampled", folds=True)
+        yield _off(f"folds/{name}", {"targets": tables, **options}, group="offpolicy-resampled")
 
 
 def _offpolicy_logs() -> Iterator[Call]:
@@ -204,7 +204,6 @@ def _offpolicy_logs() -> Iterator[Call]:
             {**options, "interval": "bootstrap:300"},
             group="offpolicy-resampled",
             data=data,
-            resampled=True,
         )
 
 
@@ -242,35 +241,43 @@ def _offpolicy_positions() -> Iterator[Call]:
         surface = {"new": "table:surface table", "other": "table:other table"}
         yield _off(f"position/by {name}/table", {"columns": places, "position": text, "targets": surface}, group=group)
     group = "offpolicy-resampled"
-    loose: Options = {"group": group, "resampled": True, "loose": LOOSE_GROUPS}
     for family in ("exp", "yule", "log", "table"):
         exact = EXACT if family in ("exp", "table") else ITERATED
-        yield _off(f"fit/{family}", {**shown, "position": f"fit:{family}"}, **loose, exact=exact)
-    yield _off("fit/exp@6", {"position": "fit:exp@6", "log": "short", "columns": BASE}, **loose)
+        yield _off(f"fit/{family}", {**shown, "position": f"fit:{family}"}, group=group, exact=exact)
+    yield _off("fit/exp@6", {"position": "fit:exp@6", "log": "short", "columns": BASE}, group=group)
     yield _off(
-        "fit/exp/tables", {"position": "fit:exp", "targets": TABLES, "estimators": ["ips", "snips", "ndcg"]}, **loose
+        "fit/exp/tables",
+        {"position": "fit:exp", "targets": TABLES, "estimators": ["ips", "snips", "ndcg"]},
+        group=group,
     )
-    yield _off("fit/exp/flagged", {"position": "fit:exp", "log": "displayed", "columns": [*USERS, "viewed"]}, **loose)
-    yield _off("fit/by surface", {"position": "main=fit:exp,side=fit:yule", "columns": places}, **loose, exact=ITERATED)
-    yield _off("fit/by group", {"position": "*/old=fit:exp,*/young=exp:0.8", "columns": places}, **loose)
-    yield _off("fit/small", {"position": "fit:exp", "rewards": ["click"]}, data="small feed", **loose)
+    yield _off(
+        "fit/exp/flagged", {"position": "fit:exp", "log": "displayed", "columns": [*USERS, "viewed"]}, group=group
+    )
+    yield _off(
+        "fit/by surface", {"position": "main=fit:exp,side=fit:yule", "columns": places}, group=group, exact=ITERATED
+    )
+    yield _off("fit/by group", {"position": "*/old=fit:exp,*/young=exp:0.8", "columns": places}, group=group)
+    yield _off("fit/small", {"position": "fit:exp", "rewards": ["click"]}, data="small feed", group=group)
     several: Options = {"columns": [*COUNTED, "logger", "a", "b"], "loggers": {"a": "rank:a", "b": "rank:b"}}
-    yield _off("fit/loggers", {**several, "position": "fit:exp"}, data="loggers by user", **loose)
-    yield _off("fit/declared", {"position": "fit:exp", "columns": COUNTED, "sessions": "sessions"}, **loose)
+    yield _off("fit/loggers", {**several, "position": "fit:exp"}, data="loggers by user", group=group)
+    yield _off("fit/declared", {"position": "fit:exp", "columns": COUNTED, "sessions": "sessions"}, group=group)
     blank = {"blank": "rank:blank", "partial": "table:partial table"}
-    yield _off("fit/blank", {"position": "fit:exp", "targets": blank, "clips": "2,inf"}, **loose)
-    yield _off("fit/one user", {"position": "fit:exp", "log": "one user"}, **loose)
+    yield _off("fit/blank", {"position": "fit:exp", "targets": blank, "clips": "2,inf"}, group=group)
+    yield _off("fit/one user", {"position": "fit:exp", "log": "one user"}, group=group)
     displayed: Options = {"log": "displayed", "rows": "displayed", "estimators": ["ips"], "targets": NEW}
     for family in ("clicks", "harvest"):
         yield _off(
-            f"fit/{family}", {**displayed, "position": f"fit:{family}"}, data="shuffled feed", **loose, exact=ITERATED
+            f"fit/{family}",
+            {**displayed, "position": f"fit:{family}"},
+            data="shuffled feed",
+            group=group,
+            exact=ITERATED,
         )
     yield _off("fit/refused", {"position": "fit:exp", "interval": "bootstrap:200"}, group=group)
     yield _off(
         "fit/folds",
         {"position": "fit:exp", "targets": {"new": "table:table"}, "estimators": ["doubly-robust"]},
-        folds=True,
-        **loose,
+        group=group,
     )
 
 

@@ -116,9 +116,16 @@ def _world(n_users: int, n_items: int, *, seed: int, text: bool = False, judged:
             {"item": items, "price": popular + 0.3 * rng.random(n_items), "new": popular < 0.2}
         ),
     }
+    models = _models(rng, users, items, label, popular)
+    opinion = np.clip(0.15 + 0.6 * label + 0.2 * np.random.default_rng(seed + 1_000).standard_normal(label.shape), 0, 1)
+    frames["judge"] = pairs(everything, label=np.round(opinion, 3))
+    frames["partial judge"] = pairs(everything & (np.arange(n_users) % 3 > 0)[:, None], label=np.round(opinion, 3))
+    frames["item groups"] = pl.DataFrame(
+        {"item": items, "group": ["head" if at < 9 else "tail" for at in range(n_items)]}
+    )
     return Made(
         frames,
-        _models(rng, users, items, label, popular),
+        models,
         {
             "users": users,
             "items": items,

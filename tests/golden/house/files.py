@@ -12,7 +12,7 @@ FOLDER = Path(__file__).parent / "goldens"
 TABLES = ("comparisons", "estimates")
 
 
-def write(group: str, results: Mapping[str, Mapping[str, Any]], *, commit: str) -> Path:
+def write(group: str, results: Mapping[str, Mapping[str, Any]]) -> Path:
     """Results by the id of their call; rows of estimates and comparisons are stored without the names of columns."""
     columns = {kind: _columns(kind, results) for kind in TABLES}
     lines = ["{", '"calls": {']
@@ -22,7 +22,7 @@ def write(group: str, results: Mapping[str, Mapping[str, Any]], *, commit: str) 
             ",\n".join(f"{json.dumps(kind)}: {_value(result[kind], columns, kind)}" for kind in sorted(result))
         )
         lines.append("}," if at < len(results) - 1 else "}")
-    lines += ["},", f'"columns": {json.dumps(columns, sort_keys=True)},', f'"commit": {json.dumps(commit)}', "}"]
+    lines += ["},", f'"columns": {json.dumps(columns, sort_keys=True)}', "}"]
     path = FOLDER / f"{group}.json"
     path.write_text("\n".join(lines) + "\n")
     return path
@@ -60,7 +60,7 @@ def _text(value: Any) -> Any:
 
 
 def _number(value: Any) -> Any:
-    return float(value) if value in ("nan", "inf", "-inf") else value
+    return float(value) if isinstance(value, str) and value in ("nan", "inf", "-inf") else value
 
 
 def _back(value: Any, columns: Mapping[str, list[str]], kind: str) -> Any:

@@ -1,13 +1,12 @@
-"""Store the results of all calls as goldens: python -m tests.golden.house.make [GROUP ...], with the old code alone.
+"""Store the results of all calls as goldens: python -m tests.golden.house.make [GROUP ...].
 
-The old code stays what it was; goldens are made again only where a call is added.
+Done once, before a rebuilding; afterwards only where a call is added, or where a result changes on purpose.
 """
 
 from __future__ import annotations
 
 import sys
 
-from tests.golden.house.call import FOUND_AT
 from tests.golden.house.calls import CALLS, GROUPS, of_group
 from tests.golden.house.compare import key_of
 from tests.golden.house.files import TABLES, write
@@ -23,10 +22,10 @@ def main() -> None:
             for kind in TABLES:
                 keys = [key_of(row) for row in result.get(kind, [])]
                 if len(set(keys)) < len(keys):
-                    raise SystemExit(f"{name}: two {kind} cannot be told apart")
+                    raise SystemExit(f"{name}: two {kind} have the same key")
             if ("refused" in result) != ("refused" in name or name == "exclude/error"):
                 raise SystemExit(f"{name}: {result.get('refused', 'not refused')}")
-        path = write(group, results, commit=FOUND_AT)
+        path = write(group, results)
         sys.stdout.write(f"{path.name}: {len(results)} calls, {path.stat().st_size / 1e3:,.0f} kB\n")
 
 

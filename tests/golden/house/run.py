@@ -7,7 +7,7 @@ calls, data and goldens stay as they are.
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,7 @@ from tests.golden.house.data import Made, Model, log_of, made
 from truerank import estimators, metrics
 from truerank.core.errors import InputError, RefusedError
 from truerank.core.ids import Ids
+from truerank.core.messages import Message
 from truerank.data.impressions import Logged
 from truerank.estimators import ranked
 from truerank.estimators.biased.rewards import GivenRewards, ItemRates
@@ -30,20 +31,19 @@ from truerank.exposure import interventions
 from truerank.exposure.kinds import BiasedExposure, FullExposure, RandomExposure
 from truerank.exposure.policies.targets import ExposureColumn, RankColumn
 from truerank.ranks import samplers
-from truerank.ranks.candidates import catalogue_of, lay_out
-from truerank.ranks.kernel.rank import rank
-from truerank.studies import coverage
 from truerank.studies.reliability import Grid, Preset, study
 from truerank.uncertainty.clipping import AutoClip
 
 Result = dict[str, Any]
 ESTIMATE = (
-    "model", "metric", "estimator", "reward", "clip", "value", "stderr", "low", "high", "units", "undefined", "ess",
+    "model", "metric", "estimator", "reward", "clip", "segment", "value", "stderr", "low", "high", "units",
+    "undefined", "ess",
 )  # fmt: skip
 COMPARISON = (
-    "model", "baseline", "metric", "estimator", "reward", "clip", "difference", "stderr", "low", "high", "p",
+    "model", "baseline", "metric", "estimator", "reward", "clip", "segment", "difference", "stderr", "low", "high", "p",
     "p_adjusted", "units",
 )  # fmt: skip
+PLAIN = ("overlap", "n_items", "baseline", "ties", "level", "seed", "adjust", "like")
 
 
 def run(call: Call) -> Result:
@@ -58,10 +58,23 @@ def run(call: Call) -> Result:
 
 def plain(results: tr.Results, **more: Any) -> Result:
     return {
-        "estimates": [{name: getattr(each, name) for name in ESTIMATE} for each in results.estimates],
-        "comparisons": [{name: getattr(each, name) for name in COMPARISON} for each in results.comparisons],
+        "estimates": [
+            {name: getattr(estimate, name) for name in ESTIMATE} | {"warnings": codes(estimate.warnings)}
+            for estimate in results.estimates
+        ],
+        "comparisons": [
+            {name: getattr(comparison, name) for name in COMPARISON}
+            | {"verdict": str(comparison.verdict), "reasons": codes(comparison.reasons)}
+            for comparison in results.comparisons
+        ],
+        "messages": codes(results.messages),
         **more,
     }
+
+
+def codes(messages: Iterable[Message]) -> list[str]:
+    """Severity and code of each message, sorted."""
+    return sorted(f"{message.severity}:{message.code}" for message in messages)
 
 
 # ----------------------------------------------------------------------------------------------------------- evaluate
@@ -82,12 +95,11 @@ def evaluate(data: Made, options: dict[str, Any], labels: Any = None, candidates
             exclude=data.frames[options["exclude"]] if "exclude" in options else None,
             candidates=candidates,
             items=Ids.of(data.ids[options["items"]]) if "items" in options else None,
+            judge=data.frames[options["judge"]] if "judge" in options else None,
+            assist=scores_of(data.models[options["assist"]]) if "assist" in options else None,
+            item_groups=data.frames[options["item_groups"]] if "item_groups" in options else None,
             interval=_interval(options),
-            **{
-                name: options[name]
-                for name in ("overlap", "n_items", "baseline", "ties", "level", "seed", "threads", "block_users")
-                if name in options
-            },
+            **{name: options[name] for name in (*PLAIN, "threads", "block_users") if name in options},
         )
     )
 
@@ -122,6 +134,8 @@ def _exposure(data: Made, options: Mapping[str, Any]) -> Any:
         return FullExposure("negative")  # type: ignore[arg-type]
     if kind == "random":
         return RandomExposure(float(rate) if rate else None)
+    if kind in ("holdout", "designed"):
+        return kind
     features = {name: data.frames[options[name]] for name in ("user_features", "item_features") if name in options}
     random = None
     if "random" in options:
@@ -273,39 +287,7 @@ def _rows(table: pl.DataFrame) -> list[list[Any]]:
     """The header, and the rows in one order."""
     text = [name for name, kind in table.schema.items() if kind == pl.String or kind.is_integer() or name == "sparsity"]
     rows = table.sort(text, maintain_order=True).rows()
-    return [table.columns, *([_as_before(cell) for cell in row] for row in rows)]
-
-
-def _as_before(cell: Any) -> Any:
-    """Texts of values once had booleans in capitals."""
-    return cell.replace("=true", "=True").replace("=false", "=False") if isinstance(cell, str) else cell
-
-
-def covered(data: Made, options: dict[str, Any]) -> Result:
-    """Coverage of intervals over a few draws from a fully observed world."""
-    labels = tr.read(data.frames["full"], name="world")
-    models = {name: scores_of(data.models[name]) for name in options["models"]}
-    catalogue = catalogue_of(models, others={"world": labels.items}, items=None, n_items=None)
-    setting = lay_out(labels, catalogue)
-    pool = setting.pools["catalogue"]  # type: ignore[index]
-    truth = coverage.ObservedWorld(
-        setting.labels, {name: rank(each, setting.labels, pools=[pool], threads=1)[0] for name, each in models.items()}
-    )
-    shown = options["drawing"]
-    drawing: Any = coverage.Uniformly(shown["n"]) if "n" in shown else None
-    if drawing is None:
-        popular = setting.labels.label.reshape(truth.n_users, truth.n_items).mean(axis=0)
-        drawing = coverage.ByPropensity((0.2 + 0.6 * popular)[None, :].repeat(truth.n_users, axis=0))
-    asked = [
-        (metrics.parse(metric), _estimator(data, name))
-        for name in options["estimators"]
-        for metric in options["metrics"]
-    ]
-    found = coverage.measure(
-        truth, asked, drawing=drawing, runs=options["runs"], interval=_interval(options), seed=options.get("seed", 0)
-    )
-    header = ["what", "metric", "estimator", "kind", "truth", "mean", "noise", "covered", "width", "runs"]
-    return {"tables": {"coverage": [header, *([getattr(each, name) for name in header] for each in found)]}}
+    return [table.columns, *(list(row) for row in rows)]
 
 
 _KINDS: dict[str, Callable[[Made, dict[str, Any]], Result]] = {
@@ -314,5 +296,4 @@ _KINDS: dict[str, Callable[[Made, dict[str, Any]], Result]] = {
     "intervened": intervened,
     "offpolicy": offpolicy,
     "study": reliability,
-    "coverage": covered,
 }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -21,6 +21,7 @@ STEPS = 200
 CLOSE = 1e-9  # a last step of this length leaves an error of its square
 DEEPEST_TABLE = 100_000
 POOLED = ("all",)  # the one group of depths without groups
+FEWEST_AT_END, UNLIKELY = 5, 0.001  # sessions at the deepest rank, and the probability, from which lists end there
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +39,8 @@ class Parameter:
 class PositionFit:
     """A fitted position model and how well it describes what it was fitted to.
 
-    `scale` says on which scale the interval is symmetric (nothing where it comes from a bootstrap).
+    `scale` says on which scale the interval is symmetric (nothing where it comes from a bootstrap). `list_end` is the
+    rank at which lists were recognised to end, where no column of the log gives it.
     """
 
     model: PositionModel
@@ -49,6 +51,7 @@ class PositionFit:
     n_censored: int
     goodness: Goodness
     notes: tuple[str, ...] = ()
+    list_end: int | None = None
 
     @property
     def parameter(self) -> Parameter:
@@ -133,6 +136,34 @@ class Depths:
         rows = self.group == group
         return Depths(
             np.zeros(int(rows.sum()), dtype=np.int64), self.depth[rows], self.stopped[rows], self.censored[rows]
+        )
+
+    def list_end(self) -> int | None:
+        """The deepest rank, where so many sessions stop that lists must end there; None where people may have stopped.
+
+        Without an end, that all k sessions which came to the deepest rank stop there has probability h^(k - 1) given
+        that one does, h the share that stops at a rank. The largest share at an earlier rank is taken as h.
+
+        >>> Depths.of([1] * 20 + [2] * 20 + [3] * 60).list_end()
+        3
+        >>> Depths.of([1] * 50 + [2] * 25 + [3] * 12 + [4] * 6).list_end() is None
+        True
+        """
+        last = int(self.depth.max())
+        if last > DEEPEST_TABLE or last < 2:
+            return None
+        came, stops = at_risk(self.depth, self.stopped, self.censored, last=last)
+        largest_share = float((stops[:-1] / came[:-1]).max())
+        k = float(stops[-1])
+        return last if k >= FEWEST_AT_END and largest_share ** (k - 1) < UNLIKELY else None
+
+    def ending_at(self, last: int) -> Depths:
+        """The same, where sessions that came to the rank `last` came to the end of their list."""
+        end = self.depth >= last
+        return replace(
+            self,
+            stopped=np.where(end, 0.0, self.stopped),
+            censored=np.where(end, self.censored + self.stopped, self.censored),
         )
 
     @property
@@ -228,21 +259,36 @@ def solve(law: DepthFamily, data: Depths, *, centre: float = 0.0, precision: flo
     return Solution(u, -second + precision, value)
 
 
+def table_of(depths: Depths, *, cutoff: int | None) -> Table:
+    """P(V | r) without a formula: the share of sessions that reach r (Kaplan-Meier).
+
+    >>> table_of(Depths.of([1, 2, 2, 4]), cutoff=None).probability
+    (1.0, 0.75, 0.25, 0.25)
+    """
+    return Table((1.0, *_survival(depths.pooled())[2].tolist()), cutoff=cutoff)
+
+
+def _survival(data: Depths) -> tuple[Floats, Floats, Floats]:
+    """Sessions that could stop at each rank, those that did, and the share that reaches each rank from 2 on."""
+    last = int(min(data.depth.max(), DEEPEST_TABLE))
+    n, stops = at_risk(data.depth, data.stopped, data.censored, last=last)
+    return n, stops, np.asarray(np.cumprod(1.0 - stops[:-1] / n[:-1]), dtype=np.float64)
+
+
 def _fit_table(data: Depths, *, cutoff: int | None, level: float) -> PositionFit:
-    """P(V | r) without a formula: the share of sessions that reach r (Kaplan-Meier), with Greenwood's standard errors.
+    """The table of observed views (`table_of`) with Greenwood's standard errors.
 
     Intervals are symmetric on the scale of ln(-ln P), as usual for survival.
     """
     from truerank.core.special import ndtri
 
-    last = int(min(data.depth.max(), DEEPEST_TABLE))
-    n, stops = at_risk(data.depth, data.stopped, data.censored, last=last)
-    survive = np.cumprod(1.0 - stops[:-1] / n[:-1])
+    n, stops, survive = _survival(data)
+    last = len(n)
     with np.errstate(invalid="ignore", divide="ignore"):
         spread = np.sqrt(np.cumsum(stops[:-1] / (n[:-1] * (n[:-1] - stops[:-1]))))
         wide = np.exp(float(ndtri(0.5 + level / 2)) * spread / np.abs(np.log(survive)))
         ends = [np.where((survive > 0) & (survive < 1), survive**power, survive) for power in (wide, 1 / wide)]
-    model = Table((1.0, *survive.tolist()), cutoff=cutoff)
+    model = table_of(data, cutoff=cutoff)
     parameters = tuple(
         Parameter(f"P(V|{rank})", *map(float, values))
         for rank, values in enumerate(zip(survive, survive * np.nan_to_num(spread), *ends, strict=True), 2)

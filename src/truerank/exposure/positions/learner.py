@@ -12,20 +12,12 @@ from truerank.core.estimator import Groups, Learned, Learner
 from truerank.core.ids import Ids
 from truerank.core.wording import columns_option
 from truerank.data.impressions import Impressions, Logged, RankedChunk
-from truerank.exposure.positions.fits import Depths, PositionFit
+from truerank.exposure.positions.fits import Depths
 from truerank.exposure.positions.fits_clicks import ClickCells
-from truerank.exposure.positions.places import FitRequest, Positions
-from truerank.exposure.positions.requests import FROM_CLICKS, fit_requests
+from truerank.exposure.positions.places import Positions
+from truerank.exposure.positions.requests import FROM_CLICKS, FittedPositions, fit_requests
 
 MOST_CELLS = 2**22  # counts that are looked up, not sorted
-
-
-@dataclass(frozen=True, slots=True)
-class FittedPositions:
-    """Position models of which none is still to be fitted, and the fits by place."""
-
-    positions: Positions
-    fits: dict[str, PositionFit]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -186,8 +178,8 @@ class PositionLearner:
         return gathered_clicks(log.items, cells, clicks=clicked, others=1.0 - clicked)
 
     def fit(self, tally: DepthCounts | ClickCounts) -> FittedPositions:
-        def depths_at(rule: int, request: FitRequest) -> Depths | None:
-            return tally.at(rule, cutoff=request.cutoff) if isinstance(tally, DepthCounts) else None
+        def depths_at(rule: int, cutoff: int | None) -> Depths | None:
+            return tally.at(rule, cutoff=cutoff) if isinstance(tally, DepthCounts) else None
 
         if isinstance(tally, DepthCounts) and not tally.count.any():
             raise InputError(
@@ -195,7 +187,7 @@ class PositionLearner:
                 "the position model itself (exp:0.9, yule:1.5, FILE)."
             )
         clicks = tally.cells() if isinstance(tally, ClickCounts) else None
-        return FittedPositions(*fit_requests(self.positions, depths_at, clicks=clicks, level=self.level))
+        return fit_requests(self.positions, depths_at, clicks=clicks, level=self.level)
 
 
 def from_clicks(positions: Positions) -> bool:

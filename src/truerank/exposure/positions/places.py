@@ -39,13 +39,15 @@ ANY = "*"
 class FitRequest:
     """A model that is to be fitted to the log: `fit:yule`, `fit:exp@20`, `fit:clicks`, `fit:harvest`.
 
-    `fit:yule(per_group=true)` gives each user group (column `group`) a parameter of its own, drawn towards everyone's
-    the more, the fewer sessions the group has and the less groups differ.
+    Where the log has a column `surface`, each surface gets its own fit; `fit:yule(per_surface=false)` fits one model to
+    all of them. `fit:yule(per_group=true)` gives each user group (column `group`) a parameter of its own, drawn towards
+    everyone's the more, the fewer sessions the group has and the less groups differ.
     """
 
     family: Literal["exp", "yule", "log", "generalised-log", "table", "clicks", "harvest"]
     cutoff: Count | None = None
     per_group: bool = False
+    per_surface: bool = True
     name: ClassVar[str] = "fit"
     positional: ClassVar[tuple[str, ...]] = ("family",)
 

@@ -21,7 +21,8 @@ from truerank.core.multiple import holm
 from truerank.core.options import Drawn
 from truerank.data.describe import gini
 from truerank.exposure.randomness.draws import Dispersion, Draws, interaction, item_dispersion, owners
-from truerank.exposure.randomness.unevenness import Unevenness, WithoutPositive, unevenness, without_positive
+from truerank.exposure.randomness.unevenness import Unevenness, unevenness
+from truerank.exposure.randomness.users import UserCounts, WithoutPositive
 
 ALPHA = 0.05
 POWER = 0.8
@@ -108,7 +109,7 @@ def randomness(log: Log, *, train: Log | None = None, drawn: Drawn | str | None 
         checks.append(_overlap_check(overlap, expected, noise))
     adjusted = holm(np.array([each.p if each.verdict else math.nan for each in checks]))
     checks = [replace(each, p_adjusted=float(p)) for each, p in zip(checks, adjusted, strict=True)]
-    without = without_positive(log)
+    without = UserCounts.of_log(log, draws.n_candidates).test() if "label" in log.rewards else None
     random, verdict = _verdict(checks, draws, without, tested=dispersion is not None)
     never = float(_chance_never(draws).mean())
     return Randomness(

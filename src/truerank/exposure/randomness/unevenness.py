@@ -1,4 +1,4 @@
-"""How unevenly items were shown beyond chance and which stand out; whether users were kept for their labels."""
+"""How unevenly items were shown beyond chance and which stand out."""
 
 from __future__ import annotations
 
@@ -10,14 +10,12 @@ import numpy as np
 
 from truerank.core.arrays import Floats, Ints
 from truerank.core.ids import Ids
-from truerank.core.log import Log
 from truerank.exposure.randomness.draws import Dispersion, Draws
 
 MUCH = 0.10  # an effect from which items are shown "far" more often or more rarely
 MOST = 3  # outlying items that are named on each side
 SIDE = 2 / 3  # the part of the squared deviations from which one side is the direction
 UNLIKELY = 0.05  # for any item at all, by Bonferroni
-PLAIN = 0.001  # p from which users are said to be kept for their labels
 
 
 class Direction(StrEnum):
@@ -70,6 +68,7 @@ def unevenness(draws: Draws, dispersion: Dispersion, items: Ids) -> Unevenness:
     The direction is the side that has two thirds of Σ (c - E)² / V. An item is outlying if its count has a probability
     below 5 % over all items and both sides: at most that of a binomial number with the same mean (Hoeffding 1956).
 
+    >>> from truerank.core.log import Log
     >>> from truerank.exposure.randomness.draws import item_dispersion
     >>> user, item = np.arange(40), np.repeat([0, 1], [35, 5])
     >>> log = Log(Ids.of(range(40)), Ids.of(["a", "b", "c", "d"]), user, item, {})  # 10 of each by chance
@@ -114,50 +113,3 @@ def _tail(count: Floats, expected: Floats, users: Floats) -> Floats:
     below, above = bdtr(count, n, rate), np.where(count > 0, bdtrc(np.maximum(count - 1, 0), n, rate), 1.0)
     tail = np.where(count <= expected - 1, below, np.where(count >= expected + 1, above, 1.0))
     return np.asarray(tail, dtype=np.float64)
-
-
-@dataclass(frozen=True, slots=True)
-class WithoutPositive:
-    """Users with rows but no positive one, how many a common positive rate gives, and p of so few."""
-
-    users: int
-    expected: float
-    p: float
-
-    @property
-    def too_few(self) -> bool:
-        """Whether users were plainly kept for their labels: fewer than half of those expected, and not by chance."""
-        return self.p < PLAIN and self.users < self.expected / 2
-
-    @property
-    def words(self) -> str:
-        lacking = "no user lacks a positive" if self.users == 0 else f"only {self.users:,} users lack a positive"
-        return (
-            f"{lacking}, where a common positive rate gives about {self.expected:,.0f}: users were probably kept for "
-            "their labels, and then values such as Precision are too high (or users with few rows like far more of "
-            "what they see)"
-        )
-
-
-def without_positive(log: Log) -> WithoutPositive | None:
-    """How many users lack a positive, against Σ_u (1 - p)^N̄_u with p the share of positive rows; None without labels.
-
-    Users who differ in what they like make more users without a positive, never fewer, so few of them are a sign. p is
-    at most that of a binomial number with the same mean (Hoeffding 1956).
-
-    >>> log = Log(Ids.of(range(4)), Ids.of(range(2)), np.arange(8) // 2, np.arange(8) % 2, {"label": np.arange(8) % 2})
-    >>> without_positive(log).users, without_positive(log).expected  # 4 users, 2 rows each, half of them positive
-    (0, 1.0)
-    """
-    from truerank.core.special import bdtr
-
-    if "label" not in log.rewards or not len(log):
-        return None
-    rows = np.bincount(log.user, minlength=len(log.users)).astype(np.float64)
-    positives = np.bincount(log.user, weights=log.label, minlength=len(log.users))
-    able = rows > 0
-    lacking = int(np.count_nonzero(able & (positives == 0)))
-    n = int(np.count_nonzero(able))
-    expected = float(((1.0 - float(log.label.mean())) ** rows[able]).sum())
-    p = float(bdtr(lacking, n, min(expected / n, 1.0))) if lacking <= expected - 1 else 1.0
-    return WithoutPositive(lacking, expected, p)

@@ -8,6 +8,7 @@ import warnings
 import zipfile
 import zlib
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import IO, Any
 
@@ -21,6 +22,7 @@ from truerank.core.errors import InputError, some
 from truerank.core.ids import IdColumn, Ids
 from truerank.core.progress import Progress, Watching, watching
 from truerank.core.ranking import Scores
+from truerank.data.file_version import unchanged, versions_of
 from truerank.data.files import check_readable
 from truerank.data.matrices import Stored
 from truerank.data.stores import url_of
@@ -40,7 +42,7 @@ KINDS = "fiubUS"  # numbers and fixed-width text
 def read_arrays(path: Path, wanted: Collection[str]) -> dict[str, Any]:
     """The arrays of these names; other names get None, and their arrays are not read."""
     try:
-        with path.open("rb") as stream:
+        with unchanged(versions_of([path])), path.open("rb") as stream:
             if stream.read(2) != b"PK":
                 raise InputError(f"{path}: cannot be read as .npz (it is no archive). Write it with np.savez.")
             stream.seek(0)
@@ -155,7 +157,10 @@ def read_scores(
         return _from_npz(path, users=users, items=items)
     if path.suffix == ".npy":
         check_readable(path)
-        return dense(map_npy(path), users=users, items=items, name=str(path))
+        (version,) = versions_of([path])
+        with unchanged([version]):
+            scores = dense(map_npy(path), users=users, items=items, name=str(path))
+        return replace(scores, file=version) if isinstance(scores.matrix, np.memmap) else scores
     return lists(path, columns=columns, name=url_of(path))
 
 

@@ -15,7 +15,9 @@ from truerank.core.errors import InputError
 from truerank.core.ids import Ids, as_ids
 from truerank.core.ranking import Scores
 from truerank.core.sizes import check_size
+from truerank.data.file_version import FileVersion
 from truerank.data.matrices import is_sparse
+from truerank.ranks.scores.precision import single_keeps_bits
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,16 +107,20 @@ class Dense:
     row: Ints
     column: Ints | None
     depth: None = None
+    file: FileVersion | None = None  # that the matrix is mapped from, and that must not change
 
     def block(self, rows: Ints) -> Matrix:
-        found = self.matrix[self.row[rows]]
+        found = self.user_side(rows)
         return found if self.column is None else found[:, self.column]
 
     def user_side(self, rows: Ints) -> Matrix:
-        return np.asarray(self.matrix[self.row[rows]])
+        found = np.asarray(self.matrix[self.row[rows]])
+        if self.file is not None:
+            self.file.check()
+        return found
 
     def with_users(self, users: Ids, side: Matrix) -> Dense:
-        return replace(self, matrix=side, users=users, row=np.arange(len(users)))
+        return replace(self, matrix=side, users=users, row=np.arange(len(users)), file=None)
 
 
 @checked_arguments()
@@ -138,7 +144,8 @@ def dense(matrix: Any, *, users: Any = None, items: Any = None, name: str = "sco
 class Factors:
     """Scores p_u · q_i + b_i from factors; computed in tiles of one fixed shape, never stored.
 
-    Both sides are of one precision: single where that holds every number exactly, which is twice as fast, else double.
+    Both sides are of one precision: single where that holds every number exactly and products keep their bits, which
+    is twice as fast, else double.
 
     >>> p, q = np.array([[1.0, 2.0]]), np.array([[3.0, 4.0], [0.0, 1.0]])
     >>> factors(p, q).block(np.array([0])).tolist()
@@ -217,8 +224,8 @@ def factors(
     for what, values in (("user factors", p), ("item factors or bias", q), ("user bias", b_user)):
         if values is not None and (values.dtype.kind not in "fiu" or not np.isfinite(values).all()):
             raise InputError(f"{name}: {what} hold values that are not finite numbers; expected finite numbers.")
-    # double precision only where single would round: it takes twice the time
-    kind = np.float32 if all(_is_single(side) for side in (p, q)) else np.float64
+    # double precision only where single would round or lose the same bits: it takes twice the time
+    kind = np.float32 if all(_is_single(side) for side in (p, q)) and single_keeps_bits() else np.float64
     user, item = (side.astype(kind) if kind == np.float32 else as_doubles(side, where=name) for side in (p, q))
     return Factors(np.ascontiguousarray(user[row]), np.ascontiguousarray(item[column]), user_ids, item_ids)
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from truerank.core.errors import InputError
 from truerank.data.datasets import DATASETS
-from truerank.data.folders import whole_folder
+from truerank.data.folders import FolderKind, whole_folder
 from truerank.report.folding import folded
 from truerank.report.papers.graphs import drawn, drawn_tiles
 from truerank.studies.papers.experiment import EXPERIMENTS, Experiment, catalogued, paper_of
@@ -18,7 +18,7 @@ from truerank.studies.papers.paper import Cell, ClaimFinding, ClaimVerdict, Pape
 from truerank.studies.papers.reproduced import Reproduced
 from truerank.studies.results import DIGITS
 
-KIND = "set of pages"  # of the folder
+FOLDER = FolderKind("set of pages", ("*.md", "*.svg"))
 FRONT = "README.md"
 SIGNS = {
     ClaimVerdict.HOLDS: "✓ holds",
@@ -55,7 +55,7 @@ def read_results(folder: Path) -> dict[str, Reproduced]:
 def write_pages(results: Results, out: Path, *, force: bool = False) -> list[Path]:
     """Write the front page, a page for each paper, and all pictures into a folder of their own."""
     made = pages(results)
-    with whole_folder(out, kind=KIND, force=force) as folder:
+    with whole_folder(out, kind=FOLDER, force=force) as folder:
         for name, content in made.items():
             (folder / name).write_bytes(content)
     return [out / name for name in made if name.endswith(".md")]

@@ -14,8 +14,8 @@ from truerank.core.chance import cell_uniforms
 from truerank.core.log import Log
 from truerank.core.ranking import Scores
 from truerank.data.files import write
-from truerank.data.folders import whole_folder
-from truerank.data.marker import Marker, check_folder, read_marker
+from truerank.data.folders import FolderKind, whole_folder
+from truerank.data.marker import MARKER, Marker, check_folder, read_marker
 from truerank.data.whole import whole_file
 from truerank.exposure.loggers.expose import expose_independently
 from truerank.models import Model
@@ -25,12 +25,16 @@ from truerank.models.neighbours import ItemKNN
 from truerank.ranks.scores.files import write_scores
 from truerank.ranks.scores.scores import dense
 from truerank.studies.feed import FeedSettings
+from truerank.studies.feed_truth import FOLDER as FEED_FOLDER
 from truerank.studies.feed_truth import write_feed
-from truerank.studies.world import World, WorldSettings, make_world, write_tables
+from truerank.studies.world import TABLES, World, WorldSettings, make_world, write_tables
 
 K = 5
-KIND = "demo"
 NOTE = "demo.json"
+FOLDER = FolderKind(
+    "demo",
+    (*TABLES, "biased.parquet", "scores/*.npz", *(f"feed/{name}" for name in (*FEED_FOLDER.files, MARKER)), NOTE),
+)
 FEED = FeedSettings(sessions=4000)
 NEWCOMERS = "newcomers"
 FEW = 0.4  # the share of users, those who like the least, whose taste `newcomers` knows
@@ -118,7 +122,7 @@ def keep(made: Made, *, seed: int, force: bool, say: Callable[[str, int, int], N
     """Leave the files in their folder, unless those of the same demo are there; `force` replaces those of another."""
     if _is_kept(made.folder, seed=seed):
         return
-    with whole_folder(made.folder, kind=KIND, force=force) as place:
+    with whole_folder(made.folder, kind=FOLDER, force=force) as place:
         write_tables(made.world, place)
         # one value column, as in the other files: labels follow from ratings
         write(replace(made.biased, rewards={"rating": made.biased.rewards["rating"]}), place / "biased.parquet")
@@ -133,7 +137,12 @@ def keep(made: Made, *, seed: int, force: bool, say: Callable[[str, int, int], N
 def _is_kept(folder: Path, *, seed: int) -> bool:
     """Whether a folder holds the demo of this seed and version, whatever else was put beside its files."""
     marker = read_marker(folder)
-    if marker is None or marker.kind != KIND or marker.made_by != Marker(KIND, {}).made_by or NOTE not in marker.files:
+    if (
+        marker is None
+        or marker.kind != FOLDER.name
+        or marker.made_by != Marker(FOLDER.name, {}).made_by
+        or NOTE not in marker.files
+    ):
         return False
-    check_folder(folder, kind=KIND, expected="a folder of `truerank demo`")
+    check_folder(folder, kind=FOLDER.name, expected="a folder of `truerank demo`")
     return bool(msgspec.json.decode((folder / NOTE).read_bytes()) == {"seed": seed})

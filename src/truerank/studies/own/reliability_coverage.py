@@ -5,11 +5,9 @@ A world of many users is the population. A study sees a few hundred of them, dra
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
@@ -20,6 +18,7 @@ from truerank.core.chance import generator
 from truerank.core.ids import Ids
 from truerank.core.log import Log
 from truerank.core.progress import Progress
+from truerank.data.spill import scratch
 from truerank.metrics.ndcg import NDCG
 from truerank.models import Model
 from truerank.models.baselines import Popularity, Random
@@ -90,9 +89,9 @@ class StudiedPopulation:
             rewards={"label": self.label[users].ravel()},
         )  # fmt: skip
         scores = {name: dense(each[users], users=ids, items=items) for name, each in self.scores.items()}
-        with tempfile.TemporaryDirectory() as folder:
+        with scratch() as space:
             found = study(
-                scores, labels, Path(folder) / "study", grid=grid(repetitions), train=self.train,
+                scores, labels, space.make("study"), grid=grid(repetitions), train=self.train,
                 exclude=self._seen(users), seed=seed, resamples=resamples, threads=1,
             )  # fmt: skip
         return found.results

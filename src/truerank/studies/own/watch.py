@@ -89,8 +89,7 @@ class StreamRuns:
         found = RunningMean.of(stream.draw(rng, (AT_ONCE, self.users)))
         planned = self.users if math.isinf(stream.fixed) else max(round(stream.fixed), 1)
         low, high = found.interval(ConfidenceSequence(planned, ALPHA))
-        t = np.arange(1.0, self.users + 1)
-        usual = np.where(found.informative >= FIRST, norm.ppf(1 - ALPHA / 2) * found.sd / np.sqrt(t), np.nan)
+        usual = np.where(found.informative >= FIRST, norm.ppf(1 - ALPHA / 2) * found.stderr, np.nan)
         wrong = (low > stream.mean) | (high < stream.mean)
         peeked = np.abs(found.mean - stream.mean) > usual
         shown = (low > 0) | (high < 0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -11,6 +12,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from truerank.core.errors import InputError
 from truerank.data.files import read_table, write_table
 from truerank.data.folders import seal, unseal
 from truerank.data.growing import BLOCK, Blocks
@@ -25,6 +27,7 @@ RESULTS, MEANS, PAIRS = "results.parquet", "means.parquet", "pairs.parquet"
 LOGS = "logs.parquet"  # what the logs of each logger look like
 FILES = (NOTE, LOGS, PAIRS, MEANS, RESULTS)  # of a finished study
 KIND = "reliability study"
+BLOCK_NAME = re.compile(r"r\d{5,}-l\d{3,}-b\d{7,}(-sums|-counts)?" + re.escape(BLOCK))
 EXPECTED = "the folder of a finished `truerank study reliability`; the command that began it goes on with it"
 KEPT = "What was done before is kept: make room and start the same study again to go on."
 
@@ -67,7 +70,7 @@ class Folder:
 
     def damaged(self) -> list[str]:
         """Remove the blocks that are not as they were written, and name them: they are made again."""
-        return self.kept.drop_damaged(sorted(self.blocks.glob(f"*{BLOCK}")))
+        return self.kept.drop_damaged(self._written())
 
     def is_done(self, block: WorkBlock) -> bool:
         return all((self.blocks / f"{block.name}{end}{BLOCK}").is_file() for end in ("", "-sums"))
@@ -132,10 +135,16 @@ class Folder:
 
     def clear(self) -> None:
         """Remove the blocks: their tables are written."""
-        for each in self.blocks.glob(f"*{BLOCK}"):
-            each.unlink()
+        for path in self._written():
+            path.unlink()
         with suppress(OSError):  # not empty: what is left there is not ours
             self.blocks.rmdir()
+
+    def _written(self) -> list[Path]:
+        """The blocks that are there, by the names that truerank gives them."""
+        if self.blocks.is_symlink():
+            raise InputError(f"{self.blocks}: is a link; expected a folder of the study. Choose another folder.")
+        return sorted(path for path in self.blocks.glob(f"*{BLOCK}") if BLOCK_NAME.fullmatch(path.name))
 
     def read_table(self, name: str) -> pl.DataFrame:
         """A table of a finished study."""

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import ClassVar
 
 import polars as pl
 
 from truerank.core.values import text_of
+from truerank.data.spill import scratch
 from truerank.metrics.ndcg import NDCG
 from truerank.studies.demo.chapter import Chapter, Say, Sheet, command
 from truerank.studies.demo.made import Made
@@ -41,9 +40,9 @@ class SampledTopic:
             loggers=("popularity",), samplers=SAMPLERS, sparsities=(SPARSITY,), sizes=SIZES, metrics=(METRIC,)
         )
         world = made.world
-        with TemporaryDirectory() as place:
+        with scratch() as space:
             found = study(
-                made.fitted, world.truth, Path(place) / "study", grid=grid, train=world.train, exclude=world.train,
+                made.fitted, world.truth, space.make("study"), grid=grid, train=world.train, exclude=world.train,
                 seed=seed, progress=say,
             )  # fmt: skip
             rows = found.results.filter(pl.col("sparsity") == SPARSITY)

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import io
-import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,6 +17,7 @@ from truerank.core.chance import cell_uniforms, generator
 from truerank.core.ids import Ids
 from truerank.core.log import Log
 from truerank.core.ranking import Scores
+from truerank.data.spill import scratch
 from truerank.metrics.ndcg import NDCG
 from truerank.studies.own import kuairec
 from truerank.studies.reliability import Grid, LabelledWorld, Models, Studied, study
@@ -116,8 +115,8 @@ class HalfStudied:
 
     def table(self) -> pl.DataFrame:
         users = halved(self.world)
-        with tempfile.TemporaryDirectory() as folder:
-            out = Path(folder) / "study"
+        with scratch() as space:
+            out = space.make("study")
             study(
                 users.scores, users.half(0), out, grid=self.world.grid, train=users.train, seed=STUDY_SEED,
                 resamples=self.world.resamples, threads=1,

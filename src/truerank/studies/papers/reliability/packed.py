@@ -16,7 +16,7 @@ import polars as pl
 
 from truerank.core.metric import Metric
 from truerank.core.progress import Progress, Watching
-from truerank.data.folders import whole_folder
+from truerank.data.folders import FolderKind, whole_folder
 from truerank.metrics.ndcg import NDCG
 from truerank.metrics.recall import Recall
 from truerank.studies.kept import fingerprints, run_in
@@ -32,6 +32,7 @@ from truerank.version import __version__
 DATASETS = ("kuairec", "jester")
 REPETITIONS = {StudySize.FULL: 10, StudySize.QUICK: 1}
 DIGITS = 3
+FOLDER = FolderKind(KIND, (*NEEDED, NOTE, WORLD))
 MADE_BY = "truerank study pack, with the models of experiment E-S0 (untuned)"
 
 
@@ -133,7 +134,7 @@ def pack(studied: Path, out: Path, *, world: StudiedWorld) -> None:
     """
     noted = msgspec.json.decode((studied / NOTE).read_bytes(), type=dict[str, Any])
     described = asdict(world) | {"what": world.what.format(**noted)}
-    with whole_folder(out, kind=KIND, force=True) as part:
+    with whole_folder(out, kind=FOLDER, force=True) as part:
         for table, columns in NEEDED.items():
             found = pl.read_parquet(studied / table).select(columns)
             if table == RESULTS:

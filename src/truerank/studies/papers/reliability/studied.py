@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 
 import numpy as np
 import polars as pl
@@ -13,6 +11,7 @@ import polars as pl
 from truerank import models
 from truerank.core.log import Log
 from truerank.core.ranking import Scores
+from truerank.data.spill import scratch
 from truerank.models import Side
 from truerank.ranks.kernel.rank import Aligned
 from truerank.ranks.scores.scores import dense
@@ -74,9 +73,9 @@ class StudiedLogs:
             sizes=self.setting.sizes, metrics=self.setting.metrics, repetitions=self.setting.repetitions,
         )  # fmt: skip
         world = _without(data.world, self.without, seed=self.seed)
-        with tempfile.TemporaryDirectory() as folder:
+        with scratch() as space:
             found = study(
-                scores_of(self.scores, data.world), world, Path(folder) / "study", grid=grid, train=data.train,
+                scores_of(self.scores, data.world), world, space.make("study"), grid=grid, train=data.train,
                 seed=self.seed, resamples=RESAMPLES[self.size],
             )  # fmt: skip
         return found.results

@@ -1,0 +1,209 @@
+"""Files that change while they are read: an error that names the file, never a value of neither version."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from calling import call
+from opens import watching_opens
+
+import truerank as tr
+from truerank.core.errors import InputError
+
+USERS, ITEMS = 30, 20
+OPTIONS: dict[str, Any] = {"exposure": "random", "metrics": ["Precision@5"]}
+rng = np.random.default_rng(3)
+LABEL = (rng.random((USERS, ITEMS)) < 0.2).astype(np.int8)
+SCORES = {"m": rng.normal(size=(USERS, ITEMS))}
+USER, ITEM = (axis.ravel() for axis in np.indices((USERS, ITEMS)))
+
+
+def table(label: np.ndarray) -> pl.DataFrame:
+    return pl.DataFrame({"user": USER, "item": ITEM, "label": label.ravel()})
+
+
+FIRST, SECOND = table(LABEL), table(np.zeros_like(LABEL))
+
+
+def write(frame: pl.DataFrame, path: Path) -> Path:
+    """Without compression or dictionaries, so that both versions of a Parquet file have the same size."""
+    path.parent.mkdir(exist_ok=True)
+    if path.suffix == ".parquet":
+        pq.write_table(frame.to_arrow(), path, compression="NONE", use_dictionary=False)
+    elif path.suffix == ".gz":
+        frame.write_csv(path, compression="gzip")
+    else:
+        frame.write_csv(path)
+    return path
+
+
+def replace_file(path: Path, other: Path) -> None:
+    other.replace(path)
+
+
+def rewrite_in_place(path: Path, other: Path) -> None:
+    with path.open("r+b") as stream:
+        stream.write(other.read_bytes())
+        stream.truncate()
+
+
+def rewrite_and_hide(path: Path, other: Path) -> None:
+    """Same inode, size and time: the footer alone tells."""
+    before = path.stat()
+    assert other.stat().st_size == before.st_size
+    rewrite_in_place(path, other)
+    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+
+
+def remove(path: Path, other: Path) -> None:
+    path.unlink()
+
+
+CHANGES = [replace_file, rewrite_in_place, remove]
+
+
+class Once:
+    """A progress callback that changes a file when it is called for the first time."""
+
+    def __init__(self, change: Callable[[], None]) -> None:
+        self.change, self.called = change, False
+
+    def __call__(self, what: str, done: int, total: int) -> None:
+        if not self.called:
+            self.called = True
+            self.change()
+
+
+@pytest.mark.parametrize("change", CHANGES)
+@pytest.mark.parametrize("name", ["live.parquet", "live.csv", "parts/1.parquet", "parts/1.csv"])
+def test_a_file_that_changes_between_two_passes_is_refused(
+    tmp_path: Path, name: str, change: Callable[[Path, Path], None]
+) -> None:
+    live, other = write(FIRST, tmp_path / name), write(SECOND, tmp_path / f"new{Path(name).suffix}")
+    source = live if live.parent == tmp_path else live.parent
+    expected = tr.evaluate(SCORES, FIRST, **OPTIONS).estimates[0].value
+    assert tr.evaluate(SCORES, source, **OPTIONS).estimates[0].value == expected
+    once = Once(lambda: change(live, other))
+    with pytest.raises(InputError) as raised:
+        tr.evaluate(SCORES, source, progress=once, **OPTIONS)
+    assert str(live) in str(raised.value)
+    assert once.called
+
+
+def test_a_partition_that_changes_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "days").mkdir()
+    live = write(FIRST, tmp_path / "days" / "day=1" / "a.parquet")
+    write(FIRST.with_columns(item=pl.col("item") + ITEMS), tmp_path / "days" / "day=2" / "a.parquet")
+    other = write(SECOND, tmp_path / "new.parquet")
+    scores = {"m": np.hstack([SCORES["m"], SCORES["m"]])}
+    with pytest.raises(InputError) as raised:
+        tr.evaluate(scores, tmp_path / "days", progress=Once(lambda: replace_file(live, other)), **OPTIONS)
+    assert str(live) in str(raised.value)
+
+
+def test_the_footer_tells_versions_of_the_same_size_and_time(tmp_path: Path) -> None:
+    live, other = write(FIRST, tmp_path / "live.parquet"), write(SECOND, tmp_path / "new.parquet")
+    with pytest.raises(InputError) as raised:
+        tr.evaluate(SCORES, live, progress=Once(lambda: rewrite_and_hide(live, other)), **OPTIONS)
+    assert str(live) in str(raised.value)
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_a_scanned_log_is_of_one_version(tmp_path: Path, change: Callable[[Path, Path], None]) -> None:
+    live, other = write(FIRST, tmp_path / "live.parquet"), write(SECOND, tmp_path / "new.parquet")
+    log = tr.scan(live)
+    change(live, other)
+    with pytest.raises(InputError) as raised:
+        tr.evaluate(SCORES, log, **OPTIONS)
+    assert str(live) in str(raised.value)
+
+
+@pytest.mark.parametrize("change", [replace_file, rewrite_in_place])
+def test_mapped_scores_are_of_one_version(tmp_path: Path, change: Callable[[Path, Path], None]) -> None:
+    live, other = tmp_path / "live.npy", tmp_path / "new.npy"
+    np.save(live, SCORES["m"])
+    np.save(other, -SCORES["m"])
+    scores = tr.read_scores(live)
+    assert tr.evaluate({"m": scores}, FIRST, **OPTIONS).estimates[0].value > 0
+    change(live, other)
+    with pytest.raises(InputError) as raised:
+        tr.evaluate({"m": scores}, FIRST, **OPTIONS)
+    assert str(live) in str(raised.value)
+
+
+class Dataset:
+    """As pyarrow's: it names its files, and gives their rows as a stream; here one changes meanwhile."""
+
+    def __init__(self, path: Path, other: Path) -> None:
+        self.files, self.other = [str(path)], other
+
+    def count_rows(self) -> int:
+        return len(FIRST)
+
+    def to_batches(self) -> Iterator[pa.RecordBatch]:
+        batches = pq.read_table(self.files[0]).to_batches(max_chunksize=100)
+        yield from batches[:2]
+        replace_file(Path(self.files[0]), self.other)
+        yield from batches[2:]
+
+    def to_reader(self) -> pa.RecordBatchReader:
+        return pa.RecordBatchReader.from_batches(pq.read_schema(self.files[0]), self.to_batches())
+
+
+def test_the_files_of_a_dataset_are_of_one_version(tmp_path: Path) -> None:
+    live, other = write(FIRST, tmp_path / "live.parquet"), write(SECOND, tmp_path / "new.parquet")
+    with pytest.raises(InputError) as raised:
+        tr.evaluate(SCORES, Dataset(live, other), **OPTIONS)
+    assert str(live) in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("live", "other", "opened"), [("labels.parquet", "new.parquet", "m.npz"), ("m.npz", "new.npz", "n.npz")]
+)
+@pytest.mark.parametrize("change", CHANGES)
+def test_a_command_writes_no_results_of_a_file_that_changed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, live: str, other: str, opened: str, change: Callable[..., None]
+) -> None:
+    """Changed when the file that is read next is opened: the hash in the results would be of another version."""
+    monkeypatch.chdir(tmp_path)
+    write(FIRST, Path("labels.parquet"))
+    write(SECOND, Path("new.parquet"))
+    for name, scores in (("m", SCORES["m"]), ("n", SCORES["m"]), ("new", -SCORES["m"])):
+        np.savez(f"{name}.npz", scores=scores, users=np.arange(USERS), items=np.arange(ITEMS))
+    words = ["evaluate", "labels.parquet", "--scores", "m=m.npz", "--scores", "n=n.npz", "--exposure", "random"]
+    assert call(*words, "--metric", "Precision@5", "--out", "before.json", "--quiet").code == 0
+    changes: list[str] = []
+
+    def change_once(event: str, path: str) -> None:
+        if not changes and Path(path).name == opened:
+            changes.append(path)
+            change(Path(live), Path(other))
+
+    with watching_opens(change_once):
+        ended = call(*words, "--metric", "Precision@5", "--out", "after.json", "--quiet")
+    assert changes
+    assert ended.code == 2, ended
+    assert live in ended.err
+    assert not Path("after.json").exists()
+
+
+def test_results_record_the_hash_of_what_was_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    write(FIRST, Path("labels.csv"))
+    np.savez("m.npz", scores=SCORES["m"], users=np.arange(USERS), items=np.arange(ITEMS))
+    words = ["evaluate", "labels.csv", "--scores", "m=m.npz", "--exposure", "random", "--metric", "Precision@5"]
+    for frame in (FIRST, SECOND):
+        write(frame, Path("labels.csv"))
+        assert call(*words, "--out", "r.json", "--quiet").code == 0
+        recorded = json.loads(Path("r.json").read_text())["provenance"]["inputs"][0]["sha256"]
+        assert recorded == hashlib.sha256(Path("labels.csv").read_bytes()).hexdigest()
