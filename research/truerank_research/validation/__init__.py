@@ -1,1 +1,1 @@
-"""Validation of intervals and verdicts in simulated environments with known truth."""
+"""Validation of truerank: do its intervals, verdicts and plans keep the rates that they state?"""
