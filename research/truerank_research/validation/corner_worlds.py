@@ -247,7 +247,7 @@ def watched_stream(name: str, key: tuple[int, ...]) -> Environment:
         pair = watched.pairs[0]
         comparison = SimpleNamespace(
             model="m0", baseline="m1", metric=pair.metric, estimator=pair.estimator, difference=math.nan,
-            low=math.nan, high=math.nan, p_adjusted=math.nan, verdict=verdict, reasons=(),
+            low=math.nan, high=math.nan, verdict=verdict, reasons=(),
         )  # fmt: skip
         return SimpleNamespace(estimates=[], comparisons=[comparison], messages=watched.messages)
 

@@ -117,13 +117,13 @@ def _judge(rng: np.random.Generator, labels: Array, scores: Array, tastes: Taste
         return None
     if p["judge"] == "scores":  # of any scale, with heavy tails
         return np.exp(1.5 * (tastes.affinity + rng.normal(size=labels.shape)))
-    chance = np.where(labels, p["sensitivity"], 1 - p["specificity"])
+    probability = np.where(labels, p["sensitivity"], 1 - p["specificity"])
     if p["judge"] in ("useless", "contains labels"):
-        chance = np.full(labels.shape, 0.3)
+        probability = np.full(labels.shape, 0.3)
     if p["judge"] == "biased":
         favoured = expected_discounts(scores[0], discounts(f"Recall@{_cutoff(p)}", p["n_items"]))
-        chance = np.clip(chance + 0.4 * favoured, 0, 1)
-    return (rng.random(labels.shape) < chance).astype(float)
+        probability = np.clip(probability + 0.4 * favoured, 0, 1)
+    return np.asarray(rng.random(labels.shape) < probability, dtype=float)
 
 
 def _listed_pairs(scores: Array, p: Parameters) -> Array | None:
@@ -131,7 +131,7 @@ def _listed_pairs(scores: Array, p: Parameters) -> Array | None:
     if p["judge"] in ("none", "scores"):
         return None
     top = discounts(f"Recall@{_cutoff(p)}", p["n_items"])
-    return np.any([expected_discounts(table, top) > 0 for table in scores], axis=0)
+    return np.asarray(np.any([expected_discounts(table, top) > 0 for table in scores], axis=0))
 
 
 def labelled_pairs(world: LabelledWorld, p: Parameters, base: Array, rng: np.random.Generator) -> Array:
@@ -147,15 +147,15 @@ def labelled_pairs(world: LabelledWorld, p: Parameters, base: Array, rng: np.ran
         limit = np.sort(keys, axis=1)[np.arange(len(base)), n_rows - 1]
         return np.asarray(keys <= limit[:, None])
     assert world.propensity is not None
-    chance = world.propensity[base]
+    probability = world.propensity[base]
     if p["exposure"] == "designed" and p["draws_are"] == "systematic":
-        order = np.argsort(rng.random(chance.shape), axis=1)
-        steps = np.floor(np.cumsum(np.take_along_axis(chance, order, axis=1), axis=1) + rng.random((len(base), 1)))
+        order = np.argsort(rng.random(probability.shape), axis=1)
+        steps = np.floor(np.cumsum(np.take_along_axis(probability, order, axis=1), axis=1) + rng.random((len(base), 1)))
         taken = np.diff(steps, axis=1, prepend=0.0) > 0
-        result = np.zeros(chance.shape, dtype=bool)
+        result = np.zeros(probability.shape, dtype=bool)
         np.put_along_axis(result, order, taken, axis=1)
         return result
-    return np.asarray(rng.random(chance.shape) < chance)
+    return np.asarray(rng.random(probability.shape) < probability)
 
 
 def label_columns(world: LabelledWorld, p: Parameters, base: Array, sampled: Array) -> dict[str, Array]:
@@ -195,7 +195,7 @@ def evaluate_labelled(world: LabelledWorld, population: Population, p: Parameter
         if p["exposure"] == "random":
             exposure = tr.exposure.RandomExposure(float(world.propensity.max()))
     judged: dict[str, Any] = {}
-    if p["judge"] == "scores":
+    if world.judge is not None and p["judge"] == "scores":
         judged["assist"] = tr.scores.dense(world.judge[base], users=users, items=items)
     elif world.judge is not None and world.is_listed is not None:
         is_recall = any(metric.startswith("Recall") for metric in p["metrics"])

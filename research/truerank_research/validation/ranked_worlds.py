@@ -38,9 +38,8 @@ def ranked_environment(name: str, key: tuple[int, ...], p: Parameters) -> Enviro
     elif p["sessions"] == "pareto":
         tail = rng.pareto(p["pareto"], n_base)
         n_sessions += np.minimum(np.floor((p["mean_sessions"] - 1) * tail / tail.mean()), 200).astype(np.int64)
-    views = np.array([view_probabilities(*curve, p["length"]) for curve in p.get("surfaces", [])] or [
-        view_probabilities(p["family"], p["steepness"], p["length"])
-    ])  # fmt: skip
+    curves = p.get("surfaces", [(p["family"], p["steepness"])])
+    views = np.array([view_probabilities(family, steepness, p["length"]) for family, steepness in curves])
     view = views.mean(axis=0)  # surfaces are equally frequent, and unrelated to users
     by_user = (tastes.probability * view[ranks - 1]).sum(axis=2) * n_sessions
     population = make_population(rng, tastes, p, by_user)
@@ -74,9 +73,9 @@ def evaluate_ranked(  # noqa: PLR0917
 ) -> Any:
     """One log of sessions [sessions, items], evaluated for each target."""
     surface = rng.integers(len(views), size=len(owner)) if len(views) > 1 else np.zeros(len(owner), dtype=np.int64)
-    chance = views[surface[:, None], position - 1]
+    view_probability = views[surface[:, None], position - 1]
     # users view every position down to where they stop, or each position independently
-    viewed = rng.random((len(owner), 1) if p["views"] == "depth" else position.shape) < chance
+    viewed = rng.random((len(owner), 1) if p["views"] == "depth" else position.shape) < view_probability
     reward = (viewed & (rng.random(position.shape) < liking)).astype(float)
     if p["reward"] == "lognormal":
         reward *= rng.lognormal(-(p["reward_spread"] ** 2) / 2, p["reward_spread"], position.shape)

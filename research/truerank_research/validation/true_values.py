@@ -11,13 +11,15 @@ from truerank_research.validation.populations import Population
 
 
 def discounts(metric: str, n_ranks: int) -> Array:
-    """What a relevant item earns at each rank, for additive metrics and Recall (1 in the top K)."""
+    """The discount of each rank, for additive metrics and Recall (1 in the top K)."""
     name, _, text = metric.partition("@")
     rank = np.arange(1, n_ranks + 1)
     if name == "RBP":
         return np.asarray((1 - float(text)) * float(text) ** (rank - 1))
     top = rank <= int(text)
-    return np.asarray(top * {"Precision": 1 / int(text), "Recall": 1.0, "DCG": 1 / np.log2(rank + 1)}[name])
+    if name == "DCG":
+        return np.asarray(top / np.log2(rank + 1))
+    return np.asarray(top * {"Precision": 1 / int(text), "Recall": 1.0}[name])
 
 
 def expected_discounts(scores: Array, by_rank: Array) -> Array:

@@ -41,7 +41,7 @@ def world_rates(line: Line) -> Line:
     """What one environment shows: type I error, coverage, warnings and right verdicts, with the counts behind them."""
     counts = _count_estimates(line) + _count_comparisons(line)
     return {
-        "name": line["name"], "parameters": line["parameters"], "refused": sum(line["refused"].values()),
+        "name": line["name"], "parameters": line["parameters"], "refused": Counter(line["refused"]),
         "counts": counts,
         "type I error": _share(counts["false families"], counts["families"]),
         "coverage": _share(counts["covered"], counts["intervals"]),
@@ -137,7 +137,7 @@ def summary(lines: Iterable[Line]) -> Line:
     return {
         "environments": len(rates),
         "environments with equal models": len(errors),
-        "draws refused": sum(rate["refused"] for rate in rates),
+        "draws refused": sum(rate["refused"].total() for rate in rates),
         "type I error": _mean(errors),
         f"type I error, mean of the {N_WORST} worst environments": _mean(errors[:N_WORST]),
         "type I error per comparison": _share(total["false verdicts"], total["equal comparisons"]),
@@ -154,6 +154,7 @@ def summary(lines: Iterable[Line]) -> Line:
         "interval contradicts verdict": _share(total["contradictions"], total["comparisons"]),
         "above": [(rate["name"], rate["type I error"], rate["parameters"]) for rate in by_error
                   if rate["type I error"] > ABOVE],
+        "refusals": [f"{rate['name']}: {text} ({n})" for rate in rates for text, n in rate["refused"].items()],
         "most errors": [_brief(rate) for rate in by_error[:N_WORST]],
         "least coverage": [_brief(rate) for rate in by_coverage[:N_WORST]],
     }  # fmt: skip
@@ -173,7 +174,7 @@ def summary_text(figures: Line) -> str:
         lines.append(f"{name}: {text}")
     lines.append(f"environments with a type I error above {ABOVE:.0%}: {len(figures['above'])}")
     lines += [f"  {name}: {error:.1%} | {settings}" for name, error, settings in figures["above"]]
-    for name in ("most errors", "least coverage"):
+    for name in ("refusals", "most errors", "least coverage"):
         lines += ["", f"{name}:", *(f"  {text}" for text in figures[name])]
     return "\n".join(lines)
 

@@ -29,7 +29,10 @@ from truerank_research.validation.random_worlds import N_WORLDS, random_environm
 from truerank_research.validation.world_rates import Line, compare, compare_text, summary, summary_text
 
 N_DRAWS = 200
-VERDICT_LETTERS = {"better": "b", "worse": "w", "insufficient": "i", "insufficient evidence": "i"}  # others: "n"
+VERDICT_LETTERS = {
+    "better": "b", "worse": "w", "insufficient": "i", "insufficient evidence": "i",
+    "not shown": "n", "inconclusive": "n",
+}  # fmt: skip
 ROUNDING = 1e-9  # true differences below this share of the value are equal
 
 # ----------------------------------------------------------------------------------------------------------- measuring
@@ -61,12 +64,10 @@ def measure(environment: Environment, n_draws: int) -> Line:
             numbers = map(_rounded, (estimate.value, estimate.low, estimate.high))
             _set(record, draw, (*numbers, code_set(estimate.warnings)))
         for pair in results.comparisons:
-            key = (pair.model, pair.baseline, pair.metric, pair.estimator)
-            record = comparisons.setdefault(
-                key, _empty(n_draws, ("difference", "low", "high", "p", "verdict", "reasons"))
-            )
-            numbers = map(_rounded, (pair.difference, pair.low, pair.high, pair.p_adjusted))
-            _set(record, draw, (*numbers, VERDICT_LETTERS.get(str(pair.verdict), "n"), code_set(pair.reasons)))
+            names = (pair.model, pair.baseline, pair.metric, pair.estimator)
+            record = comparisons.setdefault(names, _empty(n_draws, ("difference", "low", "high", "verdict", "reasons")))
+            numbers = map(_rounded, (pair.difference, pair.low, pair.high))
+            _set(record, draw, (*numbers, VERDICT_LETTERS[str(pair.verdict)], code_set(pair.reasons)))
     return {
         "name": environment.name, "parameters": environment.parameters, "draws": n_draws,
         "seconds": round(time.process_time() - started, 2), "version": tr.__version__,
