@@ -43,8 +43,10 @@ ALIKE = {"popularity": 0.0, "taste": 0.0, "activity": 0.0, "quality": 0.0}  # ev
 
 SETTINGS: dict[str, Parameters] = {
     "A1 position models: right family": RANKED,
-    "A1 position models: two surfaces": RANKED | {"surfaces": SURFACES},
-    "A1 position models: two surfaces, with a column": RANKED | {"surfaces": SURFACES, "with_surface": True},
+    "A1 position models: two surfaces": RANKED | {"n_users": 6000, "surfaces": SURFACES},
+    "A1 position models: two surfaces, with a column": RANKED | {
+        "n_users": 6000, "surfaces": SURFACES, "with_surface": True,
+    },
     "A1 position models: lists that end at 10": RANKED | {"family": "exp", "steepness": 0.95, "with_candidates": False},
     "A2 assisted: lists without hits": LABELLED | ALIKE | {
         "n_users": 100, "n_items": 500, "positives": 0.05, "judge": "good", "sensitivity": 0.97, "specificity": 0.995,

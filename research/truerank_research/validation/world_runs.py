@@ -110,6 +110,8 @@ def _true_difference(environment: Environment, model: str, baseline: str, metric
 def run(names: Sequence[str | int], out: Path, *, n_draws: int) -> None:
     """Measure these environments (numbers, or names of corners) that `out` does not have yet."""
     present = {line["name"] for line in read_lines(out)} if out.exists() else set()
+    if out.exists():
+        _remove_cut_line(out)
     load_compiled_kernel()
     for name in names:
         environment = corner_environment(name) if isinstance(name, str) else random_environment(name)
@@ -129,6 +131,15 @@ def load_compiled_kernel() -> None:
     )
     scores = np.zeros((n, n), dtype=np.float32)
     tr.evaluate({"a": scores, "b": scores}, labels, exposure="random", metrics=["Precision@1"], threads=1)
+
+
+def _remove_cut_line(path: Path) -> None:
+    """Remove the last line where a run was stopped while it wrote it: the next line would continue it."""
+    content = path.read_bytes()
+    end = content.rfind(b"\n") + 1
+    if end < len(content):
+        with path.open("r+b") as file:
+            file.truncate(end)
 
 
 def read_lines(path: Path) -> Iterator[Line]:
