@@ -1,6 +1,8 @@
 """Runs of measured environments: resumable; rates and comparisons by hand."""
 
+from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -10,26 +12,28 @@ from truerank_research.validation.environments import Environment
 from truerank_research.validation.world_rates import compare, compare_text, summary, summary_text, world_rates
 
 
-def estimate(truth, low, high, warnings, estimator="hajek"):
+def estimate(truth: Any, low: Any, high: Any, warnings: Any, estimator: str = "hajek") -> Any:
     n = len(low)
     return {"model": "m0", "metric": "DCG@5", "estimator": estimator, "truth": truth,
             "value": [0.0] * n, "low": low, "high": high, "warnings": warnings}  # fmt: skip
 
 
-def comparison(truth, verdicts, *, model="m1", low=None, high=None, estimator="hajek"):
+def comparison(
+    truth: Any, verdicts: Any, *, model: str = "m1", low: Any = None, high: Any = None, estimator: str = "hajek"
+) -> Any:
     n = len(verdicts)
     return {"model": model, "baseline": "m0", "metric": "DCG@5", "estimator": estimator, "truth": truth,
             "difference": [0.0] * n, "low": low or [None] * n, "high": high or [None] * n,
             "verdict": list(verdicts), "reasons": [0] * n}  # fmt: skip
 
 
-def line(estimates=(), comparisons=(), name="world 0", refused=None):
+def line(estimates: Any = (), comparisons: Any = (), name: str = "world 0", refused: Any = None) -> Any:
     return {"name": name, "parameters": {"exposure": "random", "n_users": 7}, "refused": refused or {},
             "codes": [[], ["caution:few-hits"]],
             "estimates": list(estimates), "comparisons": list(comparisons)}  # fmt: skip
 
 
-def test_coverage_counts_intervals_and_warnings():
+def test_coverage_counts_intervals_and_warnings() -> None:
     rates = world_rates(line([
         estimate(0.5, [0.4, 0.6, None, None], [0.6, 0.7, None, None], [0, 1, 1, None]),
         estimate(0.5, [0.0], [0.1], [0], estimator="judge-alone"),
@@ -40,7 +44,7 @@ def test_coverage_counts_intervals_and_warnings():
     assert rates["estimates with a warning"] == 2 / 3
 
 
-def test_type_one_error_is_of_families_and_power_of_different_models():
+def test_type_one_error_is_of_families_and_power_of_different_models() -> None:
     rates = world_rates(line(comparisons=[
         comparison(0.0, "bnwn"),
         comparison(0.0, "wnnn", model="m2"),
@@ -52,12 +56,12 @@ def test_type_one_error_is_of_families_and_power_of_different_models():
     assert rates["insufficient evidence"] == 1 / 12
 
 
-def test_intervals_that_contradict_verdicts_are_counted():
+def test_intervals_that_contradict_verdicts_are_counted() -> None:
     pair = comparison(0.1, "nbni", low=[0.1, -0.1, -0.1, 0.1], high=[0.2, 0.1, 0.1, 0.2])
     assert world_rates(line(comparisons=[pair]))["counts"]["contradictions"] == 2
 
 
-def test_summary_prints_criteria_and_environments_above_the_limit():
+def test_summary_prints_criteria_and_environments_above_the_limit() -> None:
     lines = [
         line(comparisons=[comparison(0.0, "n" * 19 + "b")], name="world 0"),
         line(comparisons=[comparison(0.0, "nnb")], name="world 1", refused={"InputError: no": 2}),
@@ -76,7 +80,7 @@ def test_summary_prints_criteria_and_environments_above_the_limit():
     assert "InputError: no (2)" in text
 
 
-def test_two_versions_are_compared_where_the_first_was_right():
+def test_two_versions_are_compared_where_the_first_was_right() -> None:
     before = [
         line(comparisons=[comparison(0.1, "bbbn")], name="world 0"),
         line(comparisons=[comparison(0.0, "bnnn"), comparison(0.1, "bbbb", model="m2")], name="world 1"),
@@ -95,20 +99,20 @@ def test_two_versions_are_compared_where_the_first_was_right():
     assert "NOT MET" in compare_text(figures)
 
 
-def one_draw(verdict="better"):
+def one_draw(verdict: str = "better") -> Any:
     value = SimpleNamespace(model="m0", metric="DCG@5", estimator="hajek", value=1.0, low=0.5, high=1.5, warnings=())
     pair = SimpleNamespace(model="m1", baseline="m0", metric="DCG@5", estimator="hajek", difference=0.1, low=0.05,
                            high=0.15, verdict=verdict, reasons=())  # fmt: skip
     return SimpleNamespace(estimates=[value], comparisons=[pair], messages=())
 
 
-def an_environment(index, evaluate):
+def an_environment(index: int, evaluate: Any) -> Any:
     truth = {("m0", "DCG@5", "users"): 1.0, ("m1", "DCG@5", "users"): 1.1}
     return Environment(f"world {index}", (index,), {"exposure": "random"}, truth, evaluate)
 
 
-def test_refusals_are_recorded_and_unknown_verdicts_are_errors():
-    def refuse_odd_draws(rng):
+def test_refusals_are_recorded_and_unknown_verdicts_are_errors() -> None:
+    def refuse_odd_draws(rng: np.random.Generator) -> Any:
         if rng.random() < 0.5:
             raise ValueError("refused here")
         return one_draw()
@@ -121,11 +125,11 @@ def test_refusals_are_recorded_and_unknown_verdicts_are_errors():
         world_runs.measure(an_environment(0, lambda _: one_draw("splendid")), 1)
 
 
-def test_a_stopped_run_continues(tmp_path, monkeypatch):
+def test_a_stopped_run_continues(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     evaluated = []
 
-    def make(index):
-        def evaluate(rng):
+    def make(index: int) -> Any:
+        def evaluate(rng: np.random.Generator) -> Any:
             evaluated.append(index)
             return one_draw()
 
