@@ -95,6 +95,8 @@ def test_two_versions_are_compared_where_the_first_was_right() -> None:
     assert figures["environments where the first was right"] == 2
     assert figures["right verdicts before"] == pytest.approx((3 / 4 + 0) / 2)
     assert figures["right verdicts after"] == pytest.approx(1 / 4)
+    assert figures["environments with at least 5% right verdicts before"] == 1
+    assert figures["mean change in those"] == pytest.approx(-1 / 2)
     assert figures["largest losses"][0] == "world 0: 75.0% -> 25.0%"
     assert "NOT MET" in compare_text(figures)
 

@@ -30,6 +30,7 @@ LIMITS = {
     "estimates with a warning": ("at most", 0.25),
 }
 MOST_LOST = 0.03  # share of right verdicts that a version may lose where the first was right
+POWERFUL = 0.05  # most environments have differences too small to be noticed: a loss shows where verdicts were reached
 
 Line = dict[str, Any]
 
@@ -224,6 +225,8 @@ def compare(before: Iterable[Line], after: Iterable[Line]) -> Line:
         "right verdicts before": _mean([row[1] for row in rows]),
         "right verdicts after": _mean([row[2] for row in rows]),
         "mean change": _mean([row[0] for row in rows]),
+        f"environments with at least {POWERFUL:.0%} right verdicts before": sum(row[1] >= POWERFUL for row in rows),
+        "mean change in those": _mean([row[0] for row in rows if row[1] >= POWERFUL]),
         f"environments that lose more than {MOST_LOST:.0%}": sum(row[0] < -MOST_LOST for row in rows),
         f"environments that gain more than {MOST_LOST:.0%}": sum(row[0] > MOST_LOST for row in rows),
         "largest losses": [f"{name}: {old:.1%} -> {new:.1%}" for _, old, new, name in sorted(rows)[:20]],
@@ -238,7 +241,7 @@ def compare_text(figures: Line) -> str:
             lines += ["", f"{name}:", *(f"  {text}" for text in value)]
             continue
         text = "none" if value is None else str(value) if isinstance(value, int) else f"{value:.1%}"
-        if name == "mean change" and value is not None:
+        if name.startswith("mean change") and value is not None:
             text += f" (at least {-MOST_LOST:.0%}: {'met' if value >= -MOST_LOST else 'NOT MET'})"
         lines.append(f"{name}: {text}")
     return "\n".join(lines)
