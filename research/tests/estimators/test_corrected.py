@@ -14,14 +14,14 @@ from truerank.core.estimator import Asked, Learned
 from truerank.core.ranking import RankView
 from truerank.core.results import INSUFFICIENT, Results
 from truerank.metrics.recall import Recall
-from truerank_research.validation.truth.contenders import ShownRows
-from truerank_research.validation.truth.known import SyntheticSettings, synthetic
-from truerank_research.validation.truth.means import MeanRecallWorld, ranks_of
 from truerank.uncertainty.spreads import Spread, allowing
 from truerank_research.estimators.corrected import Corrected
 from truerank_research.estimators.curve_messages import about_curve, doubts
 from truerank_research.estimators.histograms import Histograms
 from truerank_research.estimators.rank_curve import fit_curve, plausible
+from truerank_research.validation.truth.contenders import ShownRows
+from truerank_research.validation.truth.known import SyntheticSettings, synthetic
+from truerank_research.validation.truth.means import MeanRecallWorld, ranks_of
 
 N_USERS, N_ITEMS = 300, 200
 # of the first implementation, a loop over users, nodes and bins, which takes small chances as their odds
@@ -107,8 +107,8 @@ def test_it_gives_no_verdict_unless_every_label_is_known(n: int) -> None:
     results = asked(n, estimators=["corrected", "pooled"])
     verdicts = {each.estimator: each for each in results.comparisons}
     assert verdicts["corrected"].verdict == INSUFFICIENT
-    assert "model-based" in {reason.code for reason in verdicts["corrected"].reasons}
-    assert "model-based" not in {reason.code for reason in verdicts["pooled"].reasons}
+    assert "experimental-estimator" in {reason.code for reason in verdicts["corrected"].reasons}
+    assert "experimental-estimator" not in {reason.code for reason in verdicts["pooled"].reasons}
     doubted = {message.code for each in results.estimates if each.estimator == "corrected" for message in each.warnings}
     assert ("few-with-relevant" in doubted) == (n == 2)
     assert asked(N_ITEMS, estimators=["corrected"]).comparisons[0].verdict == "worse"
@@ -165,7 +165,7 @@ def test_an_interval_that_allows_for_bias(correction: float) -> None:
 
 @pytest.mark.parametrize("rising", [True, False])
 def test_a_correction_that_goes_down_is_said(rising: bool) -> None:
-    """Where recall rises with what users like, the curve was measured to correct too little, and gives no verdict."""
+    """Where recall rises with what users like, the curve was measured to correct too little."""
     known = synthetic(SyntheticSettings(500, 600, rising=rising), seed=5)
     rng = np.random.default_rng(5)
     shown = np.sort(np.argsort(rng.random(known.labels.shape), axis=1)[:, :150], axis=1)
@@ -190,7 +190,7 @@ def test_a_large_correction_is_said(n: int, large: bool) -> None:
 
 
 def test_where_many_like_nothing_what_other_shares_would_give_is_said() -> None:
-    """The worlds of the study in which values are off by more than the published mean, and no verdict is taken away."""
+    """The worlds of the study in which values are off by more than the published mean."""
     drawing = MeanRecallWorld("30% like nothing", 80).drawn
     for run in range(3):
         draw = drawing.draw(20261117, run)

@@ -121,7 +121,7 @@ class CurvedRecall(ModelledTerms):
         return self.value() - published.value()
 
     def reasons(self, model: str) -> tuple[Message, ...]:
-        return () if self.exact else (no_verdict(model),)
+        return () if self.exact else (no_verdict(),)
 
     def cautions(self) -> tuple[Message, ...]:
         return (*doubts(self), *about_curve(self))
