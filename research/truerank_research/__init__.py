@@ -1,0 +1,1 @@
+"""Research around truerank: validation studies that use its public names only."""
