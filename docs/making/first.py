@@ -51,7 +51,7 @@ class Found:
 
 def read(result: dict[str, Any]) -> dict[tuple[str, str, str], Found]:
     """Figures by estimator, metric and model; those of the published mean are in a table of their own."""
-    usual = {"metric": "", "estimator": "published", "interval": "population"}
+    usual: dict[str, Any] = {"metric": "", "estimator": "published", "interval": "population"}
     found = {}
     for name in ("coverage", "published"):
         table = result["tables"][name]

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 
 from truerank.core.arrays import Floats
-from truerank.core.multiple import holm
 from truerank.core.results import BETTER, INSUFFICIENT, NOT_SHOWN, WORSE
 from truerank.core.terms import ratio
 from truerank.report.reliability_charts import TYPEFACE, altair
 from truerank.uncertainty.intervals import difference_of
+from truerank.uncertainty.multiplicity import ComparisonFamily
 from truerank.uncertainty.spreads import Spread
 from truerank.uncertainty.verdicts import FEWEST, UnseenExposure, doubts, verdict_of
 
@@ -73,10 +73,10 @@ def shown() -> Any:
 
 
 def together() -> Any:
-    """Several comparisons of one family: p before and after Holm's adjustment."""
+    """Three models against one: p before and after the adjustment for all three, correlated by one half."""
     alt = altair(WHO)
     p = np.array([0.004, 0.03, 0.04])
-    adjusted = holm(p)
+    adjusted = ComparisonFamily.correlated(np.full((3, 3), 0.5) + np.eye(3) / 2).adjust(p)
     rows = []
     for at, (own, after) in enumerate(zip(p.tolist(), adjusted.tolist(), strict=True)):
         verdict = verdict_of(1.0, after, level=LEVEL, reasons=())

@@ -550,7 +550,7 @@ OPTIONS = [
             f"{RANDOM} --metric {metric} --estimator horvitz-thompson",
             (f"{metric} with horvitz-thompson", "partial labels cannot give", f"use {instead}"),
         )
-        for metric, instead in (("nDCG@2", "DCG"), ("HitRate@2", "at-least"), ("RR", "DCG"), ("AP@2", "DCG"))
+        for metric, instead in (("nDCG@2", "DCG"), ("HitRate@2", "Recall or Precision"), ("RR", "DCG"), ("AP@2", "DCG"))
     ),
     Case(
         "recall by horvitz-thompson",

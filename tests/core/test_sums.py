@@ -13,7 +13,8 @@ from truerank.core.arrays import LONG, LONGER, SOME, Floats, exact_sum, largest_
 from truerank.core.clusters import Clusters
 from truerank.core.terms import Smooth, ratio
 from truerank.uncertainty.intervals import Population, around
-from truerank.uncertainty.spreads import Moments, influences, moments_of
+from truerank.uncertainty.moments import Moments
+from truerank.uncertainty.spreads import influences, moments_of
 from truerank.uncertainty.tails import tail_index
 
 N = LONGER + 77

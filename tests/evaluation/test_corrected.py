@@ -12,7 +12,7 @@ import truerank as tr
 from truerank.core.errors import RefusedError
 from truerank.core.histograms import Histograms
 from truerank.core.rank_curve import fit_curve, plausible
-from truerank.core.results import INSUFFICIENT, Results
+from truerank.core.results import Results
 from truerank.uncertainty.spreads import Spread, allowing
 
 N_USERS, N_ITEMS = 300, 200
@@ -94,17 +94,16 @@ def test_it_is_nearer_to_the_truth_than_the_published_mean() -> None:
     assert found["good", "corrected"].low < truth < found["good", "corrected"].high
 
 
-def test_few_users_with_a_relevant_item_take_the_verdict_away() -> None:
+def test_few_users_with_a_relevant_item_are_reported() -> None:
     results = asked(2, estimators=["corrected", "pooled"])
     verdicts = {each.estimator: each for each in results.comparisons}
-    assert verdicts["corrected"].verdict == INSUFFICIENT
     assert "few-with-relevant" in {reason.code for reason in verdicts["corrected"].reasons}
     assert "few-with-relevant" not in {reason.code for reason in verdicts["pooled"].reasons}
     plenty = asked(20, estimators=["corrected"]).comparisons[0]
     assert "few-with-relevant" not in {reason.code for reason in plenty.reasons}
 
 
-def test_lists_below_chance_take_the_verdict_away() -> None:
+def test_lists_below_chance_are_reported() -> None:
     labels, scores = world()
     user, item = np.repeat(np.arange(N_USERS), 30), np.argsort(np.random.default_rng(5).random(labels.shape), axis=1)
     place = item[:, :30].ravel()
@@ -116,7 +115,6 @@ def test_lists_below_chance_take_the_verdict_away() -> None:
         metrics=["Recall@50"],
         estimators=["corrected"],
     ).comparisons[0]
-    assert found.verdict == INSUFFICIENT
     assert "below-chance" in {reason.code for reason in found.reasons}
 
 

@@ -22,7 +22,7 @@ from truerank.estimators.predictions import Assistance
 from truerank.metrics.precision import Precision
 from truerank.metrics.recall import Recall
 
-NO_QUOTIENT = {"assisted", "judge-alone", "post-stratified", "at-least", "at-most", "post-normalised", "shrunk"}
+NO_QUOTIENT = {"assisted", "judge-alone", "post-stratified", "post-normalised", "shrunk"}
 KEY = ["model", "metric", "estimator", "reward", "clip"]
 LINEAR = [number for number, way in enumerate(WAYS) if way.interval is None]
 every_way = pytest.mark.parametrize("number", LINEAR, ids=[str(WAYS[number]) for number in LINEAR])
@@ -30,7 +30,9 @@ HALVES = {user: "left" if at < N_USERS // 2 else "right" for at, user in enumera
 
 
 def evaluated(way: Way, rows: pl.DataFrame, *, users: list[str] | None = None) -> Results:
-    call = way.call
+    call, judge = way.call, way.call.judge
+    if users is not None and judge is not None:  # others, of whom the judge says something, would count as well
+        judge = judge.filter(pl.col("user").is_in(users))
     log = read(rows) if users is None else tr.read(rows, positive=">1", users=Ids.of(users), name="labels")
     return tr.evaluate(
         MODELS,
@@ -42,7 +44,7 @@ def evaluated(way: Way, rows: pl.DataFrame, *, users: list[str] | None = None) -
         exclude=EXCLUDE,
         items=Ids.of(ITEMS),
         item_features=call.item_features,
-        judge=call.judge,
+        judge=judge,
         assist=call.assist,
         interval=call.interval,
         seed=SEED,

@@ -1,4 +1,4 @@
-"""Which estimator is taken where none is asked for: by numbers of rows and candidates alone, and said."""
+"""The default estimators: by metric and by how labels were collected, and reported."""
 
 from __future__ import annotations
 
@@ -13,9 +13,7 @@ from truerank.core.errors import RefusedError
 from truerank.core.estimator import Exposed
 from truerank.core.messages import RULE
 from truerank.core.results import Results
-from truerank.evaluation.usual import FEWEST, PLAIN, USUAL, ExpectedRows
-from truerank.metrics.precision import Precision
-from truerank.metrics.recall import Recall
+from truerank.evaluation.usual import USUAL
 from truerank.uncertainty.intervals import Design
 
 N_ITEMS = 40
@@ -47,24 +45,12 @@ STEADY = {"Recall@4": {"post-stratified"}, "Precision@4": {"hajek"}, "DCG@4": {"
 PLAINLY = {"Recall@4": {"pooled"}, "Precision@4": {"horvitz-thompson"}, "DCG@4": {"horvitz-thompson"}}
 
 
-def test_from_thirty_expected_rows_in_lists_on() -> None:
-    """300 rows x 4 / 40 = 30; one row less, and it is 29.9."""
-    rows = shown(30, 10)
-    assert taken(asked(rows)) == STEADY
-    assert taken(asked(rows.head(-1))) == PLAINLY
-
-
-def test_recall_also_wants_rows_beside_the_lists() -> None:
-    """Of 1,200 rows 30 are expected beside lists of 39 of 40 items; of 1,160 only 29. Sums look at lists alone."""
-    assert taken(asked(shown(30, 40), metrics=["Recall@39"])) == {"Recall@39": {"post-stratified"}}
-    few = asked(shown(29, 40), metrics=["Recall@39", "Precision@39"])
-    assert taken(few) == {"Recall@39": {"pooled"}, "Precision@39": {"hajek"}}
-
-
-def test_all_cut_offs_of_a_metric_have_one() -> None:
-    """The shortest lists decide: 600 rows x 1 / 40 = 15. Precision is asked for in longer ones alone."""
-    found = taken(asked(shown(60, 10), metrics=["Recall@1", "Recall@4", "Precision@4"]))
-    assert found == {"Recall@1": {"pooled"}, "Recall@4": {"pooled"}, "Precision@4": {"hajek"}}
+def test_the_number_of_rows_does_not_choose() -> None:
+    for users in (1, 20, 29, 30, 60):
+        assert taken(asked(shown(users, 10))) == STEADY
+    assert taken(asked(shown(29, 40), metrics=["Recall@39"])) == {"Recall@39": {"post-stratified"}}
+    cut_offs = taken(asked(shown(60, 10), metrics=["Recall@1", "Recall@4"]))
+    assert cut_offs == {"Recall@1": {"post-stratified"}, "Recall@4": {"post-stratified"}}
 
 
 def test_rows_that_all_miss_the_lists_give_no_value() -> None:
@@ -82,34 +68,15 @@ def test_what_is_liked_and_where_rows_fell_change_nothing() -> None:
     for seed in range(5):
         for like in (0.0, 0.05, 1.0):
             assert taken(asked(shown(30, 10, seed=seed, like=like))) == STEADY
-            assert taken(asked(shown(20, 10, seed=seed, like=like))) == PLAINLY
 
 
-def test_the_rule_is_said() -> None:
-    for rows, words, expected in (
-        (shown(60, 10), "post-stratified for Recall@4; hajek for Precision@4, DCG@4", 60.0),
-        (shown(20, 10), "pooled for Recall@4; horvitz-thompson for Precision@4, DCG@4", 20.0),
-    ):
-        results = asked(rows)
-        (said,) = [message for message in results.messages if message.code == RULE]
-        assert words in str(said)
-        assert f"here about {expected:,.0f} in the shortest lists, {len(rows) - expected:,.0f} beside" in str(said)
-        assert said.numbers == {"listed": expected, "beside": len(rows) - expected}
-        assert str(results).count(str(said)) == 1
-
-
-def test_the_rule_of_other_partial_labels_is_said() -> None:
-    """Where counts decide nothing: rows of a design, of a biased log."""
+def test_the_defaults_are_reported() -> None:
     rows = shown(60, 10).with_columns(propensity=pl.lit(0.25))
-    for exposure, words in (
-        (
-            "designed",
-            "pooled for Recall@4; hajek for Precision@4, DCG@4. The rule: the first of pooled, hajek that can",
-        ),
-        ("biased", "snips for Recall@4, Precision@4, DCG@4. The rule: snips, whatever the counts"),
-    ):
-        (said,) = [message for message in asked(rows, exposure=exposure).messages if message.code == RULE]
-        assert words in str(said)
+    for exposure, steady in (("random", "hajek"), ("designed", "hajek"), ("biased", "snips")):
+        results = asked(rows if exposure != "random" else rows.drop("propensity"), exposure=exposure)
+        (reported,) = [message for message in results.messages if message.code == RULE]
+        assert f"post-stratified (Recall@4), {steady} (Precision@4, DCG@4)" in str(reported)
+        assert str(results).count(str(reported)) == 1
 
 
 def test_pairs_are_usual_where_sums_cannot_give_it() -> None:
@@ -118,7 +85,7 @@ def test_pairs_are_usual_where_sums_cannot_give_it() -> None:
     results = asked(shown(60, 10), metrics=metrics)
     assert taken(results) == {metric: {"pairs"} for metric in metrics}
     (said,) = [message for message in results.messages if message.code == RULE]
-    assert f"pairs for {', '.join(metrics)}" in str(said)
+    assert f"pairs ({', '.join(metrics)})" in str(said)
     with pytest.raises(RefusedError, match=r"AP@4 with horvitz-thompson: .* pairs estimates it"):
         asked(shown(60, 10), metrics=["AP@4"])
 
@@ -137,17 +104,6 @@ def test_who_cannot_give_it_is_passed_over() -> None:
     strict = asked(shown(60, 10), ties="strict", metrics=["Recall@4"])
     assert taken(strict) == {"Recall@4": {"pooled"}}
     assert taken(asked(shown(60, 10), interval=Design())) == STEADY
-
-
-def test_candidates_of_each_user_are_counted() -> None:
-    """Of 20 candidates instead of 40: twice as many rows in lists."""
-    rows = shown(15, 10)
-    others = pl.DataFrame(
-        {"user": user, "item": item} for user in range(15) for item in range(N_ITEMS)
-    ).join(rows.select("user", "item"), on=["user", "item"], how="anti")  # fmt: skip
-    sets = pl.concat([rows.select("user", "item"), others.group_by("user").head(10)])
-    assert taken(asked(rows)) == PLAINLY
-    assert taken(asked(rows, candidates=sets)) == STEADY
 
 
 def test_all_labels_give_the_same_whichever_is_taken() -> None:
@@ -173,24 +129,5 @@ def test_who_has_a_judged_item_in_a_list_is_no_larger_user() -> None:
     assert "unequal-clusters" not in found["pooled"]
 
 
-def test_looks_take_means() -> None:
-    rows = shown(60, 10).with_columns(time=pl.col("user"))
-    rng = np.random.default_rng(1)
-    scores = {name: rng.normal(size=(60, N_ITEMS)) for name in ("a", "b")}
-    watched = tr.watch(scores, rows, require="a > b", exposure="random", metrics=["Precision@4"])
-    assert [pair.estimator for pair in watched.pairs] == ["horvitz-thompson"]
-
-
-def test_every_exposure_has_one_that_wants_nothing() -> None:
-    for table in (USUAL, PLAIN):
-        assert set(table) == {each for each in Exposed if each is not Exposed.RANKED}
-        for usual in table.values():
-            assert usual[-1].listed == usual[-1].beside == 0
-
-
-def test_expected_rows() -> None:
-    rows = ExpectedRows(rows=1000, candidates=200.0)
-    assert (rows.listed(Precision(10)), rows.beside(Recall(10))) == (50.0, 950.0)
-    assert rows.listed(Precision(500)) == 1000.0
-    assert ExpectedRows(1000, float("nan")).listed(Precision(10)) == 0.0
-    assert tr.estimators.Assisted().fewest == FEWEST
+def test_every_exposure_has_a_default() -> None:
+    assert set(USUAL) == {each for each in Exposed if each is not Exposed.RANKED}

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from itertools import combinations, product
+from typing import Any
 
 import numpy as np
 import pytest
@@ -25,7 +26,7 @@ from truerank.estimators.judged.hajek import Hajek
 from truerank.estimators.judged.horvitz_thompson import HorvitzThompson
 from truerank.estimators.judged.pooled import Pooled
 from truerank.estimators.judged.post_stratified import PostStratified
-from truerank.estimators.predictions import Assistance, JudgeTable, ListRows
+from truerank.estimators.predictions import Assistance, JudgeTable
 from truerank.metrics.dcg import DCG
 from truerank.metrics.precision import Precision
 from truerank.metrics.rank_biased_precision import RBP
@@ -186,16 +187,13 @@ def test_without_anything_to_learn_from_it_is_hajek_or_post_stratified(metric: M
 
 
 def squared_t(sample: Sequence[Sequence[int]]) -> float:
-    """Of the slope on the judge's word over the judged rows of lists of three; 0 where all labels are equal.
-
-    Half of the judged rows are expected in lists.
-    """
+    """Of the slope on the judge's word over the judged rows of lists of three; 0 where all labels are equal."""
     rows = [(user, item) for user, items in enumerate(sample) for item in items if item < 3]
     label, said = (np.array([each[row] for row in rows]) for each in (LABELS, JUDGE))
     if label.std() == 0:
         return 0.0
     squared = float(np.corrcoef(label, said)[0, 1]) ** 2
-    return (sum(map(len, sample)) / 2 - 2) * squared / (1 - squared)
+    return (len(rows) - 2) * squared / (1 - squared)
 
 
 def test_a_slope_that_rows_hardly_tell_is_drawn_towards_none() -> None:
@@ -215,7 +213,7 @@ def test_a_slope_that_rows_hardly_tell_is_drawn_towards_none() -> None:
 
 
 def test_two_rows_tell_no_slope() -> None:
-    """Any line goes through two rows; two are expected."""
+    """Any line goes through two rows; two are in lists."""
     sample = [(1, 3), (1, 3)]  # one place of each list, with different labels
     found = terms(Assisted(fewest=0), Precision(3), sample).value()
     assert found == pytest.approx(terms(Hajek(), Precision(3), sample).value(), abs=1e-12)
@@ -279,20 +277,34 @@ def test_a_judge_of_few_pairs_takes_nothing_from_the_others(metric: Metric) -> N
         assert found.value() == pytest.approx(terms(plain, metric, sample).value(), abs=1e-12)
 
 
-def test_expected_rows_of_lists_are_those_of_the_design() -> None:
-    found = terms(Assisted(fewest=0, doubt=0), Precision(3), [(0, 1), (0, 1, 2, 3)])
-    assert isinstance(found.form, AssistedMean)
-    assert not found.form.plain
-    at_edge = [terms(Assisted(fewest=n, doubt=0), Precision(3), [(0, 1), (0, 1, 2, 3)]).form for n in (3, 4)]
-    # 3 (2 / 6 + 4 / 6) = 3 of them
-    assert at_edge == [AssistedMean(plain=False, rows=3.0), AssistedMean(plain=True, rows=3.0)]
-    assert str(ListRows(Precision(3)))
+@pytest.mark.parametrize("propensity", [None, CHANCE], ids=["uniform", "designed"])
+def test_the_labelled_rows_that_lists_have_decide_whether_a_slope_is_fitted(propensity: Floats | None) -> None:
+    """Five of six labelled rows are in lists of three; by the size of the sample alone three would be expected."""
+    sample = [(0, 1), (0, 1, 2, 3)]
+    how: Any = {"propensity": propensity, "drawn": Exposed.DESIGNED}
+    plain = terms(Assisted(fewest=100), Precision(3), sample, **how).value()
+    fitted = terms(Assisted(fewest=0, doubt=0), Precision(3), sample, **how).value()
+    at_edge = [terms(Assisted(fewest=n, doubt=0), Precision(3), sample, **how).value() for n in (5, 6)]
+    assert plain != pytest.approx(fitted, abs=1e-6)
+    assert at_edge == [fitted, plain]
+
+
+def test_predictions_of_labelled_pairs_alone_predict_nothing() -> None:
+    """The table of labels itself, given as a judge: no place without a label has a prediction."""
+    sample = [(0, 1, 2, 4), (0, 1, 3, 5)]
+    said = np.full((2, 6), np.nan)
+    for user, items in enumerate(sample):
+        said[user, list(items)] = LABELS[user, list(items)]
+    for metric in (Precision(3), Recall(3)):
+        plain: Estimator = PostStratified() if isinstance(metric, Recall) else Hajek()
+        for propensity in (None, CHANCE):
+            how: Any = {"propensity": propensity, "drawn": Exposed.DESIGNED}
+            found = terms(Assisted(fewest=0, doubt=0), metric, sample, said=said, **how).value()
+            assert found == pytest.approx(terms(plain, metric, sample, **how).value(), abs=1e-12)
 
 
 @pytest.mark.parametrize("doubt", [0.0, 0.1])
-@pytest.mark.parametrize(
-    ("of", "metric"), [(AssistedMean(rows=8.0), Precision(3)), (AssistedShare(rows=(8.0, 8.0)), Recall(3))]
-)
+@pytest.mark.parametrize(("of", "metric"), [(AssistedMean(), Precision(3)), (AssistedShare(), Recall(3))])
 def test_slopes_are_those_of_small_differences(of: AssistedMean | AssistedShare, metric: Metric, doubt: float) -> None:
     form = replace(of, doubt=doubt)
     totals = terms(Assisted(fewest=0, doubt=0), metric, [(0, 1, 3, 4), (0, 2, 4, 5)]).totals()
@@ -302,7 +314,9 @@ def test_slopes_are_those_of_small_differences(of: AssistedMean | AssistedShare,
         float((form.values((totals + step * unit)[None]) - form.values((totals - step * unit)[None]))[0] / (2 * step))
         for unit in np.eye(len(totals))
     ]
-    np.testing.assert_allclose(slopes(value, totals), differences, rtol=1e-5, atol=1e-7)
+    moved = np.array(["weight_rows" not in name for name in form.columns])  # how many rows there are is a constant
+    np.testing.assert_allclose(slopes(value, totals)[moved], np.array(differences)[moved], rtol=1e-5, atol=1e-7)
+    assert form.influence(totals[None], totals)[0] == pytest.approx(0.0, abs=1e-12)  # influences add up to 0
 
 
 # ------------------------------------------------------------------------------------------------------------- designed
@@ -341,8 +355,9 @@ def test_sums_are_unbiased_under_every_targeted_design(way: DrawBy, metric: Metr
 
         whole = of(range(6), np.ones((1, 6)))
         parts = [(of(judged, chance), probability) for judged, probability in draws]
-        # all that lists, labels and predictions add up to; what weighs a fit stands for nothing
-        sums = [at for at, name in enumerate(whole.form.columns) if "weight" not in name]
+        # all that lists, labels and predictions add up to; what weighs a fit, or counts rows, represents nothing
+        counts = ("weight", "squared", "covered_rows")
+        sums = [at for at, name in enumerate(whole.form.columns) if not any(each in name for each in counts)]
         mean = sum(probability * part.sums.sum(axis=0)[sums] for part, probability in parts)
         np.testing.assert_allclose(mean, whole.sums.sum(axis=0)[sums], rtol=0, atol=1e-10)
         if isinstance(estimator, Assisted):

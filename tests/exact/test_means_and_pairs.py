@@ -14,7 +14,6 @@ from truerank.core.metric import Metric
 from truerank.core.options import Denominator, Ideal
 from truerank.core.terms import Smooth
 from truerank.estimators.judged.full import Full
-from truerank.estimators.judged.hit_bounds import AtLeast, AtMost, HitBound
 from truerank.estimators.judged.pairs import ExpandedPairs
 from truerank.estimators.judged.post_normalised import IdealRatio, PostNormalised
 from truerank.estimators.judged.published import Published
@@ -23,7 +22,6 @@ from truerank.estimators.judged.weighted import WeightedUsers, kept_chance
 from truerank.estimators.judged.wild import Wild
 from truerank.metrics.auc import AUC
 from truerank.metrics.average_precision import AveragePrecision
-from truerank.metrics.hit_rate import HitRate
 from truerank.metrics.ndcg import NDCG
 from truerank.metrics.recall import Recall
 from truerank.sampling.designs import BernoulliDesign, SamplingDesign, UniformDesign
@@ -103,33 +101,6 @@ def test_no_unbiased_form_of_the_smaller_denominator() -> None:
     assert reason is not None
     assert "denominator=cutoff" in reason
     assert ExpandedPairs().refusal(Recall(3)) is not None
-
-
-# -------------------------------------------------------------------------------------------------------------- bounds
-
-
-@worlds
-@drawn
-@pytest.mark.parametrize("k", [1, 2, 4])
-def test_hit_rate_lies_between_its_bounds(world: Tiny, design: SamplingDesign, rate: float | None, k: int) -> None:
-    """Sums are unbiased; the bounds of the true sums hold the hit rate, with equality for one place."""
-    truth = float(known(world, HitRate(k)).mean())
-    exact = [world.terms(each, HitRate(k), world.everything()) for each in (AtLeast(), AtMost())]
-    for column in (0, 1):
-        found = mean_total(world, AtMost(), HitRate(k), column, design, rate)
-        assert found == pytest.approx(exact[0].sums[:, column].sum(), abs=1e-12)
-    low, high = (part.value() for part in exact)
-    assert low - 1e-12 <= truth <= high + 1e-12
-    if k == 1:
-        assert low == pytest.approx(high, abs=1e-12)
-
-
-@pytest.mark.parametrize("k", [1, 3, 10])
-def test_every_number_of_hits_is_bounded(k: int) -> None:
-    for hits in range(k + 1):
-        totals = np.array([[float(hits), hits * (hits - 1) / 2, 1.0]])
-        assert HitBound(k, upper=True).values(totals)[0] >= (hits > 0) - 1e-12
-        assert HitBound(k, upper=False).values(totals)[0] <= (hits > 0) + 1e-12
 
 
 # ---------------------------------------------------------------------------------------------------------------- nDCG

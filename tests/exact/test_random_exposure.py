@@ -421,6 +421,7 @@ def test_judged_rows_that_are_excluded_are_dropped_and_counted() -> None:
         exposure=RandomExposure(),
         exclude=pl.DataFrame({"user": [0], "item": [0]}),
         metrics=[Precision(1)],
+        estimators=["horvitz-thompson"],
     )
     assert "1 judged rows are excluded items" in found.notes[0]
     # N = 3 candidates, N-bar = 2 judged, item 1 is first among the candidates: (3 / 2) · 1

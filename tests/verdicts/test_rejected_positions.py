@@ -121,11 +121,11 @@ def test_a_right_model_is_never_vetoed() -> None:
 
 
 def test_the_verdict_is_that_of_the_whole_family() -> None:
-    """Several rankers, simultaneous intervals, an adjustment over everything: a rejected model gives no verdict."""
+    """Several rankers, an adjustment over everything: a rejected model gives no verdict."""
     log, target = scrolled(1, n=6000)
     log = log.drop("surface", "candidates")
     both = {"new": target, "other": target.with_columns(rank=N_ITEMS + 1 - pl.col("rank")), **LOGGED}
-    for options in ({}, {"simultaneous": True, "adjust": "all"}, {"clips": AutoClip()}):
+    for options in ({}, {"adjust": "all"}, {"clips": AutoClip()}):
         results = tr.off_policy(log, both, position="fit:exp", baseline="log", threads=1, **options)
         tested = [each for each in results.comparisons if each.p_adjusted == each.p_adjusted]
         assert {each.verdict for each in tested} <= {"not shown", "insufficient"}

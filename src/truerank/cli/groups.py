@@ -296,7 +296,6 @@ class Inference:
     bootstrap: int | None = None
     level: float = 0.95
     adjust: str = "estimand"
-    simultaneous: bool = False
     requirements: tuple[str, ...] = ()
     baseline: str | None = None
     seed: int = 0

@@ -165,10 +165,7 @@ LEVEL = shared(
 )  # fmt: skip
 ADJUST = choice(
     "--adjust", ["estimand", "all"], default="estimand",
-    help="Adjust p over the comparisons of one metric and estimator, or over all of them.",
-)  # fmt: skip
-SIMULTANEOUS = shared(
-    "--simultaneous", is_flag=True, help="Intervals of differences that hold together, over what p is adjusted for."
+    help="Adjust p and intervals over the comparisons of one metric and estimator, or over all of them.",
 )  # fmt: skip
 REQUIRE = many(
     "--require", "requirements", metavar="RULE",

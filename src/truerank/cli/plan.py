@@ -136,7 +136,7 @@ def plan() -> None:
 @grouped(
     Asking,
     METRIC.here("As Precision@10; several are allowed. Default with a pilot: those of evaluate."),
-    ESTIMATOR.here("As horvitz-thompson, hajek, pooled. Default by metric."),
+    ESTIMATOR.here("As hajek, horvitz-thompson, post-stratified, pooled. Default by metric, as in evaluate."),
 )
 @grouped(
     Inference,

@@ -107,7 +107,7 @@ BY_NAME: dict[str, Wanted] = {
     "seed": WHOLE,
     **dict.fromkeys(("threads", "block_users", "n_items", "n_bins", "size", "replicates", "folds"), COUNT),
     **dict.fromkeys(("level", "fraction", "sparsity", "test"), NUMBER),
-    **dict.fromkeys(("simultaneous", "values", "keep_positive", "propensities", "force", "drop_missing_times"), FLAG),
+    **dict.fromkeys(("values", "keep_positive", "propensities", "force", "drop_missing_times"), FLAG),
     **dict.fromkeys(("name", "baseline", "kind"), TEXT),
     **dict.fromkeys(("path",), PATH),
     "columns": NAMES,

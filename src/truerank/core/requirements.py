@@ -75,7 +75,7 @@ class Requirement:
     def outcome(self, results: Results) -> tuple[Outcome, str]:
         """Whether results meet it, and a sentence that says so."""
         found = self.comparisons(results)
-        tested = [each for each in found if each.p_adjusted == each.p_adjusted or each.verdict == INSUFFICIENT]
+        tested = [each for each in found if not any(reason.code == "clip-not-chosen" for reason in each.reasons)]
         failed = [each for each in tested if each.verdict not in (*SHOWN_ABOVE, INSUFFICIENT)]
         unsure = [each for each in tested if each.verdict == INSUFFICIENT]
         if failed or not tested:

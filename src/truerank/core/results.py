@@ -108,7 +108,7 @@ class Comparison:
     `reward` and `clip` say which estimates are compared. `p_adjusted` holds over the `family` comparisons that it was
     adjusted for. The `verdict` is `better` or `worse` where that is shown (`higher` or `lower` of a metric that has no
     better side), `not shown` where it is not, `insufficient` where the evidence carries no verdict, with its `reasons`.
-    `interval_level` is that of the interval, above `level` where the intervals of the family hold together.
+    The intervals of a family cover together with probability `level`; `interval_level` is that of this one alone.
     """
 
     model: str

@@ -54,6 +54,21 @@ class SharesOut(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
+class HitMove:
+    """How far one more hit among the labelled rows of lists would move a value, and whether predictions changed it."""
+
+    size: float
+    assisted: bool
+
+
+@runtime_checkable
+class KnowsHits(Protocol):
+    """A form whose residuals do not show how rare hits are: predictions fit the hits that there are too well."""
+
+    def one_hit_more(self, totals: Floats) -> HitMove: ...
+
+
+@dataclass(frozen=True, slots=True)
 class Ratio:
     """Σ numerator / Σ denominator; undefined where Σ denominator is not above 0.
 

@@ -107,6 +107,7 @@ class LogSchema:
     values: Facts | None = None
     with_values: bool = True
     notes: tuple[str, ...] = ()  # what to say of how it is read
+    users_declared: bool = False
 
     def has(self, key: str) -> bool:
         """Whether there is a column for it."""
@@ -206,6 +207,7 @@ def scan(
         values=facts if key else None,
         with_values=values,
         notes=taken(where, given, mapping),
+        users_declared=declared["user"] is not None,
     )
 
 

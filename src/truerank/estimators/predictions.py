@@ -1,23 +1,25 @@
 """What is predicted of labels that nobody has: by a judge, by a recommender's scores, by rates in the log itself.
 
-A prediction need not be right, and may be on any scale: an estimator that is assisted by it fits it to judged rows. It
-must not be made from the judged row that it predicts. NaN stands where nothing is predicted.
+A prediction need not be right: an estimator that is assisted by it fits it to judged rows. A few extreme predictions
+would make that fit unsteady: scores count by their rank within the user. A prediction must not be made from the judged
+row that it predicts. NaN stands where nothing is predicted.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, ClassVar, Protocol, runtime_checkable
 
 import numpy as np
 
+from truerank.core import special
 from truerank.core.arrays import Floats, Ints, sums_by
 from truerank.core.errors import InputError, RefusedError
 from truerank.core.estimator import Groups, Learned, Learner
 from truerank.core.log import Log
-from truerank.core.metric import Additive, Metric
+from truerank.core.metric import Metric
 from truerank.core.ranking import JudgedChunk, Pool, Scores
 from truerank.estimators.biased.rewards import Predicted, exact_parts, folds_of
 from truerank.metrics.worth import Graded, gains_of
@@ -48,6 +50,8 @@ class Helped(Protocol):
 class Prediction(Protocol):
     """Predicts gains, without a look at the row it predicts."""
 
+    kind: ClassVar[Assistance]
+
     def learner(self, metric: Metric) -> Learner | None:
         """What it must learn from all users to predict the gains of a metric, None where it knows them."""
         ...
@@ -72,6 +76,8 @@ class JudgeTable:
     """
 
     rows: Log
+
+    kind: ClassVar[Assistance] = Assistance.JUDGE
 
     def __post_init__(self) -> None:
         if not self.rows.rewards:
@@ -123,9 +129,12 @@ class _Table:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ScoredPairs:
-    """The scores of a recommender, as they are; of pairs that it never recommends it predicts nothing."""
+    """The ranks of a recommender's scores within each user, as normal scores; of pairs that it never recommends it
+    predicts nothing."""
 
     scores: Scores
+
+    kind: ClassVar[Assistance] = Assistance.SCORES
 
     def learner(self, metric: Metric) -> None:
         return None
@@ -144,7 +153,29 @@ class _Scored:
         known = self.aligned.row[units] >= 0
         found = np.full((len(units), self.n_items), np.nan)
         found[known] = self.aligned.block(units[known])
-        return np.where(np.isfinite(found), found, np.nan)
+        return ranked_within_rows(np.where(np.isfinite(found), found, np.nan))
+
+
+def ranked_within_rows(scores: Floats) -> Floats:
+    """The normal scores of the ranks of each row, Φ⁻¹((rank - ½) / n); equal scores have the middle of their ranks.
+
+    Whatever the scale and the tails of scores, no few of them decide a slope.
+
+    >>> ranked_within_rows(np.array([[3.0, 1e9, np.nan, 3.0], [0.1, 0.2, 0.3, 0.4]])).round(2).tolist()
+    [[-0.43, 0.97, nan, -0.43], [-1.15, -0.32, 0.32, 1.15]]
+    """
+    order = np.argsort(scores, axis=1, kind="stable")  # NaN last
+    ordered, place = np.take_along_axis(scores, order, axis=1), np.arange(scores.shape[1])
+    starts = np.ones(scores.shape, dtype=bool)
+    starts[:, 1:] = ordered[:, 1:] != ordered[:, :-1]
+    ends = np.ones(scores.shape, dtype=bool)
+    ends[:, :-1] = starts[:, 1:]
+    first = np.maximum.accumulate(np.where(starts, place, 0), axis=1)
+    last = np.minimum.accumulate(np.where(ends, place, len(place))[:, ::-1], axis=1)[:, ::-1]
+    n_known = np.count_nonzero(~np.isnan(scores), axis=1)[:, None]
+    ranks = np.empty_like(scores)
+    np.put_along_axis(ranks, order, ((first + last) / 2 + 0.5) / np.maximum(n_known, 1), axis=1)
+    return np.where(np.isnan(scores), np.nan, special.ndtri(np.minimum(ranks, 1.0)))
 
 
 # ------------------------------------------------------------------------------------------------------------ log rates
@@ -161,6 +192,8 @@ class LogRates:
 
     folds: int = 5
     strength: float = 10.0
+
+    kind: ClassVar[Assistance] = Assistance.LOG
 
     def learner(self, metric: Metric) -> Learner:
         return LogRateLearner(self, metric if isinstance(metric, Graded) and metric.graded else None)
@@ -320,59 +353,14 @@ class PredictedRates:
         return np.asarray(np.take(self.item, place) * self.of_unit[units, None])
 
 
-# ------------------------------------------------------------------------------------------------- enough to learn from
-
-
-@dataclass(frozen=True, slots=True)
-class ListRows:
-    """How many judged rows are expected in the lists of a metric, and beside them: Σ (N-bar / N) places.
-
-    By the design alone, whatever the models recommend: so that all of them are estimated in the same way.
-    """
-
-    metric: Additive
-
-    @property
-    def needs(self) -> tuple[Learner, ...]:
-        return ()
-
-    @property
-    def refitted(self) -> bool:
-        return False
-
-    def tally(self, chunk: JudgedChunk, *, groups: Groups, learned: Learned) -> Sums:
-        log, pool = chunk.labels, chunk.pools[Pool.CATALOGUE]
-        size = pool.count
-        judged = np.bincount(log.unit, minlength=log.n_units)
-        share = np.divide(judged, size, out=np.zeros(len(size)), where=size > 0)
-        places = places_of(self.metric, size)
-        parts = [exact_parts(share * number) for number in (places, size - places)]
-        return Sums({"rows": np.array([[part.sum() for part in two] for two in parts])})
-
-    def fit(self, tally: Sums) -> tuple[float, float]:
-        inside, outside = tally.arrays["rows"].sum(axis=1).tolist()
-        return inside, outside
-
-
-def places_of(metric: Additive, size: Floats) -> Floats:
-    """The places of a list among so many candidates; where every rank counts, as many equal ones as are worth as much.
-
-    >>> from truerank.metrics.recall import Recall
-    >>> places_of(Recall(3), np.array([2.0, 10.0])).tolist()
-    [2.0, 3.0]
-    """
-    if metric.cutoff is not None:
-        return np.minimum(size, float(metric.cutoff))
-    worth = metric.worth(np.arange(1.0, size.max(initial=0.0) + 1))
-    total, squares = (np.concatenate([[0.0], np.cumsum(worth**power)])[size.astype(np.int64)] for power in (1, 2))
-    found: Floats = np.divide(total**2, squares, out=np.zeros(len(size)), where=squares > 0)
-    return found
+def used_by(by: Assistance | None, given: Collection[Assistance]) -> Assistance:
+    """What assists an estimator: what it asks for, else a judge, else scores, else rates in the log."""
+    return by or next((each for each in Assistance if each in given), Assistance.LOG)
 
 
 def chosen(given: Mapping[Assistance, Prediction], by: Assistance | None) -> Prediction:
-    """What an estimator is assisted by: what it asks for, else a judge, else scores, else rates in the log."""
-    if by is None:
-        by = next((each for each in Assistance if each in given), Assistance.LOG)
+    """The predictions that assist an estimator (`used_by`)."""
+    by = used_by(by, given)
     if by is Assistance.LOG:
         return LogRates()
     if by not in given:

@@ -19,7 +19,7 @@ from truerank.estimators.judged.judge_alone import JudgeAlone
 from truerank.estimators.judged.lists import RecommendedLists
 from truerank.estimators.predictions import Assistance, Prediction
 from truerank.evaluation.list_facts import lacking
-from truerank.evaluation.usual import USUAL, ExpectedRows, Usual, about_usual
+from truerank.evaluation.usual import USUAL, about_usual
 from truerank.exposure.design import ExposureDesign
 from truerank.exposure.kinds import Exposure, FullExposure, Unlisted
 from truerank.metrics.dcg import DCG
@@ -54,25 +54,14 @@ class Rules:
     interval: Interval
     n_items: float
     explicit: bool
-    usual: Sequence[Usual]  # what is taken where no estimator is asked for
-    expected: ExpectedRows
+    usual: Sequence[Estimator]  # the defaults, in order of preference
     complete_lists: frozenset[str] = frozenset()  # models whose lists are all they would ever show
     facts: frozenset[ListNeed] = frozenset(ListNeed)  # what is known beside lists
 
-    def default(self, metric: Metric, asked: Sequence[Metric]) -> Estimator:
-        """The estimator that is taken where none is asked for: the first that gives it and has the rows it wants.
-
-        One for all cut-offs of a metric that are `asked`, so that these can be laid beside each other. Where none is
-        able, the one that says best why not.
-        """
-        alike = [each for each in asked if each.name == metric.name]
-        gives = [usual for usual in self.usual if usual.estimator.refusal(metric) is None] or self.usual[-1:]
-        able = (
-            usual.estimator
-            for usual in gives
-            if all(usual.holds(each, self.expected) for each in alike) and self.refusal(metric, usual.estimator) is None
-        )
-        return next(able, gives[-1].estimator)
+    def default(self, metric: Metric) -> Estimator:
+        """The default estimator of a metric: the first that is able, else the one whose refusal says best why not."""
+        gives = [estimator for estimator in self.usual if estimator.refusal(metric) is None] or self.usual[-1:]
+        return next((estimator for estimator in gives if self.refusal(metric, estimator) is None), gives[-1])
 
     def refusal(self, metric: Metric, estimator: Estimator) -> str | None:
         """Why not, and what to use instead; None if it can."""
@@ -168,7 +157,7 @@ def pairs(
     reasons: list[tuple[str, str]] = []
     given = None if given_estimators is None else tuple(dict.fromkeys(given_estimators))
     for metric in dict.fromkeys(metrics):
-        for estimator in _chosen(metric, given, rules, metrics):
+        for estimator in _chosen(metric, given, rules):
             tried.add(estimator)
             reason = rules.refusal(metric, estimator)
             if reason is None:
@@ -182,18 +171,16 @@ def pairs(
     ]
     if not able:
         raise RefusedError(_together(reasons))
-    ruled = about_usual(able, rules.usual, rules.expected) if given is None else ()
+    ruled = about_usual(able, rules.usual) if given is None else ()
     left_out = [caution("left-out-question", f"left out: {what}: {reason}") for what, reason in reasons]
     return able, [*ruled, *left_out]
 
 
-def _chosen(
-    metric: Metric, given: Sequence[Estimator] | None, rules: Rules, asked: Sequence[Metric]
-) -> Sequence[Estimator]:
+def _chosen(metric: Metric, given: Sequence[Estimator] | None, rules: Rules) -> Sequence[Estimator]:
     """The estimators that are asked for, or usual; metrics of lists have one way, whatever is asked of labels."""
     if isinstance(metric, OfLists) and not any(each.about.of_lists for each in given or ()):
         return (RecommendedLists(),)
-    return given or (rules.default(metric, asked),)
+    return given or (rules.default(metric),)
 
 
 def assisted_by(
@@ -216,7 +203,7 @@ def _together(reasons: Iterable[tuple[str, str]]) -> str:
 
 def names_for(exposed: Exposed) -> list[str]:
     """The estimators that are for a kind of log, by name: first the defaults, last those for comparison alone."""
-    first = [usual.estimator.about.name for usual in USUAL[exposed]]
+    first = [estimator.about.name for estimator in USUAL[exposed]]
     every = (cls.about for cls in estimators.catalogue().values())
     able = {about.name: about for about in every if exposed in about.exposures and not about.of_lists}
     others = sorted((name for name in able if name not in first), key=lambda name: _weak(able[name]))
@@ -231,6 +218,12 @@ def _weak(about: About) -> bool:
 def with_design() -> list[str]:
     """The estimators for which an interval for exactly these units is known."""
     return [cls.about.name for cls in estimators.catalogue().values() if cls.about.design]
+
+
+def defaults_for(exposed: Exposed, clips: Sequence[float] | None) -> Sequence[Estimator]:
+    """The default estimators of a kind of log; where weights are to be clipped, those that clip them."""
+    clipping = [each for each in USUAL[exposed] if each.about.clipping is not Clipping.NONE]
+    return USUAL[exposed] if clips is None or not clipping else clipping
 
 
 def clips_for(given: Sequence[float] | None, asked: Sequence[MetricWith]) -> tuple[float, ...]:

@@ -6,20 +6,20 @@ Made for many pairs: what is the same for all pairs of a question is made once, 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
 from truerank.core.estimator import Asked, Clipping, Estimator
-from truerank.core.messages import Message
-from truerank.core.multiple import holm
+from truerank.core.messages import Message, note
 from truerank.core.results import Comparison, Evidence
 from truerank.core.sizes import check_size
 from truerank.core.terms import Terms
+from truerank.evaluation.families import AdjustedFamily
 from truerank.evaluation.measure import Measured
-from truerank.evaluation.question import Adjust, Pair, Plan, Question
+from truerank.evaluation.question import Pair, Plan, Question
 from truerank.uncertainty.intervals import common
 from truerank.uncertainty.spreads import Spread
 from truerank.uncertainty.verdicts import UnseenExposure, doubts, verdict_of
@@ -28,6 +28,7 @@ Made = TypeVar("Made")
 
 COMPARISON_BYTES = 800.0  # with its evidence and spread
 NOTHING = Evidence()  # known of lists and weights
+NOT_CHOSEN = note("clip-not-chosen", "another clip was chosen for this difference, and the verdict is given there")
 
 
 class Judged(NamedTuple):
@@ -89,7 +90,8 @@ class ComparedTerms:
         own, other = self.terms[first], self.terms[second]
         return (own, other) if self.models[first].units == self.models[second].units else common(own, other)
 
-    def judged(self, pair: Pair, both: tuple[Terms, Terms], spread: Spread) -> Judged:
+    def judged(self, pair: Pair, both: tuple[Terms, Terms], spread: Spread, *, level: float) -> Judged:
+        """What the difference rests on; `level` is that of its interval."""
         first, second = self.models[pair[0]], self.models[pair[1]]
         key = (first.units, second.units)
         if key not in self.counted:
@@ -102,7 +104,7 @@ class ComparedTerms:
             of=tuple(dict.fromkeys(first.doubts + second.doubts)) if first.doubts or second.doubts else (),
             unseen=(first.unseen, second.unseen),
             cluster=self.plan.cluster,
-            level=self.plan.question.level,
+            level=level,
         )
         return Judged(*self.counted[key], weaker(spread, first.evidence, second.evidence), reasons)
 
@@ -140,31 +142,22 @@ def _larger(first: float | None, second: float | None) -> float | None:
 
 def compared(
     plan: Plan,
-    differences: Mapping[tuple[Pair, int], Spread],
+    families: Mapping[int, AdjustedFamily],
     judged: Mapping[tuple[Pair, int], Judged],
     *,
-    levels: Sequence[float],
     untested: frozenset[tuple[Pair, int]],
 ) -> tuple[Comparison, ...]:
-    """The comparisons in the order of output, with p by Holm over those of its family, and the verdict that follows."""
-    families: dict[int, list[tuple[Pair, int]]] = {}
-    of_number = _once(lambda number: family_of(plan, number))
-    for cell in differences:
-        families.setdefault(of_number(cell[1]), []).append(cell)
-    adjusted: dict[tuple[Pair, int], float] = {}
-    sizes: dict[int, int] = {}
-    for family, cells in families.items():
-        # of a curve to choose from only the chosen difference is a test
-        tested = np.array([math.nan if cell in untested else differences[cell].p for cell in cells], dtype=np.float64)
-        sizes[family] = max(int(np.count_nonzero(~np.isnan(tested))), 1)
-        adjusted.update(zip(cells, holm(tested).tolist(), strict=True))
+    """The comparisons in the order of output: p, interval and verdict by the one adjustment of the family."""
+    of_cell = {cell: family for family in families.values() for cell in family.differences}
     named = _once(lambda number: _named(plan, *plan.question.asked[number]))
     directed = _once(lambda number: plan.directed(*plan.question.asked[number]))
     level = plan.question.level
 
     def comparison(cell: tuple[Pair, int]) -> Comparison:
         (model, baseline), number = cell
-        spread, of, p = differences[cell], judged[cell], adjusted[cell]
+        family, of = of_cell[cell], judged[cell]
+        spread, p = family.differences[cell], family.p_adjusted[cell]
+        reasons = (*of.reasons, NOT_CHOSEN) if cell in untested else of.reasons
         return Comparison(
             model=model,
             baseline=baseline,
@@ -173,19 +166,19 @@ def compared(
             low=spread.low,
             high=spread.high,
             level=level,
-            interval_level=levels[number],
+            interval_level=family.level_alone,
             p=spread.p,
             p_adjusted=p,
-            family=sizes[of_number(number)],
+            family=family.n_tests,
             units=of.units,
             clusters=of.clusters,
             evidence=of.evidence,
-            verdict=verdict_of(spread.value, p, level=level, reasons=of.reasons, directed=directed(number)),
-            reasons=of.reasons,
+            verdict=verdict_of(spread.value, p, level=level, reasons=reasons, directed=directed(number)),
+            reasons=reasons,
             **named(number),
         )
 
-    return tuple(comparison(cell) for cell in in_order(plan, differences))
+    return tuple(comparison(cell) for cell in in_order(plan, of_cell))
 
 
 def _named(plan: Plan, estimator: Estimator, asked: Asked) -> dict[str, Any]:
@@ -209,11 +202,6 @@ def _once(make: Callable[[int], Made]) -> Callable[[int], Made]:
         return known[number]
 
     return made
-
-
-def family_of(plan: Plan, number: int) -> int:
-    """The family of comparisons that those of a question are adjusted with."""
-    return 0 if plan.question.adjust is Adjust.ALL else plan.family(number)
 
 
 def in_order(plan: Plan, cells: Iterable[tuple[Any, int]]) -> list[tuple[Any, int]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -14,15 +15,18 @@ from truerank.core.garbage import without_collecting
 from truerank.core.messages import Message, caution, warning
 from truerank.core.results import Estimate, Results
 from truerank.core.terms import Terms
-from truerank.evaluation.compare import ComparedTerms, Judged, clip_of, compared, family_of, in_order
+from truerank.evaluation.compare import ComparedTerms, Judged, clip_of, compared, in_order
 from truerank.evaluation.detectable import about_detectable
+from truerank.evaluation.families import AdjustedFamily, Correlation, adjusted_families, correlation_of_question
 from truerank.evaluation.measure import Measured
 from truerank.evaluation.question import Cell, Pair, Plan, Points
 from truerank.evaluation.units import Segments, UnitsOf
 from truerank.uncertainty.spreads import Bounds, Spread, at_a_bound, within
 
 # each of these says why there is no interval
-WITHOUT_INTERVAL = frozenset({"single-user", "same-value", "no-spread", "no-hit", "interval-outside", "no-interval"})
+WITHOUT_INTERVAL = frozenset(
+    {"single-user", "same-value", "no-spread", "no-hit", "no-hit-pairs", "interval-outside", "no-interval"}
+)
 
 
 @without_collecting()
@@ -39,16 +43,13 @@ def conclude(plan: Plan, measured: Measured, *, n_rows: int | None = None, n_uni
     estimates: dict[Cell, Estimate] = {}
     values: dict[Cell, Spread] = {}
     differences: dict[tuple[Pair, int], Spread] = {}
-    judged: dict[tuple[Pair, int], Judged] = {}
-    together = _levels(plan, measured)
+    correlations: dict[int, Correlation] = {}
     for number, (estimator, asked) in enumerate(question.asked):
         models = [model for model in question.models if (model, number) in measured.terms]
         terms = {model: measured.terms[model, number] for model in models}
         pairs = question.pairs(models)
         bounds = plan.bounds(estimator, asked)
         alone, paired = question.interval.spreads(terms, pairs, level=question.level)
-        if together[number] != question.level and pairs:
-            paired = question.interval.spreads(terms, pairs, level=together[number])[1]
         for model, spread in alone.items():
             cell = (model, number)
             known = plan.known(number, spread, [terms[model]])
@@ -57,15 +58,14 @@ def conclude(plan: Plan, measured: Measured, *, n_rows: int | None = None, n_uni
             dropped = _interval_outside(known, inside)
             estimates[cell] = _estimate(plan, measured, cell, terms[model], inside, said=dropped)
         between = ComparedTerms.of(plan, measured, number, terms if pairs else {})
-        apart = None if bounds is None else _apart(bounds)
         for pair, spread in paired.items():
-            both = between.both(pair)
-            differences[pair, number] = known = within(plan.known(number, spread, both), apart)
-            judged[pair, number] = between.judged(pair, both, known)
+            differences[pair, number] = plan.known(number, spread, between.both(pair))
+        correlations |= correlation_of_question(plan, number, terms, differences)
     remarks = plan.remarks(measured, Points(values, differences))
     ordered = [estimates[cell] for cell in in_order(plan, estimates)]
     remembers = plan.keeps_units and measured.kept
-    comparisons = compared(plan, differences, judged, levels=together, untested=remarks.untested)
+    families = adjusted_families(plan, measured, differences, correlations, untested=remarks.untested)
+    comparisons = compared(plan, families, _judged(plan, measured, families), untested=remarks.untested)
     numbers = [number for _, number in in_order(plan, differences)]
     return Results(
         estimates=tuple(ordered),
@@ -81,23 +81,22 @@ def conclude(plan: Plan, measured: Measured, *, n_rows: int | None = None, n_uni
     )
 
 
-def _levels(plan: Plan, measured: Measured) -> list[float]:
-    """The level of the intervals of differences: so high that all of a family hold together, if that is asked."""
-    question = plan.question
-    numbers = range(len(question.asked))
-    if not question.simultaneous:
-        return [question.level for _ in numbers]
-    size: dict[int, int] = {}
-    for number in numbers:
-        models = [model for model in question.models if (model, number) in measured.terms]
-        family = family_of(plan, number)
-        size[family] = size.get(family, 0) + len(question.pairs(models))
-    return [1 - (1 - question.level) / max(size[family_of(plan, number)], 1) for number in numbers]
-
-
-def _apart(bounds: Bounds) -> Bounds:
-    """What the difference of two values between bounds lies between."""
-    return bounds[0] - bounds[1], bounds[1] - bounds[0]
+def _judged(plan: Plan, measured: Measured, families: Mapping[int, AdjustedFamily]) -> dict[tuple[Pair, int], Judged]:
+    """What each difference rests on, given its adjusted interval; question by question."""
+    by_number: dict[int, list[tuple[Pair, AdjustedFamily]]] = {}
+    for family in families.values():
+        for pair, number in family.differences:
+            by_number.setdefault(number, []).append((pair, family))
+    judged: dict[tuple[Pair, int], Judged] = {}
+    for number, pairs in by_number.items():
+        models = dict.fromkeys(model for pair, _ in pairs for model in pair)
+        terms = {model: measured.terms[model, number] for model in plan.question.models if model in models}
+        between = ComparedTerms.of(plan, measured, number, terms)
+        for pair, family in pairs:
+            judged[pair, number] = between.judged(
+                pair, between.both(pair), family.differences[pair, number], level=family.level_alone
+            )
+    return judged
 
 
 def _at_bound(plan: Plan, spread: Spread, bounds: Bounds | None) -> bool:

@@ -6,18 +6,25 @@ import math
 from collections.abc import Collection, Mapping
 from dataclasses import replace
 
+from truerank.core.estimator import Learned
 from truerank.core.messages import Message, caution, note, warning
 from truerank.core.terms import Smooth
-from truerank.estimators.assistance import AssistedMean, AssistedShare, Help
+from truerank.estimators.assistance import AssistedMean, AssistedShare, Help, NotAssisted
 from truerank.estimators.biased.weighing import is_recall
 from truerank.estimators.judged.judge_alone import JudgeAlone
-from truerank.estimators.predictions import Assistance, Helped
+from truerank.estimators.prediction_balance import FAR, PredictionBalance
+from truerank.estimators.predictions import Assistance, Helped, used_by
 from truerank.evaluation.measure import Measured
-from truerank.evaluation.question import Question
+from truerank.evaluation.question import Cell, Question
 from truerank.uncertainty.intervals import Population
 from truerank.uncertainty.spreads import Spread, influences
 
 COSTLY = 1.05  # times the variance of a difference without predictions, from which on it is said
+WHY_NOT = {
+    NotAssisted.FEW_ROWS: "fewer than assisted(fewest=...), 30 by default, or for recall as few beside the lists",
+    NotAssisted.ALIKE: "the predictions of these rows are all alike, or nothing else is predicted",
+    NotAssisted.NO_SLOPE: "their labels do not go with the predictions beyond sampling error",
+}
 WHO = {Assistance.JUDGE: "the judge", Assistance.SCORES: "the scores that assist", Assistance.LOG: "the log"}
 
 
@@ -36,9 +43,11 @@ def about_assistance(question: Question, measured: Measured, given: Collection[A
             if whole is not None and isinstance(whole.form, AssistedMean | AssistedShare):
                 found[model] = whole.form.help(whole.totals())
                 wholes[model] = whole
-        by = estimator.by or next((each for each in Assistance if each in given), Assistance.LOG)
+        by = used_by(estimator.by, given)
         plain = "post-stratified" if is_recall(asked.metric) else "hajek"
         messages += _helped(str(asked.metric), WHO[by], found, plain=plain)
+        balances = {model: measured.tallies.get((model, "predictions", by, asked.metric)) for model in found}
+        messages += _balanced(str(asked.metric), WHO[by], {model: each for model, each in balances.items() if each})
         messages += _costly(str(asked.metric), _costs(question, wholes), plain=plain)
     return tuple(messages)
 
@@ -60,7 +69,7 @@ def _costs(question: Question, wholes: Mapping[str, Smooth]) -> dict[str, float]
 
 def _plain(terms: Smooth) -> Smooth:
     assert isinstance(terms.form, AssistedMean | AssistedShare)
-    return replace(terms, form=replace(terms.form, plain=True))
+    return replace(terms, form=replace(terms.form, fewest=math.inf))
 
 
 def _costly(metric: str, costs: dict[str, float], *, plain: str) -> list[Message]:
@@ -83,7 +92,7 @@ def _helped(metric: str, who: str, found: dict[str, Help], *, plain: str) -> lis
     if not found:
         return []
     unknown = [model for model, each in found.items() if each.covered == 0]
-    alone = [model for model, each in found.items() if each.kept == 0 and model not in unknown]
+    alone = {model: each for model, each in found.items() if each.why_not is not None and model not in unknown}
     part = {model: each.covered for model, each in found.items() if 0 < each.covered < 1}
     messages = []
     if unknown:
@@ -106,16 +115,83 @@ def _helped(metric: str, who: str, found: dict[str, Help], *, plain: str) -> lis
                 about=(metric,),
             )
         )
-    if alone:
-        messages.append(
-            note(
-                "not-assisted",
-                f"{metric}: assisted takes nothing from {who} for {', '.join(alone)}, and is as {plain}: judged rows "
-                "in lists are too few, or do not tell that labels go with it.",
-                about=(metric,),
-            )
-        )
+    for why, reason in WHY_NOT.items():
+        models = {model: float(each.rows) for model, each in alone.items() if each.why_not is why}
+        if models:
+            rows = ", ".join(f"{model} ({count:,.0f} labelled rows in lists)" for model, count in models.items())
+            sentence = f"{metric}: assisted takes nothing from {who} and equals {plain} for {rows}: {reason}."
+            messages.append(note("not-assisted", sentence, numbers=models, about=(metric, why.value)))
     return messages
+
+
+def _balanced(metric: str, who: str, balances: Mapping[str, PredictionBalance]) -> list[Message]:
+    """How far the predictions of labelled rows are from those of the lists."""
+    z = {model: balance.worst.z for model, balance in balances.items() if math.isfinite(balance.worst.z)}
+    if not z:
+        return []
+    parts = ", ".join(f"{each:.1f} for {model}" for model, each in z.items())
+    sentence = f"{metric}: labelled pairs against the lists, by what {who} predicts: z = {parts}."
+    return [note("prediction-balance", sentence, numbers=z, about=(metric,))]
+
+
+def _predictions_behind(
+    cell: Cell, question: Question, measured: Measured, learned: Learned
+) -> PredictionBalance | None:
+    """Whether labelled rows have the predictions of the lists behind an estimate; None where it is not assisted."""
+    model, number = cell
+    estimator, asked = question.asked[number]
+    if not isinstance(estimator, Helped):
+        return None
+    by = used_by(estimator.by, learned.facts.get("predictions", ()))
+    balance: PredictionBalance | None = measured.tallies.get((model, "predictions", by, asked.metric))
+    return balance
+
+
+def unbalanced_predictions(cell: Cell, question: Question, measured: Measured, learned: Learned) -> tuple[Message, ...]:
+    """What takes verdicts away: labelled rows with other predictions than the lists that they represent."""
+    model, balance = cell[0], _predictions_behind(cell, question, measured, learned)
+    if balance is None or not balance.failed:
+        return ()
+    worst = balance.worst
+    numbers = {"z": worst.z, "labelled": worst.sampled_mean, "lists": worst.mean}
+    return (
+        warning(
+            "predictions-unbalanced",
+            f"{WHO[balance.kind]} predicts {worst.sampled_mean:.3g} on average for labelled pairs of {model}, and "
+            f"{worst.mean:.3g} for all pairs that these represent (z {worst.z:.1f}, above {FAR:g}): the predictions "
+            "contain the labels or were fitted on them, or labelled pairs were not sampled as stated. Use predictions "
+            "that were made without the labels",
+            numbers=numbers,
+            about=(model,),
+        ),
+    )
+
+
+def repeated_labels(cell: Cell, question: Question, measured: Measured, learned: Learned) -> tuple[Message, ...]:
+    """That a judge agrees with every label: a perfect one, or one that contains the labels."""
+    balance = _predictions_behind(cell, question, measured, learned)
+    if balance is None or not balance.repeats_labels:
+        return ()
+    n_rows = int(balance.labelled[0] + balance.labelled[1])
+    sentence = (
+        f"{WHO[balance.kind]} agrees with all {n_rows:,} labels: check that it does not contain them. If it does, its "
+        "errors elsewhere are not corrected, and the interval is too narrow"
+    )
+    return (caution("predictions-repeat-labels", sentence, numbers={"rows": n_rows}),)
+
+
+def about_judge_users(n_added: int, n_users: int) -> list[Message]:
+    """Users who count although only the judge has labelled something of theirs."""
+    if not n_added:
+        return []
+    return [
+        caution(
+            "judge-only-users",
+            f"{n_added:,} of {n_users:,} users have labels of the judge only. assisted and judge-alone include them: "
+            "assisted assumes that the judge is as right for them as for the others.",
+            numbers={"users": n_added},
+        )
+    ]
 
 
 def about_judge(question: Question, measured: Measured) -> tuple[Message, ...]:

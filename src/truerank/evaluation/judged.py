@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from truerank.core.calls import ANYTHING, checked_arguments
@@ -29,6 +29,7 @@ from truerank.evaluation.asked import (
     assisted_by,
     check_design,
     clips_for,
+    defaults_for,
     interval_for,
     pairs,
     usable,
@@ -36,14 +37,15 @@ from truerank.evaluation.asked import (
 from truerank.evaluation.compare import check_pairs
 from truerank.evaluation.conclude import conclude
 from truerank.evaluation.gather import gathered
+from truerank.evaluation.judge_notes import about_judge_users
 from truerank.evaluation.judged_learning import description_of, learned_of, predictions_of
 from truerank.evaluation.judged_notes import about_catalogue, about_holdout, about_inclusion, about_scores
 from truerank.evaluation.judged_plan import JudgedPlan
+from truerank.evaluation.judged_rows import judge_adds_users, rows_by_role, with_judge_users
 from truerank.evaluation.judged_sent import measured_by
 from truerank.evaluation.judged_source import (
     CatalogueLayout,
     JudgedSource,
-    Rows,
     check_call,
     check_rows,
     check_sizes,
@@ -53,7 +55,6 @@ from truerank.evaluation.judged_source import (
     inputs_of,
     n_rows_of,
     notes_of,
-    rows_of,
     source_of,
 )
 from truerank.evaluation.like import Tool, tool_named
@@ -63,7 +64,6 @@ from truerank.evaluation.numbering import check_numbers
 from truerank.evaluation.question import Adjust, Question, settings_of
 from truerank.evaluation.returned_notes import about_unheard
 from truerank.evaluation.units import items_by_group
-from truerank.evaluation.usual import USUAL, ExpectedRows, UsualEstimators
 from truerank.exposure.kinds import EXPOSURES, BiasedExposure, DesignedExposure, Exposure, FullExposure, HoldoutExposure
 from truerank.metrics import METRICS
 from truerank.metrics.worth import reward_of
@@ -99,7 +99,6 @@ def evaluate(
     interval: Interval | None = None,
     level: float = 0.95,
     adjust: Adjust | str = Adjust.ESTIMAND,
-    simultaneous: bool = False,
     seed: int = 0,
     threads: int | None = None,
     block_users: int | None = None,
@@ -123,8 +122,8 @@ def evaluate(
     is counted in `exclude`, the training log, and `item_features` (a frame or a file) tell how different items are.
     `judge` (a frame or a file of user, item and label or probability) and `assist` (scores) predict labels that nobody
     has, for the estimator "assisted"; what the judge says alone is shown beside it.
-    p is adjusted over the comparisons of one metric and estimator, or over all (`adjust="all"`); `simultaneous` widens
-    the intervals of differences so that those of such a family hold together.
+    p and intervals of differences are adjusted together over the comparisons of one metric and estimator, or over all
+    (`adjust="all"`): a difference is significant where its interval is without 0.
     `block_users`, `threads` and `engine` change speed and memory, never a bit of the results. An engine is "local"
     (threads of this process), "dask", "dask:ADDRESS", "spark" or "spark:URL", a Dask `Client` or a `SparkSession`.
     `progress=True` shows how far it is, as a bar in a terminal or a notebook; a function is told (what, done, of how
@@ -157,14 +156,13 @@ def evaluate(
         interval=interval,
         level=level,
         adjust=as_value(adjust, Adjust),
-        simultaneous=simultaneous,
         seed=seed,
     )
     check_call(scores, baseline=baseline, level=level)
     check_sizes(threads=threads, block_users=block_users, n_items=n_items)
     given: dict[str, Any] = {"labels": labels, "exclude": exclude, "candidates": candidates}
     with watching(progress) as say, scratch() as space:
-        rows = _rows(given, progress=say)
+        rows = rows_by_role(given, progress=say)
         known = {name: as_scores(each, name=name) for name, each in scores.items()}
         with as_engine(engine, threads=threads).open() as workers:
             plan, source = prepare_judged(
@@ -201,9 +199,7 @@ class JudgedCall:
     interval: Interval | None = None
     level: float = 0.95
     adjust: Adjust = Adjust.ESTIMAND
-    simultaneous: bool = False
     seed: int = 0
-    usual: UsualEstimators = field(default_factory=lambda: USUAL)  # where no estimator is asked for
 
     def __post_init__(self) -> None:
         if self.overlap is Overlap.KEEP and not isinstance(self.exposure, FullExposure | HoldoutExposure):
@@ -236,7 +232,7 @@ def prepare_judged(
     progress: Progress | None = None,
 ) -> tuple[JudgedPlan, JudgedSource]:
     """prepare(Question, sources) -> Plan, and the rows in chunks of whole users."""
-    rows = _rows({"labels": labels, "exclude": exclude, "candidates": candidates}, progress=progress)
+    rows = rows_by_role({"labels": labels, "exclude": exclude, "candidates": candidates}, progress=progress)
     judged = rows.get("labels")
     if judged is None:
         raise InputError("labels: no rows; expected judged pairs of users and items.")
@@ -260,6 +256,10 @@ def prepare_judged(
     design = call.exposure.design if isinstance(call.exposure, DesignedExposure) else None
     catalogue = catalogue_of(models, others=others, items=call.items, n_items=call.n_items, union=held_out)
     check_users(models, judged.users, source_of(judged))
+    predictions, predicted_from = predictions_of(call.assist, call.judge, call.exposure)
+    labelled_users = judged.users
+    if judge_adds_users(call.exposure, call.interval):
+        judged = rows["labels"] = with_judge_users(judged, predictions, models)
     layout = CatalogueLayout(catalogue, call.exposure, call.overlap)
     source = chunked(layout, rows, space=space, progress=progress, n_chunks=chunks_wanted(workers))
     learner = call.exposure.learner(call.seed) if isinstance(call.exposure, BiasedExposure) else None
@@ -275,10 +275,8 @@ def prepare_judged(
         explicit=candidates is not None,
         complete_lists=frozenset(models if complete else ()),
         facts=known_facts(exclude, call.item_features, n_items=catalogue.n_items, exposed=call.exposure.exposed),
-        usual=call.usual[call.exposure.exposed],
-        expected=_expected(rows, catalogue.n_items),
+        usual=defaults_for(call.exposure.exposed, call.clips),
     )
-    predictions, predicted_from = predictions_of(call.assist, call.judge, call.exposure)
     if call.like is None:
         asked, left_out = pairs(metrics, assisted_by(predictions, call.estimators), rules)
     else:
@@ -300,7 +298,6 @@ def prepare_judged(
         baseline=call.baseline,
         seed=call.seed,
         adjust=call.adjust,
-        simultaneous=call.simultaneous,
     )
     check_pairs(question)
     metrics = [each.metric for _, each in question.asked]
@@ -334,7 +331,8 @@ def prepare_judged(
             inputs=(*inputs_of(rows, models), *predicted_from),
             settings=settings_of(question, exposure=call.exposure, ties=call.ties),
             unit="user",
-            population=f"{len(judged.users):,} users of {source_of(judged)}",
+            population=f"{len(judged.users):,} users of {source_of(judged)}"
+            + (" and of the judge" if len(judged.users) > len(labelled_users) else ""),
             versions=versions(),
         ),
         said=(
@@ -344,6 +342,7 @@ def prepare_judged(
             *left_out,
             *relevant_rows,
             *(about_holdout(source_of(judged), first_rows(judged)) if held_out else ()),
+            *about_judge_users(len(judged.users) - len(labelled_users), len(judged.users)),
             *([] if design is None else about_unheard(design.users_unheard(judged.users), len(design.users))),
             *(without_exclusions(models, call.exposure.exposed) if exclude is None else ()),
             *([] if used or sample.inclusion is None else about_inclusion(source_of(judged), n_rows_of(judged))),
@@ -359,21 +358,7 @@ def prepare_judged(
             ),
         ),
         segments=segments,
+        judge_users=len(judged.users) - len(labelled_users),
         description=description_of(call.exposure, learner, learned),
     )
     return plan, source
-
-
-def _rows(given: Mapping[str, Any], *, progress: Progress | None) -> dict[str, Rows]:
-    """The rows that were given, by their role."""
-    return {
-        role: rows_of(each, role=role, values=role == "labels", progress=progress)
-        for role, each in given.items()
-        if each is not None
-    }
-
-
-def _expected(rows: Mapping[str, Rows], n_items: float) -> ExpectedRows:
-    """What the numbers of rows say; candidates of explicit sets are counted by the rows of these."""
-    judged, sets = rows["labels"], rows.get("candidates")
-    return ExpectedRows(n_rows_of(judged), n_items if sets is None else n_rows_of(sets) / max(len(sets.users), 1))

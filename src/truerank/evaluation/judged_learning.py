@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from truerank.core.errors import RefusedError
-from truerank.core.estimator import Groups, Learned, Learner, learn
+from truerank.core.estimator import Asked, Groups, Learned, Learner, learn
 from truerank.core.ids import Ids
 from truerank.core.log import Log
 from truerank.core.progress import Progress
@@ -19,7 +20,6 @@ from truerank.data.read import VALUE_NAMES, read
 from truerank.engines.engine import Workers, map_chunks
 from truerank.estimators.judged.assisted import Assisted
 from truerank.estimators.predictions import Assistance, JudgeTable, Prediction, ScoredPairs
-from truerank.evaluation.judged_plan import JudgedContext
 from truerank.evaluation.judged_source import JudgedSource
 from truerank.evaluation.question import Question
 from truerank.exposure.kinds import BiasedExposure, DesignedExposure, Exposure, RandomExposure
@@ -30,6 +30,16 @@ from truerank.ranks.scores.given import as_scores
 
 PARTS = 40  # groups of users without which fitted models are fitted again
 PROBABILITY = "probability"
+
+
+@dataclass(frozen=True, slots=True)
+class JudgedContext:
+    """What an estimator may want to learn with: the propensities of rows, and what it is asked."""
+
+    propensity: Any
+    asked: tuple[Asked, ...]
+    seed: int
+    predictions: Mapping[Assistance, Prediction] = field(default_factory=dict)
 
 
 def learned_of(
@@ -62,6 +72,7 @@ def learned_of(
         "users": users,
         "lists": lists,
         "predictions": predictions,
+        "exactly_these": question.interval.needs_rows,
     }
     if not wanted:
         return Learned(facts=facts)

@@ -9,15 +9,22 @@ from itertools import combinations
 import numpy as np
 
 from truerank.core.arrays import Floats, Ints
+from truerank.core.estimator import Estimator
 from truerank.core.ids import Ids
 from truerank.core.log import Log
 from truerank.core.messages import Message, caution, note, warning
+from truerank.core.metric import Metric
 from truerank.core.ranking import Scores
 from truerank.core.results import Estimate
+from truerank.core.terms import Terms
+from truerank.estimators.biased.weighing import is_recall
+from truerank.estimators.judged.pairs import PairRatio
+from truerank.estimators.predictions import Helped
 from truerank.evaluation.question import Tallies
 from truerank.exposure.randomness.items import LARGE, JudgedItems
 from truerank.uncertainty.balance import FAR, MUCH
 
+FEW_PAIRS = 5  # users with two labelled hits in their list, below which the interval of AP is rough
 EVEN = 0.5  # of the users, that they are worth when weighted by how much each judged item stands for
 
 
@@ -346,3 +353,39 @@ def about_inclusion(source: str, n_rows: int) -> list[Message]:
             '{option:estimator intervened|estimators=["intervened"]} or intervened-pooled.',
         )
     ]
+
+
+def _hit_pairs(terms: Terms) -> int | None:
+    """How many users have two labelled hits in their list; None where that does not matter, or every label is known."""
+    whole = terms.whole
+    if whole.exact or not isinstance(whole.form, PairRatio):
+        return None
+    return whole.form.users_with_pair(whole.totals())
+
+
+def no_hit_pairs(terms: Terms) -> tuple[Message, ...]:
+    """What takes interval and verdict from AP: no pair of hits shows what pairs add to it."""
+    if _hit_pairs(terms) != 0:
+        return ()
+    sentence = (
+        "no user has two labelled hits in the list: AP counts pairs of hits, so the value is too low and nothing shows "
+        "by how much. Label more items per user, or use Precision or DCG"
+    )
+    return (warning("no-hit-pairs", sentence),)
+
+
+def few_hit_pairs(terms: Terms) -> tuple[Message, ...]:
+    n_users = _hit_pairs(terms)
+    if n_users is None or not 0 < n_users < FEW_PAIRS:
+        return ()
+    sentence = (
+        f"rests on {n_users} users with two labelled hits in the list (below {FEW_PAIRS}): the interval is rough, and "
+        "the value is often too low"
+    )
+    return (caution("few-hit-pairs", sentence, numbers={"users": n_users}),)
+
+
+def rests_on_all_pairs(estimator: Estimator, metric: Metric) -> bool:
+    """Whether a value is off where rows do not represent all pairs. Assisted sums are not: they have the level of the
+    labelled rows of lists, and whether these represent the lists is checked."""
+    return estimator.about.needs_scale and (is_recall(metric) or not isinstance(estimator, Helped))

@@ -21,9 +21,8 @@ from truerank.core.ranking import JudgedChunk, Pool, RankView, Returned, Ties
 from truerank.core.results import Estimate, Evidence
 from truerank.core.terms import Terms
 from truerank.estimators.biased.weighing import is_recall, propensity_of
-from truerank.estimators.predictions import Assistance, Prediction
 from truerank.estimators.sums import DESIGNED, UNIFORM
-from truerank.evaluation.judge_notes import about_assistance, about_judge
+from truerank.evaluation.judge_notes import about_assistance, about_judge, repeated_labels, unbalanced_predictions
 from truerank.evaluation.judged_notes import (
     about_counts,
     about_exclusions,
@@ -35,9 +34,12 @@ from truerank.evaluation.judged_notes import (
     about_refits,
     differing_orders,
     expansions,
+    few_hit_pairs,
     heavy_rows_missing,
     missing_share,
+    no_hit_pairs,
     not_random,
+    rests_on_all_pairs,
     unequal_judging,
 )
 from truerank.evaluation.judged_sight import BalanceOf, JudgedSight
@@ -53,6 +55,7 @@ from truerank.ranks.kernel.rank import Aligned, rank
 from truerank.uncertainty.balance import (
     Balance,
     designed_balance,
+    few_list_rows,
     quiet_weights,
     unbalanced,
     unchecked,
@@ -65,16 +68,6 @@ from truerank.uncertainty.spreads import Bounds, Spread
 from truerank.uncertainty.verdicts import UnseenExposure
 
 MOST_ROWS = 5_000_000  # judged rows of all models and questions, of which what they add is kept
-
-
-@dataclass(frozen=True, slots=True)
-class JudgedContext:
-    """What an estimator may want to learn with: the propensities of rows, and what it is asked."""
-
-    propensity: Any
-    asked: tuple[Asked, ...]
-    seed: int
-    predictions: Mapping[Assistance, Prediction] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -94,6 +87,7 @@ class JudgedPlan:
     said: tuple[Message, ...]  # before the counts
     scored: tuple[Message, ...]  # and after them
     segments: Mapping[str, Bools] = field(default_factory=dict)  # the items of each, of the catalogue
+    judge_users: int = 0  # who have labels of the judge alone
     description: str | None = None  # of the propensities
     threads: int = 1  # within a chunk
     block_users: int | None = None
@@ -239,11 +233,12 @@ class JudgedPlan:
         return bounds_of(asked.metric, n_items=math.inf if math.isnan(self.n_items) else self.n_items)
 
     def known(self, number: int, spread: Spread, terms: Sequence[Terms]) -> Spread:
-        return judged_spread(spread, terms)
+        blind = any(no_hit_pairs(each) for each in terms)
+        return spread.without_interval() if blind else judged_spread(spread, terms)
 
     def equal_clusters(self, cell: Cell, terms: Terms, measured: Measured) -> float:
         """By what the denominator holds, or for means by the judged part of each user's list (Hájek's denominator)."""
-        if isinstance(self.question.asked[cell[1]][1].metric, OfCounts):
+        if isinstance(self.question.asked[cell[1]][1].metric, OfCounts) or no_hit_pairs(terms):
             return 0.0  # no mean of clusters
         if terms.whole.exact:  # every label is known: all of each list was judged
             return float(terms.n_independent())
@@ -269,6 +264,9 @@ class JudgedPlan:
         balance: Balance | None = self._of_list("balance", cell, measured)
         return (
             *unbalanced(balance, cell[0]),
+            *few_list_rows(balance),
+            *unbalanced_predictions(cell, self.question, measured, self.learned),
+            *no_hit_pairs(measured.terms[cell]),
             *not_random(items),
             *selected_users(measured.tallies.get(("users",))),
             *distrust(measured.terms[cell], cell[0]),
@@ -277,7 +275,7 @@ class JudgedPlan:
     def unseen(self, cell: Cell, terms: Terms, measured: Measured) -> UnseenExposure:
         """Weight that a clip took away, and what heavy rows that were not drawn would have stood for."""
         estimator, asked = self.question.asked[cell[1]]
-        missing = missing_share(measured.tallies) if estimator.about.needs_scale else 0.0
+        missing = missing_share(measured.tallies) if rests_on_all_pairs(estimator, asked.metric) else 0.0
         share = min(missing + (self._lost(cell, measured) or 0.0), 1.0)
         if share == 0:
             return UnseenExposure()
@@ -342,7 +340,9 @@ class JudgedPlan:
             *about_curve(terms),
             *(quiet_weights(balance, terms.whole, recall=is_recall(metric)) if unlimited else ()),
             *(unequal_judging(measured.tallies) if self._expands(estimator) else ()),
-            *(heavy_rows_missing(measured.tallies) if estimator.about.needs_scale else ()),
+            *few_hit_pairs(terms),
+            *repeated_labels(cell, self.question, measured, self.learned),
+            *(heavy_rows_missing(measured.tallies) if rests_on_all_pairs(estimator, metric) else ()),
         )
 
     def ids(self, measured: Measured) -> tuple[Any, Any]:
@@ -367,12 +367,9 @@ class JudgedPlan:
             *self.said,
             *([] if self.excluded is None else about_exclusions(int(tallies["excluded",]), *self.excluded)),
             *about_counts(
-                self.users,
-                n_items=self.n_items,
-                judged=self._used(measured),
-                positives=int(tallies["relevant",]),
+                self.users, n_items=self.n_items, judged=self._used(measured), positives=int(tallies["relevant",])
             ),
-            *about_population(len(self.users), int(tallies["empty",])),
+            *about_population(len(self.users), int(tallies["empty",]) - self.judge_users),
             *self.scored,
             *about_randomness(tallies.get(("items",))),
             *selected_users(tallies.get(("users",))),

@@ -12,6 +12,7 @@ from truerank.core.arrays import Bools, Floats
 from truerank.core.estimator import Estimator, Learned
 from truerank.core.metric import Additive
 from truerank.core.ranking import JudgedChunk, Pool, Ranks, RankView, TopLists
+from truerank.estimators.prediction_balance import PredictionBalance
 from truerank.evaluation.measure import ByPlace
 from truerank.evaluation.question import Tallies
 from truerank.metrics.worth import relevant
@@ -50,6 +51,9 @@ class JudgedSight:
             counted[self.model, "short", pool, cutoff] = self._users(short)
             for lists in (each for each in self.views[pool].listed.values() if isinstance(each, TopLists)):
                 counted[self.model, "cut", pool, cutoff] = self._users(lists.top(cutoff).split)
+        for view in self.views.values():
+            for predicted in (each for each in view.listed.values() if isinstance(each, PredictionBalance)):
+                counted[self.model, "predictions", predicted.kind, predicted.metric] = predicted
         return counted if self.balance is None else counted | self._balances(self.balance)
 
     def _balances(self, balance: BalanceOf) -> dict[tuple[Any, ...], Any]:

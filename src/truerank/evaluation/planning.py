@@ -45,7 +45,7 @@ from truerank.uncertainty.planning import Sure, smallest_difference, users_for
 
 STEPS = (1, 2, 5)
 MOST_STEPS = 10_000.0
-NORMALISED = ("hajek", "snips")
+NORMALISED = ("hajek", "snips", "post-stratified")
 Report = Callable[[str, int, int], None]
 
 
@@ -137,7 +137,7 @@ def plan_exposure(
 
     >>> plan = plan_exposure(difference=0.02, metrics=["Precision@10"], n_items=1000, value=0.1)
     >>> plan.table().filter(pl.col("per_user") == 20)["users"].to_list()
-    [19627, 17696]
+    [17696]
     """
     sure = _sure(difference, power, level)
     if pilot is None:
@@ -280,11 +280,11 @@ def _assumed(
                 f"{metric}: relevant is {'missing' if recall else 'not used'}; it is the share of all items that a "
                 "user likes, which a recall alone needs."
             )
-        usual = ("pooled",) if recall else ("horvitz-thompson", "hajek")
-        names = usual if asked is None else tuple(each.about.name for each in asked)
+        supported = ("post-stratified", "pooled") if recall else ("hajek", "horvitz-thompson")
+        names = supported[:1] if asked is None else tuple(each.about.name for each in asked)
         for name in names:
-            if name not in usual:
-                raise RefusedError(f"{name}: a plan of {metric} from assumed figures knows {' and '.join(usual)}.")
+            if name not in supported:
+                raise RefusedError(f"{name}: a plan of {metric} from assumed figures knows {' and '.join(supported)}.")
             worth = metric.worth(np.arange(1.0, metric.cutoff + 1))
             if metric.denominator in (Denominator.CUTOFF, Denominator.LIST):
                 worth = worth / metric.cutoff

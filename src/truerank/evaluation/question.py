@@ -28,7 +28,7 @@ Pair = tuple[str, str]  # a model, and the one it is compared with
 
 
 class Adjust(StrEnum):
-    """Over which comparisons p is adjusted: those of one estimand (metric and estimator), or all that are asked for."""
+    """Over which comparisons p and intervals are adjusted: those of one metric and estimator, or all of them."""
 
     ESTIMAND = "estimand"
     ALL = "all"
@@ -45,7 +45,6 @@ class Question:
     baseline: str | None = None
     seed: int = 0
     adjust: Adjust = Adjust.ESTIMAND
-    simultaneous: bool = False
 
     def pairs(self, models: Sequence[str]) -> list[Pair]:
         """The comparisons among these models: all pairs, or each with the baseline."""

@@ -80,7 +80,6 @@ def off_policy(
     interval: Interval | None = None,
     level: float = 0.95,
     adjust: Adjust | str = Adjust.ESTIMAND,
-    simultaneous: bool = False,
     seed: int = 0,
     threads: int | None = None,
     engine: Any = None,
@@ -153,7 +152,7 @@ def off_policy(
             workers=workers,
             progress=say,
         )
-        plan = replace(plan, question=replace(plan.question, adjust=over, simultaneous=simultaneous))
+        plan = replace(plan, question=replace(plan.question, adjust=over))
         work = map_chunks(workers, partial(measure, plan), source, progress=say)
         with gathered(work) as measured:
             for name, target in targets.items():

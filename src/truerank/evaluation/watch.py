@@ -38,7 +38,6 @@ from truerank.evaluation.judged_notes import unequal_judging
 from truerank.evaluation.judged_plan import JudgedPlan
 from truerank.evaluation.judged_source import check_call, rows_of
 from truerank.evaluation.measure import ByPlace, Measured, measure
-from truerank.evaluation.usual import PLAIN
 from truerank.exposure.kinds import EXPOSURES, Exposure
 from truerank.metrics import METRICS
 from truerank.uncertainty.intervals import common, difference_of
@@ -47,7 +46,7 @@ from truerank.uncertainty.sequences import FIRST, UNSEEN, ConfidenceSequence
 PLANNED = 10_000  # users, about whom intervals are narrowest where nothing is said
 DRIFTS = 0.001  # p below which users did not come in random order
 FEWEST_PER_HALF = 30  # users, to compare earlier with later ones
-EARLY = ("few-informative", "no-spread")  # reasons that more users take away
+EARLY = ("few-informative", "no-spread", "few-list-rows")  # reasons that more users take away
 
 
 class WatchState(StrEnum):
@@ -176,7 +175,6 @@ def watch(
         n_items=n_items,
         level=level,
         seed=seed,
-        usual=PLAIN,  # means, of which it is proved that intervals hold at every look
     )
     came = arrivals(rows, seed=seed)
     with watching(progress) as say, scratch() as space:

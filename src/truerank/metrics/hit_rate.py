@@ -28,8 +28,7 @@ class HitRate:
     name: ClassVar[str] = "HitRate"
     on_full_labels: ClassVar[str] = "users"
     partial: ClassVar[str] = (
-        "one relevant item among those not judged would change it, and no unbiased form exists; use at-least and "
-        "at-most, which bound it, or Recall or Precision"
+        "one relevant item among those not judged would change it, and no unbiased form exists; use Recall or Precision"
     )
 
     __str__ = text_of

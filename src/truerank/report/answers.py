@@ -101,17 +101,13 @@ def summed_up(differences: Sequence[Comparison]) -> str:
 
 
 def adjusted(results: Results) -> str:
-    """Over how many comparisons p is adjusted, and whether intervals and adjusted p can say different things."""
+    """Over how many comparisons p and intervals are adjusted."""
     sizes = sorted({comparison.family for comparison in results.comparisons})
     chosen = " at chosen clips" if results.provenance.details.get("chosen") else ""
     if sizes == [1]:
         return f"p is of one comparison for each metric and estimator{chosen}, so nothing is adjusted"
     of = " or ".join(f"{size:,}" for size in sizes)
-    alone = [each for each in results.comparisons if each.verdict == NOT_SHOWN and (each.low > 0 or each.high < 0)]
-    text = f"p is adjusted by Holm over families of {of} comparisons{chosen}"
-    if any(comparison.interval_level > comparison.level for comparison in results.comparisons):
-        return f"{text}; the intervals of a family hold together"
-    return f"{text}; intervals are not, so that some without 0 are not shown" if alone else text
+    return f"p and intervals of differences are adjusted together over families of {of} comparisons{chosen}"
 
 
 def assumptions(results: Results) -> list[str]:

@@ -54,7 +54,7 @@ def signed(value: float) -> str:
 
 def difference_text(comparison: Comparison) -> str:
     """The difference with its interval, as +0.0120, 95 % interval 0.0080 to 0.0160."""
-    return signed(comparison.difference) + _sure(comparison.low, comparison.high, comparison.interval_level)
+    return signed(comparison.difference) + _sure(comparison.low, comparison.high, comparison.level)
 
 
 def _sure(low: float, high: float, level: float) -> str:

@@ -33,7 +33,7 @@ def sentence(results: Results, model: str, baseline: str, *, metric: str | None 
     return (
         f"By {one.estimand} (estimator {one.estimator}, {first.units:,} {unit}), {model} has {_valued(one)} and "
         f"{baseline} {_valued(other)}; their difference of {number(first.difference)} "
-        f"({first.interval_level:.0%} interval {interval(first.low, first.high)}, adjusted p "
+        f"({first.level:.0%} interval {interval(first.low, first.high)}, adjusted p "
         f"{p_value(first.p_adjusted)}) {_verdict(first, directed=one.directed)}."
     )
 

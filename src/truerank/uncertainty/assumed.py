@@ -19,8 +19,9 @@ def assumed_lists(
 
     Labels are independent and as often 1 in both lists, p = value / Σw; of a recall (`relevant` is the share of
     relevant items among all) the worth of a place is 1 / (relevant x items). An item that one of them lists adds ±w y,
-    so that Σd² = 2 (1 - shared) p Σw², S² = Σd² / N, and σ_B² = 2 (1 - shared) p (1 - p) Σw². `normalised` (Hájek's)
-    adds ±w (y - p), with p (1 - p) in place of p.
+    so that Σd² = 2 (1 - shared) p Σw², S² = Σd² / N, and σ_B² = 2 (1 - shared) p (1 - p) Σw². `normalised` subtracts
+    from y what is expected there: Hájek's ratio p, post-stratified recall R the share (1 - R) p + R q, with q that of
+    relevant items among those that are not listed.
 
     >>> import numpy as np
     >>> of = assumed_lists(np.full(10, 0.1), n_items=100, value=0.5, relevant=None, shared=0.0, normalised=False)
@@ -38,11 +39,16 @@ def assumed_lists(
     if not 0 < p < 1:
         raise InputError(f"a value of {value:g}; expected one {expected}.")
     differ = 2.0 * (1.0 - shared)
-    rate = p * (1.0 - p) if normalised else p
+    expected_label = 0.0
+    if normalised and relevant is None:
+        expected_label = p
+    elif normalised and relevant is not None:
+        unlisted = (1.0 - value) * relevant * n_items / (n_items - len(worth)) if n_items > len(worth) else 0.0
+        expected_label = (1.0 - value) * p + value * unlisted
+    rate, fourth_rate = (p * (1.0 - expected_label) ** power + (1.0 - p) * expected_label**power for power in (2, 4))
     square, fourth = float((scaled**2).sum()), float((scaled**4).sum())
     s2 = differ * rate * square / n_items
-    # a fourth moment of ±w y is p w⁴; of ±w (y - p) it is p (1 - p) (1 - 3 p (1 - p)) w⁴
-    fourth_moment = differ * (rate * (1.0 - 3.0 * rate) if normalised else p) * fourth / n_items
+    fourth_moment = differ * fourth_rate * fourth / n_items
     places = differ * len(worth) * (1.0 if normalised else p) / n_items
     of = Components(
         between=differ * p * (1.0 - p) * square,

@@ -8,7 +8,7 @@ avoid or prefer what a model recommends, or some that would weigh much were not 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 
 import numpy as np
 
@@ -18,13 +18,15 @@ from truerank.core.metric import Additive
 from truerank.core.ranking import JudgedChunk, Ranks
 from truerank.core.terms import Smooth
 from truerank.estimators.sums import UniformSample, worth_of_list
-from truerank.metrics.worth import expected_worth, known_divisor
+from truerank.metrics.worth import expected_worth, known_divisor, relevant
 from truerank.uncertainty.spreads import influences
 
 FAR = 3.0  # standard errors
 MUCH = 0.02  # of the places
-FEWEST_ROWS = 9.0  # expected in the lists, below which chance alone leaves nothing to see
-LARGER = 1.5  # errors as the weights make them against what the interval says; between users it says more, not less
+FEWEST_ROWS = 10.0  # labelled rows in the lists: fewer carry no verdict and no check of balance
+WEIGHT_BINS = 40  # of labelled rows in lists by weight 1 / π, each twice as heavy as the one before
+PRIOR_ROWS = 4.0  # what the lighter rows say counts as so many rows of the next heavier ones
+LARGER = 1.25  # errors as the weights make them against what the interval says; between users it says more, not less
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,12 +91,14 @@ class Balance:
     products: float = 0.0  # Σ w / π²
     inverses: float = 0.0  # Σ 1 / π²
     relative: bool = False
+    # how many labelled rows of each weight, how many of them are relevant, and Σ w² (1 - π) / π² over them
+    by_weight: Floats = field(default_factory=lambda: np.zeros((3, WEIGHT_BINS)), compare=False)
 
     def __add__(self, other: Balance) -> Balance:
         sums = {
-            field.name: getattr(self, field.name) + getattr(other, field.name)
-            for field in fields(self)
-            if field.name != "relative"
+            each.name: getattr(self, each.name) + getattr(other, each.name)
+            for each in fields(self)
+            if each.name != "relative"
         }
         return Balance(**sums, relative=self.relative)
 
@@ -168,10 +172,11 @@ def weighted_balance(
     every = np.where(places.defined[chunk.labels.unit], 1.0 / propensity, 0.0)
     worth, weight = places.worth, every[places.rows]
     said = places.by_user(chunk, worth * weight)
+    variance = worth**2 * np.maximum(1 - propensity[places.rows], 0.0) * weight**2
     balance = Balance(
         known=float(places.total.sum()),
         said=float(said.sum()),
-        variance=float((worth**2 * np.maximum(1 - propensity[places.rows], 0.0) * weight**2).sum()),
+        variance=float(variance.sum()),
         rows=float(np.count_nonzero(worth)),  # E Σ 1{drawn} = Σ π
         pairs=float(np.where(places.defined, ranks.n_candidates, 0.0).sum()),
         stand_for=float(every.sum()),
@@ -179,8 +184,19 @@ def weighted_balance(
         products=float((worth * weight**2).sum()),
         inverses=float((every**2).sum()),
         relative=relative,
+        by_weight=_by_weight(weight[worth > 0], relevant(chunk.labels)[places.rows][worth > 0], variance[worth > 0]),
     )
     return balance, said
+
+
+def _by_weight(weight: Floats, positive: Bools, variance: Floats) -> Floats:
+    """Labelled rows in lists, relevant ones and their variances, by powers of 2 of the weight.
+
+    >>> _by_weight(np.array([1.0, 1.5, 9.0]), np.array([True, False, True]), np.array([0.0, 1.0, 5.0]))[:, :4].tolist()
+    [[2.0, 0.0, 0.0, 1.0], [1.0, 0.0, 0.0, 1.0], [1.0, 0.0, 0.0, 5.0]]
+    """
+    place = np.clip(np.log2(np.maximum(weight, 1.0)).astype(np.int64), 0, WEIGHT_BINS - 1)
+    return np.stack([sums_by(place, values, n=WEIGHT_BINS) for values in (np.ones(len(place)), positive, variance)])
 
 
 def designed_balance(chunk: JudgedChunk, ranks: Ranks, metric: Additive) -> tuple[Balance, Floats]:
@@ -211,35 +227,48 @@ def unbalanced(balance: Balance | None, model: str) -> tuple[Message, ...]:
     )
 
 
-def unchecked(balance: Balance | None) -> list[Message]:
-    """That too few rows of the lists are expected to see whether the rows stand for them."""
-    if balance is None or balance.checkable:
-        return []
-    why = (
-        "the number of candidates is not known"
-        if math.isnan(balance.known)
-        else f"about {balance.rows:.0f} of them are in lists (expected at least {FEWEST_ROWS:.0f})"
+def few_list_rows(balance: Balance | None) -> tuple[Message, ...]:
+    """What takes verdicts away: fewer labelled rows in the lists than a value can rest on.
+
+    Under uniform draws the number is the expected one, so that the rule does not depend on where rows fell; with
+    propensities it is the observed one. Where every place is labelled, nothing is estimated and there is no such rule.
+    """
+    if balance is None or not balance.variance > 0 or not balance.rows < FEWEST_ROWS:
+        return ()
+    return (
+        warning(
+            "few-list-rows",
+            f"about {balance.rows:.1f} labelled rows fall in the top-K lists. A verdict, and a check whether they "
+            f"represent the lists, need at least {FEWEST_ROWS:.0f}: label more pairs, or evaluate longer lists",
+            numbers={"rows": balance.rows},
+        ),
     )
-    sentence = f"whether the judged rows stand for the lists cannot be checked: {why}"
+
+
+def unchecked(balance: Balance | None) -> list[Message]:
+    """That the rows cannot be checked to represent the lists, because the number of candidates is unknown."""
+    if balance is None or not math.isnan(balance.known):
+        return []
+    sentence = "whether labelled rows represent the lists cannot be checked: the number of candidates is unknown"
     return [caution("balance-unchecked", sentence, numbers={"rows": balance.rows})]
 
 
 def quiet_weights(balance: Balance | None, terms: Smooth, *, recall: bool) -> list[Message]:
     """That heavy rows of the lists happen to have no relevant item, so that the error does not show what they weigh.
 
-    Whatever the labels, a list with a share p of relevant places has Var Σ w y / π of about p (1 - p) Σ w² (1 - π) / π²
-    over its judged rows, if heavy ones are as often relevant as light ones. That is a part of the error of the value
-    (for recall, of its numerator); where it is larger than the error that the relevant rows show, the next heavy row
-    that is relevant changes value and error at once.
+    Rows of one weight of which a share p is relevant have Var Σ w y / π of about p (1 - p) Σ w² (1 - π) / π². p is
+    estimated from the lightest rows to the heaviest, those before counting as a few rows of the next: many heavy rows
+    that are seldom relevant are so, and few that are not may have been so by chance. The sum is a part of the error of
+    the value (for recall, of its numerator); where it is larger than the error that the relevant rows show, the next
+    heavy row that is relevant changes value and error at once.
     """
     if balance is None or not balance.known > 0:
         return []
-    value, (earned, divided) = terms.value(), terms.totals()[:2]
-    share = min(max(earned / balance.known, 0.0), 1.0)
+    value, divided = terms.value(), terms.totals()[1]
     per = divided / (1 - value) if recall and value < 1 else float(terms.n_defined)
     if not per > 0:
         return []
-    implied = math.sqrt(share * (1 - share) * balance.variance) / per
+    implied = math.sqrt(_implied_variance(balance.by_weight)) / per
     effect = influences(terms).effect
     error = math.sqrt(float((effect**2).sum()))
     if not (error > 0 and implied > LARGER * error):
@@ -253,3 +282,18 @@ def quiet_weights(balance: Balance | None, terms: Smooth, *, recall: bool) -> li
             numbers={"implied": implied, "error": error},
         )
     ]
+
+
+def _implied_variance(by_weight: Floats) -> float:
+    """Σ p (1 - p) Σ w² (1 - π) / π² over weights, p from the lightest to the heaviest.
+
+    >>> light, heavy = [100.0, 20.0, 50.0], [1.0, 0.0, 1000.0]
+    >>> round(_implied_variance(np.array([light, heavy]).T), 2)  # p = .2, then 4 x .2 / (4 + 1) = .16
+    142.36
+    """
+    rows, positive, variance = by_weight
+    total, share = 0.0, positive.sum() / max(rows.sum(), 1.0)
+    for place in np.flatnonzero(rows):
+        share = (positive[place] + PRIOR_ROWS * share) / (rows[place] + PRIOR_ROWS)
+        total += share * (1.0 - share) * variance[place]
+    return float(total)

@@ -11,8 +11,9 @@ from truerank.core.arrays import Bools, Floats, Ints, sums_by
 from truerank.core.rows import SampledRows
 from truerank.core.terms import Smooth, Terms
 from truerank.uncertainty.intervals import design_moments, difference_of, residuals
+from truerank.uncertainty.moments import Moments
 from truerank.uncertainty.planning import Components
-from truerank.uncertainty.spreads import Influences, Moments
+from truerank.uncertainty.spreads import Influences
 
 
 def components_of(first: Terms, second: Terms, *, users: int, design: bool = False) -> Components | None:

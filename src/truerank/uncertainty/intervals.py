@@ -23,9 +23,11 @@ from truerank.core.refits import Refitted
 from truerank.core.rows import SampledRows
 from truerank.core.sizes import check_size
 from truerank.core.terms import Smooth, Terms
+from truerank.uncertainty.moments import ROUNDING, Moments, unit_of
 from truerank.uncertainty.pairs import spreads_of_pairs, worth_a_batch
+from truerank.uncertainty.rare_hits import unseen_variance, with_rare_hits
 from truerank.uncertainty.resampling import MOST_REPLICATES, replicates_of
-from truerank.uncertainty.spreads import ROUNDING, Influences, Moments, Spread, influences, interval, spread_of, unit_of
+from truerank.uncertainty.spreads import Influences, Spread, influences, interval, spread_of
 
 FEWEST_TOGETHER = 10  # rows of a unit from which a sample of fixed size is known to vary less than independent draws
 FEWEST_ALIKE = 10  # units with a single judged item that make a class of like activity
@@ -215,7 +217,11 @@ def _differences(
     if len(parts) == len(names) and worth_a_batch(parts[names[0]], len(pairs)):
         own = {name: known.get(id(part)) or influences(part) for name, part in parts.items()}
         own = {name: each for name, each in own.items() if not math.isnan(each.value)}
-        defined = [(first, second) for first, second in pairs if first in own and second in own]
+        defined = [
+            (first, second)
+            for first, second in pairs
+            if first in own and second in own and unseen_variance(own[first].hits, own[second].hits) == 0
+        ]
         found = spreads_of_pairs(parts, own, defined, level=level) if defined else {}
     for first, second in pairs:
         if (first, second) not in found:
@@ -360,8 +366,9 @@ class Design:
         informative = first.n_informative(second)
         own, other = _sampled(first), None if second is None else _sampled(second)
         if own.exact and (other is None or other.exact):
-            # no label is missing, so for exactly these units nothing is left to chance: no width, no test to make
-            return Spread(value, math.nan if math.isnan(value) else 0.0, value, value, math.nan, informative)
+            # no label is missing, so for exactly these units nothing is left to chance: no width, no sampling error
+            p = math.nan if second is None or math.isnan(value) else float(value == 0)
+            return Spread(value, math.nan if math.isnan(value) else 0.0, value, value, p, informative)
         if math.isnan(value):
             return Spread.unknown(value, informative=informative)
         row = residuals(own) if other is None else residuals(own) - residuals(other)
@@ -370,6 +377,9 @@ class Design:
         if moments.n < 2 or not moments.highest_effect > ROUNDING * (scale / moments.unit) / moments.n:
             return Spread.unknown(value, informative=informative)
         difference = second is not None
+        moments = with_rare_hits(moments, own, other)
+        if math.isnan(moments.variance):
+            return Spread.unknown(value, informative=informative)
         return interval(value, moments.stderr, moments, level=level, difference=difference, informative=informative)
 
 

@@ -17,13 +17,23 @@ MATTERS = 0.02  # of the value
 
 
 def distrust(terms: Terms, model: str) -> tuple[Message, ...]:
-    """What takes verdicts away from a model-based value; nothing where every label is known."""
+    """Why a model-based value carries no verdict, and where it is known to fail; nothing where every label is known.
+
+    Differences rest on users of whom no relevant item was labelled, and the data cannot show whether the model is
+    right about them: their intervals covered the truth in 30 to 40 % of draws where it was not, mostly unwarned.
+    """
     if not isinstance(terms, CurvedRecall) or terms.exact:
         return ()
     fit, share = terms.fit(), terms.share_with_relevant()
     if fit is None:
         return ()
-    messages = []
+    messages = [
+        warning(
+            "experimental-estimator",
+            "the estimator is experimental and gives no verdict: the difference rests on a model of users without a "
+            "labelled relevant item, which the data cannot check; use post-stratified",
+        )
+    ]
     if share < FEWEST_WITH_RELEVANT:
         messages.append(
             warning(

@@ -6,8 +6,9 @@ smallest part; here the effects of a block of models stand below each other, and
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import TypeVar
 
@@ -16,7 +17,8 @@ import numpy as np
 from truerank.core import special
 from truerank.core.arrays import Bools, Floats, Ints
 from truerank.core.terms import Smooth
-from truerank.uncertainty.spreads import LARGE, NO_SKEW, ROUNDING, SMALL, Influences, Spread
+from truerank.uncertainty.moments import LARGE, ROUNDING, SMALL
+from truerank.uncertainty.spreads import NO_SKEW, Influences, Spread, allowing, unlike_any
 
 Name = TypeVar("Name")
 
@@ -178,7 +180,7 @@ def _intervals(moments: ManyMoments, *, level: float) -> list[Spread]:
         by_residuals = np.where(excess <= ROUNDING, n - 1.0, 2.0 * n / excess - 1.0)
         df = np.minimum(np.minimum(by_parts, np.maximum(by_residuals, 1.0)), n - 1.0)
         t = special.stdtrit(df, (1 + level) / 2)
-        upper, lower = np.maximum(t, _unskewed(t, k)), np.minimum(-t, _unskewed(-t, k))
+        upper, lower = np.maximum(t, unskewed_of_many(t, k)), np.minimum(-t, unskewed_of_many(-t, k))
         ratio = value / stderr
         skewed = ratio + k * ratio * ratio / 3.0 + k * k * ratio**3 / 27.0 + k / 6.0
         p = 2.0 * np.maximum(special.stdtr(df, -np.abs(skewed)), special.stdtr(df, -np.abs(ratio)))
@@ -189,7 +191,29 @@ def _intervals(moments: ManyMoments, *, level: float) -> list[Spread]:
     return [Spread(*row) if has_spread else Spread.unknown(row[0], informative=row[5]) for *row, has_spread in rows]
 
 
-def _unskewed(x: Floats, k: Floats) -> Floats:
-    """`spreads.unskewed` of many."""
-    turned = 3.0 / k * (np.cbrt(1.0 + k * (x - k / 6.0)) - 1.0)
+def differences_at(spreads: Sequence[Spread], *, level: float) -> list[Spread]:
+    """The same differences with intervals of another level."""
+    plain = [at for at, one in enumerate(spreads) if not math.isnan(one.df) and math.isnan(one.correction)]
+    value, stderr, df, k = (
+        np.array([getattr(spreads[at], name) for at in plain], dtype=np.float64)
+        for name in ("value", "stderr", "df", "skewness")
+    )
+    t = special.stdtrit(df, (1 + level) / 2)
+    low = value - stderr * np.maximum(t, unskewed_of_many(t, k))
+    high = value - stderr * np.minimum(-t, unskewed_of_many(-t, k))
+    changed = list(spreads)
+    for at, start, end in zip(plain, low.tolist(), high.tolist(), strict=True):
+        changed[at] = replace(spreads[at], low=start, high=end)
+    for at, one in enumerate(spreads):
+        if not math.isnan(one.correction):
+            changed[at] = allowing(one, one.correction, level=level)
+        elif math.isnan(one.df) and one.stderr > 0:
+            changed[at] = unlike_any(one.value, one.stderr, level=level, informative=one.informative)
+    return changed
+
+
+def unskewed_of_many(x: Floats, k: Floats) -> Floats:
+    """`unskewed` of many."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        turned = 3.0 / k * (np.cbrt(1.0 + k * (x - k / 6.0)) - 1.0)
     return np.where(np.abs(k) < NO_SKEW, x, turned)

@@ -95,7 +95,7 @@ class Components:
 class Sure:
     """What counts as shown: the power and level asked for, and over how many comparisons p is adjusted.
 
-    The power is that of the first step of Holm's, level / family: of others it is larger.
+    The power is that of Bonferroni's bound, level / family: comparisons that are correlated have more.
     """
 
     power: float = 0.8

@@ -8,19 +8,18 @@ residuals are: degrees of freedom. Where residuals are skewed, the interval reac
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from truerank.core import special
-from truerank.core.arrays import Floats, Ints, compiled_for, exact_sum, largest_of
+from truerank.core.arrays import Floats, Ints, exact_sum
 from truerank.core.counted import CountedItems
 from truerank.core.curved import CurvedRecall
 from truerank.core.terms import Ratio, Smooth, Terms
+from truerank.uncertainty.moments import Moments
+from truerank.uncertainty.rare_hits import RareHits, rare_hits, unseen_variance
 
-ROUNDING = 1e-12  # residuals below this share of what they are made of are rounding
-SMALL, LARGE = 1e-50, 1e50  # between which fourth powers, and sums of them, are numbers
 ALLOWED, FLOOR = 0.4, 0.02  # of a model's correction, and of its value, that may be bias
 NO_SKEW = 1e-6  # skewness below which the interval is symmetric
 
@@ -32,7 +31,8 @@ class Spread:
     """A value with its standard error and interval; `p` tests that the value is 0.
 
     `informative` clusters tell something about it; `df` are the degrees of freedom of its error, `skewness` that of the
-    clusters' residuals, `largest` the part of the cluster that adds most to the variance.
+    clusters' residuals, `largest` the part of the cluster that adds most to the variance; `correction` is how far a
+    model moved the value, where its interval allows for bias.
     """
 
     value: float
@@ -44,6 +44,7 @@ class Spread:
     df: float = math.nan
     skewness: float = 0.0
     largest: float = math.nan
+    correction: float = math.nan
 
     @classmethod
     def unknown(cls, value: float, *, informative: int = 0) -> Spread:
@@ -62,7 +63,7 @@ class Influences:
     number of clusters that tell something. `stratum` is the source of fixed size of each cluster, where there are
     several: how their means differ is no chance. `reach` is how far a cluster unlike all of these could move the value,
     0 where that is not known. `correction` is how far a model moved the value: a part of it may be missing, or too
-    much.
+    much. `hits` are those that an assisted value rests on; `unseen` is the variance of hits that a list has none of.
     """
 
     value: float
@@ -73,6 +74,8 @@ class Influences:
     stratum: Ints | None = None
     reach: float = 0.0
     correction: float | None = None
+    hits: RareHits | None = None
+    unseen: float = 0.0
 
     def minus(self, other: Influences, *, informative: int) -> Influences:
         """The same of the difference of two values."""
@@ -85,6 +88,8 @@ class Influences:
             informative=informative,
             reach=max(self.reach, other.reach),
             correction=None if self.correction is None else self.correction - (other.correction or 0.0),
+            hits=None,
+            unseen=unseen_variance(self.hits, other.hits),
         )
 
     def moments(self) -> Moments | None:
@@ -100,7 +105,12 @@ class Influences:
         found = Moments.of(effect, leverage)
         if not found.show_spread(self.scale):
             return None
-        return found if math.isinf(most) else replace(found, df_most=most)
+        found = found if math.isinf(most) else replace(found, df_most=most)
+        if math.isnan(self.unseen):
+            return None
+        if self.unseen:
+            return found.with_unseen(self.unseen)
+        return found.with_hit(self.hits.allowed) if self.hits is not None and self.hits.allowed else found
 
     def spread(self, *, level: float, difference: bool = False, stderr: float | None = None) -> Spread:
         """Value, error and interval; another standard error takes the place of the linearised one."""
@@ -109,114 +119,10 @@ class Influences:
             if self.reach > 0 and np.count_nonzero(self.leverage) > 1:
                 return unlike_any(self.value, self.reach, level=level, informative=self.informative)
             return Spread.unknown(self.value, informative=self.informative)
-        error = moments.stderr if stderr is None else stderr
+        allowed = self.unseen if self.hits is None else self.hits.allowed**2
+        error = moments.stderr if stderr is None else math.hypot(stderr, math.sqrt(allowed))
         found = interval(self.value, error, moments, level=level, difference=difference, informative=self.informative)
         return found if self.correction is None else allowing(found, self.correction, level=level)
-
-
-@dataclass(frozen=True, slots=True)
-class Moments:
-    """Sums over the clusters that contribute, from which standard error, degrees of freedom and skewness follow.
-
-    >>> found = Moments.of(np.array([0.01, 0.02, -0.02, -0.01]), np.array([0.1, 0.2, 0.05, 0.65]))
-    >>> round(found.stderr, 5), round(found.df, 3), found.skewness
-    (0.0363, 1.586, 0.0)
-    """
-
-    n: int
-    variance: float  # Σ L² / (1 - h)
-    squares: float  # Σ L²
-    cubes: float
-    fourths: float
-    leverages: float  # Σ h²
-    scaled: float  # Σ h² / (1 - h)
-    scaled_squares: float  # Σ h⁴ / (1 - h)²
-    moved: float  # how many L are not 0
-    absolute: float  # Σ |L|
-    highest_leverage: float
-    highest_effect: float
-    df_most: float = math.inf  # where something else limits them
-    unit: float = 1.0  # that L is in: fourth powers of very large or small rewards have no place in a number
-
-    @classmethod
-    def of(cls, effect: Floats, leverage: Floats) -> Moments:
-        largest = largest_of(effect)
-        unit = unit_of(largest)
-        found = cls._of(effect if unit == 1.0 else effect / unit, leverage, largest / unit)
-        return found if unit == 1.0 else replace(found, unit=unit)
-
-    @classmethod
-    def _of(cls, effect: Floats, leverage: Floats, largest: float) -> Moments:
-        compiled = compiled_for(len(effect))
-        if compiled is not None:
-            n, *sums = compiled.moments(effect, leverage)
-            return cls.listed(int(n), [*sums, largest])
-        used = (leverage != 0) | (effect != 0)
-        effect, h = effect[used], leverage[used]
-        square, whole = effect * effect, 1.0 - h
-        with np.errstate(divide="ignore", invalid="ignore"):
-            scaled = h * h / whole
-            columns = (square / whole, square, square * effect, square * square, h * h, scaled, scaled * scaled)
-        sums = [exact_sum(column) if np.isfinite(column).all() else math.nan for column in columns]
-        sizes = [float(np.count_nonzero(effect)), float(np.abs(effect).sum())]
-        return cls.listed(len(effect), [*sums, *sizes, float(h.max(initial=0.0)), largest])
-
-    @classmethod
-    def of_ratio(cls, above: Floats, below: Floats, totals: Floats) -> Moments | None:
-        """Those of Σ above / Σ below where each row is a cluster, without arrays of L and h; None where these serve."""
-        compiled = compiled_for(len(above))
-        if compiled is None:
-            return None
-        n, *sums = compiled.moments_of_ratio(above, below, totals)
-        return cls.listed(int(n), sums) if unit_of(sums[-1]) == 1.0 else None
-
-    @classmethod
-    def listed(cls, n: int, sums: Sequence[float]) -> Moments:
-        """Of sums in the order of the fields."""
-        return cls(n, **dict(zip(SUMS, sums, strict=True)))
-
-    def show_spread(self, scale: float) -> bool:
-        """Whether there is more than one cluster, and more than the rounding of what residuals are differences of."""
-        several = self.n >= 2 and self.highest_leverage < 1
-        return several and self.highest_effect > ROUNDING * (scale / self.unit) * self.highest_leverage
-
-    @property
-    def stderr(self) -> float:
-        """√ Σ L² / (1 - h)."""
-        return math.sqrt(self.variance) * self.unit
-
-    @property
-    def skewness(self) -> float:
-        """k = Σ L³ / (Σ L²)^(3/2), between -1 and 1."""
-        return self.cubes / (self.squares * math.sqrt(self.squares))
-
-    @property
-    def df(self) -> float:
-        """Degrees of freedom: by unequal parts (Bell and McCaffrey 2002), and by unequal residuals; the smaller."""
-        parts = self.leverages + self.scaled**2 - self.scaled_squares
-        by_parts = 1.0 / parts if parts > 0 else math.inf
-        kurtosis = self.n * self.fourths / self.squares**2
-        excess = kurtosis - 1.0
-        by_residuals = self.n - 1.0 if excess <= ROUNDING else 2.0 * self.n / excess - 1.0
-        return min(by_parts, max(by_residuals, 1.0), self.n - 1.0, self.df_most)
-
-    @property
-    def largest(self) -> float:
-        """The part of Σ L² that the cluster with the largest residual has."""
-        return self.highest_effect**2 / self.squares
-
-
-SUMS = tuple(field.name for field in fields(Moments) if field.name not in {"n", "df_most", "unit"})
-
-
-def unit_of(largest: float) -> float:
-    """1, or a power of two near the largest where its fourth power would overflow or vanish: nothing is rounded by it.
-
-    >>> unit_of(3.0), unit_of(2.0**300) == 2.0**301
-    (1.0, True)
-    """
-    usual = largest == 0 or not math.isfinite(largest) or SMALL < largest < LARGE
-    return 1.0 if usual else math.ldexp(1.0, math.frexp(largest)[1])
 
 
 def _within_strata(effect: Floats, leverage: Floats, stratum: Ints) -> tuple[Floats, Floats, float] | None:
@@ -242,8 +148,9 @@ def influences(terms: Terms) -> Influences:
     stratum = terms.clusters.stratum if isinstance(terms, Smooth) else None
     reach = terms.reach() if isinstance(terms, CountedItems) else 0.0
     correction = terms.correction() if isinstance(terms, CurvedRecall) else None
+    hits = rare_hits(terms)
     return Influences(
-        value, terms.influence(), terms.leverage(), abs(value), terms.n_informative(), stratum, reach, correction
+        value, terms.influence(), terms.leverage(), abs(value), terms.n_informative(), stratum, reach, correction, hits
     )
 
 
@@ -375,7 +282,7 @@ def allowing(spread: Spread, correction: float, *, level: float) -> Spread:
     half = spread.stderr * high * wider
     away = abs(spread.value) / (spread.stderr * wider)
     p = min(1.0, max(float(special.ndtr(bias - away) + special.ndtr(-away - bias)), 2.0 ** (1 - spread.informative)))
-    return replace(spread, low=spread.value - half, high=spread.value + half, p=p, skewness=0.0)
+    return replace(spread, low=spread.value - half, high=spread.value + half, p=p, skewness=0.0, correction=correction)
 
 
 def at_a_bound(value: float, bounds: Bounds, n: float, *, level: float) -> Spread | None:

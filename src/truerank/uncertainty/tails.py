@@ -14,7 +14,8 @@ import numpy as np
 from truerank.core.arrays import Floats, compiled_for, equal_parts
 from truerank.core.messages import Message, caution, warning
 from truerank.core.terms import Smooth
-from truerank.uncertainty.spreads import Moments, moments_of
+from truerank.uncertainty.moments import Moments
+from truerank.uncertainty.spreads import moments_of
 
 UPPER = 0.2  # the part of clusters that the tail is judged by
 LEAST = 10  # members of it

@@ -111,6 +111,15 @@ def _about_unseen(spread: Spread, unseen: tuple[UnseenExposure, UnseenExposure])
     ]
 
 
+def is_significant(p_adjusted: float, *, level: float) -> bool:
+    """Whether a p-value is below 1 - level.
+
+    >>> is_significant(0.05, level=0.95), is_significant(0.049, level=0.95)
+    (False, True)
+    """
+    return p_adjusted < round(1 - level, 12)  # 1 - 0.95 is a little above 0.05
+
+
 def verdict_of(
     difference: float, p_adjusted: float, *, level: float, reasons: Sequence[Message], directed: bool = True
 ) -> str:
@@ -123,6 +132,6 @@ def verdict_of(
     """
     if reasons:
         return INSUFFICIENT
-    if not p_adjusted < round(1 - level, 12) or difference == 0:  # 1 - 0.95 is a little above 0.05
+    if not is_significant(p_adjusted, level=level) or difference == 0:
         return NOT_SHOWN
     return (SHOWN_ABOVE if difference > 0 else SHOWN_BELOW)[0 if directed else 1]

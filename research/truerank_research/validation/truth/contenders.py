@@ -175,7 +175,7 @@ def post_stratified(draw: ShownRows, model: str, k: int) -> Smooth:
 
 def assisted(draw: ShownRows, model: str, k: int, *, by: str, recall: bool = False) -> Smooth:
     """By what is said of every pair; the sums of rows in lists are made from these rows alone."""
-    n, judged = draw.size
+    n, _ = draw.size
     stands_for, n_items = draw.stands_for, draw.world.n_items
     said = draw.foreseen(by)
     inside = draw.inside(model, k)
@@ -187,8 +187,7 @@ def assisted(draw: ShownRows, model: str, k: int, *, by: str, recall: bool = Fal
     of_list, of_all = draw.listed(by, model, k)
     if not recall:
         known = (np.ones(n), np.ones(n), of_list / k, np.ones(n))
-        expected = n * judged * k / n_items
-        form = AssistedMean(plain=expected < FEWEST, doubt=DOUBT, rows=expected)
+        form = AssistedMean(FEWEST, DOUBT)
         return smooth(form, (*top, *known), None, _clusters(draw), exact=False, rows=None, weighting=None)
     every = draw.made.setdefault(("sums", by), _every(draw, said))
     assert isinstance(every, list)
@@ -196,8 +195,7 @@ def assisted(draw: ShownRows, model: str, k: int, *, by: str, recall: bool = Fal
     relevant = stands_for * draw.count(draw.label)
     places, others = np.full(n, float(k)), np.full(n, float(n_items - k))
     known_share = (places, places, of_list, others, others, of_all - of_list)
-    expected_rows = n * judged * k / n_items, n * judged * (n_items - k) / n_items
-    share = AssistedShare(plain=min(expected_rows) < FEWEST, doubt=DOUBT, rows=expected_rows)
+    share = AssistedShare(FEWEST, DOUBT)
     columns = (top[0], relevant, *top[1:], *rest, *known_share)
     return smooth(share, columns, None, _clusters(draw), exact=False, rows=None, weighting=None)
 

@@ -13,6 +13,7 @@ import numpy.typing as npt
 from truerank.core.arrays import Bools, Floats, Ints
 from truerank.core.chance import generator
 from truerank.data.datasets import DATASETS
+from truerank.estimators.predictions import ranked_within_rows
 
 Matrix = npt.NDArray[Any]
 DEEPEST = 500  # of the lists whose places are kept
@@ -68,7 +69,7 @@ class KnownWorld:
             name: np.where(labels, chance < right, chance >= other).astype(np.int8)
             for name, (right, other) in JUDGES.items()
         }
-        return cls(labels, rank, best, judges, scores[assists].astype(np.float64))
+        return cls(labels, rank, best, judges, ranked_within_rows(scores[assists].astype(np.float64)))
 
 
 def running_sums(values: Matrix, best: Ints) -> Floats:

@@ -3,22 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
 
+from truerank.core.arrays import Bools, Floats
 from truerank.core.estimator import About, Asked, Exposed, Learned, Learner
 from truerank.core.metric import Additive, Metric
-from truerank.core.ranking import JudgedChunk, RankView, Ties
+from truerank.core.ranking import JudgedChunk, Ranks, RankView, Ties
 from truerank.core.terms import Smooth
 from truerank.core.values import CountFrom0, NotNegative, check, text_of
-from truerank.estimators.assistance import AssistedMean, AssistedShare, ForeseenLists, foreseen_lists, sampled
+from truerank.estimators.assistance import (
+    AssistedMean,
+    AssistedShare,
+    ForeseenLists,
+    foreseen_lists,
+    sampled,
+)
 from truerank.estimators.biased.weighing import estimand, is_recall, only_sums_or_recall
-from truerank.estimators.predictions import Assistance, ListRows, Prediction, chosen
+from truerank.estimators.prediction_balance import PredictionBalance, StratumBalance, counted_equal
+from truerank.estimators.predictions import Assistance, Prediction, chosen
 from truerank.estimators.standing import STANDS, Standing
 from truerank.estimators.sums import LABEL_FREE, Parts, additive
-from truerank.metrics.worth import expected_worth, gains_of
+from truerank.metrics.worth import Graded, expected_worth, gains_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,14 +34,15 @@ class Assisted:
     """Σ w (â + b̂ ŷ) over all places + Σ α w (y - â - b̂ ŷ) over judged ones; â, b̂ fitted to the judged rows of lists.
 
     ŷ is what a judge, the scores of a recommender, or rates in the log itself say (`by`; by default the first of these
-    that is given). α is N / N-bar, or 1 / propensity. Whatever ŷ is, right or not and on any scale, the value is
-    consistent, and for large samples no less precise than horvitz-thompson and hajek: a useless ŷ gets a slope of 0.
+    that is given). α is N / N-bar, or 1 / propensity. Whether ŷ is right or not, the value is consistent, and for large
+    samples no less precise than horvitz-thompson and hajek: a useless ŷ gets a slope of 0. A few extreme ŷ would make
+    the slope unsteady, so scores count by their rank within the user; a judge should give labels or probabilities.
     With (â, b̂) fixed beforehand it is exactly unbiased; fitted to the same rows its bias is of order 1 / rows. A slope
     that rows hardly tell from 0 is drawn towards 0: b̂ is that of least squares times max(0, 1 - doubt / t²), t the
-    slope over its standard error (`doubt` of 0: least squares alone). Where fewer than `fewest` judged rows are
-    expected in lists, or ŷ is constant, it is hajek, for recall post-stratified.
-    Recall is the ratio of two such sums, in lists and beside them. ŷ must not depend on the row it predicts: fix a
-    judge before labels are seen.
+    slope over its standard error (`doubt` of 0: least squares alone). Where the lists have fewer than `fewest` labelled
+    rows, or ŷ is constant, it is hajek, for recall post-stratified.
+    Recall is the ratio of two such sums, in lists and beside them. Users without a labelled row count by what the judge
+    says of their lists. ŷ must not depend on the row it predicts: fix a judge before labels are seen.
 
     >>> import polars as pl, truerank as tr
     >>> items = list(range(1, 9))
@@ -61,7 +70,7 @@ class Assisted:
         needs_scale=True,
         stands=True,
         predicts=True,
-        left_out="have no judged item",
+        left_out="have no labelled item, and the judge says nothing of their list",
     )
 
     __str__ = text_of
@@ -76,11 +85,10 @@ class Assisted:
         return estimand(asked.metric)
 
     def prepare(self, context: Any) -> tuple[Learner, ...]:
-        """The propensities, how many judged rows lists have, and rates where these predict."""
+        """The propensities, and rates where these predict."""
         prediction = chosen(context.predictions, self.by)
         learners: dict[Learner, None] = {} if context.propensity is None else {context.propensity: None}
         for question in context.asked:
-            learners.setdefault(ListRows(additive(question.metric)))
             learner = prediction.learner(question.metric)
             if learner is not None:
                 learners.setdefault(learner)
@@ -99,7 +107,7 @@ class Assisted:
         prediction = chosen(learned.facts["predictions"], self.by)
         listed = foreseen_by(prediction, chunk, view, metrics, learned)
         return [
-            self._terms(chunk, view, metric, lists, learned=learned, keep_rows=keep_rows)
+            self._terms(chunk, view, metric, lists, kind=prediction.kind, learned=learned, keep_rows=keep_rows)
             for metric, lists in zip(metrics, listed, strict=True)
         ]
 
@@ -110,33 +118,61 @@ class Assisted:
         metric: Additive,
         lists: ForeseenLists,
         *,
+        kind: Assistance,
         learned: Learned,
         keep_rows: bool,
     ) -> Smooth:
         log, ranks = chunk.labels, view.ranks
-        inside, outside = learned[ListRows(metric)]
         if is_recall(metric):
             standing = Standing.of(chunk, ranks, learned, usable=np.ones(log.n_units, dtype=bool))
             worth = expected_worth(metric, ranks)
             label, weight, ahead = log.label, standing.weight, lists.at_rows
             top, rest = sampled(label, worth, ahead, weight), sampled(label, 1.0 - worth, ahead, weight)
-            plain = min(inside, outside if outside > 0 else inside) < self.fewest
+            standing = with_predicted_units(standing, lists, ranks, kind, learned)
+            check_predictions(view, (kind, metric), standing, lists, worth)
             rows = [top[0], label, *top[1:], *rest]
-            known = [*lists.inside, *lists.outside]
-            return standing.terms(
-                AssistedShare(plain, self.doubt, (inside, outside)),
-                rows,
-                known,
-                labelled={},
-                worth=label,
-                keep_rows=keep_rows,
-            )
+            known = [*lists.inside.sums, *lists.outside]
+            share = AssistedShare(self.fewest, self.doubt)
+            return standing.terms(share, rows, known, labelled={}, worth=label, keep_rows=keep_rows)
         parts = Parts.of(log, ranks, metric)
         standing = Standing.of(chunk, ranks, learned, usable=parts.defined)
         rows = sampled(gains_of(metric, log), parts.worth, lists.at_rows, standing.weight)
-        known = [*lists.inside, np.ones(log.n_units)]
-        form = AssistedMean(plain=inside < self.fewest, doubt=self.doubt, rows=inside)
+        standing = with_predicted_units(standing, lists, ranks, kind, learned, usable=parts.defined)
+        check_predictions(view, (kind, metric), standing, lists, parts.worth)
+        known = [*lists.inside.sums, np.ones(log.n_units)]
+        form = AssistedMean(self.fewest, self.doubt, graded=isinstance(metric, Graded) and metric.graded)
         return standing.terms(form, rows, known, labelled={}, worth=parts.worth, keep_rows=keep_rows)
+
+
+def with_predicted_units(
+    standing: Standing,
+    lists: ForeseenLists,
+    ranks: Ranks,
+    kind: Assistance,
+    learned: Learned,
+    *,
+    usable: Bools | None = None,
+) -> Standing:
+    """Units without a labelled row count too where a judge labelled some of their list, unless the interval is for
+    exactly these users: which of them have labelled rows then is not random."""
+    if kind is not Assistance.JUDGE or learned.facts.get("exactly_these", False):
+        return standing
+    judged = ranks.scored & (ranks.n_candidates > 0) & (lists.inside.sums[1] > 0)
+    return replace(standing, defined=standing.defined | (judged if usable is None else judged & usable))
+
+
+def check_predictions(
+    view: RankView, key: tuple[Assistance, Additive], standing: Standing, lists: ForeseenLists, worth: Floats
+) -> None:
+    """Keep whether labelled rows have the predictions of what they represent, in the first fit."""
+    if ("balance", *key) not in view.listed:
+        log, weight, used = standing.chunk.labels, standing.weight, standing.defined
+        inside, every = (
+            StratumBalance.of(log, part, lists.at_rows, stratum, weight=weight, used=used)
+            for part, stratum in ((worth, lists.inside), (np.ones(len(log)), lists.candidates))
+        )
+        equal = counted_equal(gains_of(key[1], log), lists.at_rows)
+        view.listed["balance", *key] = PredictionBalance(*key, inside, every, equal)
 
 
 def foreseen_by(

@@ -28,7 +28,7 @@ class Corrected:
     counts by the chance of having a relevant item at all. Not unbiased: model-based, with its measured bias in
     docs/mean-recall.md, and an interval that allows for bias (two fifths of the correction, at least 2 % of the value).
     `like_nothing`, the share of users with no relevant item at all, cannot be told from the data without the model; it
-    is taken as given. With every label known it is the plain mean.
+    is taken as given. Experimental: its comparisons carry no verdict. With every label known it is the plain mean.
 
     >>> import polars as pl, truerank as tr
     >>> scores = {"m": tr.scores.dense([[4.0, 3, 2, 1], [4.0, 3, 2, 1]], users=[7, 8], items=[1, 2, 3, 4])}

@@ -8,13 +8,14 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from truerank.core.arrays import Bools
 from truerank.core.estimator import About, Asked, Exposed, Learned, Learner
 from truerank.core.metric import Additive, Metric
 from truerank.core.ranking import JudgedChunk, RankView, Ties
 from truerank.core.terms import Smooth, known_total, smooth
 from truerank.core.values import text_of
 from truerank.estimators.biased.weighing import estimand, is_recall, only_sums_or_recall
-from truerank.estimators.judged.assisted import foreseen_by
+from truerank.estimators.judged.assisted import foreseen_by, with_predicted_units
 from truerank.estimators.judged.post_stratified import TwoStrata
 from truerank.estimators.predictions import Assistance, chosen
 from truerank.estimators.standing import Standing
@@ -44,7 +45,7 @@ class JudgeAlone:
         ties=LABEL_FREE - {Ties.STRICT},
         needs_size=True,
         predicts=True,
-        left_out="have no judged item",
+        left_out="have no labelled item, and the judge says nothing of their list",
         caution="the judge alone, whose errors nothing corrects: for comparison with assisted",
     )
 
@@ -75,12 +76,18 @@ class JudgeAlone:
         return [self._terms(chunk, view, metric, lists, learned) for metric, lists in zip(metrics, listed, strict=True)]
 
     def _terms(self, chunk: JudgedChunk, view: RankView, metric: Additive, lists: Any, learned: Learned) -> Smooth:
-        log, (places, covered, said) = chunk.labels, lists.inside
+        log, (places, covered, said) = chunk.labels, lists.inside.sums
         if not is_recall(metric):
             usable = Parts.of(log, view.ranks, metric).defined
-            defined = Standing.of(chunk, view.ranks, learned, usable=usable).defined
+            defined = self._defined(chunk, view, lists, learned, usable)
             return known_total(said, covered, places, defined=defined, clusters=chunk.clusters)
-        defined = Standing.of(chunk, view.ranks, learned, usable=np.ones(log.n_units, dtype=bool)).defined
+        defined = self._defined(chunk, view, lists, learned, np.ones(log.n_units, dtype=bool))
         others, covered_others, said_others = lists.outside
         columns = (said, said + said_others, covered, said_others, covered_others, places, others)
         return smooth(TwoStrata(), columns, defined, chunk.clusters, exact=False, rows=None, weighting=None)
+
+    @staticmethod
+    def _defined(chunk: JudgedChunk, view: RankView, lists: Any, learned: Learned, usable: Bools) -> Bools:
+        """Units with a labelled row, and those of whose list the judge says something."""
+        standing = Standing.of(chunk, view.ranks, learned, usable=usable)
+        return with_predicted_units(standing, lists, view.ranks, Assistance.JUDGE, learned, usable=usable).defined

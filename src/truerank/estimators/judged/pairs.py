@@ -12,10 +12,21 @@ from truerank.core.arrays import Floats
 from truerank.core.estimator import About, Asked, Exposed, Learned, Learner
 from truerank.core.metric import Metric
 from truerank.core.ranking import JudgedChunk, RankView, Ties
-from truerank.core.terms import Smooth
+from truerank.core.terms import Ratio, Smooth, smooth
 from truerank.core.values import text_of
 from truerank.estimators.sums import LABEL_FREE, UNIFORM, UniformSample, not_additive, only_labelled
+from truerank.metrics.average_precision import AveragePrecision
 from truerank.metrics.worth import OfPairs, Positives
+
+
+@dataclass(frozen=True, slots=True)
+class PairRatio(Ratio):
+    """Σ numerator / Σ denominator, and how many users have two labelled hits in their list."""
+
+    columns: ClassVar[tuple[str, ...]] = (*Ratio.columns, "with_pair")
+
+    def users_with_pair(self, totals: Floats) -> int:
+        return int(totals[2])
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +36,8 @@ class ExpandedPairs:
     Numerator and denominator of AP and AUC are such sums, so both are exactly unbiased for users with two judged items
     or more: AP divided by K (denominator=cutoff) is unbiased itself, as a mean over users; AP divided by the relevant
     items and AUC are ratios of totals, pooled over items or pairs of items, and consistent. Under Bernoulli exposure (a
-    declared rate) the weights are 1 / rate and 1 / rate².
+    declared rate) the weights are 1 / rate and 1 / rate². AP rests on users with two labelled hits in their list: where
+    none has, nothing shows what pairs add, and there is no interval.
 
     >>> import polars as pl, truerank as tr
     >>> scores = {"m": tr.scores.dense([[4.0, 3, 2, 1]], users=[7], items=[1, 2, 3, 4])}
@@ -80,7 +92,13 @@ class ExpandedPairs:
         sums = metric.pair_sums(positives)
         num = sample.expansion * sums.single + pair * sums.pair
         den = sums.known + sample.expansion * sums.below_single + pair * sums.below_pair
-        return sample.ratio(num, den, rows=None)
+        if not isinstance(metric, AveragePrecision):
+            return sample.ratio(num, den, rows=None)
+        with_pair = (sums.pair > 0).astype(np.float64)
+        return smooth(
+            PairRatio(), (num, den, with_pair), sample.defined, sample.clusters, exact=sample.exact, rows=None,
+            weighting=None,
+        )  # fmt: skip
 
 
 def pair_expansion(sample: UniformSample) -> Floats:

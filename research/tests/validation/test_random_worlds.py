@@ -1,0 +1,131 @@
+"""Random environments: fixed by their numbers, wide in their settings, exact in their true values."""
+
+import json
+import math
+import zlib
+from itertools import permutations
+from typing import Any
+
+import numpy as np
+import pytest
+
+from truerank_research.validation.environments import Parameters, draw_rng
+from truerank_research.validation.labelled_worlds import labelled_pairs, make_labelled_world
+from truerank_research.validation.populations import tilted_weights
+from truerank_research.validation.random_worlds import N_WORLDS, draw_parameters, random_environment
+from truerank_research.validation.true_values import user_values
+
+
+@pytest.fixture(scope="module")
+def settings() -> Any:
+    return [draw_parameters(index) for index in range(N_WORLDS)]
+
+
+def test_settings_are_those_of_the_first_run(settings: list[Parameters]) -> None:
+    assert zlib.crc32(json.dumps(settings).encode()) == 3256103956
+
+
+def test_settings_cover_wide_ranges(settings: list[Parameters]) -> None:
+    def drawn(name: str) -> list[Any]:
+        return [p[name] for p in settings if name in p]
+
+    assert set(drawn("exposure")) == {"random", "designed", "biased", "full", "holdout", "off-policy"}
+    assert set(drawn("judge")) == {"none", "useless", "good", "biased", "scores"}
+    assert set(drawn("models")) == {"rotated", "tilted", "partly"}
+    assert set(drawn("n_models")) == {2, 3, 4, 5, 6}
+    assert set(drawn("sessions")) == {"one", "few", "pareto"}
+    assert sum(drawn("ties")) >= 20
+    spans = {"n_users": 50, "rows": 20, "positives": 40, "gap": 30, "expected_hits": 100, "length": 5, "floor": 5}
+    for name, ratio in spans.items():
+        assert max(drawn(name)) / min(drawn(name)) > ratio, name
+    for name in ("activity", "quality", "popularity", "taste", "shared_noise", "no_positives", "minority"):
+        assert max(drawn(name)) - min(drawn(name)) > 0.25, name
+
+
+@pytest.mark.parametrize("metric", ["Precision@2", "Recall@2", "DCG@2", "RBP@0.8"])
+def test_values_of_additive_metrics_average_over_the_orders_of_ties(metric: str) -> None:
+    scores, labels = np.array([2.0, 1.0, 1.0, 0.0]), np.array([0, 1, 0, 1])
+    earned = []
+    for order in permutations(range(4)):
+        if list(scores[list(order)]) != sorted(scores, reverse=True):
+            continue
+        hits = [rank for rank, item in enumerate(order, start=1) if labels[item]]
+        earned.append({
+            "Precision@2": sum(rank <= 2 for rank in hits) / 2,
+            "Recall@2": sum(rank <= 2 for rank in hits),
+            "DCG@2": sum(1 / math.log2(rank + 1) for rank in hits if rank <= 2),
+            "RBP@0.8": sum(0.2 * 0.8 ** (rank - 1) for rank in hits),
+        }[metric])  # fmt: skip
+    assert user_values(metric, scores[None], labels[None]) == pytest.approx([np.mean(earned)])
+
+
+def test_values_of_other_metrics_by_hand() -> None:
+    scores, labels = np.array([[4.0, 3.0, 2.0, 1.0]]), np.array([[0, 1, 0, 1]])
+    by_hand = {
+        "RR@3": 1 / 2,
+        "AP@4": (1 / 2 + 2 / 4) / 2,
+        "AP@4(denominator=cutoff)": (1 / 2 + 2 / 4) / 4,
+        "nDCG@4": (1 / math.log2(3) + 1 / math.log2(5)) / (1 + 1 / math.log2(3)),
+    }
+    for metric, value in by_hand.items():
+        assert user_values(metric, scores, labels) == pytest.approx([value]), metric
+
+
+def test_tilted_weights_make_the_difference_zero() -> None:
+    rng = np.random.default_rng(1)
+    difference, direction = rng.normal(0.1, 1, 500), rng.normal(size=500)
+    weights = tilted_weights(difference, difference + direction)
+    assert weights is not None
+    assert weights.sum() == pytest.approx(1)
+    assert weights @ difference == pytest.approx(0, abs=1e-12)
+    assert tilted_weights(np.ones(5), np.arange(5.0)) is None
+
+
+@pytest.mark.parametrize("index", [5, 17, 20, 36, 54, 84])
+def test_first_two_models_are_equal(index: int) -> None:
+    environment = random_environment(index)
+    first, second = (
+        {key[1:]: value for key, value in environment.truth.items() if key[0] == model} for model in ("m0", "m1")
+    )
+    metric = environment.parameters.get("metrics", ["reward"])[0]
+    kinds = [kind for name, kind in first if name == metric]
+    is_equal = [math.isclose(first[metric, kind], second[metric, kind], rel_tol=1e-9) for kind in kinds]
+    assert any(is_equal)
+
+
+@pytest.mark.parametrize("exposure", ["random", "designed", "biased"])
+def test_labelled_pairs_have_their_propensities(exposure: str, settings: list[Parameters]) -> None:
+    index = next(n for n, p in enumerate(settings) if p["exposure"] == exposure and p["unequal_rows"] != "rate")
+    p = settings[index]
+    world, _, _ = make_labelled_world((index,), p)
+    rng = np.random.default_rng(2)
+    base, n = np.arange(20), 2000
+    share = sum(labelled_pairs(world, p, base, rng).astype(float) for _ in range(n)) / n
+    propensity = world.propensity[base] if world.propensity is not None else (
+        world.is_candidate[base] * (world.n_rows / world.is_candidate.sum(axis=1))[base, None]
+    )  # fmt: skip
+    error = np.sqrt(propensity * (1 - propensity) / n)
+    assert np.all(np.abs(share - propensity) <= 6 * error + 1e-9)
+
+
+def test_mean_of_estimates_is_the_true_value(settings: list[Parameters]) -> None:
+    index = next(
+        n for n, p in enumerate(settings)
+        if p["exposure"] == "off-policy" and p["family"] == "log" and not p["with_log"] and p["n_users"] < 300
+        and p["n_models"] == 2
+    )  # fmt: skip
+    environment = random_environment(index)
+    values = np.array([
+        [e.value for e in environment.evaluate(draw_rng(environment.key, draw)).estimates if e.estimator == "ips"]
+        for draw in range(60)
+    ])  # fmt: skip
+    truth = [environment.truth[model, "reward", "users"] for model in ("m0", "m1")]
+    assert np.all(np.abs(values.mean(axis=0) - truth) <= 4 * values.std(axis=0) / math.sqrt(len(values)))
+
+
+def test_draws_are_reproducible() -> None:
+    def values() -> Any:
+        environment = random_environment(17)
+        return [estimate.value for estimate in environment.evaluate(draw_rng(environment.key, 3)).estimates]
+
+    assert values() == values()
