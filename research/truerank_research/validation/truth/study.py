@@ -12,11 +12,10 @@ from truerank_research.results import Measured
 from truerank_research.runner import Run, Study
 from truerank_research.validation.calibration.drawing import draw_worlds
 from truerank_research.validation.truth.known import FIRST
-from truerank_research.validation.truth.summary import REFERENCES, ratios, summary
+from truerank_research.validation.truth.summary import ratios, summary
 from truerank_research.validation.truth.worlds import worlds
 
 NOISE = 2  # Monte-Carlo errors that a ratio may lie beyond a bar
-REFERENCE = {metric: first for metric, (first, _) in REFERENCES.items()}
 GOOD, STRATA = "assisted by a good judge", "post-stratified"
 GROUPS = {"5, 10": (5, 10), "20, 50": (20, 50), "500": (500, 500)}  # of cut-offs
 COST, FEW, SHORT = 1.02, 20, 10  # what assistance may cost; judged items that are few; a short list
