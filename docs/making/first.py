@@ -51,13 +51,12 @@ class Found:
 
 def read(result: dict[str, Any]) -> dict[tuple[str, str, str], Found]:
     """Figures by estimator, metric and model; those of the published mean are in a table of their own."""
+    usual: dict[str, Any] = {"metric": "", "estimator": "published", "interval": "population"}
     found = {}
     for name in ("coverage", "published"):
         table = result["tables"][name]
         for values in table["values"]:
-            row = {"metric": "", "estimator": "published", "interval": "population"} | dict(
-                zip(table["columns"], values)
-            )
+            row = usual | dict(zip(table["columns"], values, strict=True))
             if row["interval"] == "population" and row["what"] in MODELS:
                 spread = row["noise"] * sqrt(result["settings"]["runs"])
                 figures = Found(row["estimator"], row["what"], row["truth"], row["mean"], spread, row["coverage"])

@@ -14,7 +14,7 @@ from truerank.data.datasets.coat import Coat
 from truerank.data.datasets.kuairec import KuaiRec
 from truerank.data.datasets.movielens import MovieLens1M
 from truerank.data.split import short_first
-from truerank_research.papers.splits import dcg_movielens, popular_first, ure_kuairec, ure_yahoo, wtd
+from truerank_research.papers.splits import dcg_movielens, popular_first, ure_kuairec, wtd
 
 
 def block(users: int = 40, items: int = 60) -> Log:
@@ -77,16 +77,6 @@ def test_short_videos_come_first() -> None:
     assert short_first(with_durations, scale=1).tolist() == [-2, -1, -3]
     with pytest.raises(InputError, match="popular_first"):
         short_first(log)
-
-
-def test_ure_yahoo() -> None:
-    log = block(100, 55)
-    parts = ure_yahoo(log, seed=0)
-    n = len(log)
-    assert [len(part) for part in parts.values()] == [int(0.05 * n), int(0.05 * n), n - 2 * int(0.05 * n)]
-    assert len(set().union(*(cells(part) for part in parts.values()))) == n
-    # as published: 54,000 rows give 2,700, 2,700 and 48,600
-    assert [int(0.05 * 54_000)] * 2 + [54_000 - 5_400] == [2_700, 2_700, 48_600]
 
 
 def test_wtd() -> None:

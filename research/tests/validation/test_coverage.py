@@ -61,7 +61,7 @@ def test_the_committed_results_keep_what_is_claimed() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["population", "design", PUBLISHED])
 def test_coverage_on_kuairec(name: str) -> None:
-    """2,000 draws of 80 exposures per user, as `python -m truerank_research run coverage --seed 20261115` draws them."""
+    """2,000 draws of 80 exposures per user, as `run coverage --seed 20261115` draws them."""
     case = UniformJudgements(name, Source(folder_of("kuairec")), True, 20261115)
     found = measure_case(case, draws=2000, run=Run())
     result = COMMITTED

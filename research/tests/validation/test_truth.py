@@ -143,7 +143,7 @@ def test_a_cell_holds_a_bar_if_it_is_beyond_it_by_no_more_than_two_errors() -> N
 
 
 def test_strata_cost_nothing_where_it_was_measured() -> None:
-    """What docs/validation/truth.md says of post-stratified recall: no cell of 270 varies more than pooled recall does."""
+    """Post-stratified recall: no cell of 270 varies more than pooled recall does."""
     rows = {row["about"]: row for row in committed("truth").rows("bars")}
     for about in ("all K", "a random list"):
         row = rows[f"post-stratified over pooled, {about}"]

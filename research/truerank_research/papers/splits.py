@@ -73,16 +73,6 @@ def popular_first(log: Log, *, scale: float = 1000.0) -> Floats:
     return first_by(-sums_by(log.item, log.label, n=len(log.items)), scale=scale)
 
 
-def ure_yahoo(random: Log, *, seed: int) -> dict[str, Log]:
-    """Yahoo! R3's random part as the URE paper splits it: 5 % `uniform`, 5 % `validation`, 90 % `random`, over rows.
-
-    The paper says 10 % for debiasing; the code it builds on halves that between the propensities and early stopping.
-    """
-    sizes = [math.floor(0.05 * len(random) + 1e-9)] * 2
-    uniform, validation, rest = _by_size(random, sizes, seed=seed, purpose="ure yahoo")
-    return {"uniform": uniform, "validation": validation, "random": rest}
-
-
 def wtd(train: Log, random: Log, *, seed: int, released: bool = False) -> dict[str, Log]:
     """Coat and Yahoo! R3 as the WTD paper splits them, over users and items that are in both parts.
 

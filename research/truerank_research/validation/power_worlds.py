@@ -8,7 +8,6 @@ sessions of each as are planned.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Protocol
 
@@ -29,7 +28,6 @@ from truerank.uncertainty.verdicts import FEWEST
 Both = tuple[Smooth, Smooth]
 PILOT = 100_000  # users: what is left of the variance between them is the small difference of large numbers
 GRID = 4000  # quantiles of how active users are
-Report = Callable[[str, int, int], None]
 
 
 class PowerWorld(Protocol):

@@ -62,7 +62,7 @@ def ranked_environment(name: str, key: tuple[int, ...], p: Parameters) -> Enviro
     return Environment(name, key, p, truth, evaluate)
 
 
-def evaluate_ranked(  # noqa: PLR0917
+def evaluate_ranked(
     p: Parameters,
     owner: Array,
     position: Array,

@@ -1,4 +1,4 @@
-"""Off-policy estimates against the truth: of feeds with and without a broken assumption, of days, and of a sample."""
+"""Off-policy estimates against the truth: of feeds with and without a violated assumption, and of a sample."""
 
 from __future__ import annotations
 
@@ -11,17 +11,10 @@ from truerank.studies.feed_truth import TRUE_SESSIONS
 from truerank_research.pages import Page, Picture
 from truerank_research.results import Measured, Row
 from truerank_research.runner import Run, Study
-from truerank_research.validation.offpolicy.days import (
-    DailyCorrelations,
-    DailyImprovements,
-    clip_curves,
-    correlations,
-    improvements,
-)
 from truerank_research.validation.offpolicy.logs import ManyLogs, choices, chosen_clips, many_logs
 from truerank_research.validation.offpolicy.sample import directions, made_sample, sample_of
 
-FIRST, SECOND = (Surface("first", "yule:0.7", 1.0),), (Surface("second", "exp:0.5", 1.0),)
+STEEP = (Surface("second", "exp:0.5", 1.0),)
 SWITCHED = ("broken", "estimator", "clip", "reward", "relative bias", "relative rmse", "coverage")
 DIFFERENT = ("broken", "estimator", "reward", "truth", "relative bias", "coverage")
 TOLD = ("ips", "snips")  # whose differences are told where an assumption fails
@@ -36,15 +29,13 @@ class FeedStudySize:
     switched: int
     chosen: int
     chosen_sessions: int
-    feeds: int
-    sessions: int  # of the days of a feed
     true_sessions: int
     impressions: int  # of a made sample
 
 
-FULL = FeedStudySize(FeedSettings(), 2000, 300, 200, 600, 20, 12_000, TRUE_SESSIONS, 10_000)
+FULL = FeedStudySize(FeedSettings(), 2000, 300, 200, 600, TRUE_SESSIONS, 10_000)
 QUICK = FeedStudySize(
-    FeedSettings(kinds=8, items=40, pool=8, candidates=6, length=5, sessions=150), 3, 2, 2, 100, 2, 900, 2000, 1500
+    FeedSettings(kinds=8, items=40, pool=8, candidates=6, length=5, sessions=150), 3, 2, 2, 100, 2000, 1500
 )
 
 
@@ -55,13 +46,8 @@ def measure(run: Run) -> Measured:
     made = source.is_synthetic
     # first: a folder without the data is refused at once
     logs = made_sample(seed, rows=asked.impressions) if made else sample_of(source.path("open-bandit"))
-    feeds = range(seed, seed + asked.feeds)
-    first, second = (replace(asked.feed, surfaces=surfaces) for surfaces in (FIRST, SECOND))
     switched = list(_switched(asked, seed, run))
     chosen = list(_chosen(asked, seed, run))
-    days = run.tables([DailyCorrelations(first, each, asked.sessions) for each in feeds], about="drawing days")
-    cells = run.tables([DailyImprovements(second, each, asked.sessions) for each in feeds], about="comparing days")
-    true = improvements(cells)
     return Measured(
         {
             "coverage": list(many_logs(_logs("every assumption", asked.feed, asked.logs, asked, seed), run)),
@@ -69,8 +55,6 @@ def measure(run: Run) -> Measured:
             "switched differences": _picked(
                 (row for row in switched if row["what"] == "difference" and row["estimator"] in TOLD), DIFFERENT
             ),
-            "correlations": correlations(days),
-            "clips": list(clip_curves(cells)),
             "chosen clip": chosen,
             "choice": list(choices(chosen)),
             "open bandit": [
@@ -79,11 +63,9 @@ def measure(run: Run) -> Measured:
         },
         {
             "logs": asked.logs, "switched logs": asked.switched, "chosen logs": asked.chosen,
-            "chosen sessions": asked.chosen_sessions, "feeds": asked.feeds, "sessions of days": asked.sessions,
-            "sessions of a day": asked.sessions // asked.feed.days,
+            "chosen sessions": asked.chosen_sessions,
             "kinds": asked.feed.kinds, "pool": asked.feed.pool, "candidates": asked.feed.candidates,
             "length": asked.feed.length, "sessions": asked.feed.sessions, "users": asked.feed.n_users,
-            "cells": len(true), "improvements": float((true > 0).mean()),
             "impressions": max(each.height for each in logs.values()),
         },
     )  # fmt: skip
@@ -102,7 +84,7 @@ def _switched(asked: FeedStudySize, seed: int, run: Run) -> Iterator[dict[str, A
 
 def _chosen(asked: FeedStudySize, seed: int, run: Run) -> Iterator[dict[str, Any]]:
     feed = replace(asked.feed, sessions=asked.chosen_sessions)
-    for name, each in (("default", feed), ("steep", replace(feed, surfaces=SECOND))):
+    for name, each in (("default", feed), ("steep", replace(feed, surfaces=STEEP))):
         yield from chosen_clips(ManyLogs(name, "chosen clip", each, seed, asked.chosen, asked.true_sessions), run)
 
 

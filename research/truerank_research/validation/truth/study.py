@@ -11,13 +11,11 @@ from truerank_research.pages import Page, Picture
 from truerank_research.results import Measured
 from truerank_research.runner import Run, Study
 from truerank_research.validation.calibration.drawing import draw_worlds
-from truerank_research.validation.truth.contenders import DOUBT
-from truerank_research.validation.truth.known import FIRST, JUDGES
-from truerank_research.validation.truth.summary import REFERENCES, ratios, summary
+from truerank_research.validation.truth.known import FIRST
+from truerank_research.validation.truth.summary import ratios, summary
 from truerank_research.validation.truth.worlds import worlds
 
 NOISE = 2  # Monte-Carlo errors that a ratio may lie beyond a bar
-REFERENCE = {metric: first for metric, (first, _) in REFERENCES.items()}
 GOOD, STRATA = "assisted by a good judge", "post-stratified"
 GROUPS = {"5, 10": (5, 10), "20, 50": (20, 50), "500": (500, 500)}  # of cut-offs
 COST, FEW, SHORT = 1.02, 20, 10  # what assistance may cost; judged items that are few; a short list
@@ -56,10 +54,7 @@ def truth_tables(found: pl.DataFrame) -> Measured:
     return Measured(
         {
             "bars": list(_bars(found)),
-            "exceptions": list(_exceptions(found)),
             "medians": list(_medians(found)),
-            "coverage": list(_coverage(found)),
-            "cells": _cells(found),
             "dots": _dots(found),
         },
         {
@@ -67,9 +62,6 @@ def truth_tables(found: pl.DataFrame) -> Measured:
             "fewest draws": draws.min(),
             "most draws": draws.max(),
             "noise": found["noise"].filter(found["noise"] > 0).median(),
-            "judges": {name: list(rates) for name, rates in JUDGES.items()},
-            "doubt": DOUBT,
-            "costs": _costs(found),
         },
     )
 
@@ -99,43 +91,12 @@ def _bars(found: pl.DataFrame) -> Iterator[dict[str, Any]]:
                "median": own[f"ratio_{reference}"].median()}  # fmt: skip
 
 
-def _exceptions(found: pl.DataFrame) -> Iterator[dict[str, Any]]:
-    """Worlds and cut-offs whose median lies above the bar of the good judge, or of strata in short lists."""
-    near = found.filter(~pl.col("difference") & ~pl.col("random"))
-    for kind, estimator, most, bar in (("Precision", GOOD, 500, 0.5), ("Recall", STRATA, SHORT, 0.7)):
-        own = near.filter((pl.col("kind") == kind) & (pl.col("estimator") == estimator) & (pl.col("k") <= most))
-        above = own.group_by("world", "k").agg(pl.col("ratio").median()).filter(pl.col("ratio") > bar)
-        for world, k, ratio, relevant in above.join(_relevant(near), on=["world", "k"]).sort("world", "k").rows():
-            yield {"estimator": estimator, "world": world, "k": k, "median": ratio, "relevant": relevant}
-
-
-def _relevant(near: pl.DataFrame) -> pl.DataFrame:
-    """The share of places that are relevant: of each world and cut-off the median over recommenders."""
-    return near.filter(pl.col("kind") == "Precision").group_by("world", "k").agg(relevant=pl.col("truth").median())
-
-
 def told_apart(cells: pl.DataFrame) -> pl.DataFrame:
     """Differences to popularity of some size: their sign is asked for."""
     key = ["world", "judged", "metric", "estimator"]
     level = cells.filter(pl.col("what") == FIRST).select(*key, level="truth")
     apart = cells.filter("difference").join(level, on=key, maintain_order="left")
     return apart.filter(pl.col("truth").abs() >= CLEAR * pl.col("level").abs())
-
-
-def _costs(found: pl.DataFrame) -> dict[str, Any]:
-    """Cells in which assistance costs more than it may, by more than chance: how many, where, and the worst."""
-    assisted = _assisted(found)
-    costs = assisted.filter(pl.col("ratio_hajek") > COST + NOISE * pl.col("noise_hajek"))
-    apart, chance = costs.filter("difference"), costs.filter(pl.col("random") & ~pl.col("difference"))
-    counts = {
-        "cells": len(costs), "of": len(assisted), "random": len(chance),
-        "most relevant of random": chance["truth"].max(), "differences": len(apart),
-        "least k of differences": apart["k"].min(),
-    }  # fmt: skip
-    if not len(costs):
-        return counts
-    worst = costs.sort("ratio_hajek", descending=True).row(0, named=True)
-    return counts | {name: worst[name] for name in ("ratio_hajek", "what", "world", "k", "judged", "estimator")}
 
 
 def _contenders(found: pl.DataFrame) -> list[tuple[str, str]]:
@@ -158,49 +119,14 @@ def _medians(found: pl.DataFrame) -> Iterator[dict[str, Any]]:
             }  # fmt: skip
 
 
-def _coverage(found: pl.DataFrame) -> Iterator[dict[str, Any]]:
-    """Coverage of real recommenders and of random lists, by contender: means over all cells, which few draws allow."""
-    value, ranked = ~pl.col("difference"), ~pl.col("random")
-    for kind, estimator in _contenders(found):
-        own = found.filter((pl.col("kind") == kind) & (pl.col("estimator") == estimator))
-        yield {
-            "metric": kind, "estimator": estimator, "values": own.filter(value & ranked)["covered"].mean(),
-            "differences": own.filter(~value & ranked)["covered"].mean(),
-            "random": own.filter(value & ~ranked)["covered"].mean(),
-        }  # fmt: skip
-
-
-def _cells(found: pl.DataFrame) -> list[dict[str, Any]]:
-    """Every cell of the real worlds at 20 judged items."""
-    own = found.filter(pl.col("world").is_in(REAL) & (pl.col("judged") == FEW))
-    return own.select("world", "what", "metric", "estimator", "truth", "mean", "ratio", "rmse", "covered").to_dicts()
-
-
 def _dots(found: pl.DataFrame) -> list[dict[str, Any]]:
-    """Of each contender, world and group of cut-offs the median of all cells, the lowest and the highest.
-
-    Variance and error are over those of the usual estimator, which is among the contenders.
-    """
-    own = found.filter(~pl.col("random"))
-    alone = own.filter(~pl.col("difference"))
-    key = ["world", "judged", "what", "metric"]
-    usual = alone.filter(pl.col("estimator").is_in(list(REFERENCE.values()))).select(*key, usual="rmse")
-    beside = alone.join(usual, on=key, maintain_order="left")
-    measures = (
-        ("variance", alone, pl.col("ratio")),
-        ("error", beside, pl.col("rmse") / pl.col("usual")),
-        ("coverage", alone, pl.col("covered")),
-        ("right signs", told_apart(own), pl.col("right_sign")),
+    """Of each contender, dataset and group of cut-offs: median, lowest and highest ratio of variances."""
+    groups = {k: name for name, ks in GROUPS.items() for k in ks}
+    rows = found.filter(~pl.col("random") & ~pl.col("difference") & pl.col("ratio").is_finite()).with_columns(
+        lists=pl.col("k").replace_strict(groups, return_dtype=pl.String), value=pl.col("ratio").round(DIGITS)
     )
-    group = ["kind", "estimator", "lists", "measure", "world"]
-    lists = pl.col("k").replace_strict({k: name for name, ks in GROUPS.items() for k in ks}, return_dtype=pl.String)
-    cells = pl.concat(
-        rows.select("kind", "estimator", "world", lists=lists, measure=pl.lit(name), value=value)
-        for name, rows, value in measures
-    ).filter(pl.col("value").is_finite())
-    value = pl.col("value").round(DIGITS)
-    found = cells.group_by(group, maintain_order=True).agg(median=value.median(), low=value.min(), high=value.max())
-    return found.to_dicts()
+    by = rows.group_by("kind", "estimator", "lists", "world", maintain_order=True)
+    return by.agg(median=pl.col("value").median(), low=pl.col("value").min(), high=pl.col("value").max()).to_dicts()
 
 
 PAGE = Page(
@@ -212,7 +138,7 @@ PAGE = Page(
     Picture(
         "Variance over that of the usual estimator (Precision: Horvitz-Thompson, Recall: pooled), by cut-offs",
         "ranges", x="estimator", y="median", low="low", high="high", group="world", panel="lists",
-        y_title="ratio of variances", table="dots", where={"measure": ["variance"]}, level=1.0,
+        y_title="ratio of variances", table="dots", level=1.0,
     ),
     "medians",
     {
