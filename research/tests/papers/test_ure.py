@@ -12,9 +12,9 @@ import truerank as tr
 from truerank.core.arrays import Ints
 from truerank.estimators import terms_of
 from truerank.estimators.judged.published import Published
-from truerank_research.estimators.weighted import kept_chance
 from truerank.metrics.recall import Recall
 from truerank_research.claims import Cell, Cells, Verdict
+from truerank_research.estimators.weighted import kept_chance
 from truerank_research.papers.ure import ordering, reevaluation
 from truerank_research.papers.ure.data import Block, CoatBlock, Split, coat_split, split_of
 from truerank_research.papers.ure.hardness import losses

@@ -11,12 +11,12 @@ import polars as pl
 from truerank.core.arrays import Floats, Ints
 from truerank.data.datasets.kuairec import KuaiRec
 from truerank.estimators import terms_of
-from truerank_research.estimators.corrected import Corrected
 from truerank.estimators.judged.pooled import Pooled
 from truerank.estimators.judged.post_stratified import PostStratified
 from truerank.estimators.judged.published import Published
 from truerank.metrics.recall import Recall
 from truerank_research.claims import Cell, Cells, Claim, Finding, cell_rows, numbers, share, untestable
+from truerank_research.estimators.corrected import Corrected
 from truerank_research.papers.ure.data import Block, Split, split_of
 from truerank_research.papers.ure.recall import inclusion_chance, traditional, weighted_mean
 from truerank_research.papers.ure.training import (
