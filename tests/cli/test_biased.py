@@ -138,8 +138,8 @@ BAD = {
         "log.csv", "", "", "--estimator doubly-robust --reward-model item-rates(size=3)", "no option 'size'",
     ),
     "rewards for no estimator": ("log.csv", "", "", "--reward-model r.npz", "doubly-robust"),
-    "an estimator of random exposure": ("log.csv", "", "", "--estimator pooled", "use snips, doubly-robust, ips"),
-    "full labels wanted": ("log.csv", "", "", "--estimator full", "use snips, doubly-robust, ips"),
+    "an estimator of random exposure": ("log.csv", "", "", "--estimator pooled", "use post-stratified, snips"),
+    "full labels wanted": ("log.csv", "", "", "--estimator full", "use post-stratified, snips"),
     "an interval for exactly these users": ("log.csv", "", "", "--interval design", "use --interval population"),
     "an interval for exactly these users of fitted propensities": (
         "log.csv", "", "", "--propensity power:0.5 --interval design", "Leave --bootstrap and --interval out",

@@ -76,7 +76,7 @@ def test_savings_in_every_form(run: Run, folder: Path) -> None:
             "not complete",
         ),
         ([*WATCH, "--require", "a > c"], "no model 'c'"),
-        (["watch", "labels.csv", "--scores", "a.npz", "--scores", "b.csv", "--require", "a > b"], "no column time"),
+        (["watch", "labels.csv", "--scores", "a.npz", "--scores", "b.csv", "--require", "a > b"], "no time column"),
     ],
 )
 def test_what_is_wrong_is_said(run: Run, folder: Path, args: list[str], message: str) -> None:

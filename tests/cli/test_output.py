@@ -311,6 +311,7 @@ def test_users_without_rows_count_with_a_rate(run: Run, folder: Path) -> None:
     (folder / "users.csv").write_text("user\n1\n2\n3\n4\n")
     (folder / "one.csv").write_text("user,item,label\n1,10,1\n")
     call = "evaluate one.csv --scores a=a.npz --exposure random --population users.csv --metric Precision@1"
+    call += " --estimator horvitz-thompson"
     with_rate, without = (parsed(run, f"{call} {more}")["estimates"][0] for more in ("--rate 0.5", ""))
     # user 1's item 10 has rank 1: 1 / 0.5 over four users; without a rate 5 candidates / 1 judged over one user
     assert (with_rate["value"], with_rate["units"], with_rate["undefined"]) == (0.5, 4, 0)

@@ -20,10 +20,10 @@ def test_assumed_figures_give_a_curve_in_every_form(run: Run, folder: Path) -> N
     text = run("plan", "exposure", *PRECISION)
     assert text.code == 0
     assert "To see a difference of 0.02 with 80% power at level 0.95" in text.out
-    assert "19,627" in text.out
+    assert "17,696" in text.out
     plain = json.loads(run("plan", "exposure", *PRECISION, "--format", "json").out)
-    rows = [row for row in plain["plan"] if row["estimator"] == "horvitz-thompson"]
-    assert [row["users"] for row in rows if row["per_user"] == 20] == [19627]
+    rows = [row for row in plain["plan"] if row["estimator"] == "hajek"]
+    assert [row["users"] for row in rows if row["per_user"] == 20] == [17696]
     assert run("plan", "exposure", *PRECISION, "--out", "plan.csv").code == 0
     assert len(pl.read_csv("plan.csv")) == len(plain["plan"])
     sessions = json.loads(run("plan", "sessions", *REWARDS, "--per-user", "5", "--format", "json").out)

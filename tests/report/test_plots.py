@@ -111,7 +111,7 @@ def test_who_gains_and_loses_is_counted_from_single_units() -> None:
 def test_the_curve_over_cut_offs_joins_the_cut_offs_of_one_metric() -> None:
     (panel,) = over_k(judged())
     assert {row["k"] for row in rows_of(panel)} == {1, 5, 10}
-    assert panel.title == "Recall, pooled"
+    assert panel.title == "Recall, post-stratified"
 
 
 def test_many_models_are_cut_to_the_highest_and_the_baseline() -> None:
@@ -264,7 +264,7 @@ def test_the_leader_of_many_is_told_with_whom_it_beats() -> None:
         if question.leader.model in (each.model, each.baseline):
             own = each if each.model == question.leader.model else each.turned()
             by_verdict.setdefault(own.verdict, []).append(own)
-    (found,) = [each for each in headlines(results) if each.question == "Recall@10, pooled"]
+    (found,) = [each for each in headlines(results) if each.question == "Recall@10, post-stratified"]
     assert all(each.baseline in found.sentence for every in by_verdict.values() for each in every)
 
 
@@ -273,7 +273,7 @@ def test_who_has_no_value_of_their_own_is_said_where_the_others_are_counted() ->
     undefined = (
         results.units().filter((pl.col("model") == "als") & (pl.col("metric") == "Recall@5"))["value"].null_count()
     )
-    said = next(panel.sentence for panel in units(results) if panel.title == "Recall@5, pooled")
+    said = next(panel.sentence for panel in units(results) if panel.title == "Recall@5, post-stratified")
     assert undefined == 7
     assert "of 113 users gain" in said
     assert said.endswith("; 7 more have no value of their own and are not in this.")

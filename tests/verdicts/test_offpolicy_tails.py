@@ -12,6 +12,7 @@ import truerank as tr
 from truerank.core.arrays import Floats
 from truerank.exposure.policies.targets import RankColumn
 from truerank.uncertainty.tails import tail_index
+from truerank.uncertainty.weights import pareto_tail
 
 TAILS = {"heavy-rewards", "few-carry", "unequal-clusters"}
 
@@ -116,3 +117,9 @@ def test_rewards_with_an_end_are_not_called_heavy(kind: str) -> None:
         }
         said += "heavy-tailed-rewards" in codes_of(drawn[kind].astype(float), sessions=np.full(300, 5.0), seed=seed)
     assert said <= 1
+
+
+def test_weights_most_of_which_are_clipped_have_no_heavy_tail() -> None:
+    """One of the shapes that the fit tries is then exactly exponential (k = 0), where the likelihood was 0 / 0."""
+    weights = np.concatenate([[1.0], np.arange(1.5, 4.5, 0.5), np.full(104, 9.0)])
+    assert pareto_tail(weights) < 0

@@ -10,8 +10,6 @@ from truerank_research.validation.corner_worlds import CORNERS, corner_environme
 from truerank_research.validation.world_rates import world_rates
 from truerank_research.validation.world_runs import measure
 
-NOT_MENDED = pytest.mark.xfail(strict=True, reason="not mended yet")
-
 
 @functools.cache
 def measured(name: str, n_draws: int) -> Any:
@@ -40,17 +38,14 @@ def test_rejected_position_models_carry_no_verdict(name: str) -> None:
     assert rates(name, 40)["type I error"] < 0.09
 
 
-@NOT_MENDED
 def test_assisted_without_hits_is_no_verdict() -> None:
     assert rates("A2 assisted: lists without hits", 40)["type I error"] < 0.09
 
 
-@NOT_MENDED
 def test_a_good_judge_is_used_under_a_design() -> None:
     assert rates("A3 search with a judge", 12)["insufficient evidence"] < 0.5
 
 
-@NOT_MENDED
 def test_hit_rate_of_partial_labels_is_refused() -> None:
     assert rates("A4 hit rate bounds", 2)["refused"].total() == 2
 
@@ -66,23 +61,19 @@ def test_users_kept_for_their_labels_are_noticed() -> None:
     assert rates("A6 all users", 3)["insufficient evidence"] < 0.5
 
 
-@NOT_MENDED
 def test_average_precision_without_pairs_of_hits_has_a_warning() -> None:
     assert rates("A7 AP without labelled pairs of hits", 20)["coverage without a warning"] in (None, 1.0)
 
 
-@NOT_MENDED
 def test_corrected_carries_no_verdict() -> None:
     line = rates("A8 corrected", 3)
     assert line["refused"].total() == 3 or line["insufficient evidence"] == 1
 
 
-@NOT_MENDED
 def test_intervals_agree_with_verdicts() -> None:
     assert rates("A9 six models", 8)["counts"]["contradictions"] == 0
 
 
-@NOT_MENDED
 def test_one_row_less_moves_values_little() -> None:
     values = {
         (estimate["model"], estimate["estimator"]): np.array(estimate["value"], dtype=float)
@@ -96,6 +87,5 @@ def test_one_row_less_moves_values_little() -> None:
     assert np.nanmedian(changes) < 0.02
 
 
-@NOT_MENDED
 def test_a_judge_that_contains_the_labels_is_noticed() -> None:
     assert rates("A11 judge contains the labels", 4)["coverage without a warning"] > 0.85

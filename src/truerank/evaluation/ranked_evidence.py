@@ -9,9 +9,9 @@ from truerank.core.messages import Message, caution, warning
 from truerank.core.refits import Refitted
 from truerank.core.terms import Terms
 from truerank.evaluation.ranked_facts import RankedFacts
-from truerank.uncertainty.evidence import FEW_UNITS
 from truerank.uncertainty.tails import about_tails
 
+FEW_UNITS = 30
 FEW_PAYING = 20
 
 

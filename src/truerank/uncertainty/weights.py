@@ -241,6 +241,7 @@ def pareto_tail(largest: Sequence[float] | Floats) -> float:
     m = 30 + int(math.sqrt(n))
     b = 1 - np.sqrt(m / (np.arange(1, m + 1) - 0.5))
     b = b / (3 * excess[int(n / 4 + 0.5) - 1]) + 1 / excess[-1]
+    b = b[b != 0]  # k = 0 there, an exponential tail, whose likelihood has no such form
     k = np.array([float(np.mean(np.log1p(-each * excess))) for each in b])
     fit = n * (np.log(-b / k) - k - 1)
     weight = np.exp(fit - fit.max())
