@@ -78,6 +78,12 @@ def test_nothing_outside_engines_imports_dask_or_spark() -> None:
         assert not {name.split(".")[0] for name in names} & others, path
 
 
+def test_the_library_knows_nothing_of_research() -> None:
+    """Research extends truerank by entry points alone."""
+    pattern = re.compile(r"^ *(import|from) truerank_research\b", flags=re.M)
+    assert not [path for path in MODULES if pattern.search(path.read_text())]
+
+
 def test_modules_can_be_read_in_one_sitting() -> None:
     long = {str(path.relative_to(ROOT)): n for path in MODULES if (n := len(path.read_text().splitlines())) > 400}
     assert not long

@@ -21,10 +21,7 @@ from truerank.core.wording import columns_option, worded
 PACKAGE = Path(tr.__file__).parent
 FLAG = re.compile(r"(?<![\w-])--[a-z][a-z-]*")
 OPTION = re.compile(r"\{option:([a-z_]+)")
-# what is to be typed into a terminal: by readers of the demo, and by who wants the results of a page again
-PRINTS_COMMANDS = re.compile(
-    r"studies/(demo/|own/run\.py|papers/reliability/packed\.py|(truth|calibration)/found\.py)|report/studied/"
-)
+PRINTS_COMMANDS = re.compile(r"studies/demo/")  # what readers of the demo type into a terminal
 WORDS = "core/wording.py"
 
 
