@@ -75,8 +75,8 @@ def test_every_room_and_every_command_has_its_reference(site: Path) -> None:
         ("index.html", 1400, "light"),
         ("index.html", 360, "dark"),
         ("reference/metrics.html", 1400, "dark"),
-        ("results/calibration.html", 360, "light"),
-        ("results/reliability-coverage.html", 1400, "light"),
+        ("validation/calibration.html", 360, "light"),
+        ("validation/reliability-coverage.html", 1400, "light"),
     ],
 )
 def test_pages_open_from_files(page: str, width: int, scheme: str, site: Path, opened: Open, axe: str) -> None:
@@ -107,7 +107,7 @@ def searched(words: str, site: Path, opened: Open) -> tuple[Any, list[str]]:
 def test_search_finds_without_a_network(words: str, site: Path, opened: Open) -> None:
     found, pages = searched(words, site, opened)
     assert "random-exposure.html" in pages
-    beside = [page.startswith(("results/", "project/")) for page in pages]
+    beside = [page.startswith(("reference/", "validation/", "project/")) for page in pages]
     assert beside == sorted(beside), pages  # guides come first
     found.page.locator(".md-search-result__item a").first.click()
     found.until("!location.pathname.endsWith('/index.html') || location.hash !== ''")

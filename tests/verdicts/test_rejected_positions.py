@@ -140,18 +140,6 @@ def test_a_value_that_the_table_contradicts_carries_a_caution() -> None:
     assert CODE not in cautions["log"]  # what was logged is weighted by 1, whatever the model
 
 
-def test_chunks_and_runs_that_are_kept_change_nothing(tmp_path: Path) -> None:
-    log, target = scrolled(0)
-    log = log.drop("surface", "candidates")
-    whole = compared(log, target, "fit:exp")
-    kept = [compared(log, target, "fit:exp", keep=tmp_path / "run") for _ in range(2)]
-    assert verdict(whole) == "insufficient"
-    for results in kept:
-        (one,), (other,) = results.comparisons, whole.comparisons
-        assert (one.verdict, one.difference, one.reasons) == (other.verdict, other.difference, other.reasons)
-        assert (one.low, one.high, one.p) == pytest.approx((other.low, other.high, other.p), rel=1e-12)
-
-
 def test_clicks_that_the_model_does_not_describe_carry_no_verdict() -> None:
     """Good items are seen at every rank, bad ones at the first alone: ranks do not act on all items alike."""
     rng = np.random.default_rng(1)

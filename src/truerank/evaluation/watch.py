@@ -366,7 +366,8 @@ def _drift(own: Smooth, other: Smooth, order: Ints, compared: Comparison) -> lis
     if n < FEWEST_PER_HALF:
         return []
     error = math.sqrt(sum(float(half.var(ddof=1)) / len(half) for half in halves))
-    z = (float(halves[1].mean()) - float(halves[0].mean())) / error if error > 0 else 0.0
+    change = float(halves[1].mean()) - float(halves[0].mean())
+    z = change / error if error > 0 else math.copysign(math.inf, change) if change else 0.0
     p = math.erfc(abs(z) / math.sqrt(2))
     if p >= DRIFTS:
         return []
